@@ -1,7 +1,7 @@
 //! The order of hits, and the best ones.
 
 use super::branch::Branch;
-use super::request::weight;
+use super::weights::weight;
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};

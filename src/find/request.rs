@@ -2,6 +2,7 @@
 
 use super::branch::BranchFilter;
 use super::page::Key;
+use super::weights::weight;
 use std::borrow::Cow;
 use std::ops::{BitAnd, BitOr, ControlFlow};
 use treelined_core::entry::{Kind, Role};
@@ -303,16 +304,5 @@ impl BitOr for ScoreSet {
 
     fn bitor(self, other: Self) -> Self {
         Self(self.0 | other.0)
-    }
-}
-
-/// The score of a match in a field (protocol.md §3.16).
-pub(super) fn weight(kind: FieldKind, role: Role) -> u8 {
-    match (kind, role) {
-        (FieldKind::Labels, _) => 5,
-        (FieldKind::Text, Role::User) => 4,
-        (FieldKind::Text, Role::Assistant) => 3,
-        (FieldKind::ToolResults, _) => 1,
-        _ => 2,
     }
 }

@@ -1,13 +1,13 @@
 //! A running search: batches of files are scanned, then the sessions that may be on the page are opened.
 
+use super::branch::BranchFilter;
+use super::file::{SearchedFile, SearchedPart};
+use super::index::IndexSettings;
+use super::outcome::{SearchOutcome, SearchWatch, Totals, UnreadFile};
 use super::page::{Ceiling, Key, Page};
 use super::request::SearchRequest;
 use super::scan::{FileMatches, FileRange, MatchingLine, Scanner};
 use super::session::{self, SessionHits};
-use super::{
-    BranchFilter, IndexSettings, SearchOutcome, SearchWatch, SearchedFile, SearchedPart, Totals,
-    UnreadFile,
-};
 use std::cmp::{Ordering, Reverse};
 use std::collections::{BTreeMap, BinaryHeap};
 use std::ops::{ControlFlow, Range};

@@ -1,6 +1,6 @@
 //! Finds the lines of session files that match, without opening the sessions.
 
-use super::SearchedFile;
+use super::file::SearchedFile;
 use super::labels::LabelledEntry;
 use super::request::{EntryTest, SearchRequest};
 use memchr::{memchr, memmem, memrchr};

@@ -1,7 +1,7 @@
 //! Turns the matching lines of a file into hits of its session.
 
-use super::SearchedFile;
 use super::branch::Branches;
+use super::file::SearchedFile;
 use super::labels;
 use super::page::{Hit, Key};
 use super::request::{EntryTest, SearchRequest};

@@ -2,16 +2,16 @@
 
 use super::segment::{Block, BlockTimes, EntryScores, FieldWords, SegmentWriter};
 use super::words::each_word;
-use crate::request::{ScoreSet, weight};
+use crate::request::ScoreSet;
+use crate::weights::weight;
 use std::collections::HashSet;
 use std::fs::File;
 use std::hash::{BuildHasher, RandomState};
 use std::io;
 use std::ops::{ControlFlow, Range};
 use treelined_core::entry::{Facts, Kind, Line, Role, scan};
-use treelined_core::json;
 use treelined_core::search::{FieldKind, decoded, each_field_with_kind};
-use treelined_core::timestamp;
+use treelined_core::{json, timestamp};
 use treelined_files::cancel::Cancel;
 use treelined_files::log::lines::Lines;
 

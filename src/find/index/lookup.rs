@@ -1,5 +1,6 @@
 //! Finds the blocks of a segment that may hold a match, with the best place that a hit in them can have.
 
+use super::damage::damaged;
 use super::segment::{
     BLOCK_BYTES, Block, FOOTER, GROUP_BYTES, JOINTS, LETTER_GROUPS, LETTERS, letters, take_number,
 };
@@ -146,10 +147,6 @@ fn candidate(block: &Block, scores: ScoreSet, query: &BlockQuery<'_>) -> Option<
         span: block.span.clone(),
         ceiling,
     })
-}
-
-pub(super) fn damaged() -> io::Error {
-    io::Error::from(io::ErrorKind::InvalidData)
 }
 
 /// An open segment.

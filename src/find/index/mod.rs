@@ -6,16 +6,17 @@
 //! [`signature`], [`builder`] fills segments, [`lookup`] reads them, and [`manifest`] lists them with the files that they cover.
 
 mod builder;
+mod damage;
 mod lookup;
 mod manifest;
 mod segment;
 mod signature;
 mod words;
 
+use super::file::{SearchedFile, SearchedPart};
 use super::labels::{self, LabelledEntry};
 use super::page::Ceiling;
 use super::request::{EntryTest, SearchRequest};
-use super::{SearchedFile, SearchedPart};
 use builder::{FileReader, LABEL_BYTES, LabelTexts};
 use hashbrown::HashSet;
 use lookup::{BlockQuery, Candidate, TextParts};

@@ -1,7 +1,7 @@
 //! Sets of hashes that may have more members than were added, one set for each column of a table. The table is stored
 //! by hash: the columns that have a hash are found without reading the others.
 
-use super::lookup::damaged;
+use super::damage::damaged;
 use std::fs::File;
 use std::io::{self, Write};
 use treelined_core::bytes::index;

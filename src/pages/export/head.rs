@@ -1,7 +1,7 @@
 //! The facts about the session that each export begins with.
 
-use super::Part;
 use super::content::ContentSource;
+use super::request::Part;
 use treelined_core::error::Result;
 use treelined_core::timestamp::{self, Millis};
 use treelined_core::tree::Node;

@@ -1,7 +1,7 @@
 //! A session, a branch or a subtree as a session file (session-file.md §1).
 
 use super::output::Output;
-use super::{Part, Progress};
+use super::request::{Part, Progress};
 use treelined_core::error::{Error, Kind, Result};
 use treelined_core::flow::fork::{End, ForkSide};
 use treelined_core::id::Source;

@@ -9,6 +9,7 @@ mod jsonl;
 mod output;
 mod page;
 mod part;
+mod request;
 mod tally;
 mod transcript;
 
@@ -16,68 +17,16 @@ use crate::renderers::Renderers;
 use jsonl::SessionFile;
 use output::Output;
 use page::PageSource;
-use std::path::PathBuf;
+pub(crate) use request::Progress;
+pub use request::{ExportOptions, Exported, Format, Part, Target};
 use std::sync::Arc;
 pub use tally::Redaction;
 use transcript::TranscriptSource;
 use treelined_core::error::Result;
 use treelined_core::id::Source;
-use treelined_core::tree::Node;
 use treelined_files::cancel::Cancel;
 use treelined_files::log::{Standing, append};
 use treelined_files::session::SessionState;
-
-/// The form of an export.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Format {
-    Html,
-    Markdown,
-    Jsonl,
-    Text,
-}
-
-/// The part of the session that is exported.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Part {
-    Tree,
-    /// The path to an entry; `None` for the empty path.
-    Branch(Option<Node>),
-    Subtree(Node),
-}
-
-/// The place of the result.
-#[derive(Debug, Clone)]
-pub enum Target {
-    File {
-        path: PathBuf,
-        overwrite: bool,
-    },
-    /// Text of at most this many bytes.
-    Content {
-        limit: usize,
-    },
-}
-
-/// The format of an export, and the changes to its text.
-#[derive(Debug, Clone)]
-pub struct ExportOptions {
-    pub format: Format,
-    pub redacts: bool,
-    /// The home directory, if paths in it are shortened.
-    pub home: Option<String>,
-}
-
-/// Receives the progress: bytes read, and all bytes to read.
-pub(crate) type Progress<'p> = &'p (dyn Fn(u64, u64) + Sync);
-
-/// A finished export.
-#[derive(Debug)]
-pub struct Exported {
-    /// The text, if the target is no file.
-    pub content: Option<String>,
-    pub bytes: u64,
-    pub redactions: Vec<Redaction>,
-}
 
 /// The session at one point in time.
 pub enum ExportSource {

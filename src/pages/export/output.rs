@@ -2,7 +2,7 @@
 //!
 //! A file has a temporary name until it is complete and on disk. Dropping an unfinished output removes it.
 
-use super::{Exported, Target};
+use super::request::{Exported, Target};
 use crate::export::tally::Redaction;
 use std::fs;
 use std::io::{self, Write};

@@ -1,12 +1,11 @@
 //! The entries of an exported part.
 
-use super::Part;
+use super::request::Part;
 use treelined_core::entry::{Kind, Role};
 use treelined_core::error::{Error, Result};
-use treelined_core::json;
-use treelined_core::name;
 use treelined_core::tree::{Node, Tree};
 use treelined_core::view::Outline;
+use treelined_core::{json, name};
 use treelined_files::session::SessionState;
 
 impl Part {

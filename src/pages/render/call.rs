@@ -1,8 +1,7 @@
 //! A tool call: its arguments, the changes that it makes, and its result.
 
-use super::CallResult;
+use super::context::CallResult;
 use super::diff;
-use super::message;
 use super::writer::{BlockWriter, Text};
 use treelined_core::json;
 use treelined_core::tools::{CallArguments, FileAccess};
@@ -66,7 +65,7 @@ fn push_result(
                 FileAccess::None | FileAccess::Change => None,
             };
             writer.blocks("blocks", |writer| {
-                message::push_output(writer, content, language.as_deref());
+                super::content::push_output(writer, content, language.as_deref());
             });
         }
     });

@@ -1,9 +1,10 @@
 //! The blocks of a message, by its role, and of content.
 
-use super::entry::{SummaryKind, number, push_json, push_line, push_preview, push_summary};
-use super::markdown::{self, Part};
-use super::writer::{BLOCK_BYTES, BlockWriter, Text};
-use super::{EntryContext, call, image};
+use super::content::{each_part, html, push_json, push_markdown, push_output};
+use super::context::EntryContext;
+use super::pieces::{SummaryKind, number, push_line, push_preview, push_summary};
+use super::writer::{BlockWriter, Text};
+use super::{call, image};
 use std::borrow::Cow;
 use treelined_core::bytes::part;
 use treelined_core::json::{self, Elements};
@@ -58,22 +59,6 @@ pub(super) fn push_content(
     });
 }
 
-/// Writes the blocks of a tool's output, which is shown as it is written.
-pub(super) fn push_output(writer: &mut BlockWriter<'_>, content: &[u8], language: Option<&str>) {
-    if let Some(text) = Text::of(Some(content)) {
-        return writer.code(text, language);
-    }
-    each_part(content, |kind, block| match kind {
-        "text" => {
-            if let Some(text) = Text::of(json::get(block, "text")) {
-                writer.code(text, language);
-            }
-        }
-        "image" => image::push(writer, block),
-        _ => push_json(writer, block),
-    });
-}
-
 /// The ids of the tool calls of an assistant message.
 pub(crate) fn call_ids(entry: &[u8]) -> Vec<Cow<'_, str>> {
     let content = json::get_path(entry, &["message", "content"]).unwrap_or_default();
@@ -88,61 +73,6 @@ pub(crate) fn call_ids(entry: &[u8]) -> Vec<Cow<'_, str>> {
         }
     }
     ids
-}
-
-/// Calls `see` with the type of each part of a content, and the part.
-fn each_part(content: &[u8], mut see: impl FnMut(&str, &[u8])) {
-    let Ok(mut parts) = Elements::open(content, 0) else {
-        return;
-    };
-    while let Ok(Some(span)) = parts.next_value() {
-        let block = part(content, span);
-        let kind = json::get(block, "type").and_then(json::string);
-        see(&kind.unwrap_or_default(), block);
-    }
-}
-
-/// Writes Markdown as `html` and `code` blocks; as `text` if it cannot be HTML.
-fn push_markdown(writer: &mut BlockWriter<'_>, text: Text<'_>) {
-    let markdown = text.decoded();
-    let is_short = markdown.len() <= writer.room();
-    let parts = is_short.then(|| markdown::parts(&markdown));
-    let parts = parts.flatten().filter(|parts| fits(parts, writer.room()));
-    let Some(parts) = parts else {
-        return writer.block("text", |writer| {
-            writer.text("text", Text::Decoded(&markdown))
-        });
-    };
-    for part in parts {
-        match part {
-            Part::Html(html) => writer.block("html", |writer| writer.whole("html", &html)),
-            Part::Code { language, text } => {
-                writer.code(Text::Decoded(&text), language.as_deref());
-            }
-        }
-    }
-}
-
-/// Whether these parts surely fit into `room` bytes of JSON.
-fn fits(parts: &[Part], room: usize) -> bool {
-    let sizes = parts.iter().map(|part| match part {
-        Part::Html(text) | Part::Code { text, .. } => BLOCK_BYTES + literal_bytes(text),
-    });
-    sizes.sum::<usize>() <= room
-}
-
-/// The size of a text as a JSON literal, at most.
-fn literal_bytes(text: &str) -> usize {
-    let escapes = text.bytes().filter(|byte| match byte {
-        b'"' | b'\\' | 0xe2 => true,
-        byte => *byte < b' ',
-    });
-    text.len() + 5 * escapes.count()
-}
-
-/// A text as HTML that fits into `room` bytes of JSON.
-pub(super) fn html(markdown: &str, room: usize) -> Option<String> {
-    markdown::html(markdown).filter(|html| literal_bytes(html) <= room)
 }
 
 fn push_thinking(writer: &mut BlockWriter<'_>, block: &[u8]) {

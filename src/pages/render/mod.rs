@@ -6,49 +6,18 @@
 //! other entries come from the caller.
 
 mod call;
+mod content;
+mod context;
 mod diff;
 mod entry;
 mod image;
 pub(crate) mod markdown;
 mod message;
+mod pieces;
 #[cfg(test)]
 mod tests;
 mod writer;
 
 pub use self::entry::push_entry;
 pub(crate) use self::message::call_ids;
-
-/// The most bytes of one string. Longer ones are cut.
-pub(crate) const STRING_BYTES: usize = 1 << 20;
-
-/// Facts about an entry that are not in its bytes.
-#[derive(Debug, Clone, Copy, Default)]
-pub struct EntryContext<'a> {
-    /// The id of the entry in the tree.
-    pub id: &'a str,
-    /// Whether it is a failed tool result or command, or an answer that ended early.
-    pub is_error: bool,
-    /// The results of the calls of an assistant message, at most one for each call.
-    pub results: &'a [CallResult<'a>],
-    /// The entries that a summary takes the place of.
-    pub replaced: Option<ReplacedEntries<'a>>,
-    /// The text of a custom message by its renderer.
-    pub preview: Option<&'a str>,
-}
-
-/// The result of a tool call.
-#[derive(Debug, Clone, Copy)]
-pub struct CallResult<'a> {
-    pub call_id: &'a str,
-    pub entry_id: &'a str,
-    pub is_error: bool,
-    /// The entry of the result, if its blocks are wanted in the call.
-    pub entry: Option<&'a [u8]>,
-}
-
-/// The entries of a path from `first` to `last`, by their ids.
-#[derive(Debug, Clone, Copy)]
-pub struct ReplacedEntries<'a> {
-    pub first: &'a str,
-    pub last: &'a str,
-}
+pub use context::{CallResult, EntryContext, ReplacedEntries};

@@ -1,4 +1,6 @@
-use super::{CallResult, EntryContext, ReplacedEntries, STRING_BYTES, push_entry};
+use super::context::{CallResult, EntryContext, ReplacedEntries};
+use super::push_entry;
+use super::writer::STRING_BYTES;
 use serde_json::{Value, json};
 
 /// The rendered entry with everything around it.

@@ -1,6 +1,5 @@
 //! Writes the JSON of blocks, within a number of bytes for each entry.
 
-use super::STRING_BYTES;
 use std::borrow::Cow;
 use treelined_core::json;
 
@@ -198,3 +197,6 @@ fn fitting(text: &str, room: usize) -> usize {
     }
     text.len()
 }
+
+/// The most bytes of one string. Longer ones are cut.
+pub(crate) const STRING_BYTES: usize = 1 << 20;

@@ -1,6 +1,6 @@
 //! The renderers in force: those of the configuration, then the latest registration of a type.
 
-use super::Renderer;
+use super::renderer::Renderer;
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 use treelined_core::id::ConnectionId;

@@ -3,6 +3,7 @@ use std::collections::BTreeMap;
 use treelined_core::entry::{Kind, Role};
 use treelined_core::id::ConnectionId;
 pub(crate) use treelined_core::tree::Flags;
+use treelined_core::view::Subject;
 
 const TODO: &str = r#"{"type":"custom_message","id":"m1","customType":"todo","content":"Ship it","display":true,"details":{"done":2,"total":5,"title":"A \"b\"\n c","open":true,"tags":["x","y",3,null,{"type":"text","text":"z"},{"type":"image"},{"n":1}],"nothing":null,"deep":{"a":{"b":"c"}}}}"#;
 

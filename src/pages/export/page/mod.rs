@@ -9,21 +9,24 @@ mod chunk;
 mod document;
 mod packer;
 mod page_stats;
+mod source;
 mod static_text;
 mod views;
 
 use super::content::ContentSource;
 use super::head::SessionHead;
 use super::output::{Output, Spool};
+use super::request::{ExportOptions, Part, Progress};
 use super::tally::RedactionTally;
-use super::{ExportOptions, Part, Progress};
 use crate::export::tally::Redaction;
 use crate::redact::RedactEntry;
 use crate::renderers::Renderers;
-use crate::session_render::{RenderPlan, RenderPlanner};
+use crate::session_render::RenderPlanner;
 use chunk::ChunkPacker;
 use packer::{PackedPart, RowBuffer};
 use page_stats::PageStats;
+pub(super) use source::PageSource;
+use source::{CHUNK_ROWS, PagePart};
 use std::collections::HashMap;
 use std::ops::{ControlFlow, Range};
 use std::sync::Arc;
@@ -43,8 +46,6 @@ const THREADS: usize = 4;
 const PART_BYTES: u64 = 256 << 10;
 /// The most entries whose bodies are packed together.
 const PART_ENTRIES: usize = 2048;
-/// Rows of a chunk.
-const CHUNK_ROWS: usize = 4096;
 
 /// The filters and their names.
 const FILTERS: [(&str, Filter); 5] = [
@@ -54,36 +55,6 @@ const FILTERS: [(&str, Filter); 5] = [
     ("labeled-only", Filter::LabeledOnly),
     ("all", Filter::All),
 ];
-
-/// The session at one point in time, as a page needs it.
-pub struct PageSource {
-    head: SessionHead,
-    content: ContentSource,
-    part: PagePart,
-    /// For each of the [`FILTERS`] the entries in scope.
-    outlines: Vec<Outline>,
-    /// For a branch or a subtree, the items that it has.
-    matched: Option<Vec<bool>>,
-    /// Every row of the file.
-    all: Visible,
-    snapshot: Snapshot,
-    /// For each row how to read its entry.
-    fetches: Vec<Fetch>,
-    /// How to render summaries, which name the entries that they replaced, by row.
-    plans: HashMap<usize, RenderPlan>,
-    /// The rows of each chunk of bodies.
-    parts: Vec<Range<usize>>,
-    is_redacted: bool,
-}
-
-/// The exported part, by ids.
-struct PagePart {
-    scope: &'static str,
-    entry_id: Option<String>,
-    leaf_id: Option<String>,
-    /// The row that is shown first.
-    selected: Option<usize>,
-}
 
 impl PageSource {
     pub(super) fn take(
@@ -305,32 +276,6 @@ struct PackedSession {
     /// For each part its place in the spool.
     bodies: Vec<Range<u64>>,
     tally: RedactionTally,
-}
-
-impl PagePart {
-    fn new(core: &SessionState, part: Part, all: &Visible, nodes: &[Node]) -> Self {
-        let id = |node: Node| core.tree.id(node).to_owned();
-        let row_of = |node: Option<Node>| nodes.iter().position(|at| Some(*at) == node);
-        let (scope, entry) = match part {
-            Part::Tree => ("tree", None),
-            Part::Branch(tip) => ("branch", tip),
-            Part::Subtree(top) => ("subtree", Some(top)),
-        };
-        let leaf_row = match part {
-            // The leaf may be a label that is left out: the row above it counts.
-            Part::Subtree(_) => all.rows().iter().position(|row| row.is_leaf),
-            Part::Tree | Part::Branch(_) => row_of(core.leaf()),
-        };
-        let leaf = leaf_row.and_then(|row| nodes.get(row).copied());
-        Self {
-            scope,
-            entry_id: entry.map(id),
-            leaf_id: leaf.map(id),
-            selected: leaf_row
-                .or_else(|| row_of(entry))
-                .or(nodes.len().checked_sub(1)),
-        }
-    }
 }
 
 /// Splits rows into parts of about [`PART_BYTES`].

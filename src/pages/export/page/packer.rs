@@ -2,7 +2,7 @@
 
 use super::chunk::ChunkPacker;
 use super::page_stats::PageStats;
-use super::{CHUNK_ROWS, PageSource};
+use super::source::{CHUNK_ROWS, PageSource};
 use crate::export::content::{EntryReader, ReadEntry, answered_call};
 use crate::export::tally::RedactionTally;
 use crate::render::{self, CallResult, EntryContext};

@@ -2,9 +2,9 @@
 //!
 //! Markup comes from the blocks of the render room; every other string is escaped.
 
-use super::PageSource;
 use super::document::push_escaped;
 use super::packer::rendered;
+use super::source::PageSource;
 use serde_json::Value;
 use treelined_core::entry::{Kind, Role};
 use treelined_core::error::Result;

@@ -1,9 +1,8 @@
 //! Markdown: front matter, a heading for each turn, folded thinking, calls and output.
 
 use super::piece::Piece;
-use super::{Speaker, TranscriptRow, TranscriptSource, WrittenEntry, heading};
-use treelined_core::json;
-use treelined_core::terminal;
+use super::row::{Speaker, TranscriptRow, TranscriptSource, WrittenEntry, heading};
+use treelined_core::{json, terminal};
 
 /// The front matter and the title, and the outline if it is given: rows with their first lines.
 pub(super) fn head(

@@ -5,25 +5,27 @@
 
 mod markdown;
 mod piece;
+mod row;
 mod text;
 
 use super::content::ContentSource;
 use super::head::SessionHead;
 use super::output::Output;
+use super::request::{ExportOptions, Format, Part, Progress};
 use super::tally::RedactionTally;
-use super::{ExportOptions, Format, Part, Progress};
 use crate::export::tally::Redaction;
 use crate::renderers::Renderers;
-use piece::{Piece, pieces};
+use piece::pieces;
+pub(super) use row::TranscriptSource;
+use row::{Speaker, TranscriptRow, WrittenEntry};
 use std::ops::{ControlFlow, Range};
 use std::sync::Arc;
 use treelined_core::entry::{Kind, Role};
 use treelined_core::error::{Error, Result};
-use treelined_core::timestamp::{self, Millis};
+use treelined_core::timestamp::Millis;
 pub(crate) use treelined_core::tree::{Flags, Node, Tree};
 use treelined_core::view::{Filter, Folding, Order, Outline, Scope, Subject, Visible};
 use treelined_files::cancel::Cancel;
-use treelined_files::log::body::Fetch;
 use treelined_files::parallel::{ThreadPlan, map_in_order};
 use treelined_files::session::SessionState;
 
@@ -31,53 +33,6 @@ use treelined_files::session::SessionState;
 const THREADS: usize = 4;
 /// Stored bytes of the entries that are written together.
 const PART_BYTES: u64 = 1 << 20;
-
-/// The speaker of an entry.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Speaker {
-    User,
-    Assistant,
-    Command,
-    System,
-    Plugin,
-    BranchSummary,
-    Compaction,
-    Other,
-}
-
-/// An entry of the document.
-struct TranscriptRow {
-    fetch: Fetch,
-    item: usize,
-    subject: Subject,
-    speaker: Speaker,
-    /// The number of the turn, from 1, if the entry begins one.
-    begins: Option<usize>,
-    /// The turn after which the entry continues, if that is not the one before it.
-    back_to: Option<usize>,
-    /// Steps to the right in the outline.
-    indent: usize,
-    timestamp: Option<Millis>,
-    label: Option<String>,
-    is_on_active_path: bool,
-}
-
-/// The session at one point in time, as a document needs it.
-pub struct TranscriptSource {
-    head: SessionHead,
-    content: ContentSource,
-    outline: Outline,
-    rows: Vec<TranscriptRow>,
-    scope: &'static str,
-    is_markdown: bool,
-    is_redacted: bool,
-}
-
-/// An entry as it is written.
-struct WrittenEntry<'r> {
-    row: &'r TranscriptRow,
-    pieces: Vec<Piece>,
-}
 
 impl TranscriptSource {
     pub(super) fn take(
@@ -300,35 +255,4 @@ fn rows(
         });
     }
     Ok(rows)
-}
-
-impl Speaker {
-    fn name(self) -> &'static str {
-        match self {
-            Self::User => "User",
-            Self::Assistant => "Assistant",
-            Self::Command => "Command",
-            Self::System => "System",
-            Self::Plugin => "Plugin",
-            Self::BranchSummary => "Summary of a branch",
-            Self::Compaction => "Summary of the conversation so far",
-            Self::Other => "Message",
-        }
-    }
-}
-
-/// The heading of a turn without its number: speaker, time and label.
-fn heading(row: &TranscriptRow) -> String {
-    let mut heading = row.speaker.name().to_owned();
-    if let Some(at) = row.timestamp {
-        let at = timestamp::format(at);
-        heading.push_str(&format!(
-            " · {}",
-            at.get(..16).unwrap_or(&at).replace('T', " ")
-        ));
-    }
-    if let Some(label) = &row.label {
-        heading.push_str(&format!(" · {}", treelined_core::terminal::line(label)));
-    }
-    heading
 }

@@ -1,7 +1,7 @@
 //! Plain text: a rule with the speaker before each turn, output indented.
 
 use super::piece::Piece;
-use super::{TranscriptSource, WrittenEntry, heading};
+use super::row::{TranscriptSource, WrittenEntry, heading};
 use treelined_core::terminal;
 
 /// Columns of a rule.

@@ -1,6 +1,7 @@
 //! Writes the events of the parser as HTML. All markup is written here, by constants of this file.
 
-use super::{Part, link, push_escaped};
+use super::link;
+use super::part::{Part, push_escaped};
 use pulldown_cmark::{Alignment, CodeBlockKind, CowStr, Event, HeadingLevel, LinkType, Tag};
 
 /// The most elements within each other. Deeper ones are left out, and their content stays.

@@ -6,11 +6,13 @@
 
 mod html;
 mod link;
+mod part;
 #[cfg(test)]
 mod tests;
 
 use self::html::HtmlWriter;
 pub(super) use self::html::language;
+pub(crate) use part::Part;
 use pulldown_cmark::{Options, Parser};
 
 /// The most bytes of Markdown that is parsed.
@@ -23,17 +25,6 @@ const LAST_COLUMN: usize = 100;
 const GROWTH: usize = 16;
 /// HTML of at most this many bytes is never too long.
 const SHORT_HTML: usize = 4096;
-
-/// A part of a text, in order.
-#[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Part {
-    Html(String),
-    /// Fenced or indented code outside of lists and quotes.
-    Code {
-        language: Option<String>,
-        text: String,
-    },
-}
 
 /// The parts of a text, with its outermost code by itself; `None` if the text is too long or too nested.
 pub(crate) fn parts(markdown: &str) -> Option<Vec<Part>> {
@@ -48,25 +39,6 @@ pub(crate) fn html(markdown: &str) -> Option<String> {
         Part::Code { .. } => None,
     });
     Some(html.next().unwrap_or_default())
-}
-
-/// Appends `text` with the characters escaped that have a meaning in HTML.
-pub(crate) fn push_escaped(out: &mut String, text: &str) {
-    let mut rest = text;
-    while let Some(at) = rest.find(['&', '<', '>', '"', '\'']) {
-        let (plain, special) = rest.split_at(at);
-        out.push_str(plain);
-        let mut chars = special.chars();
-        out.push_str(match chars.next() {
-            Some('&') => "&amp;",
-            Some('<') => "&lt;",
-            Some('>') => "&gt;",
-            Some('"') => "&quot;",
-            _ => "&#39;",
-        });
-        rest = chars.as_str();
-    }
-    out.push_str(rest);
 }
 
 fn write(markdown: &str, mut writer: HtmlWriter) -> Option<Vec<Part>> {

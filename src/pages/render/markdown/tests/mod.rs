@@ -4,7 +4,8 @@ mod time;
 
 use self::checker::check;
 use self::payloads::PAYLOADS;
-use super::{LAST_COLUMN, Part, html, parts};
+use super::part::Part;
+use super::{LAST_COLUMN, html, parts};
 
 /// One payload for each way of placing a text among others.
 fn placed(payload: &str) -> Vec<String> {

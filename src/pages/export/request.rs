@@ -1,0 +1,57 @@
+//! What an export is asked for, and what it gives.
+
+use super::tally::Redaction;
+use std::path::PathBuf;
+use treelined_core::tree::Node;
+
+/// The form of an export.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Format {
+    Html,
+    Markdown,
+    Jsonl,
+    Text,
+}
+
+/// The part of the session that is exported.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Part {
+    Tree,
+    /// The path to an entry; `None` for the empty path.
+    Branch(Option<Node>),
+    Subtree(Node),
+}
+
+/// The place of the result.
+#[derive(Debug, Clone)]
+pub enum Target {
+    File {
+        path: PathBuf,
+        overwrite: bool,
+    },
+    /// Text of at most this many bytes.
+    Content {
+        limit: usize,
+    },
+}
+
+/// The format of an export, and the changes to its text.
+#[derive(Debug, Clone)]
+pub struct ExportOptions {
+    pub format: Format,
+    pub redacts: bool,
+    /// The home directory, if paths in it are shortened.
+    pub home: Option<String>,
+}
+
+/// Receives the progress: bytes read, and all bytes to read.
+pub(crate) type Progress<'p> = &'p (dyn Fn(u64, u64) + Sync);
+
+/// A finished export.
+#[derive(Debug)]
+pub struct Exported {
+    /// The text, if the target is no file.
+    pub content: Option<String>,
+    pub bytes: u64,
+    pub redactions: Vec<Redaction>,
+}

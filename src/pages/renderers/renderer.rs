@@ -1,0 +1,111 @@
+//! A renderer: how rows of one type look.
+
+use super::template::{BadTemplate, Template};
+use serde::Deserialize;
+use treelined_core::view::{RowLook, Subject};
+use treelined_core::{json, terminal};
+
+/// Most bytes of a custom type that has a renderer.
+pub(crate) const MAX_TYPE_BYTES: usize = 256;
+
+/// Most characters of an icon.
+pub(crate) const MAX_ICON_CHARS: usize = 16;
+
+/// The colour of a row, by its meaning.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum RowStyle {
+    Accent,
+    Success,
+    Warning,
+    Error,
+    Dim,
+}
+
+impl RowStyle {
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Accent => "accent",
+            Self::Success => "success",
+            Self::Warning => "warning",
+            Self::Error => "error",
+            Self::Dim => "dim",
+        }
+    }
+}
+
+/// The look of the custom messages of one type.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Renderer {
+    pub(super) preview: Template,
+    pub(super) icon: Option<String>,
+    pub(super) style: Option<RowStyle>,
+}
+
+/// A renderer that is refused.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum BadRenderer {
+    Template(BadTemplate),
+    Icon(String),
+}
+
+impl Renderer {
+    pub fn new(
+        preview: &str,
+        icon: Option<String>,
+        style: Option<RowStyle>,
+    ) -> Result<Self, BadRenderer> {
+        if let Some(icon) = &icon
+            && let Err(why) = check_icon(icon)
+        {
+            return Err(BadRenderer::Icon(why));
+        }
+        Ok(Self {
+            preview: Template::parse(preview).map_err(BadRenderer::Template)?,
+            icon,
+            style,
+        })
+    }
+
+    /// The look of the entry in `line`, a stored line with the custom type of this renderer.
+    pub fn look(&self, line: &[u8], subject: Subject) -> RowLook {
+        let members = match subject.is_message() {
+            true => json::get(line, "message").unwrap_or_default(),
+            false => line,
+        };
+        RowLook {
+            preview: Some(self.preview.fill(members)),
+            icon: self.icon.clone(),
+            style: self.style.map(RowStyle::name).or(usual_look(subject).style),
+        }
+    }
+}
+
+/// The look of an entry without a renderer: displayed custom messages differ from the conversation.
+pub fn usual_look(subject: Subject) -> RowLook {
+    let style = subject
+        .is_displayed_custom_message()
+        .then_some(RowStyle::Accent.name());
+    RowLook {
+        style,
+        ..RowLook::default()
+    }
+}
+
+pub(super) fn check_icon(icon: &str) -> Result<(), String> {
+    if icon.trim().is_empty() || icon.chars().count() > MAX_ICON_CHARS {
+        return Err(format!("must have 1 to {MAX_ICON_CHARS} characters"));
+    }
+    match icon.contains(terminal::is_control) {
+        true => Err("must not have control characters".to_owned()),
+        false => Ok(()),
+    }
+}
+
+/// Fails for a custom type that can have no renderer.
+pub fn check_type(custom_type: &str) -> Result<(), String> {
+    match custom_type.trim().is_empty() || custom_type.len() > MAX_TYPE_BYTES {
+        true => Err(format!("must have 1 to {MAX_TYPE_BYTES} bytes")),
+        false => Ok(()),
+    }
+}
