@@ -206,8 +206,10 @@ mod tests {
         assert_eq!(watch.wait(SHORT), Wake::TimedOut);
     }
 
+    /// How many changes wake once depends on the machine: beside a build the watcher's thread pauses for longer than a
+    /// file is calm.
     #[test]
-    fn many_changes_are_one() {
+    fn many_changes_wake_few_times() {
         let folder = tempfile::tempdir().unwrap();
         let root = fs::canonicalize(folder.path()).unwrap();
         let watch = Watch::of(&[place(root.clone(), true)]).unwrap();
@@ -215,7 +217,8 @@ mod tests {
             fs::write(root.join(format!("{number}.jsonl")), "{}\n").unwrap();
         }
         assert_eq!(watch.wait(LONG), Wake::Changed);
-        assert_eq!(watch.wait(SHORT), Wake::TimedOut);
+        let more = (0..).take_while(|_| watch.wait(SHORT) == Wake::Changed);
+        assert!(more.count() < 50, "of 500 changes");
     }
 
     /// A file that a tool never stops to write delayed all others by ten seconds.
