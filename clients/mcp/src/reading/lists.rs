@@ -196,8 +196,7 @@ async fn branch_lines(open: &OpenSession<'_>, mut cleaner: Cleaner<'_>) -> Resul
     let all = branches.len();
     for branch in branches.into_iter().rev() {
         let tip = open.client.get_entry(&branch.tip_id).await?.entry;
-        let label = branch.label.unwrap_or_default();
-        let label = cleaner.line(&label, MAX_LINE);
+        let name = cleaner.line(&branch.name, MAX_LINE);
         let preview = cleaner.excerpt(&tip, &branch.preview, "", MAX_LINE);
         let said = format!(
             "\nbranch {}, {}, {} messages, {}, leaves the others at {}\n{}{}",
@@ -210,9 +209,9 @@ async fn branch_lines(open: &OpenSession<'_>, mut cleaner: Cleaner<'_>) -> Resul
                 .as_deref()
                 .map_or("its root".to_owned(), inert),
             quoted(&preview),
-            match label.is_empty() {
+            match name == preview {
                 true => String::new(),
-                false => quoted(&format!("label: {label}")),
+                false => quoted(&format!("name: {name}")),
             }
         );
         let Some(left) = room.checked_sub(said.len()) else {

@@ -239,6 +239,7 @@ fn an_agent_finds_what_was_tried_and_why_it_was_left() {
     assert_eq!(ids(&text, "branch"), ["u3", "a2"]);
     assert!(text.contains("\nbranch u3, active, 1 messages, "), "{text}");
     assert!(text.contains("\nbranch a2, left, 2 messages, "), "{text}");
+    assert!(text.contains("\n> name: Clear the zebra cache."), "{text}");
 
     let text = server.text("why_left", json!({"branch": "a2"}));
     assert_eq!(
