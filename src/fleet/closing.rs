@@ -2,8 +2,8 @@
 //!
 //! A log is closed as long as its last line is the record of a deletion of its session. Nothing is removed from it.
 
+use super::attempts::ROUNDS;
 use super::backend::{AppendOutcome, LogBackend, LogIdentity};
-use super::transfer::{self, ROUNDS};
 use memchr::memmem;
 use serde::Deserialize;
 use serde_json::json;
@@ -108,7 +108,7 @@ pub(crate) fn reopen(log: &dyn LogBackend, session: &str, source: &dyn Source) -
             return Ok(InLog::Deleted);
         }
     }
-    Err(transfer::conflict(session))
+    Err(super::attempts::conflict(session))
 }
 
 impl LogIdentity {

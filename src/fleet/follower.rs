@@ -1,10 +1,10 @@
 //! Copies what other machines append to an open session into its file; the session reads that as it reads the entries of
 //! any other writer.
 
+use super::connector::{Connector, PAUSE};
 use super::hints::FollowedMessages;
-use super::live::{Connector, PAUSE};
+use super::nats_log::NatsLog;
 use super::replicated::{ReplicatedFile, TornLine};
-use super::stream::NatsLog;
 use std::sync::{Arc, Mutex, Weak};
 use std::time::{Duration, Instant};
 use tokio::task::AbortHandle;

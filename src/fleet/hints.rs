@@ -8,7 +8,7 @@
 use super::backend::{LogPart, Position};
 use super::connection::{ANSWER, unavailable};
 use super::messages::{SessionMessages, StreamMessage};
-use super::stream::NatsLog;
+use super::nats_log::NatsLog;
 use super::subject;
 use async_nats::Subscriber;
 use futures_util::StreamExt;

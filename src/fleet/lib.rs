@@ -30,11 +30,15 @@
 )]
 
 #[cfg(any(feature = "nats", test))]
+mod attempts;
+#[cfg(any(feature = "nats", test))]
 pub mod backend;
 #[cfg(any(feature = "nats", test))]
 pub(crate) mod closing;
 #[cfg(feature = "nats")]
 mod connection;
+#[cfg(feature = "nats")]
+mod connector;
 #[cfg(any(feature = "nats", test))]
 pub mod describe;
 #[cfg(any(feature = "nats", test))]
@@ -49,6 +53,8 @@ pub mod limits;
 pub mod live;
 #[cfg(feature = "nats")]
 mod messages;
+#[cfg(feature = "nats")]
+mod nats_log;
 #[cfg(feature = "nats")]
 mod objects;
 #[cfg(feature = "nats")]

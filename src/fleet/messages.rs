@@ -2,13 +2,12 @@
 
 use super::backend::{LogPart, Position};
 use super::connection::{ANSWER, unavailable};
-use super::stream::{EXPECTED, LINES, NatsLog, PAUSE};
+use super::nats_log::{EXPECTED, LINES, NatsLog, PAUSE};
 use super::subject;
 use super::transfer::count_lines;
-use async_nats::HeaderMap;
-use async_nats::jetstream;
 use async_nats::jetstream::consumer::DeliverPolicy;
 use async_nats::jetstream::consumer::pull::{Ordered, OrderedConfig};
+use async_nats::{HeaderMap, jetstream};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use futures_util::StreamExt;

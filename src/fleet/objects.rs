@@ -3,15 +3,14 @@
 
 use super::connection::{ANSWER, Connection, unavailable};
 use super::messages::StreamMessage;
+use super::nats_log::{NO_STREAM, NatsLog, refused};
 use super::replica::hash;
-use super::stream::{NO_STREAM, NatsLog, refused};
 use crate::settings::NatsSettings;
-use async_nats::HeaderMap;
-use async_nats::jetstream;
 use async_nats::jetstream::object_store::{
     Config, GetErrorKind, InfoErrorKind, ObjectInfo, ObjectStore,
 };
 use async_nats::jetstream::stream::StorageType;
+use async_nats::{HeaderMap, jetstream};
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE;
 use serde::de::IgnoredAny;

@@ -7,26 +7,23 @@
 use super::backend::{
     AppendOutcome, Appending, LogBackend, LogIdentity, LogPart, LogParts, Position,
 };
-use super::connection::{ANSWER, ApiError, Connection, unavailable};
+use super::connection::{ANSWER, ApiError, Connection};
 use super::hints::FollowedMessages;
 use super::limits::{self, StreamInfo};
 use super::messages::{MessageAnswer, SessionMessages, StreamMessage};
+pub use super::nats_log::NatsLog;
+pub(super) use super::nats_log::{LogAccess, PAUSE, refused};
+use super::nats_log::{NO_MESSAGE, OwnRuntime};
 use super::objects::{self, MOST_BYTES};
 use super::subject;
 use crate::settings::NatsSettings;
 use serde_json::json;
-use std::ops::Deref;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
-use tokio::runtime::{Handle, Runtime};
 use tokio::task::AbortHandle;
 use treelined_core::error::{Error, Kind, Result};
 use treelined_files::lock::lock;
 
-/// The sequence of the subject's last message that a message was published behind.
-pub(super) const EXPECTED: &str = "Nats-Expected-Last-Subject-Sequence";
-/// The number of lines of a message.
-pub(super) const LINES: &str = "Treelined-Lines";
 /// Bytes of a message that are not its lines, at most.
 const HEADER_BYTES: usize = 2048;
 /// How long an append is tried, unless set otherwise. A cluster that lost its leader has another one after about five
@@ -37,43 +34,6 @@ pub(super) const STALE: Duration = Duration::from_secs(3);
 /// How long one attempt of a request waits. A leader that has died leaves requests without an answer, and its successor
 /// does not know them.
 pub(super) const ATTEMPT: Duration = Duration::from_millis(1500);
-pub(super) const PAUSE: Duration = Duration::from_millis(100);
-
-/// Codes of JetStream's errors.
-pub(super) const NO_MESSAGE: u64 = 10037;
-pub(super) const NO_STREAM: u64 = 10059;
-pub(super) const OTHER_STREAM: u64 = 10060;
-pub(super) const TOO_LARGE: u64 = 10054;
-pub(super) const STORE_FAILED: u64 = 10077;
-pub(super) const SEALED: u64 = 10109;
-const SUBJECT_OVERLAP: u64 = 10065;
-const NO_JETSTREAM: u64 = 10076;
-const NONE_FOR_ACCOUNT: u64 = 10039;
-/// More than one copy, on a server without others.
-const NOT_CLUSTERED: u64 = 10074;
-const INVALID_STREAM: u64 = 10052;
-const TOO_MANY_STREAMS: u64 = 10027;
-
-/// The parts of a log by which other modules reach its servers. They work as long as the log is not dropped.
-#[derive(Clone)]
-pub(super) struct LogAccess {
-    pub(super) runtime: Handle,
-    pub(super) connection: Connection,
-    pub(super) settings: NatsSettings,
-    /// When the stream was created.
-    pub(super) created: String,
-}
-
-/// A stream that keeps sessions.
-pub struct NatsLog {
-    runtime: OwnRuntime,
-    pub(super) connection: Connection,
-    pub(super) settings: NatsSettings,
-    info: StreamInfo,
-    pub(super) append_time: Duration,
-    /// When a server last acknowledged an append.
-    acknowledged: Mutex<Option<Instant>>,
-}
 
 impl NatsLog {
     /// Connects, and checks the stream: fails unless it exists and keeps what it acknowledges.
@@ -314,27 +274,6 @@ impl NatsLog {
     }
 }
 
-/// A runtime that may be dropped on a thread of another one.
-struct OwnRuntime(Option<Runtime>);
-
-impl Deref for OwnRuntime {
-    type Target = Runtime;
-    #[allow(clippy::expect_used, reason = "taken only by the drop")]
-    fn deref(&self) -> &Runtime {
-        self.0
-            .as_ref()
-            .expect("the runtime is there until the drop")
-    }
-}
-
-impl Drop for OwnRuntime {
-    fn drop(&mut self) {
-        if let Some(runtime) = self.0.take() {
-            runtime.shutdown_background();
-        }
-    }
-}
-
 fn connect(settings: &NatsSettings) -> Result<(OwnRuntime, Connection)> {
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(1)
@@ -379,44 +318,4 @@ pub(super) async fn info(
         .call::<StreamInfo>(&name, &serde_json::Value::Null, time)
         .await?;
     called.map_err(|error| refused(settings, &error))
-}
-
-/// The kind of an error of JetStream.
-pub(super) fn refused(settings: &NatsSettings, error: &ApiError) -> Error {
-    let stream = &settings.stream;
-    let ApiError {
-        err_code,
-        description,
-    } = error;
-    match *err_code {
-        NO_STREAM => {
-            let why = format!(
-                "there is no stream {stream:?}: `treelined doctor --cluster --create` makes it"
-            );
-            Error::new(Kind::LogMisconfigured, why)
-        }
-        OTHER_STREAM => {
-            let why = format!("another stream than {stream:?} has the subjects of sessions");
-            Error::new(Kind::LogMisconfigured, why)
-        }
-        SUBJECT_OVERLAP => {
-            let why = format!(
-                "another stream than {stream:?} has the subjects of sessions: name it in [log.nats]"
-            );
-            Error::new(Kind::LogMisconfigured, why)
-        }
-        NO_JETSTREAM | NONE_FOR_ACCOUNT | NOT_CLUSTERED | INVALID_STREAM | TOO_MANY_STREAMS => {
-            let why = format!("the servers refuse the stream {stream:?}: {description}");
-            Error::new(Kind::LogMisconfigured, why)
-        }
-        TOO_LARGE => Error::new(
-            Kind::PayloadTooLarge,
-            format!("the stream {stream:?}: {description}"),
-        ),
-        STORE_FAILED | SEALED => {
-            let why = format!("the stream {stream:?} takes no more messages: {description}");
-            Error::new(Kind::LogMisconfigured, why)
-        }
-        code => unavailable(format!("the stream {stream:?}: {description} ({code})")),
-    }
 }

@@ -3,6 +3,7 @@
 //! One of them must be the beginning of the other: anything else fails with `logDiverged` and changes nothing. A copy
 //! that is cut off is continued by the next one.
 
+use super::attempts::{ROUNDS, conflict};
 use super::backend::{AppendOutcome, LogBackend, LogIdentity, LogParts, Position};
 use super::closing;
 use super::files::{self, SessionFiles};
@@ -12,8 +13,6 @@ use treelined_core::bytes::part;
 use treelined_core::error::{Error, Kind, Result};
 use treelined_files::os::file::Location;
 
-/// How often a copy begins again because somebody else has written.
-pub(super) const ROUNDS: usize = 16;
 /// Bytes of one write to a file while pulling.
 pub(super) const WRITE: usize = 4 << 20;
 /// Bytes after which the record is saved while pushing.
@@ -442,13 +441,6 @@ fn diverged_after(session: &str, offset: u64) -> Error {
         "the file and the log of session {session:?} differ after byte {offset}, and neither is the beginning of the other"
     );
     Error::new(Kind::LogDiverged, why)
-}
-
-pub(super) fn conflict(session: &str) -> Error {
-    let why = format!("others write to session {session:?} all the time");
-    let mut error = Error::new(Kind::LogConflict, why);
-    error.retry_after_ms = Some(500);
-    error
 }
 
 /// The bytes of a file, matched with those of a log.

@@ -27,7 +27,7 @@ pub enum Durability {
 mutation_params! {
     /// The params of `append_message`. After the append the leaf is the new entry. An append with `parentId`
     /// is no navigation: it asks no client and cannot be undone.
-    #[schemars(example = super::example(r#"{
+    #[schemars(example = super::examples::example(r#"{
       "entryId": "u1", "message": {"role": "user", "content": "Why does the build fail?"}
     }"#))]
     AppendMessageParams {
@@ -48,7 +48,7 @@ mutation_params! {
 /// The result of `append_message`.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-#[schemars(example = super::example(r#"{"entryId": "u1", "leafId": "u1", "durability": "interval"}"#))]
+#[schemars(example = super::examples::example(r#"{"entryId": "u1", "leafId": "u1", "durability": "interval"}"#))]
 pub struct AppendMessageResult {
     /// The id of the new entry.
     pub entry_id: String,
@@ -60,7 +60,7 @@ pub struct AppendMessageResult {
 
 mutation_params! {
     /// The params of `append_entries`. Either all entries are appended, in one write, or none.
-    #[schemars(example = super::example(r#"{
+    #[schemars(example = super::examples::example(r#"{
       "entries": [
         {
           "type": "message", "id": "a1",
@@ -90,7 +90,7 @@ mutation_params! {
 /// The result of `append_entries`.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-#[schemars(example = super::example(r#"{
+#[schemars(example = super::examples::example(r#"{
   "entryIds": ["a1", "u2", "a2"], "leafId": "a2", "durability": "interval"
 }"#))]
 pub struct AppendEntriesResult {
@@ -104,7 +104,7 @@ pub struct AppendEntriesResult {
 
 mutation_params! {
     /// The params of `append_label`. The label is a new entry at the leaf; it names the entry that it labels.
-    #[schemars(example = super::example(r#"{"targetId": "a1", "label": "two ideas"}"#))]
+    #[schemars(example = super::examples::example(r#"{"targetId": "a1", "label": "two ideas"}"#))]
     AppendLabelParams {
         /// The id of the entry to label.
         target_id: String,
@@ -120,7 +120,7 @@ mutation_params! {
 /// The result of `append_label`.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-#[schemars(example = super::example(r#"{
+#[schemars(example = super::examples::example(r#"{
   "entryId": "16e149ed", "leafId": "16e149ed", "durability": "interval"
 }"#))]
 pub struct AppendLabelResult {
@@ -135,7 +135,7 @@ pub struct AppendLabelResult {
 mutation_params! {
     /// The params of `cherry_pick`. The copies are appended at the leaf, each with the id of its original as
     /// `copiedFrom`. Tool calls are copied only together with all of their results.
-    #[schemars(example = super::example(r#"{"entryIds": ["u2", "a2"]}"#))]
+    #[schemars(example = super::examples::example(r#"{"entryIds": ["u2", "a2"]}"#))]
     CherryPickParams {
         /// The ids of the messages to copy, in the order of the copies. At least one.
         #[serde(deserialize_with = "non_empty")]
@@ -147,7 +147,7 @@ mutation_params! {
 /// The result of `cherry_pick`.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-#[schemars(example = super::example(r#"{
+#[schemars(example = super::examples::example(r#"{
   "entryIds": ["0c16eded", "6122b546"], "leafId": "6122b546", "durability": "interval"
 }"#))]
 pub struct CherryPickResult {

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 /// The params of `register_command`. It replaces the connection's own command of the same name.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
-#[schemars(example = super::example(r#"{
+#[schemars(example = super::examples::example(r#"{
   "name": "todo", "description": "Adds an item to the list", "argumentHint": "TEXT"
 }"#))]
 pub struct RegisterCommandParams {
@@ -22,13 +22,13 @@ pub struct RegisterCommandParams {
 
 /// The result of `register_command`.
 #[derive(Debug, Serialize, JsonSchema)]
-#[schemars(example = super::example("{}"))]
+#[schemars(example = super::examples::example("{}"))]
 pub struct RegisterCommandResult {}
 
 /// The params of `unregister_command`.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
-#[schemars(example = super::example(r#"{"name": "todo"}"#))]
+#[schemars(example = super::examples::example(r#"{"name": "todo"}"#))]
 pub struct UnregisterCommandParams {
     /// The name of a command of this connection.
     pub name: String,
@@ -36,18 +36,18 @@ pub struct UnregisterCommandParams {
 
 /// The result of `unregister_command`.
 #[derive(Debug, Serialize, JsonSchema)]
-#[schemars(example = super::example("{}"))]
+#[schemars(example = super::examples::example("{}"))]
 pub struct UnregisterCommandResult {}
 
 /// The params of `list_commands`.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-#[schemars(example = super::example("{}"))]
+#[schemars(example = super::examples::example("{}"))]
 pub struct ListCommandsParams {}
 
 /// The result of `list_commands`.
 #[derive(Debug, Serialize, JsonSchema)]
-#[schemars(example = super::example(r#"{
+#[schemars(example = super::examples::example(r#"{
   "commands": [
     {
       "name": "todo", "description": "Adds an item to the list", "argumentHint": "TEXT",
@@ -79,7 +79,7 @@ pub struct RegisteredCommand {
 /// The params of `run_command`.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
-#[schemars(example = super::example(r#"{"name": "todo", "args": "Ship it", "sessionId": "tour"}"#))]
+#[schemars(example = super::examples::example(r#"{"name": "todo", "args": "Ship it", "sessionId": "tour"}"#))]
 pub struct RunCommandParams {
     /// The name of a registered command.
     pub name: String,
@@ -95,7 +95,7 @@ pub struct RunCommandParams {
 
 /// The result of `run_command`.
 #[derive(Debug, Default, Serialize, JsonSchema)]
-#[schemars(example = super::example(r#"{"output": "Added: Ship it"}"#))]
+#[schemars(example = super::examples::example(r#"{"output": "Added: Ship it"}"#))]
 pub struct RunCommandResult {
     /// Text to show.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -109,7 +109,7 @@ pub struct RunCommandResult {
 /// `answer_event`. It has no `seq`.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-#[schemars(example = super::example(r#"{
+#[schemars(example = super::examples::example(r#"{
   "eventId": "7b0c6a53-3a0e-4a0c-8d1e-6a41d1f4c7aa", "name": "todo", "args": "Ship it",
   "sessionId": "tour", "by": "editor", "timeoutMs": 30000
 }"#))]

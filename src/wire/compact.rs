@@ -11,7 +11,7 @@ use serde::Serialize;
 
 session_params! {
     /// The params of `prepare_compaction`. The method changes nothing and asks no client.
-    #[schemars(example = super::example(r#"{"keepRecentTokens": 1}"#))]
+    #[schemars(example = super::examples::example(r#"{"keepRecentTokens": 1}"#))]
     PrepareCompactionParams {
         /// The focus of the summary. Default: none.
         custom_instructions: Option<String>,
@@ -25,7 +25,7 @@ session_params! {
 /// The result of `prepare_compaction`.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-#[schemars(example = super::example(r#"{
+#[schemars(example = super::examples::example(r#"{
   "preparation": {
     "firstKeptEntryId": "c912a43c",
     "entriesToSummarize": [
@@ -78,7 +78,7 @@ mutation_params! {
     /// The params of `compact`. The daemon asks with `session_before_compact`, has the summary written, and
     /// appends a compaction entry. Later requests run while it waits; if they move the leaf, it fails with
     /// `leafMoved`.
-    #[schemars(example = super::example(r#"{"keepRecentTokens": 1}"#))]
+    #[schemars(example = super::examples::example(r#"{"keepRecentTokens": 1}"#))]
     CompactParams {
         /// The focus of the summary. Default: none.
         custom_instructions: Option<String>,
@@ -101,7 +101,7 @@ mutation_params! {
 /// The result of `compact`.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-#[schemars(example = super::example(r#"{
+#[schemars(example = super::examples::example(r#"{
   "cancelled": false,
   "compactionEntry": {
     "type": "compaction", "id": "4489c8ed", "parentId": "a2",

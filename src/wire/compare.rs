@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 
 session_params! {
     /// The params of `compare_branches`.
-    #[schemars(example = super::example(r#"{"a": "a2", "b": "a3"}"#))]
+    #[schemars(example = super::examples::example(r#"{"a": "a2", "b": "a3"}"#))]
     CompareBranchesParams {
         /// The id of the last entry of one branch.
         a: String,
@@ -20,7 +20,7 @@ session_params! {
 /// The result of `compare_branches`.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-#[schemars(example = super::example(r#"{
+#[schemars(example = super::examples::example(r#"{
   "ancestorId": "a1",
   "a": {
     "entryIds": ["u2", "a2"], "files": {"readFiles": [], "modifiedFiles": ["src/main.rs"]},
@@ -120,7 +120,7 @@ pub struct ModelStats {
 
 session_params! {
     /// The params of `get_stats`.
-    #[schemars(example = super::example(r#"{"leafId": "a1"}"#))]
+    #[schemars(example = super::examples::example(r#"{"leafId": "a1"}"#))]
     GetStatsParams {
         /// The id of the last entry of a path: only the entries of that path count; null means the empty position.
         /// Default: all entries of the session, or with `since` the path to the leaf.
@@ -135,7 +135,7 @@ session_params! {
 /// The result of `get_stats`.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-#[schemars(example = super::example(r#"{
+#[schemars(example = super::examples::example(r#"{
   "messages": {"assistant": 2, "user": 2}, "toolCalls": 0,
   "tokens": {"input": 1840, "output": 310, "cacheRead": 0, "cacheWrite": 0}, "cost": 0.0102,
   "contextTokens": 2150,

@@ -213,7 +213,7 @@ pub struct SessionHeader {
     pub parent_session: Option<String>,
     /// The call that spawned this session, if it is a subagent's.
     #[schemars(skip_serializing_if = "Option::is_none")]
-    pub spawned_by: Option<super::SpawnedBy>,
+    pub spawned_by: Option<super::spawned_by::SpawnedBy>,
 }
 
 /// A move of the leaf without a summary. It is not an entry of the tree.

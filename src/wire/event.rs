@@ -1,12 +1,12 @@
 //! Questions put to clients, and `answer_event` (protocol.md §5).
 
 use super::entry::Entry;
-use super::navigate::GivenSummary;
 use super::params::{
     Count, Lenient, Raw, count, lenient_option, nullable_into, object_option, optional_object,
 };
 use super::people::UserValue;
 use super::read::Model;
+use super::summary::GivenSummary;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize, Serializer};
 use serde_json::Value;
@@ -16,7 +16,7 @@ use treelined_core::error::Error;
 /// The params of `answer_event`. Exactly one of `result`, `error` and `extendMs` is given.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
-#[schemars(example = super::example(r#"{
+#[schemars(example = super::examples::example(r#"{
   "eventId": "0198c1f0-5e00-7000-8000-000000000003", "result": {"label": "first try"}
 }"#))]
 pub struct AnswerEventParams {
@@ -217,7 +217,7 @@ impl From<Option<String>> for KeptFrom {
 /// The result of `answer_event`.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-#[schemars(example = super::example(r#"{"accepted": true}"#))]
+#[schemars(example = super::examples::example(r#"{"accepted": true}"#))]
 pub struct AnswerEventResult {
     /// True: the answer came in time.
     pub accepted: bool,

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 session_params! {
     /// The params of `export_session`.
-    #[schemars(example = super::example(r#"{"format": "html", "path": "/home/ada/tour.html"}"#))]
+    #[schemars(example = super::examples::example(r#"{"format": "html", "path": "/home/ada/tour.html"}"#))]
     ExportSessionParams {
         /// The form of the export.
         format: ExportFormat,
@@ -66,7 +66,7 @@ pub enum HomePaths {
 /// The result of `export_session`.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-#[schemars(example = super::example(r#"{
+#[schemars(example = super::examples::example(r#"{
   "path": "/home/ada/tour.html", "bytes": 181204,
   "redactions": [{"kind": "github-token", "count": 2, "entryIds": ["a1", "a2"]}]
 }"#))]

@@ -1,16 +1,16 @@
 //! Forking a session into a new file (protocol.md §3, session-file.md §5).
 
-use super::Raw;
 use super::append::Durability;
 use super::event::CancelReason;
 use super::message::ContentBlock;
+use super::params::Raw;
 use super::session::Session;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 session_params! {
     /// The params of `fork_session`. The source stays as it is. Ids of entries are kept in the copy.
-    #[schemars(example = super::example(r#"{"entryId": "u2"}"#))]
+    #[schemars(example = super::examples::example(r#"{"entryId": "u2"}"#))]
     ForkSessionParams {
         /// Which part of the session to copy. Default: `branch`.
         scope: Option<ForkScope>,
@@ -51,7 +51,7 @@ pub enum ForkPosition {
 /// The result of `fork_session`.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-#[schemars(example = super::example(r#"{
+#[schemars(example = super::examples::example(r#"{
   "session": {
     "sessionId": "0198c1f0-5e00-7000-8000-000000000004",
     "path": "/home/ada/.treelined/sessions/--home-ada-project--/2026-11-22T05-40-35-854Z_0198c1f0-5e00-7000-8000-000000000004.jsonl",
@@ -97,14 +97,14 @@ pub struct ForkSessionResult {
 
 session_params! {
     /// The params of `get_fork_messages`.
-    #[schemars(example = super::example(r#"{}"#))]
+    #[schemars(example = super::examples::example(r#"{}"#))]
     GetForkMessagesParams {}
 }
 
 /// The result of `get_fork_messages`.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-#[schemars(example = super::example(r#"{
+#[schemars(example = super::examples::example(r#"{
   "messages": [
     {"entryId": "u1", "text": "Why does the build fail?", "onActivePath": true},
     {"entryId": "u2", "text": "Clear the cache.", "onActivePath": false}

@@ -12,7 +12,7 @@ use serde_json::{Map, Value};
 /// Unknown members are ignored.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-#[schemars(example = super::example(r#"{
+#[schemars(example = super::examples::example(r#"{
   "protocolVersion": 1, "clientInfo": {"name": "example"},
   "capabilities": {"answers": {"session_before_tree": {}}}
 }"#))]
@@ -120,7 +120,7 @@ pub enum OnFailure {
 /// The result of `initialize`.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-#[schemars(example = super::example(r#"{
+#[schemars(example = super::examples::example(r#"{
   "protocolVersion": 1, "serverInfo": {"name": "treelined", "version": "0.1.0"},
   "instanceId": "0198c1f0-5e00-7000-8000-000000000001",
   "schemaHash": "sha256:c474c1c13d161069268e9e5a6189776425ee708c7ea8e2194bb751e902bf0b87",
@@ -175,13 +175,13 @@ pub struct Limits {
 /// The params of `rpc.discover`.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-#[schemars(example = super::example(r#"{}"#))]
+#[schemars(example = super::examples::example(r#"{}"#))]
 pub struct DiscoverParams {}
 
 /// An OpenRPC document.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(transparent)]
-#[schemars(example = super::example(r#"{
+#[schemars(example = super::examples::example(r#"{
   "openrpc": "1.3.2", "info": {"title": "treelined", "version": "0.1.0"}, "methods": []
 }"#))]
 pub struct DiscoverResult(pub Map<String, Value>);
@@ -189,12 +189,12 @@ pub struct DiscoverResult(pub Map<String, Value>);
 /// The params of `shutdown`.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-#[schemars(example = super::example(r#"{}"#))]
+#[schemars(example = super::examples::example(r#"{}"#))]
 pub struct ShutdownParams {}
 
 /// The result of `shutdown`.
 #[derive(Debug, Default, Serialize, JsonSchema)]
-#[schemars(example = super::example(r#"{}"#))]
+#[schemars(example = super::examples::example(r#"{}"#))]
 pub struct ShutdownResult {}
 
 /// The params of `$/cancel_request`. A client sends it as a notification or as a request. A cancelled navigation
@@ -202,7 +202,7 @@ pub struct ShutdownResult {}
 /// committed, its result stands.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
-#[schemars(example = super::example(r#"{"requestId": 7}"#))]
+#[schemars(example = super::examples::example(r#"{"requestId": 7}"#))]
 pub struct CancelRequestParams {
     /// The id of the request to cancel; an unknown one is ignored.
     pub request_id: RequestId,
@@ -211,7 +211,7 @@ pub struct CancelRequestParams {
 /// The params of `$/cancelRequest`. It does the same as `$/cancel_request`.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-#[schemars(example = super::example(r#"{"id": 7}"#))]
+#[schemars(example = super::examples::example(r#"{"id": 7}"#))]
 pub struct LspCancelRequestParams {
     /// The id of the request to cancel; an unknown one is ignored.
     pub id: RequestId,
@@ -219,5 +219,5 @@ pub struct LspCancelRequestParams {
 
 /// An empty object.
 #[derive(Debug, Default, Serialize, JsonSchema)]
-#[schemars(example = super::example(r#"{}"#))]
+#[schemars(example = super::examples::example(r#"{}"#))]
 pub struct CancelRequestResult {}

@@ -1,6 +1,6 @@
 //! Importing the conversations of other tools (protocol.md §3).
 
-use super::Raw;
+use super::params::Raw;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 /// The params of `import_sessions`.
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
-#[schemars(example = super::example(r#"{"from": "codex", "since": "2026-01-01"}"#))]
+#[schemars(example = super::examples::example(r#"{"from": "codex", "since": "2026-01-01"}"#))]
 pub struct ImportSessionsParams {
     /// The tool whose conversations are imported. Default: `auto`.
     pub from: Option<ImportFrom>,
@@ -49,7 +49,7 @@ pub enum ImportFrom {
 /// The result of `import_sessions`.
 #[derive(Debug, Default, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-#[schemars(example = super::example(r#"{
+#[schemars(example = super::examples::example(r#"{
   "sessions": [
     {
       "tool": "codex", "nativeId": "01a20124-4777-7de2-915b-ef7ddcee9bbf",
@@ -236,14 +236,14 @@ pub struct ImportTotals {
 
 session_params! {
     /// The params of `import_report`.
-    #[schemars(example = super::example(r#"{"sessionId": "2d3a9c1e-9be0-8b43-a7c4-52d8a1f6c301"}"#))]
+    #[schemars(example = super::examples::example(r#"{"sessionId": "2d3a9c1e-9be0-8b43-a7c4-52d8a1f6c301"}"#))]
     ImportReportParams {}
 }
 
 /// The result of `import_report`.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-#[schemars(example = super::example(r#"{
+#[schemars(example = super::examples::example(r#"{
   "imports": [
     {
       "timestamp": "2026-11-22T05:40:35.854Z", "sourceLeaf": "16e149ed01a20124",

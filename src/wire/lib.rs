@@ -59,8 +59,7 @@ pub use fork::*;
 pub use handshake::*;
 pub use import::*;
 pub use navigate::*;
-pub use params::MAX_COUNT;
-pub use params::{GivenPosition, Mutation, OnSession, Raw, RequestId, decode};
+pub use params::{GivenPosition, MAX_COUNT, Mutation, OnSession, Raw, RequestId, decode};
 pub use people::*;
 pub use read::*;
 pub use render::*;
@@ -70,15 +69,13 @@ pub use session::*;
 pub use team::*;
 pub use tree::*;
 pub use turn::*;
-pub use watch::{UnwatchSessionsParams, UnwatchSessionsResult};
-pub use watch::{WatchSessionsParams, WatchSessionsResult};
+pub use watch::{
+    UnwatchSessionsParams, UnwatchSessionsResult, WatchSessionsParams, WatchSessionsResult,
+};
 pub use web::*;
 
-/// Parses the example of a type for the documents. JSON that does not parse becomes null, which a test
-/// refuses.
-fn example(json: &str) -> serde_json::Value {
-    serde_json::from_str(json).unwrap_or_default()
-}
-
+mod examples;
+mod spawned_by;
+mod summary;
 #[cfg(test)]
 mod tests;

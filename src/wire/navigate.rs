@@ -5,14 +5,14 @@ use super::append::Durability;
 use super::entry::Entry;
 use super::event::{CancelReason, TreePreparation};
 use super::message::ContentBlock;
-use super::params::{Count, Nullable, Raw, count, nullable, object_option, optional_object};
+use super::params::{Count, Nullable, Raw, count, nullable, optional_object};
+pub use super::summary::GivenSummary;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
 
 mutation_params! {
     /// The params of `set_leaf`. If the leaf is there already, nothing is written and nothing is announced.
-    #[schemars(example = super::example(r#"{"leafId": "a1"}"#))]
+    #[schemars(example = super::examples::example(r#"{"leafId": "a1"}"#))]
     SetLeafParams {
         /// The id of the new leaf; null moves to the empty position.
         #[serde(deserialize_with = "nullable")]
@@ -24,7 +24,7 @@ mutation_params! {
 /// The result of `set_leaf`.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-#[schemars(example = super::example(r#"{
+#[schemars(example = super::examples::example(r#"{
   "oldLeafId": "32cf6b69", "newLeafId": "a1", "durability": "interval"
 }"#))]
 pub struct SetLeafResult {
@@ -38,7 +38,7 @@ pub struct SetLeafResult {
 
 mutation_params! {
     /// The params of `branch`. No client is asked.
-    #[schemars(example = super::example(r#"{"entryId": "a1"}"#))]
+    #[schemars(example = super::examples::example(r#"{"entryId": "a1"}"#))]
     BranchParams {
         /// The id of the new leaf; null, the empty position, is allowed only with a `summary`.
         #[serde(deserialize_with = "nullable")]
@@ -51,31 +51,10 @@ mutation_params! {
     }
 }
 
-/// A summary that a client made itself.
-#[derive(Debug, Clone, Deserialize, Serialize, JsonSchema)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
-pub struct GivenSummary {
-    /// The text of the summary.
-    pub summary: String,
-    /// Any JSON; its bytes are stored unchanged. Default: none.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(with = "Option<Value>")]
-    pub details: Option<Raw>,
-    /// The tokens that the summary cost, in the shape of the `usage` of an assistant message. Its bytes are
-    /// stored unchanged, and `get_stats` counts them. Default: none.
-    #[serde(
-        default,
-        deserialize_with = "object_option",
-        skip_serializing_if = "Option::is_none"
-    )]
-    #[schemars(with = "Option<super::message::Usage>")]
-    pub usage: Option<Raw>,
-}
-
 /// The result of `branch`.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-#[schemars(example = super::example(r#"{"oldLeafId": "a1", "newLeafId": "a1", "durability": "none"}"#))]
+#[schemars(example = super::examples::example(r#"{"oldLeafId": "a1", "newLeafId": "a1", "durability": "none"}"#))]
 pub struct BranchResult {
     /// The leaf before; null at the empty position.
     pub old_leaf_id: Option<String>,
@@ -96,7 +75,7 @@ mutation_params! {
     /// The params of `navigate_tree`. The daemon asks with `session_before_tree`, has a summary written if
     /// one is wanted, then moves the leaf in one write. Later requests run while it waits; if they move the
     /// leaf, it fails with `leafMoved`.
-    #[schemars(example = super::example(r#"{
+    #[schemars(example = super::examples::example(r#"{
       "targetId": "a1", "summarize": true, "label": "not the cache", "navigationId": "n1"
     }"#))]
     NavigateTreeParams {
@@ -142,7 +121,7 @@ pub enum OnNoAnswer {
 /// The result of `navigate_tree`: the end of the navigation, or its preparation if `dryRun` is true.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(untagged)]
-#[schemars(example = super::example(r#"{
+#[schemars(example = super::examples::example(r#"{
   "cancelled": false, "oldLeafId": "16e149ed", "newLeafId": "32cf6b69",
   "summaryEntry": {
     "type": "branch_summary", "id": "50aeb394", "parentId": "a1",
@@ -244,7 +223,7 @@ pub struct DryRun {
 
 session_params! {
     /// The params of `abort_navigation`. Leaf and file stay as they were before the navigation.
-    #[schemars(example = super::example(r#"{"navigationId": "n1"}"#))]
+    #[schemars(example = super::examples::example(r#"{"navigationId": "n1"}"#))]
     AbortNavigationParams {
         /// The id of the navigation to abort. Default: whichever runs.
         navigation_id: Option<String>,
@@ -254,7 +233,7 @@ session_params! {
 /// The result of `abort_navigation`.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-#[schemars(example = super::example(r#"{"aborted": false}"#))]
+#[schemars(example = super::examples::example(r#"{"aborted": false}"#))]
 pub struct AbortNavigationResult {
     /// False if no such navigation was running, or if it is already committed.
     pub aborted: bool,
@@ -262,14 +241,14 @@ pub struct AbortNavigationResult {
 
 mutation_params! {
     /// The params of `undo_navigation`.
-    #[schemars(example = super::example(r#"{}"#))]
+    #[schemars(example = super::examples::example(r#"{}"#))]
     UndoNavigationParams {}
 }
 
 /// The result of `undo_navigation`.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-#[schemars(example = super::example(r#"{
+#[schemars(example = super::examples::example(r#"{
   "oldLeafId": "32cf6b69", "newLeafId": "16e149ed", "durability": "interval"
 }"#))]
 pub struct UndoNavigationResult {
@@ -283,14 +262,14 @@ pub struct UndoNavigationResult {
 
 mutation_params! {
     /// The params of `redo_navigation`.
-    #[schemars(example = super::example(r#"{}"#))]
+    #[schemars(example = super::examples::example(r#"{}"#))]
     RedoNavigationParams {}
 }
 
 /// The result of `redo_navigation`.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-#[schemars(example = super::example(r#"{
+#[schemars(example = super::examples::example(r#"{
   "oldLeafId": "16e149ed", "newLeafId": "32cf6b69", "durability": "interval"
 }"#))]
 pub struct RedoNavigationResult {
@@ -304,7 +283,7 @@ pub struct RedoNavigationResult {
 
 session_params! {
     /// The params of `get_navigation_log`.
-    #[schemars(example = super::example(r#"{"limit": 2}"#))]
+    #[schemars(example = super::examples::example(r#"{"limit": 2}"#))]
     GetNavigationLogParams {
         /// The most moves to return. Default: all.
         #[serde(default, deserialize_with = "count")]
@@ -316,7 +295,7 @@ session_params! {
 /// The result of `get_navigation_log`.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-#[schemars(example = super::example(r#"{
+#[schemars(example = super::examples::example(r#"{
   "moves": [
     {"at": "2026-11-22T05:40:35.838Z", "from": "16e149ed", "to": "32cf6b69", "cause": "redo"},
     {"at": "2026-11-22T05:40:35.838Z", "from": "32cf6b69", "to": "16e149ed", "cause": "undo"}
@@ -354,7 +333,7 @@ pub enum MoveCause {
 
 mutation_params! {
     /// The params of `pop`. It works as `navigate_tree` with `rewind`.
-    #[schemars(example = super::example(r#"{"entryId": "u2", "summarize": false}"#))]
+    #[schemars(example = super::examples::example(r#"{"entryId": "u2", "summarize": false}"#))]
     PopParams {
         /// The id of the target: the leaf moves to before a user message or custom_message, and to any other
         /// entry itself. Default: the user message nearest to the leaf.
@@ -387,7 +366,7 @@ mutation_params! {
 /// The result of `pop`, as that of `navigate_tree`.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(transparent)]
-#[schemars(example = super::example(r#"{
+#[schemars(example = super::examples::example(r#"{
   "cancelled": false, "editorText": "Clear the cache.", "oldLeafId": "a2", "newLeafId": "d6e75cc4",
   "labelEntry": {
     "type": "label", "id": "d6e75cc4", "parentId": "a1", "timestamp": "2026-11-22T05:40:35.851Z",
@@ -400,7 +379,7 @@ pub struct PopResult(pub NavigateTreeResult);
 mutation_params! {
     /// The params of `merge_branch`. The summary covers the entries of the other branch after the common
     /// ancestor.
-    #[schemars(example = super::example(r#"{"tipId": "a2"}"#))]
+    #[schemars(example = super::examples::example(r#"{"tipId": "a2"}"#))]
     MergeBranchParams {
         /// The id of the last entry of the other branch.
         tip_id: String,
@@ -413,7 +392,7 @@ mutation_params! {
 /// entry that was appended.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(transparent)]
-#[schemars(example = super::example(r#"{
+#[schemars(example = super::examples::example(r#"{
   "cancelled": false, "oldLeafId": "6122b546", "newLeafId": "612214ba",
   "summaryEntry": {
     "type": "branch_summary", "id": "c912a43c", "parentId": "6122b546",

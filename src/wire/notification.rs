@@ -22,7 +22,7 @@ use serde::Serialize;
 /// The params of `session_before_tree`. Clients answer with `answer_event`.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-#[schemars(example = super::example(r#"{
+#[schemars(example = super::examples::example(r#"{
   "sessionId": "tour", "seq": 7, "eventId": "e109b2a6-d218-4eec-8434-93d17dcbf9c6",
   "navigationId": "n1", "timeoutMs": 30000,
   "preparation": {
@@ -54,7 +54,7 @@ pub struct SessionBeforeTree {
 /// The params of `session_tree`.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-#[schemars(example = super::example(r#"{
+#[schemars(example = super::examples::example(r#"{
   "sessionId": "tour", "seq": 11, "newLeafId": "a1", "oldLeafId": "u2", "cause": "undo"
 }"#))]
 pub struct SessionTree {
@@ -87,7 +87,7 @@ pub struct SessionTree {
 /// The params of `event_resolved`. Clients can dismiss their prompts for the question.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-#[schemars(example = super::example(r#"{
+#[schemars(example = super::examples::example(r#"{
   "sessionId": "tour", "seq": 8, "eventId": "e109b2a6-d218-4eec-8434-93d17dcbf9c6",
   "event": "session_before_tree", "navigationId": "n1", "outcome": "summary", "by": "editor"
 }"#))]
@@ -119,7 +119,7 @@ pub struct EventResolved {
 /// `cancel`.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-#[schemars(example = super::example(r#"{
+#[schemars(example = super::examples::example(r#"{
   "sessionId": "tour", "seq": 9, "eventId": "0f2c8f0e-8f0b-4a57-9d5b-0f6d3f3d8f11",
   "timeoutMs": 30000, "entryId": "u2", "position": "before"
 }"#))]
@@ -141,7 +141,7 @@ pub struct SessionBeforeFork {
 /// The params of `session_fork`.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-#[schemars(example = super::example(r#"{
+#[schemars(example = super::examples::example(r#"{
   "sessionId": "tour", "seq": 10, "newSessionId": "0198c1f0-5e00-7000-8000-000000000004",
   "entryId": "u2"
 }"#))]
@@ -159,7 +159,7 @@ pub struct SessionFork {
 /// The params of `session_before_compact`. Clients answer with `answer_event`.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-#[schemars(example = super::example(r#"{
+#[schemars(example = super::examples::example(r#"{
   "sessionId": "tour", "seq": 14, "eventId": "5c1d6d9e-30c5-4f0c-8c5f-0f4f0a1f7a55",
   "timeoutMs": 30000,
   "preparation": {
@@ -204,7 +204,7 @@ pub enum CompactionReason {
 /// The params of `session_compact`.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-#[schemars(example = super::example(r#"{
+#[schemars(example = super::examples::example(r#"{
   "sessionId": "tour", "seq": 16,
   "compactionEntry": {
     "type": "compaction", "id": "4489c8ed", "parentId": "a2",
@@ -228,7 +228,7 @@ pub struct SessionCompact {
 /// The params of `session_compact_failed`.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-#[schemars(example = super::example(r#"{
+#[schemars(example = super::examples::example(r#"{
   "sessionId": "tour", "seq": 17, "reason": "manual",
   "error": {
     "code": 1302, "message": "the context has nothing older than what is to be kept",
@@ -249,7 +249,7 @@ pub struct SessionCompactFailed {
 /// The params of `session_opened`.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-#[schemars(example = super::example(r#"{"sessionId": "tour", "seq": 1}"#))]
+#[schemars(example = super::examples::example(r#"{"sessionId": "tour", "seq": 1}"#))]
 pub struct SessionOpened {
     /// The id of the session.
     pub session_id: String,
@@ -260,7 +260,7 @@ pub struct SessionOpened {
 /// The params of `session_closed`.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-#[schemars(example = super::example(r#"{"sessionId": "tour", "seq": 18}"#))]
+#[schemars(example = super::examples::example(r#"{"sessionId": "tour", "seq": 18}"#))]
 pub struct SessionClosed {
     /// The id of the session.
     pub session_id: String,
@@ -271,7 +271,7 @@ pub struct SessionClosed {
 /// The params of `session_info_changed`.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-#[schemars(example = super::example(r#"{"sessionId": "tour", "seq": 2, "name": "The build"}"#))]
+#[schemars(example = super::examples::example(r#"{"sessionId": "tour", "seq": 2, "name": "The build"}"#))]
 pub struct SessionInfoChanged {
     /// The id of the session.
     pub session_id: String,
@@ -284,7 +284,7 @@ pub struct SessionInfoChanged {
 /// The params of `session_log_changed`.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-#[schemars(example = super::example(r#"{"sessionId": "tour", "seq": 3, "queued": false}"#))]
+#[schemars(example = super::examples::example(r#"{"sessionId": "tour", "seq": 3, "queued": false}"#))]
 pub struct SessionLogChanged {
     /// The id of the session.
     pub session_id: String,
@@ -298,7 +298,7 @@ pub struct SessionLogChanged {
 /// the file.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-#[schemars(example = super::example(r#"{
+#[schemars(example = super::examples::example(r#"{
   "sessionId": "tour", "seq": 12, "origin": "other", "entryIds": ["s1"], "leafId": "u1",
   "fileLeafId": "s1",
   "entries": [
@@ -345,7 +345,7 @@ pub enum Origin {
 /// The params of `turn_requested`.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-#[schemars(example = super::example(r#"{"sessionId": "tour", "seq": 15, "entryId": "de0a292b"}"#))]
+#[schemars(example = super::examples::example(r#"{"sessionId": "tour", "seq": 15, "entryId": "de0a292b"}"#))]
 pub struct TurnRequested {
     /// The id of the session.
     pub session_id: String,
@@ -358,7 +358,7 @@ pub struct TurnRequested {
 /// The params of `summary_delta`. It has no `seq`. All pieces in order are the text of the summary.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-#[schemars(example = super::example(r#"{
+#[schemars(example = super::examples::example(r#"{
   "sessionId": "tour", "navigationId": "n1", "index": 0, "delta": "This is a summary of a branch"
 }"#))]
 pub struct SummaryDelta {
@@ -375,7 +375,7 @@ pub struct SummaryDelta {
 /// The params of `progress`. It has neither `sessionId` nor `seq`.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-#[schemars(example = super::example(r#"{"token": 31, "progress": 1450.0}"#))]
+#[schemars(example = super::examples::example(r#"{"token": 31, "progress": 1450.0}"#))]
 pub struct Progress {
     /// The id of the navigation, or of the request for a compaction or an import.
     pub token: RequestId,
@@ -392,7 +392,7 @@ pub struct Progress {
 /// The params of `diagnostics`.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-#[schemars(example = super::example(r#"{
+#[schemars(example = super::examples::example(r#"{
   "sessionId": "tour", "seq": 13,
   "diagnostics": [{"kind": "tornTail", "line": 12, "offset": 4096, "length": 57}]
 }"#))]
@@ -408,7 +408,7 @@ pub struct Diagnostics {
 /// The params of `events_lost`. It has no `seq`.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-#[schemars(example = super::example(r#"{"sessionId": "tour", "fromSeq": 20, "toSeq": 31}"#))]
+#[schemars(example = super::examples::example(r#"{"sessionId": "tour", "fromSeq": 20, "toSeq": 31}"#))]
 pub struct EventsLost {
     /// The id of the session.
     pub session_id: String,

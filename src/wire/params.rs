@@ -11,8 +11,7 @@ use std::fmt;
 use std::marker::PhantomData;
 use treelined_core::error::Error;
 use treelined_core::id::ExpectedLeaf;
-use treelined_core::json;
-use treelined_core::suggest;
+use treelined_core::{json, suggest};
 
 /// JSON whose bytes are passed on unchanged.
 pub type Raw = Box<RawValue>;
@@ -106,7 +105,7 @@ macro_rules! session_params {
             $($(#[$attribute])* pub $field: $type,)*
         }
 
-        impl $crate::OnSession for $name {
+        impl $crate::params::OnSession for $name {
             fn session_id(&self) -> Option<&str> {
                 self.session_id.as_deref()
             }
@@ -129,7 +128,7 @@ macro_rules! mutation_params {
             }
         }
 
-        impl $crate::Mutation for $name {
+        impl $crate::params::Mutation for $name {
             fn expected_leaf(&self) -> &treelined_core::id::ExpectedLeaf {
                 &self.expected_leaf_id
             }

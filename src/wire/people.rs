@@ -22,7 +22,7 @@ pub enum AskKind {
 /// The params of `ask_user`.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
-#[schemars(example = super::example(r#"{
+#[schemars(example = super::examples::example(r#"{
   "kind": "select", "title": "Where to go?", "options": ["Stay", "Leave"], "timeoutMs": 60000
 }"#))]
 pub struct AskUserParams {
@@ -72,7 +72,7 @@ impl JsonSchema for UserValue {
 /// The result of `ask_user`: `value`, or `dismissed` with its `reason`.
 #[derive(Debug, Default, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-#[schemars(example = super::example(r#"{"value": "Leave"}"#))]
+#[schemars(example = super::examples::example(r#"{"value": "Leave"}"#))]
 pub struct AskUserResult {
     /// The answer: of a `confirm` true or false, else a text.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -98,7 +98,7 @@ pub enum DismissReason {
 /// The params of `user_asked`. Clients answer with `answer_event`. It has no `seq`.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-#[schemars(example = super::example(r#"{
+#[schemars(example = super::examples::example(r#"{
   "eventId": "c0a2a1a4-58b1-4d1f-9c8d-1f4a5d0c7a11", "by": "guard", "kind": "confirm",
   "title": "Leave the branch?", "message": "Its tests fail.", "timeoutMs": 60000, "sessionId": "tour"
 }"#))]
@@ -142,7 +142,7 @@ pub enum NotifyLevel {
 /// The params of `notify_user`.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
-#[schemars(example = super::example(r#"{"message": "The build is green.", "level": "info"}"#))]
+#[schemars(example = super::examples::example(r#"{"message": "The build is green.", "level": "info"}"#))]
 pub struct NotifyUserParams {
     /// The message, at most 64 KiB.
     pub message: String,
@@ -154,7 +154,7 @@ pub struct NotifyUserParams {
 
 /// The result of `notify_user`.
 #[derive(Debug, Serialize, JsonSchema)]
-#[schemars(example = super::example(r#"{"delivered": 2}"#))]
+#[schemars(example = super::examples::example(r#"{"delivered": 2}"#))]
 pub struct NotifyUserResult {
     /// The number of connections to which the message was sent.
     pub delivered: u64,
@@ -163,7 +163,7 @@ pub struct NotifyUserResult {
 /// The params of `user_notified`. It has no `seq`.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-#[schemars(example = super::example(r#"{
+#[schemars(example = super::examples::example(r#"{
   "message": "The build is green.", "level": "info", "by": "watcher"
 }"#))]
 pub struct UserNotified {

@@ -10,14 +10,14 @@ use serde::{Deserialize, Serialize};
 
 session_params! {
     /// The params of `get_leaf`.
-    #[schemars(example = super::example(r#"{}"#))]
+    #[schemars(example = super::examples::example(r#"{}"#))]
     GetLeafParams {}
 }
 
 /// The result of `get_leaf`.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-#[schemars(example = super::example(r#"{
+#[schemars(example = super::examples::example(r#"{
   "leafId": "32cf6b69", "seq": 10,
   "entry": {
     "type": "label", "id": "32cf6b69", "parentId": "50aeb394",
@@ -40,7 +40,7 @@ pub struct GetLeafResult {
 
 session_params! {
     /// The params of `get_entries`.
-    #[schemars(example = super::example(r#"{"limit": 1}"#))]
+    #[schemars(example = super::examples::example(r#"{"limit": 1}"#))]
     GetEntriesParams {
         /// The id of an entry; the page begins after it. Default: the first entry.
         since: Option<String>,
@@ -62,7 +62,7 @@ session_params! {
 /// The result of `get_entries`.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-#[schemars(example = super::example(r#"{
+#[schemars(example = super::examples::example(r#"{
   "entries": [
     {
       "type": "session_info", "id": "4878310c", "parentId": null,
@@ -86,7 +86,7 @@ pub struct GetEntriesResult {
 
 session_params! {
     /// The params of `get_entry`.
-    #[schemars(example = super::example(r#"{"entryId": "u1"}"#))]
+    #[schemars(example = super::examples::example(r#"{"entryId": "u1"}"#))]
     GetEntryParams {
         /// The id of the entry.
         entry_id: String,
@@ -96,7 +96,7 @@ session_params! {
 /// The result of `get_entry`.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-#[schemars(example = super::example(r#"{
+#[schemars(example = super::examples::example(r#"{
   "entry": {
     "type": "message", "id": "u1", "parentId": "4878310c", "timestamp": "2026-11-22T05:40:35.831Z",
     "message": {"role": "user", "content": "Why does the build fail?"}
@@ -113,7 +113,7 @@ pub struct GetEntryResult {
 
 session_params! {
     /// The params of `get_children`.
-    #[schemars(example = super::example(r#"{"entryId": "a1"}"#))]
+    #[schemars(example = super::examples::example(r#"{"entryId": "a1"}"#))]
     GetChildrenParams {
         /// The id of the parent; null means the roots.
         #[serde(deserialize_with = "nullable")]
@@ -125,7 +125,7 @@ session_params! {
 /// The result of `get_children`.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-#[schemars(example = super::example(r#"{
+#[schemars(example = super::examples::example(r#"{
   "entries": [
     {
       "type": "message", "id": "u2", "parentId": "a1", "timestamp": "2026-11-22T05:40:35.833Z",
@@ -147,7 +147,7 @@ pub struct GetChildrenResult {
 
 session_params! {
     /// The params of `get_path`.
-    #[schemars(example = super::example(r#"{"entryId": "a1"}"#))]
+    #[schemars(example = super::examples::example(r#"{"entryId": "a1"}"#))]
     GetPathParams {
         /// The id of the last entry of the path. Default: the leaf.
         entry_id: Option<String>,
@@ -167,7 +167,7 @@ session_params! {
 /// The result of `get_path`.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-#[schemars(example = super::example(r#"{
+#[schemars(example = super::examples::example(r#"{
   "entries": [
     {
       "type": "session_info", "id": "4878310c", "parentId": null,
@@ -198,7 +198,7 @@ pub struct GetPathResult {
 
 session_params! {
     /// The params of `get_label`.
-    #[schemars(example = super::example(r#"{"entryId": "a1"}"#))]
+    #[schemars(example = super::examples::example(r#"{"entryId": "a1"}"#))]
     GetLabelParams {
         /// The id of the entry.
         entry_id: String,
@@ -208,7 +208,7 @@ session_params! {
 /// The result of `get_label`.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-#[schemars(example = super::example(r#"{
+#[schemars(example = super::examples::example(r#"{
   "label": "two ideas", "labelTimestamp": "2026-11-22T05:40:35.833Z"
 }"#))]
 pub struct GetLabelResult {
@@ -222,14 +222,14 @@ pub struct GetLabelResult {
 
 session_params! {
     /// The params of `list_branches`.
-    #[schemars(example = super::example(r#"{}"#))]
+    #[schemars(example = super::examples::example(r#"{}"#))]
     ListBranchesParams {}
 }
 
 /// The result of `list_branches`.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-#[schemars(example = super::example(r#"{
+#[schemars(example = super::examples::example(r#"{
   "branches": [
     {
       "tipId": "a2", "name": "Clear the cache.", "forkId": "a1", "messageCount": 2, "preview": "Cleared. It still fails.",
@@ -280,7 +280,7 @@ pub struct Branch {
 
 session_params! {
     /// The params of `get_context`.
-    #[schemars(example = super::example(r#"{}"#))]
+    #[schemars(example = super::examples::example(r#"{}"#))]
     GetContextParams {
         /// The id of the position; null means the empty position. Default: the leaf.
         #[serde(default, deserialize_with = "nullable_into")]
@@ -309,7 +309,7 @@ pub enum ContextFormat {
 /// The result of `get_context`.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-#[schemars(example = super::example(r#"{
+#[schemars(example = super::examples::example(r#"{
   "messages": [
     {"role": "user", "content": "Why does the build fail?"},
     {

@@ -11,7 +11,7 @@ use std::borrow::Cow;
 
 session_params! {
     /// The params of `render_entries`.
-    #[schemars(example = super::example(r#"{"entryIds": ["a1"]}"#))]
+    #[schemars(example = super::examples::example(r#"{"entryIds": ["a1"]}"#))]
     RenderEntriesParams {
         /// The ids of the entries, at most 10000.
         entry_ids: Vec<String>,
@@ -42,7 +42,7 @@ pub enum RenderedResults {
 
 /// The result of `render_entries`.
 #[derive(JsonSchema)]
-#[schemars(rename_all = "camelCase", example = super::example(r#"{
+#[schemars(rename_all = "camelCase", example = super::examples::example(r#"{
   "entries": [
     {
       "entryId": "a1", "type": "message", "role": "assistant", "timestamp": "2026-11-22T05:40:35.833Z",

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 /// The params of `register_renderer`. It replaces the connection's own renderer of the same custom type.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
-#[schemars(example = super::example(r#"{
+#[schemars(example = super::examples::example(r#"{
   "customType": "todo", "preview": "{details.done}/{details.total} {content}", "style": "accent"
 }"#))]
 pub struct RegisterRendererParams {
@@ -33,5 +33,5 @@ pub enum RowStyle {
 
 /// The result of `register_renderer`.
 #[derive(Debug, Serialize, JsonSchema)]
-#[schemars(example = super::example("{}"))]
+#[schemars(example = super::examples::example("{}"))]
 pub struct RegisterRendererResult {}

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 /// The params of `search`.
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
-#[schemars(example = super::example(r#"{
+#[schemars(example = super::examples::example(r#"{
   "query": "build cache", "in": ["text", "toolResults"], "cwd": "/home/ada/project",
   "since": "2026-11-01", "branches": "abandoned", "limit": 20
 }"#))]
@@ -76,7 +76,7 @@ pub enum SearchBranches {
 /// The result of `search`.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-#[schemars(example = super::example(r#"{
+#[schemars(example = super::examples::example(r#"{
   "hits": [
     {
       "sessionId": "tour", "sessionName": "A tour", "entryId": "u1", "field": "text",
@@ -165,7 +165,7 @@ pub struct UnsearchedFile {
 /// The params of `search_hit`. It has neither `sessionId` nor `seq`.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-#[schemars(example = super::example(r#"{
+#[schemars(example = super::examples::example(r#"{
   "token": 12,
   "hit": {
     "sessionId": "tour", "sessionName": "A tour", "entryId": "u1", "field": "text",

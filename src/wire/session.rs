@@ -2,6 +2,7 @@
 
 use super::append::Durability;
 use super::params::{AnyObject, Count, Raw, count};
+pub use super::spawned_by::SpawnedBy;
 use super::team::{SessionInLog, TeamSessionRow};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -10,7 +11,7 @@ use treelined_core::error::Error;
 /// The params of `create_session`.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
-#[schemars(example = super::example(r#"{"name": "A tour", "cwd": "/home/ada/project"}"#))]
+#[schemars(example = super::examples::example(r#"{"name": "A tour", "cwd": "/home/ada/project"}"#))]
 pub struct CreateSessionParams {
     /// The working directory of the session. Default: that of the daemon.
     pub cwd: Option<String>,
@@ -55,7 +56,7 @@ pub enum DurabilityPolicy {
 /// The result of `create_session`.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-#[schemars(example = super::example(r#"{
+#[schemars(example = super::examples::example(r#"{
   "session": {
     "sessionId": "0198c1f0-5e00-7000-8000-000000000002",
     "path": "/home/ada/.treelined/sessions/--home-ada-project--/2026-11-22T05-40-35-824Z_0198c1f0-5e00-7000-8000-000000000002.jsonl",
@@ -79,7 +80,7 @@ pub struct CreateSessionResult {
 /// already is returned as it is.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
-#[schemars(example = super::example(r#"{"sessionId": "0198c1f0-5e00-7000-8000-000000000002"}"#))]
+#[schemars(example = super::examples::example(r#"{"sessionId": "0198c1f0-5e00-7000-8000-000000000002"}"#))]
 pub struct OpenSessionParams {
     /// The id of a session in the session directory. Default: none, with `path`.
     pub session_id: Option<String>,
@@ -130,7 +131,7 @@ pub enum OpenMode {
 /// The result of `open_session`.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-#[schemars(example = super::example(r#"{
+#[schemars(example = super::examples::example(r#"{
   "session": {
     "sessionId": "0198c1f0-5e00-7000-8000-000000000002",
     "path": "/home/ada/.treelined/sessions/--home-ada-project--/2026-11-22T05-40-35-824Z_0198c1f0-5e00-7000-8000-000000000002.jsonl",
@@ -153,19 +154,19 @@ pub struct OpenSessionResult {
 
 session_params! {
     /// The params of `close_session`. A navigation that waits is aborted.
-    #[schemars(example = super::example(r#"{"sessionId": "0198c1f0-5e00-7000-8000-000000000002"}"#))]
+    #[schemars(example = super::examples::example(r#"{"sessionId": "0198c1f0-5e00-7000-8000-000000000002"}"#))]
     CloseSessionParams {}
 }
 
 /// The result of `close_session`.
 #[derive(Debug, Default, Serialize, JsonSchema)]
-#[schemars(example = super::example(r#"{}"#))]
+#[schemars(example = super::examples::example(r#"{}"#))]
 pub struct CloseSessionResult {}
 
 /// The params of `list_sessions`.
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
-#[schemars(example = super::example(r#"{"limit": 1}"#))]
+#[schemars(example = super::examples::example(r#"{"limit": 1}"#))]
 pub struct ListSessionsParams {
     /// Only sessions of this working directory. Repeated and trailing `/`, and `.`, make no difference; links
     /// and `..` are not resolved. Default: all sessions.
@@ -211,7 +212,7 @@ pub enum SessionSort {
 /// The result of `list_sessions`.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-#[schemars(example = super::example(r#"{
+#[schemars(example = super::examples::example(r#"{
   "sessions": [
     {
       "sessionId": "0198c1f0-5e00-7000-8000-000000000002",
@@ -246,7 +247,7 @@ pub struct ListSessionsResult {
 /// too. If the move fails, an open session stays open.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
-#[schemars(example = super::example(r#"{"sessionId": "0198c1f0-5e00-7000-8000-000000000002"}"#))]
+#[schemars(example = super::examples::example(r#"{"sessionId": "0198c1f0-5e00-7000-8000-000000000002"}"#))]
 pub struct DeleteSessionParams {
     /// The id of the session, open or not. It is always required.
     pub session_id: String,
@@ -255,7 +256,7 @@ pub struct DeleteSessionParams {
 /// The result of `delete_session`.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-#[schemars(example = super::example(r#"{
+#[schemars(example = super::examples::example(r#"{
   "trashedPath": "/home/ada/.treelined/sessions/.trash/2026-11-22T05-40-35-824Z_0198c1f0-5e00-7000-8000-000000000002.jsonl"
 }"#))]
 pub struct DeleteSessionResult {
@@ -266,7 +267,7 @@ pub struct DeleteSessionResult {
 /// The params of `list_trash`. The session that was deleted last comes first.
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
-#[schemars(example = super::example(r#"{"limit": 1}"#))]
+#[schemars(example = super::examples::example(r#"{"limit": 1}"#))]
 pub struct ListTrashParams {
     /// Only sessions of this working directory. Default: all sessions.
     pub cwd: Option<String>,
@@ -281,7 +282,7 @@ pub struct ListTrashParams {
 /// The result of `list_trash`.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-#[schemars(example = super::example(r#"{
+#[schemars(example = super::examples::example(r#"{
   "sessions": [
     {
       "sessionId": "0198c1f0-5e00-7000-8000-000000000002",
@@ -318,7 +319,7 @@ pub struct TrashedRow {
 /// The params of `restore_session`. The session is not opened.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
-#[schemars(example = super::example(r#"{"sessionId": "0198c1f0-5e00-7000-8000-000000000002"}"#))]
+#[schemars(example = super::examples::example(r#"{"sessionId": "0198c1f0-5e00-7000-8000-000000000002"}"#))]
 pub struct RestoreSessionParams {
     /// The id of a session in the trash.
     pub session_id: String,
@@ -329,7 +330,7 @@ pub struct RestoreSessionParams {
 /// The result of `restore_session`.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-#[schemars(example = super::example(r#"{
+#[schemars(example = super::examples::example(r#"{
   "sessionId": "0198c1f0-5e00-7000-8000-000000000002",
   "path": "/home/ada/.treelined/sessions/--home-ada-project--/2026-11-22T05-40-35-824Z_0198c1f0-5e00-7000-8000-000000000002.jsonl"
 }"#))]
@@ -342,7 +343,7 @@ pub struct RestoreSessionResult {
 
 mutation_params! {
     /// The params of `set_session_name`. The name is a new session_info entry at the leaf.
-    #[schemars(example = super::example(r#"{"name": "The build"}"#))]
+    #[schemars(example = super::examples::example(r#"{"name": "The build"}"#))]
     SetSessionNameParams {
         /// The name. It is stored trimmed, with line breaks and control characters as spaces; a blank one
         /// clears the name.
@@ -353,7 +354,7 @@ mutation_params! {
 /// The result of `set_session_name`.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-#[schemars(example = super::example(r#"{
+#[schemars(example = super::examples::example(r#"{
   "entryId": "6471a9b0", "leafId": "6471a9b0", "durability": "interval"
 }"#))]
 pub struct SetSessionNameResult {
@@ -455,20 +456,6 @@ pub struct SessionRow {
     /// True: entries of the file wait for the log, in a session that the daemon has or had open. Absent if none do.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub queued: Option<bool>,
-}
-
-/// The call that spawned a subagent.
-#[derive(Debug, Clone, Serialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
-pub struct SpawnedBy {
-    /// The id of the session that holds the call.
-    pub session_id: String,
-    /// The id of the entry at the call. Absent if unknown.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub entry_id: Option<String>,
-    /// The id of the call. Absent if unknown.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub tool_call_id: Option<String>,
 }
 
 /// Why a session of a list cannot be opened.

@@ -9,7 +9,7 @@ use std::borrow::Cow;
 
 session_params! {
     /// The params of `get_tree`.
-    #[schemars(example = super::example(r#"{"maxDepth": 1}"#))]
+    #[schemars(example = super::examples::example(r#"{"maxDepth": 1}"#))]
     GetTreeParams {
         /// The form of `nodes`. Default: `flat`.
         format: Option<TreeFormat>,
@@ -116,7 +116,7 @@ pub enum TreeRender {
 /// The result of `get_tree`: a page of rows, or the nested tree.
 #[derive(Debug, JsonSchema)]
 #[schemars(rename_all = "camelCase")]
-#[schemars(example = super::example(r#"{
+#[schemars(example = super::examples::example(r#"{
   "nodes": [
     {
       "id": "u1", "parentId": null, "type": "message", "role": "user",

@@ -10,29 +10,29 @@ use serde_json::Value;
 session_params! {
     /// The params of `begin_turn`. Until `end_turn`, operations that move the leaf without appending fail
     /// with `sessionBusy`.
-    #[schemars(example = super::example(r#"{}"#))]
+    #[schemars(example = super::examples::example(r#"{}"#))]
     BeginTurnParams {}
 }
 
 /// The result of `begin_turn`.
 #[derive(Debug, Default, Serialize, JsonSchema)]
-#[schemars(example = super::example(r#"{}"#))]
+#[schemars(example = super::examples::example(r#"{}"#))]
 pub struct BeginTurnResult {}
 
 session_params! {
     /// The params of `end_turn`. Messages that were queued during the turn are appended.
-    #[schemars(example = super::example(r#"{}"#))]
+    #[schemars(example = super::examples::example(r#"{}"#))]
     EndTurnParams {}
 }
 
 /// The result of `end_turn`.
 #[derive(Debug, Default, Serialize, JsonSchema)]
-#[schemars(example = super::example(r#"{}"#))]
+#[schemars(example = super::examples::example(r#"{}"#))]
 pub struct EndTurnResult {}
 
 mutation_params! {
     /// The params of `send_message`. It appends a custom_message entry.
-    #[schemars(example = super::example(r#"{
+    #[schemars(example = super::examples::example(r#"{
       "customType": "build", "content": "The build is green.", "display": true
     }"#))]
     SendMessageParams {
@@ -57,7 +57,7 @@ mutation_params! {
 /// The result of `send_message`.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-#[schemars(example = super::example(r#"{
+#[schemars(example = super::examples::example(r#"{
   "disposition": "appended", "entryId": "de0a292b", "durability": "interval"
 }"#))]
 pub struct SendMessageResult {

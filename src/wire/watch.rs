@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 /// The params of `watch_sessions`. A repetition replaces the earlier watch of the connection.
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
-#[schemars(example = super::example(r#"{"cwd": "/home/ada/project"}"#))]
+#[schemars(example = super::examples::example(r#"{"cwd": "/home/ada/project"}"#))]
 pub struct WatchSessionsParams {
     /// Only sessions of this working directory. Default: all sessions.
     pub cwd: Option<String>,
@@ -15,24 +15,24 @@ pub struct WatchSessionsParams {
 
 /// The result of `watch_sessions`.
 #[derive(Debug, Default, Serialize, JsonSchema)]
-#[schemars(example = super::example(r#"{}"#))]
+#[schemars(example = super::examples::example(r#"{}"#))]
 pub struct WatchSessionsResult {}
 
 /// The params of `unwatch_sessions`.
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-#[schemars(example = super::example(r#"{}"#))]
+#[schemars(example = super::examples::example(r#"{}"#))]
 pub struct UnwatchSessionsParams {}
 
 /// The result of `unwatch_sessions`.
 #[derive(Debug, Default, Serialize, JsonSchema)]
-#[schemars(example = super::example(r#"{}"#))]
+#[schemars(example = super::examples::example(r#"{}"#))]
 pub struct UnwatchSessionsResult {}
 
 /// The params of `sessions_changed`. It has no `seq`.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-#[schemars(example = super::example(r#"{
+#[schemars(example = super::examples::example(r#"{
   "changed": [
     {
       "sessionId": "0198c1f0-5e00-7000-8000-000000000002",

@@ -6,13 +6,13 @@ use serde::{Deserialize, Serialize};
 /// The params of `open_web`.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-#[schemars(example = super::example("{}"))]
+#[schemars(example = super::examples::example("{}"))]
 pub struct OpenWebParams {}
 
 /// The result of `open_web`.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-#[schemars(example = super::example(r#"{
+#[schemars(example = super::examples::example(r#"{
   "address": "http://127.0.0.1:41957/", "webSocket": "ws://127.0.0.1:41957/ws",
   "token": "6b1f0c5a4e7d2938a1b0c9d8e7f6051423324150697887a6b5c4d3e2f1009f8e"
 }"#))]

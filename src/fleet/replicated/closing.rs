@@ -3,8 +3,8 @@
 use super::super::backend::{LogBackend, Position};
 use super::super::closing;
 use super::super::describe::{self, Description};
-use super::super::transfer::{self, ROUNDS};
 use super::{ReplicatedFile, TornLine};
+use crate::attempts::ROUNDS;
 use std::fs::File;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -120,13 +120,13 @@ impl ReplicatedFile {
                 description,
             }));
         }
-        Err(transfer::conflict(&self.session))
+        Err(crate::attempts::conflict(&self.session))
     }
 
     /// Whether the log has the session, or the file says that it should.
     fn has_log(&self, log: &dyn LogBackend, file: &File) -> Result<bool> {
-        let has_record =
-            self.record_of(file).is_some() || super::ReplicaRecord::load(&self.at)?.is_some();
+        let has_record = self.record_of(file).is_some()
+            || crate::replica::ReplicaRecord::load(&self.at)?.is_some();
         Ok(has_record || log.last(&self.session)?.is_some())
     }
 
@@ -148,7 +148,7 @@ impl ReplicatedFile {
             .map_err(|error| self.failed("stat", &error))?
             .size;
         let length = end.min(MOST_RECORD);
-        let last = super::files::bytes_of(&self.at, end - length, length)?;
+        let last = crate::files::bytes_of(&self.at, end - length, length)?;
         match closing::restored(&self.session, &last, source) {
             Some(line) => self.append(&file, &line),
             None => Ok(()),

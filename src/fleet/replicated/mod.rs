@@ -13,11 +13,12 @@ mod tests;
 
 use self::equality::Equality;
 use self::known::{FileLine, KnownLines, is_entry};
+use super::attempts::ROUNDS;
 use super::backend::{AppendOutcome, LogBackend, LogIdentity, LogPart, Position};
 use super::closing::{deleted, is_closed};
 use super::files;
 use super::replica::{self, ReplicaRecord};
-use super::transfer::{self, Agreement, Comparison, ROUNDS, Relation, Tail, WRITE, part_after};
+use super::transfer::{self, Agreement, Comparison, Relation, Tail, WRITE, part_after};
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::sync::atomic::AtomicBool;
@@ -296,7 +297,7 @@ impl ReplicatedFile {
                 _ => return self.rebuild(&*log, &identity, &agreed),
             }
         }
-        Err(transfer::conflict(&self.session))
+        Err(super::attempts::conflict(&self.session))
     }
 
     fn append(&self, mut file: &File, lines: &[u8]) -> Result<()> {
@@ -394,7 +395,7 @@ impl ReplicatedFile {
                 return Ok(end);
             }
         }
-        Err(transfer::conflict(&self.session))
+        Err(super::attempts::conflict(&self.session))
     }
 
     /// Calls `each` for the lines of the file after its first `offset` bytes; an incomplete one gets its line break.

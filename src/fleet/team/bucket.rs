@@ -3,12 +3,11 @@
 use super::super::connection::{ANSWER, ApiError, Connection, NoAnswer, answer_of, unavailable};
 use super::super::limits::StreamInfo;
 use super::super::publish::WRONG_SEQUENCE;
-use super::super::stream::{EXPECTED, NO_MESSAGE, NO_STREAM};
 use super::cache::BucketValue;
-use async_nats::HeaderMap;
-use async_nats::jetstream;
+use crate::nats_log::{EXPECTED, NO_MESSAGE, NO_STREAM};
 use async_nats::jetstream::consumer::DeliverPolicy;
 use async_nats::jetstream::consumer::pull::{Ordered, OrderedConfig};
+use async_nats::{HeaderMap, jetstream};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use futures_util::StreamExt;

@@ -1,9 +1,9 @@
 //! The team of a daemon, and the same for a command that ends at once.
 
-use super::super::stream::NatsLog;
 use super::super::subject;
 use super::buckets::{TeamBuckets, TeamReader};
 use super::upkeep::{OpenHere, PendingRows, write_row};
+use crate::nats_log::NatsLog;
 use std::sync::{Arc, Condvar, Mutex, OnceLock, PoisonError, mpsc};
 use std::time::{Duration, Instant};
 use tokio::runtime::Handle;

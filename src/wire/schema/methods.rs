@@ -1,6 +1,6 @@
 //! The tables of `wire::methods` as lists that documents are made from.
 
-use super::Generators;
+use super::generators::Generators;
 use crate::methods::*;
 use crate::notification;
 use schemars::Schema;

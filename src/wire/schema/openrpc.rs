@@ -1,7 +1,7 @@
 //! The OpenRPC document of this daemon: `rpc.discover` and `schema/openrpc.json`.
 
-use super::methods::Method;
-use super::{DEFINITIONS, GROUPS, Protocol, definition_name};
+use super::methods::{GROUPS, Method};
+use super::protocol::{DEFINITIONS, Protocol, definition_name};
 use schemars::Schema;
 use serde_json::{Map, Value, json};
 use std::collections::{HashMap, HashSet};

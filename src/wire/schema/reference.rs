@@ -4,7 +4,7 @@
 //! `Default: …`, which gets a separate column.
 
 use super::methods::{GROUPS, Method, Notification};
-use super::{Protocol, definition_name, explanation};
+use super::protocol::{Protocol, definition_name, explanation};
 use crate::methods::{ANY, Access, Scope};
 use serde_json::{Map, Value, json};
 use std::collections::BTreeSet;

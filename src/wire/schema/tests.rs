@@ -1,3 +1,4 @@
+use super::methods::{methods, notifications};
 use super::*;
 use std::collections::HashSet;
 

@@ -1,0 +1,13 @@
+//! How often an append is tried, and what it says then.
+
+use treelined_core::error::{Error, Kind};
+
+/// How often a copy begins again because somebody else has written.
+pub(super) const ROUNDS: usize = 16;
+
+pub(super) fn conflict(session: &str) -> Error {
+    let why = format!("others write to session {session:?} all the time");
+    let mut error = Error::new(Kind::LogConflict, why);
+    error.retry_after_ms = Some(500);
+    error
+}

@@ -1,0 +1,206 @@
+//! Connects when the log is needed for the first time.
+
+use super::backend::LogBackend;
+use super::connection::ANSWER;
+
+use super::nats_log::NatsLog;
+use super::replicated::{LogSource, ReplicatedFile};
+use super::settings::NatsSettings;
+use super::team::Team;
+use super::trash;
+use std::sync::{Arc, Mutex, Weak};
+use std::thread;
+use std::time::{Duration, Instant};
+use treelined_core::error::{Error, Kind, Result};
+use treelined_core::team::{TeamList, TeamView};
+use treelined_files::lock::lock;
+use treelined_files::store::Store;
+
+/// A failure to connect is the answer for so long, and a lost connection is followed again after it.
+pub(super) const PAUSE: Duration = Duration::from_secs(2);
+
+/// Connects when the log is needed for the first time.
+pub(super) struct Connector {
+    pub(super) this: Weak<Self>,
+    pub(super) settings: NatsSettings,
+    /// Held while one thread connects, which others wait for.
+    pub(super) connecting: Mutex<()>,
+    /// Locked for a moment at a time.
+    pub(super) state: Mutex<ConnectorState>,
+    pub(super) team: Team,
+    pub(super) store: Store,
+}
+
+/// The team's list, which connects if nothing has done so.
+pub(super) struct LiveTeam(pub(super) Arc<Connector>);
+
+impl TeamView for LiveTeam {
+    fn list(&self) -> Arc<TeamList> {
+        connect_beside(&self.0);
+        self.0.team.list()
+    }
+}
+
+#[derive(Default)]
+pub(super) struct ConnectorState {
+    pub(super) log: Option<Arc<NatsLog>>,
+    /// The last failure to connect, or to get an answer, and its time.
+    pub(super) failed: Option<(Instant, Error)>,
+    /// Why the stream may lose what it acknowledges.
+    pub(super) misconfigured: Option<Error>,
+}
+
+impl ConnectorState {
+    /// Why the log cannot be used at this moment.
+    pub(super) fn fault(&self) -> Option<&Error> {
+        let failed = self.failed.as_ref();
+        let failed_lately = failed.filter(|(at, _)| at.elapsed() < PAUSE);
+        let failed_lately = failed_lately.map(|(_, error)| error);
+        self.misconfigured.as_ref().or(failed_lately)
+    }
+
+    /// The log, connected; `None` if nothing has connected yet.
+    pub(super) fn connected(&self) -> Result<Option<&Arc<NatsLog>>> {
+        if let Some(error) = self.fault() {
+            return Err(error.clone());
+        }
+        match &self.log {
+            Some(log) if !log.is_connected() => {
+                Err(away("the connection to the servers of the log is lost"))
+            }
+            log => Ok(log.as_ref()),
+        }
+    }
+}
+
+impl Connector {
+    /// The log, connected. Waits for servers only if none has failed yet: then a thread of its own connects.
+    pub(super) fn connected(self: &Arc<Self>) -> Result<Arc<NatsLog>> {
+        let state = lock(&self.state);
+        if let Some(log) = state.connected()? {
+            return Ok(Arc::clone(log));
+        }
+        if let Some((_, error)) = &state.failed {
+            let error = error.clone();
+            drop(state);
+            connect_beside(self);
+            return Err(error);
+        }
+        drop(state);
+        self.connect()
+    }
+
+    /// The log if it is connected; otherwise a thread of its own connects.
+    pub(super) fn connected_beside(self: &Arc<Self>) -> Option<Arc<NatsLog>> {
+        let log = lock(&self.state).connected().ok().flatten().cloned();
+        if log.is_none() {
+            connect_beside(self);
+        }
+        log
+    }
+
+    pub(super) fn connect(&self) -> Result<Arc<NatsLog>> {
+        let _one_at_a_time = lock(&self.connecting);
+        if let Some(log) = lock(&self.state).connected()? {
+            return Ok(Arc::clone(log));
+        }
+        let opened = NatsLog::open(self.settings.clone());
+        let mut state = lock(&self.state);
+        match opened {
+            Ok(log) => {
+                let log = Arc::new(log.with_append_time(APPEND));
+                self.team.connect(&log);
+                log.spawn(watch_stream(Arc::downgrade(&log), Weak::clone(&self.this)));
+                state.log = Some(Arc::clone(&log));
+                state.failed = None;
+                Ok(log)
+            }
+            Err(error) => {
+                state.failed = Some((Instant::now(), error.clone()));
+                Err(error)
+            }
+        }
+    }
+
+    /// Moves the file of a session that was deleted in the log to the trash; see [`trash::discard`].
+    pub(super) fn discard(&self, file: &Arc<ReplicatedFile>) -> Result<bool> {
+        trash::discard(&self.store, file, &self.team)
+    }
+}
+
+/// Notes whether the stream still keeps what it acknowledges: somebody may change it while the daemon runs.
+pub(super) async fn watch_stream(log: Weak<NatsLog>, connector: Weak<Connector>) {
+    loop {
+        tokio::time::sleep(CHECK).await;
+        let (Some(log), Some(connector)) = (log.upgrade(), connector.upgrade()) else {
+            return;
+        };
+        // A stream that is not found may be one that a restarted server does not know yet.
+        let Ok(info) = log.info(ANSWER).await else {
+            continue;
+        };
+        let misconfigured = info.config.check().err();
+        let mut state = lock(&connector.state);
+        if let (None, Some(error)) = (&state.misconfigured, &misconfigured) {
+            tracing::warn!(%error, "nothing is appended to the log");
+        }
+        state.misconfigured = misconfigured;
+    }
+}
+
+/// Connects on a thread of its own, unless there is a connection or somebody makes one.
+pub(super) fn connect_beside(connector: &Arc<Connector>) {
+    let is_needed = |state: &ConnectorState| state.log.is_none() && state.fault().is_none();
+    if !is_needed(&lock(&connector.state)) || connector.connecting.try_lock().is_err() {
+        return;
+    }
+    let early = Arc::downgrade(connector);
+    let connecting = thread::Builder::new().name("log".into());
+    let started = connecting.spawn(move || {
+        if let Some(connector) = early.upgrade()
+            && let Err(error) = connector.connect()
+        {
+            tracing::warn!(%error, "the log is away; sessions can be read");
+        }
+    });
+    if let Err(error) = started {
+        tracing::warn!(%error, "the log is connected by its first use");
+    }
+}
+
+/// `logUnavailable`, worth another attempt after the pause.
+pub(super) fn away(why: &str) -> Error {
+    let mut error = Error::new(Kind::LogUnavailable, why.to_owned());
+    error.retry_after_ms = u64::try_from(PAUSE.as_millis()).ok();
+    error
+}
+
+impl LogSource for Connector {
+    fn log(&self) -> Result<Arc<dyn LogBackend>> {
+        let this = self.this.upgrade();
+        let this = this.ok_or_else(|| away("the daemon ends"))?;
+        Ok(this.connected()?)
+    }
+
+    fn ready(&self) -> Option<Arc<dyn LogBackend>> {
+        let state = lock(&self.state);
+        let log = state.connected().ok()??;
+        Some(Arc::clone(log) as Arc<dyn LogBackend>)
+    }
+
+    fn note_silence(&self, error: &Error) {
+        let mut state = lock(&self.state);
+        // Where others get answers, the servers are slow, and not away.
+        let is_heard = |log: &Arc<NatsLog>| log.acknowledged_in(PAUSE);
+        if state.fault().is_none() && !state.log.as_ref().is_some_and(is_heard) {
+            let why = format!("the log did not answer a moment ago: {}", error.message);
+            state.failed = Some((Instant::now(), away(&why)));
+        }
+    }
+}
+
+/// How often the stream is checked.
+pub(super) const CHECK: Duration = Duration::from_secs(15);
+
+/// How long an append of a daemon is tried.
+pub(super) const APPEND: Duration = Duration::from_secs(5);

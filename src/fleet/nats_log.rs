@@ -1,0 +1,126 @@
+//! A stream that keeps sessions, and what its messages are named by.
+
+use super::connection::{ApiError, Connection, unavailable};
+use super::limits::StreamInfo;
+use super::settings::NatsSettings;
+use std::ops::Deref;
+use std::sync::Mutex;
+use std::time::{Duration, Instant};
+use tokio::runtime::{Handle, Runtime};
+use treelined_core::error::{Error, Kind};
+
+/// The sequence of the subject's last message that a message was published behind.
+pub(super) const EXPECTED: &str = "Nats-Expected-Last-Subject-Sequence";
+
+/// The number of lines of a message.
+pub(super) const LINES: &str = "Treelined-Lines";
+
+pub(super) const PAUSE: Duration = Duration::from_millis(100);
+
+pub(super) const NO_STREAM: u64 = 10059;
+
+/// The parts of a log by which other modules reach its servers. They work as long as the log is not dropped.
+#[derive(Clone)]
+pub(super) struct LogAccess {
+    pub(super) runtime: Handle,
+    pub(super) connection: Connection,
+    pub(super) settings: NatsSettings,
+    /// When the stream was created.
+    pub(super) created: String,
+}
+
+/// A stream that keeps sessions.
+pub struct NatsLog {
+    pub(super) runtime: OwnRuntime,
+    pub(super) connection: Connection,
+    pub(super) settings: NatsSettings,
+    pub(super) info: StreamInfo,
+    pub(super) append_time: Duration,
+    /// When a server last acknowledged an append.
+    pub(super) acknowledged: Mutex<Option<Instant>>,
+}
+
+/// A runtime that may be dropped on a thread of another one.
+pub(super) struct OwnRuntime(pub(super) Option<Runtime>);
+
+impl Deref for OwnRuntime {
+    type Target = Runtime;
+    #[allow(clippy::expect_used, reason = "taken only by the drop")]
+    fn deref(&self) -> &Runtime {
+        self.0
+            .as_ref()
+            .expect("the runtime is there until the drop")
+    }
+}
+
+impl Drop for OwnRuntime {
+    fn drop(&mut self) {
+        if let Some(runtime) = self.0.take() {
+            runtime.shutdown_background();
+        }
+    }
+}
+
+/// The kind of an error of JetStream.
+pub(super) fn refused(settings: &NatsSettings, error: &ApiError) -> Error {
+    let stream = &settings.stream;
+    let ApiError {
+        err_code,
+        description,
+    } = error;
+    match *err_code {
+        NO_STREAM => {
+            let why = format!(
+                "there is no stream {stream:?}: `treelined doctor --cluster --create` makes it"
+            );
+            Error::new(Kind::LogMisconfigured, why)
+        }
+        OTHER_STREAM => {
+            let why = format!("another stream than {stream:?} has the subjects of sessions");
+            Error::new(Kind::LogMisconfigured, why)
+        }
+        SUBJECT_OVERLAP => {
+            let why = format!(
+                "another stream than {stream:?} has the subjects of sessions: name it in [log.nats]"
+            );
+            Error::new(Kind::LogMisconfigured, why)
+        }
+        NO_JETSTREAM | NONE_FOR_ACCOUNT | NOT_CLUSTERED | INVALID_STREAM | TOO_MANY_STREAMS => {
+            let why = format!("the servers refuse the stream {stream:?}: {description}");
+            Error::new(Kind::LogMisconfigured, why)
+        }
+        TOO_LARGE => Error::new(
+            Kind::PayloadTooLarge,
+            format!("the stream {stream:?}: {description}"),
+        ),
+        STORE_FAILED | SEALED => {
+            let why = format!("the stream {stream:?} takes no more messages: {description}");
+            Error::new(Kind::LogMisconfigured, why)
+        }
+        code => unavailable(format!("the stream {stream:?}: {description} ({code})")),
+    }
+}
+
+/// Codes of JetStream's errors.
+pub(super) const NO_MESSAGE: u64 = 10037;
+
+pub(super) const OTHER_STREAM: u64 = 10060;
+
+pub(super) const TOO_LARGE: u64 = 10054;
+
+pub(super) const STORE_FAILED: u64 = 10077;
+
+pub(super) const SEALED: u64 = 10109;
+
+pub(super) const SUBJECT_OVERLAP: u64 = 10065;
+
+pub(super) const NO_JETSTREAM: u64 = 10076;
+
+pub(super) const NONE_FOR_ACCOUNT: u64 = 10039;
+
+/// More than one copy, on a server without others.
+pub(super) const NOT_CLUSTERED: u64 = 10074;
+
+pub(super) const INVALID_STREAM: u64 = 10052;
+
+pub(super) const TOO_MANY_STREAMS: u64 = 10027;

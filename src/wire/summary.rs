@@ -1,0 +1,27 @@
+//! A summary that a client gives.
+
+use super::params::{Raw, object_option};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+/// A summary that a client made itself.
+#[derive(Debug, Clone, Deserialize, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct GivenSummary {
+    /// The text of the summary.
+    pub summary: String,
+    /// Any JSON; its bytes are stored unchanged. Default: none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<Value>")]
+    pub details: Option<Raw>,
+    /// The tokens that the summary cost, in the shape of the `usage` of an assistant message. Its bytes are
+    /// stored unchanged, and `get_stats` counts them. Default: none.
+    #[serde(
+        default,
+        deserialize_with = "object_option",
+        skip_serializing_if = "Option::is_none"
+    )]
+    #[schemars(with = "Option<super::message::Usage>")]
+    pub usage: Option<Raw>,
+}
