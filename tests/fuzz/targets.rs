@@ -203,9 +203,13 @@ pub(super) fn frame(bytes: &[u8], folder: &Path) {
     };
     let source = Arc::new(SystemSource);
     let daemon = Daemon::new(settings, Parts::default(), source, runtime.handle());
-    let connection = Connection::new(Arc::clone(&daemon), Arc::clone(&outbox));
-    let dispatcher =
-        Dispatcher::new(Arc::clone(&connection), runtime.handle().clone()).expect("the table");
+    let connection = Connection::new(&daemon, Arc::clone(&outbox));
+    let dispatcher = Dispatcher::new(
+        Arc::clone(&daemon),
+        Arc::clone(&connection),
+        runtime.handle().clone(),
+    )
+    .expect("the table");
     let mut frames = FrameReader::new(bytes, 1 << 16);
     loop {
         let (frame, more) = frames.next_and_more().expect("bytes can be read");

@@ -2,9 +2,11 @@
 //! each append assumes that those before it are written.
 
 use super::call::Call;
-use super::commit::{AppendOutcome, CommitTail, late_failure};
+use super::commit::{CommitTail, late_failure};
 use super::convert;
-use super::open_session::{Lease, OpenSession, SessionGuard, guard};
+use super::open_session::{
+    Append, AppendOutcome, Lease, OnAppended, OpenSession, SessionGuard, WriteAppends, guard,
+};
 use super::{Daemon, at_once_or_later};
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -14,7 +16,6 @@ use treelined_core::error::{Error, Kind, Result};
 use treelined_core::flow::PlannedLines;
 use treelined_core::flow::append::{NewEntry, Planner};
 use treelined_core::id::{EntryId, ExpectedLeaf, Source};
-use treelined_files::cancel::Cancel;
 use treelined_files::session::SessionState;
 use treelined_files::session::commit::{
     CommitOutcome, Contention, Work, landed_in_part, still_waits,
@@ -28,39 +29,30 @@ const MAX_WRITE_BYTES: usize = 1 << 20;
 /// Larger batches, in bytes, are written on a blocking thread, not on the reader thread.
 const INLINE_BATCH_BYTES: u64 = 256 << 10;
 
-/// The entries that one request appends: one operation.
-pub(crate) struct Append {
-    daemon: Arc<Daemon>,
-    entries: Vec<NewEntry>,
-    expected: ExpectedLeaf,
-    cancel: Cancel,
-    asked: Instant,
-    answer: OnAppended,
-}
-
-/// Queues the response of an append.
-pub(crate) type OnAppended = Box<dyn FnOnce(Result<AppendOutcome>) + Send>;
-
-/// Writes adjacent appends. Continues on the runtime if it has to wait for the file's lock or for a sync.
-pub(crate) fn write(lease: Lease, appends: VecDeque<Append>) {
-    at_once_or_later(async {
-        let found = guard(lease, Instant::now());
-        let found = found.and_then(|found| found.0.session.check_version().map(|()| found));
-        match found {
-            Ok((open, turn)) => write_all(open, turn, appends).await,
-            Err(error) => {
-                for append in appends {
-                    append.answer(Err(error.clone()));
+impl WriteAppends for Daemon {
+    /// Continues on the runtime if it has to wait for the file's lock or for a sync.
+    fn write(self: Arc<Self>, lease: Lease, appends: VecDeque<Append>) {
+        at_once_or_later(async {
+            let found = guard(lease, Instant::now());
+            let found = found.and_then(|found| found.0.session.check_version().map(|()| found));
+            match found {
+                Ok((open, turn)) => write_all(self, open, turn, appends).await,
+                Err(error) => {
+                    for append in appends {
+                        append.answer(Err(error.clone()));
+                    }
                 }
             }
-        }
-    });
+        });
+    }
 }
 
-async fn write_all(open: Arc<OpenSession>, mut turn: SessionGuard, waiting: VecDeque<Append>) {
-    let Some(daemon) = waiting.front().map(|append| Arc::clone(&append.daemon)) else {
-        return;
-    };
+async fn write_all(
+    daemon: Arc<Daemon>,
+    open: Arc<OpenSession>,
+    mut turn: SessionGuard,
+    waiting: VecDeque<Append>,
+) {
     let mut batch = Batch {
         source: Arc::clone(&daemon.source),
         waiting,
@@ -170,17 +162,13 @@ impl Append {
         answer: OnAppended,
     ) -> Self {
         Self {
-            daemon: Arc::clone(&call.daemon),
+            writer: Arc::clone(&call.daemon) as Arc<dyn WriteAppends>,
             entries,
             expected,
             cancel: call.cancel.clone(),
             asked: Instant::now(),
             answer,
         }
-    }
-
-    pub(crate) fn answer(self, answer: Result<AppendOutcome>) {
-        (self.answer)(answer);
     }
 
     /// Plans this operation after those that `planner` has planned; `None` if the earlier ones must be written first.
@@ -403,6 +391,7 @@ mod tests {
     use std::sync::Mutex;
     use std::time::Duration;
     use tokio::runtime::Runtime;
+    use treelined_files::cancel::Cancel;
     use treelined_files::clock::SystemSource;
     use treelined_files::lock::lock;
 
@@ -429,7 +418,7 @@ mod tests {
     /// An append whose failure goes to `failed`.
     fn append(daemon: &Arc<Daemon>, failed: impl FnOnce(Error) + Send + 'static) -> Append {
         Append {
-            daemon: Arc::clone(daemon),
+            writer: Arc::clone(daemon) as Arc<dyn WriteAppends>,
             entries: Vec::new(),
             expected: ExpectedLeaf::Any,
             cancel: Cancel::new(),

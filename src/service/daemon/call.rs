@@ -1,7 +1,7 @@
 //! A request from its arrival to its response.
 
 use super::Daemon;
-use super::connection::{AskedNavigation, Connection};
+use super::connection::{AskedNavigation, Connection, Pending};
 use super::open_session::{Lease, OpenSession, Place, SessionGuard};
 use super::queue::{Access, Scope};
 use std::sync::{Arc, Mutex, OnceLock};
@@ -30,9 +30,13 @@ pub(crate) struct Call {
 }
 
 impl Call {
-    pub(crate) fn new(connection: &Arc<Connection>, id: Option<wire::RequestId>) -> Arc<Self> {
+    pub(crate) fn new(
+        daemon: &Arc<Daemon>,
+        connection: &Arc<Connection>,
+        id: Option<wire::RequestId>,
+    ) -> Arc<Self> {
         Arc::new(Self {
-            daemon: Arc::clone(&connection.daemon),
+            daemon: Arc::clone(daemon),
             connection: Arc::clone(connection),
             id,
             cancel: Cancel::new(),
@@ -44,10 +48,6 @@ impl Call {
     /// Lets an abort find the navigation while it waits.
     pub(crate) fn names_navigation(&self, asked: AskedNavigation) {
         let _named_before = self.navigation.set(asked);
-    }
-
-    pub(crate) fn navigation(&self) -> Option<&AskedNavigation> {
-        self.navigation.get()
     }
 
     /// Takes a place in the queue of a session; without an id, in the queue of the only session that is open for the
@@ -62,15 +62,15 @@ impl Call {
     /// Opens a session once the response is queued: before that, no notification of the session may go out and no other
     /// request may reach it (protocol.md §7).
     pub(crate) fn open_after(&self, open: &Arc<OpenSession>, access: Access, mut lease: Lease) {
-        let connection = Arc::clone(&self.connection);
+        let (daemon, connection) = (Arc::clone(&self.daemon), Arc::clone(&self.connection));
         let open = Arc::clone(open);
         self.after(move || {
             lease.set_open(Some(Arc::clone(&open)));
             lease.admit(connection.id, access);
-            connection.daemon.notify(&open, |seq| opened(&open, seq));
-            connection.daemon.watch(&open);
-            connection.daemon.follow_log(&open, access);
-            connection.daemon.open_for_extensions(&open, &lease);
+            daemon.notify(&open, |seq| opened(&open, seq));
+            daemon.watch(&open);
+            daemon.follow_log(&open, access);
+            daemon.open_for_extensions(&open, &lease);
             drop(lease);
         });
     }
@@ -82,7 +82,7 @@ impl Call {
         access: Access,
         mut turn: SessionGuard,
     ) {
-        let connection = Arc::clone(&self.connection);
+        let (daemon, connection) = (Arc::clone(&self.daemon), Arc::clone(&self.connection));
         let open = Arc::clone(open);
         self.after(move || {
             let lease = &turn.with().lease;
@@ -90,10 +90,9 @@ impl Call {
             lease.admit(connection.id, access);
             let has_writer = lease.has_writer();
             turn.set_read_only(open.session.is_newer || !has_writer);
-            connection.daemon.follow_log(&open, access);
+            daemon.follow_log(&open, access);
             if is_first {
                 open.add_listener(&connection);
-                let daemon = &connection.daemon;
                 daemon.notify_one(&open, &connection, |seq| opened(&open, seq));
             }
             drop(turn);
@@ -111,5 +110,15 @@ impl Call {
         for act in after {
             act();
         }
+    }
+}
+
+impl Pending for Call {
+    fn cancel(&self) -> &Cancel {
+        &self.cancel
+    }
+
+    fn navigation(&self) -> Option<&AskedNavigation> {
+        self.navigation.get()
     }
 }

@@ -15,11 +15,15 @@ use treelined_wire::notification;
 
 /// Takes back one opening of the session of a lease. The connection's navigation is aborted with its last one; a turn
 /// of its client makes that fail.
-pub(crate) async fn close(connection: &Arc<Connection>, lease: Lease) -> Result<()> {
+pub(crate) async fn close(
+    daemon: &Arc<Daemon>,
+    connection: &Arc<Connection>,
+    lease: Lease,
+) -> Result<()> {
     if !lease.is_open_for_asker() {
         return Err(Error::session_not_found(lease.id()));
     }
-    let lease = end_turn_of_follower(connection, lease, Openings::One).await?;
+    let lease = end_turn_of_follower(daemon, connection, lease, Openings::One).await?;
     match lease.departure(connection.id, Openings::One) {
         Departure::StillOpen => lease.leave(connection.id, Openings::One),
         Departure::ForOthers => {
@@ -28,12 +32,12 @@ pub(crate) async fn close(connection: &Arc<Connection>, lease: Lease) -> Result<
                 open.session.check_not_in_turn()?;
             }
             end_operation(connection, &open).await;
-            announce(&connection.daemon, &open, Some(connection));
-            leave(connection, &open, &mut turn);
+            announce(daemon, &open, Some(connection));
+            leave(daemon, connection, &open, &mut turn);
         }
         Departure::Last => {
             let (open, mut turn) = prepare(lease).await?;
-            close_for_all(&connection.daemon, &open, &mut turn);
+            close_for_all(daemon, &open, &mut turn);
         }
     }
     Ok(())
@@ -42,6 +46,7 @@ pub(crate) async fn close(connection: &Arc<Connection>, lease: Lease) -> Result<
 /// Ends the turn of an extension that only follows the session, if a close would be the last one: the turn must not
 /// keep the session open.
 async fn end_turn_of_follower(
+    daemon: &Arc<Daemon>,
     connection: &Connection,
     lease: Lease,
     openings: Openings,
@@ -55,7 +60,6 @@ async fn end_turn_of_follower(
         return Ok(lease);
     }
     drop(lease);
-    let daemon = &connection.daemon;
     daemon.end_turn(&open).await;
     let by = Some(connection.id);
     let place = daemon
@@ -116,9 +120,9 @@ async fn end_operation(connection: &Connection, open: &OpenSession) {
 }
 
 /// Closes a session for a connection. It stays open for others.
-fn leave(connection: &Connection, open: &OpenSession, turn: &mut SessionGuard) {
-    connection.daemon.asks.leave(connection.id, Some(&open.id));
-    connection.daemon.peers.leave(connection.id, Some(&open.id));
+fn leave(daemon: &Daemon, connection: &Connection, open: &OpenSession, turn: &mut SessionGuard) {
+    daemon.asks.leave(connection.id, Some(&open.id));
+    daemon.peers.leave(connection.id, Some(&open.id));
     open.remove_listener(connection);
     let lease = &turn.with().lease;
     lease.leave(connection.id, Openings::All);
@@ -140,7 +144,8 @@ impl Daemon {
             let Ok(lease) = place.await else {
                 continue;
             };
-            let Ok(lease) = end_turn_of_follower(connection, lease, Openings::All).await else {
+            let Ok(lease) = end_turn_of_follower(self, connection, lease, Openings::All).await
+            else {
                 continue;
             };
             let departure = lease.departure(connection.id, Openings::All);
@@ -148,7 +153,7 @@ impl Daemon {
                 continue;
             };
             end_operation(connection, &open).await;
-            leave(connection, &open, &mut turn);
+            leave(self, connection, &open, &mut turn);
             if departure == Departure::Last {
                 end_operations(&open).await;
                 if open.session.syncer.flush().await.is_err() {

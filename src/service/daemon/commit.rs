@@ -4,12 +4,12 @@ use super::Daemon;
 use super::call::Call;
 use super::convert;
 use super::notify::Publication;
-use super::open_session::{OpenSession, Place, SessionGuard, check_writable, guard};
+use super::open_session::{AppendOutcome, OpenSession, Place, SessionGuard, check_writable, guard};
 use super::queue::Scope;
 use std::fs::File;
 use std::sync::Arc;
 use treelined_core::durability::Durability;
-use treelined_core::error::{Error, Kind, Result};
+use treelined_core::error::{Error, Result};
 use treelined_core::flow;
 use treelined_core::flow::PlannedLines;
 use treelined_core::flow::append::NewEntry;
@@ -155,19 +155,6 @@ pub(crate) struct ChangeOutcome<R> {
     pub(crate) seen: R,
     pub(crate) entry_ids: Vec<String>,
     pub(crate) durability: Durability,
-}
-
-/// The outcome of an append.
-pub(crate) struct AppendOutcome {
-    pub(crate) entry_ids: Vec<String>,
-    pub(crate) durability: wire::Durability,
-}
-
-impl AppendOutcome {
-    pub(crate) fn last(&self) -> Result<String> {
-        let last = self.entry_ids.last().cloned();
-        last.ok_or_else(|| Error::new(Kind::InternalError, "nothing was appended"))
-    }
 }
 
 impl Change {

@@ -325,6 +325,7 @@ impl SummaryRun<'_> {
         previous: Option<String>,
     ) -> Result<(String, Option<Usage>)> {
         let writing = SummaryJob {
+            daemon: &self.request.call.daemon,
             connection: &self.request.call.connection,
             open: &self.request.open,
             listener: Listener::Progress {

@@ -1,8 +1,6 @@
 //! A client: its introduction, its output, and its requests that wait.
 
-use super::call::Call;
-use super::{Daemon, convert};
-use crate::ask::Answerer;
+use super::convert;
 use crate::extensions::ExtensionRun;
 use crate::stdio::{Class, Outbox};
 use hashbrown::HashMap;
@@ -17,7 +15,7 @@ use treelined_wire::{self as wire, BeforeEvent, RequestId, notification};
 
 /// A connection to the daemon.
 pub struct Connection {
-    pub daemon: Arc<Daemon>,
+    host: Host,
     pub outbox: Arc<Outbox>,
     pub(crate) id: ConnectionId,
     transport: Transport,
@@ -30,7 +28,7 @@ pub struct Connection {
     /// Watches the client's process until the connection ends.
     watch: Mutex<Option<ProcessWatch>>,
     /// The requests without a queued response, by their ids.
-    in_flight: Mutex<HashMap<RequestId, Arc<Call>>>,
+    in_flight: Mutex<HashMap<RequestId, Arc<dyn Pending>>>,
 }
 
 /// The properties of a connection that its kind of transport decides.
@@ -77,35 +75,38 @@ pub(crate) struct AskedNavigation {
     pub(crate) navigation_id: String,
 }
 
-impl Connection {
-    /// A connection whose input ends by itself.
-    pub fn new(daemon: Arc<Daemon>, outbox: Arc<Outbox>) -> Arc<Self> {
-        let transport = Transport {
-            cwd: Some(daemon.settings.cwd.clone()),
-            end_input: Box::new(|| {}),
-            extension: None,
-        };
-        Self::over(transport, &daemon, outbox)
-    }
+/// What a connection needs of its daemon.
+pub(super) struct Host {
+    /// The limit of a message, in bytes.
+    pub(super) max_frame_bytes: usize,
+    /// Whether the daemon refuses later requests.
+    pub(super) is_ending: Arc<AtomicBool>,
+}
 
-    /// A connection over this transport, with the next id of the daemon.
-    pub(crate) fn over(
+/// A request without a queued response.
+pub(crate) trait Pending: Send + Sync {
+    fn cancel(&self) -> &Cancel;
+    /// The navigation of the request, if it is one.
+    fn navigation(&self) -> Option<&AskedNavigation>;
+}
+
+impl Connection {
+    pub(super) fn with_id(
+        id: ConnectionId,
         transport: Transport,
-        daemon: &Arc<Daemon>,
+        host: Host,
         outbox: Arc<Outbox>,
     ) -> Arc<Self> {
-        daemon.connections.add(|id| {
-            Arc::new(Self {
-                daemon: Arc::clone(daemon),
-                outbox,
-                id,
-                transport,
-                is_ending: AtomicBool::new(false),
-                asked_to_end: Cancel::new(),
-                client: OnceLock::new(),
-                watch: Mutex::default(),
-                in_flight: Mutex::default(),
-            })
+        Arc::new(Self {
+            host,
+            outbox,
+            id,
+            transport,
+            is_ending: AtomicBool::new(false),
+            asked_to_end: Cancel::new(),
+            client: OnceLock::new(),
+            watch: Mutex::default(),
+            in_flight: Mutex::default(),
         })
     }
 
@@ -124,33 +125,16 @@ impl Connection {
         name.unwrap_or_else(|| format!("client-{}", self.id.0))
     }
 
-    /// Whether it has this session open.
-    pub(crate) fn has_open(&self, session_id: &str) -> bool {
-        self.daemon.queues.is_open_for(self.id, session_id)
-    }
-
     /// The working directory of new sessions that name none.
     pub(crate) fn default_cwd(&self) -> Option<&str> {
         let own = self.client().and_then(|client| client.cwd.as_deref());
         own.or(self.transport.cwd.as_deref())
     }
 
-    /// Whether a question waits for this client.
-    pub(crate) fn is_asked(&self) -> bool {
-        self.daemon.asks.waits_for(Answerer::Client(self.id)) || self.daemon.peers.is_asked(self.id)
-    }
-
-    /// Takes this client out of all questions, as one without an opinion. Questions of its own operations end as
-    /// aborted.
-    pub(crate) fn leave_questions(&self) {
-        self.daemon.asks.leave(self.id, None);
-        self.daemon.peers.leave(self.id, None);
-    }
-
     /// Whether an operation with this abort handle is a request of this client.
     pub(crate) fn asked_for(&self, abort: &Cancel) -> bool {
         let in_flight = self.in_flight();
-        in_flight.values().any(|call| call.cancel.is_same(abort))
+        in_flight.values().any(|call| call.cancel().is_same(abort))
     }
 
     /// Keeps the watch of the client's process; `None` ends it.
@@ -170,7 +154,7 @@ impl Connection {
 
     /// Whether later requests are refused.
     pub(crate) fn is_ending(&self) -> bool {
-        self.has_ended() || self.daemon.is_ending()
+        self.has_ended() || self.host.is_ending.load(Ordering::Acquire)
     }
 
     /// Ends the connection: later requests are refused, and running ones have a limited time.
@@ -210,7 +194,7 @@ impl Connection {
 
     /// The limit of a message to the client, in bytes.
     pub(crate) fn client_frame_bytes(&self) -> usize {
-        let own_limit = self.daemon.settings.max_frame_bytes;
+        let own_limit = self.host.max_frame_bytes;
         self.client()
             .map_or(own_limit, |client| client.max_frame_bytes)
     }
@@ -261,7 +245,7 @@ impl Connection {
             total: total.map(|total| total as f64),
             message: None,
         };
-        if let Some(message) = super::notify::message(&told) {
+        if let Some(message) = convert::message(&told) {
             self.send(message, Class::Progress);
         }
     }
@@ -278,7 +262,7 @@ impl Connection {
             token: token.clone(),
             hit,
         };
-        if let Some(message) = super::notify::message(&found) {
+        if let Some(message) = convert::message(&found) {
             self.send(message, Class::Progress);
         }
     }
@@ -289,10 +273,8 @@ impl Connection {
     }
 
     /// Reserves the id of a request until its response is queued.
-    pub(crate) fn begin(&self, call: &Arc<Call>) {
-        if let Some(id) = &call.id {
-            self.in_flight().insert(id.clone(), Arc::clone(call));
-        }
+    pub(crate) fn begin(&self, id: &RequestId, request: Arc<dyn Pending>) {
+        self.in_flight().insert(id.clone(), request);
     }
 
     /// Has `push` queue the response of a request, and frees the id, as one step: a request that uses the id again is
@@ -303,15 +285,15 @@ impl Connection {
         push(&self.outbox);
     }
 
-    fn in_flight(&self) -> MutexGuard<'_, HashMap<RequestId, Arc<Call>>> {
+    fn in_flight(&self) -> MutexGuard<'_, HashMap<RequestId, Arc<dyn Pending>>> {
         lock(&self.in_flight)
     }
 
     /// Cancels every request that waits.
     pub fn cancel_all(&self) {
-        let waiting: Vec<Arc<Call>> = self.in_flight().values().cloned().collect();
+        let waiting: Vec<Arc<dyn Pending>> = self.in_flight().values().cloned().collect();
         for request in waiting {
-            request.cancel.cancel();
+            request.cancel().cancel();
         }
     }
 
@@ -319,7 +301,7 @@ impl Connection {
     pub(crate) fn cancel(&self, id: &RequestId) {
         let request = self.in_flight().get(id).cloned();
         if let Some(request) = request {
-            request.cancel.cancel();
+            request.cancel().cancel();
         }
     }
 
@@ -337,6 +319,6 @@ impl Connection {
                 of.map_or(unnamed, |id| id == session_id) && is_meant(&asked.navigation_id)
             })
         });
-        meant.map(|request| request.cancel.clone()).collect()
+        meant.map(|request| request.cancel().clone()).collect()
     }
 }

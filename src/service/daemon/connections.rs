@@ -1,6 +1,5 @@
 //! The connections of a daemon, in the order in which they came.
 
-use super::Daemon;
 use super::connection::Connection;
 use std::collections::BTreeMap;
 use std::pin::pin;
@@ -83,22 +82,5 @@ impl Connections {
 
     fn list(&self) -> MutexGuard<'_, ConnectionList> {
         lock(&self.list)
-    }
-}
-
-impl Daemon {
-    /// Removes everything that belongs to a connection whose requests are answered: each room adds one line.
-    pub async fn connection_ended(self: &Arc<Self>, connection: &Arc<Connection>) {
-        connection.keep_watch(None);
-        self.unwatch_sessions(connection);
-        self.extension_ended(connection);
-        self.commands().remove_all(connection.id);
-        self.change_renderers(|renderers| renderers.remove_all(connection.id));
-        self.close_sessions_of(connection).await;
-    }
-
-    /// Drops a connection that has ended, once its output is written.
-    pub fn remove_connection(&self, connection: &Connection) {
-        self.connections.remove(connection.id);
     }
 }

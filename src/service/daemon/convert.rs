@@ -1,9 +1,5 @@
 //! Conversions between the session's types and those of `wire`.
 
-use super::connection::Connection;
-use super::first_message;
-use super::open_session::OpenSession;
-use super::queue::Access;
 use jsonrpsee::types::ErrorObjectOwned;
 use serde::Serialize;
 use serde_json::value::RawValue;
@@ -17,6 +13,7 @@ pub(crate) use treelined_core::tree::{Cause, Node, Tree};
 use treelined_files::log::diagnostic::{Damage, Diagnostic};
 use treelined_files::session::SessionState;
 use treelined_wire as wire;
+use treelined_wire::methods::Notification;
 
 /// Stored JSON as a member of a message.
 pub(crate) fn raw(json: &[u8]) -> wire::Raw {
@@ -49,6 +46,29 @@ pub(crate) fn line(value: &impl Serialize) -> Result<Vec<u8>> {
     let bytes = serde_json::to_vec(value);
     let bytes = bytes.map_err(|error| Error::new(Kind::InternalError, error.to_string()))?;
     Ok(on_one_line(bytes))
+}
+
+/// The JSON of a notification.
+pub(crate) fn message<N: Notification>(params: &N) -> Option<Vec<u8>> {
+    #[derive(Serialize)]
+    struct Message<'a, N> {
+        jsonrpc: &'static str,
+        method: &'static str,
+        params: &'a N,
+    }
+    let method = N::NAME;
+    let message = Message {
+        jsonrpc: "2.0",
+        method,
+        params,
+    };
+    match serde_json::to_vec(&message) {
+        Ok(message) => Some(message),
+        Err(error) => {
+            tracing::error!(method, %error, "a notification could not be written");
+            None
+        }
+    }
 }
 
 /// Puts a message on one line: line breaks between tokens of stored JSON become spaces, and U+2028 and U+2029
@@ -94,37 +114,6 @@ pub(crate) fn cause(cause: Cause) -> wire::MoveCause {
         Cause::NavigateTree => wire::MoveCause::NavigateTree,
         Cause::Undo => wire::MoveCause::Undo,
         Cause::Redo => wire::MoveCause::Redo,
-    }
-}
-
-pub(crate) fn session(
-    open: &OpenSession,
-    connection: &Connection,
-    access: Access,
-    core: &SessionState,
-) -> wire::Session {
-    let header = core.log.header();
-    wire::Session {
-        session_id: open.id.to_string(),
-        path: core
-            .log
-            .location()
-            .map(|at| at.path().display().to_string()),
-        version: core.log.stated_version(),
-        created: header
-            .and_then(|header| timestamp::parse(header.timestamp.as_deref()?))
-            .map(timestamp::format),
-        header: raw(core.log.header_line().trim_ascii()),
-        cwd: header.map(|header| header.cwd.clone()).unwrap_or_default(),
-        name: core.tree.name().map(str::to_owned),
-        first_message: first_message::of(core).to_owned(),
-        leaf_id: core.leaf_id().map(str::to_owned),
-        seq: open.seq(connection),
-        entry_count: core.tree.entry_count() as u64,
-        read_only: access == Access::Read || open.session.is_newer,
-        multi_writer: core.log.is_multi_writer(),
-        parent_session: header.and_then(|header| header.parent_session.clone()),
-        queued: open.known_queue(core).then_some(true),
     }
 }
 

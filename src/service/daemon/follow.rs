@@ -4,8 +4,9 @@
 use super::Daemon;
 use super::commit::CommitTail;
 use super::open_session::{OpenSession, SessionGuard, Tenure};
+use super::watched::WatchedSession;
 use crate::daemon::queue::Scope;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 use tokio::runtime::Handle;
@@ -15,8 +16,6 @@ use treelined_files::cancel::Cancel;
 use treelined_files::os::program;
 use treelined_files::session::{self, SessionState};
 
-/// The delay before a look at the file, so that one look covers several changes.
-const GATHERING: Duration = Duration::from_millis(20);
 /// The first and the longest pause between two looks at a replaced file.
 const FIRST_LOOK: Duration = Duration::from_millis(50);
 const LAST_LOOK: Duration = Duration::from_secs(10);
@@ -29,9 +28,9 @@ impl Daemon {
         let Some(path) = &open.session.path else {
             return;
         };
+        let (daemon, weak) = (Arc::downgrade(self), Arc::downgrade(open));
         let watched = WatchedSession {
-            daemon: Arc::downgrade(self),
-            open: Arc::downgrade(open),
+            look: Box::new(move || Box::pin(look(daemon.clone(), weak.clone()))),
             runtime: Handle::current(),
             is_due: AtomicBool::new(false),
         };
@@ -187,36 +186,14 @@ impl Daemon {
     }
 }
 
-/// The watcher's handle of an open session.
-pub(crate) struct WatchedSession {
-    daemon: Weak<Daemon>,
-    open: Weak<OpenSession>,
-    runtime: Handle,
-    /// Whether a look is scheduled.
-    is_due: AtomicBool,
-}
-
-impl WatchedSession {
-    fn changed(self: Arc<Self>) {
-        if self.is_due.swap(true, Ordering::AcqRel) {
-            return;
-        }
-        let watched = Arc::clone(&self);
-        self.runtime.spawn(async move {
-            tokio::time::sleep(GATHERING).await;
-            watched.is_due.store(false, Ordering::Release);
-            watched.look().await;
-        });
-    }
-
-    async fn look(&self) {
-        let (Some(daemon), Some(open)) = (self.daemon.upgrade(), self.open.upgrade()) else {
-            return;
-        };
-        let turn = daemon.turn(None, Some(&open.id), &Cancel::new()).await;
-        if let Ok((open, turn)) = turn {
-            // The next call reports a fault of the file.
-            let _unreadable = daemon.caught_up(&open, turn).await;
-        }
+/// Reads the entries that other writers have appended to a watched file.
+async fn look(daemon: Weak<Daemon>, open: Weak<OpenSession>) {
+    let (Some(daemon), Some(open)) = (daemon.upgrade(), open.upgrade()) else {
+        return;
+    };
+    let turn = daemon.turn(None, Some(&open.id), &Cancel::new()).await;
+    if let Ok((open, turn)) = turn {
+        // The next call reports a fault of the file.
+        let _unreadable = daemon.caught_up(&open, turn).await;
     }
 }

@@ -154,7 +154,7 @@ async fn copy(
     let turn = turn.published().await?;
     daemon.describe(&turn);
     let durability = forked.durability(&turn, is_written);
-    let session = convert::session(&forked, &call.connection, Access::Write, &turn);
+    let session = forked.shown_to(&call.connection, Access::Write, &turn);
     call.open_after(&forked, Access::Write, turn.into_with());
     if let Some(written) = written {
         let (daemon, forked) = (Arc::clone(daemon), Arc::clone(&forked));

@@ -1,6 +1,6 @@
 //! Answers of hooks: what a program has written, read as an answer to a before event (protocol.md §5.8).
 
-use super::question::{ReceivedAnswer, check_stored};
+use super::received_answer::{ReceivedAnswer, check_stored};
 use crate::hooks::{Hook, OnFailure};
 use std::borrow::Cow;
 use std::fmt;

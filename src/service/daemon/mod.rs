@@ -1,22 +1,30 @@
 //! The state that connections share: the open sessions, and the order of the requests to them.
 //!
 //! [`call`] is a request until its response, [`queue`] orders requests, one queue per session. [`open_session`] is an
-//! open session, [`connection`] a client with its output, and [`connections`] has all of them.
+//! open session: its data, with the parts [`client_turn`], [`notices`] and [`watched`]. [`connection`] is a client with
+//! its output, [`connections`] has all of them, and [`connecting`] begins and ends them. No file imports another in a
+//! circle: the data stands below the operations.
 //!
-//! [`replication`] connects sessions with the log beyond this machine. [`closing`] closes sessions for one connection or for all, [`deleting`] moves their files. [`append`] writes adjacent appends of a queue, [`commit`] makes any other change and ends both; [`notify`] sends
-//! notifications in the order of the commits; [`follow`] detects the entries of other writers. [`release`] holds
-//! operations that ask before they commit: [`navigation`] and [`compaction`] use it, [`fork`] has steps of its own.
-//! [`extension`] opens sessions for extensions. [`question`] asks clients and hooks, and [`summaries`] runs the summarizer.
+//! [`replication`] connects sessions with the log beyond this machine. [`closing`] closes sessions for one connection or
+//! for all, [`deleting`] moves their files. [`append`] writes adjacent appends of a queue, [`commit`] makes any other
+//! change and ends both; [`notify`] sends notifications in the order of the commits; [`follow`] detects the entries of
+//! other writers. [`release`] holds operations that ask before they commit: [`navigation`] and [`compaction`] use it,
+//! [`fork`] has steps of its own. [`extension`] opens sessions for extensions. [`question`] asks clients and hooks,
+//! [`received_answer`] is what they answer, and [`summaries`] runs the summarizer.
 //!
-//! [`convert`] makes messages, and [`session_row`] rows of the list, which [`list_watch`] announces. [`agent_turn`] is the turn of a session's client, [`tree_view`] keeps the last view,
-//! [`find`] and [`rows`] read the data that it shows, [`first_message`] names a session, and [`reading`] decides where large reads run.
+//! [`convert`] makes messages, and [`session_row`] rows of the list, which [`list_watch`] announces to
+//! [`list_watchers`]. [`agent_turn`] is the turn of a session's client, [`tree_view`] keeps the last view, [`find`] and
+//! [`rows`] read the data that it shows, [`first_message`] names a session, and [`reading`] decides where large reads
+//! run.
 
 pub(crate) mod agent_turn;
 pub(crate) mod append;
 pub(crate) mod call;
+mod client_turn;
 pub(crate) mod closing;
 pub(crate) mod commit;
 pub(crate) mod compaction;
+mod connecting;
 pub mod connection;
 pub(crate) mod connections;
 pub(crate) mod convert;
@@ -28,25 +36,29 @@ pub(crate) mod follow;
 pub(crate) mod fork;
 mod hook_answer;
 pub(crate) mod list_watch;
+mod list_watchers;
 pub(crate) mod navigation;
+mod notices;
 pub(crate) mod notify;
 pub(crate) mod open_session;
 pub(crate) mod question;
 pub(crate) mod queue;
 pub(crate) mod reading;
+pub(crate) mod received_answer;
 pub(crate) mod release;
 pub(crate) mod replication;
 pub(crate) mod rows;
 pub(crate) mod session_row;
 pub(crate) mod summaries;
 pub(crate) mod tree_view;
+mod watched;
 
 use self::connections::Connections;
-use self::follow::WatchedSession;
-use self::list_watch::ListWatch;
+use self::list_watchers::ListWatch;
 use self::open_session::{OpenSession, OpenSessions, SessionGuard, guard};
-use self::question::ReceivedAnswer;
 use self::queue::{Asker, Queues, Scope};
+use self::received_answer::ReceivedAnswer;
+use self::watched::WatchedSession;
 use crate::ask::Asks;
 use crate::commands::OfferedCommands;
 use crate::extensions::Extensions;
@@ -104,7 +116,7 @@ pub struct Daemon {
     publishes_later: bool,
     /// Serves the page and returns its address.
     web: OnceLock<Box<OpenWeb>>,
-    ending: AtomicBool,
+    ending: Arc<AtomicBool>,
 }
 
 /// Serves the page if it is not served, and returns its address.
@@ -143,7 +155,7 @@ impl Daemon {
             view_bytes: Arc::default(),
             following: Mutex::default(),
             web: OnceLock::new(),
-            ending: AtomicBool::new(false),
+            ending: Arc::default(),
         })
     }
 

@@ -438,6 +438,7 @@ impl Navigator {
         prepared: &Preparation,
     ) -> Result<BranchSummary> {
         let writing = SummaryJob {
+            daemon: &request.call.daemon,
             connection: &request.call.connection,
             open: &request.open,
             listener: Listener::Deltas {

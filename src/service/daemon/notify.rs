@@ -3,12 +3,11 @@
 
 use super::Daemon;
 use super::connection::Connection;
-use super::convert::{diagnostics, on_one_line, push_id_member, push_number_member, raw};
+use super::convert::{diagnostics, message, on_one_line, push_id_member, push_number_member, raw};
 use super::first_message;
+use super::notices::{Listener, Notices, PendingCommit, send};
 use super::open_session::OpenSession;
 use crate::stdio::{Class, Message, SharedText};
-use serde::Serialize;
-use std::collections::VecDeque;
 use std::sync::{Arc, MutexGuard};
 use tokio::sync::oneshot;
 use treelined_core::json;
@@ -21,117 +20,6 @@ use treelined_wire::notification::{self, Origin};
 
 /// `entries_appended` includes the bodies of other writers' entries up to this many bytes together.
 const MAX_BODIES_BYTES: u64 = 1 << 20;
-
-/// The notifications of a session, for each connection that has it open.
-pub(crate) struct Notices {
-    listeners: Vec<Listener>,
-    /// The commits without queued responses, in their order.
-    commits: VecDeque<PendingCommit>,
-    last_commit: u64,
-}
-
-/// A connection that has the session open.
-struct Listener {
-    connection: Arc<Connection>,
-    /// Number of the last notification made.
-    seq: u64,
-}
-
-/// A commit without queued responses.
-struct PendingCommit {
-    number: u64,
-    /// Whether it is as durable as promised, and all earlier ones are answered. Only the first commit can be.
-    is_public: bool,
-    /// Notified when all earlier commits are answered.
-    waits: Option<oneshot::Sender<()>>,
-    /// The notifications made since this commit and before the next, in the order of their numbers.
-    messages: Vec<HeldNotification>,
-}
-
-/// A notification that waits for its commit.
-struct HeldNotification {
-    connection: Arc<Connection>,
-    message: Message,
-    class: Class,
-}
-
-impl Notices {
-    pub(crate) fn to(connection: &Arc<Connection>) -> Self {
-        let listener = Listener {
-            connection: Arc::clone(connection),
-            seq: 0,
-        };
-        Self {
-            listeners: vec![listener],
-            commits: VecDeque::new(),
-            last_commit: 0,
-        }
-    }
-
-    /// Sends the notifications of the first commit; later ones are sent at once.
-    fn publish_first(&mut self) {
-        if let Some(first) = self.commits.front_mut() {
-            first.is_public = true;
-            first.messages.drain(..).for_each(HeldNotification::send);
-        }
-    }
-
-    fn place(&self, number: u64) -> Option<usize> {
-        let place = self
-            .commits
-            .binary_search_by_key(&number, |commit| commit.number);
-        place.ok()
-    }
-
-    /// Removes a commit. Its notifications move to the commit before it, or are sent if no commit waits before it.
-    fn remove(&mut self, number: u64) {
-        let Some(place) = self.place(number) else {
-            return;
-        };
-        let removed = self.commits.remove(place);
-        let mut messages = removed.map(|commit| commit.messages).unwrap_or_default();
-        let earlier = place
-            .checked_sub(1)
-            .and_then(|place| self.commits.get_mut(place));
-        match earlier {
-            Some(earlier) if !earlier.is_public => earlier.messages.append(&mut messages),
-            _ => messages.into_iter().for_each(HeldNotification::send),
-        }
-        if place == 0
-            && let Some(waits) = self
-                .commits
-                .front_mut()
-                .and_then(|first| first.waits.take())
-        {
-            let _gone = waits.send(());
-        }
-    }
-}
-
-/// Queues a notification behind the commits that it must not overtake.
-fn send(
-    commits: &mut VecDeque<PendingCommit>,
-    connection: &Arc<Connection>,
-    message: Message,
-    class: Class,
-) {
-    match commits.back_mut().filter(|commit| !commit.is_public) {
-        Some(commit) => commit.messages.push(HeldNotification {
-            connection: Arc::clone(connection),
-            message,
-            class,
-        }),
-        None => connection.outbox.push_message(message, class),
-    }
-}
-
-impl HeldNotification {
-    fn send(self) {
-        self.connection
-            .outbox
-            .push_message(self.message, self.class);
-    }
-}
 
 /// The place of a commit among the commits of its session, until dropped. Its notifications, then the responses
 /// of its requests, go out behind those of earlier commits (protocol.md §7.3).
@@ -221,29 +109,6 @@ impl Publication {
 impl Drop for Publication {
     fn drop(&mut self) {
         self.open.notices().remove(self.number);
-    }
-}
-
-/// The JSON of a notification.
-pub(crate) fn message<N: Notification>(params: &N) -> Option<Vec<u8>> {
-    #[derive(Serialize)]
-    struct Message<'a, N> {
-        jsonrpc: &'static str,
-        method: &'static str,
-        params: &'a N,
-    }
-    let method = N::NAME;
-    let message = Message {
-        jsonrpc: "2.0",
-        method,
-        params,
-    };
-    match serde_json::to_vec(&message) {
-        Ok(message) => Some(message),
-        Err(error) => {
-            tracing::error!(method, %error, "a notification could not be written");
-            None
-        }
     }
 }
 

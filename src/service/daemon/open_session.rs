@@ -1,18 +1,23 @@
 //! An open session with its connections.
 
-use super::agent_turn::ClientTurn;
-use super::append::Append;
+use super::client_turn::ClientTurn;
+use super::connection::Connection;
 use super::convert;
-use super::notify::Notices;
-use super::queue::{self, Sessions};
+use super::first_message;
+use super::notices::Notices;
+use super::queue::{self, Access, Sessions};
 use super::tree_view::LastView;
-use super::{connection::Connection, follow::WatchedSession};
+use super::watched::WatchedSession;
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Instant;
 use treelined_core::durability::Durability;
-use treelined_core::error::{Error, Result};
+use treelined_core::error::{Error, Kind, Result};
+use treelined_core::flow::append::NewEntry;
+use treelined_core::id::ExpectedLeaf;
 use treelined_core::stats::PrefixStats;
+use treelined_core::timestamp;
+use treelined_files::cancel::Cancel;
 pub(crate) use treelined_files::session::{self, Busy, Session, SessionState};
 use treelined_wire as wire;
 
@@ -48,6 +53,38 @@ impl OpenSession {
         })
     }
 
+    /// The session as a connection sees it.
+    pub(crate) fn shown_to(
+        &self,
+        connection: &Connection,
+        access: Access,
+        core: &SessionState,
+    ) -> wire::Session {
+        let header = core.log.header();
+        wire::Session {
+            session_id: self.id.to_string(),
+            path: core
+                .log
+                .location()
+                .map(|at| at.path().display().to_string()),
+            version: core.log.stated_version(),
+            created: header
+                .and_then(|header| timestamp::parse(header.timestamp.as_deref()?))
+                .map(timestamp::format),
+            header: convert::raw(core.log.header_line().trim_ascii()),
+            cwd: header.map(|header| header.cwd.clone()).unwrap_or_default(),
+            name: core.tree.name().map(str::to_owned),
+            first_message: first_message::of(core).to_owned(),
+            leaf_id: core.leaf_id().map(str::to_owned),
+            seq: self.seq(connection),
+            entry_count: core.tree.entry_count() as u64,
+            read_only: access == Access::Read || self.session.is_newer,
+            multi_writer: core.log.is_multi_writer(),
+            parent_session: header.and_then(|header| header.parent_session.clone()),
+            queued: self.known_queue(core).then_some(true),
+        }
+    }
+
     /// How durable a new session is: not at all if nothing of it is written.
     pub(crate) fn durability(&self, core: &SessionState, wrote: bool) -> wire::Durability {
         convert::durability(match wrote {
@@ -66,11 +103,51 @@ impl Sessions for OpenSessions {
     type Append = Append;
 
     fn write(lease: Lease, appends: VecDeque<Append>) {
-        super::append::write(lease, appends);
+        // All of them are for the daemon of the first.
+        if let Some(first) = appends.front() {
+            Arc::clone(&first.writer).write(lease, appends);
+        }
     }
 
     fn refuse(append: Append, error: Error) {
         append.answer(Err(error));
+    }
+}
+
+/// The entries that one request appends: one operation.
+pub(crate) struct Append {
+    pub(super) writer: Arc<dyn WriteAppends>,
+    pub(super) entries: Vec<NewEntry>,
+    pub(super) expected: ExpectedLeaf,
+    pub(super) cancel: Cancel,
+    pub(super) asked: Instant,
+    pub(super) answer: OnAppended,
+}
+
+impl Append {
+    pub(crate) fn answer(self, answer: Result<AppendOutcome>) {
+        (self.answer)(answer);
+    }
+}
+
+/// Queues the response of an append.
+pub(crate) type OnAppended = Box<dyn FnOnce(Result<AppendOutcome>) + Send>;
+
+/// What writes adjacent appends of a queue: the daemon.
+pub(crate) trait WriteAppends: Send + Sync {
+    fn write(self: Arc<Self>, lease: Lease, appends: VecDeque<Append>);
+}
+
+/// The outcome of an append.
+pub(crate) struct AppendOutcome {
+    pub(crate) entry_ids: Vec<String>,
+    pub(crate) durability: wire::Durability,
+}
+
+impl AppendOutcome {
+    pub(crate) fn last(&self) -> Result<String> {
+        let last = self.entry_ids.last().cloned();
+        last.ok_or_else(|| Error::new(Kind::InternalError, "nothing was appended"))
     }
 }
 

@@ -4,17 +4,18 @@
 //! Any cancel wins, then the first summary; the first override of each option counts. For a hook that fails or times
 //! out, its `on_failure` is the answer. [`super::extension`] has the same for extensions.
 
+use super::MAX_ANSWER;
 use super::connection::Connection;
 use super::hook_answer::{Failure, failed, read_answer};
 use super::open_session::OpenSession;
-use super::{Daemon, notify};
+use super::received_answer::ReceivedAnswer;
+use super::{Daemon, convert};
 use crate::ask::{Answerer, Asking, Digest, Question, QuestionOutcome};
 use crate::hooks::{Hook, OnFailure};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use tokio::task::JoinSet;
 use treelined_core::error::{Error, Result};
-use treelined_core::flow::validate;
 use treelined_core::id::{self, ConnectionId, EventId};
 use treelined_files::cancel::Cancel;
 use treelined_files::lock::lock;
@@ -43,14 +44,6 @@ pub(crate) struct EventQuestion<'a> {
     pub abort: &'a Cancel,
     /// Whether a summary in an answer counts.
     pub takes_summary: bool,
-}
-
-/// An answer with its meaning.
-#[derive(Debug, Clone, Default)]
-pub(crate) struct ReceivedAnswer {
-    pub answer: wire::EventAnswer,
-    /// Whether it replaces the answer of a failed hook or extension.
-    pub is_failure: bool,
 }
 
 /// The members that all before events have.
@@ -153,7 +146,7 @@ pub(crate) async fn put<P: Notification>(
     let event_id = EventId::new(id::random_token(&*daemon.source));
     let answerers = daemon.answerers(asking.open, asking.event, asking.asker);
     let timeout = asking.timeout.unwrap_or(ANSWER_TIMEOUT);
-    let timeout = timeout.min(super::MAX_ANSWER);
+    let timeout = timeout.min(MAX_ANSWER);
     let names = daemon.answerer_names(&answerers);
     let asked = answerers.clone();
     let hooks: Vec<usize> = answerers.iter().filter_map(Answerer::hook).collect();
@@ -185,7 +178,7 @@ pub(crate) async fn put<P: Notification>(
             continue;
         };
         let params = params(said(seq, hook.program.timeout.min(timeout)));
-        let message = notify::message(&params).unwrap_or_default();
+        let message = convert::message(&params).unwrap_or_default();
         let output = Arc::default();
         written.push((Answerer::Hook(number), Arc::clone(&output)));
         running.spawn(asking.run_hook(event_id.clone(), number, hook, message, output));
@@ -251,7 +244,7 @@ impl EventQuestion<'_> {
     fn leave_for_ended(&self) {
         for connection in self.open.connections() {
             if connection.has_ended() {
-                connection.leave_questions();
+                self.daemon.leave_questions(connection.id);
             }
         }
     }
@@ -346,38 +339,6 @@ impl EventQuestion<'_> {
             message: message.clone(),
         };
         self.daemon.notify(self.open, resolved);
-    }
-}
-
-/// Refuses an answer with members that an entry cannot have: nested too deeply, or of another shape.
-pub(crate) fn check_stored(answer: &wire::EventAnswer, path: &str) -> Result<()> {
-    let raw = |raw: &Option<wire::Raw>| raw.as_ref().map(|raw| raw.get().as_bytes().to_vec());
-    let summary = answer.summary.as_ref();
-    let summary = summary.map(|given| ("summary", raw(&given.details), raw(&given.usage)));
-    let compaction = answer.compaction.as_ref();
-    let compaction = compaction.map(|given| ("compaction", raw(&given.details), raw(&given.usage)));
-    for (member, details, usage) in summary.into_iter().chain(compaction) {
-        let path = format!("{path}{member}");
-        validate::summary(&path, details.as_deref(), usage.as_deref())?;
-    }
-    Ok(())
-}
-
-impl ReceivedAnswer {
-    /// The answer that replaces that of a client, a hook or an extension that fails, and the text for people that says
-    /// why.
-    pub(super) fn of_failure(on_failure: OnFailure, why: &str) -> Self {
-        let cancels = on_failure == OnFailure::Cancel;
-        let reason = || why.chars().take(wire::MOST_REASON_CHARACTERS).collect();
-        let answer = wire::EventAnswer {
-            cancel: cancels.then_some(true),
-            reason: cancels.then(reason),
-            ..wire::EventAnswer::default()
-        };
-        Self {
-            answer,
-            is_failure: true,
-        }
     }
 }
 

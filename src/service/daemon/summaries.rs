@@ -20,6 +20,7 @@ use treelined_wire::{self as wire, RequestId};
 
 /// The summarizer of a summary, and the receivers of its progress.
 pub(crate) struct SummaryJob<'a> {
+    pub daemon: &'a Daemon,
     pub connection: &'a Connection,
     pub open: &'a OpenSession,
     pub listener: Listener<'a>,
@@ -58,7 +59,7 @@ impl SummaryJob<'_> {
         &self,
         request: impl FnOnce(&Summarizer) -> SummaryRequest + Send + 'static,
     ) -> Result<(Arc<SummaryRequest>, Summary)> {
-        let summarizer = self.connection.daemon.summarizer()?.clone();
+        let summarizer = self.daemon.summarizer()?.clone();
         let work = async {
             let (summarizer, request) = blocking(move || {
                 let request = request(&summarizer);

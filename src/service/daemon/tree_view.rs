@@ -1,6 +1,5 @@
 //! The last view of a session's tree, kept for further pages.
 
-use super::Daemon;
 use super::find::{self, QueryResults};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
@@ -72,9 +71,9 @@ impl LastView {
         let visible = Visible::new(&outline, matched, &asked.folding);
         let bytes = outline.bytes() + visible.bytes();
         self.forget();
-        let counted = take_bytes(&room.daemon.view_bytes, bytes).or_else(|| {
-            room.daemon.forget_views();
-            take_bytes(&room.daemon.view_bytes, bytes)
+        let counted = take_bytes(room.view_bytes, bytes).or_else(|| {
+            (room.forget_views)();
+            take_bytes(room.view_bytes, bytes)
         });
         let (origin, is_kept) = (room.origin, counted.is_some());
         let view = Arc::new(View {
@@ -124,9 +123,12 @@ impl LastView {
 /// The mode and the text of a query.
 pub(crate) type AskedQuery = (Mode, String);
 
-/// The daemon and the tree that a view is made for.
+/// The room for views, and the tree that one is made for.
 pub(crate) struct ViewRoom<'a> {
-    pub(crate) daemon: &'a Daemon,
+    /// Bytes of the views that all sessions keep.
+    pub(crate) view_bytes: &'a Arc<AtomicUsize>,
+    /// Drops the views of all sessions.
+    pub(crate) forget_views: &'a dyn Fn(),
     /// The tree's origin ([`Tree::origin`]).
     pub(crate) origin: u64,
 }

@@ -39,6 +39,7 @@ const LOOK_AGAIN: Duration = Duration::from_millis(1);
 
 /// Passes frames to handlers.
 pub struct Dispatcher {
+    daemon: Arc<Daemon>,
     connection: Arc<Connection>,
     runtime: Handle,
     open_requests: Arc<OpenRequests>,
@@ -54,17 +55,18 @@ struct HeldAppends {
 }
 
 impl Dispatcher {
-    pub fn new(connection: Arc<Connection>, runtime: Handle) -> anyhow::Result<Self> {
+    pub fn new(
+        daemon: Arc<Daemon>,
+        connection: Arc<Connection>,
+        runtime: Handle,
+    ) -> anyhow::Result<Self> {
         Ok(Self {
+            daemon,
             connection,
             runtime,
             open_requests: Arc::default(),
             held: Mutex::default(),
         })
-    }
-
-    fn daemon(&self) -> &Daemon {
-        &self.connection.daemon
     }
 
     /// Takes one frame, and answers it exactly once, at once or later. Holds an append back if `more` input is
@@ -78,7 +80,7 @@ impl Dispatcher {
 
     /// Answers a frame that exceeds the limit.
     pub fn too_large(&self, id: Option<&[u8]>) {
-        let limit = self.daemon().settings.max_frame_bytes;
+        let limit = self.daemon.settings.max_frame_bytes;
         let error = Error::new(
             Kind::RequestTooLarge,
             format!("a frame may have at most {limit} bytes"),
@@ -107,7 +109,7 @@ impl Dispatcher {
 
     fn is_full(&self) -> bool {
         self.open_requests.count() >= MAX_OPEN_REQUESTS
-            || self.open_requests.bytes() > self.daemon().settings.max_frame_bytes
+            || self.open_requests.bytes() > self.daemon.settings.max_frame_bytes
     }
 
     /// Writes the appends that wait for more input. Call it before the reader thread waits for anything.
@@ -115,7 +117,7 @@ impl Dispatcher {
         let held = std::mem::take(&mut *lock(&self.held));
         if held.count > 0 {
             let _entered = self.runtime.enter();
-            self.connection.daemon.queues.settle();
+            self.daemon.queues.settle();
         }
     }
 
@@ -157,7 +159,7 @@ impl Dispatcher {
             return;
         };
         let bytes = params.map_or(0, str::len);
-        let call = Call::new(&self.connection, id.map(|(id, _)| id));
+        let call = Call::new(&self.daemon, &self.connection, id.map(|(id, _)| id));
         let open_request = OpenRequest::new(&self.open_requests, bytes);
         let responder = Responder::new(call, raw_id, open_request);
         let entered = self.runtime.enter();
@@ -193,7 +195,7 @@ impl Dispatcher {
             return Err(Error::new(Kind::ShuttingDown, "the connection is ending"));
         }
         let stalled = (self.connection.outbox.is_over_limit() || self.is_full())
-            && self.connection.is_asked();
+            && self.daemon.is_asked(self.connection.id);
         if stalled && !ALWAYS.contains(&method) {
             return Err(Error::new(
                 Kind::Overloaded,

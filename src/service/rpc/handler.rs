@@ -14,11 +14,10 @@
 
 use super::reply::{Prepared, Reply};
 use super::response::Responder;
-use crate::daemon::append::Append;
 use crate::daemon::at_once_or_later;
 use crate::daemon::call::Call;
-use crate::daemon::commit::{AppendOutcome, ChangePlace};
-use crate::daemon::open_session::{Lease, OpenSession, guard};
+use crate::daemon::commit::ChangePlace;
+use crate::daemon::open_session::{Append, AppendOutcome, Lease, OpenSession, guard};
 use crate::daemon::queue::Scope;
 use crate::daemon::reading::inline_or_blocking;
 use crate::daemon::release::Release;

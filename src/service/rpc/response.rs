@@ -2,6 +2,7 @@
 
 use super::reply::Reply;
 use crate::daemon::call::Call;
+use crate::daemon::connection::Pending;
 use crate::daemon::convert;
 use crate::stdio::{Class, Outbox};
 use jsonrpsee::types::{Id, Response, ResponsePayload};
@@ -27,7 +28,10 @@ pub(super) struct Responder {
 
 impl Responder {
     pub(super) fn new(call: Arc<Call>, raw_id: Option<&[u8]>, open_request: OpenRequest) -> Self {
-        call.connection.begin(&call);
+        if let Some(id) = &call.id {
+            call.connection
+                .begin(id, Arc::clone(&call) as Arc<dyn Pending>);
+        }
         Self {
             call,
             raw_id: raw_id.map(Box::from),

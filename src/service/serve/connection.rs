@@ -43,7 +43,11 @@ impl ServedConnection {
     pub(super) fn new(server: &Arc<Server>, transport: Transport) -> anyhow::Result<Self> {
         let outbox = Outbox::new(server.daemon.settings.max_queued_bytes);
         let connection = Connection::over(transport, &server.daemon, outbox);
-        let dispatcher = Dispatcher::new(Arc::clone(&connection), server.runtime.clone())?;
+        let dispatcher = Dispatcher::new(
+            Arc::clone(&server.daemon),
+            Arc::clone(&connection),
+            server.runtime.clone(),
+        )?;
         Ok(Self {
             server: Arc::clone(server),
             connection,
@@ -79,7 +83,7 @@ impl ServedConnection {
             ..
         } = self;
         let outbox = self.outbox();
-        let max_frame_bytes = connection.daemon.settings.max_frame_bytes;
+        let max_frame_bytes = self.server.daemon.settings.max_frame_bytes;
         let mut frames = FrameReader::new(input, max_frame_bytes).on_settled({
             let outbox = Arc::clone(outbox);
             move |framing| outbox.set_framing(framing)
@@ -97,7 +101,7 @@ impl ServedConnection {
                     None => outbox.uncork(),
                 }
             }
-            let goes_on = || connection.is_asked() || connection.is_ending();
+            let goes_on = || self.server.daemon.is_asked(connection.id) || connection.is_ending();
             if outbox.is_over_limit() {
                 dispatcher.settle();
             }
@@ -134,7 +138,7 @@ impl ServedConnection {
     /// Refuses later requests. Ends the time for running ones if the reason limits it.
     pub(super) fn begin_end(&self, reason: EndReason) {
         self.connection.end();
-        self.connection.leave_questions();
+        self.server.daemon.leave_questions(self.connection.id);
         self.outbox().wake();
         match reason {
             EndReason::InputEnded | EndReason::BadBlock => {}

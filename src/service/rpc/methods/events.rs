@@ -2,7 +2,7 @@
 
 use crate::ask::{self, Answerer, Digest};
 use crate::daemon::call::Call;
-use crate::daemon::question::{self, ReceivedAnswer};
+use crate::daemon::received_answer::{ReceivedAnswer, check_stored};
 use std::sync::Arc;
 use std::time::Duration;
 use treelined_core::error::{Error, Result};
@@ -41,7 +41,7 @@ fn answer_before_event(call: &Call, event_id: &str, reply: EventReply) -> Result
     let (asks, by) = (&call.daemon.asks, Answerer::Client(call.connection.id));
     match reply {
         EventReply::Answer(answer) => {
-            question::check_stored(&answer, "result.")?;
+            check_stored(&answer, "result.")?;
             let digest = Digest::of(&answer);
             let given = ReceivedAnswer {
                 answer: *answer,

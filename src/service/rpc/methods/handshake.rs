@@ -46,8 +46,8 @@ pub(in crate::rpc) fn initialize(
         call.connection.keep_watch(watch);
     }
     if call.connection.extension().is_some() {
-        let connection = Arc::clone(&call.connection);
-        call.after(move || connection.daemon.extension_ready(&connection));
+        let (daemon, connection) = (Arc::clone(daemon), Arc::clone(&call.connection));
+        call.after(move || daemon.extension_ready(&connection));
     }
     let settings = &daemon.settings;
     Ok(wire::InitializeResult {

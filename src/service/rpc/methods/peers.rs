@@ -4,7 +4,7 @@ use crate::ask::{Accepts, Asking};
 use crate::daemon::MAX_ANSWER;
 use crate::daemon::call::Call;
 use crate::daemon::connection::Connection;
-use crate::daemon::notify;
+use crate::daemon::convert;
 use crate::peers::{PeerOutcome, PeerQuestion};
 use crate::stdio::Class;
 use std::sync::Arc;
@@ -72,7 +72,9 @@ impl NewQuestion {
             connection.outbox.wake();
             // It may have left before the question was recorded.
             let is_about_one = !session.is_empty();
-            if connection.is_ending() || is_about_one && !connection.has_open(&session) {
+            if connection.is_ending()
+                || is_about_one && !daemon.queues.is_open_for(connection.id, &session)
+            {
                 peers.leave(connection.id, None);
             }
         }
@@ -95,7 +97,7 @@ impl SentQuestion {
 
 /// Sends a notification without a number to these connections.
 pub(super) fn tell<N: Notification>(connections: &[Arc<Connection>], notification: &N) {
-    if let Some(message) = notify::message(notification) {
+    if let Some(message) = convert::message(notification) {
         for connection in connections {
             connection.send(message.clone(), Class::Keep);
         }
@@ -111,7 +113,9 @@ pub(super) fn takes(connection: &Connection, method: &str) -> bool {
 /// Fails if the client names a session that it does not have open.
 pub(super) fn check_open(call: &Call, session_id: Option<&str>) -> Result<()> {
     match session_id {
-        Some(id) if !call.connection.has_open(id) => Err(Error::session_not_found(id)),
+        Some(id) if !call.daemon.queues.is_open_for(call.connection.id, id) => {
+            Err(Error::session_not_found(id))
+        }
         _ => Ok(()),
     }
 }

@@ -81,7 +81,8 @@ fn with_person(
 ) -> Vec<Arc<Connection>> {
     let others = call.daemon.connections.all().into_iter();
     let others = others.filter(|other| other.id != call.connection.id);
-    let meant = others.filter(|other| session_id.is_none_or(|id| other.has_open(id)));
+    let meant = others
+        .filter(|other| session_id.is_none_or(|id| call.daemon.queues.is_open_for(other.id, id)));
     meant.filter(|other| is_meant(other)).collect()
 }
 

@@ -93,7 +93,7 @@ async fn create(
         turn = turn.make_file().await?;
     }
     let result = wire::CreateSessionResult {
-        session: convert::session(&open, &call.connection, Access::Write, &turn),
+        session: open.shown_to(&call.connection, Access::Write, &turn),
         durability: open.durability(&turn, is_written),
     };
     call.open_after(&open, Access::Write, turn.into_with());
@@ -229,7 +229,7 @@ async fn open(
     let turn = open.session.guard(Instant::now(), lease)?;
     diagnostics.extend(convert::leaf_beside_newest(&turn));
     let result = wire::OpenSessionResult {
-        session: convert::session(&open, &call.connection, options.access, &turn),
+        session: open.shown_to(&call.connection, options.access, &turn),
         diagnostics,
     };
     call.open_after(&open, options.access, turn.into_with());
@@ -312,7 +312,7 @@ async fn opened_before(
         open.session.syncer.set_durability(durability);
     }
     let result = wire::OpenSessionResult {
-        session: convert::session(&open, &call.connection, access, &turn),
+        session: open.shown_to(&call.connection, access, &turn),
         diagnostics: convert::leaf_beside_newest(&turn).into_iter().collect(),
     };
     call.open_again_after(&open, access, turn);
@@ -324,9 +324,9 @@ pub(in crate::rpc) fn close_session(
     params: wire::CloseSessionParams,
 ) -> Result<Remainder<wire::CloseSessionResult>> {
     let place = call.place(params.session_id.as_deref(), Scope::Change);
-    let connection = Arc::clone(&call.connection);
+    let (daemon, connection) = (Arc::clone(&call.daemon), Arc::clone(&call.connection));
     Ok(Box::pin(async move {
-        closing::close(&connection, place.await?).await?;
+        closing::close(&daemon, &connection, place.await?).await?;
         Ok(wire::CloseSessionResult {})
     }))
 }

@@ -77,7 +77,8 @@ impl TreeRequest {
             (None, None) => {
                 let outline = Outline::new(&read.tree, asked.scope);
                 let room = ViewRoom {
-                    daemon: &read.call.daemon,
+                    view_bytes: &read.call.daemon.view_bytes,
+                    forget_views: &|| read.call.daemon.forget_views(),
                     origin: read.tree.origin(),
                 };
                 last.make(&room, asked, outline, None)
@@ -218,7 +219,8 @@ impl Page {
         let origin = read.tree.origin();
         Ok(ReadAnswer::later(0, move || {
             let room = ViewRoom {
-                daemon: &call.daemon,
+                view_bytes: &call.daemon.view_bytes,
+                forget_views: &|| call.daemon.forget_views(),
                 origin,
             };
             let last = &open.last_view;

@@ -206,8 +206,8 @@ impl Server {
         };
         let source = Arc::new(SystemSource);
         let daemon = Daemon::new(settings, Parts::default(), source, runtime.handle());
-        let connection = Connection::new(daemon, Arc::clone(&outbox));
-        let dispatcher = Dispatcher::new(connection, runtime.handle().clone())?;
+        let connection = Connection::new(&daemon, Arc::clone(&outbox));
+        let dispatcher = Dispatcher::new(daemon, connection, runtime.handle().clone())?;
         let (sender, answers) = channel();
         let writer = Arc::clone(&outbox);
         std::thread::spawn(move || {

@@ -1,0 +1,199 @@
+//! The connections that watch the list of sessions, and the messages that they get.
+
+use super::connection::Connection;
+use super::session_row::{is_of, shortened_row, shown_row};
+use crate::stdio::Class;
+use std::collections::HashMap;
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, AtomicU64};
+use std::sync::{Arc, Mutex, OnceLock};
+use tokio::runtime::Handle;
+use treelined_core::error::Result;
+use treelined_core::json;
+use treelined_core::team::TeamList;
+use treelined_files::store::catalogue::CatalogueRow;
+use treelined_files::store::watch_folder::FolderWatch;
+use treelined_wire::methods::Notification;
+use treelined_wire::notification::SessionsChanged;
+
+/// The most bytes of one notification.
+pub(super) const MAX_BYTES: usize = 1 << 20;
+
+/// The rows of the session files by their paths.
+pub(super) type Rows = HashMap<Box<Path>, Arc<CatalogueRow>>;
+
+/// The connections that watch the list.
+#[derive(Default)]
+pub(crate) struct ListWatch {
+    pub(super) state: Mutex<WatchState>,
+    /// Whether anybody watches.
+    pub(super) is_active: AtomicBool,
+    /// Whether a look is scheduled.
+    pub(super) is_due: AtomicBool,
+    pub(super) runtime: OnceLock<Handle>,
+    /// The pause before the next look, in milliseconds.
+    pub(super) rest: AtomicU64,
+}
+
+#[derive(Default)]
+pub(super) struct WatchState {
+    pub(super) watchers: Vec<ListWatcher>,
+    pub(super) folder: Option<FolderWatch>,
+    /// Whether a task looks at the list of the team.
+    pub(super) has_team_task: bool,
+}
+
+pub(super) struct ListWatcher {
+    pub(super) connection: Arc<Connection>,
+    /// Normalized.
+    pub(super) cwd: Option<String>,
+    /// The rows that the client knows.
+    pub(super) known: Arc<Rows>,
+    /// The sessions of the log as the client may know them; `None` before the first look.
+    pub(super) team: Option<Arc<TeamList>>,
+}
+
+/// The messages for watchers with equal filters that know the same rows.
+pub(super) struct MadeMessages {
+    pub(super) known: Arc<Rows>,
+    pub(super) cwd: Option<String>,
+    limit: usize,
+    messages: Vec<Vec<u8>>,
+}
+
+impl ListWatcher {
+    pub(super) fn tell(&mut self, now: &Arc<Rows>, made: &mut Vec<MadeMessages>) -> Result<()> {
+        if !self.connection.wants(SessionsChanged::NAME) {
+            return Ok(());
+        }
+        let limit = MAX_BYTES.min(self.connection.client_frame_bytes() / 2);
+        let known = std::mem::replace(&mut self.known, Arc::clone(now));
+        let is_equal = |made: &&MadeMessages| {
+            Arc::ptr_eq(&made.known, &known) && made.cwd == self.cwd && made.limit == limit
+        };
+        let messages = match made.iter().find(is_equal) {
+            Some(made) => made.messages.clone(),
+            None => {
+                let messages = changes(&known, now, self.cwd.as_deref(), limit)?;
+                made.push(MadeMessages {
+                    known,
+                    cwd: self.cwd.clone(),
+                    limit,
+                    messages: messages.clone(),
+                });
+                messages
+            }
+        };
+        for message in messages {
+            self.connection.send(message, Class::Keep);
+        }
+        Ok(())
+    }
+}
+
+/// The notifications of the differences between two lists, each of about `limit` bytes at most.
+fn changes(before: &Rows, now: &Rows, cwd: Option<&str>, limit: usize) -> Result<Vec<Vec<u8>>> {
+    let is_new = |path: &Path, row: &Arc<CatalogueRow>| {
+        let known = before.get(path);
+        known.is_none_or(|known| !Arc::ptr_eq(known, row)) && is_of(&row.listing, cwd)
+    };
+    let changed = now.iter().filter(|(path, row)| is_new(path, row));
+    let mut rows: Vec<&CatalogueRow> = changed.map(|(_, row)| &**row).collect();
+    rows.sort_by_key(|row| row.key());
+    let is_gone = |path: &Path, row: &CatalogueRow| {
+        !now.contains_key(path) && is_of(&row.listing, cwd) && id_of(row).is_some()
+    };
+    let gone = before.iter().filter(|(path, row)| is_gone(path, row));
+    let mut removed: Vec<&str> = gone.filter_map(|(_, row)| id_of(row)).collect();
+    // A file may have moved.
+    removed.retain(|id| !rows.iter().any(|row| id_of(row) == Some(*id)));
+    removed.sort_unstable();
+    let mut messages = Vec::new();
+    let mut message = MessageInProgress::new(limit);
+    for row in rows {
+        let mut shown = shown_row(row)?;
+        if shown.len() > limit {
+            shown = shortened_row(&row.listing, limit)?.into();
+        }
+        if message.is_full(shown.len()) {
+            messages.extend(std::mem::replace(&mut message, MessageInProgress::new(limit)).end());
+        }
+        message.add_row(&shown);
+    }
+    for id in removed {
+        if message.is_full(id.len()) {
+            messages.extend(std::mem::replace(&mut message, MessageInProgress::new(limit)).end());
+        }
+        message.removed.push(id.to_owned());
+        message.bytes += id.len();
+    }
+    messages.extend(message.end());
+    Ok(messages)
+}
+
+fn id_of(row: &CatalogueRow) -> Option<&str> {
+    row.listing.header.as_ref().map(|header| header.id.as_str())
+}
+
+/// A notification to which rows are added.
+pub(super) struct MessageInProgress {
+    limit: usize,
+    bytes: usize,
+    /// The rows, with commas between them.
+    changed: Vec<u8>,
+    removed: Vec<String>,
+}
+
+impl MessageInProgress {
+    pub(super) fn new(limit: usize) -> Self {
+        Self {
+            limit,
+            bytes: 0,
+            changed: Vec::new(),
+            removed: Vec::new(),
+        }
+    }
+
+    fn is_full(&self, more: usize) -> bool {
+        self.bytes > 0 && self.bytes + more > self.limit
+    }
+
+    fn add_row(&mut self, row: &[u8]) {
+        if !self.changed.is_empty() {
+            self.changed.push(b',');
+        }
+        self.changed.extend_from_slice(row);
+        self.bytes += row.len() + 1;
+    }
+
+    /// The JSON; `None` if nothing has changed.
+    fn end(self) -> Option<Vec<u8>> {
+        if self.bytes == 0 {
+            return None;
+        }
+        Some(self.json(b""))
+    }
+
+    /// The JSON of a message that names the list of the team.
+    pub(super) fn with_team(self) -> Vec<u8> {
+        self.json(b",\"team\":true")
+    }
+
+    fn json(&self, more: &[u8]) -> Vec<u8> {
+        let mut out = b"{\"jsonrpc\":\"2.0\",\"method\":\"".to_vec();
+        out.extend_from_slice(SessionsChanged::NAME.as_bytes());
+        out.extend_from_slice(b"\",\"params\":{\"changed\":[");
+        out.extend_from_slice(&self.changed);
+        out.extend_from_slice(b"],\"removed\":[");
+        for (index, id) in self.removed.iter().enumerate() {
+            if index > 0 {
+                out.push(b',');
+            }
+            json::push_string(&mut out, id);
+        }
+        out.push(b']');
+        out.extend_from_slice(more);
+        out.extend_from_slice(b"}}");
+        out
+    }
+}

@@ -1,0 +1,118 @@
+//! The notifications of a session that wait for their commits, for each connection that has it open.
+
+use super::connection::Connection;
+use crate::stdio::{Class, Message};
+use std::collections::VecDeque;
+use std::sync::Arc;
+use tokio::sync::oneshot;
+
+/// The notifications of a session, for each connection that has it open.
+pub(crate) struct Notices {
+    pub(super) listeners: Vec<Listener>,
+    /// The commits without queued responses, in their order.
+    pub(super) commits: VecDeque<PendingCommit>,
+    pub(super) last_commit: u64,
+}
+
+/// A connection that has the session open.
+pub(super) struct Listener {
+    pub(super) connection: Arc<Connection>,
+    /// Number of the last notification made.
+    pub(super) seq: u64,
+}
+
+/// A commit without queued responses.
+pub(super) struct PendingCommit {
+    pub(super) number: u64,
+    /// Whether it is as durable as promised, and all earlier ones are answered. Only the first commit can be.
+    pub(super) is_public: bool,
+    /// Notified when all earlier commits are answered.
+    pub(super) waits: Option<oneshot::Sender<()>>,
+    /// The notifications made since this commit and before the next, in the order of their numbers.
+    pub(super) messages: Vec<HeldNotification>,
+}
+
+/// A notification that waits for its commit.
+pub(super) struct HeldNotification {
+    pub(super) connection: Arc<Connection>,
+    pub(super) message: Message,
+    pub(super) class: Class,
+}
+
+impl Notices {
+    pub(crate) fn to(connection: &Arc<Connection>) -> Self {
+        let listener = Listener {
+            connection: Arc::clone(connection),
+            seq: 0,
+        };
+        Self {
+            listeners: vec![listener],
+            commits: VecDeque::new(),
+            last_commit: 0,
+        }
+    }
+
+    /// Sends the notifications of the first commit; later ones are sent at once.
+    pub(super) fn publish_first(&mut self) {
+        if let Some(first) = self.commits.front_mut() {
+            first.is_public = true;
+            first.messages.drain(..).for_each(HeldNotification::send);
+        }
+    }
+
+    pub(super) fn place(&self, number: u64) -> Option<usize> {
+        let place = self
+            .commits
+            .binary_search_by_key(&number, |commit| commit.number);
+        place.ok()
+    }
+
+    /// Removes a commit. Its notifications move to the commit before it, or are sent if no commit waits before it.
+    pub(super) fn remove(&mut self, number: u64) {
+        let Some(place) = self.place(number) else {
+            return;
+        };
+        let removed = self.commits.remove(place);
+        let mut messages = removed.map(|commit| commit.messages).unwrap_or_default();
+        let earlier = place
+            .checked_sub(1)
+            .and_then(|place| self.commits.get_mut(place));
+        match earlier {
+            Some(earlier) if !earlier.is_public => earlier.messages.append(&mut messages),
+            _ => messages.into_iter().for_each(HeldNotification::send),
+        }
+        if place == 0
+            && let Some(waits) = self
+                .commits
+                .front_mut()
+                .and_then(|first| first.waits.take())
+        {
+            let _gone = waits.send(());
+        }
+    }
+}
+
+/// Queues a notification behind the commits that it must not overtake.
+pub(super) fn send(
+    commits: &mut VecDeque<PendingCommit>,
+    connection: &Arc<Connection>,
+    message: Message,
+    class: Class,
+) {
+    match commits.back_mut().filter(|commit| !commit.is_public) {
+        Some(commit) => commit.messages.push(HeldNotification {
+            connection: Arc::clone(connection),
+            message,
+            class,
+        }),
+        None => connection.outbox.push_message(message, class),
+    }
+}
+
+impl HeldNotification {
+    fn send(self) {
+        self.connection
+            .outbox
+            .push_message(self.message, self.class);
+    }
+}

@@ -1,0 +1,46 @@
+//! An answer to a before event, from a client, a hook or an extension.
+
+use crate::hooks::OnFailure;
+use treelined_core::error::Result;
+use treelined_core::flow::validate;
+use treelined_wire as wire;
+
+/// An answer with its meaning.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct ReceivedAnswer {
+    pub answer: wire::EventAnswer,
+    /// Whether it replaces the answer of a failed hook or extension.
+    pub is_failure: bool,
+}
+
+impl ReceivedAnswer {
+    /// The answer that replaces that of a client, a hook or an extension that fails, and the text for people that says
+    /// why.
+    pub(super) fn of_failure(on_failure: OnFailure, why: &str) -> Self {
+        let cancels = on_failure == OnFailure::Cancel;
+        let reason = || why.chars().take(wire::MOST_REASON_CHARACTERS).collect();
+        let answer = wire::EventAnswer {
+            cancel: cancels.then_some(true),
+            reason: cancels.then(reason),
+            ..wire::EventAnswer::default()
+        };
+        Self {
+            answer,
+            is_failure: true,
+        }
+    }
+}
+
+/// Refuses an answer with members that an entry cannot have: nested too deeply, or of another shape.
+pub(crate) fn check_stored(answer: &wire::EventAnswer, path: &str) -> Result<()> {
+    let raw = |raw: &Option<wire::Raw>| raw.as_ref().map(|raw| raw.get().as_bytes().to_vec());
+    let summary = answer.summary.as_ref();
+    let summary = summary.map(|given| ("summary", raw(&given.details), raw(&given.usage)));
+    let compaction = answer.compaction.as_ref();
+    let compaction = compaction.map(|given| ("compaction", raw(&given.details), raw(&given.usage)));
+    for (member, details, usage) in summary.into_iter().chain(compaction) {
+        let path = format!("{path}{member}");
+        validate::summary(&path, details.as_deref(), usage.as_deref())?;
+    }
+    Ok(())
+}
