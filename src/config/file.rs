@@ -1,6 +1,6 @@
 //! Finds and reads the configuration file, and refuses one that another user could write.
 
-use super::FileSections;
+use super::sections::FileSections;
 use anyhow::{Context, anyhow};
 use etcetera::BaseStrategy;
 use std::fs::Metadata;

@@ -1,6 +1,6 @@
 //! The time of `--idle-exit`.
 
-use super::EnvironmentLookup;
+use super::flags::EnvironmentLookup;
 use super::lines::{SettingLines, SettingOrigin};
 use anyhow::anyhow;
 use serde::Deserialize;

@@ -1,34 +1,34 @@
 //! The settings of the program and their sources: the command line, then the environment, then the
 //! configuration file, then the defaults.
 //!
-//! Owns the file's format (TOML; an unknown key is an error that names it) and its checks. The file never holds
+//! [`flags`] has what the command line gives, [`sections`] the content of the file. Owns the file's format (TOML; an unknown key is an error that names it) and its checks. The file never holds
 //! keys of model providers, only the names of environment variables.
 
 mod file;
+mod flags;
 mod idle_time;
 mod lines;
 mod log;
 mod paths;
 mod programs;
 mod renderers;
+mod sections;
 mod summarizer;
 
 pub(crate) use file::check;
+pub(crate) use flags::{ConfigFlags, DurabilityName, EnvironmentLookup, SummarizerName};
 pub(crate) use idle_time::IdleTime;
 pub(crate) use log::VARIABLE as LOG_VARIABLE;
 pub(crate) use treelined_fleet::settings::NatsSettings;
 
-use self::renderers::{RendererSection, renderers};
+use self::renderers::renderers;
 use anyhow::{Context, anyhow, ensure};
 use file::ConfigFile;
 use idle_time::idle_exit;
 use lines::SettingLines;
-use log::LogSection;
 use paths::{session_dir, socket};
 use programs::{extensions, hooks};
-use serde::{Deserialize, Serialize};
-use std::collections::BTreeMap;
-use std::ffi::OsString;
+use serde::Serialize;
 use std::path::{Path, PathBuf};
 use summarizer::{key_variables, summarizer};
 use treelined_core::durability::Durability;
@@ -41,44 +41,6 @@ pub(crate) struct Config {
     /// The log that sessions have on several machines.
     pub nats: Option<NatsSettings>,
 }
-
-/// The options of the command line; `None` for those not given.
-#[derive(Debug, Clone, Default)]
-pub(crate) struct ConfigFlags {
-    pub config: Option<PathBuf>,
-    pub session_dir: Option<PathBuf>,
-    pub socket: Option<PathBuf>,
-    pub summarizer: Option<SummarizerName>,
-    pub durability: Option<DurabilityName>,
-    /// Bytes.
-    pub max_frame_bytes: Option<u64>,
-    /// Bytes.
-    pub max_queued_bytes: Option<u64>,
-    /// The servers of the log beyond this machine.
-    pub log: Option<String>,
-}
-
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, clap::ValueEnum)]
-#[serde(rename_all = "lowercase")]
-pub(crate) enum SummarizerName {
-    None,
-    #[default]
-    Outline,
-    Command,
-    Llm,
-}
-
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, clap::ValueEnum)]
-#[serde(rename_all = "lowercase")]
-pub(crate) enum DurabilityName {
-    Os,
-    #[default]
-    Interval,
-    Always,
-}
-
-/// Looks up an environment variable.
-pub(crate) type EnvironmentLookup<'a> = &'a dyn Fn(&str) -> Option<OsString>;
 
 /// The settings in force as JSON.
 #[derive(Serialize)]
@@ -100,136 +62,9 @@ pub(crate) struct Settings {
     refused: Option<String>,
 }
 
-#[derive(Debug, Default, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct FileSections {
-    session_dir: Option<PathBuf>,
-    socket: Option<PathBuf>,
-    idle_exit: Option<IdleTime>,
-    durability: Option<DurabilityName>,
-    #[serde(default)]
-    limits: LimitsSection,
-    #[serde(default)]
-    summarizer: SummarizerSection,
-    #[serde(default)]
-    hooks: Vec<HookSection>,
-    #[serde(default)]
-    extensions: Vec<ExtensionSection>,
-    #[serde(default)]
-    renderers: BTreeMap<String, RendererSection>,
-    #[serde(default)]
-    log: LogSection,
-}
-
-#[derive(Debug, Default, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct LimitsSection {
-    max_frame_bytes: Option<u64>,
-    max_queued_bytes: Option<u64>,
-}
-
-#[derive(Debug, Default, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct SummarizerSection {
-    r#use: Option<SummarizerName>,
-    /// The context window, in tokens, of a model that has no known one.
-    context_window: Option<u64>,
-    /// Tokens reserved for prompt and answer.
-    reserve_tokens: Option<u64>,
-    command: Option<CommandSection>,
-    #[serde(default)]
-    llm: LlmSection,
-}
-
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct CommandSection {
-    argv: Vec<String>,
-    /// Environment variables that the program gets besides the usual ones.
-    env: Option<Vec<String>>,
-    timeout_ms: Option<u64>,
-    max_output_bytes: Option<u64>,
-}
-
-#[derive(Debug, Default, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct LlmSection {
-    provider: Option<String>,
-    model: Option<String>,
-    prefer_configured: Option<bool>,
-    max_output_tokens: Option<u64>,
-    connect_timeout_ms: Option<u64>,
-    idle_timeout_ms: Option<u64>,
-    total_timeout_ms: Option<u64>,
-    retries: Option<u64>,
-    #[serde(default)]
-    context_windows: BTreeMap<String, u64>,
-    #[serde(default)]
-    providers: BTreeMap<String, ProviderSection>,
-}
-
-#[derive(Debug, Default, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct ProviderSection {
-    api: Option<ApiName>,
-    base_url: Option<String>,
-    /// The environment variable; empty if no key is needed.
-    key_env: Option<String>,
-}
-
-#[derive(Debug, Clone, Copy, Deserialize)]
-#[serde(rename_all = "lowercase")]
-enum ApiName {
-    Anthropic,
-    OpenAi,
-}
-
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct HookSection {
-    events: Vec<String>,
-    argv: Vec<String>,
-    /// Environment variables that the program gets besides the usual ones.
-    env: Option<Vec<String>>,
-    on_failure: Option<OnFailureName>,
-    timeout_ms: Option<u64>,
-    max_output_bytes: Option<u64>,
-}
-
-#[derive(Debug, Clone, Copy, Default, Deserialize)]
-#[serde(rename_all = "lowercase")]
-enum OnFailureName {
-    #[default]
-    Cancel,
-    Proceed,
-}
-
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct ExtensionSection {
-    name: String,
-    argv: Vec<String>,
-    sessions: Option<SessionsName>,
-    /// Names of before events.
-    answers: Option<Vec<String>>,
-    on_failure: Option<OnFailureName>,
-    /// Environment variables that the program gets besides the usual ones.
-    env: Option<Vec<String>>,
-}
-
-#[derive(Debug, Clone, Copy, Default, Deserialize)]
-#[serde(rename_all = "lowercase")]
-enum SessionsName {
-    #[default]
-    Own,
-    All,
-}
-
 const LIMITS: std::ops::RangeInclusive<u64> = 1024..=1 << 40;
 const MAX_FRAME_BYTES: u64 = 64 << 20;
 const MAX_QUEUED_BYTES: u64 = 16 << 20;
-const HOOK_TIMEOUT_MS: u64 = 10_000;
-const MAX_OUTPUT_BYTES: u64 = 1 << 20;
 
 impl Settings {
     /// Reads the configuration file and combines all sources. Fails if a setting is wrong, naming it.

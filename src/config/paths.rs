@@ -1,7 +1,8 @@
 //! The settings that are paths: the session directory and the socket of the shared daemon.
 
+use super::flags::{ConfigFlags, EnvironmentLookup};
 use super::lines::{SettingLines, SettingOrigin};
-use super::{ConfigFlags, EnvironmentLookup, FileSections};
+use super::sections::FileSections;
 use anyhow::Context;
 use etcetera::BaseStrategy;
 use std::ffi::OsString;

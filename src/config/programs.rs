@@ -1,7 +1,7 @@
 //! The programs that the configuration names: hooks, extensions, and the summarizer's command.
 
 use super::lines::{SettingLines, SettingOrigin};
-use super::{
+use super::sections::{
     ExtensionSection, HOOK_TIMEOUT_MS, HookSection, MAX_OUTPUT_BYTES, OnFailureName, SessionsName,
 };
 use anyhow::{Context, ensure};

@@ -1,11 +1,9 @@
 //! The settings of the summarizer: which one, its program, and the providers of models.
 
+use super::flags::{ConfigFlags, EnvironmentLookup, SummarizerName};
 use super::lines::{self, SettingLines, SettingOrigin};
 use super::programs::program;
-use super::{
-    ApiName, ConfigFlags, EnvironmentLookup, LlmSection, MAX_OUTPUT_BYTES, ProviderSection,
-    SummarizerName, SummarizerSection,
-};
+use super::sections::{ApiName, LlmSection, MAX_OUTPUT_BYTES, ProviderSection, SummarizerSection};
 use anyhow::{Context, bail, ensure};
 use secrecy::SecretString;
 use std::collections::BTreeMap;

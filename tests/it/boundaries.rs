@@ -18,14 +18,7 @@ const TABLES: &[&str] = &["src/wire/methods.rs"];
 const INNER: &[&str] = &["importer", "schema"];
 
 /// The folders whose files still import each other in a circle. This list only becomes shorter.
-const CIRCLES: &[&str] = &[
-    "src/config",
-    "src/core/json/block",
-    "src/fleet",
-    "src/fleet/team",
-    "src/wire",
-    "src/wire/schema",
-];
+const CIRCLES: &[&str] = &["src/core/json/block", "src/fleet/team"];
 
 type Names = BTreeSet<String>;
 

@@ -15,9 +15,10 @@ pub mod subtree;
 pub mod validate;
 
 use crate::id::{self, EntryId, Source};
+use crate::json;
 use crate::json::quoted_or_null;
+use crate::timestamp;
 use crate::tree::Tree;
-use crate::{json, timestamp};
 use hashbrown::HashSet;
 
 /// Lines that a flow has planned, ready to be written.

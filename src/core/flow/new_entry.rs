@@ -3,9 +3,12 @@
 use super::{push_raw_member, push_text_member, validate};
 use crate::bytes::part;
 use crate::error::{Error, Result};
+use crate::id;
 use crate::id::EntryId;
+use crate::json;
 use crate::json::Members;
-use crate::{id, json, name, timestamp};
+use crate::name;
+use crate::timestamp;
 use std::ops::Range;
 
 /// A planned entry.

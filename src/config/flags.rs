@@ -1,0 +1,43 @@
+//! What the command line gives, and how the environment is read.
+
+use serde::Deserialize;
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+/// The options of the command line; `None` for those not given.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct ConfigFlags {
+    pub config: Option<PathBuf>,
+    pub session_dir: Option<PathBuf>,
+    pub socket: Option<PathBuf>,
+    pub summarizer: Option<SummarizerName>,
+    pub durability: Option<DurabilityName>,
+    /// Bytes.
+    pub max_frame_bytes: Option<u64>,
+    /// Bytes.
+    pub max_queued_bytes: Option<u64>,
+    /// The servers of the log beyond this machine.
+    pub log: Option<String>,
+}
+
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, clap::ValueEnum)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum SummarizerName {
+    None,
+    #[default]
+    Outline,
+    Command,
+    Llm,
+}
+
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, clap::ValueEnum)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum DurabilityName {
+    Os,
+    #[default]
+    Interval,
+    Always,
+}
+
+/// Looks up an environment variable.
+pub(crate) type EnvironmentLookup<'a> = &'a dyn Fn(&str) -> Option<OsString>;

@@ -1,0 +1,138 @@
+//! The sections of the configuration file.
+
+use super::flags::{DurabilityName, SummarizerName};
+use super::idle_time::IdleTime;
+use super::log::LogSection;
+use super::renderers::RendererSection;
+use serde::Deserialize;
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct FileSections {
+    pub(super) session_dir: Option<PathBuf>,
+    pub(super) socket: Option<PathBuf>,
+    pub(super) idle_exit: Option<IdleTime>,
+    pub(super) durability: Option<DurabilityName>,
+    #[serde(default)]
+    pub(super) limits: LimitsSection,
+    #[serde(default)]
+    pub(super) summarizer: SummarizerSection,
+    #[serde(default)]
+    pub(super) hooks: Vec<HookSection>,
+    #[serde(default)]
+    pub(super) extensions: Vec<ExtensionSection>,
+    #[serde(default)]
+    pub(super) renderers: BTreeMap<String, RendererSection>,
+    #[serde(default)]
+    pub(super) log: LogSection,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct LimitsSection {
+    pub(super) max_frame_bytes: Option<u64>,
+    pub(super) max_queued_bytes: Option<u64>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct SummarizerSection {
+    pub(super) r#use: Option<SummarizerName>,
+    /// The context window, in tokens, of a model that has no known one.
+    pub(super) context_window: Option<u64>,
+    /// Tokens reserved for prompt and answer.
+    pub(super) reserve_tokens: Option<u64>,
+    pub(super) command: Option<CommandSection>,
+    #[serde(default)]
+    pub(super) llm: LlmSection,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct CommandSection {
+    pub(super) argv: Vec<String>,
+    /// Environment variables that the program gets besides the usual ones.
+    pub(super) env: Option<Vec<String>>,
+    pub(super) timeout_ms: Option<u64>,
+    pub(super) max_output_bytes: Option<u64>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct LlmSection {
+    pub(super) provider: Option<String>,
+    pub(super) model: Option<String>,
+    pub(super) prefer_configured: Option<bool>,
+    pub(super) max_output_tokens: Option<u64>,
+    pub(super) connect_timeout_ms: Option<u64>,
+    pub(super) idle_timeout_ms: Option<u64>,
+    pub(super) total_timeout_ms: Option<u64>,
+    pub(super) retries: Option<u64>,
+    #[serde(default)]
+    pub(super) context_windows: BTreeMap<String, u64>,
+    #[serde(default)]
+    pub(super) providers: BTreeMap<String, ProviderSection>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct ProviderSection {
+    pub(super) api: Option<ApiName>,
+    pub(super) base_url: Option<String>,
+    /// The environment variable; empty if no key is needed.
+    pub(super) key_env: Option<String>,
+}
+
+#[derive(Debug, Clone, Copy, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub(super) enum ApiName {
+    Anthropic,
+    OpenAi,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct HookSection {
+    pub(super) events: Vec<String>,
+    pub(super) argv: Vec<String>,
+    /// Environment variables that the program gets besides the usual ones.
+    pub(super) env: Option<Vec<String>>,
+    pub(super) on_failure: Option<OnFailureName>,
+    pub(super) timeout_ms: Option<u64>,
+    pub(super) max_output_bytes: Option<u64>,
+}
+
+#[derive(Debug, Clone, Copy, Default, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub(super) enum OnFailureName {
+    #[default]
+    Cancel,
+    Proceed,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct ExtensionSection {
+    pub(super) name: String,
+    pub(super) argv: Vec<String>,
+    pub(super) sessions: Option<SessionsName>,
+    /// Names of before events.
+    pub(super) answers: Option<Vec<String>>,
+    pub(super) on_failure: Option<OnFailureName>,
+    /// Environment variables that the program gets besides the usual ones.
+    pub(super) env: Option<Vec<String>>,
+}
+
+#[derive(Debug, Clone, Copy, Default, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub(super) enum SessionsName {
+    #[default]
+    Own,
+    All,
+}
+
+pub(super) const HOOK_TIMEOUT_MS: u64 = 10_000;
+
+pub(super) const MAX_OUTPUT_BYTES: u64 = 1 << 20;
