@@ -247,6 +247,16 @@ fn read_at(file: &File, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
     }
 }
 
+/// The range of the line without white space around it.
+pub(super) fn trimmed(text: &[u8]) -> Range<usize> {
+    let start = json::skip_space(text, 0);
+    let spaces = text
+        .iter()
+        .rev()
+        .take_while(|byte| byte.is_ascii_whitespace());
+    start..(text.len() - spaces.count()).max(start)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -371,14 +381,4 @@ mod tests {
         let stopped = lines.next().unwrap_err();
         assert_eq!(stopped.kind(), io::ErrorKind::Interrupted);
     }
-}
-
-/// The range of the line without white space around it.
-pub(super) fn trimmed(text: &[u8]) -> Range<usize> {
-    let start = json::skip_space(text, 0);
-    let spaces = text
-        .iter()
-        .rev()
-        .take_while(|byte| byte.is_ascii_whitespace());
-    start..(text.len() - spaces.count()).max(start)
 }
