@@ -1,7 +1,7 @@
 //! Makes old text safe to show to a model: without secrets, without characters that nobody sees, with links that no
 //! program follows.
 
-use crate::text::{Passage, boundary, is_line_end, word};
+use super::cuts::is_line_end;
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -13,12 +13,10 @@ use treelined_redact::{FOREIGN_MEMBERS, ID_MEMBERS, Redactor, mark};
 const DAEMON_LINE: usize = 200;
 /// The most characters of an id that are shown; files of other programs may have ids of 64 KiB.
 const MAX_ID: usize = 256;
-/// The characters before a match that an excerpt shows.
-const BEFORE: usize = 60;
 
 /// Cleans the texts of one answer, and counts their secrets.
 pub struct Cleaner<'r> {
-    redactor: &'r Redactor,
+    pub(super) redactor: &'r Redactor,
     counts: BTreeMap<&'static str, u64>,
 }
 
@@ -64,22 +62,6 @@ impl<'r> Cleaner<'r> {
             *last = "…";
         }
         self.line(&words.join(" "), max)
-    }
-
-    /// An excerpt that the daemon has made of this entry. If the entry may have a secret, of which the excerpt may have a
-    /// part, the same place in the clean text instead; its beginning if it has no `matched` text.
-    pub fn excerpt(&mut self, entry: &Entry, excerpt: &str, matched: &str, max: usize) -> String {
-        if !self.redactor.may_change(entry.json().get().as_bytes()) {
-            return self.cut_line(excerpt, max);
-        }
-        let Some(passage) = Passage::of(entry, self) else {
-            return String::new();
-        };
-        self.count(&passage.secrets);
-        let text = folded(&passage.text);
-        let at = text.find(matched).unwrap_or_default();
-        let start = boundary(&text, at.saturating_sub(BEFORE));
-        shortened(text.get(start..).unwrap_or_default(), max)
     }
 
     /// The strings of JSON in an entry, ids aside.
@@ -314,4 +296,15 @@ pub fn abridged(message: &str, max: usize) -> String {
     let chars = message.chars();
     let end: String = chars.skip(end).collect();
     format!("{} {end}", shortened(message, start))
+}
+
+/// The most characters of a name outside of a quotation.
+pub(super) const MAX_NAME: usize = 64;
+
+/// A name that a record gives to something, such as a tool, as one word: it is shown outside of a quotation.
+pub fn word(name: &str, cleaner: &Cleaner<'_>, secrets: &mut Vec<&'static str>) -> String {
+    let is_plain = |c: char| c.is_alphanumeric() || "_-.:/[]".contains(c);
+    let plain = |c: char| if is_plain(c) { c } else { '_' };
+    let name = cleaner.replace(name, secrets);
+    shortened(&name.chars().map(plain).collect::<String>(), MAX_NAME)
 }

@@ -1,7 +1,7 @@
 //! The sessions that an agent may read, and those in which it may leave notes.
 
 use crate::clean::Cleaner;
-use crate::reading::SearchRequest;
+use crate::request::SearchRequest;
 use crate::scope::Scope;
 use serde::Deserialize;
 use serde_json::json;

@@ -1,10 +1,12 @@
 //! The program `treelined-mcp`.
 
 mod clean;
+mod cuts;
 mod history;
 mod notes;
 mod portable;
 mod reading;
+mod request;
 mod scope;
 mod server;
 mod text;

@@ -1,7 +1,7 @@
 //! The tools that leave notes. They never move, compact or delete.
 
 use crate::history::{Failure, History, Result};
-use crate::reading::Facts;
+use crate::reading::answers::Facts;
 use crate::text::Note;
 use serde_json::json;
 

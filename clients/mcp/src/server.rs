@@ -4,7 +4,8 @@ use crate::clean::{abridged, folded, inert};
 use crate::history::{Failure, History};
 use crate::notes;
 use crate::portable::portable;
-use crate::reading::{self, BranchPart, SearchRequest};
+use crate::reading::{self, BranchPart};
+use crate::request::SearchRequest;
 use rmcp::handler::server::router::tool::ToolRouter;
 use rmcp::handler::server::tool::ToolCallContext;
 use rmcp::handler::server::wrapper::Parameters;
@@ -470,7 +471,7 @@ impl ServerHandler for HistoryServer {
                 let part = BranchPart {
                     tip,
                     from: None,
-                    max_tokens: Some(reading::MAX_TOKENS),
+                    max_tokens: Some(crate::reading::answers::MAX_TOKENS),
                 };
                 let page = reading::read_branch(&self.history, Some(id), part);
                 page.await.map_err(|failure| self.refused(failure))?

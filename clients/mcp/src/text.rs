@@ -1,6 +1,7 @@
 //! Entries of earlier conversations as text, quoted and cut.
 
-use crate::clean::{Cleaner, shortened};
+use crate::clean::{Cleaner, folded, shortened, word};
+use crate::cuts::{boundary, cut, is_line_end};
 use serde::Deserialize;
 use serde_json::Value;
 use treelined_client::{Entry, EntryBody, Json, Message};
@@ -11,8 +12,9 @@ pub const HEADING: &str =
 
 /// The most bytes of one argument list in a record.
 const MAX_ARGUMENTS: usize = 400;
-/// The most characters of a name outside of a quotation.
-const MAX_NAME: usize = 64;
+
+/// The characters before a match that an excerpt shows.
+const BEFORE: usize = 60;
 
 /// An entry as a reader sees it, without secrets.
 pub struct Passage {
@@ -198,31 +200,20 @@ fn behind_line_end(text: &str, end: usize) -> &str {
     })
 }
 
-/// Whether some program ends a line at this character.
-pub fn is_line_end(c: char) -> bool {
-    matches!(
-        c,
-        '\n' | '\r' | '\u{b}' | '\u{c}' | '\u{85}' | '\u{2028}' | '\u{2029}'
-    )
-}
-
-/// A name that a record gives to something, such as a tool, as one word: it is shown outside of a quotation.
-pub fn word(name: &str, cleaner: &Cleaner<'_>, secrets: &mut Vec<&'static str>) -> String {
-    let is_plain = |c: char| c.is_alphanumeric() || "_-.:/[]".contains(c);
-    let plain = |c: char| if is_plain(c) { c } else { '_' };
-    let name = cleaner.replace(name, secrets);
-    shortened(&name.chars().map(plain).collect::<String>(), MAX_NAME)
-}
-
-/// The first `max` bytes at most, and the number of bytes left out.
-pub fn cut(text: &str, max: usize) -> (&str, usize) {
-    let end = boundary(text, max);
-    (text.get(..end).unwrap_or_default(), text.len() - end)
-}
-
-/// The last boundary between characters at or before this byte.
-pub fn boundary(text: &str, at: usize) -> usize {
-    let at = at.min(text.len());
-    let is_boundary = |at: &usize| text.is_char_boundary(*at);
-    (0..=at).rev().find(is_boundary).unwrap_or_default()
+impl Cleaner<'_> {
+    /// An excerpt that the daemon has made of this entry. If the entry may have a secret, of which the excerpt may have a
+    /// part, the same place in the clean text instead; its beginning if it has no `matched` text.
+    pub fn excerpt(&mut self, entry: &Entry, excerpt: &str, matched: &str, max: usize) -> String {
+        if !self.redactor.may_change(entry.json().get().as_bytes()) {
+            return self.cut_line(excerpt, max);
+        }
+        let Some(passage) = Passage::of(entry, self) else {
+            return String::new();
+        };
+        self.count(&passage.secrets);
+        let text = folded(&passage.text);
+        let at = text.find(matched).unwrap_or_default();
+        let start = boundary(&text, at.saturating_sub(BEFORE));
+        shortened(text.get(start..).unwrap_or_default(), max)
+    }
 }

@@ -1,7 +1,7 @@
 //! Branches as a whole: two compared, and one that was left.
 
+use super::answers::{DEFAULT_TOKENS, answer, budget};
 use super::pages::Reading;
-use super::{DEFAULT_TOKENS, answer, budget};
 use crate::clean::{Cleaner, folded, inert, shortened};
 use crate::history::{History, OpenSession, Result};
 use crate::text::{Note, Passage, quoted};

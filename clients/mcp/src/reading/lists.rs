@@ -1,25 +1,16 @@
 //! Lists: hits of a search, sessions, branches.
 
-use super::{Facts, MAX_LINE, MAX_TOKENS, answer, budget, fits};
+use super::answers::{Facts, MAX_LINE, MAX_TOKENS, answer, budget, fits};
 use crate::clean::{Cleaner, inert};
 use crate::history::{Found, History, OpenSession, Result};
+use crate::request::SearchRequest;
 use crate::text::quoted;
 use std::collections::BTreeMap;
 use std::fmt::Write;
-use treelined_client::{SearchBranches, SearchField, SearchHit, SearchMode, SessionRow};
+use treelined_client::{SearchField, SearchHit, SessionRow};
 
 /// The most characters of a snippet.
 const MAX_SNIPPET: usize = 240;
-
-/// A search as the model asks for it.
-#[derive(Clone)]
-pub struct SearchRequest {
-    pub query: String,
-    pub mode: SearchMode,
-    pub branches: SearchBranches,
-    pub limit: u64,
-    pub cursor: Option<String>,
-}
 
 pub async fn search_history(history: &History, mut request: SearchRequest) -> Result<String> {
     request.limit = request.limit.clamp(1, 100);

@@ -1,9 +1,10 @@
 //! Entries as passages, in pages.
 
-use super::{answer, budget};
+use super::answers::{answer, budget};
 use crate::clean::{Cleaner, inert};
+use crate::cuts::boundary;
 use crate::history::{Failure, History, OpenSession, PathPage, Result};
-use crate::text::{Passage, boundary, quoted_within};
+use crate::text::{Passage, quoted_within};
 use treelined_client::ErrorKind;
 
 /// The most bytes of one passage in a branch; `read_entry` has the rest.

@@ -1,0 +1,76 @@
+//! Answers to the model: the facts, the record, and the room for it.
+
+use crate::clean::{Cleaner, inert, visible};
+use crate::text::HEADING;
+use std::fmt::{self, Display, Write};
+
+/// The most tokens of an answer: Claude Code and opencode show their model only the beginning of one over 50,000 bytes.
+pub const MAX_TOKENS: u64 = 12_000;
+
+/// The fewest tokens that a caller can ask for.
+pub(super) const MIN_TOKENS: u64 = 500;
+
+/// The tokens of a page if the caller names none: Codex leaves out the middle of an answer over 10,000 bytes.
+pub(super) const DEFAULT_TOKENS: u64 = 3_000;
+
+/// Bytes a token, at least.
+pub(super) const TOKEN_BYTES: u64 = 3;
+
+/// Bytes that are kept free for the facts.
+pub(super) const FACT_BYTES: usize = 900;
+
+/// The most characters of names and previews.
+pub(super) const MAX_LINE: usize = 160;
+
+/// The lines in front of a record: a name and a value each. An argument of the next call is the value of the fact of its
+/// name, or of that with `next`.
+#[derive(Default)]
+pub struct Facts(pub(super) String);
+
+impl Facts {
+    pub fn add(&mut self, name: &str, value: impl Display) {
+        let _infallible = writeln!(self.0, "{name}: {value}");
+    }
+
+    pub fn id(&mut self, name: &str, id: &str) {
+        self.add(name, inert(id));
+    }
+
+    /// The place where the next page begins, if there is one.
+    pub(super) fn cursor(&mut self, cursor: Option<&str>) {
+        if let Some(cursor) = cursor {
+            self.add("nextCursor", visible(cursor));
+        }
+    }
+}
+
+impl Display for Facts {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+/// The text of an answer.
+pub(super) fn answer(mut facts: Facts, record: &str, cleaner: Cleaner<'_>) -> String {
+    let counts = cleaner.into_counts();
+    if !counts.is_empty() {
+        let counts: Vec<_> = counts
+            .iter()
+            .map(|(kind, count)| format!("{count} × {kind}"))
+            .collect();
+        facts.add("redactions", counts.join(", "));
+    }
+    format!("{HEADING}\n{facts}{record}")
+}
+
+/// Whether a page has at most [`DEFAULT_TOKENS`].
+pub(super) fn fits(page: &str) -> bool {
+    page.len() as u64 <= DEFAULT_TOKENS * TOKEN_BYTES
+}
+
+/// The bytes of the record in an answer of so many tokens: less the facts.
+pub(super) fn budget(max_tokens: Option<u64>) -> usize {
+    let tokens = max_tokens.unwrap_or(DEFAULT_TOKENS);
+    let tokens = tokens.clamp(MIN_TOKENS, MAX_TOKENS);
+    usize::try_from(tokens * TOKEN_BYTES).unwrap_or_default() - FACT_BYTES
+}
