@@ -1,10 +1,11 @@
 //! `treelined push`, `treelined pull` and `treelined doctor --cluster`: sessions on NATS JetStream (fleet.md).
 
 use super::failure::{NOT_FOUND, ShellError, USAGE};
+use super::listed::ListedRow;
 use super::migrate;
 use super::options::Options;
 use super::screen::{Screen, Style};
-use super::session_choice::{ChoiceProblem, ListedRow, SessionQuery, choose};
+use super::session_choice::{ChoiceProblem, SessionQuery, choose};
 use super::team::{self, Descriptions};
 use super::words::count;
 use crate::config::{Config, NatsSettings};
@@ -315,7 +316,7 @@ impl Report {
 
     /// Says that the last sessions were not tried.
     fn leave_out(&mut self, count: usize) -> io::Result<()> {
-        let sessions = count(count as u64, "session was", "sessions were");
+        let sessions = super::words::count(count as u64, "session was", "sessions were");
         writeln!(
             io::stderr(),
             "note: {sessions} not tried, since the servers do not answer"
