@@ -1,5 +1,5 @@
 //! The limits in bytes of the memory that the daemon keeps between requests, for speed or for slow clients.
-//! They are one table, so that their sum is known ([`KEPT`]). Other memory is the index of an open session,
+//! They are one table, so that their sum is known (`KEPT`). Other memory is the index of an open session,
 //! which grows with its entries and is freed with the session, or an answer in progress, whose size the
 //! client limits.
 //!

@@ -11,7 +11,7 @@ pub fn format(at: Millis) -> String {
     text.unwrap_or_else(|| format_any(at))
 }
 
-/// Appends the result of [`format`].
+/// Appends the result of [`format()`].
 pub fn push(out: &mut Vec<u8>, at: Millis) {
     match canonical_text(at) {
         Some(text) => out.extend_from_slice(&text),

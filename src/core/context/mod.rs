@@ -1,8 +1,8 @@
 //! The messages that a model sees: from a path of the tree to its context (semantics.md §1).
 //!
 //! Owns which entries of a path count (the latest compaction, context edits, settings) and which bodies are read. Pure:
-//! bodies come from the caller. [`agent`] makes messages of one entry, [`llm`] converts them for a provider, [`calls`]
-//! pairs calls with results, [`content`] reads the content of a message.
+//! bodies come from the caller. `agent` makes messages of one entry, `llm` converts them for a provider, `calls`
+//! pairs calls with results, `content` reads the content of a message.
 
 pub(crate) mod agent;
 mod calls;
@@ -49,7 +49,7 @@ pub struct Context {
     /// Provider and model id, as last used or set on the path.
     pub model: Option<(String, String)>,
     /// The entry of each message, in the same order: one id per message. The id of a compaction appears for its summary
-    /// and for its system message. `None` for a result that no entry has ([`calls`]).
+    /// and for its system message. `None` for a result that no entry has (`calls`).
     pub entry_ids: Vec<Option<String>>,
 }
 
@@ -135,7 +135,7 @@ impl Kept {
         compaction.chain(before).chain(after).copied()
     }
 
-    /// The nodes whose bodies [`build`] may read: those that count, settings, and the nearest answer before
+    /// The nodes whose bodies [`build_within`] may read: those that count, settings, and the nearest answer before
     /// them.
     pub fn nodes<'p>(&self, path: &'p [PathStep]) -> impl Iterator<Item = Node> + use<'p> {
         let (earlier, counting) = path.split_at_checked(self.first).unwrap_or_default();
@@ -208,7 +208,7 @@ pub fn entries(path: &[PathStep], kept: Kept) -> impl Iterator<Item = &PathStep>
     compaction.chain(before).chain(kept.after(path))
 }
 
-/// Thinking level and model at the end of `path`, as in [`build`].
+/// Thinking level and model at the end of `path`, as in [`build_within`].
 pub fn settings(
     path: &[PathStep],
     kept: Kept,

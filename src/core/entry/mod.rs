@@ -254,7 +254,7 @@ pub enum Facts<'a> {
     ContextEdit {
         target_id: Option<Cow<'a, str>>,
     },
-    /// Of a deletion, the cause is [`NO_MOVE`].
+    /// Of a deletion, the cause is `NO_MOVE`.
     LeafRecord {
         from: Option<Cow<'a, str>>,
         cause: Option<Cow<'a, str>>,
@@ -293,7 +293,7 @@ pub(super) const UNREADABLE_VERSION: u64 = u64::MAX;
 /// The first line of a session file (session-file.md §1).
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct HeaderFacts<'a> {
-    /// 1 if absent or null; [`UNREADABLE_VERSION`] if it is not a whole number, so that the file is not migrated.
+    /// 1 if absent or null; `UNREADABLE_VERSION` if it is not a whole number, so that the file is not migrated.
     pub version: u64,
     pub id: Option<Cow<'a, str>>,
     pub timestamp: Option<Cow<'a, str>>,

@@ -56,7 +56,7 @@ impl Member {
 
 /// A streaming walk over the members of one object, which validates all that it skips.
 ///
-/// [`next`](Self::next) skips whole members. A caller that walks a value itself uses
+/// [`next_member`](Self::next_member) skips whole members. A caller that walks a value itself uses
 /// [`next_key`](Self::next_key), walks the value from `value_at`, and passes its end to
 /// [`resume`](Self::resume), so that no byte is read twice.
 #[derive(Debug)]

@@ -1,9 +1,9 @@
 //! Finds words, literal text and patterns in the whole text of entries.
 //!
-//! Owns the meaning of a query ([`Query`]), the text of an entry ([`fields`]), the test of one against the
+//! Owns the meaning of a query ([`Query`]), the text of an entry (`fields`), the test of one against the
 //! other ([`Matcher`]), and the excerpt that shows the place ([`Excerpt`]). Pure: callers pass stored
 //! lines. The decoded text decides, field by field; stored bytes only help to skip lines that cannot match
-//! ([`prefilter`]).
+//! (`prefilter`).
 
 mod excerpt;
 mod fields;

@@ -4,7 +4,7 @@
 //! inserted in file order (session-file.md §2). Nothing here recurses, and no walk meets a node twice:
 //! a link that would close a cycle is refused.
 //!
-//! [`links`] has the parents, [`facts`] the other facts of an entry (labels, name, moves), [`image`] the tree as bytes
+//! `links` has the parents, `facts` the other facts of an entry (labels, name, moves), [`image`] the tree as bytes
 //! for the side index.
 
 mod ancestor;

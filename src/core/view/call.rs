@@ -47,7 +47,7 @@ impl<'a> ToolCall<'a> {
     }
 }
 
-/// The call in one line of at most [`SUMMARY_CHARS`] characters; empty if its arguments are empty or unknown.
+/// The call in one line of at most `SUMMARY_CHARS` characters; empty if its arguments are empty or unknown.
 pub fn call_summary(call: &tools::CallArguments<'_>) -> String {
     summary_of(call, SUMMARY_CHARS)
 }

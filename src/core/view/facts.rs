@@ -6,7 +6,7 @@ use std::borrow::Cow;
 /// The facts of an entry's body that rows need; borrowed from the body where possible.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct RowFacts<'a> {
-    /// One line of at most [`PreviewLine::LIMIT`](super::PreviewLine::LIMIT) characters without control characters. For a tool result: its
+    /// One line of at most `PreviewLine::LIMIT` characters without control characters. For a tool result: its
     /// outcome, at most `call::RESULT_CHARS` characters.
     pub preview: Cow<'a, str>,
     /// Whether a tool wrote the text of a message: the preview is one word for it.

@@ -4,7 +4,7 @@ use crate::json;
 use crate::terminal::is_control;
 
 /// Text on one line: without control characters, with white space folded to single spaces and none at the
-/// ends, and with at most [`PreviewLine::LIMIT`] characters.
+/// ends, and with at most `PreviewLine::LIMIT` characters.
 #[derive(Debug, Clone)]
 pub struct PreviewLine {
     /// Most characters.

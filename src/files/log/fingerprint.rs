@@ -49,7 +49,7 @@ impl Fingerprint {
         self.status.size
     }
 
-    /// Whether the file, which has this status, still begins with these bytes. If it has grown, [`is_still_there`] must
+    /// Whether the file, which has this status, still begins with these bytes. If it has grown, `is_still_there` must
     /// hold too.
     pub fn matches(&self, file: &File, now: Status) -> bool {
         let then = self.status;

@@ -96,7 +96,7 @@ impl ReplacedFile {
         })
     }
 
-    /// As [`Self::of`], for a file that another process has handed over.
+    /// As `Self::of`, for a file that another process has handed over.
     pub fn taken_over(log: Log, tree: Tree, handed: Handover) -> Option<Self> {
         let mut replaced = Self::of(log, tree)?;
         replaced.until = Instant::now() + handed.remaining.min(HELD);

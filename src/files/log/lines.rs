@@ -26,7 +26,7 @@ const LONG: usize = 4 << 20;
 pub struct RawLine<'a> {
     /// Bytes from the start of the file.
     pub offset: u64,
-    /// `None` if it is longer than [`MAX_LINE_BYTES`].
+    /// `None` if it is longer than `MAX_LINE_BYTES`.
     pub bytes: Option<&'a [u8]>,
     /// Bytes.
     pub len: u64,

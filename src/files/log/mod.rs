@@ -4,17 +4,17 @@
 //!
 //! - [`header`]: the first line;
 //! - [`lines`]: a file's lines through one buffer;
-//! - [`parallel_scan`]: a large file's lines, scanned by several threads;
+//! - `parallel_scan`: a large file's lines, scanned by several threads;
 //! - [`recover`]: the whole entries on a damaged line;
-//! - [`ingest`]: lines → [`Tree`], with diagnostics;
-//! - [`migrate`]: versions 1 and 2 read as version 3;
+//! - `ingest`: lines → [`Tree`], with diagnostics;
+//! - `migrate`: versions 1 and 2 read as version 3;
 //! - `file_log`: how far a file was read, and whether it is still the same;
 //! - [`body`]: bodies, read on demand;
 //! - [`fingerprint`]: whether a cache file belongs to a session file;
 //! - [`index`]: the tree, cached for the next opening;
 //! - [`preview_cache`]: what rows show of bodies, cached for the next view;
 //! - [`append`]: lock, refresh, one write;
-//! - [`copy`]: a new file and its tree, made together;
+//! - `copy`: a new file and its tree, made together;
 //! - [`whole`]: all lines under another header;
 //! - [`rewrite`]: replacing a file of version 1 or 2;
 //! - [`late_writes`]: lines that arrive in a file after it was replaced;

@@ -31,7 +31,7 @@ pub struct Program {
     pub max_output_bytes: usize,
 }
 
-/// Selects the environment variables that a program gets besides the [`USUAL`] ones. Any other variable may
+/// Selects the environment variables that a program gets besides the `USUAL` ones. Any other variable may
 /// hold a secret of another program.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Environment {

@@ -116,7 +116,7 @@ fn temporary_name(name: &OsStr) -> OsString {
     temporary
 }
 
-/// Whether a name was made by [`temporary_name`], in any process.
+/// Whether a name was made by `temporary_name`, in any process.
 pub fn is_temporary(name: &OsStr) -> bool {
     let name = name.as_encoded_bytes().strip_prefix(b".");
     let name = name.and_then(|name| name.strip_suffix(ENDING.as_bytes()));
