@@ -157,9 +157,7 @@ impl Tree {
                     match self.resolve(target_id) {
                         Some(Some(target)) => self.put_label(target, label),
                         Some(None) => {}
-                        None => {
-                            self.waiting_labels.insert(target_id.as_ref().into(), label);
-                        }
+                        None => self.keep_label(target_id, label),
                     }
                 }
             }
@@ -216,14 +214,38 @@ impl Tree {
         }
     }
 
+    /// Keeps a label until its target is read.
+    fn keep_label(&mut self, target_id: &str, label: Option<Label>) {
+        if let Some(label) = &label {
+            self.awaited_targets.insert(label.entry, target_id.into());
+        }
+        if let Some(Some(former)) = self.waiting_labels.insert(target_id.into(), label) {
+            self.awaited_targets.remove(&former.entry);
+        }
+    }
+
+    /// Takes back the label that an entry gives, whether it is in force or waits for its target.
+    pub(super) fn withdraw_label(&mut self, entry: Node) {
+        if let Some(target) = self.labelled.remove(&entry) {
+            self.labels.remove(&target);
+        }
+        if let Some(target_id) = self.awaited_targets.remove(&entry) {
+            self.waiting_labels.remove(&target_id);
+        }
+    }
+
     /// Applies a label that was read before `node`.
     pub(super) fn adopt_label(&mut self, node: Node, id: &str) {
         if self.waiting_labels.is_empty() {
             return;
         }
-        if let Some(label) = self.waiting_labels.remove(id)
-            && let Some(target) = self.resolve_node(node)
-        {
+        let Some(label) = self.waiting_labels.remove(id) else {
+            return;
+        };
+        if let Some(label) = &label {
+            self.awaited_targets.remove(&label.entry);
+        }
+        if let Some(target) = self.resolve_node(node) {
             self.put_label(target, label);
         }
     }

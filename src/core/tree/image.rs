@@ -316,6 +316,9 @@ impl ImageRows {
             }
         }
         let label_entry = |(target, label): &(Node, Label)| (label.entry, *target);
+        let awaited = waiting_labels
+            .iter()
+            .filter_map(|(id, label)| Some((label.as_ref()?.entry, id.clone())));
         Some(Tree {
             revision: u64::from(count),
             rows: self.rows,
@@ -326,6 +329,7 @@ impl ImageRows {
             waiting: Waiters::of(waiting),
             labelled: labels.iter().map(label_entry).collect(),
             labels: HashMap::from_iter(labels),
+            awaited_targets: awaited.collect(),
             waiting_labels: HashMap::from_iter(waiting_labels),
             waiting_references: HashMap::from_iter(waiting_references),
             name,

@@ -442,9 +442,7 @@ impl Tree {
     pub fn replace_body(&mut self, node: Node, envelope: &Envelope<'_>, place: FilePlace) {
         let both_entries = envelope.kind != Kind::LeafRecord && self.kind(node) != Kind::LeafRecord;
         if both_entries {
-            if let Some(target) = self.labelled.remove(&node) {
-                self.labels.remove(&target);
-            }
+            self.withdraw_label(node);
             let row = self.row_mut(node);
             row.offset = place.offset;
             row.len = place.len;

@@ -28,6 +28,8 @@ pub struct Tree {
     pub(super) labelled: HashMap<Node, Node>,
     /// Labels whose target has not been read.
     pub(super) waiting_labels: HashMap<Box<str>, Option<Label>>,
+    /// From the `label` entry of each of those to the id of its target.
+    pub(super) awaited_targets: HashMap<Node, Box<str>>,
     /// Entries by the id they refer to, where that has not been read: it may be a leaf record's.
     pub(super) waiting_references: HashMap<Box<str>, Vec<Node>>,
     pub(super) name: Option<Box<str>>,

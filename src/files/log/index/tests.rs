@@ -282,6 +282,27 @@ fn without_a_cache_nothing_changes() {
     assert_eq!(place.open(), (expected, true));
 }
 
+/// A label waited for its target, and a later line with its id took its place. The first label came into force all the
+/// same, and one entry labelled two: which of them lost its label again depended on the index.
+#[test]
+fn a_label_that_is_replaced_before_its_target_is_read_labels_nothing() {
+    let label = |target: &str| {
+        format!(
+            r#"{{"type":"label","id":"l","parentId":null,"timestamp":"2025-01-01T00:00:00.000Z","targetId":"{target}","label":"x"}}"#
+        )
+    };
+    let entry = |id: &str| message(id, "null", "m");
+    let lines = [HEADER, &label("a"), &label("b"), &entry("a"), &entry("b")];
+    let place = IndexFixture::new(format!("{}\n", lines.join("\n")).as_bytes());
+    place.check();
+    place.check();
+    let labels = |shown: &str| shown.matches(r#"("x", "l")"#).count();
+    assert_eq!(labels(&place.open_plainly()), 1);
+    place.append(format!("{}\n", entry("l")).as_bytes());
+    place.check();
+    assert_eq!(labels(&place.open_plainly()), 0);
+}
+
 /// Lines of all kinds, whole and damaged, that name each other at random.
 fn a_line() -> impl Strategy<Value = String> {
     let id = || (0..14u8).prop_map(|n| format!("i{n}"));
