@@ -144,7 +144,7 @@ pub(super) fn ask(daemon: &mut ChildDaemon, import: &ImportArgs) -> anyhow::Resu
     call_with_progress(daemon, "import_sessions", &params.to_string(), is_drawn)
 }
 
-/// What brings entries that are held back.
+/// The cause that brings entries which are held back.
 pub(super) const HELD: &str = "held entries may still grow; what their tool writes next brings them, the end of this time, or --final";
 
 /// The entries of a session that are held back, and for how long at most.

@@ -1,4 +1,4 @@
-//! What a search finds, and who hears of it.
+//! The hits of a search, and who receives them.
 
 use super::page::{Hit, Key};
 use std::path::PathBuf;

@@ -326,7 +326,7 @@ pub struct EntriesAppended {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<Vec<Entry>>")]
     pub entries: Option<Vec<Raw>>,
-    /// What the user said first in the session, as its row in the tree says it. Present if these entries say it.
+    /// The first message of the user in the session, as its row in the tree shows it. Present if these entries say it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub first_message: Option<String>,
 }

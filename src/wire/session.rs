@@ -389,7 +389,7 @@ pub struct Session {
     /// The name. Absent if the session has none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
-    /// What the user said first, as its row in the tree says it; empty if nothing was said.
+    /// The first message of the user, as its row in the tree shows it; empty without one.
     pub first_message: String,
     /// The leaf; null at the empty position.
     pub leaf_id: Option<String>,
@@ -429,7 +429,7 @@ pub struct SessionRow {
     pub modified: String,
     /// The number of messages on all branches.
     pub message_count: u64,
-    /// What the user said first, as its row in the tree says it; empty if nothing was said.
+    /// The first message of the user, as its row in the tree shows it; empty without one.
     pub first_message: String,
     /// The tool from which the session was imported, by the name that `import_sessions` has for it. Absent for others.
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -251,7 +251,7 @@ pub enum Daemon {
     Text(Result<String, Failure>),
     /// The tokens of entries; entries that could not be read have none.
     Tokens(Vec<(String, Option<u64>)>),
-    /// What a navigation would leave; `None` if it leads to the leaf itself.
+    /// The branch that a navigation would leave; `None` if it leads to the leaf itself.
     Prepared {
         target: String,
         result: Result<Option<Prepared>, Failure>,

@@ -226,7 +226,7 @@ pub(super) fn next_item(
 }
 
 /// The raw value of a top-level member of a valid object (the last one of that name), white space
-/// around the object allowed; `None` if there is none or the text is no object.
+/// around the object allowed; `None` if there is none or the text is not an object.
 pub fn get<'a>(object: &'a [u8], name: &str) -> Option<&'a [u8]> {
     let mut found = None;
     let mut members = Members::open(object, skip_space(object, 0)).ok()?;

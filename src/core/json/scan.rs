@@ -175,7 +175,7 @@ pub(super) fn leading_digits(bytes: [u8; 8]) -> usize {
     const EACH: u64 = u64::MAX / 255;
     let word = u64::from_le_bytes(bytes);
     // A digit has 3 as its upper half, also with 6 added. A carry into the next byte comes from a byte that
-    // is no digit, so it affects only later bytes.
+    // is not a digit, so it affects only later bytes.
     let upper = word & (EACH * 0xf0) ^ (EACH * 0x30);
     let upper_of_more = word.wrapping_add(EACH * 6) & (EACH * 0xf0) ^ (EACH * 0x30);
     ((upper | upper_of_more).trailing_zeros() / 8) as usize

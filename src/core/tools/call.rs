@@ -1,4 +1,4 @@
-//! What the arguments of a call say.
+//! The arguments of a call in one line.
 
 use crate::json;
 use crate::json::{Elements, Members};

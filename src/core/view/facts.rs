@@ -1,4 +1,4 @@
-//! What rows need of an entry's body.
+//! The facts of an entry's body that rows need.
 
 use crate::tools::LineCounts;
 use std::borrow::Cow;

@@ -1,4 +1,4 @@
-//! What is known of an entry before its body is read.
+//! The facts of an entry before its body is read.
 
 use crate::entry::{Kind, Role};
 use crate::tree::Flags;

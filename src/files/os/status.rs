@@ -1,4 +1,4 @@
-//! What a file is, and how it has changed.
+//! The kind of a file, and how it has changed.
 
 /// Identifies a file by device and inode, under any name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]

@@ -1,4 +1,4 @@
-//! What keeps a session busy.
+//! The activities that keep a session busy.
 
 use crate::cancel::Cancel;
 use serde_json::json;

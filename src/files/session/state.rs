@@ -51,7 +51,7 @@ pub struct SessionState {
     pub(super) upstream: Option<Arc<dyn Upstream>>,
     /// The first lines of a session without a file, of which it is not known whether the log has them.
     pub(super) unknown_first: Option<PlannedLines>,
-    /// What the user said first, once it is known.
+    /// The first message of the user, once it is known.
     pub first_message: OnceLock<String>,
 }
 

@@ -165,7 +165,7 @@ impl LastMessageTime {
     }
 }
 
-/// What the user said first in these entries, as its row shows it; empty if nothing was said.
+/// The first message of the user in these entries, as its row shows it; empty without one.
 pub fn first_message(
     tree: &Tree,
     bodies: &Bodies,

@@ -1,4 +1,4 @@
-//! What an import reports: the result of `import_sessions` (protocol.md §3.17), which is also kept in the ledger and in
+//! The report of an import: the result of `import_sessions` (protocol.md §3.17), which is also kept in the ledger and in
 //! the leaf records of imports.
 
 use serde::{Deserialize, Serialize};

@@ -1,4 +1,4 @@
-//! What an import is asked to do.
+//! The request for an import.
 
 use crate::tool::Tool;
 use std::path::{Path, PathBuf};

@@ -1,4 +1,4 @@
-//! What an export is asked for, and what it gives.
+//! The request for an export, and its result.
 
 use super::tally::Redaction;
 use std::path::PathBuf;
@@ -50,7 +50,7 @@ pub(crate) type Progress<'p> = &'p (dyn Fn(u64, u64) + Sync);
 /// A finished export.
 #[derive(Debug)]
 pub struct Exported {
-    /// The text, if the target is no file.
+    /// The text, if the target is not a file.
     pub content: Option<String>,
     pub bytes: u64,
     pub redactions: Vec<Redaction>,

@@ -1,4 +1,4 @@
-//! What is known of an entry beside its line.
+//! The facts of an entry beside its line.
 
 /// Facts about an entry that are not in its bytes.
 #[derive(Debug, Clone, Copy, Default)]

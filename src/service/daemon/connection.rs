@@ -75,7 +75,7 @@ pub(crate) struct AskedNavigation {
     pub(crate) navigation_id: String,
 }
 
-/// What a connection needs of its daemon.
+/// The parts of a daemon that its connections need.
 pub(super) struct Host {
     /// The limit of a message, in bytes.
     pub(super) max_frame_bytes: usize,

@@ -1,10 +1,10 @@
-//! What the user said first in an open session (protocol.md §3.2), as the list of sessions has it.
+//! The first message of the user in an open session (protocol.md §3.2), as the list of sessions has it.
 
 use treelined_core::tree::Node;
 use treelined_files::session::SessionState;
 use treelined_files::store::listing;
 
-/// What the user said first; empty if nothing was said. Found once: later entries do not change it. A body that cannot
+/// The first message of the user; empty without one. Found once: later entries do not change it. A body that cannot
 /// be read says nothing, so that the session is open all the same.
 pub(super) fn of(core: &SessionState) -> &str {
     match core.first_message.get() {

@@ -172,7 +172,7 @@ impl Daemon {
         open()
     }
 
-    /// What imports conversations. Fails in a program that imports none.
+    /// The importer of conversations. Fails in a program that imports none.
     pub(crate) fn importer(&self) -> Result<&dyn Importer> {
         let importer = self.importer.as_deref();
         importer.ok_or_else(|| Error::new(Kind::ImportFailed, "this program imports nothing"))

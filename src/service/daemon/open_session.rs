@@ -133,7 +133,7 @@ impl Append {
 /// Queues the response of an append.
 pub(crate) type OnAppended = Box<dyn FnOnce(Result<AppendOutcome>) + Send>;
 
-/// What writes adjacent appends of a queue: the daemon.
+/// Writes adjacent appends of a queue: the daemon.
 pub(crate) trait WriteAppends: Send + Sync {
     fn write(self: Arc<Self>, lease: Lease, appends: VecDeque<Append>);
 }

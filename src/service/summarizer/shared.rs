@@ -1,4 +1,4 @@
-//! What all summarizers use.
+//! The parts that all summarizers use.
 
 use treelined_core::error::{Error, Kind};
 

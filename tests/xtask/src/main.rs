@@ -1,4 +1,4 @@
-//! What contributors run: `cargo xtask`. Each step is a command that can be run alone; it is printed first.
+//! The tasks of contributors: `cargo xtask`. Each step is a command that can be run alone; it is printed first.
 
 use anyhow::{Result, ensure};
 use clap::{Parser, Subcommand};

@@ -3,7 +3,7 @@
 
 return {
   version = 1,
-  schema_hash = 'sha256:51e40040e5d1f72fcaefa1c78f3de9ff60c1d85e67010be95b66820d591a2d48',
+  schema_hash = 'sha256:dc47e6303d14677afe4e6383e1ad95868df0dfe99c7eb18e27201cf290db6682',
   --- Methods by the names of their functions.
   methods = {
     discover = 'rpc.discover',

@@ -130,7 +130,7 @@
 ---@field label? string The label of the tip.
 ---@field lastActivity string When the last entry was written, in ISO 8601.
 ---@field messageCount integer The number of messages after the fork up to the tip.
----@field name string What a person calls the branch: its label, else the first user message after the fork as its row shows it, else the preview.
+---@field name string The name of the branch for people: its label, else the first user message after the fork as its row shows it, else the preview.
 ---@field preview string The last message, on one line.
 ---@field style? treelined.RowStyle The style of the last message. Present for displayed custom messages, and if its renderer has one.
 ---@field tipId string The id of the last entry of the branch.
@@ -465,7 +465,7 @@
 ---@field entries? treelined.Entry[] The entries that another process appended. Absent if they exceed 1 MiB or half of the client's `maxFrameBytes`.
 ---@field entryIds string[] The ids of the entries, in file order.
 ---@field fileLeafId? string The leaf that opening the file now would have; null at the empty position.
----@field firstMessage? string What the user said first in the session, as its row in the tree says it. Present if these entries say it.
+---@field firstMessage? string The first message of the user in the session, as its row in the tree shows it. Present if these entries say it.
 ---@field leafId? string The leaf of this daemon; null at the empty position.
 ---@field origin treelined.Origin The writer that appended the entries.
 ---@field seq integer The number of this notification in the session.
@@ -1571,7 +1571,7 @@
 ---@field created? string The time in the header, in ISO 8601. Absent if the header has none.
 ---@field cwd string The working directory in the header. Untrusted text.
 ---@field entryCount integer The number of entries, without the header and leaf records.
----@field firstMessage string What the user said first, as its row in the tree says it; empty if nothing was said.
+---@field firstMessage string The first message of the user, as its row in the tree shows it; empty without one.
 ---@field header table The header as it is or will be stored, with all its members. Untrusted.
 ---@field leafId? string The leaf; null at the empty position.
 ---@field multiWriter boolean True if several processes can append safely. False on a file system that does not keep locks.
@@ -1678,7 +1678,7 @@
 ---@field created string When the session was created, in ISO 8601.
 ---@field cwd string The working directory; empty if the file has none.
 ---@field diagnostic? treelined.RowDiagnostic Why the file cannot be opened. Absent if it can.
----@field firstMessage string What the user said first, as its row in the tree says it; empty if nothing was said.
+---@field firstMessage string The first message of the user, as its row in the tree shows it; empty without one.
 ---@field log? treelined.SessionInLog The session's place in the log. Absent if the log does not have it, and from a daemon without a log.
 ---@field messageCount integer The number of messages on all branches.
 ---@field modified string When the last message of the user or the assistant was sent, or when the session was created if there is none; in ISO 8601.
@@ -1831,7 +1831,7 @@
 ---@field cwd string The working directory; empty if the file has none.
 ---@field deletedAt string When the session was deleted, in ISO 8601.
 ---@field diagnostic? treelined.RowDiagnostic Why the file cannot be opened. Absent if it can.
----@field firstMessage string What the user said first, as its row in the tree says it; empty if nothing was said.
+---@field firstMessage string The first message of the user, as its row in the tree shows it; empty without one.
 ---@field log? treelined.SessionInLog The session's place in the log. Absent if the log does not have it, and from a daemon without a log.
 ---@field messageCount integer The number of messages on all branches.
 ---@field modified string When the last message of the user or the assistant was sent, or when the session was created if there is none; in ISO 8601.

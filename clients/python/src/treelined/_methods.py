@@ -16,7 +16,7 @@ from ._params import OMITTED, Omitted
 PROTOCOL_VERSION = 1
 """The version of the protocol that these functions speak."""
 
-SCHEMA_HASH = "sha256:51e40040e5d1f72fcaefa1c78f3de9ff60c1d85e67010be95b66820d591a2d48"
+SCHEMA_HASH = "sha256:dc47e6303d14677afe4e6383e1ad95868df0dfe99c7eb18e27201cf290db6682"
 """The schema they were made from; a daemon made from the same one tells the same hash."""
 
 NotificationName: TypeAlias = Literal[

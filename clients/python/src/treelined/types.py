@@ -705,7 +705,7 @@ class _Branch(TypedDict):
     tipId: str
     """The id of the last entry of the branch."""
     name: str
-    """What a person calls the branch: its label, else the first user message after the fork as its row shows it, else the preview."""
+    """The name of the branch for people: its label, else the first user message after the fork as its row shows it, else the preview."""
     forkId: str | None
     """The id of the nearest ancestor with several children; null if there is none."""
     messageCount: int
@@ -1316,7 +1316,7 @@ class EntriesAppended(_EntriesAppended, total=False):
     entries: list[Entry]
     """The entries that another process appended. Absent if they exceed 1 MiB or half of the client's `maxFrameBytes`."""
     firstMessage: str
-    """What the user said first in the session, as its row in the tree says it. Present if these entries say it."""
+    """The first message of the user in the session, as its row in the tree shows it. Present if these entries say it."""
 
 
 class EntryInvalidDetails(TypedDict):
@@ -3395,7 +3395,7 @@ class _Session(TypedDict):
     cwd: str
     """The working directory in the header. Untrusted text."""
     firstMessage: str
-    """What the user said first, as its row in the tree says it; empty if nothing was said."""
+    """The first message of the user, as its row in the tree shows it; empty without one."""
     leafId: str | None
     """The leaf; null at the empty position."""
     seq: int
@@ -3611,7 +3611,7 @@ class _SessionRow(TypedDict):
     messageCount: int
     """The number of messages on all branches."""
     firstMessage: str
-    """What the user said first, as its row in the tree says it; empty if nothing was said."""
+    """The first message of the user, as its row in the tree shows it; empty without one."""
 
 
 class SessionRow(_SessionRow, total=False):
@@ -3903,7 +3903,7 @@ class _TrashedRow(TypedDict):
     messageCount: int
     """The number of messages on all branches."""
     firstMessage: str
-    """What the user said first, as its row in the tree says it; empty if nothing was said."""
+    """The first message of the user, as its row in the tree shows it; empty without one."""
     trashedPath: str
     """The path of the file in the trash."""
     deletedAt: str

@@ -1688,7 +1688,7 @@ export interface Branch {
    */
   tipId: string;
   /**
-   * What a person calls the branch: its label, else the first user message after the fork as its row shows it, else the preview.
+   * The name of the branch for people: its label, else the first user message after the fork as its row shows it, else the preview.
    */
   name: string;
   /**
@@ -2716,7 +2716,7 @@ export interface Session {
    */
   name?: string;
   /**
-   * What the user said first, as its row in the tree says it; empty if nothing was said.
+   * The first message of the user, as its row in the tree shows it; empty without one.
    */
   firstMessage: string;
   /**
@@ -2954,7 +2954,7 @@ export interface EntriesAppended {
    */
   entries?: Entry[];
   /**
-   * What the user said first in the session, as its row in the tree says it. Present if these entries say it.
+   * The first message of the user in the session, as its row in the tree shows it. Present if these entries say it.
    */
   firstMessage?: string;
 }
@@ -4517,7 +4517,7 @@ export interface SessionRow {
    */
   messageCount: number;
   /**
-   * What the user said first, as its row in the tree says it; empty if nothing was said.
+   * The first message of the user, as its row in the tree shows it; empty without one.
    */
   firstMessage: string;
   /**
@@ -4709,7 +4709,7 @@ export interface TrashedRow {
    */
   messageCount: number;
   /**
-   * What the user said first, as its row in the tree says it; empty if nothing was said.
+   * The first message of the user, as its row in the tree shows it; empty without one.
    */
   firstMessage: string;
   /**

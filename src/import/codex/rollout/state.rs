@@ -1,4 +1,4 @@
-//! What the reader of a rollout keeps from line to line.
+//! The state that the reader of a rollout keeps from line to line.
 
 use super::answer::Response;
 use super::file_name::FileName;

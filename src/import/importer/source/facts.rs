@@ -1,4 +1,4 @@
-//! What is known of a source, and how its reading fails.
+//! The facts of a source, and how its reading fails.
 
 use crate::importer::origin::Origins;
 use crate::member::Place;

@@ -553,7 +553,7 @@ impl BranchRow {
     }
 }
 
-/// What a person said first in these messages; `None` if tools wrote them all.
+/// The first message of a person among these; `None` if tools wrote them all.
 fn first_prompt(
     reader: &mut RowReader<'_>,
     prompts: &[(Node, FilePlace, Subject)],

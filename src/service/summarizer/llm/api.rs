@@ -1,4 +1,4 @@
-//! What the APIs have in common: the request, the reader of a stream, and the failures.
+//! The common parts of the APIs: the request, the reader of a stream, and the failures.
 
 use super::secret::Redactor;
 use crate::summarizer::shared::failed;
@@ -25,7 +25,7 @@ pub(super) trait StreamReader {
     fn take(&mut self, data: &str) -> Result<EventContent, ModelFailure>;
     /// Whether the answer is complete if the stream ends here.
     fn is_complete(&self) -> bool;
-    /// The usage; an error if the answer is no summary.
+    /// The usage; an error if the answer is not a summary.
     fn finish(self) -> Result<Option<Usage>, ModelFailure>;
 }
 

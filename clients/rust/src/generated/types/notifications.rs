@@ -62,7 +62,7 @@ pub struct EntriesAppended {
     /// The entries that another process appended. Absent if they exceed 1 MiB or half of the client's `maxFrameBytes`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub entries: Option<Vec<Entry>>,
-    /// What the user said first in the session, as its row in the tree says it. Present if these entries say it.
+    /// The first message of the user in the session, as its row in the tree shows it. Present if these entries say it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub first_message: Option<String>,
 }

@@ -13,7 +13,7 @@ use std::collections::BTreeMap;
 pub struct Branch {
     /// The id of the last entry of the branch.
     pub tip_id: String,
-    /// What a person calls the branch: its label, else the first user message after the fork as its row shows it, else the preview.
+    /// The name of the branch for people: its label, else the first user message after the fork as its row shows it, else the preview.
     pub name: String,
     /// The id of the nearest ancestor with several children; null if there is none.
     pub fork_id: Option<String>,
