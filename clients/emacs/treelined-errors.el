@@ -62,8 +62,8 @@
     ("commandFailed" . "the program that offers the command says why")
     ("noUser" . "no program is there to show the question")
     ("fileExists" . "choose another file")
-    ;; Kinds of daemons that copy sessions to a log beyond the machine.
-    ("logUnavailable" . "the log beyond this machine does not answer; try again in a moment")
+    ;; Kinds of daemons that copy sessions to a team's stream.
+    ("logUnavailable" . "the team's stream does not answer; try again in a moment")
     ("logConflict" . "others write to the session; try again in a moment")
     ("logForeign" . "find the program that writes to the log of the session")
     ("logDiverged" . "fork the session, and pull the log into a new file")

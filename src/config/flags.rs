@@ -16,7 +16,7 @@ pub(crate) struct ConfigFlags {
     pub max_frame_bytes: Option<u64>,
     /// Bytes.
     pub max_queued_bytes: Option<u64>,
-    /// The servers of the log beyond this machine.
+    /// The servers of the team's stream.
     pub log: Option<String>,
 }
 

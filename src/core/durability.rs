@@ -11,7 +11,7 @@ pub enum Durability {
     Interval,
     /// A crash of the machine.
     Always,
-    /// The loss of the machine: the log beyond it has the entry (fleet.md).
+    /// The loss of the machine: the team's stream has the entry (fleet.md).
     Replicated,
     /// A crash of the process. The entry waits in the file for the log.
     Queued,

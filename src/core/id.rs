@@ -112,7 +112,7 @@ pub trait Source: Send + Sync {
     }
 }
 
-/// A candidate for an entry id: the first 8 hex digits of a UUIDv4, 16 with a log beyond the machine. The caller checks
+/// A candidate for an entry id: the first 8 hex digits of a UUIDv4, 16 in a team. The caller checks
 /// that it is free, under the append lock.
 pub fn entry_id_candidate(source: &dyn Source) -> EntryId {
     let mut buffer = Uuid::encode_buffer();

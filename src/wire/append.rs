@@ -18,9 +18,9 @@ pub enum Durability {
     Interval,
     /// The write is on the disk.
     Always,
-    /// The write is in the log beyond this machine, and survives its loss (fleet.md).
+    /// The write is in the team's stream, and survives its loss (fleet.md).
     Replicated,
-    /// The write survives the death of the daemon, and waits for the log beyond this machine.
+    /// The write survives the death of the daemon, and waits for the team's stream.
     Queued,
 }
 

@@ -270,7 +270,7 @@ pub struct LeafImport {
     pub natives: Vec<String>,
 }
 
-/// The end of a deleted session in the log that it has outside of its file, or that of the deletion. It is not an
+/// The end of a deleted session in the team's stream, or that of the deletion. It is not an
 /// entry of the tree.
 #[derive(JsonSchema)]
 #[schemars(rename_all = "camelCase", transform = type_tag("custom"))]

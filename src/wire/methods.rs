@@ -650,7 +650,7 @@ macro_rules! with_notifications {
                 section: "7.2", params: SessionInfoChanged,
             }
             "session_log_changed" {
-                summary: "Says that entries of the session wait for the log, or that all of them are in it.",
+                summary: "Says that entries of the session wait for the team's stream, or that all of them are in it.",
                 section: "7.2", params: SessionLogChanged,
             }
             "entries_appended" {

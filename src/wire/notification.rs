@@ -290,7 +290,7 @@ pub struct SessionLogChanged {
     pub session_id: String,
     /// The number of this notification in the session.
     pub seq: u64,
-    /// Whether entries of the file wait for the log beyond this machine.
+    /// Whether entries of the file wait for the team's stream.
     pub queued: bool,
 }
 

@@ -188,7 +188,7 @@ pub struct ListSessionsParams {
     pub limit: Option<u64>,
     /// The `nextCursor` of the previous page. Default: the first page.
     pub cursor: Option<String>,
-    /// True: only the files of this machine, without anything of the log. Default: false.
+    /// True: only the files of this machine, without anything of the team. Default: false.
     #[serde(default)]
     pub local: bool,
 }
@@ -231,11 +231,11 @@ pub struct ListSessionsResult {
     /// that would exceed the client's `maxFrameBytes`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub next_cursor: Option<String>,
-    /// The sessions of the log that have no file here, the last active first. Only on the first page, from a daemon
-    /// with a log.
+    /// The sessions of the team that have no file here, the last active first. Only on the first page, from a daemon
+    /// with a team.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub team: Option<Vec<TeamSessionRow>>,
-    /// The sessions of the log that have no file here and fit the params, shown or not.
+    /// The sessions of the team that have no file here and fit the params, shown or not.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub team_count: Option<u64>,
     /// Why `team` or the members `openOn` may lack something.
@@ -404,7 +404,7 @@ pub struct Session {
     /// The session that this one comes from, as the header says. Untrusted text.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub parent_session: Option<String>,
-    /// True: entries of the file wait for the log. Absent if none do, and from a daemon without a log.
+    /// True: entries of the file wait for the team's stream. Absent if none do, and from a daemon without a team.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub queued: Option<bool>,
 }
@@ -450,10 +450,10 @@ pub struct SessionRow {
     /// Why the file cannot be opened. Absent if it can.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub diagnostic: Option<RowDiagnostic>,
-    /// The session's place in the log. Absent if the log does not have it, and from a daemon without a log.
+    /// The session's place in the team's stream. Absent if it is not there, and from a daemon without a team.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub log: Option<SessionInLog>,
-    /// True: entries of the file wait for the log, in a session that the daemon has or had open. Absent if none do.
+    /// True: entries of the file wait for the team's stream, in a session that the daemon has or had open. Absent if none do.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub queued: Option<bool>,
 }

@@ -1,4 +1,4 @@
-//! The sessions of the log, as lists have them.
+//! The sessions of the team, as lists have them.
 
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -7,7 +7,7 @@ use treelined_core::team::{OpenElsewhere, TeamSession};
 /// The most machines of one session in a list.
 const MOST_MACHINES: usize = 32;
 
-/// A session of the log that has no file here. `open_session` with its id opens it.
+/// A session of the team that has no file here. `open_session` with its id opens it.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct TeamSessionRow {
@@ -45,11 +45,11 @@ pub struct OpenOn {
     pub since: String,
 }
 
-/// The place of a session in the log.
+/// The place of a session in the team's stream.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct SessionInLog {
-    /// The name of the log's stream.
+    /// The name of the stream.
     pub stream: String,
     /// The other daemons that have the session open.
     pub open_on: Vec<OpenOn>,

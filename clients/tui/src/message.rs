@@ -351,7 +351,7 @@ pub enum Event {
     Moved,
     /// The session was renamed.
     Named(Option<String>),
-    /// Entries wait for the log beyond this machine, or wait no more.
+    /// Entries wait for the team's stream, or wait no more.
     Queued(bool),
     /// A part of the summary.
     Delta { navigation_id: String, text: String },
@@ -440,7 +440,7 @@ pub struct Session {
     pub newer: Option<NewerBranch>,
     /// The other machines that have it open.
     pub open_on: Vec<String>,
-    /// Whether entries wait for the log beyond this machine.
+    /// Whether entries wait for the team's stream.
     pub queued: bool,
 }
 
@@ -472,7 +472,7 @@ pub struct SessionRow {
     pub host: Option<String>,
     /// The other machines that have it open.
     pub open_on: Vec<String>,
-    /// Whether entries wait for the log beyond this machine.
+    /// Whether entries wait for the team's stream.
     pub queued: bool,
 }
 

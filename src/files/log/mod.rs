@@ -19,7 +19,7 @@
 //! - [`rewrite`]: replacing a file of version 1 or 2;
 //! - [`late_writes`]: lines that arrive in a file after it was replaced;
 //! - [`repair`]: mending damage on request;
-//! - [`upstream`]: the log beyond this machine, if the file is a replica of one.
+//! - [`upstream`]: the team's stream, if the file is a replica of one.
 //!
 //! The session decides on the lines to write and on the leaf.
 

@@ -1,4 +1,4 @@
-//! The log beyond this machine that a session file is a replica of (fleet.md). The session asks it around each append;
+//! The team's stream that a session file is a replica of (fleet.md). The session asks it around each append;
 //! `fleet` has the implementation.
 
 use crate::os::file::Location;

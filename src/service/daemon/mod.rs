@@ -5,7 +5,7 @@
 //! its output, [`connections`] has all of them, and [`connecting`] begins and ends them. No file imports another in a
 //! circle: the data stands below the operations.
 //!
-//! [`replication`] connects sessions with the log beyond this machine. [`closing`] closes sessions for one connection or
+//! [`replication`] connects sessions with the team's stream. [`closing`] closes sessions for one connection or
 //! for all, [`deleting`] moves their files. [`append`] writes adjacent appends of a queue, [`commit`] makes any other
 //! change and ends both; [`notify`] sends notifications in the order of the commits; [`follow`] detects the entries of
 //! other writers. [`release`] holds operations that ask before they commit: [`navigation`] and [`compaction`] use it,
@@ -110,7 +110,7 @@ pub struct Daemon {
     pub(crate) view_bytes: Arc<AtomicUsize>,
     /// Sessions whose replaced file is still followed, whether they are open or not.
     following: Mutex<Vec<Arc<OpenSession>>>,
-    /// The log beyond this machine.
+    /// The team's stream.
     shared_log: Option<Arc<dyn SharedLog>>,
     /// As in [`Parts`].
     publishes_later: bool,

@@ -1,4 +1,4 @@
-//! The log beyond this machine (fleet.md): which sessions are replicas, and when they are followed.
+//! The team's stream (fleet.md): which sessions are replicas, and when they are followed.
 
 use super::Daemon;
 use super::open_session::OpenSession;

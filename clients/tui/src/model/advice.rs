@@ -64,7 +64,7 @@ fn of_sessions(kind: &str) -> Option<&'static str> {
 
 fn of_logs(kind: &str) -> Option<&'static str> {
     Some(match kind {
-        "logUnavailable" => "The log beyond this machine does not answer. Try again in a moment.",
+        "logUnavailable" => "The team's stream does not answer. Try again in a moment.",
         "logConflict" => "Others write to the session at this time. Try again.",
         "logForeign" => {
             "Another program writes to the log of the session. `treelined doctor --cluster` looks at it."
