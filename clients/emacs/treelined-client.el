@@ -178,7 +178,7 @@ These are NUL and halves of surrogate pairs."
         ((not (looking-at "{\"jsonrpc\":\"2.0\","))
          (treelined-client--kill
           connection
-          (format "%s is no treelined daemon: it wrote %S" (car treelined-command)
+          (format "%s is not a treelined daemon: it wrote %S" (car treelined-command)
                   (buffer-substring (point) (min (line-end-position) (+ (point) 200))))))))
 
 (defun treelined-client--kill (connection text &optional kind)
@@ -435,7 +435,7 @@ Signal an error of the type `file-missing' if there is no such program."
          :timeout nil
          :success-fn (lambda (result) (funcall finish then result))
          :error-fn (lambda (error) (funcall finish else (treelined-client--error method error))))
-      ;; Text with raw bytes is no JSON.
+      ;; Text with raw bytes is not JSON.
       (wrong-type-argument
        (funcall else (treelined-failure "invalidParams" (error-message-string why))))
       ;; The program has ended, and its sentinel has not run yet.

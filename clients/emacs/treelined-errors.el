@@ -25,7 +25,7 @@
     ("sessionNotFound" . "`M-x treelined' lists the sessions, `M-x treelined-restore' the deleted ones")
     ("sessionBusy" . "wait until it ends, or abort the move with C-g in the tree")
     ("sessionLocked" . "another program is writing; try again in a moment")
-    ("headerMissing" . "the file is no session; `treelined doctor' examines it")
+    ("headerMissing" . "the file is not a session; `treelined doctor' examines it")
     ("versionUnsupported" . "update treelined")
     ("readOnly" . "the session is open for reading only; its file cannot be changed")
     ("sessionDeleted" . "`M-x treelined-restore' brings it back")

@@ -19,9 +19,9 @@ pub(super) fn open(path: &Path) -> Result<(OpenedLog, u64)> {
 pub(super) fn meaning(damage: Damage) -> &'static str {
     match damage {
         Damage::TornTail => {
-            "The file ends inside a line. The piece is no entry; the next append begins a new line."
+            "The file ends inside a line. The piece is not an entry; the next append begins a new line."
         }
-        Damage::InvalidJson => "The line is not JSON. It is no entry and stays in the file.",
+        Damage::InvalidJson => "The line is not JSON. It is not an entry and stays in the file.",
         Damage::NotAnObject => "The line is JSON, but no entry. It stays in the file.",
         Damage::InvalidUtf8 => {
             "The line has bytes that are not UTF-8. The entry is read with U+FFFD in their place."

@@ -178,7 +178,7 @@ remedies! {
     EntryInvalid USAGE "correct the member that the message names";
     TreeChanged FAILED "run the command again: the session has changed meanwhile";
     NestingTooDeep FAILED "ask for the flat form, or for a part with `rootId` or `maxDepth`";
-    DuplicateEntryId FAILED "choose another id; the same id with the same content is no error";
+    DuplicateEntryId FAILED "choose another id; the same id with the same content is not an error";
     NotAUserMessage FAILED "name a message of the user; `treelined tree SESSION --filter user-only --ids` lists them";
     NothingToUndo FAILED "nothing is to be done; `treelined call get_navigation_log --open SESSION` lists the moves";
     UnansweredToolCalls FAILED "name the results of the tools too, or send `closeToolCalls`";

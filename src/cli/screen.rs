@@ -110,7 +110,7 @@ pub(super) struct MarkedText<'t> {
 }
 
 impl MarkedText<'_> {
-    /// The text without controls, in at most `columns` columns. Matches have a style of their own, the rest has `rest`.
+    /// The text without controls, in at most `columns` columns. Matches have their own style, the rest has `rest`.
     pub(super) fn draw(
         self,
         screen: &Screen,

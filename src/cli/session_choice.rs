@@ -106,7 +106,7 @@ impl SessionQuery {
         }
     }
 
-    /// As [`Self::find`], with a daemon of its own if the text is no path.
+    /// As [`Self::find`], with its own daemon if the text is not a path.
     pub(super) fn find_alone(&self, options: &Options) -> anyhow::Result<PathBuf> {
         if let Self::Named(text) = self
             && let Some(path) = existing_file(text)?
@@ -213,7 +213,7 @@ fn ambiguous(text: &str, rows: &[&ListedRow]) -> ShellError {
     ShellError::new(USAGE, message, "more of the id, or the path of the file")
 }
 
-/// The first sessions, each on a line of its own.
+/// The first sessions, each on its own line.
 fn listed(rows: &[&ListedRow]) -> String {
     let mut message = String::new();
     for row in rows.iter().take(LISTED) {

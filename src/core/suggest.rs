@@ -1,6 +1,6 @@
 //! Finds the known name that somebody probably meant by a wrong one.
 
-/// A longer text is no mistyped name.
+/// A longer text is not a mistyped name.
 const MAX_CHARS: usize = 64;
 
 /// The nearest of the known names; `None` if all of them differ in more than a third of the letters.

@@ -134,7 +134,7 @@ const fn char_width(char: char) -> usize {
 mod tests {
     use super::*;
 
-    /// Tags, separators and annotations reached the terminal: each place had a table of its own, and none had all.
+    /// Tags, separators and annotations reached the terminal: each place had its own table, and none had all.
     #[test]
     fn no_control_gets_through() {
         let every = || (0..=0x10_ffff).filter_map(char::from_u32);

@@ -10,12 +10,12 @@ use treelined_files::os::file::{Location, Status};
 pub(crate) struct SearchedFile {
     pub location: Location,
     pub status: Status,
-    /// Ascending. The last one reaches to the end of a file that grows. A labelled entry is a part of its own, which may
+    /// Ascending. The last one reaches to the end of a file that grows. A labelled entry is its own part, which may
     /// be within another one.
     pub parts: Vec<SearchedPart>,
     /// The entries whose label has a part of the query, in file order; `None` if they are unknown.
     pub(super) labelled: Option<Vec<LabelledEntry>>,
-    /// Whether each line of the file is known to be one entry with an id of its own, below a header. Then each matching
+    /// Whether each line of the file is known to be one entry with its own id, below a header. Then each matching
     /// line is a hit, whatever the other lines have.
     pub is_plain: bool,
     /// Whether its session is in the directory of the request; `None` if that is unknown.

@@ -46,7 +46,7 @@ impl Key {
         format!("{score}:{at}:{offset}:{path}")
     }
 
-    /// `None` if the text is no key.
+    /// `None` if the text is not a key.
     pub fn of_cursor(cursor: &str) -> Option<Self> {
         let mut parts = cursor.splitn(4, ':');
         Some(Self {

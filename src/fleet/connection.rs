@@ -1,4 +1,4 @@
-//! A connection to the servers, with a deadline for everything, and each failure as a kind of its own.
+//! A connection to the servers, with a deadline for everything, and each failure as its own kind.
 
 use crate::settings::NatsSettings;
 use async_nats::{

@@ -74,7 +74,7 @@ impl ConnectorState {
 }
 
 impl Connector {
-    /// The log, connected. Waits for servers only if none has failed yet: then a thread of its own connects.
+    /// The log, connected. Waits for servers only if none has failed yet: then its own thread connects.
     pub(super) fn connected(self: &Arc<Self>) -> Result<Arc<NatsLog>> {
         let state = lock(&self.state);
         if let Some(log) = state.connected()? {
@@ -90,7 +90,7 @@ impl Connector {
         self.connect()
     }
 
-    /// The log if it is connected; otherwise a thread of its own connects.
+    /// The log if it is connected; otherwise its own thread connects.
     pub(super) fn connected_beside(self: &Arc<Self>) -> Option<Arc<NatsLog>> {
         let log = lock(&self.state).connected().ok().flatten().cloned();
         if log.is_none() {
@@ -148,7 +148,7 @@ pub(super) async fn watch_stream(log: Weak<NatsLog>, connector: Weak<Connector>)
     }
 }
 
-/// Connects on a thread of its own, unless there is a connection or somebody makes one.
+/// Connects on its own thread, unless there is a connection or somebody makes one.
 pub(super) fn connect_beside(connector: &Arc<Connector>) {
     let is_needed = |state: &ConnectorState| state.log.is_none() && state.fault().is_none();
     if !is_needed(&lock(&connector.state)) || connector.connecting.try_lock().is_err() {

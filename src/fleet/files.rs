@@ -323,7 +323,7 @@ pub(super) fn header_of(session: &str, lines: &[u8]) -> Result<Header> {
     let header: HeaderLine =
         serde_json::from_slice(first).map_err(|error| foreign(&error.to_string()))?;
     if header.r#type != "session" {
-        return Err(foreign("the first line is no header"));
+        return Err(foreign("the first line is not a header"));
     }
     if header.version < CURRENT_VERSION as f64 {
         return Err(foreign("it is of an older version of the format"));
@@ -338,6 +338,6 @@ pub(super) fn header_of(session: &str, lines: &[u8]) -> Result<Header> {
         return Err(foreign("the id is not well formed"));
     }
     let created = timestamp::parse(&header.timestamp);
-    let created = created.ok_or_else(|| foreign("the timestamp is no RFC 3339 time"))?;
+    let created = created.ok_or_else(|| foreign("the timestamp is not an RFC 3339 time"))?;
     Ok(Header::new(&header.id, created, &header.cwd, None))
 }

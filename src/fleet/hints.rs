@@ -47,7 +47,7 @@ struct Hope {
     pause: Duration,
 }
 
-/// The hints of one session. They are received by a task of their own, which keeps one number of them.
+/// The hints of one session. They are received by their own task, which keeps one number of them.
 struct Hints {
     newest: Arc<NewestHint>,
     receiving: JoinHandle<()>,

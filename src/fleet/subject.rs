@@ -4,7 +4,7 @@
 pub(super) const PREFIX: &str = "treelined.s.";
 /// The subjects of a stream of sessions.
 pub(super) const ALL: &str = "treelined.s.*";
-/// Begins the key of an id that is no token of a subject; hex of its bytes follows.
+/// Begins the key of an id that is not a token of a subject; hex of its bytes follows.
 const ENCODED: &str = "x-";
 
 /// The subject of a session.

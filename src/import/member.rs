@@ -96,7 +96,7 @@ pub(crate) struct Node {
     pub(crate) places: Vec<Place>,
     /// Hash of the content that copies of this node share; 0 if content does not identify a copy.
     pub(crate) fingerprint: u64,
-    /// The mapper's data from other records, in a form of its own (the tool's name of a result, …).
+    /// The mapper's data from other records, in its own form (the tool's name of a result, …).
     pub(crate) note: Option<Box<str>>,
     /// Part of the last model message with its results, which may still grow.
     pub(crate) is_open: bool,

@@ -27,7 +27,7 @@ pub(crate) trait Reader: Send {
     /// Says before the first record which ones older versions have read: they become what those made of them.
     fn formerly(&mut self, _former: Former) {}
 
-    /// Takes the next record: one JSON value. A value that is no record of the tool counts as kept only in the origin.
+    /// Takes the next record: one JSON value. A value that is not a record of the tool counts as kept only in the origin.
     fn record(&mut self, record: Record<'_>);
 
     /// The conversations of the source. The first is its main one, the others are its subagents.

@@ -47,7 +47,7 @@ impl<'a> Value<'a> {
         })
     }
 
-    /// A member of it, as a value of its own.
+    /// A member of it, as its own value.
     pub(super) fn into_member(self, name: &str, ignored: &'static [&'static str]) -> Option<Self> {
         let mut span = None;
         let mut members = Members::open(&self.text, self.span.start).ok()?;

@@ -38,7 +38,7 @@ macro_rules! entries {
             }
         )+
 
-        /// The types of entries that have a definition of their own.
+        /// The types of entries that have their own definition.
         const KNOWN_TYPES: &[&str] = &[$($tag),+];
 
         fn known_entries(generator: &mut SchemaGenerator) -> Vec<Schema> {

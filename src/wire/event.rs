@@ -22,7 +22,7 @@ use treelined_core::error::Error;
 pub struct AnswerEventParams {
     /// The id of the question, from the event.
     pub event_id: String,
-    /// The answer; an empty object is no opinion. Default: none, with `error` or `extendMs`.
+    /// The answer; an empty object is not an opinion. Default: none, with `error` or `extendMs`.
     #[serde(default, deserialize_with = "lenient_option")]
     #[schemars(with = "Option<Lenient<EventAnswer>>")]
     pub result: Option<EventAnswer>,

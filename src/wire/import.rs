@@ -172,7 +172,7 @@ pub struct ImportedFile {
     pub gaps: u64,
     /// The number of records that repeat others.
     pub duplicates: u64,
-    /// Bytes that are no record: offset and length; the first 1,000 stretches.
+    /// Bytes that are not a record: offset and length; the first 1,000 stretches.
     pub unparsable: Vec<[u64; 2]>,
     /// The native session with which its beginning is shared. Absent without one.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -154,7 +154,7 @@ impl From<Option<String>> for GivenPosition {
     }
 }
 
-/// Decodes an id for which null has a meaning of its own: `T` has a variant for null, and its default is
+/// Decodes an id for which null has its own meaning: `T` has a variant for null, and its default is
 /// absence.
 pub(super) fn nullable_into<'de, D, T>(deserializer: D) -> Result<T, D::Error>
 where

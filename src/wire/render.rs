@@ -223,7 +223,7 @@ blocks! {
         tokens: Option<u64>,
     }
 
-    /// Text that is no Markdown: lines of the daemon, texts of entries without messages, and Markdown that is too large
+    /// Text that is not Markdown: lines of the daemon, texts of entries without messages, and Markdown that is too large
     /// to be HTML.
     RenderedText "text" {
         /// The text.

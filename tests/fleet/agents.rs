@@ -182,7 +182,7 @@ fn ids(lines: &[u8]) -> Vec<String> {
     lines.map(id).collect()
 }
 
-/// The entries of a session's tree by id. Each daemon has a leaf of its own, which decides the order of its rows.
+/// The entries of a session's tree by id. Each daemon has its own leaf, which decides the order of its rows.
 fn tree(daemon: &Daemon, session: &str) -> BTreeMap<String, Value> {
     let mut rows = BTreeMap::new();
     loop {

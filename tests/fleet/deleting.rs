@@ -244,7 +244,7 @@ fn a_deleted_session_is_restored_by_any_machine() {
     });
 }
 
-/// The commands start a daemon of their own with the same log.
+/// The commands start their own daemon with the same log.
 #[test]
 fn the_commands_delete_and_restore_in_the_log() {
     let Some((fleet, here, daemon, session)) = shared(48) else {

@@ -1,4 +1,4 @@
-//! Bad input: each has a kind of its own, nothing is lost, and nothing hangs.
+//! Bad input: each has its own kind, nothing is lost, and nothing hangs.
 
 use crate::daemon::{Daemon, message};
 use crate::single::Single;

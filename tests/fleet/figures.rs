@@ -139,7 +139,7 @@ async fn refused(context: &jetstream::Context, subject: &str, last: u64) -> Resu
     Ok(times)
 }
 
-/// Times from the publish to the arrival at a follower with a connection of its own.
+/// Times from the publish to the arrival at a follower with its own connection.
 async fn notified(cluster: &Cluster, context: &jetstream::Context) -> Result<Times, Failure> {
     let subject = "treelined.s.notified";
     let followed = jetstream::new(cluster.connect().await?);

@@ -284,7 +284,7 @@ fn the_first_steps_of_the_document_work() {
     following.kill().unwrap();
     following.wait().unwrap();
 
-    // The other team has a stream of its own, and no other password opens one.
+    // The other team has its own stream, and no other password opens one.
     carol.until_sound(&create);
     assert_eq!(done(&carol, "treelined pull --list"), "");
     let carol_log = containers.log("carol", &containers.passwords["CAROL"]);

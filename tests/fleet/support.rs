@@ -23,7 +23,7 @@ pub(crate) struct Fleet {
 }
 
 impl Fleet {
-    /// `None` without a cluster. Each test has an account of its own.
+    /// `None` without a cluster. Each test has its own account.
     #[track_caller]
     pub(crate) fn get(account: usize) -> Option<Self> {
         static TAKEN: Mutex<BTreeSet<usize>> = Mutex::new(BTreeSet::new());

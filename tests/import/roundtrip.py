@@ -171,7 +171,7 @@ def ancestors(entries, name):
 
 
 def texts_of(entry):
-    """An entry of the conversation in words; nothing for one that is no part of it."""
+    """An entry of the conversation in words; nothing for one that is not a part of it."""
     if entry["type"] == "compaction":
         return [COMPACTION]
     if entry["type"] != "message":

@@ -258,7 +258,7 @@ fn open_braces(before: &str, tree: &str, paths: &mut Vec<String>) {
 }
 
 /// The files that each file imports, by the paths that it names: `crate::…`, `super::…`, `self::…`, and those that begin
-/// with a module of its own.
+/// with its own module.
 fn imported_files() -> BTreeMap<String, Names> {
     let import = Regex::new(r"(?m)^ *(?:pub\S* )?use ([^;]+);").unwrap();
     let named = Regex::new(r"\b\w+(::\w+)+").unwrap();

@@ -113,7 +113,7 @@ fn empty_arrays_stand_for_empty_objects() {
     assert_eq!(
         d.response(&id).unwrap()["newLeafId"],
         "a1",
-        "an empty array is no opinion"
+        "an empty array is not an opinion"
     );
 }
 

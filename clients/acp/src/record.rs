@@ -313,7 +313,7 @@ fn after_messages(items: Vec<(String, Item)>, count: usize) -> Vec<(String, Item
         .collect()
 }
 
-/// The message below `at` that is this one; entries between that are no messages are passed over.
+/// The message below `at` that is this one; entries between that are not messages are passed over.
 async fn child(
     client: &Client,
     at: Option<&str>,

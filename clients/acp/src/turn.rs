@@ -161,7 +161,7 @@ impl Call {
     }
 }
 
-/// The name of a tool where agents say it: in a member of their own in `_meta`, or as the beginning of the call's id.
+/// The name of a tool where agents say it: in their own member in `_meta`, or as the beginning of the call's id.
 fn told_name(update: &Map<String, Value>) -> Option<String> {
     let text = |value: Option<&Value>| {
         let text = value.and_then(Value::as_str);

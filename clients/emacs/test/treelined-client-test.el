@@ -89,7 +89,7 @@
 
 (ert-deftest treelined-client-another-program-is-no-daemon ()
   (let ((treelined-command '("sh" "-c" "echo Hello there; cat")))
-    (treelined-test-hears "sh is no treelined daemon: it wrote \"Hello there\""
+    (treelined-test-hears "sh is not a treelined daemon: it wrote \"Hello there\""
       (treelined-request 'list_sessions nil #'ignore))
     (treelined-test-clean)))
 

@@ -2,7 +2,7 @@
 
 ;;; Commentary:
 
-;; Each test has a daemon of its own, the one that TREELINED_BIN names, and a
+;; Each test has its own daemon, the one that TREELINED_BIN names, and a
 ;; session directory of its own.  Keys are typed through the command loop.
 
 ;;; Code:
@@ -53,7 +53,7 @@
         treelined-ask--shown nil))
 
 (defmacro treelined-test-with (&rest body)
-  "Run BODY with a daemon and a session directory of its own."
+  "Run BODY with a daemon and its own session directory."
   (declare (indent 0) (debug t))
   `(let* ((treelined-test-directory (make-temp-file "treelined-test" t))
           (treelined-command (treelined-test-command treelined-test-directory))

@@ -154,7 +154,7 @@ function M.new()
     }
   end
 
-  --- Starts a client with a session directory of its own.
+  --- Starts a client with its own session directory.
   function t.client(options)
     options = options or {}
     if not options.command then

@@ -24,7 +24,7 @@ return {
         assert(by_kind[kind], 'no advice for ' .. kind)
       end
       for kind in pairs(by_kind) do
-        assert(kinds[kind], 'advice for ' .. kind .. ', which is no kind')
+        assert(kinds[kind], 'advice for ' .. kind .. ', which is not a kind')
       end
     end,
   },

@@ -199,7 +199,7 @@ return {
       local wrapper = t.folder() .. '/treelined'
       vim.fn.writefile({
         '#!/bin/sh',
-        '# In a user namespace of its own, where the limit can be set.',
+        '# In its own user namespace, where the limit can be set.',
         'limit=/proc/sys/user/max_inotify_instances',
         'program=' .. vim.fn.shellescape(vim.fn.exepath(f.command)),
         'unshare -r true 2>/dev/null || exec "$program" "$@"',

@@ -43,7 +43,7 @@ async def converse_async(client: AsyncClient) -> str:
 
 @pytest.fixture
 def client(tmp_path: Path) -> Iterator[Client]:
-    """Return a client with a session directory of its own."""
+    """Return a client with its own session directory."""
     with Client(COMMAND, session_dir=tmp_path / "sessions") as client:
         yield client
 

@@ -1,7 +1,7 @@
 """Makes types.py and _methods.py from the repository's schema/, and _blocking.py from _async.py.
 
 The types are TypedDicts, so that what comes over the wire is what programs see, unknown members
-included. `typing.NotRequired` came with Python 3.11: optional members stand in a class of their own.
+included. `typing.NotRequired` came with Python 3.11: optional members stand in their own class.
 The blocking client is the asynchronous one without `async` and `await`; what runs the coroutines
 of each is written by hand, in _runner.py.
 With --check nothing is written, and it fails if a file is stale.
@@ -60,7 +60,7 @@ BLOCKING = {
     "methods of the protocol, awaited": "methods of the protocol, blocking",
     "for asyncio": """without asyncio. Threads may share it.
 
-    Handlers run one after the other in one thread, answerers each in a thread of its own. Both may
+    Handlers run one after the other in one thread, answerers each in its own thread. Both may
     call the client""",
 }
 
@@ -287,7 +287,7 @@ def methods(table: Any, definitions: dict[str, Schema]) -> str:  # noqa: ANN401
         """Answers a question; cancelled when the question is over."""
 
         Answerer: TypeAlias = Callable[[P, threading.Event], "shapes.EventAnswer | None"]
-        """Answers a question, in a thread of its own; the event is set when the question is over."""
+        """Answers a question, in its own thread; the event is set when the question is over."""
         '''
     answerers = [
         "class AsyncAnswers(TypedDict, total=False):",

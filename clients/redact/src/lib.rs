@@ -348,7 +348,7 @@ fn start_of(start: Start, text: &[u8], at: usize) -> Option<usize> {
             (!is_behind(text, start, is_word_byte)).then_some(start)
         }
         Start::Digits => {
-            // Longer numbers are no ids of bots.
+            // Longer numbers are not ids of bots.
             let head = text.get(at.saturating_sub(16)..at)?;
             let digits = head.iter().rev().take_while(|byte| byte.is_ascii_digit());
             let start = at - digits.count();

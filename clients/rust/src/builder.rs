@@ -147,7 +147,7 @@ impl Builder {
 
     /// Answers `session_before_tree`: the daemon sends it before a navigation and waits for the answer.
     ///
-    /// Each question runs in a task of its own. If the answerer panics, the answer is [`EventAnswer::none`].
+    /// Each question runs in its own task. If the answerer panics, the answer is [`EventAnswer::none`].
     /// An answer that arrives after the question is over ([`Question::over`]) is ignored.
     ///
     /// ```no_run

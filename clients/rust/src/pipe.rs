@@ -24,7 +24,7 @@ const LAST_WORDS: Duration = Duration::from_secs(4);
 /// Bytes of an invalid line that a log or an error quotes.
 const MAX_ECHO: usize = 200;
 
-/// Longest first line, in bytes. A program that is no daemon may write without end.
+/// Longest first line, in bytes. A program that is not a daemon may write without end.
 const MAX_FIRST_LINE: u64 = 1024 * 1024;
 
 /// Size of the read buffer, in bytes.
@@ -122,10 +122,10 @@ impl<R: AsyncRead + Unpin> Receiver<R> {
     fn reject(&self, line: &[u8]) {
         let shown = String::from_utf8_lossy(line.get(..MAX_ECHO).unwrap_or(line));
         if self.is_daemon {
-            tracing::warn!("ignored a line that is no message: {shown:?}");
+            tracing::warn!("ignored a line that is not a message: {shown:?}");
         } else {
             let why = format!(
-                "the program is no treelined daemon: it wrote {:?}",
+                "the program is not a treelined daemon: it wrote {:?}",
                 shown.trim_end()
             );
             self.connection.end(Disconnected::because(why));
@@ -173,7 +173,7 @@ enum Envelope {
 }
 
 impl Envelope {
-    /// Returns `None` for a line that is no message of a daemon.
+    /// Returns `None` for a line that is not a message of a daemon.
     fn parse(line: &[u8]) -> Option<Envelope> {
         #[derive(Deserialize)]
         struct Members<'a> {

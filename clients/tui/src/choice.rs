@@ -220,7 +220,7 @@ fn first_message(named: &str, rows: &[Candidate<'_>]) -> Option<ShellError> {
     Some(ShellError::new(NOT_FOUND, message, remedy))
 }
 
-/// The first sessions, each on a line of its own.
+/// The first sessions, each on its own line.
 fn lines(rows: &[&Candidate<'_>]) -> String {
     let mut message = String::new();
     for row in rows.iter().take(LISTED) {

@@ -83,7 +83,7 @@ impl Prose {
         self.push(rest, emphasis);
     }
 
-    /// Adds the mark at the beginning of `marked`. Returns the bytes used; 0 if it is no mark.
+    /// Adds the mark at the beginning of `marked`. Returns the bytes used; 0 if it is not a mark.
     fn mark(&mut self, marked: &str, before: char, emphasis: Emphasis, depth: usize) -> usize {
         let mut chars = marked.chars();
         match (chars.next(), chars.next()) {
@@ -325,7 +325,7 @@ mod tests {
             ("`` a`b `` and `**x**`", "c[a`b] and c[**x**]"),
             ("[the `file`](src/main.rs)", "l[the ]cl[file] (src/main.rs)"),
             ("[x](x) ![a](b.png)", "l[x] [image: a]"),
-            // These are no marks.
+            // These are not marks.
             ("2 * 3 * 4, a_b_c and *open", "2 * 3 * 4, a_b_c and *open"),
             ("**", "**"),
             ("\\*a\\* [a] (b) `", "*a* [a] (b) `"),

@@ -410,7 +410,7 @@ pub struct Failure {
 }
 
 impl Failure {
-    /// Returns whether the connection has ended, which has a dialog of its own.
+    /// Returns whether the connection has ended, which has its own dialog.
     pub fn is_of_connection(&self) -> bool {
         self.kind == "disconnected"
     }

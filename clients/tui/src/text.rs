@@ -222,7 +222,7 @@ pub fn fold(text: &str, columns: usize) -> Vec<String> {
     let mut taken = 0;
     for grapheme in text.graphemes(true) {
         let wide = width(grapheme);
-        // A grapheme wider than the pane has a line of its own.
+        // A grapheme wider than the pane has its own line.
         if taken + wide > columns && taken > 0 {
             out.push(std::mem::take(&mut current));
             taken = 0;

@@ -33,7 +33,7 @@ export type BeforeEventName =
 export type QuestionName = BeforeEventName | 'user_asked';
 
 /**
- * Answers a question; returning nothing is no opinion, and dismisses a question to a person. `signal` aborts when the question is over, so that
+ * Answers a question; returning nothing is not an opinion, and dismisses a question to a person. `signal` aborts when the question is over, so that
  * a prompt can be dismissed. `extend` keeps the question open for that many milliseconds from now, and
  * returns the time that was granted.
  */
@@ -421,7 +421,7 @@ export class Client extends MethodCalls {
     const message = parse(line);
     if (message === undefined) {
       const said = line.length > 200 ? `${line.slice(0, 200)}…` : line;
-      const why = `this is no treelined daemon: it said ${JSON.stringify(said)}`;
+      const why = `this is not a treelined daemon: it said ${JSON.stringify(said)}`;
       this.#disconnect(new TreelinedError(why, 'disconnected'));
       void this.#daemon.end(0);
       return;

@@ -30,7 +30,7 @@ export async function shared(t: TestContext): Promise<{ sessionDir: string; sock
   return { sessionDir: join(dir, 'sessions'), socket };
 }
 
-/** Starts a client with a session directory of its own, and closes it after the test. */
+/** Starts a client with its own session directory, and closes it after the test. */
 export async function start(t: TestContext, options: ConnectOptions = {}): Promise<Client> {
   const client = await connect({ command, sessionDir: await folder(t), ...options });
   t.after(() => client.close());

@@ -186,7 +186,7 @@ test('the error of a failed start quotes stderr', async () => {
   });
 });
 
-test('a program that is no daemon is recognized', async () => {
+test('a program that is not a daemon is recognized', async () => {
   await assert.rejects(connect({ command: 'echo', args: ['hello'] }), {
     kind: 'disconnected',
     message: /no treelined daemon: it said "hello"/,

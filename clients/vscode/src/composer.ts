@@ -58,7 +58,7 @@ export class Composer implements vscode.Disposable {
       return;
     }
     const draft = this.#app.drafts.get(key);
-    if (draft === undefined) throw new Error('This document is no message for a session.');
+    if (draft === undefined) throw new Error('This document is not a message for a session.');
     const session = await this.#app.sessionOf(draft.sessionId);
     await this.#app.drafts.send(key, text, session);
     await this.#finish(document, text);

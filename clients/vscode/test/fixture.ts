@@ -39,7 +39,7 @@ export function connection(t: TestContext, start: Start, host: Partial<Host> = {
   return made;
 }
 
-/** Starts a connection with a session directory of its own. */
+/** Starts a connection with its own session directory. */
 export async function window(t: TestContext, host: Partial<Host> = {}): Promise<Connection> {
   return connection(t, { sessionDir: await folder(t), summarizer: 'outline' }, host);
 }

@@ -310,7 +310,7 @@ fn too_large(max_bytes: usize) -> Error {
     )
 }
 
-/// Kind and role of a delivered entry, for callers without a [`PathStep`]; `None` if it is no entry.
+/// Kind and role of a delivered entry, for callers without a [`PathStep`]; `None` if it is not an entry.
 pub(crate) fn kind_and_role(entry: &[u8]) -> Option<(Kind, Role)> {
     let Ok(Line::Entry(envelope)) = scan::scan_line(entry) else {
         return None;

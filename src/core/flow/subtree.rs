@@ -126,7 +126,7 @@ impl<'t> SubtreeWalk<'t> {
                 }
                 self.kept.partition_point(|(kept, _)| *kept < depth)
             }
-            // An entry of another branch is no boundary of this path.
+            // An entry of another branch is not a boundary of this path.
             Some(_) => return None,
             None => 0,
         };

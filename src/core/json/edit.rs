@@ -143,7 +143,7 @@ pub fn splice(text: &[u8], edits: &[(Span, &[u8])]) -> Vec<u8> {
 }
 
 /// A valid object with the top-level member `name` set to the raw JSON `value`: the last member of that name gets the
-/// value, or a new one is added after the last member. A text that is no object is returned unchanged.
+/// value, or a new one is added after the last member. A text that is not an object is returned unchanged.
 pub fn with_member(object: &[u8], name: &str, value: &[u8]) -> Vec<u8> {
     let Some(members) = members_of(object) else {
         return object.to_vec();
@@ -165,7 +165,7 @@ pub fn with_member(object: &[u8], name: &str, value: &[u8]) -> Vec<u8> {
     splice(object, &[(at..at, &added)])
 }
 
-/// A valid object without any top-level member called `name`. A text that is no object is returned unchanged.
+/// A valid object without any top-level member called `name`. A text that is not an object is returned unchanged.
 pub fn without_member(object: &[u8], name: &str) -> Vec<u8> {
     let members = members_of(object).unwrap_or_default();
     let mut edits: Vec<(Span, &[u8])> = Vec::new();

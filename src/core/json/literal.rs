@@ -123,7 +123,7 @@ fn lossy(bytes: &[u8]) -> Cow<'_, str> {
 pub const LONGEST_CHAR: usize = 12;
 
 /// The characters of a valid JSON string literal, quotes included, decoded lazily, for callers that need
-/// only the beginning of a long one. Decodes like [`string`]; none if it is no string.
+/// only the beginning of a long one. Decodes like [`string`]; none if it is not a string.
 pub fn chars(raw: &[u8]) -> impl Iterator<Item = char> + '_ {
     let mut rest = raw.strip_prefix(b"\"").unwrap_or_default();
     std::iter::from_fn(move || {

@@ -9,7 +9,7 @@ use std::ops::ControlFlow;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
 pub enum FieldKind {
-    /// Text of messages, and every field without a kind of its own.
+    /// Text of messages, and every field without its own kind.
     Text,
     Thinking,
     /// The name and the arguments of a called tool, and commands.
@@ -58,7 +58,7 @@ const fn texts(kind: Kind) -> &'static [&'static [u8]] {
     }
 }
 
-/// The kind of the fields in a member of an entry that is no message.
+/// The kind of the fields in a member of an entry that is not a message.
 const fn field_kind(kind: Kind) -> FieldKind {
     match kind {
         Kind::Compaction | Kind::BranchSummary => FieldKind::Summaries,

@@ -227,7 +227,7 @@ fn an_excerpt_is_one_line_around_the_first_match() {
     check_excerpt(&long, Mode::Words, &long, &shown);
 }
 
-/// The last of several matches was marked as far as the excerpt reached, though that part is no match.
+/// The last of several matches was marked as far as the excerpt reached, though that part is not a match.
 #[test]
 fn a_match_that_the_end_cuts_is_not_marked_beside_whole_ones() {
     let field = format!("needle {}needle", "b".repeat(190));

@@ -32,7 +32,7 @@ impl Children {
             let mut links = Vec::with_capacity(rows.len() + rows.len() / 8);
             links.resize(rows.len(), ChildLinks::NONE);
             for (row, number) in rows.iter().zip(0..) {
-                // A leaf record is no node's child.
+                // A leaf record is not a node's child.
                 if row.parent != NONE && row.kind != Kind::LeafRecord {
                     link(&mut links, number, row.parent);
                 }

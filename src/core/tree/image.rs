@@ -148,7 +148,7 @@ impl NodeRow {
         out
     }
 
-    /// `None` if the bytes are no row.
+    /// `None` if the bytes are not a row.
     #[inline]
     fn of_stored(bytes: &[u8; ROW_BYTES], id_at: u32) -> Option<Self> {
         let (offset, rest) = bytes.split_first_chunk::<8>()?;
@@ -274,7 +274,7 @@ impl ImageRows {
             }
             self.id_at = self.id_at.checked_add(u32::from(id_len))?;
             if row.parent != NONE {
-                // The parent comes before its child, and is no leaf record.
+                // The parent comes before its child, and is not a leaf record.
                 let parent = self.rows.get(row.parent as usize)?;
                 if parent.kind == Kind::LeafRecord {
                     return None;

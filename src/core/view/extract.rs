@@ -63,7 +63,7 @@ impl RowFacts<'_> {
         }
     }
 
-    /// Reads the facts; `None` if the bytes are no extract, or one for another subject.
+    /// Reads the facts; `None` if the bytes are not an extract, or one for another subject.
     pub fn of_extract(bytes: &[u8], subject: Subject) -> Option<RowFacts<'_>> {
         let mut fields = Cursor::new(bytes);
         if fields.take(3)? != taken_for(subject) {

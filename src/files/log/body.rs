@@ -249,7 +249,7 @@ impl Bodies {
     }
 
     /// The entry as clients receive it: one JSON object in UTF-8. `sessionReplaced` if the file has another entry at
-    /// this place (session-file.md §3), or bytes that are no JSON object.
+    /// this place (session-file.md §3), or bytes that are not a JSON object.
     pub fn entry(&self, fetch: &Fetch) -> Result<Vec<u8>> {
         let stored = self.read(fetch.place)?;
         self.noticed(fetch.check_object(&stored))?;

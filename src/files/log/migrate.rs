@@ -17,7 +17,7 @@ pub(crate) type Boundaries = Arc<HashMap<u64, Option<Node>>>;
 /// The chain of a version 1 file.
 #[derive(Default)]
 pub(crate) struct Chain {
-    /// The node of each parsed line; `None` for the header and lines that are no entry.
+    /// The node of each parsed line; `None` for the header and lines that are not entries.
     parsed: Vec<Option<Node>>,
     last: Option<Node>,
     boundaries: Boundaries,
@@ -34,7 +34,7 @@ impl Chain {
         &self.boundaries
     }
 
-    /// Adds a parsed line that is no entry.
+    /// Adds a parsed line that is not an entry.
     pub(crate) fn pass(&mut self) {
         self.parsed.push(None);
     }

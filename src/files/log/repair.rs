@@ -1,5 +1,5 @@
 //! Repairs a session file on request: keeps damaged bytes in a quarantine folder beside the file, then replaces
-//! the file by one without them. Entries recovered from damaged lines stay, each on a line of its own
+//! the file by one without them. Entries recovered from damaged lines stay, each on its own line
 //! (session-file.md §2).
 //!
 //! It mends lines, not links: an entry with an unknown parent, or a second line of the same entry, is left as

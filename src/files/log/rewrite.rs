@@ -250,7 +250,7 @@ impl<'a> Migration<'a> {
         Ok(entries)
     }
 
-    /// Writes each whole object of the line, and each piece between them, on a line of its own.
+    /// Writes each whole object of the line, and each piece between them, on its own line.
     fn write_line(&self, out: &mut impl Write, line: &[u8], offset: u64) -> io::Result<()> {
         let text = match line.strip_prefix(b"\xef\xbb\xbf") {
             Some(rest) if offset == 0 => rest,
@@ -259,7 +259,7 @@ impl<'a> Migration<'a> {
         let start = offset + (line.len() - text.len()) as u64;
         let header = self.header.filter(|header| header.offset >= start);
         if header.is_some_and(|header| header.offset >= start + text.len() as u64) {
-            // An object on this line is ignored, but on a line of its own before the header it would be read.
+            // An object on this line is ignored, but on its own line before the header it would be read.
             return write_rest(out, line);
         }
         let at = |piece: &LinePart| start + piece.span.start as u64;
@@ -354,7 +354,7 @@ fn write_header(out: &mut impl Write, stored: &[u8]) -> io::Result<()> {
     out.write_all(b"\n")
 }
 
-/// Writes the fragment at the end of the old file as a line of its own. Whole lines there are late writes, and
+/// Writes the fragment at the end of the old file as its own line. Whole lines there are late writes, and
 /// copied later.
 fn copy_torn_tail(out: &mut impl Write, old: &File, end: u64) -> io::Result<()> {
     let mut lines = Lines::new(old, end);
@@ -372,7 +372,7 @@ fn copy_torn_tail(out: &mut impl Write, old: &File, end: u64) -> io::Result<()> 
     Ok(())
 }
 
-/// Writes bytes that are no JSON value on a line of their own.
+/// Writes bytes that are not a JSON value on their own line.
 fn write_rest(out: &mut impl Write, rest: &[u8]) -> io::Result<()> {
     let rest = rest.trim_ascii();
     if rest.is_empty() {

@@ -116,7 +116,7 @@ impl Program {
         self.executable.name()
     }
 
-    /// Runs the program in a process group of its own and returns its stdout; `heard` receives the output as
+    /// Runs the program in its own process group and returns its stdout; `heard` receives the output as
     /// it arrives. Returns once the program has exited and closed its stdout; discards its stderr. Dropping
     /// the future, or exceeding a limit, kills the group. The program's files are checked each time, since
     /// they may have changed.

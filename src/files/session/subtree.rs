@@ -1,4 +1,4 @@
-//! The content of a subtree as a session of its own: prepared with the source's guard held, copied without it
+//! The content of a subtree as its own session: prepared with the source's guard held, copied without it
 //! (protocol.md §16).
 
 use super::state::SessionState;

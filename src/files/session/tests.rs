@@ -154,7 +154,7 @@ fn a_line_in_flight_is_not_read_again_before_it_has_grown() {
             (turn, _) = turn.refreshed().await.unwrap();
             assert!(turn.find(&format!("{name}0")).is_ok(), "{name}");
         }
-        // Our own append begins a line of its own after a fragment.
+        // Our own append begins its own line after a fragment.
         append(&path, "{\"type\":");
         (turn, _) = turn.refreshed().await.unwrap();
         let mut planned = PlannedLines {

@@ -123,7 +123,7 @@ struct StatusChanges {
 
 impl Catalogue {
     /// The rows of these files, by last activity. Each file is read once, with `open` if necessary, and again
-    /// only after it has changed. A file that is no session has a row too.
+    /// only after it has changed. A file that is not a session has a row too.
     pub(crate) fn list(
         &mut self,
         files: &[FolderFiles],
@@ -142,7 +142,7 @@ impl Catalogue {
             Some(Arc::new(CatalogueRow::new(*status, listing)))
         };
         let made = in_parallel(changed.len(), RowScanner::default, make);
-        // The others have been removed, or are no regular files.
+        // The others have been removed, or are not regular files.
         let made: Vec<Arc<CatalogueRow>> = made.into_iter().flatten().collect();
         if made.is_empty() && known.len() == self.in_order.len() {
             return self.in_order.clone();

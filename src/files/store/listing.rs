@@ -30,7 +30,7 @@ const SCAN_CHUNK: usize = 256 << 10;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Listing {
     pub path: PathBuf,
-    /// `None` for a file that is no session: then `problem` is set.
+    /// `None` for a file that is not a session: then `problem` is set.
     pub header: Option<Header>,
     pub name: Option<String>,
     /// Unix milliseconds.
@@ -46,7 +46,7 @@ pub struct Listing {
     pub source: Option<ImportSource>,
     /// The agent's own id of the conversation that the session is a record of; `None` for others.
     pub recorded: Option<String>,
-    /// The reason why the file is no session.
+    /// The reason why the file is not a session.
     pub problem: Option<ErrorKind>,
 }
 

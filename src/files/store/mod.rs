@@ -263,7 +263,7 @@ impl Store {
         drop(waited);
     }
 
-    /// The rows of all session files by last activity, including files that are no session.
+    /// The rows of all session files by last activity, including files that are not sessions.
     pub fn list(&self) -> Result<Vec<Arc<CatalogueRow>>> {
         let mut catalogue = self.catalogue();
         let cache = self.cache();

@@ -14,7 +14,7 @@ pub struct Ticks {
 }
 
 impl Ticks {
-    /// Calls `tick` on a thread of its own.
+    /// Calls `tick` on its own thread.
     pub(crate) fn start(mut tick: impl FnMut() + Send + 'static) -> io::Result<Self> {
         let (end, ended) = mpsc::channel::<()>();
         let ticking = move || {

@@ -17,7 +17,7 @@ pub enum FolderWatch {
 }
 
 impl FolderWatch {
-    /// Calls `changed` on a thread of its own whenever a session file may have been made, changed or removed: if the
+    /// Calls `changed` on its own thread whenever a session file may have been made, changed or removed: if the
     /// platform does not report changes, once a second. It must not block.
     pub(crate) fn start(
         folder: &Path,

@@ -53,7 +53,7 @@ pub(super) struct FileReader<'w> {
     /// Hashes of the ids found.
     ids: HashSet<u64>,
     hasher: RandomState,
-    /// Whether each line so far is an entry with an id of its own, below a header.
+    /// Whether each line so far is an entry with its own id, below a header.
     is_plain: bool,
     /// The directory in the header, if that is the first line.
     cwd: Option<String>,

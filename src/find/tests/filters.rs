@@ -8,7 +8,7 @@ const ENTRIES: usize = 200;
 /// Sessions.
 const SESSIONS: usize = 12;
 
-/// A line with a word of its own and enough text for several blocks of the index in a session.
+/// A line with its own word and enough text for several blocks of the index in a session.
 fn line(number: usize, message: &str) -> String {
     let filler = "the filler of every entry ".repeat(60);
     let parent = match number {

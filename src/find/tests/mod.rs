@@ -91,7 +91,7 @@ fn folder(random: &mut Random, round: usize) -> tempfile::TempDir {
     folder_of(random, &files)
 }
 
-/// A query for this needle; `None` if it has no words, or is no pattern.
+/// A query for this needle; `None` if it has no words, or is not a pattern.
 fn query_of(needle: &Needle) -> Option<(String, Mode)> {
     match needle {
         Needle::Words(words) => {

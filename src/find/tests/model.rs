@@ -1,4 +1,4 @@
-//! A search that decodes every field with a parser of its own.
+//! A search that decodes every field with its own parser.
 
 use regex::RegexBuilder;
 use serde_json::{Map, Value};

@@ -30,7 +30,7 @@ use treelined_files::os::FileAt;
 use treelined_files::os::file::{self, Location};
 use treelined_files::os::handle::HandleAccess;
 
-/// Lines that are no entries are moved to the file with this suffix.
+/// Lines that are not entries are moved to the file with this suffix.
 const FOREIGN_SUFFIX: &str = ".foreign";
 /// The record is saved when it lags behind by so many messages.
 const SAVED_EVERY: u64 = 256;
@@ -429,7 +429,7 @@ impl ReplicatedFile {
         Ok(true)
     }
 
-    /// Keeps lines that are no entries beside the file, synced.
+    /// Keeps lines that are not entries beside the file, synced.
     fn keep_foreign(&self, lines: &[u8]) -> Result<()> {
         if lines.is_empty() {
             return Ok(());

@@ -2,7 +2,7 @@
 //!
 //! - Records with `uuid` and `parentUuid` make a graph of which only some are the conversation. A model message is
 //!   several `assistant` records with one `message.id`; a result belongs to the message with its call, wherever its
-//!   `parentUuid` points; everything that is no conversation only links what is below it to what is above.
+//!   `parentUuid` points; everything that is not a conversation only links what is below it to what is above.
 //!   [`tree`] does this. What has several children then is a branch.
 //! - A compaction is a `compact_boundary`, whose parent is in `logicalParentUuid`, and a record with
 //!   `isCompactSummary` below it. Records that stay in the context are named in `compactMetadata` or written again

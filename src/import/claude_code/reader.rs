@@ -25,7 +25,7 @@ pub(super) struct SessionReader {
     trunk: Option<Box<str>>,
     has_own_id: bool,
     last_session: Option<Box<str>>,
-    /// The times of the first records of each session that are no copies.
+    /// The times of the first records of each session that are not copies.
     starts: HashMap<Box<str>, Millis>,
     /// Titles by rank: the first is the best.
     titles: [Option<String>; 3],

@@ -47,7 +47,7 @@ pub(super) struct Fields<'a> {
 }
 
 impl<'a> Fields<'a> {
-    /// None if the record is no object.
+    /// None if the record is not an object.
     pub(super) fn read(record: &'a [u8]) -> Option<Self> {
         let mut members = Members::open(record, json::skip_space(record, 0)).ok()?;
         let mut fields = Self::default();
@@ -150,7 +150,7 @@ const LONGEST_LABEL: usize = 64;
 pub(super) enum Role {
     /// A part of a model message, or all of it.
     Assistant {
-        /// None: a message of its own.
+        /// None: it is its own message.
         group: Option<Box<str>>,
         calls: Vec<Call>,
         /// The tool says that the message has ended.

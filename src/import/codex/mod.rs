@@ -14,7 +14,7 @@
 //! - `compacted`: a summary in place of all that is before it.
 //!
 //! A thread is a tree in three ways. A *paginated* file with `history_base` goes on from an ordinal of another
-//! rollout: a fork has a thread of its own, a revert another rollout of the same thread. A *legacy* fork
+//! rollout: a fork has its own thread, a revert another rollout of the same thread. A *legacy* fork
 //! (`forked_from_id`) repeats its parent's payloads. `thread_rolled_back` goes back by so many messages of the user in
 //! the same file.
 

@@ -123,7 +123,7 @@ pub(super) fn call_id(payload: &[u8]) -> Option<&[u8]> {
     ids.into_iter().flatten().find(|id| id.starts_with(b"\""))
 }
 
-/// The name of the tool that an item of this type calls; `None` if the item is no call.
+/// The name of the tool that an item of this type calls; `None` if the item is not a call.
 pub(super) fn tool_name(kind: &str, payload: &[u8]) -> Option<String> {
     let own = match kind {
         "local_shell_call" => "local_shell",

@@ -14,7 +14,7 @@ pub(crate) struct Rules<'a> {
     pub(crate) tool: Tool,
     /// See [`Format::has_shared_keys`](crate::reader::Format::has_shared_keys).
     pub(crate) has_shared_keys: bool,
-    /// Gives each native session a session of its own.
+    /// Gives each native session its own session.
     pub(crate) split: bool,
     /// Native sessions of earlier imports, with their session.
     pub(crate) placed: &'a HashMap<String, Placement>,

@@ -414,7 +414,7 @@ impl Context<'_> {
         labels
     }
 
-    /// The tips that are no member's leaf, or only the leaf of a replaced member.
+    /// The tips that are not any member's leaf, or only the leaf of a replaced member.
     fn recovered(&self, group: &Group, layout: &Layout) -> u64 {
         let mut is_shown = vec![false; layout.entries.len()];
         for number in &group.members {

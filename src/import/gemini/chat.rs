@@ -73,7 +73,7 @@ pub(super) fn count(counts: &mut BTreeMap<String, u64>, label: &str) {
     *counts.entry(label.to_owned()).or_default() += 1;
 }
 
-/// None if it is no message.
+/// None if it is not a message.
 pub(super) fn kind(fields: &Fields<'_>) -> Option<MessageKind> {
     let has_answers = || fields.parts().any(|part| response(part).is_some());
     match &*json::string(fields.kind?)? {

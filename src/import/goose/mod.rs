@@ -9,7 +9,7 @@
 //! - `turnContext`, or a message that is hidden from the user, is scaffolding.
 //! - A compaction hides all messages so far from the model. A summary follows that is hidden from the user, then an
 //!   answer that is hidden too.
-//! - A command to goose and the reply to it are messages that the model does not see, and are no part of the conversation.
+//! - A command to goose and the reply to it are messages that the model does not see, and are not part of the conversation.
 //! - Results of tools are content of user messages.
 //! - There is no mark of a finished answer: the last one is open until another message follows.
 

@@ -29,7 +29,7 @@ pub(super) struct Message<'a> {
     pub(super) metadata: Option<Value<'a>>,
 }
 
-/// Reads a record; `None` if it is no record of goose.
+/// Reads a record; `None` if it is not a record of goose.
 pub(super) fn read(record: &[u8]) -> Option<Item<'_>> {
     let [table, row] = json::get_each(record, ["table", "row"]);
     let Some((table, row)) = text(table).zip(row) else {

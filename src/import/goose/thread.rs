@@ -111,7 +111,7 @@ impl Line {
 /// Reads one session.
 #[derive(Debug)]
 pub(super) struct ThreadReader {
-    /// The name of the file, for a session without a record of its own.
+    /// The name of the file, for a session without its own record.
     stem: String,
     session: Option<SessionInfo>,
     lines: Vec<Line>,

@@ -1,4 +1,4 @@
-//! New sessions: each is written to a file of its own, which is named once it is complete.
+//! New sessions: each is written to its own file, which is named once it is complete.
 
 use super::line::{Contents, LineLinks, LineMaker, push_text};
 use super::new_file::NewFile;

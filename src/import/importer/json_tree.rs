@@ -3,7 +3,7 @@
 //! `storage/` has `session/<project>/<session>.json`, `message/<session>/*.json`, and the parts of a message in
 //! `part/<message>/*.json`, or all parts in `part/*.json`. The files of a session become lines
 //! `{"file":"part/<message>/<part>.json","row":{…}}`: the session, its messages, their parts, each in the order of the
-//! names. A file that is no JSON value becomes `{"file":…,"text":…}`.
+//! names. A file that is not a JSON value becomes `{"file":…,"text":…}`.
 
 use super::native::{NativeError, NativeSession};
 use std::collections::BTreeMap;

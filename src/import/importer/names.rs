@@ -14,7 +14,7 @@ use std::fs;
 use std::hash::Hash;
 
 /// Gives the main member of a source the id under which it was imported before, even if the tool has come to write
-/// another one, and a member of a database an id of its own if a conversation of another database has its id and no
+/// another one, and a member of a database its own id if a conversation of another database has its id and no
 /// message in common with it.
 pub(super) fn keep(
     members: &mut [Member],

@@ -158,7 +158,7 @@ fn change_of(
         // Events were dropped.
         _ => return Some((Wake::Stale, Vec::new())),
     };
-    // Reads by this program are no change.
+    // Reads by this program are not changes.
     if matches!(event.kind, EventKind::Access(_)) {
         return None;
     }

@@ -11,7 +11,7 @@
 //!   replay ends with something else than the tables, the tables count.
 //! - A pending revert (`session.revert`) keeps its rows: the leaf is before them.
 //! - A compaction is a user message with a part `compaction` and the answer with `summary: true` after it.
-//! - A fork is a session of its own without a link. Its copied messages have other ids, and the same role, time,
+//! - A fork is its own session without a link. Its copied messages have other ids, and the same role, time,
 //!   texts and tools.
 //! - A message is closed once another one follows, or it has `time.completed` and its last part ends its last step.
 

@@ -44,7 +44,7 @@ pub(super) struct SourceItem<'a> {
     pub(super) item: Option<Item<'a>>,
 }
 
-/// Reads a record; `None` if it is no record of opencode.
+/// Reads a record; `None` if it is not a record of opencode.
 pub(super) fn read(record: &[u8]) -> Option<SourceItem<'_>> {
     let [table, file, row] = json::get_each(record, ["table", "file", "row"]);
     let row = row.filter(|row| row.first() == Some(&b'{'))?;

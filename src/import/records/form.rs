@@ -30,7 +30,7 @@ impl Form {
         }
     }
 
-    /// The reason why the value is no record.
+    /// The reason why the value is not a record.
     pub(super) fn reason(&self) -> Option<Reason> {
         (self.deepest > DEEPEST).then_some(Reason::TooDeep)
     }
@@ -76,7 +76,7 @@ impl Beginnings {
     }
 }
 
-/// The reason why a stretch of a source is no record.
+/// The reason why a stretch of a source is not a record.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Reason {
     NotJson,

@@ -88,7 +88,7 @@ impl SessionFile {
     }
 }
 
-/// The header of a session of its own, which names its source.
+/// The header of its own session, which names its source.
 fn header(core: &SessionState, minter: &dyn Source) -> Header {
     let source = core.log.header();
     let path = core

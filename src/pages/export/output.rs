@@ -253,7 +253,7 @@ fn check_path(path: &Path, overwrite: bool) -> Result<()> {
         Err(error) => return Err(failed(path, &error)),
     }
     match path.parent().map(fs::metadata) {
-        Some(Ok(folder)) if !folder.is_dir() => refused("the folder of the file is no folder"),
+        Some(Ok(folder)) if !folder.is_dir() => refused("the folder of the file is not a folder"),
         Some(Err(error)) if error.kind() == io::ErrorKind::NotFound => {
             refused("the folder of the file does not exist; make it first")
         }
@@ -266,7 +266,7 @@ fn failed(path: &Path, error: &io::Error) -> Error {
     match error.kind() {
         io::ErrorKind::AlreadyExists => exists(path),
         io::ErrorKind::NotADirectory => {
-            Error::invalid_params("path", "the folder of the file is no folder")
+            Error::invalid_params("path", "the folder of the file is not a folder")
         }
         io::ErrorKind::InvalidFilename => {
             Error::invalid_params("path", "is too long for a file; name a shorter one")

@@ -14,7 +14,7 @@ pub(crate) use treelined_redact::{Redactor, Report};
 
 /// Redacts entries beside text.
 pub(crate) trait RedactEntry {
-    /// The entry with the secrets of its strings replaced, except ids. JSON that is no JSON stays as it is.
+    /// The entry with the secrets of its strings replaced, except ids. Text that is not JSON stays as it is.
     fn entry<'e>(&self, entry: &'e [u8], report: Report<'_>) -> Cow<'e, [u8]>;
 }
 

@@ -19,7 +19,7 @@ pub(super) struct FileDiff {
     pub text: String,
 }
 
-/// The changes of a call, in its order; none if it is no edit.
+/// The changes of a call, in its order; none if it is not an edit.
 pub(super) fn of_call(arguments: &CallArguments<'_>, raw: &[u8]) -> Vec<FileDiff> {
     if let Some(patch) = arguments.patch() {
         return of_patch(&patch);

@@ -37,7 +37,7 @@ pub fn push_entry(out: &mut Vec<u8>, entry: &[u8], context: &EntryContext<'_>, m
     writer.push(b"}");
 }
 
-/// Writes the facts about an entry that are no blocks.
+/// Writes the facts about an entry that are not blocks.
 fn push_head(
     writer: &mut BlockWriter<'_>,
     message: &[u8],
@@ -73,7 +73,7 @@ fn push_head(
     }
 }
 
-/// Writes the blocks of an entry that is no message.
+/// Writes the blocks of an entry that is not a message.
 fn push_other(writer: &mut BlockWriter<'_>, kind: &str, entry: &[u8], context: &EntryContext<'_>) {
     let text = |name: &str| json::get(entry, name).and_then(json::string);
     match kind {

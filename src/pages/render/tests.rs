@@ -260,7 +260,7 @@ fn damaged_entries_have_the_blocks_that_can_be_read() {
             "attachment"
         ]
     );
-    // Text that is no JSON any more.
+    // Text that is no longer JSON.
     for cut in [
         "",
         "{",

@@ -27,7 +27,7 @@ enum Part {
     Member(usize),
 }
 
-/// Why a text is no template.
+/// Why a text is not a template.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BadTemplate {
     /// The number of characters before the fault.

@@ -51,7 +51,7 @@ impl Connections {
         self.list().by_id.len()
     }
 
-    /// The number of connections that are no extensions.
+    /// The number of connections that are not extensions.
     pub(crate) fn count_clients(&self) -> usize {
         let list = self.list();
         let clients = list.by_id.values().filter(|one| one.extension().is_none());

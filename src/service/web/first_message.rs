@@ -54,7 +54,7 @@ pub(super) async fn close(stream: &mut (impl AsyncRead + AsyncWrite + Unpin), co
     let _gone = timeout(HANDSHAKE, refused).await;
 }
 
-/// The payload of the first frame; `None` if it is no short, whole, masked text frame.
+/// The payload of the first frame; `None` if it is not a short, whole, masked text frame.
 async fn read(stream: &mut (impl AsyncRead + Unpin)) -> Option<Vec<u8>> {
     if stream.read_u8().await.ok()? != WHOLE_TEXT {
         return None;

@@ -28,7 +28,7 @@ impl Gate {
         if !self.is_own(host) {
             return None;
         }
-        // Programs that are no browsers send none.
+        // Programs that are not browsers send none.
         let is_same = |origin: &str| origin.strip_prefix("http://") == Some(host);
         match headers.contains_key(ORIGIN) {
             true => only(headers, ORIGIN).is_some_and(is_same).then_some(host),
@@ -37,7 +37,7 @@ impl Gate {
     }
 
     /// Whether `host` is an address of this server with its port. Beyond loopback any address may be one of this
-    /// machine: a name that was rebound is no address.
+    /// machine: a name that was rebound is not an address.
     fn is_own(&self, host: &str) -> bool {
         let (ip, port) = (self.bound.ip(), self.bound.port());
         if host == format!("localhost:{port}") {

@@ -270,7 +270,7 @@ async fn admit(upgrade: OnUpgrade, site: Arc<Site>) {
         first_message::close(&mut stream, CloseCode::Again).await;
         return;
     };
-    // In a task of its own, which is not closed for a newer connection.
+    // In its own task, which is not closed for a newer connection.
     tokio::spawn(async move {
         let _place = place;
         bridge::run(stream, &*site.backend).await;

@@ -111,7 +111,7 @@ impl Drop for Pi {
 }
 
 impl Outcome {
-    /// Measures once more, in a process of its own. Does nothing after a failure.
+    /// Measures once more, in its own process. Does nothing after a failure.
     pub fn measure(
         &mut self,
         install: Option<&Install>,

@@ -71,7 +71,7 @@ fn bookkeeping_does_not_change_the_expected_leaf() {
     assert_eq!(d.leaf(), "u2");
 }
 
-/// After a label or a state entry of its own, the daemon forgot what others had appended below its step.
+/// After a label or its own state entry, the daemon forgot what others had appended below its step.
 #[test]
 fn own_bookkeeping_does_not_hide_the_steps_of_others() {
     let (mut d, path) = begun();

@@ -10,12 +10,12 @@ fn malformed_messages() -> Vec<(&'static str, Json)> {
             json!({"type": "message", "message": {"content": "x"}}),
         ),
         (
-            "a role that is no string",
+            "a role that is not a string",
             json!({"type": "message", "message": {"role": 5, "content": "x"}}),
         ),
         ("no message", json!({"type": "message"})),
         (
-            "a message that is no object",
+            "a message that is not an object",
             json!({"type": "message", "message": "hello"}),
         ),
         (
@@ -65,7 +65,7 @@ fn malformed_types() -> Vec<(&'static str, Json)> {
         ),
         ("no targetId", json!({"type": "label", "label": "x"})),
         (
-            "a name that is no string",
+            "a name that is not a string",
             json!({"type": "session_info", "name": 5}),
         ),
     ]

@@ -131,7 +131,7 @@ fn a_client_that_dies_while_it_is_asked_has_failed() {
     }
 }
 
-/// A guard whose input had ended, while a request of its own was running, was asked, and its end was taken for a close of
+/// A guard whose input had ended, while its own request was running, was asked, and its end was taken for a close of
 /// the session: no opinion. Its answer cannot arrive, so it has failed.
 #[test]
 fn a_client_whose_input_has_ended_has_failed() {

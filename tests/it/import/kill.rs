@@ -62,7 +62,7 @@ fn a_killed_import_is_completed_by_the_next_one() {
     }
 }
 
-/// The command asked a daemon of its own, which went on alone after the command was killed: the next import found the
+/// The command asked its own daemon, which went on alone after the command was killed: the next import found the
 /// lock taken.
 #[test]
 fn a_killed_command_leaves_no_import_under_way() {

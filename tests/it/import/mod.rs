@@ -184,7 +184,7 @@ fn a_very_long_record_becomes_an_entry_with_its_text_cut() {
 }
 
 /// A record may have several entries, an entry several records, and a checkpoint of Gemini has messages inside; what
-/// is beside a source is no record of it.
+/// is beside a source is not a record of it.
 #[test]
 fn each_record_of_every_tool_is_accounted_for() {
     let data = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/data/import");

@@ -105,7 +105,7 @@ fn a_watch_imports_what_is_written_and_sleeps_in_between() {
         children(watcher.child.id()).trim().is_empty()
     });
 
-    // Reading the sources is no change.
+    // Reading the sources is not a change.
     fs::read(home.files().join("t.jsonl")).unwrap();
     thread::sleep(Duration::from_millis(1500));
     let before = watcher.wake_ups();

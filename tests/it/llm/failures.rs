@@ -1,4 +1,4 @@
-//! Responses that are no summary: refused, cut, endless, or invalid; retries, and keys in a provider's
+//! Responses that are not summaries: refused, cut, endless, or invalid; retries, and keys in a provider's
 //! responses.
 
 use super::*;

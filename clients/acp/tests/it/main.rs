@@ -416,7 +416,7 @@ fn a_plan_does_not_take_part_in_the_alignment() {
     );
 }
 
-/// Lines of other protocols, bytes that are no text, and an end without a line break.
+/// Lines of other protocols, bytes that are not text, and an end without a line break.
 #[test]
 fn bytes_pass_untouched() {
     let folders = Folders::new();

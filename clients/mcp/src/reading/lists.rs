@@ -84,7 +84,7 @@ async fn snippets(
             continue;
         };
         for (hit, snippet) in hits {
-            // A label is no part of its entry.
+            // A label is not a part of its entry.
             *snippet = match open.client.get_entry(&hit.entry_id).await {
                 Ok(found) if hit.field != SearchField::Labels => {
                     let (whole, matched) = (&hit.snippet, matched(hit));

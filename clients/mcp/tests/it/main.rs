@@ -47,7 +47,7 @@ impl Folders {
         script
     }
 
-    /// Runs requests through a daemon of its own.
+    /// Runs requests through its own daemon.
     fn daemon(&self, requests: &[(&str, Value)]) -> Vec<Value> {
         let mut command = Command::new(daemon());
         command.arg("--session-dir").arg(self.path("sessions"));

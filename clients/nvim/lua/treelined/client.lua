@@ -196,7 +196,7 @@ function Client:request_sync(method, params, options)
     err, result = ...
     done = true
   end, options)
-  -- The call has a deadline of its own, so the wait needs none.
+  -- The call has its own deadline, so the wait needs none.
   local _, why = vim.wait(2 ^ 31 - 1, function()
     return done
   end, 5)
@@ -385,7 +385,7 @@ function Client:fail_as_impostor(line)
   if self.impostor then
     return
   end
-  local text = ('the program is no treelined daemon: it wrote %q'):format(line:sub(1, 200))
+  local text = ('the program is not a treelined daemon: it wrote %q'):format(line:sub(1, 200))
   self.impostor = errors.new('disconnected', text)
   self.over = self.impostor
   self.process:kill('sigkill')

@@ -1,4 +1,4 @@
---- Two branches side by side, in the diff mode of Neovim, in a tab page of their own.
+--- Two branches side by side, in the diff mode of Neovim, in their own tab page.
 
 local advice = require('treelined.advice')
 local entry = require('treelined.entry')

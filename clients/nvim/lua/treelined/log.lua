@@ -18,7 +18,7 @@ function M.add(piece)
   text = (text .. piece):sub(-KEPT)
 end
 
---- Shows the log in a window of its own.
+--- Shows the log in its own window.
 function M.show()
   local buf = windows.scratch(NAME)
   local lines = text == '' and { 'The daemon has written nothing.' } or utf8.lines(vim.trim(text))

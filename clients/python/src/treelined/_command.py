@@ -19,4 +19,4 @@ An exception makes the command fail with its text.
 Command: TypeAlias = Callable[
     [types.CommandInvoked, threading.Event], "types.RunCommandResult | str | None"
 ]
-"""Runs a command in a thread of its own; the event is set when the run is over."""
+"""Runs a command in its own thread; the event is set when the run is over."""

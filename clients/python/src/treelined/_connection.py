@@ -377,7 +377,7 @@ class Connection(Generic[Answerers]):
             is_message = False
         if not is_message:
             said = line[:200].decode(errors="replace")
-            raise DisconnectedError(f"this is no treelined daemon: it said {said!r}")
+            raise DisconnectedError(f"this is not a treelined daemon: it said {said!r}")
         if "method" in message:
             self._notified(message["method"], message.get("params", {}))
             return

@@ -56,7 +56,7 @@ AsyncAnswerer: TypeAlias = Callable[[P], Awaitable["shapes.EventAnswer | None"]]
 """Answers a question; cancelled when the question is over."""
 
 Answerer: TypeAlias = Callable[[P, threading.Event], "shapes.EventAnswer | None"]
-"""Answers a question, in a thread of its own; the event is set when the question is over."""
+"""Answers a question, in its own thread; the event is set when the question is over."""
 
 
 class AsyncAnswers(TypedDict, total=False):
@@ -1783,7 +1783,7 @@ class AsyncMethods(ABC):
 
         `event_id`: The id of the question, from the event.
 
-        `result`: The answer; an empty object is no opinion. Default: none, with `error` or `extendMs`.
+        `result`: The answer; an empty object is not an opinion. Default: none, with `error` or `extendMs`.
 
         `error`: Answers `command_invoked`: why the command failed, for people. Default: none.
 
@@ -3678,7 +3678,7 @@ class Methods(ABC):
 
         `event_id`: The id of the question, from the event.
 
-        `result`: The answer; an empty object is no opinion. Default: none, with `error` or `extendMs`.
+        `result`: The answer; an empty object is not an opinion. Default: none, with `error` or `extendMs`.
 
         `error`: Answers `command_invoked`: why the command failed, for people. Default: none.
 

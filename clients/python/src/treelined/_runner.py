@@ -1,4 +1,4 @@
-"""Where a connection runs: in the caller's event loop, or in one in a thread of its own."""
+"""Where a connection runs: in the caller's event loop, or in one in its own thread."""
 
 from __future__ import annotations
 
@@ -37,9 +37,9 @@ class AsyncRunner(Connection[AsyncAnswers]):
 
 
 class Runner(Connection[Answers]):
-    """Runs a connection in an event loop in a thread of its own.
+    """Runs a connection in an event loop in its own thread.
 
-    Handlers run one after the other in one more thread, answerers each in a thread of its own.
+    Handlers run one after the other in one more thread, answerers each in its own thread.
     """
 
     def _prepare(self) -> None:

@@ -30,7 +30,7 @@ pub fn program() -> &'static Path {
     })
 }
 
-/// Starts daemons with a session directory of their own, which is removed at the end.
+/// Starts daemons with their own session directory, which is removed at the end.
 pub struct Fixture {
     pub folder: tempfile::TempDir,
 }

@@ -219,7 +219,7 @@ async fn the_error_of_a_failed_start_quotes_stderr() {
 async fn a_program_that_is_no_daemon_is_recognized() {
     let builder = Client::builder().program("echo").arg("hello");
     let error = soon(builder.spawn()).await.unwrap_err().to_string();
-    let expected = r#"the program is no treelined daemon: it wrote "hello""#;
+    let expected = r#"the program is not a treelined daemon: it wrote "hello""#;
     assert!(error.contains(expected), "{error}");
 }
 
@@ -229,7 +229,7 @@ async fn a_first_line_without_end_is_cut_off() {
     let builder = Client::builder().program("cat").arg("/dev/zero");
     let error = soon(builder.spawn()).await.unwrap_err().to_string();
     assert!(
-        error.starts_with("the program is no treelined daemon"),
+        error.starts_with("the program is not a treelined daemon"),
         "{error}"
     );
 }

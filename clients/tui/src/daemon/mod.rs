@@ -1,5 +1,5 @@
 //! Runs effects through `treelined-client`, and returns the daemon's answers and notifications as messages.
-//! Each call runs in a task of its own, so nothing here blocks.
+//! Each call runs in its own task, so nothing here blocks.
 
 mod changes;
 mod compare;

@@ -53,7 +53,7 @@ fn of_sessions(kind: &str) -> Option<&'static str> {
         "versionUnsupported" => {
             "The file has another version. Update treelined, or run `treelined migrate FILE`."
         }
-        "headerMissing" => "The file is no session. `treelined doctor FILE` says what is in it.",
+        "headerMissing" => "The file is not a session. `treelined doctor FILE` says what is in it.",
         "importBusy" => "Another import is running. Try again when it has ended.",
         "importFailed" => {
             "Mend the cause that the message names and import again; the rest is imported."

@@ -1,7 +1,7 @@
 //! The state of the program, and how messages change it. Pure: no I/O, no clock, no terminal.
 //!
 //! [`Model::update`] takes a [`Message`] and returns [`Effect`]s; [`crate::view`] draws the model. Each
-//! part of the screen keeps its state in a module of its own. `control` handles keys and the mouse,
+//! part of the screen keeps its state in its own module. `control` handles keys and the mouse,
 //! `answers` the messages of the daemon.
 
 mod advice;

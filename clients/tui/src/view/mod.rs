@@ -103,7 +103,7 @@ fn put(frame: &mut Frame, area: Rect, at: usize, line: Line) {
     frame.render_widget(Paragraph::new(line), row);
 }
 
-/// Returns the spans of a text in at most `columns`, with what was found in a style of its own.
+/// Returns the spans of a text in at most `columns`, with what was found in its own style.
 fn marked(theme: &Theme, text: &MarkedText, columns: usize, style: Style) -> Vec<Span<'static>> {
     let parts = text.parts(columns).into_iter();
     let styled = parts.map(|(part, is_marked)| match is_marked {

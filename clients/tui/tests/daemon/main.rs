@@ -130,7 +130,7 @@ fn chain(from: Option<usize>, begin: usize, count: usize) -> impl Iterator<Item 
     })
 }
 
-/// Each entry had a request of its own: 100,000 entries took over 40 s.
+/// Each entry had its own request: 100,000 entries took over 40 s.
 #[tokio::test]
 async fn long_branches_are_compared_with_few_requests() {
     let mut entries: Vec<Entry> = chain(None, 0, 20_000).collect();

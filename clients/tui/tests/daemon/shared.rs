@@ -48,7 +48,7 @@ impl Place {
         builder.session_dir(self.folder.path().join("sessions"))
     }
 
-    /// Connects a client that is no TUI.
+    /// Connects a client that is not a TUI.
     async fn client(&self, name: &str) -> Client {
         let builder = self.builder().client_info(name, "1");
         builder.spawn().await.unwrap()

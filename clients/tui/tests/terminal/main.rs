@@ -521,7 +521,7 @@ fn a_hundred_thousand_entries_scroll() {
     tmux.is_restored();
 }
 
-/// The program wrote escape sequences into a pipe before it noticed that stdout was no terminal.
+/// The program wrote escape sequences into a pipe before it noticed that stdout was not a terminal.
 #[test]
 fn without_a_terminal_nothing_is_written_to_stdout() {
     let output = std::process::Command::new(env!("CARGO_BIN_EXE_treelined-tui"))

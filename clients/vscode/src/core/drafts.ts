@@ -50,7 +50,7 @@ export class Drafts {
    */
   async send(key: string, text: string, session: Session): Promise<string> {
     const draft = this.#drafts.get(key);
-    if (draft === undefined) throw new Error('this document is no draft');
+    if (draft === undefined) throw new Error('this document is not a draft');
     if (text.trim() === '') throw new Error('the message is empty');
     if (draft.sent !== undefined && draft.sent !== text) await this.#edited(draft, session);
     draft.sent = text;

@@ -67,7 +67,7 @@ export const ADVICE: Readonly<Record<AnyKind, Advice>> = {
     remedy: { title: 'Abort the Move', command: 'treelined.abort' },
   },
   sessionLocked: { text: 'Another program is writing; try again in a moment.' },
-  headerMissing: { text: 'The file is no session; `treelined doctor` examines it.' },
+  headerMissing: { text: 'The file is not a session; `treelined doctor` examines it.' },
   versionUnsupported: { text: 'A newer program has written this session; update treelined.' },
   readOnly: { text: 'The session is open for reading only; its file cannot be changed.' },
   sessionDeleted: { text: 'The file is gone; bring the session back.', remedy: TRASH },

@@ -25,7 +25,7 @@ export function Dialog({ title, close, children, wide, surprising }: Props) {
     box.current?.querySelector<HTMLElement>(wanted)?.focus();
     const opened = performance.now();
     const early = (event: KeyboardEvent): void => {
-      // A key that was on its way before the question could be read is no answer.
+      // A key that was on its way before the question could be read is not an answer.
       if (surprising && performance.now() - opened < EARLY) event.preventDefault();
     };
     const dialog = box.current;

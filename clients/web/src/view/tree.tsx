@@ -138,7 +138,7 @@ function revealed(
 }
 
 function emptiness(tree: Tree): string {
-  if (tree.query?.error) return `This is no regular expression: ${tree.query.error}`;
+  if (tree.query?.error) return `This is not a regular expression: ${tree.query.error}`;
   if (tree.query && tree.searching !== undefined) return 'No row has this. Searching the text…';
   if (tree.query) return 'Nothing was found.';
   return tree.filter === 'labeled-only' ? 'No entry has a label.' : 'Nothing to show.';

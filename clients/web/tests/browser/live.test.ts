@@ -152,7 +152,7 @@ describe('the live page', () => {
     assert.deepEqual(await choice, { value: 'two' });
     const line = peer.call('ask_user', { kind: 'input', title: 'Name?', initial: 'a' });
     await page.locator('dialog input').fill('Ada');
-    // A key that comes before the question can have been read is no answer.
+    // A key that comes before the question can have been read is not an answer.
     await page.keyboard.press('Enter');
     await page.waitForTimeout(600);
     assert.equal(await page.locator('dialog input').inputValue(), 'Ada');

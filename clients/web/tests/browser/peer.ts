@@ -1,4 +1,4 @@
-/** Another client of the daemon: a WebSocket in a page of its own. */
+/** Another client of the daemon: a WebSocket in its own page. */
 
 import type { Page } from 'playwright-core';
 import type { Served } from './harness.ts';

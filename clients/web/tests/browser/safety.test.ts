@@ -120,7 +120,7 @@ describe('hostile sessions', { concurrency: 2 }, () => {
     assert.ok(all.length >= 200, String(all.length));
   });
 
-  // Each half is a page of its own, so that both processors work.
+  // Each half is its own page, so that both processors work.
   for (const half of [0, 1]) {
     test(`no text of a session does anything in a page from disk, part ${half + 1}`, async () => {
       const file = stage.export(

@@ -65,7 +65,7 @@ struct RawEntry<'a> {
     title: &'a [u8],
 }
 
-/// Validates the value at `at`; `None` if it is no object with a type.
+/// Validates the value at `at`; `None` if it is not an object with a type.
 fn scan_value(text: &[u8], at: usize) -> Result<(Option<Line<'_>>, usize), Malformed> {
     if text.get(at) != Some(&b'{') {
         return Ok((None, json::skip_value(text, at)?));

@@ -443,7 +443,7 @@ proptest! {
         }
     }
 
-    /// Bytes that are no entry cause no panic.
+    /// Bytes that are not an entry cause no panic.
     #[test]
     fn any_bytes(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
         for role in [Role::User, Role::Assistant, Role::ToolResult, Role::Other] {

@@ -170,7 +170,7 @@ fn session(specs: &[Spec], leaf: usize) -> Session {
     let mut session = Session::of(lines);
     let labeled = specs.iter().enumerate().filter(|(_, spec)| spec.is_labeled);
     for (number, _) in labeled {
-        // A label is no entry, so the model needs no change.
+        // A label is not an entry, so the model needs no change.
         let label = Envelope {
             kind: Kind::LeafRecord,
             id: None,

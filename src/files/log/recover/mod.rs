@@ -117,7 +117,7 @@ fn skip_space_and_nul(text: &[u8], at: usize) -> usize {
     at + skipped.count()
 }
 
-/// A whole object that may be a line of its own.
+/// A whole object that may be its own line.
 struct WholeObject {
     start: usize,
     end: usize,
@@ -172,7 +172,7 @@ impl MemberSet {
     }
 }
 
-/// Every whole object from `from` on that may be a line of its own, by its start.
+/// Every whole object from `from` on that may be its own line, by its start.
 fn objects(text: &[u8], from: usize, steps: &mut u64) -> Vec<WholeObject> {
     let mut met = ObjectFinder {
         met: vec![0; text.len() / 64 + 1],

@@ -58,7 +58,7 @@ fn every_whole_entry_is_found_behind_any_damage() {
     // The members of an entry may be in any order.
     let odd = r#"{"timestamp":"t","parentId":"p","id":"o","message":{"type":1},"type":"label"}"#;
     assert_eq!(ids(format!("{{\"x{odd}").as_bytes(), Some(3)), ["o"]);
-    // An object inside a damaged entry is no entry unless it has all of them.
+    // An object inside a damaged entry is not an entry unless it has all of them.
     assert!(
         ids(
             br#"{"a":{"type":"message","id":"i","parentId":1,"timestamp":"t"}"#,

@@ -20,7 +20,7 @@ impl PassedSockets {
         self.0.len()
     }
 
-    /// The first one; `None` if it was taken. Fails if it is no listening socket of the file system.
+    /// The first one; `None` if it was taken. Fails if it is not a listening socket of the file system.
     pub fn first(&mut self) -> io::Result<Option<Listener>> {
         self.0.take_unix_listener(0)
     }

@@ -3,7 +3,7 @@
 use rustix::process::{Pid, Signal, kill_process_group};
 use tokio::process::Command;
 
-/// Lets the program lead a process group of its own.
+/// Lets the program lead its own process group.
 pub(crate) fn lead(command: &mut Command) {
     command.process_group(0);
 }

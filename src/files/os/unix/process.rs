@@ -42,7 +42,7 @@ pub(crate) fn leave_terminal() {
     close_fds::set_fds_cloexec(3, &[]);
 }
 
-/// Lets the program lead a process group of its own: an interrupt at the terminal does not end it.
+/// Lets the program lead its own process group: an interrupt at the terminal does not end it.
 pub fn lead_group(command: &mut Command) {
     command.process_group(0);
 }

@@ -1,4 +1,4 @@
-//! A program that runs beside this one: it leads a process group of its own, and the system kills it if this process
+//! A program that runs beside this one: it leads its own process group, and the system kills it if this process
 //! dies.
 //!
 //! Between `fork` and `exec` only code of the standard library runs, so this program executes itself as a launcher

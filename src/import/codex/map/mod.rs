@@ -16,7 +16,7 @@
 //! | `input_text`, `output_text`, `refusal` | `text` |
 //! | `input_image` with a `data:` URL | `image` |
 //! | `reasoning`: its text, else its summary | `thinking` |
-//! | `function_call` | `toolCall`; arguments that are no object: `_raw` |
+//! | `function_call` | `toolCall`; arguments that are not an object: `_raw` |
 //! | `custom_tool_call` | `toolCall` with the argument `input` |
 //! | `local_shell_call`, `web_search_call` | `toolCall` with the members of `action` |
 //! | `image_generation_call` | `toolCall` with the argument `prompt` |

@@ -12,7 +12,7 @@ const FIXTURES: [&str; 3] = [
     "0.130-rollback/rollout-2026-11-22T02-58-01-01a20130-6fe2-74f2-ab32-1ba913fb223d",
 ];
 
-/// A torn line is no record, so a cut within a line has the same result as a cut before it.
+/// A torn line is not a record, so a cut within a line has the same result as a cut before it.
 #[test]
 fn a_file_cut_at_any_byte_is_read_as_far_as_it_goes() {
     for name in FIXTURES {

@@ -14,7 +14,7 @@ pub(in crate::importer) struct Home {
 }
 
 impl Home {
-    /// Whether it holds several native sessions in a form of its own: a database, or opencode's folder of small files.
+    /// Whether it holds several native sessions in its own form: a database, or opencode's folder of small files.
     pub(super) fn is_container(&self) -> bool {
         is_database(self.tool)
     }

@@ -455,7 +455,7 @@ impl Search<'_> {
         for (file, status) in walk::statuses(&files) {
             let status = match status {
                 Ok(Some(status)) => status,
-                // It has been removed, or is no file.
+                // It has been removed, or is not a file.
                 Ok(None) => continue,
                 Err(error) => {
                     let failure = SourceFailure::io(Some(tool), file, &error);

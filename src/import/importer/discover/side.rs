@@ -80,7 +80,7 @@ impl SideFiles {
             return files;
         }
         let from = match (self.tool, source.parent()) {
-            // Each project has a folder of its own.
+            // Each project has its own folder.
             (Tool::Gemini, Some(parent)) => parent,
             _ => &self.folder,
         };

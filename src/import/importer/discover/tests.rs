@@ -406,7 +406,7 @@ fn folders_without_permission_are_failures_and_the_rest_is_found() {
     allow(0o000);
     let is_root = fs::read_dir(&folder).is_ok();
     let found = place.discover(None, &["c"]).unwrap();
-    // The folder itself is no home of Codex: its files are searched by content.
+    // The folder itself is not a home of Codex: its files are searched by content.
     let named = place.discover(Some(Tool::Codex), &["c"]).unwrap();
     allow(0o700);
     assert!(

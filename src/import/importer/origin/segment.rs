@@ -16,7 +16,7 @@ const LEVEL: i32 = 1;
 /// line at a time has few segments.
 const SMALL: u64 = 512 << 10;
 
-/// A segment without a name. Each block is a frame of its own: a compressor of whole blocks copies nothing, and needs no
+/// A segment without a name. Each block is its own frame: a compressor of whole blocks copies nothing, and needs no
 /// history of earlier ones.
 pub(super) struct SegmentWriter {
     new: Temporary,

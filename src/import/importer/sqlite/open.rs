@@ -167,7 +167,7 @@ fn beginning(path: &Path, len: usize) -> Result<(Vec<u8>, Metadata), NativeError
 /// Opens a regular file: another kind could wait for ever.
 fn open_file(path: &Path) -> io::Result<File> {
     if !fs::metadata(path)?.is_file() {
-        return Err(io::Error::other("it is no file"));
+        return Err(io::Error::other("it is not a file"));
     }
     File::open(path)
 }

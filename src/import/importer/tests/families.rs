@@ -25,7 +25,7 @@ fn messages(row: &ImportedSession) -> Vec<String> {
     messages.map(|entry| entry["message"].to_string()).collect()
 }
 
-/// The base became a session of its own, and nothing said that the two belong together.
+/// The base became its own session, and nothing said that the two belong together.
 #[test]
 fn a_base_that_turns_up_after_its_fork_joins_the_session_of_the_fork() {
     let files = rollouts("codex/0.169-paginated");
@@ -81,7 +81,7 @@ fn a_parent_that_turns_up_after_its_legacy_fork_joins_its_session() {
     assert_eq!(after.totals.branches, 1);
 }
 
-/// A fork that was imported by its path, alone and later, became a session of its own: its links were looked up among the
+/// A fork that was imported by its path, alone and later, became its own session: its links were looked up among the
 /// sources of the same import only.
 #[test]
 fn a_fork_that_is_imported_alone_joins_its_family() {

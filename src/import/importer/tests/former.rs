@@ -9,7 +9,7 @@ use sha2::{Digest, Sha256};
 /// Where the older program had the sources.
 const ROOT: &str = "/tmp/former";
 
-/// A session directory of the older program, moved to a place of its own, with the source.
+/// A session directory of the older program, moved to its own place, with the source.
 struct Former {
     home: Home,
     source: PathBuf,

@@ -178,7 +178,7 @@ fn leaf_of(path: &Path) -> String {
         .to_owned()
 }
 
-/// The ids of the entries in a session file that are no leaf records.
+/// The ids of the entries in a session file that are not leaf records.
 fn entry_ids(bytes: &[u8]) -> std::collections::BTreeSet<String> {
     let lines = bytes.split(|byte| *byte == b'\n');
     let entries = lines.filter_map(|line| serde_json::from_slice::<Value>(line).ok());

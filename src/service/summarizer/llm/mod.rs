@@ -284,7 +284,7 @@ impl Llm {
         mut redactor: Redactor<'_>,
         told: OnPiece<'_>,
     ) -> Result<Summary, ModelFailure> {
-        // A response that is no event stream would not be one at the next attempt.
+        // A response that is not an event stream would not be one at the next attempt.
         let content_type = response.headers().get(CONTENT_TYPE);
         let content_type = content_type.and_then(|value| value.to_str().ok());
         let mut is_stream = content_type.is_none_or(|it| it.starts_with("text/event-stream"));

@@ -63,7 +63,7 @@ pub fn append(bench: &Bench, table: &mut Table) -> Result<()> {
 }
 
 /// From a message to its line in the file and its entry in the tree, without JSON-RPC, as pi's
-/// `appendMessage` is measured without its RPC mode. Each measurement has a process of its own.
+/// `appendMessage` is measured without its RPC mode. Each measurement has its own process.
 fn within(bench: &Bench, table: &mut Table, n: u32) -> Result<()> {
     let session = bench.library.session(Shape::Conversation, n)?;
     let (mut p50, mut p99) = (Vec::new(), Vec::new());

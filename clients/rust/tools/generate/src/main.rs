@@ -5,7 +5,7 @@
 //! ```
 //!
 //! The test fails if a generated file is stale, or is there though the generator does not write it. The generator
-//! is a package of its own, so that it runs even if the generated code does not compile.
+//! is its own package, so that it runs even if the generated code does not compile.
 
 mod calls;
 mod groups;

@@ -40,7 +40,7 @@ pub fn results(definitions: &Definitions) -> Vec<(&str, String)> {
 fn structures(definitions: &Definitions, are_wanted: impl Fn(&str) -> bool) -> Vec<(&str, String)> {
     let mut pieces = Vec::new();
     for (name, schema) in definitions.sorted() {
-        // Entries have a file of their own; messages and their content are raw JSON.
+        // Entries have their own file; messages and their content are raw JSON.
         let tags = ["type", "role"].map(|tag| &schema["properties"][tag]["const"]);
         let elsewhere = tags.iter().any(|tag| tag.is_string())
             || name == "Replacement"

@@ -44,7 +44,7 @@ impl Model {
         Some(list.restart())
     }
 
-    /// Moves the cursor. Returns false if the action is no move.
+    /// Moves the cursor. Returns false if the action is not a move.
     fn move_in_sessions(&mut self, action: Action) -> bool {
         let list = &mut self.sessions;
         let page = list.height.saturating_sub(1).max(1);

@@ -169,7 +169,7 @@ impl Model {
         Vec::new()
     }
 
-    /// Handles a key in the search. `None` if it is no text and has its usual action.
+    /// Handles a key in the search. `None` if it is not a text and has its usual action.
     pub(super) fn type_in_tree_search(&mut self, key: Key) -> Option<Vec<Effect>> {
         // Whoever ends a search wants to see what it has found, not to move the leaf.
         if key.is(KeyCode::Enter) {

@@ -1,4 +1,4 @@
-//! Checks HTML by a reader of its own, which shares nothing with the writer.
+//! Checks HTML by its own reader, which shares nothing with the writer.
 
 /// A start or end tag, or text, as a browser reads them.
 #[derive(Debug, PartialEq, Eq)]
