@@ -4,7 +4,8 @@ use super::lines::{self, SettingLines, SettingOrigin};
 use anyhow::anyhow;
 use serde::Deserialize;
 use std::collections::BTreeMap;
-use treelined_pages::renderers::{self, BadRenderer, Renderer, RowStyle};
+use treelined_core::view::RowStyle;
+use treelined_pages::renderers::{self, BadRenderer, Renderer};
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]

@@ -1,19 +1,23 @@
 //! The failures that an answered append survives (session-file.md §3).
 
-/// The failures that an answered append survives.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+use serde::Serialize;
+
+/// How safe a write is at the time of the response.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "lowercase")]
 pub enum Durability {
-    /// None: an ephemeral session.
+    /// Nothing was written, or the session is ephemeral.
     None,
-    /// A crash of the process.
+    /// The write survives the death of the daemon.
     Os,
-    /// A crash of the machine, at least 50 ms after the answer.
+    /// The write also survives the death of the machine, at most 50 ms after the response.
     Interval,
-    /// A crash of the machine.
+    /// The write is on the disk.
     Always,
-    /// The loss of the machine: the team's stream has the entry (fleet.md).
+    /// The write is in the team's stream, and survives its loss (fleet.md).
     Replicated,
-    /// A crash of the process. The entry waits in the file for the log.
+    /// The write survives the death of the daemon, and waits for the team's stream.
     Queued,
 }
 

@@ -5,24 +5,7 @@ use super::message::Message;
 use super::params::{GivenPosition, Raw, non_empty, nullable_into, object};
 use schemars::JsonSchema;
 use serde::Serialize;
-
-/// How safe a write is at the time of the response.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
-#[serde(rename_all = "lowercase")]
-pub enum Durability {
-    /// Nothing was written, or the session is ephemeral.
-    None,
-    /// The write survives the death of the daemon.
-    Os,
-    /// The write also survives the death of the machine, at most 50 ms after the response.
-    Interval,
-    /// The write is on the disk.
-    Always,
-    /// The write is in the team's stream, and survives its loss (fleet.md).
-    Replicated,
-    /// The write survives the death of the daemon, and waits for the team's stream.
-    Queued,
-}
+pub use treelined_core::durability::Durability;
 
 mutation_params! {
     /// The params of `append_message`. After the append the leaf is the new entry. An append with `parentId`

@@ -1,8 +1,8 @@
 //! Every type that crosses the pipe (protocol.md), one file per method group. The schema is derived
 //! from these types, so their comments are the descriptions that clients read.
 //!
-//! Owns names, shapes and the decoding of params. Holds no core type and decides nothing about
-//! sessions: `rpc` goes between.
+//! Owns names, shapes and the decoding of params, and decides nothing about sessions: `rpc` goes between. A choice
+//! that a pure part makes sense of, as the filter of a tree, is that part's type.
 //!
 //! For the method `get_leaf` there are `GetLeafParams` and `GetLeafResult`. In params, unknown
 //! members are refused, and null means absent unless a field says otherwise. JSON that is only

@@ -271,7 +271,7 @@ pub struct Branch {
     /// The style of the last message. Present for displayed custom messages, and if its renderer has one.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<RowStyle>")]
-    pub style: Option<String>,
+    pub style: Option<RowStyle>,
     /// When the last entry was written, in ISO 8601.
     pub last_activity: String,
     /// True if the leaf is at the tip of this branch.

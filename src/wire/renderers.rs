@@ -2,6 +2,7 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+pub use treelined_core::view::RowStyle;
 
 /// The params of `register_renderer`. It replaces the connection's own renderer of the same custom type.
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -18,17 +19,6 @@ pub struct RegisterRendererParams {
     pub icon: Option<String>,
     /// The style of the rows. Default: `accent` for displayed messages, else none.
     pub style: Option<RowStyle>,
-}
-
-/// The style of a row, by its meaning. Clients choose the colour.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
-#[serde(rename_all = "lowercase")]
-pub enum RowStyle {
-    Accent,
-    Success,
-    Warning,
-    Error,
-    Dim,
 }
 
 /// The result of `register_renderer`.

@@ -4,6 +4,7 @@ use super::params::{Count, RequestId, count};
 use super::tree::SearchMode;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+pub use treelined_core::search::FieldKind as SearchField;
 
 /// The params of `search`.
 #[derive(Debug, Default, Deserialize, JsonSchema)]
@@ -40,24 +41,6 @@ pub struct SearchParams {
     pub limit: Option<u64>,
     /// The `nextCursor` of the previous page. Default: the first page.
     pub cursor: Option<String>,
-}
-
-/// The kind of a field of an entry.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
-pub enum SearchField {
-    /// The text of messages, and every field of no other kind.
-    Text,
-    /// The thinking of a model.
-    Thinking,
-    /// The names and arguments of called tools, and commands.
-    ToolCalls,
-    /// The results of tools, and the output of commands.
-    ToolResults,
-    /// The current labels of entries, and the names of sessions.
-    Labels,
-    /// The summaries of branches, and compactions.
-    Summaries,
 }
 
 /// The branches that a search takes.

@@ -6,6 +6,8 @@ use super::renderers::RowStyle;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
+pub use treelined_core::search::Mode as SearchMode;
+pub use treelined_core::view::{Filter as TreeFilter, Order as TreeOrder, Render as TreeRender};
 
 session_params! {
     /// The params of `get_tree`.
@@ -62,55 +64,6 @@ pub enum TreeFormat {
     Flat,
     /// Objects inside objects, for trees that are not deep.
     Nested,
-}
-
-/// Which entries to show.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum TreeFilter {
-    /// The conversation, without labels, settings and other bookkeeping.
-    #[default]
-    Default,
-    /// As `default`, without tool results.
-    NoTools,
-    /// User messages, and messages of plugins that are shown to the user.
-    UserOnly,
-    /// Entries with a label.
-    LabeledOnly,
-    /// Every entry.
-    All,
-}
-
-/// How to understand a query.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
-#[serde(rename_all = "lowercase")]
-pub enum SearchMode {
-    /// All words occur in the entry, whatever their case; `"…"` is one word.
-    #[default]
-    Words,
-    /// The text occurs in one field of the entry exactly.
-    Literal,
-    /// The regular expression matches in one field; `^` and `$` match at line ends.
-    Regex,
-}
-
-/// The order of siblings.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum TreeOrder {
-    /// The oldest first.
-    #[default]
-    Time,
-    /// The active path first, then the oldest.
-    ActiveFirst,
-}
-
-/// The characters of a `prefix`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
-#[serde(rename_all = "lowercase")]
-pub enum TreeRender {
-    Unicode,
-    Ascii,
 }
 
 /// The result of `get_tree`: a page of rows, or the nested tree.

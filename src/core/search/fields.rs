@@ -3,22 +3,27 @@
 
 use crate::entry::{Kind, Role};
 use crate::json::{self, Elements, Malformed, Members};
+use serde::{Deserialize, Serialize};
 use std::ops::ControlFlow;
 
-/// The part of a conversation that a field belongs to.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+/// The kind of a field of an entry.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(rename_all = "camelCase")]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", schemars(rename = "SearchField"))]
 #[repr(u8)]
 pub enum FieldKind {
-    /// Text of messages, and every field without its own kind.
+    /// The text of messages, and every field of no other kind.
     Text,
+    /// The thinking of a model.
     Thinking,
-    /// The name and the arguments of a called tool, and commands.
+    /// The names and arguments of called tools, and commands.
     ToolCalls,
-    /// Results of tools, and the output of commands.
+    /// The results of tools, and the output of commands.
     ToolResults,
-    /// Labels of entries, and names of sessions.
+    /// The current labels of entries, and the names of sessions.
     Labels,
-    /// Summaries of branches, and compactions.
+    /// The summaries of branches, and compactions.
     Summaries,
 }
 

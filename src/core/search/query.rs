@@ -4,16 +4,20 @@ use super::fold::{folded_text, push_folded};
 use super::prefilter::{Prefilter, pattern_literals};
 use memchr::memmem::Finder;
 use regex::{Regex, RegexBuilder};
+use serde::{Deserialize, Serialize};
 
-/// The meaning of a query text.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+/// How to understand a query.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(rename_all = "lowercase")]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", schemars(rename = "SearchMode"))]
 pub enum Mode {
-    /// All words must occur, in any field and in any case; `"…"` is one word.
+    /// All words occur in the entry, whatever their case; `"…"` is one word.
     #[default]
     Words,
-    /// The literal text must occur in one field.
+    /// The text occurs in one field of the entry exactly.
     Literal,
-    /// A regular expression must match in one field.
+    /// The regular expression matches in one field; `^` and `$` match at line ends.
     Regex,
 }
 

@@ -6,25 +6,37 @@
 use super::subject::Subject;
 use crate::entry::{Kind, Role};
 use crate::tree::{FilePlace, Flags, Node, Tree, number32};
+use serde::{Deserialize, Serialize};
 
-/// Which entries are shown (`filter` of protocol.md §6).
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+/// Which entries to show.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(rename_all = "kebab-case")]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", schemars(rename = "TreeFilter"))]
 pub enum Filter {
+    /// The conversation, without labels, settings and other bookkeeping.
     #[default]
     Default,
+    /// As `default`, without tool results.
     NoTools,
+    /// User messages, and messages of plugins that are shown to the user.
     UserOnly,
+    /// Entries with a label.
     LabeledOnly,
+    /// Every entry.
     All,
 }
 
-/// The order of siblings (`order` of protocol.md §6).
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+/// The order of siblings.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(rename_all = "kebab-case")]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", schemars(rename = "TreeOrder"))]
 pub enum Order {
-    /// Oldest first by timestamp, ties in file order.
+    /// The oldest first.
     #[default]
     Time,
-    /// As [`Order::Time`], but the active path comes first.
+    /// The active path first, then the oldest.
     ActiveFirst,
 }
 

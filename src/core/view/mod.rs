@@ -38,7 +38,7 @@ pub use layout::{Caller, Filter, Order, Outline, Scope};
 pub use line::PreviewLine;
 pub use prefix::Render;
 pub use preview::FIRST_READ;
-pub use row::{RowLook, RowParts, ServedRow, push_number};
+pub use row::{RowLook, RowParts, RowStyle, ServedRow, push_number};
 pub use snapshot::{Entry, Snapshot};
 pub use subject::Subject;
 pub use visible::{Folding, Row, Start, Visible, page_range};

@@ -15,9 +15,13 @@
 //! Each row has its guides, so that a page costs only its own rows, at any depth.
 
 use super::visible::Row;
+use serde::{Deserialize, Serialize};
 
-/// The characters of guides.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+/// The characters of a `prefix`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(rename_all = "lowercase")]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", schemars(rename = "TreeRender"))]
 pub enum Render {
     Unicode,
     Ascii,

@@ -10,6 +10,7 @@ use crate::json::push_string;
 use crate::search::Excerpt;
 use crate::timestamp;
 use crate::tree::Flags;
+use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
 use std::ops::Range;
 
@@ -22,14 +23,37 @@ pub struct ServedRow<'a> {
     pub parent_id: Option<&'a str>,
 }
 
+/// The style of a row, by its meaning. Clients choose the colour.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "lowercase")]
+pub enum RowStyle {
+    Accent,
+    Success,
+    Warning,
+    Error,
+    Dim,
+}
+
+impl RowStyle {
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Accent => "accent",
+            Self::Success => "success",
+            Self::Warning => "warning",
+            Self::Error => "error",
+            Self::Dim => "dim",
+        }
+    }
+}
+
 /// The look of a row that a renderer gives it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct RowLook {
     /// Replaces the preview.
     pub preview: Option<String>,
     pub icon: Option<String>,
-    /// The name of the style.
-    pub style: Option<&'static str>,
+    pub style: Option<RowStyle>,
 }
 
 /// The sources of a row besides the tree.
@@ -67,10 +91,10 @@ impl<'a> RowParts<'a> {
         }
     }
 
-    /// The name of the row's style.
-    fn style(&self) -> Option<&'static str> {
+    /// The row's style.
+    fn style(&self) -> Option<RowStyle> {
         match self.facts.is_aside && self.look.preview.is_none() {
-            true => Some("dim"),
+            true => Some(RowStyle::Dim),
             false => self.look.style,
         }
     }
@@ -233,14 +257,14 @@ impl ServedRow<'_> {
 }
 
 /// Appends `,"icon":…,"style":…` as far as the row has them.
-fn push_look(out: &mut Vec<u8>, icon: Option<&str>, style: Option<&str>) {
+fn push_look(out: &mut Vec<u8>, icon: Option<&str>, style: Option<RowStyle>) {
     if let Some(icon) = icon {
         out.extend_from_slice(b",\"icon\":");
         push_string(out, icon);
     }
     if let Some(style) = style {
         out.extend_from_slice(b",\"style\":");
-        push_string(out, style);
+        push_string(out, style.name());
     }
 }
 

@@ -9,5 +9,5 @@ mod template;
 #[cfg(test)]
 mod tests;
 
-pub use renderer::{BadRenderer, Renderer, RowStyle, check_type, usual_look};
+pub use renderer::{BadRenderer, Renderer, check_type, usual_look};
 pub use table::{MAX_RENDERERS, Renderers};

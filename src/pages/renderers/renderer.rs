@@ -1,8 +1,7 @@
 //! A renderer: how rows of one type look.
 
 use super::template::{BadTemplate, Template};
-use serde::Deserialize;
-use treelined_core::view::{RowLook, Subject};
+use treelined_core::view::{RowLook, RowStyle, Subject};
 use treelined_core::{json, terminal};
 
 /// Most bytes of a custom type that has a renderer.
@@ -10,29 +9,6 @@ pub(crate) const MAX_TYPE_BYTES: usize = 256;
 
 /// Most characters of an icon.
 pub(crate) const MAX_ICON_CHARS: usize = 16;
-
-/// The colour of a row, by its meaning.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum RowStyle {
-    Accent,
-    Success,
-    Warning,
-    Error,
-    Dim,
-}
-
-impl RowStyle {
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Accent => "accent",
-            Self::Success => "success",
-            Self::Warning => "warning",
-            Self::Error => "error",
-            Self::Dim => "dim",
-        }
-    }
-}
 
 /// The look of the custom messages of one type.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -76,7 +52,7 @@ impl Renderer {
         RowLook {
             preview: Some(self.preview.fill(members)),
             icon: self.icon.clone(),
-            style: self.style.map(RowStyle::name).or(usual_look(subject).style),
+            style: self.style.or(usual_look(subject).style),
         }
     }
 }
@@ -85,7 +61,7 @@ impl Renderer {
 pub fn usual_look(subject: Subject) -> RowLook {
     let style = subject
         .is_displayed_custom_message()
-        .then_some(RowStyle::Accent.name());
+        .then_some(RowStyle::Accent);
     RowLook {
         style,
         ..RowLook::default()

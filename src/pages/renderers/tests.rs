@@ -3,7 +3,7 @@ use std::collections::BTreeMap;
 use treelined_core::entry::{Kind, Role};
 use treelined_core::id::ConnectionId;
 pub(crate) use treelined_core::tree::Flags;
-use treelined_core::view::Subject;
+use treelined_core::view::{RowStyle, Subject};
 
 const TODO: &str = r#"{"type":"custom_message","id":"m1","customType":"todo","content":"Ship it","display":true,"details":{"done":2,"total":5,"title":"A \"b\"\n c","open":true,"tags":["x","y",3,null,{"type":"text","text":"z"},{"type":"image"},{"n":1}],"nothing":null,"deep":{"a":{"b":"c"}}}}"#;
 
@@ -134,10 +134,10 @@ fn displayed_custom_messages_have_a_style_of_their_own() {
         ..custom_message()
     };
     for (subject, style) in [
-        (custom_message(), Some("accent")),
+        (custom_message(), Some(RowStyle::Accent)),
         (hidden, None),
         (subject(Kind::Custom, Role::None), None),
-        (subject(Kind::Message, Role::Custom), Some("accent")),
+        (subject(Kind::Message, Role::Custom), Some(RowStyle::Accent)),
         (subject(Kind::Message, Role::User), None),
     ] {
         assert_eq!(usual_look(subject).style, style, "{subject:?}");
@@ -148,7 +148,7 @@ fn displayed_custom_messages_have_a_style_of_their_own() {
     let look = warning.look(TODO.as_bytes(), custom_message());
     assert_eq!(
         (look.style, look.icon.as_deref()),
-        (Some("warning"), Some("!"))
+        (Some(RowStyle::Warning), Some("!"))
     );
 }
 

@@ -3,7 +3,6 @@
 
 use super::call::Call;
 use super::commit::{CommitTail, late_failure};
-use super::convert;
 use super::open_session::{
     Append, AppendOutcome, Lease, OnAppended, OpenSession, SessionGuard, WriteAppends, guard,
 };
@@ -149,7 +148,7 @@ fn appended(outcome: Outcome, durability: Durability, synced: Result<()>) -> Res
         Outcome::Failed(error) => Err(error),
         Outcome::Written { ids, .. } | Outcome::Known(ids) => synced.map(|()| AppendOutcome {
             entry_ids: ids.iter().map(|id| id.as_str().to_owned()).collect(),
-            durability: convert::durability(durability),
+            durability: durability,
         }),
     }
 }

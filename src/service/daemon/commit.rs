@@ -2,7 +2,6 @@
 
 use super::Daemon;
 use super::call::Call;
-use super::convert;
 use super::notify::Publication;
 use super::open_session::{AppendOutcome, OpenSession, Place, SessionGuard, check_writable, guard};
 use super::queue::Scope;
@@ -262,7 +261,7 @@ impl Change {
         }
         Ok(AppendOutcome {
             entry_ids: changed.entry_ids,
-            durability: convert::durability(changed.durability),
+            durability: changed.durability,
         })
     }
 }

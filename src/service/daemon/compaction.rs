@@ -12,6 +12,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 use std::time::Duration;
 use treelined_core::context;
+use treelined_core::durability::Durability;
 use treelined_core::error::{Error, Kind, Result};
 use treelined_core::flow::compact::{self, Compaction, CompactionPlan};
 use treelined_core::id::ExpectedLeaf;
@@ -38,7 +39,7 @@ fn refused(refusal: Refusal) -> wire::CompactResult {
         by: refusal.by,
         message: refusal.message,
         compaction_entry: None,
-        durability: wire::Durability::None,
+        durability: Durability::None,
     }
 }
 
@@ -268,7 +269,7 @@ impl Compactor {
             by: None,
             message: None,
             compaction_entry: Some(convert::raw(&entry)),
-            durability: convert::durability(changed.durability),
+            durability: changed.durability,
         })
     }
 }

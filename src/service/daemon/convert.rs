@@ -84,21 +84,6 @@ pub(crate) fn on_one_line(message: Vec<u8>) -> Vec<u8> {
 }
 
 /// How durable an operation is: not at all if it wrote nothing.
-pub(crate) fn durability_of_write(written: Option<Durability>) -> wire::Durability {
-    durability(written.unwrap_or(Durability::None))
-}
-
-pub(crate) fn durability(durability: Durability) -> wire::Durability {
-    match durability {
-        Durability::None => wire::Durability::None,
-        Durability::Os => wire::Durability::Os,
-        Durability::Interval => wire::Durability::Interval,
-        Durability::Always => wire::Durability::Always,
-        Durability::Replicated => wire::Durability::Replicated,
-        Durability::Queued => wire::Durability::Queued,
-    }
-}
-
 pub(crate) fn policy(policy: wire::DurabilityPolicy) -> Durability {
     match policy {
         wire::DurabilityPolicy::Os => Durability::Os,

@@ -187,7 +187,7 @@ fn refused(refusal: Refusal) -> wire::ForkSessionResult {
         reason: Some(refusal.reason),
         by: refusal.by,
         message: refusal.message,
-        durability: wire::Durability::None,
+        durability: Durability::None,
     }
 }
 

@@ -286,7 +286,7 @@ impl Navigator {
             Ok(wire::Navigation {
                 new_leaf_id: core.leaf_id().map(str::to_owned),
                 label_entry: entry.as_deref().map(convert::raw),
-                durability: convert::durability_of_write(written),
+                durability: written.unwrap_or(Durability::None),
                 ..unmoved(NavigationReason::AlreadyThere, false, &leaf_id, &leaf_id)
             })
         };
@@ -531,7 +531,7 @@ impl Navigator {
                 summary_entry: summary_entry.as_deref().map(convert::raw),
                 label_entry: label_entry.as_deref().map(convert::raw),
                 from_hook: has_summary.then_some(from_hook),
-                durability: convert::durability_of_write(written),
+                durability: written.unwrap_or(Durability::None),
             })
         };
         change.commit(write, then).await?.seen
@@ -586,6 +586,6 @@ fn unmoved(
         summary_entry: None,
         label_entry: None,
         from_hook: None,
-        durability: wire::Durability::None,
+        durability: Durability::None,
     }
 }

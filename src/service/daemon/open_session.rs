@@ -86,12 +86,12 @@ impl OpenSession {
     }
 
     /// How durable a new session is: not at all if nothing of it is written.
-    pub(crate) fn durability(&self, core: &SessionState, wrote: bool) -> wire::Durability {
-        convert::durability(match wrote {
+    pub(crate) fn durability(&self, core: &SessionState, wrote: bool) -> Durability {
+        match wrote {
             true if core.is_queued() => Durability::Queued,
             true => self.session.syncer.durability(),
             false => Durability::None,
-        })
+        }
     }
 }
 
@@ -141,7 +141,7 @@ pub(crate) trait WriteAppends: Send + Sync {
 /// The outcome of an append.
 pub(crate) struct AppendOutcome {
     pub(crate) entry_ids: Vec<String>,
-    pub(crate) durability: wire::Durability,
+    pub(crate) durability: Durability,
 }
 
 impl AppendOutcome {

@@ -125,7 +125,9 @@ fn closing_the_session_aborts_its_navigation() {
         let opened = d.ok("list_sessions", json!({}))["sessions"][0]["sessionId"].clone();
         let (id, _) = ask(&mut d, json!({"targetId": "a1"}));
         d.ok(method, json!({"sessionId": opened}));
-        let result = d.response(&id).expect("an aborted navigation is not an error");
+        let result = d
+            .response(&id)
+            .expect("an aborted navigation is not an error");
         assert_eq!(
             (&result["cancelled"], &result["reason"]),
             (&json!(true), &json!("aborted")),

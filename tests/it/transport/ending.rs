@@ -58,7 +58,9 @@ fn ends_with_the_question_aborted(mut d: Daemon, id: &Json) {
         "took {:?}",
         began.elapsed()
     );
-    let result = d.response(id).expect("a cancelled navigation is not an error");
+    let result = d
+        .response(id)
+        .expect("a cancelled navigation is not an error");
     assert_eq!(result["cancelled"], true, "{result}");
     assert_eq!(result["reason"], "aborted", "{result}");
     assert_eq!(d.notification("event_resolved")["outcome"], "aborted");

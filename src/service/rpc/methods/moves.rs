@@ -121,7 +121,7 @@ struct MoveOutcome {
     old_leaf_id: Option<String>,
     new_leaf_id: Option<String>,
     summary_entry: Option<Vec<u8>>,
-    durability: wire::Durability,
+    durability: Durability,
 }
 
 /// Moves the leaf to the result of `find`, with a record or a summary; announces it if the leaf moved.
@@ -158,7 +158,7 @@ async fn go(
             old_leaf_id,
             new_leaf_id: core.leaf_id().map(str::to_owned),
             summary_entry,
-            durability: convert::durability_of_write(written),
+            durability: written.unwrap_or(Durability::None),
         };
         if written.is_some() {
             daemon.session_tree(

@@ -1,7 +1,6 @@
 //! `cherry_pick` (semantics.md §5). [`treelined_core::flow::pick`] decides which entries may be copied, and how.
 
 use crate::daemon::commit::ChangePlace;
-use crate::daemon::convert;
 use std::sync::Arc;
 use treelined_core::error::{Error, Kind, Result};
 use treelined_core::flow::pick::{self, PickedMessage};
@@ -29,6 +28,6 @@ pub(in crate::rpc) async fn cherry_pick(
     Ok(wire::CherryPickResult {
         leaf_id: last.ok_or_else(|| Error::new(Kind::InternalError, "nothing was appended"))?,
         entry_ids: changed.entry_ids,
-        durability: convert::durability(changed.durability),
+        durability: changed.durability,
     })
 }

@@ -547,7 +547,7 @@ impl BranchRow {
             name: name.unwrap_or_else(|| preview.clone()),
             preview,
             icon: look.icon,
-            style: look.style.map(str::to_owned),
+            style: look.style,
             ..row
         })
     }

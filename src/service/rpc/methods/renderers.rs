@@ -4,7 +4,7 @@ use crate::daemon::call::Call;
 use serde_json::json;
 use std::sync::Arc;
 use treelined_core::error::{Error, Result};
-use treelined_pages::renderers::{self, BadRenderer, MAX_RENDERERS, Renderer, RowStyle};
+use treelined_pages::renderers::{self, BadRenderer, MAX_RENDERERS, Renderer};
 use treelined_wire as wire;
 
 pub(in crate::rpc) fn register_renderer(
@@ -19,7 +19,7 @@ pub(in crate::rpc) fn register_renderer(
     } = params;
     let of_type = |why: String| Error::invalid_params("customType", why);
     renderers::check_type(&custom_type).map_err(of_type)?;
-    let renderer = Renderer::new(&preview, icon, style.map(row_style)).map_err(refusal)?;
+    let renderer = Renderer::new(&preview, icon, style).map_err(refusal)?;
     let owner = call.connection.id;
     let is_registered = call
         .daemon
@@ -40,15 +40,5 @@ fn refusal(bad: BadRenderer) -> Error {
                 json!({ "field": "preview", "reason": bad.reason, "position": bad.position });
             Error::invalid_params("preview", bad.to_string()).with_details(details)
         }
-    }
-}
-
-fn row_style(style: wire::RowStyle) -> RowStyle {
-    match style {
-        wire::RowStyle::Accent => RowStyle::Accent,
-        wire::RowStyle::Success => RowStyle::Success,
-        wire::RowStyle::Warning => RowStyle::Warning,
-        wire::RowStyle::Error => RowStyle::Error,
-        wire::RowStyle::Dim => RowStyle::Dim,
     }
 }

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 use treelined_core::error::{Error, Result};
 use treelined_core::name;
-use treelined_core::search::{FieldKind, Mode, Query};
+use treelined_core::search::Query;
 use treelined_core::timestamp::{self, Millis};
 use treelined_files::blocking::blocking;
 use treelined_find::{
@@ -66,12 +66,7 @@ pub(in crate::rpc) fn search(
 }
 
 fn request(params: wire::SearchParams) -> Result<SearchRequest> {
-    let mode = match params.mode.unwrap_or_default() {
-        wire::SearchMode::Words => Mode::Words,
-        wire::SearchMode::Literal => Mode::Literal,
-        wire::SearchMode::Regex => Mode::Regex,
-    };
-    let query = Query::parse(&params.query, mode);
+    let query = Query::parse(&params.query, params.mode.unwrap_or_default());
     let query = query.map_err(|reason| Error::invalid_params("query", reason))?;
     let query = query.ok_or_else(|| Error::invalid_params("query", "is empty"))?;
     let fields = match params.fields {
@@ -79,7 +74,7 @@ fn request(params: wire::SearchParams) -> Result<SearchRequest> {
         Some(fields) if fields.is_empty() => {
             return Err(Error::invalid_params("in", "names no field"));
         }
-        Some(fields) => FieldSet::of(fields.into_iter().map(field_kind)),
+        Some(fields) => FieldSet::of(fields),
     };
     let limit = params.limit.unwrap_or(USUAL_HITS);
     if limit > MOST_HITS {
@@ -170,7 +165,7 @@ fn wire_hit(hit: &Hit) -> wire::SearchHit {
         session_id: hit.session_id.clone(),
         session_name: hit.session_name.clone(),
         entry_id: hit.entry_id.clone(),
-        field: wire_field(hit.field),
+        field: hit.field,
         at: timestamp::format(hit.at),
         snippet: hit.excerpt.text.clone(),
         ranges: ranges
@@ -182,27 +177,5 @@ fn wire_hit(hit: &Hit) -> wire::SearchHit {
             on_active_path,
             left_at,
         },
-    }
-}
-
-fn field_kind(field: wire::SearchField) -> FieldKind {
-    match field {
-        wire::SearchField::Text => FieldKind::Text,
-        wire::SearchField::Thinking => FieldKind::Thinking,
-        wire::SearchField::ToolCalls => FieldKind::ToolCalls,
-        wire::SearchField::ToolResults => FieldKind::ToolResults,
-        wire::SearchField::Labels => FieldKind::Labels,
-        wire::SearchField::Summaries => FieldKind::Summaries,
-    }
-}
-
-fn wire_field(field: FieldKind) -> wire::SearchField {
-    match field {
-        FieldKind::Text => wire::SearchField::Text,
-        FieldKind::Thinking => wire::SearchField::Thinking,
-        FieldKind::ToolCalls => wire::SearchField::ToolCalls,
-        FieldKind::ToolResults => wire::SearchField::ToolResults,
-        FieldKind::Labels => wire::SearchField::Labels,
-        FieldKind::Summaries => wire::SearchField::Summaries,
     }
 }

@@ -13,10 +13,10 @@ use std::ops::{ControlFlow, Range};
 use std::sync::Arc;
 use treelined_core::entry::{Kind as EntryKind, Role};
 use treelined_core::error::{Error, Kind, Result};
-use treelined_core::search::{Mode, Query};
+use treelined_core::search::Query;
 use treelined_core::view::{
-    self, FIRST_READ, Filter, Folding, Order, Outline, Render, RowParts, Scope, ServedRow,
-    Snapshot, Start, Visible, nested,
+    self, FIRST_READ, Folding, Outline, Render, RowParts, Scope, ServedRow, Snapshot, Start,
+    Visible, nested,
 };
 use treelined_files::log::body::{Bodies, Fetch};
 use treelined_files::parallel::{CHUNK, in_order};
@@ -41,7 +41,7 @@ pub(in crate::rpc) fn get_tree(
     params: wire::GetTreeParams,
 ) -> Result<impl Fn(&Read<'_>) -> Result<ReadAnswer<TreeReply>> + Send + Sync> {
     let text = params.query.as_deref().unwrap_or_default();
-    let mode = mode(params.mode.unwrap_or_default());
+    let mode = params.mode.unwrap_or_default();
     let query = Query::parse(text, mode);
     let query = query.map_err(|reason| Error::invalid_params("query", reason))?;
     let request = Arc::new(TreeRequest { params, query });
@@ -149,10 +149,10 @@ fn asked(core: &SessionState, params: &wire::GetTreeParams) -> Result<ViewOption
         revision: core.tree.revision(),
         scope: Scope {
             root: root.transpose()?,
-            filter: filter(params.filter.unwrap_or_default()),
-            order: order(params.order.unwrap_or_default()),
+            filter: params.filter.unwrap_or_default(),
+            order: params.order.unwrap_or_default(),
         },
-        query: (params.query.clone()).map(|query| (mode(params.mode.unwrap_or_default()), query)),
+        query: (params.query.clone()).map(|query| (params.mode.unwrap_or_default(), query)),
         folding: Folding {
             folded: folded.collect::<Result<_>>()?,
             max_depth: params.max_depth,
@@ -284,7 +284,7 @@ impl Page {
                     snapshot: &shown.snapshot,
                     bodies: &shown.bodies,
                     renderers: &shown.renderers,
-                    render: params.render.map(render),
+                    render: params.render,
                     cwd: &self.head.cwd,
                 };
                 rows.push(&mut out, shown.range.clone(), max_bytes.min(self.fits))?
@@ -516,35 +516,3 @@ impl Rows<'_> {
 
 /// The usual size of a row, in bytes.
 const ROW_BYTES: usize = 512;
-
-fn filter(filter: wire::TreeFilter) -> Filter {
-    match filter {
-        wire::TreeFilter::Default => Filter::Default,
-        wire::TreeFilter::NoTools => Filter::NoTools,
-        wire::TreeFilter::UserOnly => Filter::UserOnly,
-        wire::TreeFilter::LabeledOnly => Filter::LabeledOnly,
-        wire::TreeFilter::All => Filter::All,
-    }
-}
-
-fn mode(mode: wire::SearchMode) -> Mode {
-    match mode {
-        wire::SearchMode::Words => Mode::Words,
-        wire::SearchMode::Literal => Mode::Literal,
-        wire::SearchMode::Regex => Mode::Regex,
-    }
-}
-
-fn order(order: wire::TreeOrder) -> Order {
-    match order {
-        wire::TreeOrder::Time => Order::Time,
-        wire::TreeOrder::ActiveFirst => Order::ActiveFirst,
-    }
-}
-
-fn render(render: wire::TreeRender) -> Render {
-    match render {
-        wire::TreeRender::Unicode => Render::Unicode,
-        wire::TreeRender::Ascii => Render::Ascii,
-    }
-}

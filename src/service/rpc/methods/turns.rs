@@ -4,6 +4,7 @@
 use crate::daemon::agent_turn::{end, flush, request_turn};
 use crate::daemon::commit::ChangePlace;
 use std::sync::Arc;
+use treelined_core::durability::Durability;
 use treelined_core::error::{Error, Kind, Result};
 use treelined_core::flow::append::NewEntry;
 pub(crate) use treelined_files::session::Activity;
@@ -56,7 +57,7 @@ pub(in crate::rpc) async fn send_message(
         return Ok(wire::SendMessageResult {
             disposition: Disposition::Queued,
             entry_id: params.entry_id,
-            durability: wire::Durability::None,
+            durability: Durability::None,
         });
     }
     let triggers_turn = params.trigger_turn.unwrap_or_default();
