@@ -3,7 +3,7 @@
 
 return {
   version = 1,
-  schema_hash = 'sha256:dc47e6303d14677afe4e6383e1ad95868df0dfe99c7eb18e27201cf290db6682',
+  schema_hash = 'sha256:3f805655c1877d2eaea166388aa8b07ee9330942306a095de61c1aab88e9dc4f',
   --- Methods by the names of their functions.
   methods = {
     discover = 'rpc.discover',

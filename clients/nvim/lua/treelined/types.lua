@@ -15,7 +15,7 @@
 ---@field error? string Answers `command_invoked`: why the command failed, for people. Default: none.
 ---@field eventId string The id of the question, from the event.
 ---@field extendMs? integer Asks for this many milliseconds from now instead of answering; the question stays open at most `limits.maxAnswerMs`. Default: none, with `result`.
----@field result? treelined.EventAnswer|any[] The answer; an empty object is no opinion. Default: none, with `error` or `extendMs`.
+---@field result? treelined.EventAnswer|any[] The answer; an empty object is not an opinion. Default: none, with `error` or `extendMs`.
 
 --- The result of `answer_event`.
 ---@class treelined.AnswerEventResult
@@ -857,7 +857,7 @@
 ---@field prefixSharedWith? string The native session with which its beginning is shared. Absent without one.
 ---@field records integer The number of records in it.
 ---@field tool? string The tool that wrote it. Absent if it is not recognized.
----@field unparsable integer[][] Bytes that are no record: offset and length; the first 1,000 stretches.
+---@field unparsable integer[][] Bytes that are not a record: offset and length; the first 1,000 stretches.
 
 --- One session of an import.
 ---@class treelined.ImportedSession
@@ -946,7 +946,7 @@
 ---@field cursor? string The `nextCursor` of the previous page. Default: the first page.
 ---@field cwd? string Only sessions of this working directory. Repeated and trailing `/`, and `.`, make no difference; links and `..` are not resolved. Default: all sessions.
 ---@field limit? integer The most rows of the page. Default: no limit.
----@field local? boolean True: only the files of this machine, without anything of the log. Default: false.
+---@field local? boolean True: only the files of this machine, without anything of the team. Default: false.
 ---@field named? boolean True: only sessions with a name; false: only those without. Default: both.
 ---@field query? string Words that all occur in the name, the first message, the working directory, the id or the ids of the tool from which the session was imported. Default: none.
 ---@field sort? treelined.SessionSort The order of the rows. Default: `recent`.
@@ -957,8 +957,8 @@
 ---@class treelined.ListSessionsResult
 ---@field nextCursor? string The `cursor` of the next page. Absent on the last page. A page ends at `limit` rows, or before the row that would exceed the client's `maxFrameBytes`.
 ---@field sessions treelined.SessionRow[] The rows of the page.
----@field team? treelined.TeamSessionRow[] The sessions of the log that have no file here, the last active first. Only on the first page, from a daemon with a log.
----@field teamCount? integer The sessions of the log that have no file here and fit the params, shown or not.
+---@field team? treelined.TeamSessionRow[] The sessions of the team that have no file here, the last active first. Only on the first page, from a daemon with a team.
+---@field teamCount? integer The sessions of the team that have no file here and fit the params, shown or not.
 ---@field teamDiagnostic? treelined.RowDiagnostic Why `team` or the members `openOn` may lack something.
 
 --- The params of `list_trash`. The session that was deleted last comes first.
@@ -1426,7 +1426,7 @@
 ---@field title string The kind of the summary, in words for people.
 ---@field tokens? integer The estimated number of tokens of the context before a compaction.
 
---- Text that is no Markdown: lines of the daemon, texts of entries without messages, and Markdown that is too large to be HTML.
+--- Text that is not Markdown: lines of the daemon, texts of entries without messages, and Markdown that is too large to be HTML.
 ---@class treelined.RenderedText
 ---@field kind 'text' The kind.
 ---@field text string The text.
@@ -1578,7 +1578,7 @@
 ---@field name? string The name. Absent if the session has none.
 ---@field parentSession? string The session that this one comes from, as the header says. Untrusted text.
 ---@field path? string The path of the session file. Absent for an ephemeral session.
----@field queued? boolean True: entries of the file wait for the log. Absent if none do, and from a daemon without a log.
+---@field queued? boolean True: entries of the file wait for the team's stream. Absent if none do, and from a daemon without a team.
 ---@field readOnly boolean True if changes are refused.
 ---@field seq integer The number of the last notification about this session to this connection.
 ---@field sessionId string The id of the session.
@@ -1643,10 +1643,10 @@
 ---@field seq integer The number of this notification in the session.
 ---@field sessionId string The id of the session.
 
---- The place of a session in the log.
+--- The place of a session in the team's stream.
 ---@class treelined.SessionInLog
 ---@field openOn treelined.OpenOn[] The other daemons that have the session open.
----@field stream string The name of the log's stream.
+---@field stream string The name of the stream.
 
 --- The params of `session_info_changed`.
 ---@class treelined.SessionInfoChanged
@@ -1664,7 +1664,7 @@
 
 --- The params of `session_log_changed`.
 ---@class treelined.SessionLogChanged
----@field queued boolean Whether entries of the file wait for the log beyond this machine.
+---@field queued boolean Whether entries of the file wait for the team's stream.
 ---@field seq integer The number of this notification in the session.
 ---@field sessionId string The id of the session.
 
@@ -1679,14 +1679,14 @@
 ---@field cwd string The working directory; empty if the file has none.
 ---@field diagnostic? treelined.RowDiagnostic Why the file cannot be opened. Absent if it can.
 ---@field firstMessage string The first message of the user, as its row in the tree shows it; empty without one.
----@field log? treelined.SessionInLog The session's place in the log. Absent if the log does not have it, and from a daemon without a log.
+---@field log? treelined.SessionInLog The session's place in the team's stream. Absent if it is not there, and from a daemon without a team.
 ---@field messageCount integer The number of messages on all branches.
 ---@field modified string When the last message of the user or the assistant was sent, or when the session was created if there is none; in ISO 8601.
 ---@field name? string The name. Absent if the session has none.
 ---@field nativeIds? string[] The ids that the tool gave the conversations in it, at most 64. Absent for a session that was not imported.
 ---@field parentSession? string The session that this one comes from, as the header says. Untrusted text.
 ---@field path string The path of the session file.
----@field queued? boolean True: entries of the file wait for the log, in a session that the daemon has or had open. Absent if none do.
+---@field queued? boolean True: entries of the file wait for the team's stream, in a session that the daemon has or had open. Absent if none do.
 ---@field sameConversation? string[] The ids of the other sessions of the same conversation, at most 64: of an import its record, and the reverse. Absent without any.
 ---@field sessionId string The id of the session; empty if the file has none.
 ---@field source? string The tool from which the session was imported, by the name that `import_sessions` has for it. Absent for others.
@@ -1711,7 +1711,7 @@
 ---@class treelined.SessionsChanged
 ---@field changed treelined.SessionRow[] The rows of sessions that are new or changed, as `list_sessions` returns them.
 ---@field removed string[] The ids of sessions whose file is gone.
----@field team? boolean True: the sessions of the log have changed, which `list_sessions` returns as `team` and `openOn`. Absent if not.
+---@field team? boolean True: the sessions of the team have changed, which `list_sessions` returns as `team` and `openOn`. Absent if not.
 
 --- The params of `set_leaf`. If the leaf is there already, nothing is written and nothing is announced.
 ---@class treelined.SetLeafParams
@@ -1767,7 +1767,7 @@
 ---@field timestamp? number|string When the message was sent, in Unix milliseconds.
 ---@field toolsAdded? table The tools that the model has from then on.
 
---- A session of the log that has no file here. `open_session` with its id opens it.
+--- A session of the team that has no file here. `open_session` with its id opens it.
 ---@class treelined.TeamSessionRow
 ---@field created? string The time in the header, in ISO 8601. Absent if no machine has described the session.
 ---@field cwd? string The working directory in the header. Absent if no machine has described the session. Untrusted.
@@ -1832,14 +1832,14 @@
 ---@field deletedAt string When the session was deleted, in ISO 8601.
 ---@field diagnostic? treelined.RowDiagnostic Why the file cannot be opened. Absent if it can.
 ---@field firstMessage string The first message of the user, as its row in the tree shows it; empty without one.
----@field log? treelined.SessionInLog The session's place in the log. Absent if the log does not have it, and from a daemon without a log.
+---@field log? treelined.SessionInLog The session's place in the team's stream. Absent if it is not there, and from a daemon without a team.
 ---@field messageCount integer The number of messages on all branches.
 ---@field modified string When the last message of the user or the assistant was sent, or when the session was created if there is none; in ISO 8601.
 ---@field name? string The name. Absent if the session has none.
 ---@field nativeIds? string[] The ids that the tool gave the conversations in it, at most 64. Absent for a session that was not imported.
 ---@field parentSession? string The session that this one comes from, as the header says. Untrusted text.
 ---@field path string The path of the session file.
----@field queued? boolean True: entries of the file wait for the log, in a session that the daemon has or had open. Absent if none do.
+---@field queued? boolean True: entries of the file wait for the team's stream, in a session that the daemon has or had open. Absent if none do.
 ---@field sameConversation? string[] The ids of the other sessions of the same conversation, at most 64: of an import its record, and the reverse. Absent without any.
 ---@field sessionId string The id of the session; empty if the file has none.
 ---@field source? string The tool from which the session was imported, by the name that `import_sessions` has for it. Absent for others.

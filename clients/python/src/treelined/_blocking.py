@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 class Client(Runner, Methods):
     """A connection to a daemon that this client starts, without asyncio. Threads may share it.
 
-    Handlers run one after the other in one thread, answerers each in a thread of its own. Both may
+    Handlers run one after the other in one thread, answerers each in its own thread. Both may
     call the client.
 
     `with` starts and closes it, as `start` and `close` do.

@@ -16,7 +16,7 @@ from ._params import OMITTED, Omitted
 PROTOCOL_VERSION = 1
 """The version of the protocol that these functions speak."""
 
-SCHEMA_HASH = "sha256:dc47e6303d14677afe4e6383e1ad95868df0dfe99c7eb18e27201cf290db6682"
+SCHEMA_HASH = "sha256:3f805655c1877d2eaea166388aa8b07ee9330942306a095de61c1aab88e9dc4f"
 """The schema they were made from; a daemon made from the same one tells the same hash."""
 
 NotificationName: TypeAlias = Literal[
@@ -353,7 +353,7 @@ class AsyncMethods(ABC):
 
         `cursor`: The `nextCursor` of the previous page. Default: the first page.
 
-        `local`: True: only the files of this machine, without anything of the log. Default: false.
+        `local`: True: only the files of this machine, without anything of the team. Default: false.
 
         """
         answered: shapes.ListSessionsResult = await self.call(
@@ -2252,7 +2252,7 @@ class Methods(ABC):
 
         `cursor`: The `nextCursor` of the previous page. Default: the first page.
 
-        `local`: True: only the files of this machine, without anything of the log. Default: false.
+        `local`: True: only the files of this machine, without anything of the team. Default: false.
 
         """
         answered: shapes.ListSessionsResult = self.call(

@@ -126,8 +126,8 @@ Durability = Literal["none", "os", "interval", "always", "replicated", "queued"]
 `os`: The write survives the death of the daemon.
 `interval`: The write also survives the death of the machine, at most 50 ms after the response.
 `always`: The write is on the disk.
-`replicated`: The write is in the log beyond this machine, and survives its loss (fleet.md).
-`queued`: The write survives the death of the daemon, and waits for the log beyond this machine.
+`replicated`: The write is in the team's stream, and survives its loss (fleet.md).
+`queued`: The write survives the death of the daemon, and waits for the team's stream.
 """
 
 DurabilityPolicy = Literal["os", "interval", "always"]
@@ -233,17 +233,17 @@ ErrorKind = Literal[
 `storageFull`: The disk or the quota is full. Free space and send the request again; `details.writtenIds` lists the entries that were written.
 `storageIo`: The operating system failed to read or write the file. Check the disk and the file; `details.writtenIds` lists the entries that were written.
 `pathDenied`: The operating system denies access to the file or its directory. Change the permissions of the file or the directory, or choose another session directory.
-`durabilityUnknown`: The data is written, but the operating system could not confirm that it is on the disk, or the log beyond this machine did not answer in time. Check the disk; send the same entries with the same ids again to learn whether they are safe.
+`durabilityUnknown`: The data is written, but the operating system could not confirm that it is on the disk, or the team's stream did not answer in time. Check the disk; send the same entries with the same ids again to learn whether they are safe.
 `fileExists`: A file with this path exists already. Choose another path, or send `overwrite: true` to replace the file.
 `importFailed`: A conversation of another tool could not be imported. Correct the cause that the message names, and import again; the rest is imported.
-`logUnavailable`: The log beyond this machine cannot be reached, or does not answer in time. Try again after `retryAfterMs`; reads of local files work meanwhile.
-`logConflict`: Others wrote to the session in the log in each of several attempts. Send the request again.
-`logForeign`: The log has a message that is not of this program, or that does not begin a session. Find the program that writes to the session's subject; nothing was changed here.
-`logDiverged`: The file and the log of the session differ, and neither is the beginning of the other; or the file is a replica of another log. Fork the session from the file, and read the log into a new file; nothing was changed.
-`logRewound`: The log has lost messages that the file has: its stream was restored from a backup, or made anew. Keep the file, and ask who runs the servers; nothing was changed.
+`logUnavailable`: The team's stream cannot be reached, or does not answer in time. Try again after `retryAfterMs`; reads of local files work meanwhile.
+`logConflict`: Others wrote to the session in the team's stream in each of several attempts. Send the request again.
+`logForeign`: The team's stream has a message that is not of this program, or that does not begin a session. Find the program that writes to the session's subject; nothing was changed here.
+`logDiverged`: The file and the team's stream differ on the session, and neither is the beginning of the other; or the file is a replica of another stream. Fork the session from the file, and read the stream into a new file; nothing was changed.
+`logRewound`: The team's stream has lost messages that the file has: it was restored from a backup, or made anew. Keep the file, and ask who runs the servers; nothing was changed.
 `logMisconfigured`: The stream is missing, full, or drops messages. Correct the stream as the message says.
 `logDenied`: The servers refuse the credentials or a permission, or their certificate is not trusted. Correct the credentials, the certificates or the permissions.
-`payloadTooLarge`: Lines are larger than the log takes: more than 64 MiB, or more than a message while the stream has no bucket for them. Make the bucket with `treelined doctor --cluster --create` if the message says that it is missing; else write less at once.
+`payloadTooLarge`: Lines are larger than the team's stream takes: more than 64 MiB, or more than a message while the stream has no bucket for them. Make the bucket with `treelined doctor --cluster --create` if the message says that it is missing; else write less at once.
 `batchUnsupported`: The message is a batch. Send the requests one by one; you need not wait for the answers.
 `requestTooLarge`: The message is larger than `limits.maxFrameBytes`. Send less at once, for instance fewer entries.
 `responseTooLarge`: The answer would be larger than the limit of the client or the daemon. Request less at once: with `limit` or `maxBytes`, or single entries.
@@ -494,7 +494,7 @@ class AnswerEventParams(_AnswerEventParams, total=False):
     """The params of `answer_event`. Exactly one of `result`, `error` and `extendMs` is given."""
 
     result: EventAnswer | None
-    """The answer; an empty object is no opinion. Default: none, with `error` or `extendMs`."""
+    """The answer; an empty object is not an opinion. Default: none, with `error` or `extendMs`."""
     error: str | None
     """Answers `command_invoked`: why the command failed, for people. Default: none."""
     extendMs: int | None
@@ -2030,7 +2030,7 @@ class _ImportedFile(TypedDict):
     duplicates: int
     """The number of records that repeat others."""
     unparsable: list[list[int]]
-    """Bytes that are no record: offset and length; the first 1,000 stretches."""
+    """Bytes that are not a record: offset and length; the first 1,000 stretches."""
 
 
 class ImportedFile(_ImportedFile, total=False):
@@ -2228,7 +2228,7 @@ class ListSessionsParams(TypedDict, total=False):
     cursor: str | None
     """The `nextCursor` of the previous page. Default: the first page."""
     local: bool
-    """True: only the files of this machine, without anything of the log. Default: false."""
+    """True: only the files of this machine, without anything of the team. Default: false."""
 
 
 class _ListSessionsResult(TypedDict):
@@ -2242,9 +2242,9 @@ class ListSessionsResult(_ListSessionsResult, total=False):
     nextCursor: str
     """The `cursor` of the next page. Absent on the last page. A page ends at `limit` rows, or before the row that would exceed the client's `maxFrameBytes`."""
     team: list[TeamSessionRow]
-    """The sessions of the log that have no file here, the last active first. Only on the first page, from a daemon with a log."""
+    """The sessions of the team that have no file here, the last active first. Only on the first page, from a daemon with a team."""
     teamCount: int
-    """The sessions of the log that have no file here and fit the params, shown or not."""
+    """The sessions of the team that have no file here and fit the params, shown or not."""
     teamDiagnostic: RowDiagnostic
     """Why `team` or the members `openOn` may lack something."""
 
@@ -3139,7 +3139,7 @@ class _RenderedText(TypedDict):
 
 
 class RenderedText(_RenderedText, total=False):
-    """Text that is no Markdown: lines of the daemon, texts of entries without messages, and Markdown that is too large to be HTML."""
+    """Text that is not Markdown: lines of the daemon, texts of entries without messages, and Markdown that is too large to be HTML."""
 
     truncated: int
     """The number of bytes that the text was cut by. Absent if it is whole."""
@@ -3420,7 +3420,7 @@ class Session(_Session, total=False):
     parentSession: str
     """The session that this one comes from, as the header says. Untrusted text."""
     queued: bool
-    """True: entries of the file wait for the log. Absent if none do, and from a daemon without a log."""
+    """True: entries of the file wait for the team's stream. Absent if none do, and from a daemon without a team."""
 
 
 class _SessionBeforeCompact(TypedDict):
@@ -3540,10 +3540,10 @@ class SessionFork(TypedDict):
 
 
 class SessionInLog(TypedDict):
-    """The place of a session in the log."""
+    """The place of a session in the team's stream."""
 
     stream: str
-    """The name of the log's stream."""
+    """The name of the stream."""
     openOn: list[OpenOn]
     """The other daemons that have the session open."""
 
@@ -3585,7 +3585,7 @@ class SessionLogChanged(TypedDict):
     seq: int
     """The number of this notification in the session."""
     queued: bool
-    """Whether entries of the file wait for the log beyond this machine."""
+    """Whether entries of the file wait for the team's stream."""
 
 
 class SessionOpened(TypedDict):
@@ -3632,9 +3632,9 @@ class SessionRow(_SessionRow, total=False):
     diagnostic: RowDiagnostic
     """Why the file cannot be opened. Absent if it can."""
     log: SessionInLog
-    """The session's place in the log. Absent if the log does not have it, and from a daemon without a log."""
+    """The session's place in the team's stream. Absent if it is not there, and from a daemon without a team."""
     queued: bool
-    """True: entries of the file wait for the log, in a session that the daemon has or had open. Absent if none do."""
+    """True: entries of the file wait for the team's stream, in a session that the daemon has or had open. Absent if none do."""
 
 
 class _SessionTree(TypedDict):
@@ -3674,7 +3674,7 @@ class SessionsChanged(_SessionsChanged, total=False):
     """The params of `sessions_changed`. It has no `seq`."""
 
     team: bool
-    """True: the sessions of the log have changed, which `list_sessions` returns as `team` and `openOn`. Absent if not."""
+    """True: the sessions of the team have changed, which `list_sessions` returns as `team` and `openOn`. Absent if not."""
 
 
 class _SetLeafParams(TypedDict):
@@ -3780,7 +3780,7 @@ class _TeamSessionRow(TypedDict):
 
 
 class TeamSessionRow(_TeamSessionRow, total=False):
-    """A session of the log that has no file here. `open_session` with its id opens it."""
+    """A session of the team that has no file here. `open_session` with its id opens it."""
 
     name: str
     """The session's name, if it has one."""
@@ -3928,9 +3928,9 @@ class TrashedRow(_TrashedRow, total=False):
     diagnostic: RowDiagnostic
     """Why the file cannot be opened. Absent if it can."""
     log: SessionInLog
-    """The session's place in the log. Absent if the log does not have it, and from a daemon without a log."""
+    """The session's place in the team's stream. Absent if it is not there, and from a daemon without a team."""
     queued: bool
-    """True: entries of the file wait for the log, in a session that the daemon has or had open. Absent if none do."""
+    """True: entries of the file wait for the team's stream, in a session that the daemon has or had open. Absent if none do."""
 
 
 class _TreeCall(TypedDict):

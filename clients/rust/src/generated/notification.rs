@@ -31,7 +31,7 @@ pub enum Notification {
     SessionClosed(SessionClosed),
     /// Says that the name of the session changed. `session_info_changed`
     SessionInfoChanged(SessionInfoChanged),
-    /// Says that entries of the session wait for the log, or that all of them are in it. `session_log_changed`
+    /// Says that entries of the session wait for the team's stream, or that all of them are in it. `session_log_changed`
     SessionLogChanged(SessionLogChanged),
     /// Says that this daemon or another process appended entries. `entries_appended`
     EntriesAppended(EntriesAppended),

@@ -156,7 +156,7 @@ import type {
 export const PROTOCOL_VERSION = 1;
 
 /** The hash of the schema behind these types. A daemon with the same hash has the same schema. */
-export const SCHEMA_HASH = 'sha256:dc47e6303d14677afe4e6383e1ad95868df0dfe99c7eb18e27201cf290db6682';
+export const SCHEMA_HASH = 'sha256:3f805655c1877d2eaea166388aa8b07ee9330942306a095de61c1aab88e9dc4f';
 
 /** Params and result by method. */
 export interface Methods {

@@ -53,8 +53,8 @@ export type ContentBlock = TextBlock | ThinkingBlock | ImageBlock | ToolCallBloc
  * `os`: The write survives the death of the daemon.
  * `interval`: The write also survives the death of the machine, at most 50 ms after the response.
  * `always`: The write is on the disk.
- * `replicated`: The write is in the log beyond this machine, and survives its loss (fleet.md).
- * `queued`: The write survives the death of the daemon, and waits for the log beyond this machine.
+ * `replicated`: The write is in the team's stream, and survives its loss (fleet.md).
+ * `queued`: The write survives the death of the daemon, and waits for the team's stream.
  */
 export type Durability = 'none' | 'os' | 'interval' | 'always' | 'replicated' | 'queued';
 /**
@@ -243,17 +243,17 @@ export type Origin = 'self' | 'other';
  * `storageFull`: The disk or the quota is full. Free space and send the request again; `details.writtenIds` lists the entries that were written.
  * `storageIo`: The operating system failed to read or write the file. Check the disk and the file; `details.writtenIds` lists the entries that were written.
  * `pathDenied`: The operating system denies access to the file or its directory. Change the permissions of the file or the directory, or choose another session directory.
- * `durabilityUnknown`: The data is written, but the operating system could not confirm that it is on the disk, or the log beyond this machine did not answer in time. Check the disk; send the same entries with the same ids again to learn whether they are safe.
+ * `durabilityUnknown`: The data is written, but the operating system could not confirm that it is on the disk, or the team's stream did not answer in time. Check the disk; send the same entries with the same ids again to learn whether they are safe.
  * `fileExists`: A file with this path exists already. Choose another path, or send `overwrite: true` to replace the file.
  * `importFailed`: A conversation of another tool could not be imported. Correct the cause that the message names, and import again; the rest is imported.
- * `logUnavailable`: The log beyond this machine cannot be reached, or does not answer in time. Try again after `retryAfterMs`; reads of local files work meanwhile.
- * `logConflict`: Others wrote to the session in the log in each of several attempts. Send the request again.
- * `logForeign`: The log has a message that is not of this program, or that does not begin a session. Find the program that writes to the session's subject; nothing was changed here.
- * `logDiverged`: The file and the log of the session differ, and neither is the beginning of the other; or the file is a replica of another log. Fork the session from the file, and read the log into a new file; nothing was changed.
- * `logRewound`: The log has lost messages that the file has: its stream was restored from a backup, or made anew. Keep the file, and ask who runs the servers; nothing was changed.
+ * `logUnavailable`: The team's stream cannot be reached, or does not answer in time. Try again after `retryAfterMs`; reads of local files work meanwhile.
+ * `logConflict`: Others wrote to the session in the team's stream in each of several attempts. Send the request again.
+ * `logForeign`: The team's stream has a message that is not of this program, or that does not begin a session. Find the program that writes to the session's subject; nothing was changed here.
+ * `logDiverged`: The file and the team's stream differ on the session, and neither is the beginning of the other; or the file is a replica of another stream. Fork the session from the file, and read the stream into a new file; nothing was changed.
+ * `logRewound`: The team's stream has lost messages that the file has: it was restored from a backup, or made anew. Keep the file, and ask who runs the servers; nothing was changed.
  * `logMisconfigured`: The stream is missing, full, or drops messages. Correct the stream as the message says.
  * `logDenied`: The servers refuse the credentials or a permission, or their certificate is not trusted. Correct the credentials, the certificates or the permissions.
- * `payloadTooLarge`: Lines are larger than the log takes: more than 64 MiB, or more than a message while the stream has no bucket for them. Make the bucket with `treelined doctor --cluster --create` if the message says that it is missing; else write less at once.
+ * `payloadTooLarge`: Lines are larger than the team's stream takes: more than 64 MiB, or more than a message while the stream has no bucket for them. Make the bucket with `treelined doctor --cluster --create` if the message says that it is missing; else write less at once.
  * `batchUnsupported`: The message is a batch. Send the requests one by one; you need not wait for the answers.
  * `requestTooLarge`: The message is larger than `limits.maxFrameBytes`. Send less at once, for instance fewer entries.
  * `responseTooLarge`: The answer would be larger than the limit of the client or the daemon. Request less at once: with `limit` or `maxBytes`, or single entries.
@@ -539,7 +539,7 @@ export interface AnswerEventParams {
    */
   eventId: string;
   /**
-   * The answer; an empty object is no opinion. Default: none, with `error` or `extendMs`.
+   * The answer; an empty object is not an opinion. Default: none, with `error` or `extendMs`.
    */
   result?: EventAnswer | null;
   /**
@@ -2744,7 +2744,7 @@ export interface Session {
    */
   parentSession?: string;
   /**
-   * True: entries of the file wait for the log. Absent if none do, and from a daemon without a log.
+   * True: entries of the file wait for the team's stream. Absent if none do, and from a daemon without a team.
    */
   queued?: boolean;
 }
@@ -4158,7 +4158,7 @@ export interface ImportedFile {
    */
   duplicates: number;
   /**
-   * Bytes that are no record: offset and length; the first 1,000 stretches.
+   * Bytes that are not a record: offset and length; the first 1,000 stretches.
    */
   unparsable: [number, number][];
   /**
@@ -4455,7 +4455,7 @@ export interface ListSessionsParams {
    */
   cursor?: string | null;
   /**
-   * True: only the files of this machine, without anything of the log. Default: false.
+   * True: only the files of this machine, without anything of the team. Default: false.
    */
   local?: boolean;
 }
@@ -4472,11 +4472,11 @@ export interface ListSessionsResult {
    */
   nextCursor?: string;
   /**
-   * The sessions of the log that have no file here, the last active first. Only on the first page, from a daemon with a log.
+   * The sessions of the team that have no file here, the last active first. Only on the first page, from a daemon with a team.
    */
   team?: TeamSessionRow[];
   /**
-   * The sessions of the log that have no file here and fit the params, shown or not.
+   * The sessions of the team that have no file here and fit the params, shown or not.
    */
   teamCount?: number;
   /**
@@ -4545,11 +4545,11 @@ export interface SessionRow {
    */
   diagnostic?: RowDiagnostic;
   /**
-   * The session's place in the log. Absent if the log does not have it, and from a daemon without a log.
+   * The session's place in the team's stream. Absent if it is not there, and from a daemon without a team.
    */
   log?: SessionInLog;
   /**
-   * True: entries of the file wait for the log, in a session that the daemon has or had open. Absent if none do.
+   * True: entries of the file wait for the team's stream, in a session that the daemon has or had open. Absent if none do.
    */
   queued?: boolean;
 }
@@ -4584,11 +4584,11 @@ export interface RowDiagnostic {
   message: string;
 }
 /**
- * The place of a session in the log.
+ * The place of a session in the team's stream.
  */
 export interface SessionInLog {
   /**
-   * The name of the log's stream.
+   * The name of the stream.
    */
   stream: string;
   /**
@@ -4610,7 +4610,7 @@ export interface OpenOn {
   since: string;
 }
 /**
- * A session of the log that has no file here. `open_session` with its id opens it.
+ * A session of the team that has no file here. `open_session` with its id opens it.
  */
 export interface TeamSessionRow {
   /**
@@ -4737,11 +4737,11 @@ export interface TrashedRow {
    */
   diagnostic?: RowDiagnostic;
   /**
-   * The session's place in the log. Absent if the log does not have it, and from a daemon without a log.
+   * The session's place in the team's stream. Absent if it is not there, and from a daemon without a team.
    */
   log?: SessionInLog;
   /**
-   * True: entries of the file wait for the log, in a session that the daemon has or had open. Absent if none do.
+   * True: entries of the file wait for the team's stream, in a session that the daemon has or had open. Absent if none do.
    */
   queued?: boolean;
   /**
@@ -5450,7 +5450,7 @@ export interface ReplacedEntries {
   lastId: string;
 }
 /**
- * Text that is no Markdown: lines of the daemon, texts of entries without messages, and Markdown that is too large to be HTML.
+ * Text that is not Markdown: lines of the daemon, texts of entries without messages, and Markdown that is too large to be HTML.
  */
 export interface RenderedText {
   /**
@@ -5900,7 +5900,7 @@ export interface SessionLogChanged {
    */
   seq: number;
   /**
-   * Whether entries of the file wait for the log beyond this machine.
+   * Whether entries of the file wait for the team's stream.
    */
   queued: boolean;
 }
@@ -5971,7 +5971,7 @@ export interface SessionsChanged {
    */
   removed: string[];
   /**
-   * True: the sessions of the log have changed, which `list_sessions` returns as `team` and `openOn`. Absent if not.
+   * True: the sessions of the team have changed, which `list_sessions` returns as `team` and `openOn`. Absent if not.
    */
   team?: boolean;
 }

@@ -63,17 +63,17 @@ string_enum! {
     /// `storageFull`: The disk or the quota is full. Free space and send the request again; `details.writtenIds` lists the entries that were written.
     /// `storageIo`: The operating system failed to read or write the file. Check the disk and the file; `details.writtenIds` lists the entries that were written.
     /// `pathDenied`: The operating system denies access to the file or its directory. Change the permissions of the file or the directory, or choose another session directory.
-    /// `durabilityUnknown`: The data is written, but the operating system could not confirm that it is on the disk, or the log beyond this machine did not answer in time. Check the disk; send the same entries with the same ids again to learn whether they are safe.
+    /// `durabilityUnknown`: The data is written, but the operating system could not confirm that it is on the disk, or the team's stream did not answer in time. Check the disk; send the same entries with the same ids again to learn whether they are safe.
     /// `fileExists`: A file with this path exists already. Choose another path, or send `overwrite: true` to replace the file.
     /// `importFailed`: A conversation of another tool could not be imported. Correct the cause that the message names, and import again; the rest is imported.
-    /// `logUnavailable`: The log beyond this machine cannot be reached, or does not answer in time. Try again after `retryAfterMs`; reads of local files work meanwhile.
-    /// `logConflict`: Others wrote to the session in the log in each of several attempts. Send the request again.
-    /// `logForeign`: The log has a message that is not of this program, or that does not begin a session. Find the program that writes to the session's subject; nothing was changed here.
-    /// `logDiverged`: The file and the log of the session differ, and neither is the beginning of the other; or the file is a replica of another log. Fork the session from the file, and read the log into a new file; nothing was changed.
-    /// `logRewound`: The log has lost messages that the file has: its stream was restored from a backup, or made anew. Keep the file, and ask who runs the servers; nothing was changed.
+    /// `logUnavailable`: The team's stream cannot be reached, or does not answer in time. Try again after `retryAfterMs`; reads of local files work meanwhile.
+    /// `logConflict`: Others wrote to the session in the team's stream in each of several attempts. Send the request again.
+    /// `logForeign`: The team's stream has a message that is not of this program, or that does not begin a session. Find the program that writes to the session's subject; nothing was changed here.
+    /// `logDiverged`: The file and the team's stream differ on the session, and neither is the beginning of the other; or the file is a replica of another stream. Fork the session from the file, and read the stream into a new file; nothing was changed.
+    /// `logRewound`: The team's stream has lost messages that the file has: it was restored from a backup, or made anew. Keep the file, and ask who runs the servers; nothing was changed.
     /// `logMisconfigured`: The stream is missing, full, or drops messages. Correct the stream as the message says.
     /// `logDenied`: The servers refuse the credentials or a permission, or their certificate is not trusted. Correct the credentials, the certificates or the permissions.
-    /// `payloadTooLarge`: Lines are larger than the log takes: more than 64 MiB, or more than a message while the stream has no bucket for them. Make the bucket with `treelined doctor --cluster --create` if the message says that it is missing; else write less at once.
+    /// `payloadTooLarge`: Lines are larger than the team's stream takes: more than 64 MiB, or more than a message while the stream has no bucket for them. Make the bucket with `treelined doctor --cluster --create` if the message says that it is missing; else write less at once.
     /// `batchUnsupported`: The message is a batch. Send the requests one by one; you need not wait for the answers.
     /// `requestTooLarge`: The message is larger than `limits.maxFrameBytes`. Send less at once, for instance fewer entries.
     /// `responseTooLarge`: The answer would be larger than the limit of the client or the daemon. Request less at once: with `limit` or `maxBytes`, or single entries.

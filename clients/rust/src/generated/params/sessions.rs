@@ -181,7 +181,7 @@ pub struct ListSessionsParams {
     /// The `nextCursor` of the previous page. Default: the first page.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cursor: Option<String>,
-    /// True: only the files of this machine, without anything of the log. Default: false.
+    /// True: only the files of this machine, without anything of the team. Default: false.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub local: Option<bool>,
 }

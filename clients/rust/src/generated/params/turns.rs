@@ -11,7 +11,7 @@ use serde::Serialize;
 pub struct AnswerEventParams {
     /// The id of the question, from the event.
     pub event_id: String,
-    /// The answer; an empty object is no opinion. Default: none, with `error` or `extendMs`.
+    /// The answer; an empty object is not an opinion. Default: none, with `error` or `extendMs`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub result: Option<EventAnswer>,
     /// Answers `command_invoked`: why the command failed, for people. Default: none.

@@ -125,10 +125,10 @@ pub struct ListSessionsResult {
     /// The `cursor` of the next page. Absent on the last page. A page ends at `limit` rows, or before the row that would exceed the client's `maxFrameBytes`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub next_cursor: Option<String>,
-    /// The sessions of the log that have no file here, the last active first. Only on the first page, from a daemon with a log.
+    /// The sessions of the team that have no file here, the last active first. Only on the first page, from a daemon with a team.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub team: Option<Vec<TeamSessionRow>>,
-    /// The sessions of the log that have no file here and fit the params, shown or not.
+    /// The sessions of the team that have no file here and fit the params, shown or not.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub team_count: Option<u64>,
     /// Why `team` or the members `openOn` may lack something.

@@ -138,7 +138,7 @@ impl<R> Call<ListSessionsParams, R> {
         self
     }
 
-    /// True: only the files of this machine, without anything of the log. Default: false.
+    /// True: only the files of this machine, without anything of the team. Default: false.
     pub fn local(mut self, local: bool) -> Self {
         self.params.local = Some(local);
         self

@@ -21,7 +21,7 @@ impl<R> Call<EndTurnParams, R> {
 }
 
 impl<R> Call<AnswerEventParams, R> {
-    /// The answer; an empty object is no opinion. Default: none, with `error` or `extendMs`.
+    /// The answer; an empty object is not an opinion. Default: none, with `error` or `extendMs`.
     pub fn result(mut self, result: EventAnswer) -> Self {
         self.params.result = Some(result);
         self

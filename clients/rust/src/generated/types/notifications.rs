@@ -304,7 +304,7 @@ pub struct SessionLogChanged {
     pub session_id: String,
     /// The number of this notification in the session.
     pub seq: u64,
-    /// Whether entries of the file wait for the log beyond this machine.
+    /// Whether entries of the file wait for the team's stream.
     pub queued: bool,
 }
 
@@ -357,7 +357,7 @@ pub struct SessionsChanged {
     pub changed: Vec<SessionRow>,
     /// The ids of sessions whose file is gone.
     pub removed: Vec<String>,
-    /// True: the sessions of the log have changed, which `list_sessions` returns as `team` and `openOn`. Absent if not.
+    /// True: the sessions of the team have changed, which `list_sessions` returns as `team` and `openOn`. Absent if not.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub team: Option<bool>,
 }

@@ -212,7 +212,7 @@ pub enum RenderedBlock {
     /// A summary that takes the place of other entries.
     #[serde(rename = "summary")]
     Summary(RenderedSummary),
-    /// Text that is no Markdown: lines of the daemon, texts of entries without messages, and Markdown that is too large to be HTML.
+    /// Text that is not Markdown: lines of the daemon, texts of entries without messages, and Markdown that is too large to be HTML.
     #[serde(rename = "text")]
     Text(RenderedText),
     /// A kind that this client does not know.
@@ -346,7 +346,7 @@ pub struct RenderedSummary {
     pub tokens: Option<u64>,
 }
 
-/// Text that is no Markdown: lines of the daemon, texts of entries without messages, and Markdown that is too large to be HTML.
+/// Text that is not Markdown: lines of the daemon, texts of entries without messages, and Markdown that is too large to be HTML.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
 #[serde(rename_all = "camelCase")]

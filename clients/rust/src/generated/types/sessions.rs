@@ -128,7 +128,7 @@ pub struct ImportedFile {
     pub gaps: u64,
     /// The number of records that repeat others.
     pub duplicates: u64,
-    /// Bytes that are no record: offset and length; the first 1,000 stretches.
+    /// Bytes that are not a record: offset and length; the first 1,000 stretches.
     pub unparsable: Vec<Vec<u64>>,
     /// The native session with which its beginning is shared. Absent without one.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -310,17 +310,17 @@ pub struct Session {
     /// The session that this one comes from, as the header says. Untrusted text.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub parent_session: Option<String>,
-    /// True: entries of the file wait for the log. Absent if none do, and from a daemon without a log.
+    /// True: entries of the file wait for the team's stream. Absent if none do, and from a daemon without a team.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub queued: Option<bool>,
 }
 
-/// The place of a session in the log.
+/// The place of a session in the team's stream.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
 #[serde(rename_all = "camelCase")]
 pub struct SessionInLog {
-    /// The name of the log's stream.
+    /// The name of the stream.
     pub stream: String,
     /// The other daemons that have the session open.
     pub open_on: Vec<OpenOn>,
@@ -366,10 +366,10 @@ pub struct SessionRow {
     /// Why the file cannot be opened. Absent if it can.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub diagnostic: Option<RowDiagnostic>,
-    /// The session's place in the log. Absent if the log does not have it, and from a daemon without a log.
+    /// The session's place in the team's stream. Absent if it is not there, and from a daemon without a team.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub log: Option<SessionInLog>,
-    /// True: entries of the file wait for the log, in a session that the daemon has or had open. Absent if none do.
+    /// True: entries of the file wait for the team's stream, in a session that the daemon has or had open. Absent if none do.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub queued: Option<bool>,
 }
@@ -389,7 +389,7 @@ pub struct SpawnedBy {
     pub tool_call_id: Option<String>,
 }
 
-/// A session of the log that has no file here. `open_session` with its id opens it.
+/// A session of the team that has no file here. `open_session` with its id opens it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
 #[serde(rename_all = "camelCase")]
@@ -458,10 +458,10 @@ pub struct TrashedRow {
     /// Why the file cannot be opened. Absent if it can.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub diagnostic: Option<RowDiagnostic>,
-    /// The session's place in the log. Absent if the log does not have it, and from a daemon without a log.
+    /// The session's place in the team's stream. Absent if it is not there, and from a daemon without a team.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub log: Option<SessionInLog>,
-    /// True: entries of the file wait for the log, in a session that the daemon has or had open. Absent if none do.
+    /// True: entries of the file wait for the team's stream, in a session that the daemon has or had open. Absent if none do.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub queued: Option<bool>,
     /// The path of the file in the trash.
