@@ -1,17 +1,10 @@
-//! The arguments: the options, and the commands with theirs.
+//! The arguments: the options of every command, and the commands of the table.
 
-#[cfg(feature = "nats")]
-use super::fleet;
+use super::help;
 use super::options::Options;
-use super::{
-    call, completions, connect, demo, doctor, documents, export, import_request, label,
-    late_writes, list, migrate, package, restore, search, serve, settings, shared, show, status,
-    stop, tree, web,
-};
-use clap::{Args, Parser, Subcommand};
+pub(super) use super::table::Command;
+use clap::Parser;
 use std::ffi::OsString;
-use treelined_files::log::late_writes::CARRY_OVER_COMMAND;
-use treelined_files::os::running::LAUNCH_COMMAND;
 
 const ABOUT: &str = "\
 Keeps the conversations of AI agents as trees, for any client.
@@ -19,25 +12,16 @@ Keeps the conversations of AI agents as trees, for any client.
 Without a command it is a daemon: it reads JSON-RPC 2.0 from stdin, one message a line (or with
 Content-Length headers, as language servers do), and answers on stdout until stdin ends.";
 
-const EXAMPLES: &str = "\
-Examples:
-  treelined demo                             a conversation of the kind, offline
-  treelined import                           bring in the conversations of other tools
-  treelined list --all                       the sessions of all directories
-  treelined tree --latest                    draw the newest session of this directory
-  treelined show \"A tour\"                   read a branch of a session
-  treelined search build cache               find words in all sessions
-  treelined export --latest --html -o a.html a page with the newest session of this directory
-  treelined web                              show the sessions in a browser, live
-  treelined call list_sessions --pretty      one call of the protocol
-  treelined doctor --latest                  look for damage
-
+const WORDS: &str = "\
 SESSION is the path of a file, else an id, else a name, else the beginning of an id (4 characters
-or more); --latest is the session of this directory with the last activity.
+or more); left out, it is the session of this directory with the last activity.
+ENTRY is an id, else a label, else the beginning of an id (4 characters or more).
+`treelined COMMAND --help` has the options of a command, with examples.
 
-Exit codes: 0 done, 1 failed, 2 wrong arguments or several sessions fit, 3 not found,
-130 interrupted. Commands whose codes differ say so in their help.
+Exit codes: 0 done, 1 failed, 2 wrong arguments or several fit, 3 not found, 130 interrupted.
+Commands whose codes differ say so in their help.";
 
+const ENVIRONMENT: &str = "
 Environment:
   TREELINED_SESSION_DIR  where sessions are kept
   TREELINED_SOCKET       the socket of the shared daemon
@@ -49,80 +33,14 @@ Environment:
 
 /// Keeps the conversations of AI agents as trees, for any client: JSON-RPC on stdin and stdout
 #[derive(Debug, Parser)]
-#[command(name = "treelined", version, long_about = ABOUT, after_long_help = EXAMPLES)]
-#[command(propagate_version = true)]
+#[command(name = "treelined", version, long_about = ABOUT)]
+#[command(after_help = WORDS, after_long_help = [WORDS, ENVIRONMENT].join("\n"))]
+#[command(propagate_version = true, help_template = help::template())]
 pub(crate) struct Arguments {
     #[command(subcommand)]
     pub command: Option<Command>,
     #[command(flatten)]
     pub options: Options,
-}
-
-#[derive(Debug, Subcommand)]
-#[command(defer = true)]
-pub(crate) enum Command {
-    /// Speak JSON-RPC on stdin and stdout (the default), or on sockets
-    Serve(serve::ServeArgs),
-    /// Speak JSON-RPC with the shared daemon, on stdin and stdout
-    Connect(connect::Connect),
-    /// Show the sessions in a browser, live, with the shared daemon if one runs
-    Web(web::Web),
-    /// Show the shared daemon; exit code 3 if none runs
-    Status(status::Status),
-    /// End the shared daemon; exit code 3 if none runs
-    Stop(stop::Stop),
-    /// Leave the terminal and run this program with these arguments
-    #[command(hide = true)]
-    Detach(shared::Detach),
-    /// List the sessions of this directory, or of all
-    #[command(visible_alias = "ls")]
-    List(list::ListArgs),
-    /// Read a branch of a session, from the first message to the last
-    Show(show::ShowArgs),
-    /// Make one call and print its result
-    Call(call::CallArgs),
-    /// Draw a session
-    Tree(tree::TreeArgs),
-    /// Find words in the entries of all sessions; exit code 1 if nothing is found
-    Search(search::SearchArgs),
-    /// Label an entry of a session, or remove its label
-    Label(label::LabelArgs),
-    /// Check session files and report what they contain; exit code 1 if anything is wrong
-    Doctor(doctor::Doctor),
-    /// Rewrite a session file of version 1 or 2 as version 3; the original is kept beside it
-    Migrate(migrate::Migrate),
-    /// Import the conversations of Claude Code, Codex, opencode, Gemini CLI, goose and pi
-    Import(import_request::ImportArgs),
-    /// Record what an ACP editor and an ACP agent say (the package treelined-acp)
-    Acp(package::PackageArgs),
-    /// Serve the conversations of this directory to an agent, over MCP (the package treelined-mcp)
-    Mcp(package::PackageArgs),
-    /// Write a session as a page, Markdown, text or a session file
-    Export(export::ExportArgs),
-    /// List deleted sessions, or bring one back
-    Restore(restore::Restore),
-    /// Send sessions to NATS JetStream
-    #[cfg(feature = "nats")]
-    Push(fleet::PushArgs),
-    /// Bring sessions from NATS JetStream
-    #[cfg(feature = "nats")]
-    Pull(fleet::PullArgs),
-    /// Write the JSON Schemas, the method list, the OpenRPC document and reference.md of this daemon
-    Schema(documents::Schema),
-    /// Write the man pages
-    Man(documents::Man),
-    /// Print a script that completes commands, methods and sessions in a shell
-    Completions(completions::Completions),
-    /// Print the settings in force and the source of each
-    Config(settings::ConfigArgs),
-    /// Show a conversation with a branch, offline
-    Demo(demo::DemoArgs),
-    /// Go on for a daemon that has ended while others wrote to a replaced file
-    #[command(hide = true, name = CARRY_OVER_COMMAND)]
-    CarryOver(late_writes::CarryOver),
-    /// Become the program of an extension
-    #[command(hide = true, name = LAUNCH_COMMAND)]
-    Launch(LaunchArgs),
 }
 
 /// The arguments of a daemon on stdio. All others are wrong for it, help and version too.
@@ -131,14 +49,6 @@ pub(crate) enum Command {
 struct OptionsAlone {
     #[command(flatten)]
     options: Options,
-}
-
-#[derive(Debug, Args)]
-pub(crate) struct LaunchArgs {
-    /// The process of the daemon
-    pub parent: u32,
-    #[arg(last = true, required = true)]
-    pub argv: Vec<OsString>,
 }
 
 impl Arguments {
@@ -170,6 +80,7 @@ impl Arguments {
                 | Command::Launch(_)
                 | Command::Acp(_)
                 | Command::Mcp(_)
+                | Command::Tui(_)
         )
     }
 
@@ -182,7 +93,16 @@ impl Arguments {
                     | Command::Show(_)
                     | Command::Tree(_)
                     | Command::Search(_)
+                    | Command::Branches(_)
+                    | Command::Compare(_)
+                    | Command::Stats(_)
+                    | Command::Go(_)
+                    | Command::Undo(_)
+                    | Command::Redo(_)
                     | Command::Label(_)
+                    | Command::Name(_)
+                    | Command::Remove(_)
+                    | Command::Purge(_)
                     | Command::Export(_)
                     | Command::Doctor(_)
                     | Command::Restore(_)

@@ -6,10 +6,10 @@ use super::failure::{FAILED, NOT_FOUND, ShellError, USAGE};
 use super::options::Options;
 use super::pretty::pretty;
 use super::session_choice::SessionQuery;
+use super::veto::Verdict;
 use anyhow::Context;
 use clap::Args;
 use clap_complete::engine::ArgValueCompleter;
-use serde::Deserialize;
 use serde_json::json;
 use std::io::{self, IsTerminal, Read, Write};
 use std::process::ExitCode;
@@ -70,7 +70,7 @@ pub(super) fn run(options: &Options, call: &CallArgs) -> anyhow::Result<ExitCode
             }
             let mut out = std::io::stdout().lock();
             writeln!(out, "{}", terminal::json(&shown))?;
-            if let Some(why) = cancelled(result.get()) {
+            if let Some(why) = Verdict::of(result.get()).and_then(|verdict| verdict.why()) {
                 writeln!(io::stderr(), "{}", terminal::line(&why))?;
             }
             Ok(ExitCode::SUCCESS)
@@ -91,27 +91,6 @@ pub(super) fn run(options: &Options, call: &CallArgs) -> anyhow::Result<ExitCode
             Ok(ExitCode::FAILURE)
         }
     }
-}
-
-/// Who cancelled the operation of this result, and why; `None` if nobody did.
-fn cancelled(result: &str) -> Option<String> {
-    #[derive(Deserialize)]
-    struct Cancelled {
-        cancelled: bool,
-        reason: Option<String>,
-        by: Option<String>,
-        message: Option<String>,
-    }
-    let result: Cancelled = serde_json::from_str(result).ok()?;
-    let reason = result.reason.as_deref().filter(|_| result.cancelled)?;
-    let why = result.message.map(|why| format!(": {why}"));
-    let why = why.unwrap_or_default();
-    Some(match (reason, result.by) {
-        ("cancelledByClient", Some(by)) => format!("cancelled by {by}{why}"),
-        ("hookFailed", Some(by)) => format!("cancelled, since {by} failed{why}"),
-        ("noAnswer", _) => "cancelled: nobody answered in time".to_owned(),
-        (other, _) => format!("cancelled: {other}"),
-    })
 }
 
 fn params_from_stdin() -> anyhow::Result<String> {

@@ -26,18 +26,7 @@ pub(super) fn methods(current: &OsStr) -> Vec<CompletionCandidate> {
 /// The ids and names of sessions that begin so, and session files.
 pub(super) fn sessions(current: &OsStr) -> Vec<CompletionCandidate> {
     let typed = unquoted(&current.to_string_lossy());
-    let mut found = Vec::new();
-    for row in &listed(rows) {
-        if found.len() >= MOST_SESSIONS {
-            break;
-        }
-        let name = row.name.as_deref().filter(|name| name.starts_with(&typed));
-        // A control character would reach the terminal.
-        if let Some(name) = name.filter(|name| !name.contains(char::is_control)) {
-            found.push(CompletionCandidate::new(name));
-        }
-        found.extend(id_of(row, &typed));
-    }
+    let mut found = of_rows(&listed(rows), &typed);
     let is_session =
         |path: &Path| path.is_dir() || path.extension().is_some_and(|end| end == "jsonl");
     found.extend(
@@ -45,6 +34,29 @@ pub(super) fn sessions(current: &OsStr) -> Vec<CompletionCandidate> {
             .filter(is_session)
             .complete(OsStr::new(&typed)),
     );
+    found
+}
+
+/// The ids and names of deleted sessions that begin so.
+pub(super) fn deleted_sessions(current: &OsStr) -> Vec<CompletionCandidate> {
+    let typed = unquoted(&current.to_string_lossy());
+    of_rows(&listed(deleted), &typed)
+}
+
+/// The names and ids that begin so.
+fn of_rows(rows: &[ListedRow], typed: &str) -> Vec<CompletionCandidate> {
+    let mut found = Vec::new();
+    for row in rows {
+        if found.len() >= MOST_SESSIONS {
+            break;
+        }
+        let name = row.name.as_deref().filter(|name| name.starts_with(typed));
+        // A control character would reach the terminal.
+        if let Some(name) = name.filter(|name| !name.contains(char::is_control)) {
+            found.push(CompletionCandidate::new(name));
+        }
+        found.extend(id_of(row, typed));
+    }
     found
 }
 
@@ -81,12 +93,17 @@ fn id_of(row: &ListedRow, typed: &str) -> Option<CompletionCandidate> {
         return None;
     }
     let about = title(row.name.as_deref(), &row.first_message);
+    Some(with_help(&row.session_id, about))
+}
+
+/// A candidate with a text beside it.
+pub(super) fn with_help(word: &str, about: &str) -> CompletionCandidate {
     let about: String = terminal::line(about).chars().take(HELP_CHARS).collect();
-    Some(CompletionCandidate::new(&row.session_id).help(Some(about.into())))
+    CompletionCandidate::new(word).help(Some(about.into()))
 }
 
 /// The rows that a daemon of this session directory lists; none if it fails.
-fn listed(read: impl FnOnce(&mut ChildDaemon) -> anyhow::Result<Vec<ListedRow>>) -> Vec<ListedRow> {
+pub(super) fn listed<R>(read: impl FnOnce(&mut ChildDaemon) -> anyhow::Result<Vec<R>>) -> Vec<R> {
     let options = Options {
         session_dir: directory_of(std::env::args_os()),
         ..Options::default()
@@ -100,7 +117,7 @@ fn listed(read: impl FnOnce(&mut ChildDaemon) -> anyhow::Result<Vec<ListedRow>>)
 }
 
 /// The word that a shell makes of what is typed, which may have backslashes and begin with a quote.
-fn unquoted(typed: &str) -> String {
+pub(super) fn unquoted(typed: &str) -> String {
     let typed = typed.strip_prefix(['"', '\'']).unwrap_or(typed);
     let mut word = String::with_capacity(typed.len());
     let mut chars = typed.chars();

@@ -22,7 +22,11 @@ const VARIABLE: &str = "TREELINED_COMPLETE";
 /// The programs of the other packages.
 pub(super) const COMPANIONS: [&str; 3] = ["treelined-tui", "treelined-mcp", "treelined-acp"];
 /// The commands that become programs of other packages.
-const PACKAGES: [(&str, &str); 2] = [("mcp", "treelined-mcp"), ("acp", "treelined-acp")];
+const PACKAGES: [(&str, &str); 3] = [
+    ("tui", "treelined-tui"),
+    ("mcp", "treelined-mcp"),
+    ("acp", "treelined-acp"),
+];
 const SHELLS: Shells<'static> = Shells(&[&QuotingBash, &Elvish, &Fish, &Powershell, &Zsh]);
 
 #[derive(Debug, Args)]

@@ -1,13 +1,15 @@
-//! A child daemon: `treelined serve` over pipes.
+//! A child daemon: `treelined serve` over pipes; or the shared daemon, by `treelined connect`.
 //!
 //! Owns the child process and matches responses to requests. The commands choose the requests and handle
 //! notifications.
 
 use super::failure::ErrorResponse;
 use super::options::Options;
+use super::shared::{self, SharedDaemon, SocketOption};
 use anyhow::{Context, bail};
 use serde::Deserialize;
 use serde_json::value::RawValue;
+use std::ffi::OsString;
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 
@@ -38,22 +40,33 @@ pub(super) enum Incoming {
 impl ChildDaemon {
     /// Starts this program as a daemon with the same options, which dies with this process.
     pub(super) fn start(options: &Options) -> anyhow::Result<Self> {
-        Self::start_with(options, Stdio::inherit())
+        Self::start_with(options, &own_daemon(), Stdio::inherit())
     }
 
     /// As [`Self::start`], without its log.
     pub(super) fn start_silent(options: &Options) -> anyhow::Result<Self> {
-        Self::start_with(options, Stdio::null())
+        Self::start_with(options, &own_daemon(), Stdio::null())
     }
 
-    fn start_with(options: &Options, log: Stdio) -> anyhow::Result<Self> {
+    /// The shared daemon of the session directory if one runs, so that its clients are asked and see what changes; else as
+    /// [`Self::start`].
+    pub(super) fn shared_or_own(options: &Options) -> anyhow::Result<Self> {
+        let shared = SharedDaemon::of(options, &SocketOption::default(), None)?;
+        let Some(running) = shared.running()? else {
+            return Self::start(options);
+        };
+        shared::check_version(&running.info)?;
+        shared.check_options(options, &running.info)?;
+        Self::start_with(options, &["connect".into()], Stdio::inherit())
+    }
+
+    fn start_with(options: &Options, command: &[OsString], log: Stdio) -> anyhow::Result<Self> {
         // The child would report an error of the settings too.
         options.config()?;
         let program = std::env::current_exe().context("find this program")?;
         let mut child = Command::new(&program)
             .args(options.as_arguments())
-            .args(["serve", "--no-extensions", "--parent"])
-            .arg(std::process::id().to_string())
+            .args(command)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(log)
@@ -158,6 +171,16 @@ impl ChildDaemon {
         }
         Ok(())
     }
+}
+
+fn own_daemon() -> [OsString; 4] {
+    let own = std::process::id().to_string();
+    [
+        "serve".into(),
+        "--no-extensions".into(),
+        "--parent".into(),
+        own.into(),
+    ]
 }
 
 /// Keeps only the text of the error: a command would take a broken pipe to the daemon for a broken stdout.

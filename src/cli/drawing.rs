@@ -18,10 +18,10 @@ pub(super) struct DrawnRow {
     #[serde(rename = "type")]
     kind: String,
     role: Option<String>,
-    preview: String,
+    pub preview: String,
     icon: Option<String>,
     style: Option<String>,
-    label: Option<String>,
+    pub label: Option<String>,
     prefix: Option<String>,
     on_active_path: bool,
     is_leaf: bool,
@@ -156,8 +156,21 @@ impl DrawnRow {
             .unwrap_or_default()
     }
 
+    /// The entry on one line without styles: its id, the speaker, the label and the text.
+    pub(super) fn plain(&self) -> String {
+        let label = self.label.as_ref().map(|label| format!("[{label}] "));
+        let (id, label) = (&self.id, label.unwrap_or_default());
+        let line = format!("{id}  {}  {label}{}", self.speaker(), self.preview);
+        terminal::line(&line).into_owned()
+    }
+
+    /// Whether the leaf is at this entry, or below it at entries that have no row.
+    pub(super) fn is_at_leaf(&self) -> bool {
+        self.is_leaf
+    }
+
     /// The speaker, in one word.
-    fn speaker(&self) -> &str {
+    pub(super) fn speaker(&self) -> &str {
         let role = self.role.as_deref().unwrap_or_default();
         match (self.kind.as_str(), role) {
             ("message", "toolResult") => "tool",

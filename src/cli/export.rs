@@ -1,7 +1,9 @@
 //! `treelined export`: writes a session as a page, Markdown, text or a session file.
 
 use super::daemon::{ChildDaemon, RawJson};
+use super::entry_choice;
 use super::failure::{ShellError, USAGE, warn};
+use super::opened::{OpenedSession, SessionUse, open};
 use super::options::Options;
 use super::progress::{self, call_with_progress};
 use super::scratch::Scratch;
@@ -9,6 +11,7 @@ use super::session_choice::SessionChoice;
 use super::words::count;
 use anyhow::Context;
 use clap::Args;
+use clap_complete::engine::ArgValueCompleter;
 use serde::Deserialize;
 use serde_json::json;
 use std::fs::File;
@@ -20,7 +23,7 @@ use treelined_core::terminal;
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
-  treelined export --latest --html -o talk.html       a page of the newest session of this directory
+  treelined export --html -o talk.html                a page of the newest session of this directory
   treelined export \"A tour\" --markdown | less        the branch of the leaf as a document
   treelined export a1b2c3d4 --jsonl --branch q2 -o part.jsonl")]
 pub(crate) struct ExportArgs {
@@ -67,11 +70,13 @@ struct FormatArgs {
 #[derive(Debug, Clone, Args)]
 #[group(multiple = false)]
 struct PartArgs {
-    /// Only the path to this entry; without an id, to the leaf
-    #[arg(long, value_name = "ENTRY", num_args = 0..=1, default_missing_value = "")]
+    /// Only the path to this entry: its id, its label, or the beginning of its id; without an entry, to the leaf
+    #[arg(long, value_name = "ENTRY", num_args = 0..=1, default_missing_value = "",
+          add = ArgValueCompleter::new(super::entry_candidates::entries))]
     branch: Option<String>,
     /// Only this entry and all entries below it
-    #[arg(long, value_name = "ENTRY")]
+    #[arg(long, value_name = "ENTRY",
+          add = ArgValueCompleter::new(super::entry_candidates::entries))]
     subtree: Option<String>,
     /// All branches (the default for a page and a session file)
     #[arg(long)]
@@ -91,6 +96,41 @@ struct AnsweredRedaction {
     kind: String,
     count: u64,
     entry_ids: Vec<String>,
+}
+
+/// The part of the session that is exported, as params of `export_session`.
+struct ExportedPart {
+    scope: Option<&'static str>,
+    entry: Option<String>,
+}
+
+impl PartArgs {
+    /// The part of the session that the daemon has open.
+    fn of(
+        &self,
+        daemon: &mut ChildDaemon,
+        session: &OpenedSession,
+    ) -> anyhow::Result<ExportedPart> {
+        let Self {
+            branch,
+            subtree,
+            tree,
+        } = self;
+        let (scope, named) = match (branch, subtree, tree) {
+            (Some(entry), ..) => (
+                Some("branch"),
+                Some(entry).filter(|entry| !entry.is_empty()),
+            ),
+            (_, Some(entry), _) => (Some("subtree"), Some(entry)),
+            (.., true) => (Some("tree"), None),
+            _ => (None, None),
+        };
+        let entry = match named {
+            Some(text) => Some(entry_choice::find(daemon, session, text)?),
+            None => None,
+        };
+        Ok(ExportedPart { scope, entry })
+    }
 }
 
 impl ExportArgs {
@@ -123,9 +163,8 @@ fn write(daemon: &mut ChildDaemon, export: &ExportArgs) -> anyhow::Result<()> {
     if has_bar {
         progress::introduce(daemon, "treelined export")?;
     }
-    let session = export.session.find(daemon)?;
-    let opening = json!({ "path": session.display().to_string(), "mode": "read" });
-    daemon.call("open_session", &opening.to_string())?;
+    let session = open(daemon, &export.session.query(), SessionUse::Read)?;
+    let part = export.part.of(daemon, &session)?;
     if export.format.jsonl {
         warn(
             "keys, tokens and passwords stay in a session file",
@@ -140,12 +179,12 @@ fn write(daemon: &mut ChildDaemon, export: &ExportArgs) -> anyhow::Result<()> {
     let answered = match export.file() {
         Some(path) => {
             let path = std::path::absolute(path).context("find the path of the output")?;
-            ask(daemon, export, &path, export.overwrite, has_bar)?
+            ask(daemon, export, &part, &path, export.overwrite, has_bar)?
         }
         None => {
             let folder = Scratch::new("export")?;
             let path = folder.0.join("export");
-            let answered = ask(daemon, export, &path, false, has_bar)?;
+            let answered = ask(daemon, export, &part, &path, false, has_bar)?;
             let mut file = File::open(&path).context("read the export")?;
             io::copy(&mut file, &mut io::stdout().lock())?;
             answered
@@ -164,6 +203,7 @@ fn write(daemon: &mut ChildDaemon, export: &ExportArgs) -> anyhow::Result<()> {
 fn ask(
     daemon: &mut ChildDaemon,
     export: &ExportArgs,
+    part: &ExportedPart,
     path: &Path,
     overwrite: bool,
     has_bar: bool,
@@ -180,24 +220,10 @@ fn ask(
         (.., true) => "jsonl",
         _ => "text",
     };
-    let PartArgs {
-        branch,
-        subtree,
-        tree,
-    } = &export.part;
-    let (scope, entry) = match (branch, subtree, tree) {
-        (Some(entry), ..) => (
-            Some("branch"),
-            Some(entry).filter(|entry| !entry.is_empty()),
-        ),
-        (_, Some(entry), _) => (Some("subtree"), Some(entry)),
-        (.., true) => (Some("tree"), None),
-        _ => (None, None),
-    };
     let params = json!({
         "format": format,
-        "scope": scope,
-        "entryId": entry,
+        "scope": part.scope,
+        "entryId": part.entry,
         "path": path.display().to_string(),
         "overwrite": overwrite,
         "redact": export.no_redact.then_some(false),

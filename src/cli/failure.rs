@@ -180,7 +180,7 @@ remedies! {
     NestingTooDeep FAILED "ask for the flat form, or for a part with `rootId` or `maxDepth`";
     DuplicateEntryId FAILED "choose another id; the same id with the same content is not an error";
     NotAUserMessage FAILED "name a message of the user; `treelined tree SESSION --filter user-only --ids` lists them";
-    NothingToUndo FAILED "nothing is to be done; `treelined call get_navigation_log --open SESSION` lists the moves";
+    NothingToUndo FAILED "nothing is to be done; `treelined tree SESSION` shows where it is";
     UnansweredToolCalls FAILED "name the results of the tools too, or send `closeToolCalls`";
     SummarizerUnavailable FAILED "`--summarizer outline` makes summaries offline; or go without a summary";
     SummarizerFailed FAILED "run the command again, or go without a summary: nothing was changed";

@@ -6,7 +6,7 @@
 use super::late_writes;
 use super::options::Options;
 use super::screen::Screen;
-use super::session_choice::SessionChoice;
+use super::session_choice::NamedSession;
 use anyhow::Context;
 use clap::Args;
 use std::fs::File;
@@ -27,7 +27,7 @@ Examples:
   treelined migrate old.jsonl    the original is kept beside it")]
 pub(crate) struct Migrate {
     #[command(flatten)]
-    session: SessionChoice,
+    session: NamedSession,
 }
 
 pub(super) fn run(options: &Options, migrate: &Migrate) -> anyhow::Result<ExitCode> {

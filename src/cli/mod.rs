@@ -1,20 +1,25 @@
 //! The command line: the menu, which imports the commands and is imported by none.
 //!
-//! In reading order: [`arguments`] has the commands with their options, [`options`] those of every command and the
-//! settings. [`serve`] is the daemon. [`daemon`] runs one as a child and is its client, for [`call`],
-//! [`list`], [`show`], [`tree`], [`search`], [`label`], [`restore`] and [`demo`]. [`doctor`] and [`migrate`] open a file without a daemon.
+//! In reading order: [`table`] has the commands by what a person wants to do, [`arguments`] reads them with the
+//! [`options`] of every command and the settings, [`help`] shows them. [`serve`] is the daemon. [`daemon`] runs one as a
+//! child, or reaches the shared one, and is its client, for the commands that read a session ([`list`], [`show`], [`tree`],
+//! [`branches`], [`compare`], [`stats`], [`search`], [`export`]), that change one ([`go`], [`undo`], [`label`], [`name`]),
+//! that delete ([`remove`], [`restore`], [`purge`]), and for [`call`] and [`demo`]. [`doctor`] and [`migrate`] open a file without a daemon.
 //! [`connect`], [`web`], [`status`] and [`stop`] find the shared daemon by [`shared`].
 //! `fleet` copies sessions to a stream and from it.
-//! [`documents`] writes generated files. [`screen`], [`drawing`], [`progress`] and [`pretty`] format output.
-//! [`listed`] reads the rows of sessions, [`session_choice`] finds the one that a person names, [`candidates`] offers
-//! them to a shell and [`completions`] prints its script. [`failure`] shows errors, and has the exit codes; [`usage`]
-//! makes them of wrong arguments, and shows the help. [`stderr_log`] is the log. [`interrupt`] ends a command.
+//! [`documents`] writes generated files. [`screen`], [`drawing`], [`position`], [`progress`] and [`pretty`] format output.
+//! [`listed`] reads the rows of sessions, [`session_choice`] finds the one that a person names, [`opened`] opens it, and
+//! [`entry_choice`] finds an entry in it; [`session_words`] tells their words apart. [`candidates`] and [`entry_candidates`] offer
+//! them to a shell and [`completions`] prints its script. [`failure`] shows errors, and has the exit codes; [`veto`] says
+//! who held back a move; [`usage`] makes errors of wrong arguments. [`stderr_log`] is the log. [`interrupt`] ends a command.
 
 mod arguments;
 mod bash;
+mod branches;
 mod call;
 mod candidates;
 mod columns;
+mod compare;
 mod completions;
 mod connect;
 mod daemon;
@@ -27,10 +32,14 @@ mod doctor_origin;
 mod doctor_repair;
 mod documents;
 mod drawing;
+mod entry_candidates;
+mod entry_choice;
 mod export;
 mod failure;
 #[cfg(feature = "nats")]
 mod fleet;
+mod go;
+mod help;
 mod import;
 mod import_request;
 mod import_watch;
@@ -41,10 +50,15 @@ mod list;
 mod list_team;
 mod listed;
 mod migrate;
+mod name;
+mod opened;
 mod options;
 mod package;
+mod position;
 mod pretty;
 mod progress;
+mod purge;
+mod remove;
 mod restore;
 mod runtime;
 mod scratch;
@@ -53,17 +67,24 @@ mod search;
 mod serve;
 mod session_choice;
 mod session_dir;
+mod session_words;
 mod settings;
 mod shared;
 mod show;
+mod stats;
 mod status;
 mod stderr_log;
 mod stop;
 mod story;
+mod table;
 #[cfg(feature = "nats")]
 mod team;
+mod trash_choice;
 mod tree;
+mod tree_rows;
+mod undo;
 mod usage;
+mod veto;
 mod web;
 mod words;
 
@@ -122,11 +143,21 @@ fn outcome(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         Some(Command::Call(call)) => call::run(options, call),
         Some(Command::Tree(tree)) => tree::run(options, tree),
         Some(Command::Search(search)) => search::run(options, search),
+        Some(Command::Branches(args)) => branches::run(options, args),
+        Some(Command::Compare(args)) => compare::run(options, args),
+        Some(Command::Stats(args)) => stats::run(options, args),
+        Some(Command::Go(args)) => go::run(options, args),
+        Some(Command::Undo(args)) => undo::run(options, args, undo::UNDO),
+        Some(Command::Redo(args)) => undo::run(options, args, undo::REDO),
         Some(Command::Label(args)) => label::run(options, args),
+        Some(Command::Name(args)) => name::run(options, args),
+        Some(Command::Remove(args)) => remove::run(options, args),
+        Some(Command::Purge(args)) => purge::run(options, args),
         Some(Command::Doctor(doctor)) => doctor::run(options, doctor),
         Some(Command::Migrate(migrate)) => migrate::run(options, migrate),
         Some(Command::Import(import)) => import::run(options, import),
         Some(Command::Acp(args)) => package::run(options, "treelined-acp", args),
+        Some(Command::Tui(args)) => package::run(options, "treelined-tui", args),
         Some(Command::Mcp(args)) => package::run(options, "treelined-mcp", args),
         Some(Command::Export(export)) => export::run(options, export),
         Some(Command::Restore(restore)) => restore::run(options, restore),

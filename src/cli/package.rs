@@ -1,4 +1,4 @@
-//! `treelined acp` and `treelined mcp`: programs of packages of their own, installed beside this one.
+//! `treelined tui`, `treelined acp` and `treelined mcp`: programs of other packages, installed beside this one.
 
 use super::failure::{FAILED, ShellError};
 use super::options::Options;

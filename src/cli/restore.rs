@@ -2,10 +2,11 @@
 
 use super::daemon::{ChildDaemon, RawJson};
 use super::failure::{NOT_FOUND, ShellError};
-use super::listed::{ListedRow, TrashRow, trashed};
+use super::listed::{TrashRow, trashed};
 use super::options::Options;
 use super::screen::{Screen, Style};
-use super::session_choice::{ChoiceProblem, SessionQuery, choose, current_directory};
+use super::session_choice::{SessionQuery, current_directory};
+use super::trash_choice::{find, nothing};
 use super::words::title;
 use anyhow::Context;
 use clap::Args;
@@ -13,7 +14,6 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use std::collections::HashSet;
 use std::io::{self, Write};
-use std::path::Path;
 use std::process::ExitCode;
 use treelined_core::terminal;
 
@@ -25,7 +25,8 @@ Examples:
 pub(crate) struct Restore {
     /// A deleted session: its file in the trash, its id, its name, or the beginning of its id (4 characters or more);
     /// left out, the trash is listed
-    #[arg(value_name = "SESSION")]
+    #[arg(value_name = "SESSION",
+          add = clap_complete::engine::ArgValueCompleter::new(super::candidates::deleted_sessions))]
     session: Option<String>,
     /// Bring back the session of this directory that was deleted last
     #[arg(long, conflicts_with = "session")]
@@ -100,31 +101,19 @@ fn wanted(daemon: &mut ChildDaemon, query: &SessionQuery) -> anyhow::Result<Valu
         let missing = || nothing(&format!("no deleted session of the directory {cwd}"));
         return Ok(row.map(of).ok_or_else(missing)?);
     };
-    let path = std::path::absolute(text).context("find the file")?;
-    if let Some(row) = rows.iter().find(|row| Path::new(&row.trashed_path) == path) {
-        return Ok(of(row));
-    }
-    // The daemon restores the last one of an id, and knows sessions that are not deleted.
-    if rows.iter().any(|row| row.session_id == *text) {
-        return Ok(json!({ "sessionId": text }));
-    }
-    let listed: Vec<ListedRow> = rows.iter().map(TrashRow::listed).collect();
-    match choose(text, &listed) {
-        Ok(row) => Ok(json!({ "sessionId": row.session_id, "trashedPath": row.path })),
-        Err(ChoiceProblem::Several(error)) => Err(error.into()),
-        Err(ChoiceProblem::None) if text.contains('/') => {
-            Err(nothing(&format!("{text} is not in the trash")).into())
-        }
-        Err(ChoiceProblem::None) => Ok(json!({ "sessionId": text })),
+    match find(&rows, text) {
+        // The daemon restores the last one of an id.
+        Ok(row) if row.session_id == *text => Ok(json!({ "sessionId": text })),
+        Ok(row) => Ok(of(row)),
+        // It knows sessions that are not deleted, and those of the team.
+        Err(error) if is_missing(&error) && !text.contains('/') => Ok(json!({ "sessionId": text })),
+        Err(error) => Err(error),
     }
 }
 
-fn nothing(message: &str) -> ShellError {
-    ShellError::new(
-        NOT_FOUND,
-        message,
-        "treelined restore, which lists the deleted sessions",
-    )
+fn is_missing(error: &anyhow::Error) -> bool {
+    let shown = error.downcast_ref::<ShellError>();
+    shown.is_some_and(|shown| shown.code == NOT_FOUND)
 }
 
 fn bring_back(daemon: &mut ChildDaemon, query: &SessionQuery, json: bool) -> anyhow::Result<()> {

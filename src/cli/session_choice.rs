@@ -1,6 +1,6 @@
 //! Finds the session that a person names: by its path, its id, its name, or the beginning of its id, in this order;
-//! or the latest one of this directory. A session of other machines is copied from the log. All commands that take a
-//! session find it here.
+//! or the latest one of this directory, which a person may leave unnamed. A session of other machines is copied from
+//! the stream of the team. All commands that take a session find it here.
 
 use super::daemon::ChildDaemon;
 use super::failure::{NOT_FOUND, ShellError, USAGE};
@@ -19,14 +19,29 @@ use treelined_core::suggest;
 use treelined_core::terminal;
 
 /// The fewest characters of the beginning of an id.
-const FEWEST: usize = 4;
+pub(super) const FEWEST: usize = 4;
 /// The most sessions that are listed when several fit.
 const LISTED: usize = 20;
 
-/// The arguments that name a session.
+// The arguments that name a session; without any, it is the latest one of this directory. A comment of the documentation
+// here would become the description of the command.
+#[derive(Debug, Clone, Args)]
+#[group(multiple = false)]
+pub(super) struct SessionChoice {
+    /// A session: its file, its id, its name, or the beginning of its id (4 characters or more); left out, it is the
+    /// session of this directory with the last activity
+    #[arg(value_name = "SESSION", value_hint = ValueHint::FilePath,
+          add = ArgValueCompleter::new(super::candidates::sessions))]
+    session: Option<String>,
+    /// The session of this directory with the last activity, as without SESSION
+    #[arg(long)]
+    latest: bool,
+}
+
+// The arguments that name a session for a command that changes its file: it is named in any case.
 #[derive(Debug, Clone, Args)]
 #[group(required = true, multiple = false)]
-pub(super) struct SessionChoice {
+pub(super) struct NamedSession {
     /// A session: its file, its id, its name, or the beginning of its id (4 characters or more)
     #[arg(value_name = "SESSION", value_hint = ValueHint::FilePath,
           add = ArgValueCompleter::new(super::candidates::sessions))]
@@ -65,11 +80,7 @@ pub(super) fn others(ids: &[String], chars: usize) -> String {
 
 impl SessionChoice {
     pub(super) fn query(&self) -> SessionQuery {
-        // clap requires one of the two.
-        match &self.session {
-            Some(text) => SessionQuery::Named(text.clone()),
-            None => SessionQuery::Latest,
-        }
+        SessionQuery::or_latest(self.session.as_ref())
     }
 
     /// The file of the session.
@@ -78,12 +89,37 @@ impl SessionChoice {
     }
 }
 
+impl NamedSession {
+    pub(super) fn query(&self) -> SessionQuery {
+        // clap requires one of the two.
+        SessionQuery::or_latest(self.session.as_ref())
+    }
+}
+
 impl SessionQuery {
+    /// The session of this name; without one, the latest.
+    fn or_latest(session: Option<&String>) -> Self {
+        match session {
+            Some(text) => Self::Named(text.clone()),
+            None => Self::Latest,
+        }
+    }
+
     /// The query of two arguments that a command has in its own way; `None` without either.
     pub(super) fn of(session: Option<&String>, is_latest: bool) -> Option<Self> {
         match session {
             Some(text) => Some(Self::Named(text.clone())),
             None => is_latest.then_some(Self::Latest),
+        }
+    }
+
+    /// The session as a word of a command, with a space before it; empty for the latest, which is left out.
+    pub(super) fn as_word(&self) -> String {
+        let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_./".contains(c);
+        match self {
+            Self::Latest => String::new(),
+            Self::Named(text) if text.chars().all(is_plain) => format!(" {text}"),
+            Self::Named(text) => format!(" {text:?}"),
         }
     }
 

@@ -1,10 +1,14 @@
 //! `treelined show`: a branch of a session as text, from the first entry to one entry.
 
 use super::daemon::ChildDaemon;
+use super::entry_choice;
+use super::failure::ShellError;
+use super::opened::{SessionUse, open};
 use super::options::Options;
 use super::scratch::Scratch;
 use super::screen::Screen;
 use super::session_choice::SessionQuery;
+use super::session_words::WordsWanted;
 use anyhow::Context;
 use clap::Args;
 use clap_complete::engine::ArgValueCompleter;
@@ -16,16 +20,19 @@ use treelined_core::terminal;
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
-  treelined show --latest             the newest session of this directory
+  treelined show                      the newest session of this directory
   treelined show \"A tour\" q2          the branch that ends at the entry q2
+  treelined show --latest \"a label\"   the same in the newest session, at the entry with this label
   treelined tree \"A tour\" --ids       shows the ids of the entries")]
 pub(crate) struct ShowArgs {
-    /// A session: its file, its id, its name, or the beginning of its id (4 characters or more)
-    #[arg(value_name = "SESSION", required_unless_present = "latest",
-          add = ArgValueCompleter::new(super::candidates::sessions))]
+    /// A session: its file, its id, its name, or the beginning of its id (4 characters or more); left out, it is the
+    /// session of this directory with the last activity
+    #[arg(value_name = "SESSION",
+          add = ArgValueCompleter::new(super::entry_candidates::sessions_or_entries))]
     session: Option<String>,
-    /// The last entry of the branch, by its id [default: the leaf]
-    #[arg(value_name = "ENTRY")]
+    /// The last entry of the branch: its id, its label, or the beginning of its id (4 characters or more)
+    /// [default: the leaf]
+    #[arg(value_name = "ENTRY", add = ArgValueCompleter::new(super::entry_candidates::entries))]
     entry: Option<String>,
     /// The session of this directory with the last activity; the first argument is then ENTRY
     #[arg(long)]
@@ -34,10 +41,23 @@ pub(crate) struct ShowArgs {
 
 impl ShowArgs {
     /// The session, and the entry.
-    fn wanted(&self) -> (SessionQuery, Option<&String>) {
-        match (&self.session, self.latest) {
-            (Some(session), false) => (SessionQuery::Named(session.clone()), self.entry.as_ref()),
-            (entry, _) => (SessionQuery::Latest, entry.as_ref()),
+    fn wanted(&self) -> Result<(SessionQuery, Option<&str>), ShellError> {
+        let names: &[&str] = match (self.latest, &self.session) {
+            (true, Some(_)) => &["the entry"],
+            _ => &[],
+        };
+        let wanted = WordsWanted {
+            command: "show",
+            names,
+        };
+        match (&self.session, &self.entry) {
+            (Some(session), Some(entry)) if !self.latest => {
+                Ok((SessionQuery::Named(session.clone()), Some(entry)))
+            }
+            (session, entry) => {
+                let (query, words) = wanted.split(session.iter().chain(entry), self.latest)?;
+                Ok((query, words.first().copied()))
+            }
         }
     }
 }
@@ -58,10 +78,12 @@ pub(super) fn run(options: &Options, show: &ShowArgs) -> anyhow::Result<ExitCode
 }
 
 fn text(daemon: &mut ChildDaemon, show: &ShowArgs) -> anyhow::Result<String> {
-    let (session, entry) = show.wanted();
-    let path = session.find(daemon)?;
-    let params = json!({ "path": path.display().to_string(), "mode": "read" });
-    daemon.call("open_session", &params.to_string())?;
+    let (session, entry) = show.wanted()?;
+    let session = open(daemon, &session, SessionUse::Read)?;
+    let entry = match entry {
+        Some(entry) => Some(entry_choice::find(daemon, &session, entry)?),
+        None => None,
+    };
     let folder = Scratch::new("show")?;
     let file = folder.0.join("text");
     let params = json!({

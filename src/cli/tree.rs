@@ -25,7 +25,7 @@ const ID_COLUMNS: usize = 16;
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
-  treelined tree --latest                      the newest session of this directory
+  treelined tree                               the newest session of this directory
   treelined tree \"A tour\" --filter user-only  the messages of the user, in a session by its name
   treelined tree a1b2c3d4 --query '/fix(ed)?/' --ids")]
 pub(crate) struct TreeArgs {

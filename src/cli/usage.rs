@@ -134,7 +134,7 @@ mod tests {
             (
                 &["export", "x"],
                 "the following required arguments were not provided:\n  <--html|--markdown|--jsonl|--text>\n  \
-                 try: treelined export <SESSION|--latest> <--html|--markdown|--jsonl|--text>, or treelined export --help",
+                 try: treelined export <--html|--markdown|--jsonl|--text> <SESSION>, or treelined export --help",
             ),
             (
                 &["serve", "--idle-exit", "x"],

@@ -1,4 +1,5 @@
-//! The trash folder: deleted sessions are moved there and can be restored. Nothing in it is ever removed.
+//! The trash folder: deleted sessions are moved there and can be restored. Nothing in it is removed until a person says so
+//! ([`Store::purge`]).
 //!
 //! A session's file is moved together with its related files: the originals kept by migrations, and the
 //! quarantine of repairs.
@@ -174,6 +175,32 @@ impl Store {
         Ok(to.path())
     }
 
+    /// Removes a deleted session from the disk: the file `path` in the trash, if it is of the session `id`, after its
+    /// related files, so that a failure leaves a session that can be restored or removed. Returns the bytes of the file.
+    pub fn purge(&self, id: &str, path: &str) -> Result<u64> {
+        let at = self.find_trashed(id, Some(path))?;
+        let at = at.ok_or_else(|| {
+            let message = format!("the session {id:?} is not in the trash as {path}");
+            Error::new(Kind::SessionNotFound, message)
+        })?;
+        let failed =
+            |error: io::Error| Error::io(&format!("remove {}", at.path().display()), &error);
+        let suffixes = belongings(&at).map_err(failed)?;
+        let size = at.status().map_err(failed)?.size;
+        for suffix in suffixes {
+            let mut name = at.name.clone();
+            name.push(suffix);
+            let related = Location {
+                folder: Arc::clone(&at.folder),
+                name,
+            };
+            remove(&related).map_err(failed)?;
+        }
+        at.folder.remove(&at.name).map_err(failed)?;
+        at.folder.sync().map_err(failed)?;
+        Ok(size)
+    }
+
     /// The session directory and its trash, if anything was ever deleted.
     fn trash_folder(&self) -> Result<Option<(Arc<Folder>, Arc<Folder>)>> {
         let Some(root) = self.root_if_there()? else {
@@ -275,6 +302,17 @@ fn move_new(from: &Location, to: &Location) -> io::Result<()> {
         },
         other => other,
     }
+}
+
+/// Removes a file, or a folder of files.
+fn remove(at: &Location) -> io::Result<()> {
+    let Some(folder) = to_folder(at) else {
+        return at.folder.remove(&at.name);
+    };
+    for (name, _) in folder.list()? {
+        folder.remove(&name)?;
+    }
+    at.folder.remove_subfolder(&at.name)
 }
 
 fn to_folder(at: &Location) -> Option<Folder> {

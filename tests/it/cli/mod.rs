@@ -2,6 +2,7 @@
 
 mod call;
 mod doctor;
+mod entries;
 mod help;
 mod interrupt;
 mod label;
@@ -13,6 +14,8 @@ mod session_dir;
 mod sessions;
 mod suggestions;
 mod tree;
+mod verbs;
+mod words;
 
 use std::fs;
 use std::path::PathBuf;

@@ -116,13 +116,14 @@ fn a_part_is_chosen_by_an_entry() {
     for wrong in [
         &["s1"][..],
         &["s1", "--text", "--html"],
-        &["--text"],
         &["s1", "--latest", "--text"],
         &["s1", "--text", "--branch", "a1", "--subtree", "a1"],
         &["s1", "--text", "--json"],
     ] {
         assert_eq!(run(&home, wrong).0, 2, "{wrong:?}");
     }
+    // The session that is left out is one of this directory, which has none.
+    assert_eq!(run(&home, &["--text"]).0, 3);
 }
 
 #[test]

@@ -1,0 +1,128 @@
+//! `treelined branches`: lists the branches of a session.
+
+use super::columns::{padded, when};
+use super::daemon::{ChildDaemon, RawJson};
+use super::opened::{OpenedSession, SessionUse, open};
+use super::options::Options;
+use super::screen::{Screen, Style};
+use super::session_choice::SessionChoice;
+use super::words::count;
+use anyhow::Context;
+use clap::Args;
+use serde::Deserialize;
+use std::io::{self, Write};
+use std::process::ExitCode;
+use treelined_core::id::Source;
+use treelined_core::terminal;
+use treelined_core::timestamp::Millis;
+use treelined_files::clock::SystemSource;
+
+/// Most columns for ids.
+const MOST_ID: usize = 16;
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  treelined branches           those of the newest session of this directory
+  treelined go \"not the cache\"  goes to the end of a branch, by its label or id
+
+A branch is called by the label of its end, else by what was said first on it. • marks the one that the session is at.")]
+pub(crate) struct BranchesArgs {
+    #[command(flatten)]
+    session: SessionChoice,
+    /// Print the result of list_branches as JSON
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Deserialize)]
+struct BranchList {
+    branches: Vec<Branch>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Branch {
+    tip_id: String,
+    name: String,
+    message_count: u64,
+    last_activity: String,
+    is_active: bool,
+}
+
+pub(super) fn run(options: &Options, branches: &BranchesArgs) -> anyhow::Result<ExitCode> {
+    let mut daemon = ChildDaemon::start(options)?;
+    let read = read(&mut daemon, branches);
+    daemon.end()?;
+    let (session, answered) = read?;
+    let mut screen = Screen::paged(options);
+    match branches.json {
+        true => writeln!(screen, "{}", terminal::json(answered.get()))?,
+        false => {
+            let list: BranchList =
+                serde_json::from_str(answered.get()).context("read the answer to list_branches")?;
+            show(&mut screen, &session, &list.branches)?;
+        }
+    }
+    screen.finish()?;
+    Ok(ExitCode::SUCCESS)
+}
+
+fn read(
+    daemon: &mut ChildDaemon,
+    branches: &BranchesArgs,
+) -> anyhow::Result<(OpenedSession, RawJson)> {
+    let session = open(daemon, &branches.session.query(), SessionUse::Read)?;
+    let answered = daemon.call("list_branches", "{}")?;
+    Ok((session, answered))
+}
+
+fn show(screen: &mut Screen, session: &OpenedSession, branches: &[Branch]) -> io::Result<()> {
+    let title = terminal::line(session.title());
+    let title = terminal::cut(&title, screen.columns, "…");
+    writeln!(screen, "{}", screen.style(Style::Bold, &title))?;
+    let total = count(branches.len() as u64, "branch", "branches");
+    writeln!(screen, "{}\n", screen.style(Style::Dim, &total))?;
+    let rows: Vec<[String; 4]> = branches
+        .iter()
+        .map(|branch| branch.cells(SystemSource.now_ms()))
+        .collect();
+    let width = |column: usize| {
+        let cells = rows.iter().filter_map(|row| row.get(column));
+        cells.map(|cell| terminal::width(cell)).max().unwrap_or(0)
+    };
+    let widths = [0, 1, 2].map(width);
+    let [ids, times, numbers] = widths;
+    for ([id, when, messages, name], branch) in rows.iter().zip(branches) {
+        let mark = if branch.is_active { "• " } else { "  " };
+        let taken: usize = widths.iter().map(|width| width + 2).sum();
+        let left = screen.columns.saturating_sub(taken + 2);
+        let name = terminal::cut(name, left, "…");
+        let name = match branch.is_active {
+            true => screen.style(Style::Bold, &name),
+            false => name.into_owned(),
+        };
+        let line = [
+            screen.style(Style::Green, mark),
+            screen.style(Style::Cyan, &padded(id, ids + 2)),
+            screen.style(Style::Dim, &padded(when, times + 2)),
+            screen.style(Style::Dim, &padded(messages, numbers + 2)),
+            name,
+        ];
+        writeln!(screen, "{}", line.concat().trim_end())?;
+    }
+    Ok(())
+}
+
+impl Branch {
+    /// The id of its end, the time, the number of messages, and the name.
+    fn cells(&self, now: Millis) -> [String; 4] {
+        let id = terminal::line(&self.tip_id);
+        [
+            terminal::cut(&id, MOST_ID, "…").into_owned(),
+            when(&self.last_activity, now),
+            count(self.message_count, "message", "messages"),
+            terminal::line(&self.name).into_owned(),
+        ]
+    }
+}

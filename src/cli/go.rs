@@ -1,0 +1,164 @@
+//! `treelined go`: moves to an entry of a session.
+
+use super::daemon::{ChildDaemon, RawJson};
+use super::entry_choice;
+use super::opened::{SessionUse, open};
+use super::options::Options;
+use super::position::{self, Position};
+use super::screen::{Screen, Style};
+use super::session_choice::SessionQuery;
+use super::session_words::WordsWanted;
+use super::veto::Verdict;
+use anyhow::Context;
+use clap::Args;
+use clap_complete::engine::ArgValueCompleter;
+use serde::Deserialize;
+use serde_json::json;
+use std::io::Write;
+use std::process::ExitCode;
+use treelined_core::terminal;
+
+const WORDS: WordsWanted = WordsWanted {
+    command: "go",
+    names: &["the entry"],
+};
+
+#[derive(Debug, Args)]
+#[command(
+    override_usage = "treelined go [OPTIONS] [SESSION] <ENTRY>",
+    after_help = "\
+Examples:
+  treelined go a1b2                    the newest session of this directory goes to the entry a1b2…
+  treelined go \"works on Linux\"        to the entry with this label
+  treelined go \"A tour\" q2 --summary   leaves a summary of the branch that it was on
+  treelined undo                       takes it back
+
+At a message of the user the session goes before it, so that it can be said in another way.
+Clients and hooks are asked first. Exit code 1 if one of them holds the move back."
+)]
+pub(crate) struct GoArgs {
+    /// A session: its file, its id, its name, or the beginning of its id (4 characters or more); left out, it is the
+    /// session of this directory with the last activity
+    #[arg(value_name = "SESSION",
+          add = ArgValueCompleter::new(super::entry_candidates::sessions_and_entries))]
+    first: Option<String>,
+    /// The entry: its id, its label, or the beginning of its id (4 characters or more)
+    #[arg(value_name = "ENTRY", add = ArgValueCompleter::new(super::entry_candidates::entries))]
+    second: Option<String>,
+    /// The session of this directory with the last activity, as without SESSION
+    #[arg(long)]
+    latest: bool,
+    /// Leave a summary of the branch that the session was on
+    #[arg(long)]
+    summary: bool,
+    /// What the summary is to be about
+    #[arg(long, value_name = "TEXT", requires = "summary")]
+    focus: Option<String>,
+    /// Label the summary, or without one the entry
+    #[arg(long, value_name = "TEXT")]
+    label: Option<String>,
+    /// Print the result of navigate_tree as JSON
+    #[arg(long)]
+    json: bool,
+}
+
+/// The members of the result that are shown.
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Moved {
+    new_leaf_id: Option<String>,
+    editor_text: Option<String>,
+    summary_entry: Option<SummaryEntry>,
+}
+
+#[derive(Debug, Deserialize)]
+struct SummaryEntry {
+    id: String,
+}
+
+/// What there is to show.
+struct Shown {
+    moved: Moved,
+    verdict: Verdict,
+    position: Position,
+    summary: Option<super::drawing::DrawnRow>,
+}
+
+pub(super) fn run(options: &Options, go: &GoArgs) -> anyhow::Result<ExitCode> {
+    let given = [&go.first, &go.second].into_iter().flatten();
+    let (query, words) = WORDS.split(given, go.latest)?;
+    let entry = words.first().copied().unwrap_or_default();
+    let mut daemon = ChildDaemon::shared_or_own(options)?;
+    let done = travel(&mut daemon, go, &query, entry);
+    daemon.end()?;
+    let (answered, shown) = done?;
+    let mut screen = Screen::new();
+    if go.json {
+        writeln!(screen, "{}", terminal::json(answered.get()))?;
+    } else if shown.verdict.why().is_none() {
+        show(&mut screen, &shown, &query)?;
+    }
+    screen.finish()?;
+    match shown.verdict.error() {
+        Some(error) => Err(error.into()),
+        None => Ok(ExitCode::SUCCESS),
+    }
+}
+
+fn travel(
+    daemon: &mut ChildDaemon,
+    go: &GoArgs,
+    query: &SessionQuery,
+    entry: &str,
+) -> anyhow::Result<(RawJson, Shown)> {
+    let session = open(daemon, query, SessionUse::Write)?;
+    let target = entry_choice::find(daemon, &session, entry)?;
+    let params = json!({
+        "targetId": target,
+        "summarize": go.summary,
+        "customInstructions": go.focus,
+        "label": go.label,
+    });
+    let answered = daemon.call("navigate_tree", &params.to_string())?;
+    let moved: Moved =
+        serde_json::from_str(answered.get()).context("read the answer to navigate_tree")?;
+    let verdict = Verdict::of(answered.get()).context("read the answer to navigate_tree")?;
+    let position = Position::of(daemon, &session, query, moved.new_leaf_id.as_deref())?;
+    let summary = match &moved.summary_entry {
+        Some(entry) => super::tree_rows::nearest(daemon, &entry.id)?,
+        None => None,
+    };
+    let shown = Shown {
+        moved,
+        verdict,
+        position,
+        summary,
+    };
+    Ok((answered, shown))
+}
+
+fn show(screen: &mut Screen, shown: &Shown, query: &SessionQuery) -> anyhow::Result<()> {
+    let is_there = shown.verdict.went_on_with("alreadyThere");
+    shown
+        .position
+        .show(screen, if is_there { "already at" } else { "now at" })?;
+    if let Some(text) = &shown.moved.editor_text {
+        let text: Vec<&str> = text.split_whitespace().collect();
+        let text = format!("before “{}”", text.join(" "));
+        let text = terminal::line(&text);
+        writeln!(screen, "{}", terminal::cut(&text, screen.columns, "…”"))?;
+    }
+    if let Some(summary) = &shown.summary {
+        position::line(screen, "summary", summary)?;
+    } else if shown.verdict.went_on_with("nothingToSummarize") {
+        writeln!(
+            screen,
+            "{}",
+            screen.style(Style::Dim, "there was nothing to summarize")
+        )?;
+    }
+    if !is_there {
+        position::way_back(screen, "undo", query)?;
+    }
+    Ok(())
+}

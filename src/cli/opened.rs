@@ -1,0 +1,54 @@
+//! The session that a command has opened in its daemon. It is the only one that the connection has open, so that requests
+//! need not name it.
+
+use super::daemon::ChildDaemon;
+use super::session_choice::SessionQuery;
+use super::words::title;
+use anyhow::Context;
+use serde::Deserialize;
+use serde_json::json;
+
+/// What the command does with the session.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum SessionUse {
+    Read,
+    Write,
+}
+
+/// The members of `session` (protocol.md §3.2) that commands need.
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct OpenedSession {
+    pub session_id: String,
+    name: Option<String>,
+    first_message: String,
+}
+
+impl OpenedSession {
+    /// The name of the session, else its first message.
+    pub(super) fn title(&self) -> &str {
+        title(self.name.as_deref(), &self.first_message)
+    }
+}
+
+/// Finds the session and opens it.
+pub(super) fn open(
+    daemon: &mut ChildDaemon,
+    query: &SessionQuery,
+    used: SessionUse,
+) -> anyhow::Result<OpenedSession> {
+    #[derive(Deserialize)]
+    struct OpenResult {
+        session: OpenedSession,
+    }
+    let path = query.find(daemon)?;
+    let mode = match used {
+        SessionUse::Read => "read",
+        SessionUse::Write => "write",
+    };
+    let params = json!({ "path": path.display().to_string(), "mode": mode });
+    let answered = daemon.call("open_session", &params.to_string())?;
+    let opened: OpenResult =
+        serde_json::from_str(answered.get()).context("read the answer to open_session")?;
+    Ok(opened.session)
+}

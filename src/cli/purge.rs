@@ -1,0 +1,124 @@
+//! `treelined purge`: removes deleted sessions from the disk.
+//!
+//! The daemon never does that (protocol.md §3.4): this program does, after a person has said so.
+
+use super::daemon::ChildDaemon;
+use super::failure::{ShellError, USAGE};
+use super::listed::{TrashRow, trashed};
+use super::options::Options;
+use super::screen::Screen;
+use super::trash_choice::find;
+use super::words::{count, title};
+use clap::Args;
+use clap_complete::engine::ArgValueCompleter;
+use serde_json::json;
+use std::io::{self, BufRead, IsTerminal, Write};
+use std::process::ExitCode;
+use treelined_core::terminal;
+use treelined_files::store::Store;
+
+/// The most sessions that the question lists.
+const LISTED: usize = 20;
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  treelined restore          lists the deleted sessions
+  treelined purge \"A tour\"   removes one of them from the disk, after a question
+  treelined purge --all      empties the trash, after a question
+
+A session that is not deleted is moved to the trash first, by treelined rm. What an import has kept beside its sessions
+stays until treelined import --forget SESSION, and an import of the same conversation may bring it again.")]
+pub(crate) struct PurgeArgs {
+    /// Deleted sessions: their files in the trash, ids, names, or the beginnings of their ids (4 characters or more)
+    #[arg(value_name = "SESSION", required_unless_present = "all", conflicts_with = "all",
+          add = ArgValueCompleter::new(super::candidates::deleted_sessions))]
+    sessions: Vec<String>,
+    /// All deleted sessions, of all directories
+    #[arg(long)]
+    all: bool,
+    /// Do not ask
+    #[arg(long)]
+    yes: bool,
+    /// Print what was removed as JSON: `{"purged": [{"sessionId", "trashedPath", "bytes"}]}`
+    #[arg(long)]
+    json: bool,
+}
+
+pub(super) fn run(options: &Options, purge: &PurgeArgs) -> anyhow::Result<ExitCode> {
+    let mut daemon = ChildDaemon::start(options)?;
+    let rows = trashed(&mut daemon);
+    daemon.end()?;
+    let rows: Vec<TrashRow> = rows?;
+    let chosen: Vec<&TrashRow> = match purge.all {
+        true => rows.iter().collect(),
+        false => choose(&rows, &purge.sessions)?,
+    };
+    if !chosen.is_empty() && !purge.yes && !is_confirmed(&chosen)? {
+        writeln!(io::stderr(), "nothing was removed")?;
+        return Ok(ExitCode::FAILURE);
+    }
+    let store = Store::new(options.config()?.daemon.session_dir);
+    let mut purged = Vec::new();
+    let mut bytes = 0;
+    for row in chosen {
+        let size = store.purge(&row.session_id, &row.trashed_path)?;
+        bytes += size;
+        purged.push(json!({
+            "sessionId": row.session_id,
+            "trashedPath": row.trashed_path,
+            "bytes": size,
+        }));
+    }
+    let mut screen = Screen::new();
+    let sessions = count(purged.len() as u64, "session", "sessions");
+    let said = match purge.json {
+        true => terminal::json(&json!({ "purged": purged }).to_string()).into_owned(),
+        false if purged.is_empty() => "the trash is empty".to_owned(),
+        false => format!("removed {sessions}, {}", count(bytes, "byte", "bytes")),
+    };
+    writeln!(screen, "{said}")?;
+    screen.finish()?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// The deleted sessions that these words name, each once. An id names all files in the trash that have it: none is left.
+fn choose<'r>(rows: &'r [TrashRow], words: &[String]) -> anyhow::Result<Vec<&'r TrashRow>> {
+    let mut chosen: Vec<&TrashRow> = Vec::new();
+    for word in words {
+        let of_id: Vec<&TrashRow> = rows.iter().filter(|row| row.session_id == *word).collect();
+        let named = match of_id.is_empty() {
+            true => vec![find(rows, word)?],
+            false => of_id,
+        };
+        for row in named {
+            if !chosen.iter().any(|it| it.trashed_path == row.trashed_path) {
+                chosen.push(row);
+            }
+        }
+    }
+    Ok(chosen)
+}
+
+/// Asks the person at the terminal. Whoever says nothing does not consent.
+fn is_confirmed(rows: &[&TrashRow]) -> anyhow::Result<bool> {
+    if !io::stdin().is_terminal() || !io::stderr().is_terminal() {
+        let message = "purge asks before it removes anything, and there is no terminal to ask at";
+        return Err(ShellError::new(USAGE, message, "--yes, which answers it").into());
+    }
+    let mut stderr = io::stderr().lock();
+    for row in rows.iter().take(LISTED) {
+        let name = title(row.name.as_deref(), &row.first_message);
+        let line = format!("{}  deleted {}  {name}", row.session_id, row.deleted_at);
+        writeln!(stderr, "  {}", terminal::line(&line))?;
+    }
+    if let Some(more @ 1..) = rows.len().checked_sub(LISTED) {
+        writeln!(stderr, "  and {more} more")?;
+    }
+    let sessions = count(rows.len() as u64, "session", "sessions");
+    write!(stderr, "Remove {sessions} for good? [y/N] ")?;
+    stderr.flush()?;
+    let mut answer = String::new();
+    io::stdin().lock().read_line(&mut answer)?;
+    Ok(matches!(answer.trim().to_lowercase().as_str(), "y" | "yes"))
+}

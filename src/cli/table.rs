@@ -1,0 +1,284 @@
+//! The table of the commands: the menu of the arguments, and all lists of commands that people read. The help, the man
+//! pages and the completions are made of it, and the list in README.md is compared with it.
+
+#[cfg(feature = "nats")]
+use super::fleet;
+use super::{
+    branches, call, compare, completions, connect, demo, doctor, documents, export, go,
+    import_request, label, late_writes, list, migrate, name, package, purge, remove, restore,
+    search, serve, settings, shared, show, stats, status, stop, tree, undo, web,
+};
+use clap::{Args, Subcommand};
+use std::ffi::OsString;
+use treelined_files::log::late_writes::CARRY_OVER_COMMAND;
+use treelined_files::os::running::LAUNCH_COMMAND;
+
+/// The commands for one kind of wish.
+pub(super) struct Group {
+    pub title: &'static str,
+    pub rows: &'static [Row],
+}
+
+/// A command.
+pub(super) struct Row {
+    pub name: &'static str,
+    /// Whether this build has it, by its features.
+    pub is_built: bool,
+    /// What it does, on one line.
+    pub about: &'static str,
+    /// What else a person must know, in sentences; empty if that is all.
+    #[cfg_attr(not(test), allow(dead_code, reason = "the command has it"))]
+    pub more: &'static str,
+}
+
+macro_rules! commands {
+    ($($title:literal {
+        $($name:literal $(/ $alias:literal)? $([$feature:literal])? $variant:ident($args:ty)
+            $about:literal $more:literal;)+
+    })+) => {
+        #[derive(Debug, Subcommand)]
+        #[command(defer = true)]
+        pub(crate) enum Command {
+            $($(
+                #[command(name = $name, about = $about, long_about = whole($about, $more))]
+                $(#[command(visible_alias = $alias)])?
+                $(#[cfg(feature = $feature)])?
+                $variant($args),
+            )+)+
+            /// Leave the terminal and run this program with these arguments
+            #[command(hide = true)]
+            Detach(shared::Detach),
+            /// Go on for a daemon that has ended while others wrote to a replaced file
+            #[command(hide = true, name = CARRY_OVER_COMMAND)]
+            CarryOver(late_writes::CarryOver),
+            /// Become the program of an extension
+            #[command(hide = true, name = LAUNCH_COMMAND)]
+            Launch(LaunchArgs),
+        }
+
+        pub(super) const GROUPS: &[Group] = &[$(
+            Group {
+                title: $title,
+                rows: &[$(Row {
+                    name: $name,
+                    is_built: true $(&& cfg!(feature = $feature))?,
+                    about: $about,
+                    more: $more,
+                }),+],
+            },
+        )+];
+    };
+}
+
+commands! {
+    "Look into conversations" {
+        "list" / "ls" List(list::ListArgs)
+            "List the sessions of this directory, or of all"
+            "A row has the time, the id, the tool of origin, the name or first message, messages, branches, the directory, and other sessions of the same conversation.";
+        "tree" Tree(tree::TreeArgs)
+            "Draw a session as a tree"
+            "A query is words, a phrase in quotes, or a regular expression between slashes.";
+        "show" Show(show::ShowArgs)
+            "Read a branch of a session, from the first message to the last"
+            "It is the branch of the leaf, or the one that ends at ENTRY.";
+        "search" Search(search::SearchArgs)
+            "Find words in the entries of all sessions"
+            "Exit code 1 if nothing is found, 2 if the search fails.";
+        "branches" Branches(branches::BranchesArgs)
+            "List the branches of a session"
+            "";
+        "compare" Compare(compare::CompareArgs)
+            "Compare two branches of a session"
+            "It shows where they part, and the messages and files of each since then.";
+        "stats" Stats(stats::StatsArgs)
+            "Count messages, tokens, cost and time of a session"
+            "";
+        "tui" Tui(package::PackageArgs)
+            "Walk through sessions in the terminal, with keys"
+            "It starts treelined-tui, which is installed beside this program.";
+        "web" Web(web::Web)
+            "Show the sessions in a browser, live"
+            "The shared daemon serves the page if one runs, else this program until Ctrl+C (exit code 130).";
+    }
+    "Go back, and go on" {
+        "go" Go(go::GoArgs)
+            "Go to an entry of a session"
+            "At a message of the user it goes before it, so that it can be said in another way. Clients and hooks are asked first; exit code 1 if one of them holds the move back.";
+        "undo" Undo(undo::UndoArgs)
+            "Take the last move in a session back"
+            "";
+        "redo" Redo(undo::UndoArgs)
+            "Make the move again that was undone last"
+            "";
+        "label" Label(label::LabelArgs)
+            "Label an entry as a bookmark, or remove its label"
+            "Exit code 3 if it has no label to remove.";
+        "name" Name(name::NameArgs)
+            "Name a session, or remove its name"
+            "";
+    }
+    "Bring in, hand out" {
+        "import" Import(import_request::ImportArgs)
+            "Import from Claude Code, Codex, opencode, Gemini, goose and pi"
+            "The files of those tools stay as they are. With --again a session is written anew, and its old file moves to the trash. Exit code 1 if a source could not be read or is unknown, 3 if no import has made the session to --forget or to import --again.";
+        "export" Export(export::ExportArgs)
+            "Write a session as a page, Markdown, text or a session file"
+            "Keys, tokens and passwords are replaced, but never in a session file.";
+        "push" ["nats"] Push(fleet::PushArgs)
+            "Send sessions to the stream of the team (NATS JetStream)"
+            "";
+        "pull" ["nats"] Pull(fleet::PullArgs)
+            "Bring sessions from the stream of the team"
+            "";
+    }
+    "Clean up" {
+        "rm" Remove(remove::RemoveArgs)
+            "Move sessions to the trash"
+            "";
+        "restore" Restore(restore::Restore)
+            "List deleted sessions, or bring one back"
+            "";
+        "purge" Purge(purge::PurgeArgs)
+            "Remove deleted sessions from the disk, for good"
+            "It asks first; without a terminal it needs --yes.";
+        "doctor" Doctor(doctor::Doctor)
+            "Check session files, and repair them"
+            "It reports what they contain; --repair moves damaged lines to a folder beside the file. Exit code 1 if anything is wrong.";
+        "migrate" Migrate(migrate::Migrate)
+            "Rewrite a session file of version 1 or 2 as version 3"
+            "The original stays beside it.";
+    }
+    "Serve editors, agents and scripts" {
+        "serve" Serve(serve::ServeArgs)
+            "Speak JSON-RPC on stdin and stdout, or on sockets"
+            "Without a command, treelined does the same on stdin and stdout.";
+        "connect" Connect(connect::Connect)
+            "Speak JSON-RPC with the shared daemon, on stdin and stdout"
+            "Exit code 3 if none runs.";
+        "status" Status(status::Status)
+            "Show the shared daemon"
+            "Exit code 3 if none runs.";
+        "stop" Stop(stop::Stop)
+            "End the shared daemon"
+            "It waits for the end. Exit code 3 if none runs.";
+        "call" Call(call::CallArgs)
+            "Make one call and print its result"
+            "An error goes to stderr as JSON, at a terminal as text, with exit code 1.";
+        "acp" Acp(package::PackageArgs)
+            "Record what an ACP editor and an ACP agent say"
+            "It starts treelined-acp, which is installed beside this program.";
+        "mcp" Mcp(package::PackageArgs)
+            "Let an agent read earlier conversations, over MCP"
+            "It starts treelined-mcp, which is installed beside this program.";
+    }
+    "Know this program" {
+        "demo" Demo(demo::DemoArgs)
+            "Show a conversation with a branch, offline"
+            "It writes a page of it to DIR.";
+        "config" Config(settings::ConfigArgs)
+            "Print the settings in force and the source of each"
+            "";
+        "completions" Completions(completions::Completions)
+            "Print a script that completes commands in a shell"
+            "It completes sessions, entries, labels and methods too.";
+        "man" Man(documents::Man)
+            "Write the man pages"
+            "";
+        "schema" Schema(documents::Schema)
+            "Write the documents of the protocol"
+            "";
+    }
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct LaunchArgs {
+    /// The process of the daemon
+    pub parent: u32,
+    #[arg(last = true, required = true)]
+    pub argv: Vec<OsString>,
+}
+
+fn whole(about: &str, more: &str) -> String {
+    match more {
+        "" => about.to_owned(),
+        more => format!("{about}\n\n{more}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cli::Arguments;
+    use clap::{Arg, CommandFactory};
+    use std::path::Path;
+
+    const MARKS: [&str; 2] = ["<!-- commands -->\n", "<!-- /commands -->"];
+
+    /// The row of a command in README.md.
+    fn readme_row(row: &Row, command: &mut clap::Command) -> String {
+        let usage = command.render_usage().to_string();
+        let usage = usage.trim_start_matches("Usage: ");
+        let usage = usage.lines().next().unwrap().replace(" [OPTIONS]", "");
+        let options = command
+            .get_arguments()
+            .filter(|arg| !arg.is_global_set() && !arg.is_hide_set());
+        let options = options
+            .filter_map(Arg::get_long)
+            .filter(|name| !matches!(*name, "help" | "version"));
+        let options: Vec<String> = options.map(|name| format!("`--{name}`")).collect();
+        let mut text = format!("{}.", row.about);
+        for more in [row.more, &options.join(", ")] {
+            if !more.is_empty() {
+                text += &format!(" {more}");
+            }
+        }
+        let usage = usage.trim().replace('|', "\\|");
+        format!("| `{usage}` | {text} |\n")
+    }
+
+    /// The list of commands in README.md was written by hand, and others had commands that it had not. With
+    /// `TREELINED_UPDATE=1` the test writes it. Commands that this build does not have keep their rows.
+    #[test]
+    fn the_readme_has_the_table_of_commands() {
+        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("README.md");
+        let readme = std::fs::read_to_string(&path).unwrap();
+        let start = readme.find(MARKS[0]).expect(MARKS[0]) + MARKS[0].len();
+        let end = readme.find(MARKS[1]).expect(MARKS[1]);
+        let present = &readme[start..end];
+        let mut program = Arguments::command();
+        program.build();
+        let mut table = String::from("| command | |\n|---|---|\n");
+        for group in GROUPS {
+            table += &format!("| **{}** | |\n", group.title);
+            for row in group.rows {
+                table += &match program.find_subcommand_mut(row.name) {
+                    Some(command) => readme_row(row, command),
+                    None => {
+                        let begins = format!("| `treelined {} ", row.name);
+                        let line = present.lines().find(|line| line.starts_with(&begins));
+                        format!("{}\n", line.unwrap_or(&begins))
+                    }
+                };
+            }
+        }
+        if std::env::var_os("TREELINED_UPDATE").is_some() {
+            let updated = [&readme[..start], &table, &readme[end..]].concat();
+            std::fs::write(&path, updated).unwrap();
+            return;
+        }
+        assert_eq!(present, table, "stale: cargo xtask generate");
+    }
+
+    #[test]
+    fn a_row_fits_into_80_columns_and_says_one_thing() {
+        for row in GROUPS.iter().flat_map(|group| group.rows) {
+            assert!(row.about.len() <= 80 - 15, "{}", row.about);
+            assert!(!row.about.ends_with('.'), "{}", row.about);
+            assert!(
+                row.more.is_empty() || row.more.ends_with('.'),
+                "{}",
+                row.more
+            );
+        }
+    }
+}

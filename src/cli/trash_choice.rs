@@ -1,0 +1,38 @@
+//! Finds the deleted session that a person names, for the commands that bring it back or remove it.
+
+use super::failure::{NOT_FOUND, ShellError};
+use super::listed::{ListedRow, TrashRow};
+use super::session_choice::{ChoiceProblem, choose};
+use anyhow::Context;
+use std::path::Path;
+
+/// The row of the deleted session with this file in the trash; else of the one deleted last of those with this id; else
+/// with this name, or with an id that begins so.
+pub(super) fn find<'r>(rows: &'r [TrashRow], text: &str) -> anyhow::Result<&'r TrashRow> {
+    let path = std::path::absolute(text).context("find the file")?;
+    // The rows are in the order of deletion, the last one first.
+    let exact = rows
+        .iter()
+        .find(|row| Path::new(&row.trashed_path) == path)
+        .or_else(|| rows.iter().find(|row| row.session_id == text));
+    if let Some(row) = exact {
+        return Ok(row);
+    }
+    let listed: Vec<ListedRow> = rows.iter().map(TrashRow::listed).collect();
+    let found = match choose(text, &listed) {
+        Ok(row) => rows
+            .iter()
+            .find(|it| Path::new(&it.trashed_path) == row.path),
+        Err(ChoiceProblem::Several(error)) => return Err(error.into()),
+        Err(ChoiceProblem::None) => None,
+    };
+    Ok(found.ok_or_else(|| nothing(&format!("{text} is not in the trash")))?)
+}
+
+pub(super) fn nothing(message: &str) -> ShellError {
+    ShellError::new(
+        NOT_FOUND,
+        message,
+        "treelined restore, which lists the deleted sessions; treelined rm deletes one",
+    )
+}

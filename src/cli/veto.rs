@@ -1,0 +1,49 @@
+//! Who held back an operation, and why (protocol.md §4.10).
+
+use super::failure::{FAILED, ShellError};
+use serde::Deserialize;
+
+/// The members of a result that say so.
+#[derive(Debug, Deserialize)]
+pub(super) struct Verdict {
+    cancelled: bool,
+    reason: Option<String>,
+    by: Option<String>,
+    message: Option<String>,
+}
+
+impl Verdict {
+    /// The verdict of a result; `None` if the result is not one of an operation about which somebody is asked.
+    pub(super) fn of(result: &str) -> Option<Self> {
+        serde_json::from_str(result).ok()
+    }
+
+    /// Whether the operation went on for this reason.
+    pub(super) fn went_on_with(&self, reason: &str) -> bool {
+        !self.cancelled && self.reason.as_deref() == Some(reason)
+    }
+
+    /// Who cancelled the operation, and why; `None` if nobody did.
+    pub(super) fn why(&self) -> Option<String> {
+        let reason = self.reason.as_deref().filter(|_| self.cancelled)?;
+        let why = self.message.as_ref().map(|why| format!(": {why}"));
+        let why = why.unwrap_or_default();
+        Some(match (reason, &self.by) {
+            ("cancelledByClient", Some(by)) => format!("cancelled by {by}{why}"),
+            ("hookFailed", Some(by)) => format!("cancelled, since {by} failed{why}"),
+            ("noAnswer", _) => "cancelled: nobody answered in time".to_owned(),
+            (other, _) => format!("cancelled: {other}"),
+        })
+    }
+
+    /// The same as the error of a command.
+    pub(super) fn error(&self) -> Option<ShellError> {
+        let remedy = match self.reason.as_deref() {
+            Some("hookFailed") => {
+                "mend what failed, and run the command again: nothing was changed, for a guard that fails does not consent"
+            }
+            _ => "settle it there, and run the command again: nothing was changed",
+        };
+        Some(ShellError::new(FAILED, self.why()?, remedy))
+    }
+}
