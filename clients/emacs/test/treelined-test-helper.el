@@ -29,6 +29,22 @@
 
 (defvar treelined-test-directory nil "The session directory of the running test.")
 
+(defun treelined-test-daemon ()
+  "Return what is known of the daemon, for a test that waits in vain."
+  (let* ((connection treelined-client--connection)
+         (process (and connection (oref connection process)))
+         (folder (format "/proc/%s" (and process (process-id process))))
+         (log (get-buffer treelined-client--log)))
+    (list :status (and process (process-status process))
+          :calls (and connection (hash-table-count (oref connection calls)))
+          :waits (ignore-errors
+                   (with-temp-buffer
+                     (insert-file-contents (expand-file-name "stat" folder))
+                     (buffer-string)))
+          :files (ignore-errors
+                   (mapcar #'file-symlink-p (directory-files (expand-file-name "fd" folder) t)))
+          :log (and log (with-current-buffer log (buffer-string))))))
+
 (defmacro treelined-test-wait (form)
   "Wait until FORM is not nil, and return its value.  The machine may be busy."
   `(let ((until (time-add nil 60))
@@ -36,6 +52,7 @@
      (while (not (setq value ,form))
        (when (time-less-p until nil)
          (ert-fail (list "timeout while waiting for" ',form (current-message)
+                         (treelined-test-daemon)
                          (buffer-name) (buffer-substring-no-properties
                                         (point-min) (point-max)))))
        (accept-process-output nil 0.01))
