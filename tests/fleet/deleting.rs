@@ -106,6 +106,27 @@ fn a_deleted_session_is_in_no_list_and_cannot_be_opened_or_pulled() {
     assert!(other.text(&session).starts_with(&text));
 }
 
+/// A name that a deleted session has too was ambiguous, and the session that is left could not be pulled by it.
+#[test]
+fn a_name_means_the_session_that_is_not_deleted() {
+    let Some((fleet, _here, mut daemon, deleted)) = shared(60) else {
+        return;
+    };
+    let made = daemon.done("create_session", json!({ "cwd": "/c", "name": "Shared" }));
+    let left = made["session"]["sessionId"].as_str().unwrap().to_owned();
+    daemon.say(&left, "three");
+    daemon.done("delete_session", by_id(&deleted));
+    let other = Machine::new(&fleet);
+    // Rows are written in the background.
+    until(|| other.done(&["pull", "--list", "--json"]).len() == 1);
+    let pulled = other.done(&["pull", "Shared", "--json"]);
+    assert_eq!(pulled[0]["sessionId"], left);
+    daemon.done("delete_session", by_id(&left));
+    until(|| other.done(&["pull", "--list", "--json"]).is_empty());
+    assert!(!other.run(&["pull", "Shared", "--json"]).status.success());
+    daemon.end();
+}
+
 #[test]
 fn a_machine_that_follows_a_session_moves_its_file_to_the_trash_when_it_is_deleted_elsewhere() {
     let Some((fleet, here, mut daemon, session)) = shared(44) else {
