@@ -6,8 +6,9 @@
 use super::daemon::ChildDaemon;
 use super::drawing::DrawnRow;
 use super::failure::{ErrorResponse, NOT_FOUND, ShellError, USAGE};
+use super::listed;
 use super::opened::OpenedSession;
-use super::session_choice::FEWEST;
+use super::session_choice::{FEWEST, choose};
 use super::tree_rows::{self, rows};
 use serde_json::json;
 use treelined_core::error::Kind;
@@ -79,7 +80,7 @@ fn only(text: &str, what: &str, found: &[&DrawnRow]) -> Result<Option<String>, S
             let message = format!(
                 "{} entries {what} {text:?}:{}",
                 several.len(),
-                listed(several, LISTED)
+                lines(several, LISTED)
             );
             Err(ShellError::new(USAGE, message, "the id of one of them"))
         }
@@ -96,6 +97,9 @@ fn missing(
 ) -> anyhow::Result<ShellError> {
     let title = session.title();
     let mut message = format!("there is no entry {text:?} in {title:?}{hint} (entryNotFound)");
+    if choose(text, &listed::rows(daemon)?).is_ok() {
+        message += &format!("; {text:?} is a session, which comes before the entry");
+    }
     let saying = match text.trim().is_empty() {
         true => Vec::new(),
         false => tree_rows::first(daemon, json!({ "query": text }), PROPOSED)?,
@@ -106,7 +110,7 @@ fn missing(
     };
     if !found.is_empty() {
         let found: Vec<&DrawnRow> = found.iter().collect();
-        message += &format!("; {what}:{}", listed(&found, PROPOSED));
+        message += &format!("; {what}:{}", lines(&found, PROPOSED));
     }
     let remedy = format!(
         "the id, its beginning ({FEWEST} characters or more) or the label of an entry; \
@@ -117,7 +121,7 @@ fn missing(
 }
 
 /// The first rows, each on a line of its own.
-fn listed(rows: &[&DrawnRow], most: usize) -> String {
+fn lines(rows: &[&DrawnRow], most: usize) -> String {
     let shown = rows.iter().take(most).map(|row| {
         let line = row.plain();
         format!("\n  {}", terminal::cut(&line, COLUMNS, "…"))

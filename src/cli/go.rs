@@ -66,6 +66,7 @@ pub(crate) struct GoArgs {
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Moved {
+    old_leaf_id: Option<String>,
     new_leaf_id: Option<String>,
     editor_text: Option<String>,
     summary_entry: Option<SummaryEntry>,
@@ -138,11 +139,13 @@ fn travel(
 }
 
 fn show(screen: &mut Screen, shown: &Shown, query: &SessionQuery) -> anyhow::Result<()> {
-    let is_there = shown.verdict.went_on_with("alreadyThere");
+    let moved = &shown.moved;
+    let is_there =
+        shown.verdict.went_on_with("alreadyThere") || moved.old_leaf_id == moved.new_leaf_id;
     shown
         .position
         .show(screen, if is_there { "already at" } else { "now at" })?;
-    if let Some(text) = &shown.moved.editor_text {
+    if let Some(text) = &moved.editor_text {
         let text: Vec<&str> = text.split_whitespace().collect();
         let text = format!("before “{}”", text.join(" "));
         let text = terminal::line(&text);

@@ -154,7 +154,7 @@ fn show(imported: &Imported, import: &ImportArgs, has_log: bool) -> anyhow::Resu
         writeln!(screen, "{}", screen.style(Style::Dim, next))?;
     }
     if totals.entries_added > 0 && !import.dry_run && has_log {
-        let next = "the log has new entries once their session is opened; all at once: treelined push --all";
+        let next = "the team has new entries once their session is opened; all at once: treelined push --all";
         writeln!(screen, "{}", screen.style(Style::Dim, next))?;
     }
     screen.flush()?;

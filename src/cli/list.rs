@@ -53,10 +53,10 @@ pub(crate) struct ListArgs {
     /// Show at most so many sessions
     #[arg(long, value_name = "N", default_value_t = 50, value_parser = at_least_one)]
     limit: usize,
-    /// Only the sessions of this machine, without those that only the log has
+    /// Only the sessions of this machine, without those that only the team has
     #[arg(long)]
     local: bool,
-    /// Print `{"sessions": […]}`: the rows of list_sessions, each with its number of `branches`; with a log also `team`
+    /// Print `{"sessions": […]}`: the rows of list_sessions, each with its number of `branches`; in a team also `team`
     #[arg(long)]
     json: bool,
 }

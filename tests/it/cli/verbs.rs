@@ -40,6 +40,10 @@ fn going_undoing_and_redoing_say_where_one_is_now() {
     let expected = "now at 11113333  assistant  [two ideas] A stale cache, or a missing import.\n\
                     before “Clear the cache.”\ntreelined undo tour0001 takes it back\n";
     assert_eq!(text, expected);
+    let text = said(&home, &["go", "tour0001", "22224444"]);
+    let expected = "already at 11113333  assistant  [two ideas] A stale cache, or a missing import.\n\
+                    before “Clear the cache.”\n";
+    assert_eq!(text, expected, "nothing is to be taken back");
     let text = said(&home, &["go", "11112222"]);
     assert!(
         text.contains("now at the beginning, before the first entry\nbefore “Why"),
