@@ -40,18 +40,17 @@ Examples:
   treelined branches                      shows the ends of the branches"
 )]
 pub(crate) struct CompareArgs {
-    /// A session: its file, its id, its name, or the beginning of its id (4 characters or more); left out, it is the
-    /// session of this directory with the last activity
+    /// A session by its file, id, name or beginning of the id [default: the latest of this directory]
     #[arg(value_name = "SESSION",
           add = ArgValueCompleter::new(super::entry_candidates::sessions_and_entries))]
     first: Option<String>,
-    /// The last entry of one branch: its id, its label, or the beginning of its id (4 characters or more)
+    /// The last entry of one branch by its id, label or beginning of the id
     #[arg(value_name = "A", add = ArgValueCompleter::new(super::entry_candidates::entries))]
     second: Option<String>,
     /// The last entry of the other branch
     #[arg(value_name = "B", add = ArgValueCompleter::new(super::entry_candidates::entries))]
     third: Option<String>,
-    /// The session of this directory with the last activity, as without SESSION
+    /// The session of this directory with the last activity, which is the default
     #[arg(long)]
     latest: bool,
     /// Print the result of compare_branches as JSON

@@ -37,9 +37,11 @@ pub(super) fn find(
     if let Some(id) = only(text, "have the label", &with_label)? {
         return Ok(id);
     }
-    let begins = |row: &DrawnRow| !text.is_empty() && row.id.starts_with(text);
+    // A long id is shown with its end cut.
+    let beginning = text.trim_end_matches('…');
+    let begins = |row: &DrawnRow| !beginning.is_empty() && row.id.starts_with(beginning);
     let begun = rows(daemon, json!({ "filter": "all" }), begins)?;
-    let is_long = text.chars().count() >= FEWEST;
+    let is_long = beginning.chars().count() >= FEWEST;
     let begun: Vec<&DrawnRow> = begun.iter().collect();
     if is_long && let Some(id) = only(text, "have ids that begin with", &begun)? {
         return Ok(id);

@@ -70,7 +70,7 @@ struct FormatArgs {
 #[derive(Debug, Clone, Args)]
 #[group(multiple = false)]
 struct PartArgs {
-    /// Only the path to this entry: its id, its label, or the beginning of its id; without an entry, to the leaf
+    /// Only the path to this entry, by its id, label or beginning of the id [without ENTRY: to the leaf]
     #[arg(long, value_name = "ENTRY", num_args = 0..=1, default_missing_value = "",
           add = ArgValueCompleter::new(super::entry_candidates::entries))]
     branch: Option<String>,

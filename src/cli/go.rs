@@ -37,15 +37,14 @@ At a message of the user the session goes before it, so that it can be said in a
 Clients and hooks are asked first. Exit code 1 if one of them holds the move back."
 )]
 pub(crate) struct GoArgs {
-    /// A session: its file, its id, its name, or the beginning of its id (4 characters or more); left out, it is the
-    /// session of this directory with the last activity
+    /// A session by its file, id, name or beginning of the id [default: the latest of this directory]
     #[arg(value_name = "SESSION",
           add = ArgValueCompleter::new(super::entry_candidates::sessions_and_entries))]
     first: Option<String>,
-    /// The entry: its id, its label, or the beginning of its id (4 characters or more)
+    /// The entry by its id, label or beginning of the id
     #[arg(value_name = "ENTRY", add = ArgValueCompleter::new(super::entry_candidates::entries))]
     second: Option<String>,
-    /// The session of this directory with the last activity, as without SESSION
+    /// The session of this directory with the last activity, which is the default
     #[arg(long)]
     latest: bool,
     /// Leave a summary of the branch that the session was on

@@ -44,18 +44,17 @@ Examples:
 Every command that takes an ENTRY finds it by its label."
 )]
 pub(crate) struct LabelArgs {
-    /// A session: its file, its id, its name, or the beginning of its id (4 characters or more); left out, it is the
-    /// session of this directory with the last activity
+    /// A session by its file, id, name or beginning of the id [default: the latest of this directory]
     #[arg(value_name = "SESSION",
           add = ArgValueCompleter::new(super::entry_candidates::sessions_and_entries))]
     first: Option<String>,
-    /// The entry: its id, its present label, or the beginning of its id (4 characters or more)
+    /// The entry by its id, present label or beginning of the id
     #[arg(value_name = "ENTRY", add = ArgValueCompleter::new(super::entry_candidates::entries))]
     second: Option<String>,
     /// The label; it replaces an earlier one
     #[arg(value_name = "TEXT")]
     third: Option<String>,
-    /// The session of this directory with the last activity, as without SESSION
+    /// The session of this directory with the last activity, which is the default
     #[arg(long)]
     latest: bool,
     /// Remove the label of the entry; exit code 3 if it has none

@@ -1,11 +1,12 @@
 //! `treelined name`: gives a session a name, or removes it.
 
 use super::daemon::{ChildDaemon, RawJson};
-use super::failure::ShellError;
+use super::failure::{ShellError, USAGE};
+use super::listed::rows;
 use super::opened::{OpenedSession, SessionUse, open};
 use super::options::Options;
 use super::screen::Screen;
-use super::session_choice::SessionQuery;
+use super::session_choice::{SessionQuery, choose};
 use super::session_words::WordsWanted;
 use clap::Args;
 use clap_complete::engine::ArgValueCompleter;
@@ -34,15 +35,14 @@ Examples:
   treelined name \"The build\" --remove takes the name away from the session with this name"
 )]
 pub(crate) struct NameArgs {
-    /// A session: its file, its id, its name, or the beginning of its id (4 characters or more); left out, it is the
-    /// session of this directory with the last activity
+    /// A session by its file, id, name or beginning of the id [default: the latest of this directory]
     #[arg(value_name = "SESSION",
           add = ArgValueCompleter::new(super::candidates::sessions))]
     first: Option<String>,
     /// The name; it replaces an earlier one
     #[arg(value_name = "NAME")]
     second: Option<String>,
-    /// The session of this directory with the last activity, as without SESSION
+    /// The session of this directory with the last activity, which is the default
     #[arg(long)]
     latest: bool,
     /// Remove the name of the session
@@ -73,7 +73,8 @@ impl NameArgs {
 pub(super) fn run(options: &Options, arguments: &NameArgs) -> anyhow::Result<ExitCode> {
     let (query, name) = arguments.request()?;
     let mut daemon = ChildDaemon::shared_or_own(options)?;
-    let done = set(&mut daemon, &query, name);
+    let is_unsaid = query == SessionQuery::Latest && !arguments.latest;
+    let done = set(&mut daemon, &query, name, is_unsaid);
     daemon.end()?;
     let (session, answered) = done?;
     let mut screen = Screen::new();
@@ -88,11 +89,19 @@ pub(super) fn run(options: &Options, arguments: &NameArgs) -> anyhow::Result<Exi
     Ok(ExitCode::SUCCESS)
 }
 
+/// `is_unsaid`: nobody has said that it is the latest session.
 fn set(
     daemon: &mut ChildDaemon,
     query: &SessionQuery,
     name: &str,
+    is_unsaid: bool,
 ) -> anyhow::Result<(OpenedSession, RawJson)> {
+    if is_unsaid && choose(name, &rows(daemon)?).is_ok() {
+        let message = format!("{name:?} is a session, and its new name is missing");
+        let remedy =
+            "treelined name SESSION NAME; with --latest it is the name of the latest session";
+        return Err(ShellError::new(USAGE, message, remedy).into());
+    }
     let session = open(daemon, query, SessionUse::Write)?;
     let params = json!({ "name": name }).to_string();
     let answered = daemon.call("set_session_name", &params)?;

@@ -30,7 +30,7 @@ Examples:
 A session that is not deleted is moved to the trash first, by treelined rm. What an import has kept beside its sessions
 stays until treelined import --forget SESSION, and an import of the same conversation may bring it again.")]
 pub(crate) struct PurgeArgs {
-    /// Deleted sessions: their files in the trash, ids, names, or the beginnings of their ids (4 characters or more)
+    /// Deleted sessions by their files in the trash, ids, names or beginnings of the ids
     #[arg(value_name = "SESSION", required_unless_present = "all", conflicts_with = "all",
           add = ArgValueCompleter::new(super::candidates::deleted_sessions))]
     sessions: Vec<String>,

@@ -21,7 +21,7 @@ Examples:
 
 The name of a session is needed here: none is chosen for you.")]
 pub(crate) struct RemoveArgs {
-    /// Sessions: their files, ids, names, or the beginnings of their ids (4 characters or more)
+    /// Sessions by their files, ids, names or beginnings of the ids
     #[arg(value_name = "SESSION", required_unless_present = "latest", conflicts_with = "latest",
           add = ArgValueCompleter::new(super::candidates::sessions))]
     sessions: Vec<String>,

@@ -28,12 +28,11 @@ const LISTED: usize = 20;
 #[derive(Debug, Clone, Args)]
 #[group(multiple = false)]
 pub(super) struct SessionChoice {
-    /// A session: its file, its id, its name, or the beginning of its id (4 characters or more); left out, it is the
-    /// session of this directory with the last activity
+    /// A session by its file, id, name or beginning of the id [default: the latest of this directory]
     #[arg(value_name = "SESSION", value_hint = ValueHint::FilePath,
           add = ArgValueCompleter::new(super::candidates::sessions))]
     session: Option<String>,
-    /// The session of this directory with the last activity, as without SESSION
+    /// The session of this directory with the last activity, which is the default
     #[arg(long)]
     latest: bool,
 }
@@ -42,7 +41,7 @@ pub(super) struct SessionChoice {
 #[derive(Debug, Clone, Args)]
 #[group(required = true, multiple = false)]
 pub(super) struct NamedSession {
-    /// A session: its file, its id, its name, or the beginning of its id (4 characters or more)
+    /// A session by its file, id, name or beginning of the id
     #[arg(value_name = "SESSION", value_hint = ValueHint::FilePath,
           add = ArgValueCompleter::new(super::candidates::sessions))]
     session: Option<String>,

@@ -25,13 +25,11 @@ Examples:
   treelined show --latest \"a label\"   the same in the newest session, at the entry with this label
   treelined tree \"A tour\" --ids       shows the ids of the entries")]
 pub(crate) struct ShowArgs {
-    /// A session: its file, its id, its name, or the beginning of its id (4 characters or more); left out, it is the
-    /// session of this directory with the last activity
+    /// A session by its file, id, name or beginning of the id [default: the latest of this directory]
     #[arg(value_name = "SESSION",
           add = ArgValueCompleter::new(super::entry_candidates::sessions_or_entries))]
     session: Option<String>,
-    /// The last entry of the branch: its id, its label, or the beginning of its id (4 characters or more)
-    /// [default: the leaf]
+    /// The last entry of the branch by its id, label or beginning of the id [default: the leaf]
     #[arg(value_name = "ENTRY", add = ArgValueCompleter::new(super::entry_candidates::entries))]
     entry: Option<String>,
     /// The session of this directory with the last activity; the first argument is then ENTRY

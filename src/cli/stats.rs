@@ -29,7 +29,7 @@ Examples:
 pub(crate) struct StatsArgs {
     #[command(flatten)]
     session: SessionChoice,
-    /// Only the path to this entry: its id, its label, or the beginning of its id; without an entry, to the leaf
+    /// Only the path to this entry, by its id, label or beginning of the id [without ENTRY: to the leaf]
     #[arg(long, value_name = "ENTRY", num_args = 0..=1, default_missing_value = "",
           add = ArgValueCompleter::new(super::entry_candidates::entries))]
     branch: Option<String>,
@@ -145,7 +145,11 @@ impl Stats {
         let messages: u64 = self.messages.values().sum();
         let roles = self.messages.iter();
         let roles: Vec<String> = roles
-            .map(|(role, number)| format!("{number} {role}"))
+            .map(|(role, number)| match role.as_str() {
+                "toolResult" => format!("{number} tool"),
+                "bashExecution" => format!("{number} shell"),
+                role => format!("{number} {role}"),
+            })
             .collect();
         let messages = match roles.is_empty() {
             true => "none".to_owned(),

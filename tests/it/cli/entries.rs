@@ -52,7 +52,7 @@ fn every_command_finds_an_entry_by_id_label_and_beginning() {
         };
         let by_id = run("11113333");
         assert_eq!(by_id.code, Some(0), "{command:?}: {by_id:?}");
-        for named in ["two ideas", " two ideas ", "11113"] {
+        for named in ["two ideas", " two ideas ", "11113", "1111333…"] {
             let found = run(named);
             assert_eq!(found.text(), by_id.text(), "{command:?} {named}");
         }
@@ -140,7 +140,7 @@ fn a_session_that_is_left_out_is_the_latest_of_this_directory() {
         &["go", "33335555"],
         &["undo"],
         &["redo"],
-        &["name", "A tour"],
+        &["name", "A tour again"],
     ] {
         let left_out = home.run(args, &[], "");
         assert_eq!(left_out.code, Some(0), "{args:?}: {left_out:?}");
