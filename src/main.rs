@@ -1,8 +1,8 @@
 //! treelined keeps the conversations of AI agents as trees, for any client: JSON-RPC on stdin and
 //! stdout, one append-only JSONL file per session.
 //!
-//! The program: its arguments and commands ([`cli`]), its settings ([`config`]), and the importer that the daemon gets
-//! ([`imports`]). The rest is in the crates of this folder; README.md ("The source") lists them in reading order, and
+//! The program: its arguments and commands ([`cli`]), its settings ([`config`]), and the parts that the daemon gets: the
+//! importer ([`imports`]), and what hands conversations over ([`handoffs`]). The rest is in the crates of this folder; README.md ("The source") lists them in reading order, and
 //! follows one request through them.
 
 #![cfg_attr(
@@ -17,6 +17,7 @@
 
 mod cli;
 mod config;
+mod handoffs;
 mod imports;
 
 use std::process::ExitCode;

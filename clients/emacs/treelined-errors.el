@@ -45,6 +45,7 @@
      . "go without a summary, or set `treelined-arguments' to (\"--summarizer\" \"outline\")")
     ("summarizerFailed" . "nothing was moved; try again, or go without a summary")
     ("nothingToCompact" . "try again when the conversation has grown")
+    ("contextTooLarge" . "have earlier turns summarized, or take the last ones only")
     ("eventNotPending" . "the question is over")
     ("storageFull" . "make room on the disk, then try again; nothing is lost")
     ("storageIo" . "check the disk and the file")

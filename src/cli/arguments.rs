@@ -99,6 +99,7 @@ impl Arguments {
                     | Command::Go(_)
                     | Command::Undo(_)
                     | Command::Redo(_)
+                    | Command::Continue(_)
                     | Command::Label(_)
                     | Command::Name(_)
                     | Command::Remove(_)

@@ -185,6 +185,7 @@ remedies! {
     SummarizerUnavailable FAILED "`--summarizer outline` makes summaries offline; or go without a summary";
     SummarizerFailed FAILED "run the command again, or go without a summary: nothing was changed";
     NothingToCompact FAILED "nothing is to be done until the conversation has grown";
+    ContextTooLarge FAILED "`--compact` replaces earlier turns by a summary, `--last N` leaves them out, `--limit 0` takes all";
     EventNotPending FAILED "nothing is to be done: the question was decided, or its time is over";
     NoUser FAILED "connect a client that shows questions, such as treelined-tui --shared";
     CommandExists FAILED "choose another name; `treelined call list_commands` lists those in use";

@@ -22,6 +22,7 @@ mod columns;
 mod compare;
 mod completions;
 mod connect;
+mod continuation;
 mod daemon;
 mod demo;
 mod doctor;
@@ -133,6 +134,7 @@ fn outcome(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         None => serve::run(options, &serve::ServeArgs::default()),
         Some(Command::Serve(args)) => serve::run(options, args),
         Some(Command::Connect(connect)) => connect::run(options, connect),
+        Some(Command::Continue(args)) => continuation::run(options, args),
         Some(Command::Web(web)) => web::run(options, web),
         Some(Command::Status(status)) => status::run(options, status),
         Some(Command::Stop(stop)) => stop::run(options, stop),

@@ -5,6 +5,7 @@ use super::options::Options;
 use super::shared::{SharedDaemon, SocketOption, StarterProcess};
 use super::stderr_log;
 use crate::config::{Config, IdleTime, Settings};
+use crate::handoffs::Handoffs;
 use crate::imports::Imports;
 use anyhow::Context;
 use clap::Args;
@@ -93,6 +94,7 @@ pub(super) fn run(options: &Options, args: &ServeArgs) -> anyhow::Result<ExitCod
 fn serve_with(config: Config, endpoints: Endpoints) -> anyhow::Result<ExitCode> {
     let parts = Parts {
         importer: Some(Box::new(Imports::default())),
+        handoff: Some(Box::new(Handoffs)),
         shared_log: shared_log(&config),
         publishes_later: cfg!(feature = "nats"),
     };

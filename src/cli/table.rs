@@ -4,8 +4,8 @@
 #[cfg(feature = "nats")]
 use super::fleet;
 use super::{
-    branches, call, compare, completions, connect, demo, doctor, documents, export, go,
-    import_request, label, late_writes, list, migrate, name, package, purge, remove, restore,
+    branches, call, compare, completions, connect, continuation, demo, doctor, documents, export,
+    go, import_request, label, late_writes, list, migrate, name, package, purge, remove, restore,
     search, serve, settings, shared, show, stats, status, stop, tree, undo, web,
 };
 use clap::{Args, Subcommand};
@@ -110,6 +110,9 @@ commands! {
         "redo" Redo(undo::UndoArgs)
             "Make the move again that was undone last"
             "";
+        "continue" Continue(continuation::ContinueArgs)
+            "Go on with a conversation in another agent"
+            "It makes a new session of the agent, with the conversation up to ENTRY or to the leaf, says what is lost, and starts the agent. Without a terminal it prints what to run.";
         "label" Label(label::LabelArgs)
             "Label an entry as a bookmark, or remove its label"
             "Exit code 3 if it has no label to remove.";

@@ -27,6 +27,7 @@ pub mod importer;
 pub(crate) mod mapping;
 pub mod member;
 mod message;
+pub mod neutral;
 pub(crate) mod opencode;
 pub(crate) mod pi;
 mod reader;

@@ -2,17 +2,20 @@
 
 use std::sync::Arc;
 use treelined_core::error::Result;
+use treelined_core::id::Source;
 use treelined_core::timestamp::Millis;
 use treelined_files::cancel::Cancel;
 use treelined_files::log::upstream::SharedLog;
 use treelined_files::store::Store;
-use treelined_wire::ImportSessionsParams;
+use treelined_wire::{ContinueSessionParams, ContinueSessionResult, ImportSessionsParams};
 
 /// Parts of a daemon that the program chooses. Without one, its requests fail.
 #[derive(Default)]
 pub struct Parts {
     /// Imports the conversations of other tools.
     pub importer: Option<Box<dyn Importer>>,
+    /// Hands conversations over to other agents.
+    pub handoff: Option<Box<dyn Handoff>>,
     /// The log that sessions have on several machines.
     pub shared_log: Option<Arc<dyn SharedLog>>,
     /// Whether the program can publish what a replica gets while there is no log. If not, replicas are read only.
@@ -37,4 +40,46 @@ pub struct ImportRun<'a> {
     pub cancel: &'a Cancel,
     /// Receives the bytes read since its last call, and the increase of the total.
     pub progress: &'a (dyn Fn(u64, u64) + Sync),
+}
+
+/// Hands conversations over to other agents (protocol.md §3.18).
+pub trait Handoff: Send + Sync {
+    /// Makes a new session of an agent, without its files. Fails with `invalidParams`, `contextTooLarge` and `pathDenied`.
+    fn prepare(&self, run: HandoffRun<'_>) -> Result<PreparedHandoff>;
+}
+
+/// A conversation to be handed over.
+pub struct HandoffRun<'a> {
+    pub params: &'a ContinueSessionParams,
+    pub session_id: &'a str,
+    /// The working directory of the session.
+    pub cwd: &'a str,
+    pub name: Option<&'a str>,
+    /// The path as an agent sees it, the first message first.
+    pub path: Vec<PathMessage>,
+    /// The text that stands for what was before the path.
+    pub summary: Option<String>,
+    /// The summary of the branch that is left.
+    pub learned: Option<String>,
+    pub store: &'a Store,
+    pub source: &'a dyn Source,
+}
+
+/// A message of a context.
+pub struct PathMessage {
+    /// One JSON object with the roles of `format: "agent"` (semantics.md §1).
+    pub json: Vec<u8>,
+    pub entry_id: String,
+    /// Whether another agent wrote it for itself.
+    pub is_scaffolding: bool,
+}
+
+/// A new session of an agent, without its files.
+pub struct PreparedHandoff {
+    /// Its durability is set by the caller.
+    pub result: ContinueSessionResult,
+    /// `data.continuation` of its record, an object of raw JSON.
+    pub record: Vec<u8>,
+    /// Makes the files.
+    pub place: Box<dyn FnOnce() -> Result<()> + Send>,
 }

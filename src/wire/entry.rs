@@ -238,11 +238,14 @@ pub struct LeafRecord {
 pub struct LeafMove {
     /// The id of the old leaf; null at the empty position.
     pub from: Option<String>,
-    /// The operation that moved the leaf, `import`, or `keep` for a place that was kept.
+    /// The operation that moved the leaf, `import`, `keep` for a place that was kept, or `continue` for a continuation.
     pub cause: LeafCause,
     /// The import that ends with this record; only with the cause `import`.
     #[schemars(skip_serializing_if = "Option::is_none")]
     pub import: Option<LeafImport>,
+    /// The continuation that this record remembers; only with the cause `continue`.
+    #[schemars(skip_serializing_if = "Option::is_none")]
+    pub continuation: Option<LeafContinuation>,
 }
 
 /// The operation after which a leaf record was written.
@@ -256,6 +259,7 @@ pub enum LeafCause {
     Redo,
     Import,
     Keep,
+    Continue,
 }
 
 /// An import of a session, in the leaf record with which it ends.
@@ -268,6 +272,41 @@ pub struct LeafImport {
     pub source_leaf: Option<String>,
     /// The tool's ids of the sessions that are in this one.
     pub natives: Vec<String>,
+}
+
+/// A path that was handed over to another agent (session-file.md §4.6).
+#[derive(JsonSchema)]
+#[schemars(rename_all = "camelCase")]
+pub struct LeafContinuation {
+    /// 16 hexadecimal digits. A later record of the same id replaces an earlier one.
+    pub id: String,
+    /// The id of the session. In a copy of the file under another id, the record says nothing.
+    pub session_id: String,
+    /// The id of the last entry that was handed over.
+    pub entry_id: String,
+    /// The agent, as `import_sessions` names it.
+    pub tool: String,
+    /// The agent's id of the new session.
+    #[schemars(skip_serializing_if = "Option::is_none")]
+    pub native_id: Option<String>,
+    /// The file that was made, an absolute path.
+    #[schemars(skip_serializing_if = "Option::is_none")]
+    pub path: Option<String>,
+    /// The working directory of the new session.
+    pub cwd: String,
+    /// The id of the first entry whose message was handed over, if earlier ones were left out.
+    #[schemars(skip_serializing_if = "Option::is_none")]
+    pub from: Option<String>,
+    /// The text that stands for those.
+    #[schemars(skip_serializing_if = "Option::is_none")]
+    pub summary: Option<String>,
+    /// `text`, if thoughts were put into the text.
+    #[schemars(skip_serializing_if = "Option::is_none")]
+    pub thinking: Option<String>,
+    /// The number of messages.
+    pub messages: u64,
+    /// The hash of the path as it was written, in hexadecimal digits.
+    pub sha256: String,
 }
 
 /// The end of a deleted session in the team's stream, or that of the deletion. It is not an

@@ -287,6 +287,20 @@ macro_rules! with_methods {
                     errors: [SESSION, FILE],
                     run: import::import_report,
                 }
+                "continue_session" {
+                    summary: "Hands the conversation up to an entry over to another agent, which goes on from there.",
+                    section: "3.18", scope: session(release),
+                    params: ContinueSessionParams, result: ContinueSessionResult,
+                    errors: [SESSION, FILE, NOT_FOUND, &[Kind::SessionLocked, Kind::ReadOnly, Kind::VersionUnsupported, Kind::ContextTooLarge, Kind::NothingToCompact, Kind::SummarizerUnavailable, Kind::SummarizerFailed, Kind::FileExists, Kind::StorageFull, Kind::DurabilityUnknown]],
+                    run: continuation::continue_session,
+                }
+                "continuation_started" {
+                    summary: "Notes the id that the agent gave a session that was handed over.",
+                    section: "3.18", scope: session(append),
+                    params: ContinuationStartedParams, result: ContinuationStartedResult,
+                    errors: [SESSION, APPEND],
+                    run: continuation::continuation_started,
+                }
                 "set_session_name" {
                     summary: "Gives a session a name, or clears its name.",
                     section: "3.4", scope: session(append),

@@ -114,7 +114,7 @@ fn code(text: &str) -> String {
 
 fn modules() -> BTreeMap<String, Module> {
     let wings = wings();
-    let flat = |wing: &str| matches!(wing, "wire" | "import" | "find" | "fleet");
+    let flat = |wing: &str| matches!(wing, "wire" | "import" | "find" | "fleet" | "handoff");
     let mut modules: BTreeMap<String, Module> = BTreeMap::new();
     for (path, text) in sources("src") {
         let mut parts = path.split('/').skip(1);

@@ -24,6 +24,7 @@ mod compact;
 mod config;
 mod connections;
 mod context;
+mod continuing;
 mod crash;
 mod creating;
 mod damage;

@@ -210,6 +210,12 @@ fn every_method_of_the_table_answers_with_a_result_of_its_type() {
     d.answer(&event, json!({"output": "done", "prompt": "next"}));
     let ran = d.response(&ran).unwrap();
     play(&mut d, vec![("unregister_command", json!({"name": "it"}))]);
+    let continued = d.ok(
+        "continue_session",
+        json!({"sessionId": "s", "tool": "goose"}),
+    );
+    let started = json!({"sessionId": "s", "continuationId": continued["continuationId"], "nativeId": "20261124_1"});
+    let started = d.ok("continuation_started", started);
     // One client cannot ask itself.
     let asked = json!({"kind": "confirm", "title": "Sure?"});
     d.err_kind("ask_user", asked, "noUser");
@@ -218,6 +224,8 @@ fn every_method_of_the_table_answers_with_a_result_of_its_type() {
     for (name, result) in [
         ("fork_session", &forked),
         ("run_command", &ran),
+        ("continue_session", &continued),
+        ("continuation_started", &started),
         ("ask_user", &json!({"value": true})),
         ("ask_user", &json!({"dismissed": true, "reason": "timeout"})),
     ] {

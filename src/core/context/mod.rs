@@ -267,6 +267,27 @@ pub fn tokens(
     Ok(since)
 }
 
+/// The size of messages of [`Format::Agent`] in tokens, estimated as in [`tokens`] without a provider's count.
+pub fn estimated_tokens<'m>(messages: impl IntoIterator<Item = &'m [u8]>) -> u64 {
+    let messages = messages.into_iter().map(agent_message);
+    messages
+        .map(|message| content::estimated_tokens(&message))
+        .sum()
+}
+
+/// A message of [`Format::Agent`] as [`Format::Llm`] has it; `None` if no model sees it.
+pub fn for_model(message: &[u8]) -> Option<Vec<u8>> {
+    llm::convert(agent_message(message)).map(|message| message.json)
+}
+
+fn agent_message(message: &[u8]) -> AgentMessage {
+    let role = json::get(message, "role").and_then(json::string);
+    AgentMessage {
+        role: role.map_or(Role::None, |role| Role::of(&role)),
+        json: message.to_vec(),
+    }
+}
+
 /// The provider's count in an assistant message that ended well.
 fn counted_tokens(message: &[u8]) -> Option<u64> {
     let text = |name: &str| json::get(message, name).and_then(json::string);

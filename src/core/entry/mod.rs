@@ -21,6 +21,8 @@ pub const RESTORED: &str = "treelined.restored";
 pub(crate) const NO_MOVE: &str = "";
 /// The cause of the leaf record that leaves a file where it opens (session-file.md §4.3).
 pub(crate) const KEEP: &str = "keep";
+/// The cause of the leaf record that remembers a continuation (session-file.md §4.6).
+pub(crate) const CONTINUE: &str = "continue";
 
 /// The `type` of an entry; `session` is a [`HeaderFacts`] instead.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

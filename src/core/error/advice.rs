@@ -82,6 +82,8 @@ advice! {
         "Try again, or do it without a summary.";
     NothingToCompact "The context has no part to summarize."
         "No action is needed; try again when the conversation has grown.";
+    ContextTooLarge "The conversation has more tokens than `limit`."
+        "Send `compact: true`, `last`, or a larger `limit`; 0 is no limit.";
     EventNotPending "The question is closed, or never existed."
         "No action is needed: another answer decided it, or its time ran out.";
     NoUser "No connection can ask a person in this way."

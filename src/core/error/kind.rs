@@ -57,6 +57,7 @@ kinds! {
     SummarizerUnavailable "summarizerUnavailable" 1300 false,
     SummarizerFailed "summarizerFailed" 1301 true,
     NothingToCompact "nothingToCompact" 1302 false,
+    ContextTooLarge "contextTooLarge" 1303 false,
     EventNotPending "eventNotPending" 1400 false,
     NoUser "noUser" 1401 false,
     CommandExists "commandExists" 1410 false,

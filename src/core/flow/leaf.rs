@@ -1,7 +1,7 @@
 //! Moves of the leaf: `set_leaf`, `branch`, undo and redo (session-file.md §4).
 
 use super::{IdAllocator, push_raw_member, push_text_member};
-use crate::entry::KEEP;
+use crate::entry::{CONTINUE, KEEP};
 use crate::error::{Error, Kind, Result};
 use crate::flow::PlannedLines;
 use crate::id::Source;
@@ -72,6 +72,25 @@ pub(crate) fn keep(planned: &mut PlannedLines, minter: &mut IdAllocator<'_>, tre
     planned.keeps = true;
 }
 
+/// The record of a continuation, an object of raw JSON, at the place where the file opens (session-file.md §4.6).
+pub fn plan_continuation(tree: &Tree, source: &dyn Source, continuation: &[u8]) -> PlannedLines {
+    let mut members = Vec::with_capacity(continuation.len() + 16);
+    push_raw_member(&mut members, "continuation", continuation);
+    let opens_at = tree.file_leaf();
+    let mut minter = IdAllocator::new(tree, source);
+    PlannedLines {
+        lines: vec![record_with(
+            &mut minter,
+            tree,
+            (opens_at, opens_at),
+            CONTINUE,
+            &members,
+        )],
+        stays: true,
+        ..PlannedLines::default()
+    }
+}
+
 /// The leaf record of any cause and from any position.
 pub fn record_from(
     minter: &mut IdAllocator<'_>,
@@ -80,11 +99,23 @@ pub fn record_from(
     to: Option<Node>,
     cause: &str,
 ) -> Vec<u8> {
+    record_with(minter, tree, (from, to), cause, b"")
+}
+
+/// `members` are more of `data`, each `,"name":value`.
+fn record_with(
+    minter: &mut IdAllocator<'_>,
+    tree: &Tree,
+    (from, to): (Option<Node>, Option<Node>),
+    cause: &str,
+    members: &[u8],
+) -> Vec<u8> {
     let id = minter.id();
     let mut data = b"{\"from\":".to_vec();
     data.extend_from_slice(&quoted_or_null(from.map(|from| tree.id(from))));
     data.extend_from_slice(b",\"cause\":");
     crate::json::push_string(&mut data, cause);
+    data.extend_from_slice(members);
     data.push(b'}');
     let mut line = b"{\"type\":\"custom\",\"customType\":\"treelined.leaf\",\"id\":".to_vec();
     crate::json::push_string(&mut line, id.as_str());

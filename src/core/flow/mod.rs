@@ -34,9 +34,31 @@ pub struct PlannedLines {
     pub has_steps: bool,
     /// Whether one more line, the last one, leaves the file where it opens (session-file.md §4.3).
     pub keeps: bool,
+    /// Whether the lines leave the file where it opens, and the daemon where it is.
+    pub stays: bool,
+}
+
+/// The leaf of the daemon behind a write.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum LeafAfter {
+    /// Where the file opens.
+    OfFile,
+    /// The last entry of the operation; the file keeps the place where it opens.
+    Own,
+    /// Where it was.
+    Stays,
 }
 
 impl PlannedLines {
+    /// The leaf behind the write of these lines.
+    pub fn leaf_after(&self) -> LeafAfter {
+        match (self.stays, self.keeps) {
+            (true, _) => LeafAfter::Stays,
+            (false, true) => LeafAfter::Own,
+            (false, false) => LeafAfter::OfFile,
+        }
+    }
+
     /// The lines of the operation, without the one that leaves the file where it opens.
     pub fn own_lines(&self) -> usize {
         self.lines.len() - usize::from(self.keeps)

@@ -332,6 +332,12 @@ impl<'a> CallArguments<'a> {
     }
 }
 
+/// One name for all tools with the purpose of this one: `bash`, `read`, `write`, `edit`, `grep`, `glob`, `ls`, `webfetch`
+/// and others; `None` for an unknown tool.
+pub fn common_name(name: &str) -> Option<&'static str> {
+    family(name)?.names.first().copied()
+}
+
 /// How rows say the calls of the tool with this name.
 pub(crate) fn saying(name: &str) -> Saying {
     family(name).map_or(Saying::Line, |family| family.saying)

@@ -9,7 +9,7 @@ mod lines;
 #[cfg(test)]
 mod tests;
 
-pub use call::{CallArguments, FileAccess};
+pub use call::{CallArguments, FileAccess, common_name};
 pub(crate) use call::{Saying, saying};
 
 pub use lines::{DIFFS, EDITS, LineCounts};

@@ -4,7 +4,7 @@ use super::flags::Flags;
 use super::moves::{Cause, Move, Position};
 use super::node::{Label, NO_TIME, Node};
 use super::state::Tree;
-use crate::entry::{Envelope, Facts, KEEP, Kind, NO_MOVE, Role};
+use crate::entry::{CONTINUE, Envelope, Facts, KEEP, Kind, NO_MOVE, Role};
 use crate::name;
 use crate::timestamp::{self, Millis};
 
@@ -132,10 +132,11 @@ impl Tree {
                     });
                 }
             }
-            // Records of kept places, of deletions and of imports are not moves of the user: undo skips them.
+            // Records of kept places, of continuations, of deletions and of imports are not moves of the user: undo skips
+            // them.
             Facts::LeafRecord {
                 cause: Some(cause), ..
-            } if [KEEP, NO_MOVE].contains(&&**cause) => row.flags.set(Flags::STAYS),
+            } if [KEEP, CONTINUE, NO_MOVE].contains(&&**cause) => row.flags.set(Flags::STAYS),
             Facts::LeafRecord {
                 cause: Some(cause), ..
             } if **cause == *IMPORT => {}

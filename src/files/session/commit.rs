@@ -16,7 +16,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 use treelined_core::entry::Kind as EntryKind;
 use treelined_core::error::{Error, Kind, Result};
-use treelined_core::flow::PlannedLines;
+use treelined_core::flow::{LeafAfter, PlannedLines};
 use treelined_core::id::EntryId;
 use treelined_core::tree::Flags;
 
@@ -143,8 +143,7 @@ pub(super) struct WrittenLines {
     lines: usize,
     entry_ids: Vec<EntryId>,
     ends: Vec<usize>,
-    /// Whether one more line leaves the file where it opens.
-    keeps: bool,
+    leaf_after: LeafAfter,
     /// Whether the log has them, if the file is a replica of one.
     is_published: bool,
     is_queued: bool,
@@ -463,7 +462,7 @@ impl SessionState {
         planned: PlannedLines,
         is_published: bool,
     ) -> Result<WrittenLines> {
-        let lines = planned.own_lines();
+        let (lines, leaf_after) = (planned.own_lines(), planned.leaf_after());
         let landed = self.log.write(&lock, planned.lines);
         let landed = match landed {
             Err(error) if is_published => {
@@ -478,7 +477,7 @@ impl SessionState {
             lines,
             entry_ids: planned.entry_ids,
             ends: planned.ends,
-            keeps: planned.keeps,
+            leaf_after,
             is_published,
             is_queued: self.upstream.is_some() && !is_published,
         })
@@ -496,7 +495,7 @@ impl SessionState {
             lines,
             entry_ids,
             ends,
-            keeps,
+            leaf_after,
             is_published,
             is_queued,
         } = written;
@@ -510,10 +509,12 @@ impl SessionState {
         changes.diagnostics.extend(self.log.take_diagnostics());
         self.sort_out(before, changes);
         match landed.failure {
-            // The leaf is the last of our entries; the file keeps its own.
-            None if keeps => self.move_leaf(changes.own.last().copied()),
-            // Our line is the last one, so it gives the leaf, as it would when the file is opened.
-            None => self.move_leaf(self.tree.file_leaf()),
+            None => match leaf_after {
+                LeafAfter::Stays => {}
+                LeafAfter::Own => self.move_leaf(changes.own.last().copied()),
+                // Our line is the last one, so it gives the leaf, as it would when the file is opened.
+                LeafAfter::OfFile => self.move_leaf(self.tree.file_leaf()),
+            },
             // Lines that are not in the file whole do not move the leaf.
             Some(_) => {
                 let whole_operation = (ends.is_empty() && whole >= lines).then_some(lines);

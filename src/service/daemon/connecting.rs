@@ -14,6 +14,7 @@ impl Connection {
             cwd: Some(daemon.settings.cwd.clone()),
             end_input: Box::new(|| {}),
             extension: None,
+            is_page: false,
         };
         Self::over(transport, daemon, outbox)
     }

@@ -39,6 +39,8 @@ pub(crate) struct Transport {
     pub(crate) end_input: Box<dyn Fn() + Send + Sync>,
     /// The extension that the connection belongs to.
     pub(crate) extension: Option<ExtensionRun>,
+    /// Whether it is a WebSocket of the page.
+    pub(crate) is_page: bool,
 }
 
 /// A client that has introduced itself.
@@ -113,6 +115,11 @@ impl Connection {
     /// The extension that the connection belongs to.
     pub(crate) fn extension(&self) -> Option<&ExtensionRun> {
         self.transport.extension.as_ref()
+    }
+
+    /// Whether files may be made for it outside of the session directory.
+    pub(crate) fn may_place_files(&self) -> bool {
+        self.extension().is_none() && !self.transport.is_page
     }
 
     /// The name that other clients see: that of the extension or the client, else `client-` and the number of the

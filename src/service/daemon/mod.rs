@@ -9,7 +9,7 @@
 //! for all, [`deleting`] moves their files. [`append`] writes adjacent appends of a queue, [`commit`] makes any other
 //! change and ends both; [`notify`] sends notifications in the order of the commits; [`follow`] detects the entries of
 //! other writers. [`release`] holds operations that ask before they commit: [`navigation`] and [`compaction`] use it,
-//! [`fork`] has steps of its own. [`extension`] opens sessions for extensions. [`question`] asks clients and hooks,
+//! [`fork`] and [`continuation`] have steps of their own. [`extension`] opens sessions for extensions. [`question`] asks clients and hooks,
 //! [`received_answer`] is what they answer, and [`summaries`] runs the summarizer.
 //!
 //! [`convert`] makes messages, and [`session_row`] rows of the list, which [`list_watch`] announces to
@@ -27,6 +27,7 @@ pub(crate) mod compaction;
 mod connecting;
 pub mod connection;
 pub(crate) mod connections;
+pub(crate) mod continuation;
 pub(crate) mod convert;
 mod deleting;
 pub(crate) mod extension;
@@ -63,7 +64,7 @@ use crate::ask::Asks;
 use crate::commands::OfferedCommands;
 use crate::extensions::Extensions;
 use crate::hooks::Hooks;
-use crate::parts::{Importer, Parts};
+use crate::parts::{Handoff, Importer, Parts};
 use crate::peers::Peers;
 use crate::settings::DaemonSettings;
 use std::future::Future;
@@ -91,6 +92,7 @@ pub struct Daemon {
     pub settings: DaemonSettings,
     pub store: Store,
     importer: Option<Box<dyn Importer>>,
+    handoff: Option<Box<dyn Handoff>>,
     pub source: Arc<dyn Source>,
     pub(crate) connections: Connections,
     pub(crate) list_watch: ListWatch,
@@ -137,6 +139,7 @@ impl Daemon {
         Arc::new(Self {
             store: Store::new(settings.session_dir.clone()),
             importer: parts.importer,
+            handoff: parts.handoff,
             hooks: Hooks::new(settings.hooks.clone()),
             extensions: Extensions::new(settings.extensions.clone()),
             renderers: Mutex::new(Arc::new(Renderers::configured(&settings.renderers))),
@@ -176,6 +179,12 @@ impl Daemon {
     pub(crate) fn importer(&self) -> Result<&dyn Importer> {
         let importer = self.importer.as_deref();
         importer.ok_or_else(|| Error::new(Kind::ImportFailed, "this program imports nothing"))
+    }
+
+    /// The part that hands conversations over. Fails in a program that has none.
+    pub(crate) fn handoff(&self) -> Result<&dyn Handoff> {
+        let handoff = self.handoff.as_deref();
+        handoff.ok_or_else(|| Error::new(Kind::PathDenied, "this program hands nothing over"))
     }
 
     /// Returns the guard of the session that a request names, after all earlier requests to it. This call takes the

@@ -55,14 +55,14 @@ pub(crate) enum NavigationKind {
 }
 
 /// The state of the tree when the navigation began, with bodies.
-struct Preparation {
+pub(super) struct Preparation {
     plan: NavigationPlan,
     abandoned_steps: u64,
     /// Has no files and no goal if no summarizer runs.
-    material: Material,
+    pub(super) material: Material,
     /// Set if the entries are too large to be sent.
     ids: Option<Ids>,
-    model: Option<ModelName>,
+    pub(super) model: Option<ModelName>,
     draft: Option<Draft>,
 }
 
@@ -76,7 +76,7 @@ struct Ids {
 
 impl Preparation {
     /// Reads the bodies if they have at most `limit` bytes together, or if the summarizer needs them.
-    fn read(
+    pub(super) fn read(
         core: &SessionState,
         plan: NavigationPlan,
         limit: u64,

@@ -2,8 +2,9 @@
 
 use super::handler::{self, AppendHandler, ImmediateHandler, ReadHandler, ReleaseHandler};
 use super::methods::{
-    append, commands, compact, compare, events, export, fork, handshake, import, list, moves,
-    navigate, people, pick, read, render, renderers, search, sessions, tree, turns, watch, web,
+    append, commands, compact, compare, continuation, events, export, fork, handshake, import,
+    list, moves, navigate, people, pick, read, render, renderers, search, sessions, tree, turns,
+    watch, web,
 };
 use super::response::Responder;
 use std::panic::{AssertUnwindSafe, catch_unwind};

@@ -194,7 +194,13 @@ impl ServedConnection {
 /// Serves a client that has connected to a socket.
 pub(super) fn serve_socket(server: &Arc<Server>, socket: File) -> anyhow::Result<()> {
     let socket = Arc::new(socket);
-    serve_sockets(server, (&socket, &socket), None)
+    serve_sockets(server, (&socket, &socket), None, false)
+}
+
+/// Serves a client of the WebSocket.
+pub(super) fn serve_page(server: &Arc<Server>, socket: File) -> anyhow::Result<()> {
+    let socket = Arc::new(socket);
+    serve_sockets(server, (&socket, &socket), None, true)
 }
 
 /// Serves a run of an extension.
@@ -205,13 +211,14 @@ pub(super) fn serve_extension(
 ) -> anyhow::Result<()> {
     let file = |socket: Stream| Arc::new(into_file(socket));
     let (input, output) = (file(sockets.input), file(sockets.output));
-    serve_sockets(server, (&input, &output), Some(run))
+    serve_sockets(server, (&input, &output), Some(run), false)
 }
 
 fn serve_sockets(
     server: &Arc<Server>,
     (input, output): (&Arc<File>, &Arc<File>),
     extension: Option<ExtensionRun>,
+    is_page: bool,
 ) -> anyhow::Result<()> {
     let (input, output) = (Arc::clone(input), Arc::clone(output));
     let ended = Arc::clone(&input);
@@ -222,6 +229,7 @@ fn serve_sockets(
             .map(|_| server.daemon.settings.cwd.clone()),
         end_input: Box::new(move || socket::end(&ended, Shutdown::Read)),
         extension,
+        is_page,
     };
     let served = ServedConnection::new(server, transport)?;
     let broken = {

@@ -28,6 +28,7 @@ pub(super) fn serve(server: &Arc<Server>) -> anyhow::Result<StdioConnection> {
         cwd: Some(server.daemon.settings.cwd.clone()),
         end_input: Box::new(ended(EndReason::Asked)),
         extension: None,
+        is_page: false,
     };
     let served = Arc::new(ServedConnection::new(server, transport)?);
     let shortcut = Shortcut::new(&output);

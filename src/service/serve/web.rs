@@ -1,6 +1,6 @@
 //! The page and the WebSocket: a client of it is served as one of the Unix socket.
 
-use super::connection::serve_socket;
+use super::connection::serve_page;
 use super::listener::MAX_CONNECTIONS;
 use super::server::Server;
 use crate::web::{WebAddress, WebBackend, WebListener, WebServer};
@@ -25,7 +25,7 @@ impl WebBackend for Backend {
         if daemon.connections.count() >= MAX_CONNECTIONS {
             bail!("more than {MAX_CONNECTIONS} connections");
         }
-        serve_socket(&self.0, into_file(stream))
+        serve_page(&self.0, into_file(stream))
     }
 
     fn is_ending(&self) -> bool {

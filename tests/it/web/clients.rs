@@ -250,3 +250,26 @@ fn the_end_of_the_connection_and_of_the_daemon_have_codes_of_their_own() {
     daemon.shared.signal(rustix::process::Signal::TERM);
     assert_eq!(socket.close_code(), Some(1001));
 }
+
+/// A page is from a browser: no file is made for it outside of the session directory.
+#[test]
+fn no_file_is_made_for_a_page() {
+    let daemon = WebDaemon::start();
+    let mut page = daemon.client("page", json!({}));
+    page.create();
+    page.chain(&["u1", "a1"]);
+    let error = page.err_kind(
+        "continue_session",
+        json!({"tool": "codex"}),
+        "invalidParams",
+    );
+    assert_eq!(error.details("field"), "dryRun");
+    let result = page.ok("continue_session", json!({"tool": "codex", "dryRun": true}));
+    assert_eq!(result["messages"], 2);
+    let text = page.ok("continue_session", json!({"tool": "text"}));
+    assert!(text["text"].as_str().unwrap().contains("text of a1"));
+    let mut script = daemon.shared.client("script", json!({}));
+    script.create();
+    script.chain(&["u1", "a1"]);
+    script.ok("continue_session", json!({"tool": "codex"}));
+}

@@ -36,6 +36,7 @@ M.by_kind = {
   summarizerUnavailable = "set `summarizer`, for instance to 'outline', or go without a summary",
   summarizerFailed = 'nothing was moved; try again, or go without a summary',
   nothingToCompact = 'try again when the conversation has grown',
+  contextTooLarge = 'have earlier turns summarized, or take the last ones only',
   eventNotPending = '',
   noUser = 'no program is connected that shows the question',
   commandExists = 'choose another name for the command',

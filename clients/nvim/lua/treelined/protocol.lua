@@ -3,7 +3,7 @@
 
 return {
   version = 1,
-  schema_hash = 'sha256:3f805655c1877d2eaea166388aa8b07ee9330942306a095de61c1aab88e9dc4f',
+  schema_hash = 'sha256:f3aa5c56599f33e4a5df5503c72aec4ffd83d928ddc93cf2eedbfae272f2ba9b',
   --- Methods by the names of their functions.
   methods = {
     discover = 'rpc.discover',
@@ -21,6 +21,8 @@ return {
     restore_session = 'restore_session',
     import_sessions = 'import_sessions',
     import_report = 'import_report',
+    continue_session = 'continue_session',
+    continuation_started = 'continuation_started',
     set_session_name = 'set_session_name',
     fork_session = 'fork_session',
     get_fork_messages = 'get_fork_messages',

@@ -346,6 +346,48 @@
 --- The form of a context.
 ---@alias treelined.ContextFormat 'agent'|'llm'|'entries'
 
+--- The params of `continuation_started`.
+---@class treelined.ContinuationStartedParams
+---@field continuationId string The id of the continuation.
+---@field nativeId string The id that the agent gave the new session.
+---@field sessionId? string The id of the session. Default: the session that is open, if exactly one is.
+
+--- The result of `continuation_started`.
+---@class treelined.ContinuationStartedResult
+---@field durability treelined.Durability What the record survives; `none` if the id was known.
+
+--- The agent that goes on with a conversation.
+---@alias treelined.ContinueIn 'claude-code'|'codex'|'opencode'|'gemini'|'goose'|'pi'|'text'
+
+--- The params of `continue_session`.
+---@class treelined.ContinueSessionParams
+---@field compact? boolean Whether turns that do not fit `limit` are replaced by a summary. Default: false.
+---@field cwd? string The working directory of the new session, an absolute path. Default: that of the session.
+---@field dryRun? boolean Whether nothing is written. Default: false.
+---@field entryId? string The id of the last entry that is handed over. Default: the leaf.
+---@field last? integer The number of turns that are handed over, the last ones. Default: all.
+---@field learned? boolean Whether the first words have a summary of the branch that is left. Default: false.
+---@field limit? integer The most tokens that are handed over, estimated; 0 is no limit. Default: 150,000.
+---@field sessionId? string The id of the session. Default: the session that is open, if exactly one is.
+---@field thinking? treelined.HandedThoughts What becomes of thoughts. Default: `drop`.
+---@field tool treelined.ContinueIn The agent that goes on.
+
+--- The result of `continue_session`.
+---@class treelined.ContinueSessionResult
+---@field continuationId? string The id of the continuation. Absent with `dryRun` and for the tool `text`.
+---@field cwd string The working directory of the new session.
+---@field durability treelined.Durability What the record of the continuation survives.
+---@field files treelined.HandedFile[] The files that were made, or would be.
+---@field losses treelined.HandoffLoss[] What the new session does not have.
+---@field messages integer The number of messages that are handed over.
+---@field nativeId? string The agent's id of the new session. Absent if the agent chooses it.
+---@field prompt? string What is to be said first. It is an argument of the last step, if it is not too long: then it is in a file.
+---@field steps string[][] The programs to run one after the other in `cwd`, as lists of arguments; the last one is the agent. The argument `{nativeId}` stands for the id that the step before it prints.
+---@field tested? string The version of the agent that was tested.
+---@field text? string The conversation in Markdown. Present for the tool `text`.
+---@field tokens integer Their tokens, estimated.
+---@field tool treelined.ContinueIn The agent that goes on.
+
 --- A cost in dollars.
 ---@class treelined.Cost
 ---@field cacheRead? number The cost of the tokens read from the cache.
@@ -491,7 +533,7 @@
 ---@field retryable boolean True if the same request may succeed later, unchanged.
 
 --- The cause of a failure: the contract of `error.data.kind`.
----@alias treelined.ErrorKind 'parseError'|'invalidRequest'|'methodNotFound'|'invalidParams'|'internalError'|'shuttingDown'|'sessionNotFound'|'sessionBusy'|'sessionLocked'|'headerMissing'|'versionUnsupported'|'readOnly'|'sessionDeleted'|'sessionReplaced'|'sessionExists'|'importBusy'|'entryNotFound'|'leafMoved'|'entryInvalid'|'treeChanged'|'nestingTooDeep'|'duplicateEntryId'|'notAUserMessage'|'nothingToUndo'|'unansweredToolCalls'|'summarizerUnavailable'|'summarizerFailed'|'nothingToCompact'|'eventNotPending'|'noUser'|'commandExists'|'commandNotFound'|'commandFailed'|'storageFull'|'storageIo'|'pathDenied'|'durabilityUnknown'|'fileExists'|'importFailed'|'logUnavailable'|'logConflict'|'logForeign'|'logDiverged'|'logRewound'|'logMisconfigured'|'logDenied'|'payloadTooLarge'|'batchUnsupported'|'requestTooLarge'|'responseTooLarge'|'overloaded'|'cancelled'
+---@alias treelined.ErrorKind 'parseError'|'invalidRequest'|'methodNotFound'|'invalidParams'|'internalError'|'shuttingDown'|'sessionNotFound'|'sessionBusy'|'sessionLocked'|'headerMissing'|'versionUnsupported'|'readOnly'|'sessionDeleted'|'sessionReplaced'|'sessionExists'|'importBusy'|'entryNotFound'|'leafMoved'|'entryInvalid'|'treeChanged'|'nestingTooDeep'|'duplicateEntryId'|'notAUserMessage'|'nothingToUndo'|'unansweredToolCalls'|'summarizerUnavailable'|'summarizerFailed'|'nothingToCompact'|'contextTooLarge'|'eventNotPending'|'noUser'|'commandExists'|'commandNotFound'|'commandFailed'|'storageFull'|'storageIo'|'pathDenied'|'durabilityUnknown'|'fileExists'|'importFailed'|'logUnavailable'|'logConflict'|'logForeign'|'logDiverged'|'logRewound'|'logMisconfigured'|'logDenied'|'payloadTooLarge'|'batchUnsupported'|'requestTooLarge'|'responseTooLarge'|'overloaded'|'cancelled'
 
 --- The error object of a response.
 ---@class treelined.ErrorObject
@@ -764,6 +806,23 @@
 ---@field details? table Any JSON; its bytes are stored unchanged. Default: none.
 ---@field summary string The text of the summary.
 ---@field usage? treelined.Usage The tokens that the summary cost, in the shape of the `usage` of an assistant message. Its bytes are stored unchanged, and `get_stats` counts them. Default: none.
+
+--- A file made for an agent.
+---@class treelined.HandedFile
+---@field bytes integer The size.
+---@field path string The absolute path.
+
+--- What becomes of the thoughts of models when a conversation is handed over.
+---@alias treelined.HandedThoughts 'drop'|'text'
+
+--- Parts of a conversation that a handoff leaves out or changes.
+---@class treelined.HandoffLoss
+---@field count integer Their number.
+---@field kind treelined.HandoffLossKind The kind of the parts.
+---@field text string The loss in English.
+
+--- A kind of parts that a handoff leaves out or changes.
+---@alias treelined.HandoffLossKind 'thoughts'|'closedCalls'|'orphanResults'|'toolNames'|'callIds'|'images'|'systemMessages'|'scaffolding'|'beginning'|'characters'|'blocks'|'earlierTurns'|'compacted'|'cutStrings'
 
 --- The branch of an entry.
 ---@class treelined.HitBranch
@@ -2020,6 +2079,8 @@
 ---@field restore_session fun(self: treelined.Client, params?: treelined.RestoreSessionParams, callback?: fun(err: treelined.Error|nil, result: treelined.RestoreSessionResult|nil), options?: treelined.CallOptions): integer Moves a deleted session from the trash folder back to the session directory.
 ---@field import_sessions fun(self: treelined.Client, params?: treelined.ImportSessionsParams, callback?: fun(err: treelined.Error|nil, result: treelined.ImportSessionsResult|nil), options?: treelined.CallOptions): integer Imports the conversations of other tools, or what they have written since the last import.
 ---@field import_report fun(self: treelined.Client, params?: treelined.ImportReportParams, callback?: fun(err: treelined.Error|nil, result: treelined.ImportReportResult|nil), options?: treelined.CallOptions): integer Returns the reports of the imports that changed a session.
+---@field continue_session fun(self: treelined.Client, params?: treelined.ContinueSessionParams, callback?: fun(err: treelined.Error|nil, result: treelined.ContinueSessionResult|nil), options?: treelined.CallOptions): integer Hands the conversation up to an entry over to another agent, which goes on from there.
+---@field continuation_started fun(self: treelined.Client, params?: treelined.ContinuationStartedParams, callback?: fun(err: treelined.Error|nil, result: treelined.ContinuationStartedResult|nil), options?: treelined.CallOptions): integer Notes the id that the agent gave a session that was handed over.
 ---@field set_session_name fun(self: treelined.Client, params?: treelined.SetSessionNameParams, callback?: fun(err: treelined.Error|nil, result: treelined.SetSessionNameResult|nil), options?: treelined.CallOptions): integer Gives a session a name, or clears its name.
 ---@field fork_session fun(self: treelined.Client, params?: treelined.ForkSessionParams, callback?: fun(err: treelined.Error|nil, result: treelined.ForkSessionResult|nil), options?: treelined.CallOptions): integer Copies the path to an entry into a new session and opens that session.
 ---@field get_fork_messages fun(self: treelined.Client, params?: treelined.GetForkMessagesParams, callback?: fun(err: treelined.Error|nil, result: treelined.GetForkMessagesResult|nil), options?: treelined.CallOptions): integer Lists the user messages of all branches, from which a client can offer forks.

@@ -16,7 +16,7 @@ from ._params import OMITTED, Omitted
 PROTOCOL_VERSION = 1
 """The version of the protocol that these functions speak."""
 
-SCHEMA_HASH = "sha256:3f805655c1877d2eaea166388aa8b07ee9330942306a095de61c1aab88e9dc4f"
+SCHEMA_HASH = "sha256:f3aa5c56599f33e4a5df5503c72aec4ffd83d928ddc93cf2eedbfae272f2ba9b"
 """The schema they were made from; a daemon made from the same one tells the same hash."""
 
 NotificationName: TypeAlias = Literal[
@@ -573,6 +573,86 @@ class AsyncMethods(ABC):
         """
         answered: shapes.ImportReportResult = await self.call(
             "import_report", {"sessionId": session_id}, timeout=timeout
+        )
+        return answered
+
+    async def continue_session(
+        self,
+        *,
+        tool: shapes.ContinueIn,
+        session_id: str | None | Omitted = OMITTED,
+        entry_id: str | None | Omitted = OMITTED,
+        cwd: str | None | Omitted = OMITTED,
+        learned: bool | None | Omitted = OMITTED,
+        compact: bool | None | Omitted = OMITTED,
+        last: int | None | Omitted = OMITTED,
+        limit: int | None | Omitted = OMITTED,
+        thinking: shapes.HandedThoughts | None | Omitted = OMITTED,
+        dry_run: bool | None | Omitted = OMITTED,
+        timeout: float | None = None,
+    ) -> shapes.ContinueSessionResult:
+        """Hands the conversation up to an entry over to another agent, which goes on from there.
+
+        `tool`: The agent that goes on.
+
+        `session_id`: The id of the session. Default: the session that is open, if exactly one is.
+
+        `entry_id`: The id of the last entry that is handed over. Default: the leaf.
+
+        `cwd`: The working directory of the new session, an absolute path. Default: that of the session.
+
+        `learned`: Whether the first words have a summary of the branch that is left. Default: false.
+
+        `compact`: Whether turns that do not fit `limit` are replaced by a summary. Default: false.
+
+        `last`: The number of turns that are handed over, the last ones. Default: all.
+
+        `limit`: The most tokens that are handed over, estimated; 0 is no limit. Default: 150,000.
+
+        `thinking`: What becomes of thoughts. Default: `drop`.
+
+        `dry_run`: Whether nothing is written. Default: false.
+
+        """
+        answered: shapes.ContinueSessionResult = await self.call(
+            "continue_session",
+            {
+                "tool": tool,
+                "sessionId": session_id,
+                "entryId": entry_id,
+                "cwd": cwd,
+                "learned": learned,
+                "compact": compact,
+                "last": last,
+                "limit": limit,
+                "thinking": thinking,
+                "dryRun": dry_run,
+            },
+            timeout=timeout,
+        )
+        return answered
+
+    async def continuation_started(
+        self,
+        *,
+        continuation_id: str,
+        native_id: str,
+        session_id: str | None | Omitted = OMITTED,
+        timeout: float | None = None,
+    ) -> shapes.ContinuationStartedResult:
+        """Notes the id that the agent gave a session that was handed over.
+
+        `continuation_id`: The id of the continuation.
+
+        `native_id`: The id that the agent gave the new session.
+
+        `session_id`: The id of the session. Default: the session that is open, if exactly one is.
+
+        """
+        answered: shapes.ContinuationStartedResult = await self.call(
+            "continuation_started",
+            {"continuationId": continuation_id, "nativeId": native_id, "sessionId": session_id},
+            timeout=timeout,
         )
         return answered
 
@@ -2468,6 +2548,86 @@ class Methods(ABC):
         """
         answered: shapes.ImportReportResult = self.call(
             "import_report", {"sessionId": session_id}, timeout=timeout
+        )
+        return answered
+
+    def continue_session(
+        self,
+        *,
+        tool: shapes.ContinueIn,
+        session_id: str | None | Omitted = OMITTED,
+        entry_id: str | None | Omitted = OMITTED,
+        cwd: str | None | Omitted = OMITTED,
+        learned: bool | None | Omitted = OMITTED,
+        compact: bool | None | Omitted = OMITTED,
+        last: int | None | Omitted = OMITTED,
+        limit: int | None | Omitted = OMITTED,
+        thinking: shapes.HandedThoughts | None | Omitted = OMITTED,
+        dry_run: bool | None | Omitted = OMITTED,
+        timeout: float | None = None,
+    ) -> shapes.ContinueSessionResult:
+        """Hands the conversation up to an entry over to another agent, which goes on from there.
+
+        `tool`: The agent that goes on.
+
+        `session_id`: The id of the session. Default: the session that is open, if exactly one is.
+
+        `entry_id`: The id of the last entry that is handed over. Default: the leaf.
+
+        `cwd`: The working directory of the new session, an absolute path. Default: that of the session.
+
+        `learned`: Whether the first words have a summary of the branch that is left. Default: false.
+
+        `compact`: Whether turns that do not fit `limit` are replaced by a summary. Default: false.
+
+        `last`: The number of turns that are handed over, the last ones. Default: all.
+
+        `limit`: The most tokens that are handed over, estimated; 0 is no limit. Default: 150,000.
+
+        `thinking`: What becomes of thoughts. Default: `drop`.
+
+        `dry_run`: Whether nothing is written. Default: false.
+
+        """
+        answered: shapes.ContinueSessionResult = self.call(
+            "continue_session",
+            {
+                "tool": tool,
+                "sessionId": session_id,
+                "entryId": entry_id,
+                "cwd": cwd,
+                "learned": learned,
+                "compact": compact,
+                "last": last,
+                "limit": limit,
+                "thinking": thinking,
+                "dryRun": dry_run,
+            },
+            timeout=timeout,
+        )
+        return answered
+
+    def continuation_started(
+        self,
+        *,
+        continuation_id: str,
+        native_id: str,
+        session_id: str | None | Omitted = OMITTED,
+        timeout: float | None = None,
+    ) -> shapes.ContinuationStartedResult:
+        """Notes the id that the agent gave a session that was handed over.
+
+        `continuation_id`: The id of the continuation.
+
+        `native_id`: The id that the agent gave the new session.
+
+        `session_id`: The id of the session. Default: the session that is open, if exactly one is.
+
+        """
+        answered: shapes.ContinuationStartedResult = self.call(
+            "continuation_started",
+            {"continuationId": continuation_id, "nativeId": native_id, "sessionId": session_id},
+            timeout=timeout,
         )
         return answered
 

@@ -67,6 +67,12 @@ ContextFormat = Literal["agent", "llm", "entries"]
 `entries`: The stored entries instead of messages, in the order of the context: the latest compaction, then the entries that it keeps, then those after it. Settings, labels and context edits are among them; the edits are not applied.
 """
 
+ContinueIn = Literal["claude-code", "codex", "opencode", "gemini", "goose", "pi", "text"]
+"""The agent that goes on with a conversation.
+
+`text`: Any other agent: the conversation is a text.
+"""
+
 DiagnosticKind = Literal[
     "invalidJson",
     "nulBytes",
@@ -170,6 +176,7 @@ ErrorKind = Literal[
     "summarizerUnavailable",
     "summarizerFailed",
     "nothingToCompact",
+    "contextTooLarge",
     "eventNotPending",
     "noUser",
     "commandExists",
@@ -225,6 +232,7 @@ ErrorKind = Literal[
 `summarizerUnavailable`: The request needs a summary, but no summarizer is configured and no client gave a summary. Configure a summarizer, answer the event with a summary, or leave `summarize` out.
 `summarizerFailed`: The summarizer failed; nothing was changed. Try again, or do it without a summary.
 `nothingToCompact`: The context has no part to summarize. No action is needed; try again when the conversation has grown.
+`contextTooLarge`: The conversation has more tokens than `limit`. Send `compact: true`, `last`, or a larger `limit`; 0 is no limit.
 `eventNotPending`: The question is closed, or never existed. No action is needed: another answer decided it, or its time ran out.
 `noUser`: No connection can ask a person in this way. Go on without the answer, or connect a client that declares `capabilities.ui`.
 `commandExists`: Another connection, or the client itself, has a command of this name. Choose another name; `list_commands` lists those of connections.
@@ -301,6 +309,47 @@ ForkScope = Literal["branch", "tree"]
 
 `branch`: The path to an entry.
 `tree`: Every line of the file, with the same leaf. `entryId`, `position` and `closeToolCalls` are refused.
+"""
+
+HandedThoughts = Literal["drop", "text"]
+"""What becomes of the thoughts of models when a conversation is handed over.
+
+`drop`: They are left out.
+`text`: They are part of the text.
+"""
+
+HandoffLossKind = Literal[
+    "thoughts",
+    "closedCalls",
+    "orphanResults",
+    "toolNames",
+    "callIds",
+    "images",
+    "systemMessages",
+    "scaffolding",
+    "beginning",
+    "characters",
+    "blocks",
+    "earlierTurns",
+    "compacted",
+    "cutStrings",
+]
+"""A kind of parts that a handoff leaves out or changes.
+
+`thoughts`: Thoughts that are left out.
+`closedCalls`: Calls without a result, which get one.
+`orphanResults`: Results without a call, which are left out.
+`toolNames`: Names of calls that the agent does not have.
+`callIds`: Ids of calls that are replaced.
+`images`: Images that are described.
+`systemMessages`: System messages that are left out.
+`scaffolding`: Messages that an agent wrote for itself, which are left out.
+`beginning`: A beginning that is not a message of the user, which gets one.
+`characters`: Characters that are not Unicode.
+`blocks`: Parts of messages of unknown types, which are left out.
+`earlierTurns`: Turns before the last ones.
+`compacted`: Messages that a summary replaces.
+`cutStrings`: Strings that an import has cut.
 """
 
 HomePaths = Literal["keep", "shorten"]
@@ -1116,6 +1165,89 @@ class ContextEditEntry(TypedDict):
     """The new content; null removes the entry from the context."""
 
 
+class _ContinuationStartedParams(TypedDict):
+    continuationId: str
+    """The id of the continuation."""
+    nativeId: str
+    """The id that the agent gave the new session."""
+
+
+class ContinuationStartedParams(_ContinuationStartedParams, total=False):
+    """The params of `continuation_started`."""
+
+    sessionId: str | None
+    """The id of the session. Default: the session that is open, if exactly one is."""
+
+
+class ContinuationStartedResult(TypedDict):
+    """The result of `continuation_started`."""
+
+    durability: Durability
+    """What the record survives; `none` if the id was known."""
+
+
+class _ContinueSessionParams(TypedDict):
+    tool: ContinueIn
+    """The agent that goes on."""
+
+
+class ContinueSessionParams(_ContinueSessionParams, total=False):
+    """The params of `continue_session`."""
+
+    sessionId: str | None
+    """The id of the session. Default: the session that is open, if exactly one is."""
+    entryId: str | None
+    """The id of the last entry that is handed over. Default: the leaf."""
+    cwd: str | None
+    """The working directory of the new session, an absolute path. Default: that of the session."""
+    learned: bool | None
+    """Whether the first words have a summary of the branch that is left. Default: false."""
+    compact: bool | None
+    """Whether turns that do not fit `limit` are replaced by a summary. Default: false."""
+    last: int | None
+    """The number of turns that are handed over, the last ones. Default: all."""
+    limit: int | None
+    """The most tokens that are handed over, estimated; 0 is no limit. Default: 150,000."""
+    thinking: HandedThoughts | None
+    """What becomes of thoughts. Default: `drop`."""
+    dryRun: bool | None
+    """Whether nothing is written. Default: false."""
+
+
+class _ContinueSessionResult(TypedDict):
+    tool: ContinueIn
+    """The agent that goes on."""
+    files: list[HandedFile]
+    """The files that were made, or would be."""
+    steps: list[list[str]]
+    """The programs to run one after the other in `cwd`, as lists of arguments; the last one is the agent. The argument `{nativeId}` stands for the id that the step before it prints."""
+    cwd: str
+    """The working directory of the new session."""
+    messages: int
+    """The number of messages that are handed over."""
+    tokens: int
+    """Their tokens, estimated."""
+    losses: list[HandoffLoss]
+    """What the new session does not have."""
+    durability: Durability
+    """What the record of the continuation survives."""
+
+
+class ContinueSessionResult(_ContinueSessionResult, total=False):
+    """The result of `continue_session`."""
+
+    continuationId: str
+    """The id of the continuation. Absent with `dryRun` and for the tool `text`."""
+    nativeId: str
+    """The agent's id of the new session. Absent if the agent chooses it."""
+    prompt: str
+    """What is to be said first. It is an argument of the last step, if it is not too long: then it is in a file."""
+    text: str
+    """The conversation in Markdown. Present for the tool `text`."""
+    tested: str
+    """The version of the agent that was tested."""
+
+
 class Cost(TypedDict, total=False):
     """A cost in dollars."""
 
@@ -1870,6 +2002,26 @@ class GivenSummary(_GivenSummary, total=False):
     """Any JSON; its bytes are stored unchanged. Default: none."""
     usage: Usage | None
     """The tokens that the summary cost, in the shape of the `usage` of an assistant message. Its bytes are stored unchanged, and `get_stats` counts them. Default: none."""
+
+
+class HandedFile(TypedDict):
+    """A file made for an agent."""
+
+    path: str
+    """The absolute path."""
+    bytes: int
+    """The size."""
+
+
+class HandoffLoss(TypedDict):
+    """Parts of a conversation that a handoff leaves out or changes."""
+
+    kind: HandoffLossKind
+    """The kind of the parts."""
+    count: int
+    """Their number."""
+    text: str
+    """The loss in English."""
 
 
 class _HitBranch(TypedDict):

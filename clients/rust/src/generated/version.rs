@@ -7,4 +7,4 @@ pub const PROTOCOL_VERSION: u64 = 1;
 
 /// The hash of the schema behind these types. A daemon with the same `schema_hash` has the same schema.
 pub const SCHEMA_HASH: &str =
-    "sha256:3f805655c1877d2eaea166388aa8b07ee9330942306a095de61c1aab88e9dc4f";
+    "sha256:f3aa5c56599f33e4a5df5503c72aec4ffd83d928ddc93cf2eedbfae272f2ba9b";

@@ -145,6 +145,52 @@ export type CompactionReason = 'manual';
  */
 export type ContextFormat = 'agent' | 'llm' | 'entries';
 /**
+ * The agent that goes on with a conversation.
+ *
+ * `text`: Any other agent: the conversation is a text.
+ */
+export type ContinueIn = 'claude-code' | 'codex' | 'opencode' | 'gemini' | 'goose' | 'pi' | 'text';
+/**
+ * What becomes of the thoughts of models when a conversation is handed over.
+ *
+ * `drop`: They are left out.
+ * `text`: They are part of the text.
+ */
+export type HandedThoughts = 'drop' | 'text';
+/**
+ * A kind of parts that a handoff leaves out or changes.
+ *
+ * `thoughts`: Thoughts that are left out.
+ * `closedCalls`: Calls without a result, which get one.
+ * `orphanResults`: Results without a call, which are left out.
+ * `toolNames`: Names of calls that the agent does not have.
+ * `callIds`: Ids of calls that are replaced.
+ * `images`: Images that are described.
+ * `systemMessages`: System messages that are left out.
+ * `scaffolding`: Messages that an agent wrote for itself, which are left out.
+ * `beginning`: A beginning that is not a message of the user, which gets one.
+ * `characters`: Characters that are not Unicode.
+ * `blocks`: Parts of messages of unknown types, which are left out.
+ * `earlierTurns`: Turns before the last ones.
+ * `compacted`: Messages that a summary replaces.
+ * `cutStrings`: Strings that an import has cut.
+ */
+export type HandoffLossKind =
+  | 'thoughts'
+  | 'closedCalls'
+  | 'orphanResults'
+  | 'toolNames'
+  | 'callIds'
+  | 'images'
+  | 'systemMessages'
+  | 'scaffolding'
+  | 'beginning'
+  | 'characters'
+  | 'blocks'
+  | 'earlierTurns'
+  | 'compacted'
+  | 'cutStrings';
+/**
  * When the file of a new session is written. A `sessionId` that is taken is refused with `sessionExists` at that time.
  *
  * `now`: Before the response: the header, and the name if there is one, synced.
@@ -235,6 +281,7 @@ export type Origin = 'self' | 'other';
  * `summarizerUnavailable`: The request needs a summary, but no summarizer is configured and no client gave a summary. Configure a summarizer, answer the event with a summary, or leave `summarize` out.
  * `summarizerFailed`: The summarizer failed; nothing was changed. Try again, or do it without a summary.
  * `nothingToCompact`: The context has no part to summarize. No action is needed; try again when the conversation has grown.
+ * `contextTooLarge`: The conversation has more tokens than `limit`. Send `compact: true`, `last`, or a larger `limit`; 0 is no limit.
  * `eventNotPending`: The question is closed, or never existed. No action is needed: another answer decided it, or its time ran out.
  * `noUser`: No connection can ask a person in this way. Go on without the answer, or connect a client that declares `capabilities.ui`.
  * `commandExists`: Another connection, or the client itself, has a command of this name. Choose another name; `list_commands` lists those of connections.
@@ -289,6 +336,7 @@ export type ErrorKind =
   | 'summarizerUnavailable'
   | 'summarizerFailed'
   | 'nothingToCompact'
+  | 'contextTooLarge'
   | 'eventNotPending'
   | 'noUser'
   | 'commandExists'
@@ -2636,6 +2684,164 @@ export interface TouchedFiles {
    * Files written or edited.
    */
   modifiedFiles: string[];
+}
+/**
+ * The params of `continuation_started`.
+ */
+export interface ContinuationStartedParams {
+  /**
+   * The id of the session. Default: the session that is open, if exactly one is.
+   */
+  sessionId?: string | null;
+  /**
+   * The id of the continuation.
+   */
+  continuationId: string;
+  /**
+   * The id that the agent gave the new session.
+   */
+  nativeId: string;
+}
+/**
+ * The result of `continuation_started`.
+ */
+export interface ContinuationStartedResult {
+  /**
+   * What the record survives; `none` if the id was known.
+   */
+  durability: Durability;
+}
+/**
+ * The params of `continue_session`.
+ */
+export interface ContinueSessionParams {
+  /**
+   * The id of the session. Default: the session that is open, if exactly one is.
+   */
+  sessionId?: string | null;
+  /**
+   * The id of the last entry that is handed over. Default: the leaf.
+   */
+  entryId?: string | null;
+  /**
+   * The agent that goes on.
+   */
+  tool: ContinueIn;
+  /**
+   * The working directory of the new session, an absolute path. Default: that of the session.
+   */
+  cwd?: string | null;
+  /**
+   * Whether the first words have a summary of the branch that is left. Default: false.
+   */
+  learned?: boolean | null;
+  /**
+   * Whether turns that do not fit `limit` are replaced by a summary. Default: false.
+   */
+  compact?: boolean | null;
+  /**
+   * The number of turns that are handed over, the last ones. Default: all.
+   */
+  last?: number | null;
+  /**
+   * The most tokens that are handed over, estimated; 0 is no limit. Default: 150,000.
+   */
+  limit?: number | null;
+  /**
+   * What becomes of thoughts. Default: `drop`.
+   */
+  thinking?: HandedThoughts | null;
+  /**
+   * Whether nothing is written. Default: false.
+   */
+  dryRun?: boolean | null;
+}
+/**
+ * The result of `continue_session`.
+ */
+export interface ContinueSessionResult {
+  /**
+   * The id of the continuation. Absent with `dryRun` and for the tool `text`.
+   */
+  continuationId?: string;
+  /**
+   * The agent that goes on.
+   */
+  tool: ContinueIn;
+  /**
+   * The agent's id of the new session. Absent if the agent chooses it.
+   */
+  nativeId?: string;
+  /**
+   * The files that were made, or would be.
+   */
+  files: HandedFile[];
+  /**
+   * The programs to run one after the other in `cwd`, as lists of arguments; the last one is the agent. The argument `{nativeId}` stands for the id that the step before it prints.
+   */
+  steps: string[][];
+  /**
+   * The working directory of the new session.
+   */
+  cwd: string;
+  /**
+   * What is to be said first. It is an argument of the last step, if it is not too long: then it is in a file.
+   */
+  prompt?: string;
+  /**
+   * The conversation in Markdown. Present for the tool `text`.
+   */
+  text?: string;
+  /**
+   * The number of messages that are handed over.
+   */
+  messages: number;
+  /**
+   * Their tokens, estimated.
+   */
+  tokens: number;
+  /**
+   * What the new session does not have.
+   */
+  losses: HandoffLoss[];
+  /**
+   * The version of the agent that was tested.
+   */
+  tested?: string;
+  /**
+   * What the record of the continuation survives.
+   */
+  durability: Durability;
+}
+/**
+ * A file made for an agent.
+ */
+export interface HandedFile {
+  /**
+   * The absolute path.
+   */
+  path: string;
+  /**
+   * The size.
+   */
+  bytes: number;
+}
+/**
+ * Parts of a conversation that a handoff leaves out or changes.
+ */
+export interface HandoffLoss {
+  /**
+   * The kind of the parts.
+   */
+  kind: HandoffLossKind;
+  /**
+   * Their number.
+   */
+  count: number;
+  /**
+   * The loss in English.
+   */
+  text: string;
 }
 /**
  * The params of `create_session`.

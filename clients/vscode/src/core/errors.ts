@@ -94,6 +94,7 @@ export const ADVICE: Readonly<Record<AnyKind, Advice>> = {
     remedy: LOG,
   },
   nothingToCompact: { text: 'Try again when the conversation has grown.' },
+  contextTooLarge: { text: 'Have earlier turns summarized, or take the last ones only.' },
   eventNotPending: { text: 'The question is over.' },
   noUser: { text: 'No program is there to show the question.' },
   commandExists: { text: 'Choose another name for the command.' },

@@ -177,6 +177,11 @@ pub struct WatchedPlace {
     pub(crate) is_recursive: bool,
 }
 
+/// The folder where a tool keeps its sessions, whether or not it is there; `None` if the environment does not say it.
+pub fn store(tool: Tool, environment: &dyn Fn(&str) -> Option<OsString>) -> Option<PathBuf> {
+    homes::default_places(tool, environment).into_iter().next()
+}
+
 /// The folders whose changes may affect a request.
 pub fn watched_places(request: &Request) -> Vec<WatchedPlace> {
     watched_in(request, &|name| std::env::var_os(name))

@@ -4,6 +4,7 @@ pub(super) mod append;
 pub(super) mod commands;
 pub(super) mod compact;
 pub(super) mod compare;
+pub(super) mod continuation;
 mod entries;
 pub(super) mod events;
 pub(super) mod export;

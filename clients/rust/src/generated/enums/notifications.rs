@@ -55,6 +55,7 @@ string_enum! {
     /// `summarizerUnavailable`: The request needs a summary, but no summarizer is configured and no client gave a summary. Configure a summarizer, answer the event with a summary, or leave `summarize` out.
     /// `summarizerFailed`: The summarizer failed; nothing was changed. Try again, or do it without a summary.
     /// `nothingToCompact`: The context has no part to summarize. No action is needed; try again when the conversation has grown.
+    /// `contextTooLarge`: The conversation has more tokens than `limit`. Send `compact: true`, `last`, or a larger `limit`; 0 is no limit.
     /// `eventNotPending`: The question is closed, or never existed. No action is needed: another answer decided it, or its time ran out.
     /// `noUser`: No connection can ask a person in this way. Go on without the answer, or connect a client that declares `capabilities.ui`.
     /// `commandExists`: Another connection, or the client itself, has a command of this name. Choose another name; `list_commands` lists those of connections.
@@ -108,6 +109,7 @@ string_enum! {
         SummarizerUnavailable = "summarizerUnavailable",
         SummarizerFailed = "summarizerFailed",
         NothingToCompact = "nothingToCompact",
+        ContextTooLarge = "contextTooLarge",
         EventNotPending = "eventNotPending",
         NoUser = "noUser",
         CommandExists = "commandExists",

@@ -1,0 +1,356 @@
+//! `treelined continue`: goes on with a conversation in another agent.
+
+use super::daemon::ChildDaemon;
+use super::entry_choice;
+use super::failure::{FAILED, ShellError, warn};
+use super::opened::{SessionUse, open};
+use super::options::Options;
+use super::session_choice::SessionQuery;
+use super::session_words::WordsWanted;
+use super::words::count;
+use anyhow::Context;
+use clap::{Args, ValueEnum};
+use clap_complete::engine::ArgValueCompleter;
+use serde::Deserialize;
+use serde_json::json;
+use std::io::{self, IsTerminal, Write};
+use std::path::PathBuf;
+use std::process::{Command, ExitCode, Stdio};
+use treelined_core::terminal;
+use treelined_files::os::process;
+
+/// The argument that stands for the id that the step before it prints.
+const NATIVE_ID: &str = "{nativeId}";
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  treelined continue --in claude-code                 the newest session of this directory, in Claude Code
+  treelined continue \"A tour\" q2 --in codex           from the entry q2, in Codex
+  treelined continue \"A tour\" q2 --in codex --learned   the same; the agent hears what was learned on the other branch
+  treelined continue \"A tour\" --in opencode --print   what would be done and lost; nothing is written
+  treelined continue \"A tour\" --in text | claude -p   as a text, for any agent")]
+pub(crate) struct ContinueArgs {
+    /// A session: its file, its id, its name, or the beginning of its id (4 characters or more); left out, it is the
+    /// session of this directory with the last activity
+    #[arg(value_name = "SESSION",
+          add = ArgValueCompleter::new(super::entry_candidates::sessions_or_entries))]
+    session: Option<String>,
+    /// The last entry that is handed over: its id, its label, or the beginning of its id (4 characters or more)
+    /// [default: the leaf]
+    #[arg(value_name = "ENTRY", add = ArgValueCompleter::new(super::entry_candidates::entries))]
+    entry: Option<String>,
+    /// The session of this directory with the last activity; the first argument is then ENTRY
+    #[arg(long)]
+    latest: bool,
+    /// The agent that goes on; `text` prints the conversation for any other one
+    #[arg(long = "in", value_enum, value_name = "AGENT")]
+    tool: ContinueTool,
+    /// The working directory of the new session; that of the old one if not given
+    #[arg(long, value_name = "DIR")]
+    cwd: Option<PathBuf>,
+    /// Begin with a summary of the branch that is left
+    #[arg(long)]
+    learned: bool,
+    /// Replace turns that do not fit the limit by a summary
+    #[arg(long)]
+    compact: bool,
+    /// Only the last N turns
+    #[arg(long, value_name = "N")]
+    last: Option<u32>,
+    /// The most tokens, estimated; 0 is no limit (default: 150000)
+    #[arg(long, value_name = "TOKENS")]
+    limit: Option<u64>,
+    /// What becomes of thoughts
+    #[arg(long, value_enum, default_value_t = Thinking::Drop)]
+    thinking: Thinking,
+    /// Write nothing; show the files, the steps and what is lost
+    #[arg(long)]
+    print: bool,
+    /// Make the new session, and print the commands that go on with it
+    #[arg(long, conflicts_with = "print")]
+    no_run: bool,
+    /// Print the result as JSON; runs nothing
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum ContinueTool {
+    ClaudeCode,
+    Codex,
+    Opencode,
+    Gemini,
+    Goose,
+    Pi,
+    Text,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Thinking {
+    /// Leave them out
+    Drop,
+    /// Put the words into the text
+    Text,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Answer {
+    continuation_id: Option<String>,
+    files: Vec<AnsweredFile>,
+    steps: Vec<Vec<String>>,
+    cwd: String,
+    text: Option<String>,
+    messages: u64,
+    tokens: u64,
+    losses: Vec<AnsweredLoss>,
+    tested: Option<String>,
+}
+
+#[derive(Deserialize)]
+struct AnsweredFile {
+    path: String,
+}
+
+#[derive(Deserialize)]
+struct AnsweredLoss {
+    text: String,
+}
+
+impl ContinueArgs {
+    /// The session, and the entry.
+    fn wanted(&self) -> Result<(SessionQuery, Option<&str>), ShellError> {
+        let names: &[&str] = match (self.latest, &self.session) {
+            (true, Some(_)) => &["the entry"],
+            _ => &[],
+        };
+        let wanted = WordsWanted {
+            command: "continue",
+            names,
+        };
+        match (&self.session, &self.entry) {
+            (Some(session), Some(entry)) if !self.latest => {
+                Ok((SessionQuery::Named(session.clone()), Some(entry)))
+            }
+            (session, entry) => {
+                let (query, words) = wanted.split(session.iter().chain(entry), self.latest)?;
+                Ok((query, words.first().copied()))
+            }
+        }
+    }
+
+    fn is_read_only(&self) -> bool {
+        self.print || self.tool == ContinueTool::Text
+    }
+}
+
+pub(super) fn run(options: &Options, args: &ContinueArgs) -> anyhow::Result<ExitCode> {
+    let (session, entry) = args.wanted()?;
+    let mut daemon = ChildDaemon::start(options)?;
+    let continued = hand_over(&mut daemon, args, &session, entry);
+    let agent = continued.and_then(|answer| match answer {
+        Some(answer) => steps(&mut daemon, args, &answer),
+        None => Ok(None),
+    });
+    daemon.end()?;
+    match agent? {
+        Some(agent) => agent.become_it(),
+        None => Ok(ExitCode::SUCCESS),
+    }
+}
+
+/// Asks for the continuation, and says what is lost. `None` if nothing is to be run.
+fn hand_over(
+    daemon: &mut ChildDaemon,
+    args: &ContinueArgs,
+    session: &SessionQuery,
+    entry: Option<&str>,
+) -> anyhow::Result<Option<Answer>> {
+    let used = match args.is_read_only() {
+        true => SessionUse::Read,
+        false => SessionUse::Write,
+    };
+    let session = open(daemon, session, used)?;
+    let entry = entry.map(|entry| entry_choice::find(daemon, &session, entry));
+    let entry = entry.transpose()?;
+    let cwd = args.cwd.as_ref().map(std::path::absolute).transpose();
+    let cwd = cwd.context("find the path of --cwd")?;
+    let name = |value: clap::builder::PossibleValue| value.get_name().to_owned();
+    let params = json!({
+        "entryId": entry,
+        "tool": args.tool.to_possible_value().map(name),
+        "cwd": cwd.map(|cwd| cwd.display().to_string()),
+        "learned": args.learned,
+        "compact": args.compact,
+        "last": args.last,
+        "limit": args.limit,
+        "thinking": args.thinking.to_possible_value().map(name),
+        "dryRun": args.print,
+    });
+    let answered = daemon.call("continue_session", &params.to_string())?;
+    if args.json {
+        writeln!(io::stdout(), "{}", terminal::json(answered.get()))?;
+        return Ok(None);
+    }
+    let answer: Answer =
+        serde_json::from_str(answered.get()).context("read the answer to continue_session")?;
+    say(&answer)?;
+    if let Some(text) = &answer.text {
+        io::stdout().write_all(text.as_bytes())?;
+        return Ok(None);
+    }
+    Ok(Some(answer))
+}
+
+/// Says what is handed over, and what is lost.
+fn say(answer: &Answer) -> io::Result<()> {
+    let mut out = io::stderr().lock();
+    let messages = count(answer.messages, "message", "messages");
+    writeln!(out, "{messages}, about {} tokens", answer.tokens)?;
+    for loss in &answer.losses {
+        writeln!(out, "lost: {}", terminal::line(&loss.text))?;
+    }
+    Ok(())
+}
+
+/// The agent, to be started once the daemon has ended.
+struct Agent {
+    argv: Vec<String>,
+    cwd: String,
+}
+
+/// Runs the steps before the agent, and reports the id that they print. `None` if nothing is to be run.
+fn steps(
+    daemon: &mut ChildDaemon,
+    args: &ContinueArgs,
+    answer: &Answer,
+) -> anyhow::Result<Option<Agent>> {
+    if args.print || args.no_run || !io::stdin().is_terminal() {
+        let mut out = io::stdout().lock();
+        for file in &answer.files {
+            writeln!(out, "{}", terminal::line(&file.path))?;
+        }
+        for step in &answer.steps {
+            let line = format!("cd {} && {}", quoted(&answer.cwd), command_line(step));
+            writeln!(out, "{}", terminal::line(&line))?;
+        }
+        return Ok(None);
+    }
+    let Some((agent, before)) = answer.steps.split_last() else {
+        return Ok(None);
+    };
+    check_version(agent, answer);
+    let mut native_id = None;
+    for step in before {
+        native_id = id_in(&output_of(step, &answer.cwd)?).or(native_id);
+    }
+    if let (Some(continuation), Some(native)) = (&answer.continuation_id, &native_id) {
+        let params = json!({ "continuationId": continuation, "nativeId": native });
+        daemon.call("continuation_started", &params.to_string())?;
+    }
+    let argument = |argument: &String| match (&native_id, argument == NATIVE_ID) {
+        (Some(id), true) => Ok(id.clone()),
+        (None, true) => {
+            let message = "the agent has printed no id of the new session";
+            let remedy = format!("{} shows it", command_line(before.last().unwrap_or(agent)));
+            Err(ShellError::new(FAILED, message, remedy))
+        }
+        _ => Ok(argument.clone()),
+    };
+    Ok(Some(Agent {
+        argv: agent.iter().map(argument).collect::<Result<_, _>>()?,
+        cwd: answer.cwd.clone(),
+    }))
+}
+
+/// Runs a program to its end, and returns what it has written to stdout.
+fn output_of(argv: &[String], cwd: &str) -> anyhow::Result<String> {
+    let line = command_line(argv);
+    let Some((program, arguments)) = argv.split_first() else {
+        return Ok(String::new());
+    };
+    let mut command = Command::new(program);
+    command
+        .args(arguments)
+        .current_dir(cwd)
+        .stdin(Stdio::null());
+    let done = command.stderr(Stdio::inherit()).output();
+    let failed = |why: String| {
+        let message = format!("{line}: {why}");
+        ShellError::new(FAILED, message, "run it yourself: the file for it is made")
+    };
+    let done = done.map_err(|error| failed(error.to_string()))?;
+    let text = String::from_utf8_lossy(&done.stdout).into_owned();
+    match done.status.success() {
+        true => Ok(text),
+        false => Err(failed(done.status.to_string()).into()),
+    }
+}
+
+/// The last word of an output that is an id of a session: it has a digit, and only letters, digits, `_` and `-`.
+fn id_in(output: &str) -> Option<String> {
+    let is_id = |word: &&str| {
+        let is_allowed = |char: char| char.is_ascii_alphanumeric() || matches!(char, '_' | '-');
+        word.len() >= 8
+            && word.chars().all(is_allowed)
+            && word.contains(|char: char| char.is_ascii_digit())
+    };
+    let words = output
+        .split(|char: char| char.is_whitespace() || matches!(char, '(' | ')' | '"' | '\'' | ':'));
+    words.filter(is_id).last().map(str::to_owned)
+}
+
+/// Says so if the agent has another version than the one that was tested.
+fn check_version(agent: &[String], answer: &Answer) {
+    let (Some(program), Some(tested)) = (agent.first(), &answer.tested) else {
+        return;
+    };
+    let mut command = Command::new(program);
+    let found = command.arg("--version").stdin(Stdio::null()).output();
+    let Ok(found) = found else { return };
+    let text = String::from_utf8_lossy(&found.stdout);
+    if !text.contains(tested.as_str()) {
+        let first = text.lines().next().unwrap_or_default();
+        let message = format!(
+            "{program} says {:?}; {tested} was tested",
+            terminal::line(first)
+        );
+        warn(
+            &message,
+            "if it does not go on, --in text hands the conversation over as a text",
+        );
+    }
+}
+
+impl Agent {
+    /// Becomes the agent, in its working directory.
+    fn become_it(self) -> anyhow::Result<ExitCode> {
+        let Some((program, arguments)) = self.argv.split_first() else {
+            return Ok(ExitCode::SUCCESS);
+        };
+        let mut command = Command::new(program);
+        command.args(arguments).current_dir(&self.cwd);
+        let error = process::exec(&mut command);
+        let message = format!("cannot start {program}: {error}");
+        let remedy = format!("cd {} && {}", quoted(&self.cwd), command_line(&self.argv));
+        Err(ShellError::new(FAILED, message, remedy).into())
+    }
+}
+
+/// The arguments as a shell reads them.
+fn command_line(argv: &[String]) -> String {
+    let words: Vec<String> = argv.iter().map(|word| quoted(word)).collect();
+    words.join(" ")
+}
+
+fn quoted(word: &str) -> String {
+    let is_plain = |char: char| {
+        char.is_ascii_alphanumeric()
+            || matches!(char, '_' | '-' | '.' | '/' | ':' | '=' | ',' | '@' | '+')
+    };
+    match !word.is_empty() && word.chars().all(is_plain) {
+        true => word.to_owned(),
+        false => format!("'{}'", word.replace('\'', "'\\''")),
+    }
+}

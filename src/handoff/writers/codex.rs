@@ -1,0 +1,182 @@
+//! Codex: `sessions/Y/M/D/rollout-<time>-<uuid>.jsonl`. The model gets the `response_item` records; a person sees the events
+//! `user_message` and `agent_message`, without which Codex does not list the thread. With the events of a turn around each,
+//! the thread can be forked.
+
+use super::json::Lines;
+use super::session::{NewSession, Steps, Written, command, tested};
+use crate::place::NewFile;
+use serde_json::{Value, json};
+use treelined_core::error::Result;
+use treelined_core::timestamp;
+use treelined_import::Tool;
+use treelined_import::neutral::{Call, CallResult, Message, ModelPart, Part, UserMessage, text_of};
+
+/// The longest arguments of a call in the words that a person sees, in characters.
+const MAX_SHOWN: usize = 200;
+
+pub(super) fn write(session: &NewSession<'_>) -> Result<Written> {
+    let id = session.sorted_uuid().to_string();
+    let now = timestamp::format(session.now);
+    let (day, clock) = now.split_at(10);
+    let clock = clock.get(1..9).unwrap_or_default().replace(':', "-");
+    let folder = session
+        .agent_store()?
+        .join("sessions")
+        .join(day.replace('-', "/"));
+    let mut records = Records {
+        lines: Lines::default(),
+        now: now.clone(),
+        turn: None,
+        said: None,
+    };
+    records.push(
+        "session_meta",
+        json!({
+            "id": id,
+            "timestamp": now,
+            "cwd": session.cwd,
+            "originator": "treelined",
+            "cli_version": tested(Tool::Codex),
+            "source": "cli",
+        }),
+    );
+    for (at, message) in session.steps() {
+        records.now = timestamp::format(session.time(at));
+        match message {
+            Message::User(said) => {
+                records.end_turn();
+                records.begin_turn(session.random().to_string());
+                records.user(said);
+            }
+            Message::Model(said) => said.parts.iter().for_each(|part| records.answer(part)),
+            Message::Results(results) => results.iter().for_each(|result| records.result(result)),
+        }
+    }
+    records.end_turn();
+    let steps: Steps = {
+        let id = id.clone();
+        Box::new(move |prompt| vec![command(&["codex", "resume", &id], prompt)])
+    };
+    Ok(Written {
+        files: vec![NewFile {
+            path: folder.join(format!("rollout-{day}T{clock}-{id}.jsonl")),
+            bytes: records.lines.into_bytes(),
+        }],
+        native_id: Some(id),
+        steps,
+    })
+}
+
+struct Records {
+    lines: Lines,
+    now: String,
+    turn: Option<String>,
+    /// The last text of the model in this turn.
+    said: Option<String>,
+}
+
+impl Records {
+    fn push(&mut self, kind: &str, payload: Value) {
+        let line = json!({ "timestamp": self.now, "type": kind, "payload": payload });
+        self.lines.push(&line);
+    }
+
+    fn begin_turn(&mut self, id: String) {
+        self.push(
+            "event_msg",
+            json!({ "type": "task_started", "turn_id": id, "model_context_window": null }),
+        );
+        self.turn = Some(id);
+    }
+
+    fn end_turn(&mut self) {
+        if let Some(id) = self.turn.take() {
+            let said = self.said.take();
+            self.push(
+                "event_msg",
+                json!({ "type": "task_complete", "turn_id": id, "last_agent_message": said }),
+            );
+        }
+    }
+
+    fn user(&mut self, said: &UserMessage) {
+        let content: Vec<Value> = said.parts.iter().map(input).collect();
+        self.push(
+            "response_item",
+            json!({ "type": "message", "role": "user", "content": content }),
+        );
+        let images: Vec<String> = said.parts.iter().filter_map(image_url).collect();
+        let mut event = json!({ "type": "user_message", "message": text_of(&said.parts) });
+        if !images.is_empty()
+            && let Some(event) = event.as_object_mut()
+        {
+            event.insert("images".to_owned(), json!(images));
+        }
+        self.push("event_msg", event);
+    }
+
+    fn answer(&mut self, part: &ModelPart) {
+        match part {
+            ModelPart::Text(text) => {
+                let content = json!([{ "type": "output_text", "text": text }]);
+                self.push(
+                    "response_item",
+                    json!({ "type": "message", "role": "assistant", "content": content }),
+                );
+                self.push(
+                    "event_msg",
+                    json!({ "type": "agent_message", "message": text }),
+                );
+                self.said = Some(text.clone());
+            }
+            ModelPart::Call(call) => {
+                let arguments = serde_json::to_string(&call.arguments).unwrap_or_default();
+                self.push(
+                    "event_msg",
+                    json!({ "type": "agent_message", "message": shown(call, &arguments) }),
+                );
+                self.push(
+                    "response_item",
+                    json!({
+                        "type": "function_call",
+                        "name": call.name,
+                        "arguments": arguments,
+                        "call_id": call.id,
+                    }),
+                );
+            }
+        }
+    }
+
+    fn result(&mut self, result: &CallResult) {
+        let has_image = result.parts.iter().any(|part| image_url(part).is_some());
+        let output = match has_image {
+            true => Value::Array(result.parts.iter().map(input).collect()),
+            false => Value::String(text_of(&result.parts)),
+        };
+        self.push(
+            "response_item",
+            json!({ "type": "function_call_output", "call_id": result.call_id, "output": output }),
+        );
+    }
+}
+
+/// A call in words: Codex shows no call of a thread that it loads.
+fn shown(call: &Call, arguments: &str) -> String {
+    let shown: String = arguments.chars().take(MAX_SHOWN).collect();
+    format!("ran {} {shown}", call.name)
+}
+
+fn input(part: &Part) -> Value {
+    match part {
+        Part::Text(text) => json!({ "type": "input_text", "text": text }),
+        Part::Image { .. } => json!({ "type": "input_image", "image_url": image_url(part) }),
+    }
+}
+
+fn image_url(part: &Part) -> Option<String> {
+    match part {
+        Part::Text(_) => None,
+        Part::Image { mime_type, data } => Some(format!("data:{mime_type};base64,{data}")),
+    }
+}

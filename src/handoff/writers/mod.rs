@@ -1,0 +1,28 @@
+//! The writers: a path as the bytes of a new session of each agent. They are pure but for the ids, which come from the
+//! source of randomness of the caller.
+
+mod claude_code;
+mod codex;
+mod gemini;
+mod json;
+mod opencode;
+mod pi;
+mod session;
+
+pub(crate) use session::{NewSession, Store, tested};
+
+use session::Written;
+use treelined_core::error::Result;
+use treelined_import::Tool;
+
+/// Writes a path for an agent. Fails with `pathDenied` if the agent's folder cannot be found.
+pub(crate) fn write(tool: Tool, session: &NewSession<'_>) -> Result<Written> {
+    match tool {
+        Tool::ClaudeCode => claude_code::write(session),
+        Tool::Codex => codex::write(session),
+        Tool::Opencode => Ok(opencode::write(session)),
+        Tool::Gemini => Ok(gemini::write(session)),
+        Tool::Goose => Ok(pi::write_for_goose(session)),
+        Tool::Pi => pi::write(session),
+    }
+}

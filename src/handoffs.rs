@@ -1,0 +1,114 @@
+//! The part of the daemon that hands conversations over: that of `treelined-handoff`.
+
+use treelined_core::error::{Error, Result};
+use treelined_handoff::{Loss, Losses, PathMessage, Prepared, Request, Tool, place, prepare};
+use treelined_service::parts::{Handoff, HandoffRun, PreparedHandoff};
+use treelined_wire::{
+    ContinueIn, ContinueSessionResult, Durability, HandedFile, HandedThoughts, HandoffLoss,
+    HandoffLossKind,
+};
+
+/// The most tokens that are handed over by default.
+const LIMIT: u64 = 150_000;
+
+/// Hands conversations over.
+#[derive(Default)]
+pub(crate) struct Handoffs;
+
+impl Handoff for Handoffs {
+    fn prepare(&self, run: HandoffRun<'_>) -> Result<PreparedHandoff> {
+        let params = run.params;
+        if params.last == Some(0) {
+            return Err(Error::invalid_params("last", "must be at least 1"));
+        }
+        let path = run.path.into_iter().map(|message| PathMessage {
+            json: message.json,
+            entry_id: message.entry_id,
+            is_scaffolding: message.is_scaffolding,
+        });
+        let prepared = prepare(Request {
+            tool: tool(params.tool),
+            session_id: run.session_id,
+            name: run.name,
+            cwd: params.cwd.as_deref().unwrap_or(run.cwd),
+            path: path.collect(),
+            summary: run.summary.as_deref(),
+            learned: run.learned.as_deref(),
+            last: params.last.and_then(|last| usize::try_from(last).ok()),
+            keeps_thoughts: params.thinking == Some(HandedThoughts::Text),
+            limit: params.limit.unwrap_or(LIMIT),
+            session_dir: run.store.path(),
+            source: run.source,
+            environment: &|name| std::env::var_os(name),
+        })?;
+        let is_remembered = params.dry_run != Some(true) && params.tool != ContinueIn::Text;
+        Ok(answer(prepared, params.tool, is_remembered))
+    }
+}
+
+fn answer(prepared: Prepared, tool: ContinueIn, is_remembered: bool) -> PreparedHandoff {
+    let files = prepared.files;
+    let made = files.iter().map(|file| HandedFile {
+        path: file.path.display().to_string(),
+        bytes: file.bytes.len() as u64,
+    });
+    PreparedHandoff {
+        result: ContinueSessionResult {
+            continuation_id: is_remembered.then_some(prepared.id),
+            tool,
+            native_id: prepared.native_id,
+            files: made.collect(),
+            steps: prepared.steps,
+            cwd: prepared.cwd,
+            prompt: prepared.prompt,
+            text: prepared.text,
+            messages: prepared.messages,
+            tokens: prepared.tokens,
+            losses: losses(&prepared.losses),
+            tested: prepared.tested.map(str::to_owned),
+            durability: Durability::None,
+        },
+        record: prepared.record,
+        place: Box::new(move || place(&files)),
+    }
+}
+
+fn tool(tool: ContinueIn) -> Option<Tool> {
+    match tool {
+        ContinueIn::ClaudeCode => Some(Tool::ClaudeCode),
+        ContinueIn::Codex => Some(Tool::Codex),
+        ContinueIn::Opencode => Some(Tool::Opencode),
+        ContinueIn::Gemini => Some(Tool::Gemini),
+        ContinueIn::Goose => Some(Tool::Goose),
+        ContinueIn::Pi => Some(Tool::Pi),
+        ContinueIn::Text => None,
+    }
+}
+
+fn losses(losses: &Losses) -> Vec<HandoffLoss> {
+    let losses = losses.iter().map(|(loss, count)| HandoffLoss {
+        kind: kind(loss),
+        count,
+        text: loss.text(count),
+    });
+    losses.collect()
+}
+
+fn kind(loss: Loss) -> HandoffLossKind {
+    match loss {
+        Loss::Thoughts => HandoffLossKind::Thoughts,
+        Loss::ClosedCalls => HandoffLossKind::ClosedCalls,
+        Loss::OrphanResults => HandoffLossKind::OrphanResults,
+        Loss::ToolNames => HandoffLossKind::ToolNames,
+        Loss::CallIds => HandoffLossKind::CallIds,
+        Loss::Images => HandoffLossKind::Images,
+        Loss::SystemMessages => HandoffLossKind::SystemMessages,
+        Loss::Scaffolding => HandoffLossKind::Scaffolding,
+        Loss::Beginning => HandoffLossKind::Beginning,
+        Loss::Characters => HandoffLossKind::Characters,
+        Loss::Blocks => HandoffLossKind::Blocks,
+        Loss::EarlierTurns => HandoffLossKind::EarlierTurns,
+        Loss::Compacted => HandoffLossKind::Compacted,
+        Loss::CutStrings => HandoffLossKind::CutStrings,
+    }
+}

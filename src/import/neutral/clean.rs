@@ -1,0 +1,307 @@
+//! Cleans the messages of a context.
+
+use super::blocks::{Block, blocks};
+use super::loss::{Loss, Losses};
+use super::path::{
+    Call, CallResult, Message, Model, ModelMessage, ModelPart, NeutralPath, Options, Part,
+    PathMessage, UserMessage, text_of,
+};
+use super::tools::rename;
+use std::collections::HashSet;
+use treelined_core::context::for_model;
+use treelined_core::entry::Role;
+use treelined_core::json;
+
+/// The result of a call that has none.
+const NOT_RUN: &str = "Not run: the branch ends here.";
+/// The first message of a path that does not begin with the user.
+const BEGINNING: &str = "(The beginning of this conversation is not part of this session.)";
+/// The longest id of a call.
+const MAX_CALL_ID: usize = 64;
+
+impl NeutralPath {
+    /// Cleans the messages of a context.
+    pub fn of(path: Vec<PathMessage>, options: Options<'_>) -> Self {
+        let mut cleaner = Cleaner::new(options);
+        if let Some(summary) = options.summary {
+            cleaner.losses.add(Loss::Compacted, 1);
+            cleaner.summary(summary);
+        }
+        for message in path {
+            cleaner.push(message);
+        }
+        cleaner.finish()
+    }
+}
+
+struct Cleaner<'a> {
+    options: Options<'a>,
+    messages: Vec<Message>,
+    losses: Losses,
+    /// The ids of calls so far.
+    ids: HashSet<String>,
+    /// The calls of the last message of a model that have no result so far, in their order.
+    open: Vec<OpenCall>,
+}
+
+/// A call without a result.
+struct OpenCall {
+    /// The id in the entry.
+    stored: String,
+    id: String,
+    name: String,
+}
+
+impl<'a> Cleaner<'a> {
+    fn new(options: Options<'a>) -> Self {
+        Self {
+            options,
+            messages: Vec::new(),
+            losses: Losses::default(),
+            ids: HashSet::new(),
+            open: Vec::new(),
+        }
+    }
+
+    fn push(&mut self, message: PathMessage) {
+        let PathMessage {
+            json,
+            entry_id,
+            is_scaffolding,
+        } = message;
+        if is_scaffolding {
+            return self.losses.add(Loss::Scaffolding, 1);
+        }
+        let role = json::get(&json, "role").and_then(json::string);
+        match role.map_or(Role::None, |role| Role::of(&role)) {
+            Role::System => self.losses.add(Loss::SystemMessages, 1),
+            Role::Assistant => self.model(&json, entry_id),
+            Role::ToolResult => self.result(&json, entry_id),
+            role => {
+                if let Some(json) = for_model(&json) {
+                    self.user(&json, entry_id, role == Role::CompactionSummary);
+                }
+            }
+        }
+    }
+
+    /// A summary that no entry has.
+    fn summary(&mut self, text: &str) {
+        let summary = serde_json::json!({ "role": "compactionSummary", "summary": text });
+        if let Some(json) = for_model(summary.to_string().as_bytes()) {
+            self.user(&json, String::new(), true);
+        }
+    }
+
+    fn user(&mut self, json: &[u8], entry: String, is_summary: bool) {
+        let parts = self.parts(json);
+        if parts.is_empty() {
+            return;
+        }
+        self.close_calls();
+        let entries = Some(entry).filter(|entry| !entry.is_empty());
+        if let Some(Message::User(last)) = self.messages.last_mut()
+            && !last.is_summary
+            && !is_summary
+        {
+            last.parts.extend(parts);
+            last.entries.extend(entries);
+            return;
+        }
+        self.messages.push(Message::User(UserMessage {
+            parts,
+            is_summary,
+            entries: entries.into_iter().collect(),
+        }));
+    }
+
+    fn parts(&mut self, json: &[u8]) -> Vec<Part> {
+        let content = json::get(json, "content").unwrap_or_default();
+        let blocks = blocks(content, &mut self.losses).into_iter();
+        let parts = blocks.filter_map(|block| match block {
+            Block::Part(part) => Some(part),
+            Block::Thought(_) | Block::Call { .. } => None,
+        });
+        parts.collect()
+    }
+
+    fn model(&mut self, json: &[u8], entry: String) {
+        let content = json::get(json, "content").unwrap_or_default();
+        let found = blocks(content, &mut self.losses);
+        // Calls of the message before must have their results, whether or not this one says anything.
+        self.close_calls();
+        let mut parts = Vec::with_capacity(found.len());
+        for block in found {
+            match block {
+                Block::Part(Part::Text(text)) => parts.push(ModelPart::Text(text)),
+                Block::Part(Part::Image { mime_type, data }) => {
+                    self.losses.add(Loss::Images, 1);
+                    let text = super::blocks::described(&data, &mime_type);
+                    parts.push(ModelPart::Text(text));
+                }
+                Block::Thought(text) if self.options.keeps_thoughts && !text.trim().is_empty() => {
+                    parts.push(ModelPart::Text(text));
+                }
+                Block::Thought(_) => self.losses.add(Loss::Thoughts, 1),
+                Block::Call {
+                    id,
+                    name,
+                    arguments,
+                } => {
+                    let call = self.call(
+                        &id,
+                        Call {
+                            id: String::new(),
+                            name,
+                            arguments,
+                        },
+                    );
+                    parts.push(ModelPart::Call(call));
+                }
+            }
+        }
+        if parts.is_empty() {
+            return;
+        }
+        if let Some(Message::Model(last)) = self.messages.last_mut() {
+            last.parts.extend(parts);
+            last.entries.push(entry);
+            return;
+        }
+        let text = |name| Some(json::string(json::get(json, name)?)?.into_owned());
+        let model = text("provider").zip(text("model"));
+        self.messages.push(Message::Model(ModelMessage {
+            parts,
+            model: model.map(|(provider, id)| Model { provider, id }),
+            entries: vec![entry],
+        }));
+    }
+
+    /// Gives a call its id and its name, and waits for its result.
+    fn call(&mut self, stored: &str, mut call: Call) -> Call {
+        if let Some(tool) = self.options.tool {
+            let is_known = rename(&mut call, tool);
+            self.losses.add(Loss::ToolNames, u64::from(!is_known));
+        }
+        call.id = match is_call_id(stored) && !self.ids.contains(stored) {
+            true => stored.to_owned(),
+            false => {
+                self.losses.add(Loss::CallIds, 1);
+                self.free_id()
+            }
+        };
+        self.ids.insert(call.id.clone());
+        self.open.push(OpenCall {
+            stored: stored.to_owned(),
+            id: call.id.clone(),
+            name: call.name.clone(),
+        });
+        call
+    }
+
+    fn free_id(&self) -> String {
+        let numbers = self.ids.len()..;
+        let mut ids = numbers.map(|number| format!("call_{number}"));
+        ids.find(|id| !self.ids.contains(id)).unwrap_or_default()
+    }
+
+    fn result(&mut self, json: &[u8], entry: String) {
+        let id = json::get(json, "toolCallId").and_then(json::string);
+        let at = id.and_then(|id| self.open.iter().position(|open| open.stored == *id));
+        let Some(at) = at else {
+            return self.losses.add(Loss::OrphanResults, 1);
+        };
+        let open = self.open.remove(at);
+        let parts = self.parts(json);
+        self.push_result(CallResult {
+            call_id: open.id,
+            name: open.name,
+            parts,
+            is_error: json::get(json, "isError") == Some(b"true"),
+            entry: Some(entry),
+        });
+    }
+
+    fn push_result(&mut self, result: CallResult) {
+        match self.messages.last_mut() {
+            Some(Message::Results(results)) => results.push(result),
+            _ => self.messages.push(Message::Results(vec![result])),
+        }
+    }
+
+    /// Gives a result to each call that has none.
+    fn close_calls(&mut self) {
+        let open = std::mem::take(&mut self.open);
+        self.losses.add(Loss::ClosedCalls, open.len() as u64);
+        for open in open {
+            self.push_result(CallResult {
+                call_id: open.id,
+                name: open.name,
+                parts: vec![Part::Text(NOT_RUN.to_owned())],
+                is_error: true,
+                entry: None,
+            });
+        }
+    }
+
+    fn finish(mut self) -> NeutralPath {
+        self.close_calls();
+        let prompt = self.prompt();
+        if let Some(last) = self.options.last {
+            self.keep_last(last);
+        }
+        let begins_with_user = matches!(self.messages.first(), None | Some(Message::User(_)));
+        if !begins_with_user {
+            self.losses.add(Loss::Beginning, 1);
+            let beginning = Message::User(UserMessage {
+                parts: vec![Part::Text(BEGINNING.to_owned())],
+                is_summary: false,
+                entries: Vec::new(),
+            });
+            self.messages.insert(0, beginning);
+        }
+        NeutralPath {
+            messages: self.messages,
+            prompt,
+            losses: self.losses,
+        }
+    }
+
+    /// Takes a question of the user from the end.
+    fn prompt(&mut self) -> Option<String> {
+        let is_question =
+            matches!(self.messages.last(), Some(Message::User(said)) if !said.is_summary);
+        let Some(Message::User(said)) = self.messages.pop_if(|_| is_question) else {
+            return None;
+        };
+        let images = said.parts.iter();
+        let images = images.filter(|part| matches!(part, Part::Image { .. }));
+        self.losses.add(Loss::Images, images.count() as u64);
+        Some(text_of(&said.parts)).filter(|text| !text.trim().is_empty())
+    }
+
+    fn keep_last(&mut self, turns: usize) {
+        let starts: Vec<usize> = self
+            .messages
+            .iter()
+            .enumerate()
+            .filter(|(_, message)| matches!(message, Message::User(said) if !said.is_summary))
+            .map(|(at, _)| at)
+            .collect();
+        let Some(left_out) = starts
+            .len()
+            .checked_sub(turns.max(1))
+            .filter(|count| *count > 0)
+        else {
+            return;
+        };
+        let first = starts.get(left_out).copied().unwrap_or_default();
+        self.losses.add(Loss::EarlierTurns, left_out as u64);
+        self.messages.drain(..first);
+    }
+}
+
+fn is_call_id(id: &str) -> bool {
+    let is_allowed = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-');
+    (1..=MAX_CALL_ID).contains(&id.len()) && id.bytes().all(is_allowed)
+}

@@ -1,0 +1,395 @@
+//! `continue_session`, `continuation_started` and `treelined continue`: a path in another agent. protocol.md §3.18,
+//! session-file.md §4.6. The files themselves are tested in `src/handoff`, with the agents in `tests/import`.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use crate::harness::*;
+
+/// The files below a folder, hidden ones too.
+fn files_below(folder: &Path) -> Vec<PathBuf> {
+    let mut folders = vec![folder.to_owned()];
+    let mut files = Vec::new();
+    while let Some(folder) = folders.pop() {
+        for entry in fs::read_dir(&folder).into_iter().flatten() {
+            let path = entry.unwrap().path();
+            match path.is_dir() {
+                true => folders.push(path),
+                false => files.push(path),
+            }
+        }
+    }
+    files
+}
+
+fn home_of(d: &Daemon) -> PathBuf {
+    d.home.sessions().parent().unwrap().to_owned()
+}
+
+fn last_line(path: &Path) -> Json {
+    file_lines(path).pop().unwrap()
+}
+
+#[test]
+fn the_record_of_a_continuation_moves_nobody() {
+    let (mut d, path) = two_turns();
+    d.set_leaf(Some("a1"));
+    let log = d.ok("get_navigation_log", json!({}));
+    let result = d.ok(
+        "continue_session",
+        json!({"tool": "codex", "entryId": "a2"}),
+    );
+    let record = last_line(&path);
+    let members: Vec<_> = record["data"].as_object().unwrap().keys().collect();
+    assert_eq!(members, ["from", "cause", "continuation"]);
+    assert_eq!(
+        (&record["parentId"], &record["data"]["from"]),
+        (&json!("a1"), &json!("a1"))
+    );
+    let continuation = &record["data"]["continuation"];
+    assert_eq!(continuation["id"], result["continuationId"]);
+    assert_eq!(continuation["entryId"], "a2");
+    assert_eq!(continuation["nativeId"], result["nativeId"]);
+    assert_eq!(continuation["path"], result["files"][0]["path"]);
+    assert_eq!(d.leaf(), "a1");
+    assert_eq!(d.ids().len(), 4, "it is not an entry");
+    assert_eq!(d.ok("get_navigation_log", json!({})), log);
+    d.ok("undo_navigation", json!({}));
+    assert_eq!(d.leaf(), "a2");
+    d.err_kind("undo_navigation", json!({}), "nothingToUndo");
+    let home = d.stop();
+    let mut d = Daemon::quiet_in(&home);
+    d.open(&path);
+    assert_eq!(d.leaf(), "a2");
+}
+
+/// The record is at the place where the file opens, and the daemon's leaf may be elsewhere: it went to the empty
+/// position.
+#[test]
+fn a_daemon_whose_leaf_is_elsewhere_stays_there() {
+    let (mut d, path) = two_turns();
+    let mut other = Daemon::quiet();
+    other.open(&path);
+    other.user("u3", "from another daemon");
+    d.set_leaf(Some("a1"));
+    other.ok("continue_session", json!({"tool": "pi", "entryId": "a2"}));
+    assert_eq!(other.leaf(), "u3");
+    let record = last_line(&path);
+    assert_eq!(
+        (&record["parentId"], &record["data"]["from"]),
+        (&json!("a1"), &json!("a1"))
+    );
+    other.assistant("a3", "goes on");
+    assert_eq!(other.path_ids(None), ["u1", "a1", "u2", "a2", "u3", "a3"]);
+}
+
+#[test]
+fn a_dry_run_and_a_text_write_nothing() {
+    let (mut d, path) = two_turns();
+    let (before, files) = (fs::read(&path).unwrap(), files_below(&home_of(&d)));
+    for tool in ["claude-code", "codex", "opencode", "gemini", "goose", "pi"] {
+        let result = d.ok("continue_session", json!({"tool": tool, "dryRun": true}));
+        assert_eq!(result["messages"], 4);
+        assert_eq!(
+            (result.get("continuationId"), &result["durability"]),
+            (None, &json!("none"))
+        );
+        assert!(!result["steps"].as_array().unwrap().is_empty());
+    }
+    let result = d.ok("continue_session", json!({"tool": "text"}));
+    assert!(result["text"].as_str().unwrap().contains("text of a2"));
+    assert_eq!(fs::read(&path).unwrap(), before);
+    assert_eq!(files_below(&home_of(&d)), files);
+    // They read sessions that nobody changes here.
+    d.ok("close_session", json!({}));
+    d.ok("open_session", json!({"path": path, "mode": "read"}));
+    d.ok("continue_session", json!({"tool": "codex", "dryRun": true}));
+    d.err_kind("continue_session", json!({"tool": "codex"}), "readOnly");
+}
+
+#[test]
+fn each_agent_gets_a_private_file_and_the_source_keeps_its_bytes() {
+    let (mut d, path) = two_turns();
+    for tool in ["claude-code", "codex", "opencode", "gemini", "goose", "pi"] {
+        let before = fs::read(&path).unwrap();
+        let result = d.ok("continue_session", json!({"tool": tool}));
+        let file = PathBuf::from(result["files"][0]["path"].as_str().unwrap());
+        let status = fs::metadata(&file).unwrap();
+        assert_eq!(result["files"][0]["bytes"], status.len());
+        assert_eq!(
+            std::os::unix::fs::PermissionsExt::mode(&status.permissions()) & 0o777,
+            0o600
+        );
+        let after = fs::read(&path).unwrap();
+        assert!(after.starts_with(&before), "one line more");
+        assert_eq!(
+            String::from_utf8(after[before.len()..].to_vec())
+                .unwrap()
+                .lines()
+                .count(),
+            1
+        );
+        assert_eq!(
+            result["cwd"],
+            fs::canonicalize(d.home.cwd()).unwrap().to_str().unwrap()
+        );
+    }
+}
+
+/// goose chooses the id of the session.
+#[test]
+fn an_id_that_the_agent_chose_is_noted_once() {
+    let (mut d, path) = two_turns();
+    let result = d.ok("continue_session", json!({"tool": "goose"}));
+    assert_eq!(result.get("nativeId"), None);
+    let started = json!({"continuationId": result["continuationId"], "nativeId": "20261124_3"});
+    assert_ne!(
+        d.ok("continuation_started", started.clone())["durability"],
+        "none"
+    );
+    let record = last_line(&path);
+    assert_eq!(record["data"]["continuation"]["nativeId"], "20261124_3");
+    assert_eq!(
+        record["data"]["continuation"]["id"],
+        result["continuationId"]
+    );
+    let before = fs::read(&path).unwrap();
+    assert_eq!(d.ok("continuation_started", started)["durability"], "none");
+    assert_eq!(fs::read(&path).unwrap(), before);
+    let unknown = json!({"continuationId": "0000000000000000", "nativeId": "x"});
+    assert_eq!(
+        d.err_kind("continuation_started", unknown, "invalidParams")
+            .details("field"),
+        "continuationId"
+    );
+    let blank = json!({"continuationId": result["continuationId"], "nativeId": ""});
+    assert_eq!(
+        d.err_kind("continuation_started", blank, "invalidParams")
+            .details("field"),
+        "nativeId"
+    );
+}
+
+#[test]
+fn a_question_at_the_end_is_the_prompt() {
+    let (mut d, path) = two_turns();
+    d.user("u3", "And now?");
+    let result = d.ok("continue_session", json!({"tool": "claude-code"}));
+    assert_eq!(result["prompt"], "And now?");
+    assert_eq!(
+        result["steps"][0].as_array().unwrap().last().unwrap(),
+        "And now?"
+    );
+    assert_eq!(last_line(&path)["data"]["continuation"]["entryId"], "a2");
+    let error = d.err_kind(
+        "continue_session",
+        json!({"tool": "codex", "entryId": "u1"}),
+        "invalidParams",
+    );
+    assert_eq!(error.details("field"), "entryId");
+}
+
+/// What the dead end taught is said first: the summary that was written when the branch was left, else a new one.
+#[test]
+fn the_first_words_have_the_summary_of_the_branch_that_is_left() {
+    let home = Home::new();
+    let mut d = Daemon::start_in(&home, &["--summarizer", "outline"], &[]);
+    d.ignore_bookkeeping();
+    d.create();
+    d.chain(&["u1", "a1", "u2", "a2"]);
+    let learned = |d: &mut Daemon, entry: &str| {
+        let params = json!({"tool": "codex", "entryId": entry, "learned": true, "dryRun": true});
+        d.ok("continue_session", params)
+    };
+    let result = learned(&mut d, "a1");
+    let prompt = result["prompt"].as_str().unwrap();
+    assert!(
+        prompt.contains("What was learned there") && prompt.contains("text of u2"),
+        "{prompt}"
+    );
+    let nothing = learned(&mut d, "a2");
+    assert_eq!(nothing.get("prompt"), None, "no branch is left");
+    d.ok(
+        "branch",
+        json!({"entryId": "a1", "summary": {"summary": "The cache is stale."}}),
+    );
+    d.ignore("session_tree");
+    d.chain(&["u4"]);
+    d.set_leaf(Some("a2"));
+    // A branch below the summary is left for the entry before it.
+    d.ok(
+        "branch",
+        json!({"entryId": "u1", "summary": {"summary": "Cold caches too."}}),
+    );
+    d.set_leaf(Some("a2"));
+    let again = learned(&mut d, "a1");
+    assert!(
+        again["prompt"]
+            .as_str()
+            .unwrap()
+            .contains("Cold caches too."),
+        "{again}"
+    );
+}
+
+#[test]
+fn more_than_the_limit_is_refused_or_replaced_by_a_summary() {
+    let home = Home::new();
+    let mut d = Daemon::start_in(&home, &["--summarizer", "outline"], &[]);
+    d.ignore_bookkeeping();
+    d.create();
+    for turn in 0..20 {
+        d.user(
+            &format!("u{turn}"),
+            &format!("question {turn} {}", "x".repeat(400)),
+        );
+        d.assistant(
+            &format!("a{turn}"),
+            &format!("answer {turn} {}", "y".repeat(400)),
+        );
+    }
+    let error = d.err_kind(
+        "continue_session",
+        json!({"tool": "pi", "limit": 1000}),
+        "contextTooLarge",
+    );
+    assert_eq!(error.details("limit"), 1000);
+    let path = d.home.only_file();
+    let entries = d.ids();
+    let result = d.ok(
+        "continue_session",
+        json!({"tool": "pi", "limit": 1500, "compact": true}),
+    );
+    assert_eq!(d.ids(), entries, "the tree is not changed");
+    let continuation = last_line(&path)["data"]["continuation"].clone();
+    assert!(
+        continuation["summary"]
+            .as_str()
+            .unwrap()
+            .contains("question")
+    );
+    assert!(
+        continuation["from"]
+            .as_str()
+            .unwrap()
+            .starts_with(['u', 'a'])
+    );
+    assert!(result["tokens"].as_u64().unwrap() <= 1500, "{result}");
+    let last = d.ok(
+        "continue_session",
+        json!({"tool": "pi", "limit": 1000, "last": 2, "dryRun": true}),
+    );
+    assert_eq!(
+        (&last["messages"], &last["losses"][0]["kind"]),
+        (&json!(4), &json!("earlierTurns"))
+    );
+    let all = d.ok(
+        "continue_session",
+        json!({"tool": "pi", "limit": 0, "dryRun": true}),
+    );
+    assert_eq!(all["messages"], 40);
+    d.err_kind(
+        "continue_session",
+        json!({"tool": "pi", "last": 0}),
+        "invalidParams",
+    );
+}
+
+#[test]
+fn a_missing_folder_is_named() {
+    let (mut d, path) = two_turns();
+    let before = fs::read(&path).unwrap();
+    for cwd in ["/no/such/folder", "relative"] {
+        let params = json!({"tool": "codex", "cwd": cwd});
+        let error = d.err_kind("continue_session", params, "invalidParams");
+        assert_eq!(error.details("field"), "cwd");
+        assert!(error.message.contains(cwd), "{error:?}");
+    }
+    assert_eq!(fs::read(&path).unwrap(), before);
+}
+
+/// A record without a file names a session that never begins. Nothing else is left, and the next attempt succeeds.
+#[test]
+fn a_file_that_cannot_be_made_leaves_the_session_as_it_was() {
+    let (mut d, path) = two_turns();
+    let codex = home_of(&d).join(".codex");
+    fs::write(&codex, "a file, not a folder").unwrap();
+    let error = d.err("continue_session", json!({"tool": "codex"}));
+    assert!(
+        ["storageIo", "pathDenied"].contains(&error.kind.as_str()),
+        "{error:?}"
+    );
+    assert_eq!(fs::read_to_string(&codex).unwrap(), "a file, not a folder");
+    assert_eq!(d.leaf(), "a2");
+    assert_eq!(d.ids().len(), 4);
+    fs::remove_file(&codex).unwrap();
+    let result = d.ok("continue_session", json!({"tool": "codex"}));
+    assert!(Path::new(result["files"][0]["path"].as_str().unwrap()).is_file());
+    assert_eq!(
+        last_line(&path)["data"]["continuation"]["id"],
+        result["continuationId"]
+    );
+}
+
+/// Old files of the own folder are removed: their agents have copies.
+#[test]
+fn files_older_than_thirty_days_are_removed() {
+    let (mut d, _) = two_turns();
+    let result = d.ok("continue_session", json!({"tool": "opencode"}));
+    let first = PathBuf::from(result["files"][0]["path"].as_str().unwrap());
+    let old = std::time::SystemTime::now() - std::time::Duration::from_secs(31 * 24 * 60 * 60);
+    fs::File::options()
+        .write(true)
+        .open(&first)
+        .unwrap()
+        .set_modified(old)
+        .unwrap();
+    let result = d.ok("continue_session", json!({"tool": "goose"}));
+    assert!(!first.exists() && Path::new(result["files"][0]["path"].as_str().unwrap()).exists());
+    let rows = d.ok("list_sessions", json!({}));
+    assert_eq!(
+        rows["sessions"].as_array().unwrap().len(),
+        1,
+        "they are no sessions"
+    );
+}
+
+#[test]
+fn the_command_says_what_is_lost_and_what_to_run() {
+    let (mut d, path) = two_turns();
+    d.ok("append_message", json!({"entryId": "a3", "message": {"role": "assistant", "content": [
+        {"type": "thinking", "thinking": "Hm."}, {"type": "text", "text": "it's done"}], "provider": "p", "model": "m",
+        "api": "x", "stopReason": "stop", "timestamp": 1, "usage": {"input": 1, "output": 1, "cacheRead": 0, "cacheWrite": 0,
+        "totalTokens": 2, "cost": {"input": 0, "output": 0, "cacheRead": 0, "cacheWrite": 0, "total": 0}}}}));
+    d.user("u4", "it's next");
+    let home = d.stop();
+    let session = path.to_str().unwrap();
+    let before = fs::read(&path).unwrap();
+    let run = |args: &[&str]| home.run(&[&["continue", session], args].concat(), &[], "");
+    let printed = run(&["--in", "codex", "--print"]);
+    assert_eq!(printed.code, Some(0), "{}", printed.stderr);
+    assert!(
+        printed.stderr.contains("lost: 1 thought left out"),
+        "{}",
+        printed.stderr
+    );
+    assert!(
+        printed.text().contains("&& codex resume ") && printed.text().contains(r"'it'\''s next'"),
+        "{}",
+        printed.text()
+    );
+    assert_eq!(fs::read(&path).unwrap(), before);
+    let text = run(&["a2", "--in", "text"]);
+    assert!(text.text().contains("text of a2") && !text.text().contains("it's done"));
+    assert_eq!(fs::read(&path).unwrap(), before);
+    // Without a terminal it makes the session, and prints what to run.
+    let made = run(&["a2", "--in", "claude-code"]);
+    let file = made.text().lines().next().unwrap().to_owned();
+    assert!(Path::new(&file).is_file(), "{}", made.text());
+    assert!(made.text().contains("claude --resume"));
+    let wrong = run(&["no-such-entry", "--in", "codex"]);
+    assert_eq!(wrong.code, Some(3), "{}", wrong.stderr);
+    let json = run(&["--in", "pi", "--json"]);
+    let json: Json = serde_json::from_slice(&json.stdout).unwrap();
+    assert_eq!(json["tool"], "pi");
+}
