@@ -156,9 +156,9 @@ fn a_session_that_is_left_out_is_the_latest_of_this_directory() {
     }
     let output = home.run(&["show", "--latest", "33335555", "more"], &[], "");
     assert_eq!(output.code, Some(2), "{output:?}");
-    let output = home.run(&["go", "A tour"], &[], "");
+    let output = home.run(&["go", "tour0001"], &[], "");
     assert_eq!(output.code, Some(3), "{output:?}");
-    let says = "; \"A tour\" is a session, which comes before the entry";
+    let says = "; \"tour0001\" is a session, which comes before the entry";
     assert!(output.stderr.contains(says), "{output:?}");
     let empty = Home::new();
     let output = empty.run(&["undo"], &[], "");
