@@ -1,16 +1,15 @@
 //! `treelined continue`: goes on with a conversation in another agent.
 
+use super::branch_choice::BranchChoice;
 use super::daemon::ChildDaemon;
 use super::entry_choice;
 use super::failure::{FAILED, ShellError, warn};
 use super::opened::{SessionUse, open};
 use super::options::Options;
 use super::session_choice::SessionQuery;
-use super::session_words::WordsWanted;
 use super::words::count;
 use anyhow::Context;
 use clap::{Args, ValueEnum};
-use clap_complete::engine::ArgValueCompleter;
 use serde::Deserialize;
 use serde_json::json;
 use std::io::{self, IsTerminal, Write};
@@ -31,18 +30,8 @@ Examples:
   treelined continue \"A tour\" --in opencode --print   what would be done and lost; nothing is written
   treelined continue \"A tour\" --in text | claude -p   as a text, for any agent")]
 pub(crate) struct ContinueArgs {
-    /// A session: its file, its id, its name, or the beginning of its id (4 characters or more); left out, it is the
-    /// session of this directory with the last activity
-    #[arg(value_name = "SESSION",
-          add = ArgValueCompleter::new(super::entry_candidates::sessions_or_entries))]
-    session: Option<String>,
-    /// The last entry that is handed over: its id, its label, or the beginning of its id (4 characters or more)
-    /// [default: the leaf]
-    #[arg(value_name = "ENTRY", add = ArgValueCompleter::new(super::entry_candidates::entries))]
-    entry: Option<String>,
-    /// The session of this directory with the last activity; the first argument is then ENTRY
-    #[arg(long)]
-    latest: bool,
+    #[command(flatten)]
+    branch: BranchChoice,
     /// The agent that goes on; `text` prints the conversation for any other one
     #[arg(long = "in", value_enum, value_name = "AGENT")]
     tool: ContinueTool,
@@ -119,34 +108,13 @@ struct AnsweredLoss {
 }
 
 impl ContinueArgs {
-    /// The session, and the entry.
-    fn wanted(&self) -> Result<(SessionQuery, Option<&str>), ShellError> {
-        let names: &[&str] = match (self.latest, &self.session) {
-            (true, Some(_)) => &["the entry"],
-            _ => &[],
-        };
-        let wanted = WordsWanted {
-            command: "continue",
-            names,
-        };
-        match (&self.session, &self.entry) {
-            (Some(session), Some(entry)) if !self.latest => {
-                Ok((SessionQuery::Named(session.clone()), Some(entry)))
-            }
-            (session, entry) => {
-                let (query, words) = wanted.split(session.iter().chain(entry), self.latest)?;
-                Ok((query, words.first().copied()))
-            }
-        }
-    }
-
     fn is_read_only(&self) -> bool {
         self.print || self.tool == ContinueTool::Text
     }
 }
 
 pub(super) fn run(options: &Options, args: &ContinueArgs) -> anyhow::Result<ExitCode> {
-    let (session, entry) = args.wanted()?;
+    let (session, entry) = args.branch.wanted("continue")?;
     let mut daemon = ChildDaemon::start(options)?;
     let continued = hand_over(&mut daemon, args, &session, entry);
     let agent = continued.and_then(|answer| match answer {

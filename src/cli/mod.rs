@@ -15,6 +15,7 @@
 
 mod arguments;
 mod bash;
+mod branch_choice;
 mod branches;
 mod call;
 mod candidates;
