@@ -27,6 +27,7 @@ impl Importer for Imports {
                 is_dry_run: params.dry_run.unwrap_or_default(),
                 split: params.split.unwrap_or_default(),
                 is_final: params.is_final.unwrap_or_default(),
+                has_ended: false,
                 again: params.again.clone(),
             },
             now: run.now,

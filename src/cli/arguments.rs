@@ -80,6 +80,7 @@ impl Arguments {
                 | Command::Launch(_)
                 | Command::Acp(_)
                 | Command::Mcp(_)
+                | Command::Setup(_)
                 | Command::Tui(_)
         )
     }

@@ -20,12 +20,18 @@ use std::process::{self, ExitCode, Stdio};
 /// The variable with which a script asks for words; its value is the name of the shell.
 const VARIABLE: &str = "TREELINED_COMPLETE";
 /// The programs of the other packages.
-pub(super) const COMPANIONS: [&str; 3] = ["treelined-tui", "treelined-mcp", "treelined-acp"];
+pub(super) const COMPANIONS: [&str; 4] = [
+    "treelined-tui",
+    "treelined-mcp",
+    "treelined-acp",
+    "treelined-setup",
+];
 /// The commands that become programs of other packages.
-const PACKAGES: [(&str, &str); 3] = [
+const PACKAGES: [(&str, &str); 4] = [
     ("tui", "treelined-tui"),
     ("mcp", "treelined-mcp"),
     ("acp", "treelined-acp"),
+    ("setup", "treelined-setup"),
 ];
 const SHELLS: Shells<'static> = Shells(&[&QuotingBash, &Elvish, &Fish, &Powershell, &Zsh]);
 
@@ -36,7 +42,7 @@ Examples:
   treelined completions zsh > \"${fpath[1]}/_treelined\"
   treelined completions fish > ~/.config/fish/completions/treelined.fish
 
-The script completes treelined, treelined-tui, treelined-mcp and treelined-acp.")]
+The script completes treelined, treelined-tui, treelined-mcp, treelined-acp and treelined-setup.")]
 pub(crate) struct Completions {
     /// The shell
     shell: Shell,

@@ -2,6 +2,7 @@
 
 use super::daemon::ChildDaemon;
 use super::failure::{ShellError, USAGE};
+use super::import_hook;
 use super::import_request::{HELD, ImportArgs, Imported, Place, ask, held};
 use super::import_watch;
 use super::options::Options;
@@ -28,6 +29,14 @@ pub(super) fn run(options: &Options, import: &ImportArgs) -> anyhow::Result<Exit
     if let Some(session) = &import.forget {
         return forget(options, session);
     }
+    if let Some(tool) = import.hook {
+        import_hook::run(options, tool, import.paths.first())?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    if import.requested {
+        import_hook::import(options)?;
+        return Ok(ExitCode::SUCCESS);
+    }
     for path in &import.paths {
         if let Err(error) = std::fs::metadata(path) {
             let message = format!("{}: {error}", path.display());
@@ -51,6 +60,9 @@ pub(super) fn run(options: &Options, import: &ImportArgs) -> anyhow::Result<Exit
     let answered = ask(&mut daemon, import);
     daemon.end()?;
     let answered = answered?;
+    if !import.dry_run {
+        import_hook::take_over(options)?;
+    }
     let imported: Imported =
         serde_json::from_str(answered.get()).context("read the answer to import_sessions")?;
     if import.json {

@@ -5,7 +5,7 @@ use super::daemon::{ChildDaemon, RawJson};
 use super::progress::{self, call_with_progress};
 use super::words::count;
 use anyhow::Context;
-use clap::builder::PossibleValue;
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::{Args, ValueEnum};
 use clap_complete::engine::ArgValueCompleter;
 use serde::Deserialize;
@@ -25,7 +25,8 @@ Examples:
   treelined import --dry-run                what there is to import
   treelined import --from codex --cwd .     Codex's conversations of this directory
   treelined import --watch                  again whenever a tool has written something
-  treelined import --final                  with answers that are held back because they may still grow")]
+  treelined import --final                  with answers that are held back because they may still grow
+  treelined import --hook claude-code       what a hook of Claude Code names on stdin (`treelined setup` writes the hook)")]
 pub(crate) struct ImportArgs {
     /// Files and folders; the places where the tools keep their sessions if not given
     #[arg(value_name = "PATH")]
@@ -58,6 +59,13 @@ pub(crate) struct ImportArgs {
     /// Import again whenever a tool has written something, until interrupted
     #[arg(long, conflicts_with_all = ["dry_run", "again", "forget"])]
     pub(super) watch: bool,
+    /// Import the conversation that a hook of this tool names, in JSON on stdin or in place of PATH, in the background; the
+    /// exit code is always 0, and failures are in .imports/hooks.log of the session directory
+    #[arg(long, value_name = "TOOL", value_parser = tool_parser(), conflicts_with_all = ["watch", "again", "forget"])]
+    pub(super) hook: Option<Tool>,
+    /// Import what hooks have asked for
+    #[arg(long, hide = true)]
+    pub(super) requested: bool,
     /// Delete the kept bytes of an imported session's sources, and import nothing; exit code 3 if no import has made
     /// the session
     #[arg(long, value_name = "SESSION-ID", conflicts_with_all = ["paths", "again", "dry_run"],
@@ -74,6 +82,15 @@ pub(super) enum From {
     Gemini,
     Goose,
     Pi,
+}
+
+/// Reads the name of a tool.
+fn tool_parser() -> impl TypedValueParser<Value = Tool> {
+    let names = PossibleValuesParser::new(Tool::ALL.map(Tool::name));
+    names.try_map(|name| {
+        let tool = Tool::ALL.into_iter().find(|tool| tool.name() == name);
+        tool.ok_or("not a tool")
+    })
 }
 
 #[derive(Deserialize)]

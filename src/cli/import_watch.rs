@@ -2,6 +2,7 @@
 
 use super::daemon::ChildDaemon;
 use super::failure::{ShellError, warn};
+use super::import_hook;
 use super::import_request::{self, ImportArgs, Imported, ask};
 use super::options::Options;
 use super::screen::{Screen, Style};
@@ -67,6 +68,7 @@ fn round(
     let answered = ask(&mut daemon, import);
     daemon.end()?;
     let answered = answered?;
+    import_hook::take_over(options)?;
     let imported: Imported =
         serde_json::from_str(answered.get()).context("read the answer to import_sessions")?;
     let limit = imported.totals.held_until.as_deref().and_then(left);

@@ -43,6 +43,7 @@ mod fleet;
 mod go;
 mod help;
 mod import;
+mod import_hook;
 mod import_request;
 mod import_watch;
 mod interrupt;
@@ -114,7 +115,7 @@ pub(crate) fn run(arguments: Arguments) -> ExitCode {
     }
     outcome(&arguments).unwrap_or_else(|error| match is_unread(&error) {
         true => ExitCode::SUCCESS,
-        false => ShellError::of(&error).report(),
+        false => usage::of_hook(ShellError::of(&error).report()),
     })
 }
 
@@ -162,6 +163,7 @@ fn outcome(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         Some(Command::Acp(args)) => package::run(options, "treelined-acp", args),
         Some(Command::Tui(args)) => package::run(options, "treelined-tui", args),
         Some(Command::Mcp(args)) => package::run(options, "treelined-mcp", args),
+        Some(Command::Setup(args)) => package::run(options, "treelined-setup", args),
         Some(Command::Export(export)) => export::run(options, export),
         Some(Command::Restore(restore)) => restore::run(options, restore),
         #[cfg(feature = "nats")]

@@ -2,6 +2,7 @@
 
 use super::arguments::Arguments;
 use super::failure::{ShellError, USAGE};
+use super::import_hook::is_hook;
 use super::interrupt;
 use super::options::{Options, WITH_NATS, without_nats};
 use super::screen::Screen;
@@ -28,7 +29,7 @@ pub(crate) fn refuse(error: clap::Error) -> ExitCode {
     }
     let shown: Vec<_> = arguments.iter().map(|text| terminal::line(text)).collect();
     if let Some(error) = left_out(&error) {
-        return error.report();
+        return of_hook(error.report());
     }
     let is_plain = shown.iter().all(|text| matches!(text, Cow::Borrowed(_)));
     let error = match is_plain {
@@ -38,7 +39,15 @@ pub(crate) fn refuse(error: clap::Error) -> ExitCode {
             .unwrap_or(error),
     };
     let words = shown.iter().map(|text| &**text);
-    of(&error.render().to_string(), words).report()
+    of_hook(of(&error.render().to_string(), words).report())
+}
+
+/// The exit code of a failure: 0 for a hook.
+pub(super) fn of_hook(code: ExitCode) -> ExitCode {
+    match is_hook(std::env::args_os()) {
+        true => ExitCode::SUCCESS,
+        false => code,
+    }
 }
 
 /// The error for a command or an option that only programs with the feature `nats` have.

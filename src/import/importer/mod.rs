@@ -7,7 +7,8 @@
 //! sources, with [`sides`] for what other files say of them, and [`relatives`] says which belong together;
 //! [`batch`] joins them; [`create`] writes new sessions ([`new_file`]) and [`extend`] what is new in old ones, with the lines of
 //! [`line`]; [`report`] is what is reported, as [`result`] sums it up, and [`repeat`] reports it
-//! again while nothing changes; [`anew`] is for sessions that are replaced. [`watch`] waits until there is something to import again.
+//! again while nothing changes; [`anew`] is for sessions that are replaced. [`watch`] waits until there is something to import again;
+//! [`hook`] imports what a tool's hook asks for.
 
 mod anew;
 mod batch;
@@ -16,6 +17,7 @@ mod databases;
 pub mod discover;
 mod extend;
 mod gone;
+pub mod hook;
 pub(crate) mod json_tree;
 pub(crate) mod ledger;
 mod line;

@@ -24,6 +24,8 @@ const QUIET: Duration = Duration::from_secs(600);
 /// A tool's mark at the end of a message counts once its source has not changed for this long: a tool writes the records of
 /// one message together.
 const PAUSE: Duration = Duration::from_secs(1);
+/// As [`PAUSE`], once the tool has said that the turn has ended: what it has yet to write of the message comes at once.
+pub(super) const SETTLED: Duration = Duration::from_millis(200);
 /// The most open sources while a session is written.
 const MAX_OPEN: usize = 4;
 
@@ -54,6 +56,8 @@ pub(super) struct Reading<'a> {
     /// The origins; `None` in a dry run.
     pub(super) origins: Option<&'a Origins>,
     pub(super) is_final: bool,
+    /// See [`ImportRequest::has_ended`](super::request::ImportRequest::has_ended).
+    pub(super) has_ended: bool,
     /// The beginning of the import, in Unix milliseconds.
     pub(super) now: Millis,
     pub(super) cancel: &'a Cancel,
@@ -102,7 +106,11 @@ impl Reading<'_> {
         }
         let mut members = reader.finish();
         let complete_at = source.status.quiet_at(QUIET);
-        let mut marks_count_at = source.last_change(&scan).quiet_at(PAUSE);
+        let pause = match self.has_ended {
+            true => SETTLED,
+            false => PAUSE,
+        };
+        let mut marks_count_at = source.last_change(&scan).quiet_at(pause);
         if scan.has_rest() {
             marks_count_at = complete_at;
         } else if marks_count_at <= self.now {

@@ -19,6 +19,8 @@ pub struct ImportRequest {
     pub is_dry_run: bool,
     pub split: bool,
     pub is_final: bool,
+    /// Whether the tool says that the turn has ended: a mark at the end of a message counts sooner.
+    pub has_ended: bool,
     /// A session that is written anew, or a deleted one that is imported again.
     pub again: Option<String>,
 }

@@ -160,9 +160,10 @@ impl Import<'_> {
         known: &Known,
         ledger: &Ledger,
     ) -> bool {
+        let is_told = self.request.is_final || self.request.has_ended;
         let may_be_longer = row
             .held_until
-            .is_some_and(|until| self.request.is_final || until <= self.now);
+            .is_some_and(|until| is_told || until <= self.now);
         let is_there = |session: &String| {
             let row = ledger.session(session);
             match known.sessions.get(session) {
@@ -204,6 +205,7 @@ impl Import<'_> {
             anew: &known.anew,
             origins: origins.as_ref(),
             is_final: self.request.is_final,
+            has_ended: self.request.has_ended,
             now: self.now,
             cancel: self.cancel,
             progress: &progress,

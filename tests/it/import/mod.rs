@@ -2,6 +2,7 @@
 
 mod damage;
 mod forget;
+mod hook;
 mod interrupted;
 mod kill;
 mod native_ids;

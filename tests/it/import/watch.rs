@@ -11,13 +11,13 @@ use super::conversation;
 use crate::harness::*;
 use rustix::process::{Pid, Signal, kill_process};
 
-struct Watcher {
+pub(super) struct Watcher {
     child: Child,
     lines: Arc<Mutex<Vec<String>>>,
 }
 
 impl Watcher {
-    fn start(home: &Home) -> Self {
+    pub(super) fn start(home: &Home) -> Self {
         let path = home.files();
         let args = [
             "import",
@@ -36,7 +36,7 @@ impl Watcher {
     }
 
     /// Waits for a line with all of these words.
-    fn says(&self, words: &[&str]) {
+    pub(super) fn says(&self, words: &[&str]) {
         eventually(&format!("a line with {words:?}"), || {
             let lines = self.lines.lock().unwrap();
             let has = |line: &String| words.iter().all(|word| line.contains(word));
@@ -60,7 +60,7 @@ impl Watcher {
     }
 
     /// Interrupts it as a terminal does, and returns its exit code and stderr.
-    fn interrupt(mut self) -> (Option<i32>, String) {
+    pub(super) fn interrupt(mut self) -> (Option<i32>, String) {
         kill_process(Pid::from_child(&self.child), Signal::INT).unwrap();
         let code = wait(&mut self.child, Duration::from_secs(20));
         let mut stderr = String::new();

@@ -14,13 +14,17 @@ pub(in crate::importer) struct Home {
 }
 
 impl Home {
+    pub(in crate::importer) fn path(&self) -> &Path {
+        &self.path
+    }
+
     /// Whether it holds several native sessions in its own form: a database, or opencode's folder of small files.
-    pub(super) fn is_container(&self) -> bool {
+    pub(in crate::importer) fn is_container(&self) -> bool {
         is_database(self.tool)
     }
 
     /// Whether the tool keeps conversations in files of this name.
-    pub(super) fn has_source(&self, path: &Path) -> bool {
+    pub(in crate::importer) fn has_source(&self, path: &Path) -> bool {
         has_source(self.tool, path)
     }
 }
@@ -204,7 +208,7 @@ pub(super) fn default_places(tool: Tool, environment: Environment<'_>) -> Vec<Pa
 }
 
 /// Looks up a variable of the environment.
-pub(super) type Environment<'e> = &'e dyn Fn(&str) -> Option<OsString>;
+pub(in crate::importer) type Environment<'e> = &'e dyn Fn(&str) -> Option<OsString>;
 
 /// Whether the tool keeps its sessions in a database.
 pub(super) fn is_database(tool: Tool) -> bool {

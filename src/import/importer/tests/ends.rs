@@ -54,6 +54,30 @@ fn a_marked_answer_is_imported_once_its_file_is_quiet_for_a_second() {
     }
 }
 
+/// A turn was in the tree a second after its end, although the tool's hook says that it has ended: also where an import
+/// has just held it back.
+#[test]
+fn a_mark_counts_sooner_once_the_turn_has_ended() {
+    let (home, start) = (Home::new(Tool::ClaudeCode), start());
+    let text = user("u1", "", "one") + &part("a1", "u1", "done", "\"end_turn\"");
+    home.write_at("s.jsonl", &text, start);
+    let told = |at: u64, has_ended: bool| {
+        let done = home.try_import_at(start + millis(at), |request| {
+            request.is_final = false;
+            request.has_ended = has_ended;
+        });
+        done.unwrap().totals.entries_added
+    };
+    assert_eq!(told(100, false), 1);
+    assert_eq!(told(199, true), 0);
+    assert_eq!(told(200, false), 0);
+    assert_eq!(told(200, true), 1);
+    // What has no mark may still grow.
+    let text = text + &user("u2", "a1", "two") + &part("a2", "u2", "so far", "null");
+    home.write_at("s.jsonl", &text, start + millis(300));
+    assert_eq!(told(900, true), 1);
+}
+
 #[test]
 fn an_answer_without_a_mark_is_imported_after_ten_minutes() {
     for reason in ["null", "\"tool_use\"", "\"max_tokens\"", "\"pause_turn\""] {

@@ -1,0 +1,180 @@
+//! The agents: where each keeps its configuration, and what it gets.
+
+use crate::pieces::{Piece, Server};
+use crate::program::Program;
+use clap::ValueEnum;
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+
+/// An agent whose conversations treelined keeps.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, ValueEnum)]
+pub(crate) enum Agent {
+    ClaudeCode,
+    Codex,
+    Opencode,
+    Gemini,
+    Goose,
+    Pi,
+}
+
+/// The environment.
+pub(crate) struct Machine {
+    pub(crate) home: PathBuf,
+    /// Looks up a variable.
+    variable: fn(&str) -> Option<OsString>,
+}
+
+/// What goes into one file.
+pub(crate) struct Target {
+    pub(crate) agent: Agent,
+    pub(crate) path: PathBuf,
+    pub(crate) piece: Piece,
+}
+
+impl Machine {
+    pub(crate) fn this() -> Option<Self> {
+        let variable = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty());
+        let home = variable("HOME").map(PathBuf::from)?;
+        Some(Self { home, variable })
+    }
+
+    fn folder(&self, variable: &str, default: &str) -> PathBuf {
+        let named = (self.variable)(variable).map(PathBuf::from);
+        named.unwrap_or_else(|| self.home.join(default))
+    }
+
+    fn absolute(&self, variable: &str, default: &str) -> PathBuf {
+        let named = (self.variable)(variable).map(PathBuf::from);
+        let named = named.filter(|path| path.is_absolute());
+        named.unwrap_or_else(|| self.home.join(default))
+    }
+
+    fn configuration(&self) -> PathBuf {
+        self.absolute("XDG_CONFIG_HOME", ".config")
+    }
+
+    /// The record of what setup has changed.
+    pub(crate) fn record(&self) -> PathBuf {
+        let state = self.absolute("XDG_STATE_HOME", ".local/state");
+        state.join("treelined/setup.json")
+    }
+
+    /// Whether a program of this name is on the `PATH`.
+    pub(crate) fn find(&self, name: &str) -> Option<PathBuf> {
+        let path = (self.variable)("PATH")?;
+        let mut programs = std::env::split_paths(&path).map(|folder| folder.join(name));
+        programs.find(|program| program.is_file())
+    }
+}
+
+impl Agent {
+    pub(crate) const ALL: [Self; 6] = [
+        Self::ClaudeCode,
+        Self::Codex,
+        Self::Opencode,
+        Self::Gemini,
+        Self::Goose,
+        Self::Pi,
+    ];
+
+    /// The name in options and units.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::ClaudeCode => "claude-code",
+            Self::Codex => "codex",
+            Self::Opencode => "opencode",
+            Self::Gemini => "gemini",
+            Self::Goose => "goose",
+            Self::Pi => "pi",
+        }
+    }
+
+    fn program(self) -> &'static str {
+        match self {
+            Self::ClaudeCode => "claude",
+            other => other.name(),
+        }
+    }
+
+    /// Whether it is on this machine: its folder or its program.
+    pub(crate) fn is_here(self, machine: &Machine) -> bool {
+        self.folder(machine).is_dir() || machine.find(self.program()).is_some()
+    }
+
+    /// The folder of its configuration.
+    fn folder(self, machine: &Machine) -> PathBuf {
+        match self {
+            Self::ClaudeCode => machine.folder("CLAUDE_CONFIG_DIR", ".claude"),
+            Self::Codex => machine.folder("CODEX_HOME", ".codex"),
+            Self::Opencode => match (machine.variable)("OPENCODE_CONFIG_DIR") {
+                Some(folder) => folder.into(),
+                None => machine.configuration().join("opencode"),
+            },
+            Self::Gemini => machine.folder("GEMINI_CLI_HOME", "").join(".gemini"),
+            Self::Goose => match (machine.variable)("GOOSE_PATH_ROOT") {
+                Some(root) => PathBuf::from(root).join("config"),
+                None => machine.configuration().join("goose"),
+            },
+            Self::Pi => machine.folder("PI_CODING_AGENT_DIR", ".pi/agent"),
+        }
+    }
+
+    /// What it gets, and where.
+    pub(crate) fn targets(self, machine: &Machine, program: &Program) -> Vec<Target> {
+        let folder = self.folder(machine);
+        let target = |path: PathBuf, piece| Target {
+            agent: self,
+            path,
+            piece,
+        };
+        let server = |object, server| Piece::Server { object, server };
+        let unit = || {
+            let units = machine.configuration().join("systemd/user");
+            let name = format!("treelined-import-{}.service", self.name());
+            let wants = units.join("default.target.wants").join(&name);
+            [
+                target(units.join(&name), Piece::Own(program.unit(self.name()))),
+                target(wants, Piece::Link(Path::new("..").join(&name))),
+            ]
+        };
+        match self {
+            Self::ClaudeCode => {
+                // Beside the folder, or in the one that the variable names.
+                let own = match (machine.variable)("CLAUDE_CONFIG_DIR") {
+                    Some(folder) => PathBuf::from(folder).join(".claude.json"),
+                    None => machine.home.join(".claude.json"),
+                };
+                vec![
+                    target(folder.join("settings.json"), Piece::Hooks),
+                    target(own, server("mcpServers", Server::Stdio)),
+                ]
+            }
+            Self::Codex => vec![target(folder.join("config.toml"), Piece::Codex)],
+            Self::Opencode => {
+                let names = ["opencode.jsonc", "opencode.json", "config.json"];
+                let mut files = names.iter().map(|name| folder.join(name));
+                let file = files.find(|file| file.symlink_metadata().is_ok());
+                let file = file.unwrap_or_else(|| folder.join("opencode.json"));
+                vec![
+                    target(
+                        folder.join("plugins/treelined.js"),
+                        Piece::Own(program.plugin()),
+                    ),
+                    target(file, server("mcp", Server::Local)),
+                ]
+            }
+            Self::Gemini => {
+                let file = target(
+                    folder.join("settings.json"),
+                    server("mcpServers", Server::Plain),
+                );
+                unit().into_iter().chain([file]).collect()
+            }
+            Self::Goose => {
+                let file = target(folder.join("config.yaml"), Piece::Extension);
+                unit().into_iter().chain([file]).collect()
+            }
+            Self::Pi => unit().into(),
+        }
+    }
+}

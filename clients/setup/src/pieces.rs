@@ -1,0 +1,179 @@
+//! What setup puts into a file, and how it is taken out again.
+
+use crate::agents::Agent;
+use crate::json::{self, Presence};
+use crate::program::{self, MARK, Program};
+use crate::refusal::Refusal;
+use crate::toml::Codex;
+use serde_json::{Value, json};
+use std::path::PathBuf;
+
+/// The name of the MCP server.
+const NAME: &str = "treelined";
+
+/// What goes into a file.
+pub(crate) enum Piece {
+    /// Claude Code's hooks.
+    Hooks,
+    /// Codex's `notify` and server.
+    Codex,
+    /// An MCP server in the object with this name.
+    Server {
+        object: &'static str,
+        server: Server,
+    },
+    /// goose's extension: YAML, of which only the lines are shown.
+    Extension,
+    /// A file of our own, with this text.
+    Own(String),
+    /// A link to this path.
+    Link(PathBuf),
+}
+
+/// The forms of a server.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Server {
+    /// Claude Code's.
+    Stdio,
+    /// Gemini CLI's.
+    Plain,
+    /// opencode's.
+    Local,
+}
+
+impl Piece {
+    /// Whether the text has it.
+    pub(crate) fn presence(&self, program: &Program, text: &str) -> Result<Presence, Refusal> {
+        match self {
+            Self::Hooks => {
+                let command = program.hook_command(Agent::ClaudeCode.name());
+                json::has_hooks(text, &command, &is_claude)
+            }
+            Self::Codex => codex(program).presence(text),
+            Self::Server { object, server } => {
+                json::has_server(text, object, NAME, &server.value(program), &is_server)
+            }
+            Self::Extension => match text.contains(NAME) {
+                true => Ok(Presence::Same),
+                false => Err(Refusal::new("YAML is not edited")),
+            },
+            Self::Own(own) => Ok(match () {
+                () if own == text => Presence::Same,
+                () if text.contains(MARK) => Presence::Older,
+                () => return Err(Refusal::new("another program has written it")),
+            }),
+            Self::Link(_) => Ok(Presence::Missing),
+        }
+    }
+
+    /// The text with it, which has it not.
+    pub(crate) fn add(&self, program: &Program, text: &str) -> Result<String, Refusal> {
+        match self {
+            Self::Hooks => json::add_hooks(text, &program.hook_command(Agent::ClaudeCode.name())),
+            Self::Codex => codex(program).add(text),
+            Self::Server { object, server } => {
+                json::add_server(text, object, NAME, &server.value(program))
+            }
+            Self::Own(own) => Ok(own.clone()),
+            Self::Extension | Self::Link(_) => Err(Refusal::new("it is not edited")),
+        }
+    }
+
+    /// The text without it; `None` if the file is ours.
+    pub(crate) fn remove(&self, program: &Program, text: &str) -> Result<Option<String>, Refusal> {
+        let without = match self {
+            Self::Hooks => json::remove_hooks(text, &is_claude)?,
+            Self::Codex => codex(program).remove(text)?,
+            Self::Server { object, .. } => json::remove_server(text, object, NAME, &is_server)?,
+            Self::Own(_) if text.contains(MARK) => return Ok(None),
+            Self::Extension | Self::Own(_) | Self::Link(_) => text.to_owned(),
+        };
+        Ok(Some(without))
+    }
+
+    /// What a person adds, if setup does not.
+    pub(crate) fn lines(&self, program: &Program) -> String {
+        let pretty = |value: &Value| serde_json::to_string_pretty(value).unwrap_or_default();
+        match self {
+            Self::Hooks => {
+                let command = program.hook_command(Agent::ClaudeCode.name());
+                let hook = json!([{"hooks": [{"type": "command", "command": command}]}]);
+                pretty(&json!({"hooks": {"Stop": hook, "SessionEnd": hook}}))
+            }
+            Self::Codex => codex(program).lines(),
+            Self::Server { object, server } => {
+                pretty(&json!({*object: {NAME: server.value(program)}}))
+            }
+            Self::Extension => {
+                let word = |text: &str| serde_json::to_string(text).unwrap_or_default();
+                let arguments = program.server();
+                let arguments: Vec<String> = arguments.iter().map(|it| word(it)).collect();
+                let (path, arguments) = (word(program.path()), arguments.join(", "));
+                format!(
+                    "extensions:\n  {NAME}:\n    enabled: true\n    type: stdio\n    name: {NAME}\n    \
+                     cmd: {path}\n    args: [{arguments}]\n    envs: {{}}\n    timeout: 300"
+                )
+            }
+            Self::Own(own) => own.clone(),
+            Self::Link(target) => format!("a link to {}", target.display()),
+        }
+    }
+}
+
+impl Server {
+    fn value(self, program: &Program) -> Value {
+        let (path, arguments) = (program.path(), program.server());
+        match self {
+            Self::Stdio => json!({"type": "stdio", "command": path, "args": arguments}),
+            Self::Plain => json!({"command": path, "args": arguments}),
+            Self::Local => {
+                let path = [path.to_owned()].into_iter();
+                let command: Vec<String> = path.chain(arguments).collect();
+                json!({"type": "local", "command": command})
+            }
+        }
+    }
+}
+
+fn is_claude(command: &str) -> bool {
+    program::is_hook_command(command, Agent::ClaudeCode.name())
+}
+
+/// Whether a server has one of our forms, and nothing that a person has added.
+fn is_server(found: &Value) -> bool {
+    let words = |value: &Value| {
+        let words = value.as_array()?.iter();
+        words
+            .map(|it| it.as_str().map(str::to_owned))
+            .collect::<Option<Vec<_>>>()
+    };
+    let Some(members) = found.as_object() else {
+        return false;
+    };
+    let known = ["type", "command", "args"];
+    let is_known = members.keys().all(|name| known.contains(&name.as_str()));
+    let command = match (members.get("command"), members.get("args")) {
+        (Some(Value::String(path)), Some(arguments)) => {
+            words(arguments).map(|it| (path.clone(), it))
+        }
+        (Some(command @ Value::Array(_)), None) => words(command).and_then(|words| {
+            let (path, arguments) = words.split_first()?;
+            Some((path.clone(), arguments.to_vec()))
+        }),
+        _ => None,
+    };
+    is_known && command.is_some_and(|(path, arguments)| program::is_server(&path, &arguments))
+}
+
+fn codex(program: &Program) -> Codex {
+    let name = Agent::Codex.name();
+    let path = [program.path().to_owned()].into_iter();
+    Codex {
+        notify: path.chain(program.hook(name)).collect(),
+        server: NAME.to_owned(),
+        command: (program.path().to_owned(), program.server()),
+        is_ours: |program, arguments| {
+            program::is_hook(program, arguments, "codex") || program::is_server(program, arguments)
+        },
+    }
+}

@@ -1,0 +1,345 @@
+//! The edits: added and taken out again, over many made files.
+
+use crate::json::{self, Presence};
+use crate::pieces::{Piece, Server};
+use crate::program::Program;
+use crate::record::Change;
+use proptest::prelude::*;
+use std::path::Path;
+
+fn program() -> Program {
+    Program::new(Path::new("/usr/bin/treelined"), None).unwrap()
+}
+
+fn other_program() -> Program {
+    let folder = Some(Path::new("/data/my sessions"));
+    Program::new(Path::new("/home/ada/.cargo/bin/treelined"), folder).unwrap()
+}
+
+fn json_pieces() -> [Piece; 4] {
+    let server = |object, server| Piece::Server { object, server };
+    [
+        Piece::Hooks,
+        server("mcpServers", Server::Stdio),
+        server("mcpServers", Server::Plain),
+        server("mcp", Server::Local),
+    ]
+}
+
+/// What holds of a piece and a text into which it can be put.
+fn check(piece: &Piece, text: &str) -> Result<(), TestCaseError> {
+    let program = program();
+    let Ok(Presence::Missing) = piece.presence(&program, text) else {
+        return Ok(());
+    };
+    let added = match piece.add(&program, text) {
+        Ok(added) => added,
+        Err(_) => return Ok(()),
+    };
+    prop_assert_eq!(
+        piece.presence(&program, &added),
+        Ok(Presence::Same),
+        "{}",
+        &added
+    );
+    // Comments and everything else stay, in order: what was there is a subsequence.
+    let mut rest = added.chars();
+    for char in text.chars() {
+        prop_assert!(rest.any(|found| found == char), "{text:?} became {added:?}");
+    }
+    prop_assert_eq!(
+        added.contains("\r\n"),
+        text.contains("\r\n"),
+        "{:?}",
+        &added
+    );
+    if text.contains("\r\n") && !text.replace("\r\n", "").contains('\n') {
+        prop_assert!(!added.replace("\r\n", "").contains('\n'), "{added:?}");
+    }
+    // To the byte, by the record.
+    let change = Change::between(Some(text), &added);
+    prop_assert_eq!(change.undone(&added), Some(Some(text.to_owned())));
+    // Without the record: another setup has nothing to take out then, and what is added again is the same.
+    let removed = piece.remove(&program, &added).unwrap().unwrap();
+    prop_assert_eq!(
+        piece.presence(&program, &removed),
+        Ok(Presence::Missing),
+        "{}",
+        &removed
+    );
+    prop_assert_eq!(
+        piece.remove(&program, &removed).unwrap(),
+        Some(removed.clone())
+    );
+    // An earlier setup's is replaced.
+    let older = piece.add(&other_program(), text).unwrap();
+    prop_assert_eq!(
+        piece.presence(&program, &older),
+        Ok(Presence::Older),
+        "{}",
+        &older
+    );
+    let without = piece.remove(&program, &older).unwrap().unwrap();
+    prop_assert_eq!(piece.presence(&program, &without), Ok(Presence::Missing));
+    Ok(())
+}
+
+/// JSON as people write it: comments, tabs, trailing commas, other line ends, one line or many.
+fn json_text() -> impl Strategy<Value = String> {
+    let scalar = prop_oneof![
+        Just("1".to_owned()),
+        Just("-2.50e3".to_owned()),
+        Just("true".to_owned()),
+        Just("null".to_owned()),
+        "[a-z\u{e9}{}\\[\\],:/ ]{0,8}".prop_map(|text| format!("\"{text}\"")),
+    ];
+    let value = scalar.prop_recursive(3, 24, 4, |inner| {
+        let space = prop_oneof![
+            Just(" "),
+            Just(""),
+            Just("\n\t"),
+            Just("\n    "),
+            Just(" /* c */ "),
+            Just(" // c\n")
+        ];
+        let items = prop::collection::vec((inner.clone(), space.clone()), 0..4);
+        let key = prop_oneof![
+            "[a-c]{1,2}".prop_map(|name| name),
+            Just("hooks".to_owned()),
+            Just("Stop".to_owned()),
+            Just("SessionEnd".to_owned()),
+            Just("mcpServers".to_owned()),
+            Just("mcp".to_owned()),
+        ];
+        let members = prop::collection::btree_map(key, (inner, space), 0..5);
+        prop_oneof![
+            (items, any::<bool>()).prop_map(|(items, trailing)| {
+                let comma = if trailing && !items.is_empty() {
+                    ","
+                } else {
+                    ""
+                };
+                let items: Vec<String> = items
+                    .into_iter()
+                    .map(|(item, space)| format!("{space}{item}"))
+                    .collect();
+                format!("[{}{comma}]", items.join(","))
+            }),
+            (members, any::<bool>()).prop_map(|(members, trailing)| {
+                let comma = if trailing && !members.is_empty() {
+                    ","
+                } else {
+                    ""
+                };
+                let members: Vec<String> = members
+                    .into_iter()
+                    .map(|(key, (value, space))| format!("{space}\"{key}\":{space}{value}"))
+                    .collect();
+                format!("{{{}{comma}\n}}", members.join(","))
+            }),
+        ]
+    });
+    let frame = (
+        prop_oneof![
+            Just(""),
+            Just("// first\n"),
+            Just("/* a\n b */ "),
+            Just("\n\n")
+        ],
+        prop_oneof![
+            Just(""),
+            Just("\n"),
+            Just("\n\n"),
+            Just("\n// last"),
+            Just(" ")
+        ],
+        any::<bool>(),
+        any::<bool>(),
+    );
+    (value, frame).prop_map(|(value, (before, after, has_mark, is_crlf))| {
+        let text = format!("{before}{value}{after}");
+        let text = if is_crlf {
+            text.replace('\n', "\r\n")
+        } else {
+            text
+        };
+        format!("{}{text}", if has_mark { "\u{feff}" } else { "" })
+    })
+}
+
+/// Codex's configuration as people write it.
+fn toml_text() -> impl Strategy<Value = String> {
+    let line = prop_oneof![
+        Just("model = \"o\""),
+        Just("# a comment"),
+        Just(""),
+        Just("   "),
+        Just("\tindented = 1 # behind"),
+        Just("a.b.c = [1,\n  2, # two\n]"),
+        Just("text = \"\"\"\n[not.a.table]\nnotify = 1\n\"\"\""),
+        Just("date = 2026-01-01T00:00:00Z"),
+        Just("inline = { notify = 1, x = \"}\" }"),
+        Just("[projects.\"/w\"]"),
+        Just("trust_level = \"trusted\""),
+        Just("[mcp_servers.other]"),
+        Just("command = \"x\""),
+        Just("args = []"),
+        Just("[[items]]"),
+        Just("[tui]"),
+        Just("notify = true"),
+        Just("[mcp_servers]"),
+    ];
+    let lines = prop::collection::vec(line, 0..9);
+    (lines, any::<bool>(), any::<bool>(), any::<bool>()).prop_map(
+        |(lines, has_end, has_mark, is_crlf)| {
+            let text = lines.join("\n") + if has_end { "\n" } else { "" };
+            let text = if is_crlf {
+                text.replace('\n', "\r\n")
+            } else {
+                text
+            };
+            format!("{}{text}", if has_mark { "\u{feff}" } else { "" })
+        },
+    )
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig {
+        cases: 300,
+        failure_persistence: None,
+        ..ProptestConfig::default()
+    })]
+
+    #[test]
+    fn json_is_as_before_when_it_is_taken_out(text in json_text()) {
+        for piece in json_pieces() {
+            check(&piece, &text)?;
+        }
+    }
+
+    #[test]
+    fn toml_is_as_before_when_it_is_taken_out(text in toml_text()) {
+        check(&Piece::Codex, &text)?;
+    }
+
+    /// Anything at all: it is edited right, or not at all.
+    #[test]
+    fn no_text_makes_an_edit_fail(text in "[\\[\\]{}\",:=#/* \\nhoksmcp\u{feff}.]{0,40}") {
+        for piece in json_pieces().iter().chain([&Piece::Codex]) {
+            check(piece, &text)?;
+        }
+    }
+}
+
+/// What most people have: the structural removal gives the same bytes too, when something else has changed since.
+#[test]
+fn usual_files_are_as_before_without_the_record() {
+    let usual = [
+        "{\n  \"model\": \"opus\"\n}\n",
+        "{\n  \"model\": \"opus\"\n}",
+        "{\n\t\"model\": \"opus\",\n\t\"env\": {\n\t\t\"A\": \"b\"\n\t}\n}\n",
+        "{\r\n    // why\r\n    \"a\": [1, 2]\r\n}\r\n",
+    ];
+    for text in usual {
+        for piece in json_pieces() {
+            let added = piece.add(&program(), text).unwrap();
+            let removed = piece.remove(&program(), &added).unwrap();
+            assert_eq!(removed.as_deref(), Some(text), "{added}");
+        }
+    }
+    for text in [
+        "model = \"o\"\n",
+        "# mine\nmodel = \"o\"\n\n[tui]\nx = 1\n",
+        "\u{feff}model = \"o\"\r\n\r\n[tui]\r\nx = 1\r\n",
+        "",
+    ] {
+        let added = Piece::Codex.add(&program(), text).unwrap();
+        let removed = Piece::Codex.remove(&program(), &added).unwrap();
+        assert_eq!(removed.as_deref(), Some(text), "{added}");
+    }
+}
+
+#[test]
+fn hooks_of_others_stay() {
+    let text = r#"{
+  "hooks": {
+    "Stop": [
+      {"hooks": [{"type": "command", "command": "say done"}]} // loud
+    ]
+  }
+}
+"#;
+    let added = Piece::Hooks.add(&program(), text).unwrap();
+    assert!(
+        added.contains("say done") && added.contains("// loud"),
+        "{added}"
+    );
+    // A person puts ours into a group of theirs.
+    let mixed = r#"{"hooks":{"Stop":[{"hooks":[{"type":"command","command":"a"},{"type":"command","command":"/usr/bin/treelined import --hook claude-code"}]}]}}"#;
+    let removed = Piece::Hooks.remove(&program(), mixed).unwrap().unwrap();
+    assert_eq!(
+        removed,
+        r#"{"hooks":{"Stop":[{"hooks":[{"type":"command","command":"a"}]}]}}"#
+    );
+}
+
+#[test]
+fn servers_of_a_person_stay() {
+    let theirs =
+        r#"{"mcpServers":{"treelined":{"command":"treelined","args":["mcp","--allow-notes"]}}}"#;
+    let piece = Piece::Server {
+        object: "mcpServers",
+        server: Server::Plain,
+    };
+    assert_eq!(piece.presence(&program(), theirs), Ok(Presence::Theirs));
+    assert_eq!(
+        piece.remove(&program(), theirs),
+        Ok(Some(theirs.to_owned()))
+    );
+}
+
+#[test]
+fn what_is_not_understood_is_refused() {
+    for text in [
+        "{",
+        "[]",
+        "7",
+        "{\"hooks\":[]}",
+        "{\"hooks\":{\"Stop\":{}}}",
+        "{'hooks':{}}",
+        "{hooks:{}}",
+    ] {
+        assert!(json::add_hooks(text, "x").is_err(), "{text}");
+    }
+    for text in [
+        "notify = [\"say\"]",
+        "mcp_servers = { a = { command = \"x\" } }",
+        "model = ",
+        "[mcp_servers]\n[mcp_servers]",
+        "mcp_servers = 1",
+    ] {
+        let presence = Piece::Codex.presence(&program(), text);
+        let added = presence.and_then(|_| Piece::Codex.add(&program(), text));
+        assert!(added.is_err(), "{text}: {added:?}");
+    }
+}
+
+/// A path with a quote or a blank broke the command.
+#[test]
+fn words_are_quoted() {
+    let program = Program::new(Path::new("/a b/it's 100%/treelined"), None).unwrap();
+    let command = program.hook_command("claude-code");
+    assert_eq!(
+        command,
+        "'/a b/it'\\''s 100%/treelined' import --hook claude-code"
+    );
+    assert!(
+        program
+            .unit("pi")
+            .contains("ExecStart=\"/a b/it's 100%%/treelined\" import --watch --from pi\n")
+    );
+    let added = Piece::Hooks.add(&program, "{}").unwrap();
+    assert_eq!(Piece::Hooks.presence(&program, &added), Ok(Presence::Same));
+    let added = Piece::Codex.add(&program, "").unwrap();
+    assert_eq!(Piece::Codex.presence(&program, &added), Ok(Presence::Same));
+}

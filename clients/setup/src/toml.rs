@@ -1,0 +1,270 @@
+//! Adds to Codex's configuration, and takes out again. The parser says where; the text is inserted as it is, since an editor
+//! that writes the whole document would change its line ends.
+
+use crate::json::Presence;
+use crate::refusal::Refusal;
+use serde_json::{Value, json};
+use toml_edit::{Document, Item, Table};
+
+const NOTIFY: &str = "notify";
+const SERVERS: &str = "mcp_servers";
+const BOM: char = '\u{feff}';
+
+/// What Codex gets.
+pub(crate) struct Codex {
+    /// The program that Codex starts at the end of a turn, with its arguments.
+    pub(crate) notify: Vec<String>,
+    /// The name of the MCP server.
+    pub(crate) server: String,
+    /// Its program, and its arguments.
+    pub(crate) command: (String, Vec<String>),
+    /// Whether a program of `notify`, and one of a server, with its arguments, is ours.
+    pub(crate) is_ours: fn(&str, &[String]) -> bool,
+}
+
+impl Codex {
+    /// The line of `notify`.
+    fn notify_line(&self) -> String {
+        format!("{NOTIFY} = {}", list(&self.notify))
+    }
+
+    /// The lines of the server.
+    fn server_lines(&self) -> String {
+        let (program, arguments) = &self.command;
+        let (program, arguments) = (string(program), list(arguments));
+        format!(
+            "[{SERVERS}.{}]\ncommand = {program}\nargs = {arguments}",
+            self.server
+        )
+    }
+
+    /// All lines, for a person who adds them.
+    pub(crate) fn lines(&self) -> String {
+        format!("{}\n\n{}\n", self.notify_line(), self.server_lines())
+    }
+
+    pub(crate) fn presence(&self, text: &str) -> Result<Presence, Refusal> {
+        let value = value(without_bom(text).1)?;
+        let notify = value.get(NOTIFY).map(|found| match words(found) {
+            Some(words) if words == self.notify => Presence::Same,
+            Some(words) if self.is_our_line(&words) => Presence::Older,
+            _ => Presence::Theirs,
+        });
+        let server = value.pointer(&format!("/{SERVERS}/{}", self.server));
+        let server = server.map(|found| match *found == self.server_value() {
+            true => Presence::Same,
+            false if self.is_our_server(found) => Presence::Older,
+            false => Presence::Theirs,
+        });
+        Ok(match (notify, server) {
+            (Some(Presence::Theirs), _) => {
+                return Err(Refusal::new(
+                    "it has a `notify` already, and Codex knows only one",
+                ));
+            }
+            (Some(Presence::Same), Some(Presence::Same | Presence::Theirs)) => Presence::Same,
+            (Some(Presence::Older), _) | (_, Some(Presence::Older)) => Presence::Older,
+            _ => Presence::Missing,
+        })
+    }
+
+    /// The text with what is missing in it.
+    pub(crate) fn add(&self, text: &str) -> Result<String, Refusal> {
+        let (bom, text) = without_bom(text);
+        let mut expected = value(text)?;
+        let (mut new, newline) = (text.to_owned(), newline_of(text));
+        if expected.get(NOTIFY).is_none() {
+            let at = end_of_root(text)?;
+            let line = lines_at(&new, at, &self.notify_line(), newline);
+            new.insert_str(at, &line);
+            insert(&mut expected, NOTIFY, json!(self.notify))?;
+        }
+        let servers = expected.get(SERVERS).cloned().unwrap_or_else(|| json!({}));
+        if servers.get(&self.server).is_none() {
+            let is_blank = new.trim().is_empty();
+            let before = match (is_blank, new.ends_with('\n')) {
+                (true, _) => "",
+                (false, true) => newline,
+                (false, false) => &format!("{newline}{newline}"),
+            };
+            new.push_str(before);
+            new.push_str(&self.server_lines().replace('\n', newline));
+            new.push_str(newline);
+            let mut servers = servers;
+            insert(&mut servers, &self.server, self.server_value())?;
+            insert(&mut expected, SERVERS, servers)?;
+        }
+        Ok(format!("{bom}{}", checked(new, &expected)?))
+    }
+
+    /// The text without our lines.
+    pub(crate) fn remove(&self, text: &str) -> Result<String, Refusal> {
+        let (bom, text) = without_bom(text);
+        let mut expected = value(text)?;
+        let mut new = text.to_owned();
+        let notify = expected.get(NOTIFY).and_then(words);
+        if notify.is_some_and(|words| self.is_our_line(&words)) {
+            let document = parsed(text)?;
+            let span = document
+                .get_key_value(NOTIFY)
+                .and_then(|(key, item)| Some(key.span()?.start..item.span()?.end));
+            let span = span.ok_or_else(unclear)?;
+            let start = text
+                .get(..span.start)
+                .and_then(|it| it.rfind('\n'))
+                .map_or(0, |at| at + 1);
+            new.replace_range(start..line_end(text, span.end), "");
+            remove_member(&mut expected, NOTIFY);
+        }
+        let server = expected.pointer(&format!("/{SERVERS}/{}", self.server));
+        if server.is_some_and(|found| self.is_our_server(found)) {
+            let header = format!("[{SERVERS}.{}]", self.server);
+            new = without_table(&new, &header).ok_or_else(unclear)?;
+            if let Some(servers) = expected.get_mut(SERVERS) {
+                remove_member(servers, &self.server);
+                let is_empty = servers.as_object().is_some_and(serde_json::Map::is_empty);
+                // A header of its own keeps it.
+                if is_empty && value(&new)?.get(SERVERS).is_none() {
+                    remove_member(&mut expected, SERVERS);
+                }
+            }
+        }
+        Ok(format!("{bom}{}", checked(new, &expected)?))
+    }
+
+    fn server_value(&self) -> Value {
+        let (program, arguments) = &self.command;
+        json!({"command": program, "args": arguments})
+    }
+
+    fn is_our_line(&self, words: &[String]) -> bool {
+        let split = words.split_first();
+        split.is_some_and(|(program, arguments)| (self.is_ours)(program, arguments))
+    }
+
+    fn is_our_server(&self, found: &Value) -> bool {
+        let members = found.as_object().map_or(0, serde_json::Map::len);
+        let program = found.get("command").and_then(Value::as_str);
+        let arguments = found.get("args").and_then(words).unwrap_or_default();
+        members == 2 && program.is_some_and(|program| (self.is_ours)(program, &arguments))
+    }
+}
+
+/// The text without a table: its header, and the lines of what we write into it.
+fn without_table(text: &str, header: &str) -> Option<String> {
+    let lines: Vec<&str> = text.split_inclusive('\n').collect();
+    let first = lines.iter().position(|line| line.trim() == header)?;
+    let is_ours = |line: &&&str| {
+        ["command", "args"]
+            .iter()
+            .any(|key| line.trim_start().starts_with(key))
+    };
+    let count = lines.iter().skip(first + 1).take_while(is_ours).count();
+    let is_blank = |at: usize| lines.get(at).is_some_and(|line| line.trim().is_empty());
+    // The blank line that was put before it.
+    let before = first
+        .checked_sub(1)
+        .filter(|at| is_blank(*at))
+        .unwrap_or(first);
+    let after = first + 1 + count;
+    let kept = lines.get(..before)?.iter().chain(lines.get(after..)?);
+    Some(kept.copied().collect())
+}
+
+/// The end of the last line of the document's own keys, before the first table; the beginning if it has none.
+fn end_of_root(text: &str) -> Result<usize, Refusal> {
+    let document = parsed(text)?;
+    Ok(last_end(&document).map_or(0, |end| line_end(text, end)))
+}
+
+/// The end of the last value in a table that stands before all headers.
+fn last_end(table: &Table) -> Option<usize> {
+    let ends = table.iter().filter_map(|(_, item)| match item {
+        Item::Value(value) => value.span().map(|span| span.end),
+        Item::Table(inner) if inner.is_dotted() => last_end(inner),
+        _ => None,
+    });
+    ends.max()
+}
+
+/// The beginning of the next line.
+fn line_end(text: &str, at: usize) -> usize {
+    let rest = text.get(at..).unwrap_or_default();
+    rest.find('\n').map_or(text.len(), |line| at + line + 1)
+}
+
+/// A line to be inserted at `at`.
+fn lines_at(text: &str, at: usize, line: &str, newline: &str) -> String {
+    let before = text.get(..at).unwrap_or_default();
+    match before.is_empty() || before.ends_with('\n') {
+        true => format!("{line}{newline}"),
+        false => format!("{newline}{line}{newline}"),
+    }
+}
+
+/// The mark at the beginning of a text, and the rest.
+fn without_bom(text: &str) -> (&str, &str) {
+    match text.strip_prefix(BOM) {
+        Some(rest) => ("\u{feff}", rest),
+        None => ("", text),
+    }
+}
+
+fn newline_of(text: &str) -> &'static str {
+    match text.contains("\r\n") {
+        true => "\r\n",
+        false => "\n",
+    }
+}
+
+fn parsed(text: &str) -> Result<Document<&str>, Refusal> {
+    Document::parse(text).map_err(|error| {
+        let reason = error.message().to_owned();
+        Refusal::new(format!("it cannot be parsed: {reason}"))
+    })
+}
+
+fn value(text: &str) -> Result<Value, Refusal> {
+    toml_edit::de::from_str(text).map_err(|error| {
+        let reason = error.message().to_owned();
+        Refusal::new(format!("it cannot be parsed: {reason}"))
+    })
+}
+
+fn checked(new: String, expected: &Value) -> Result<String, Refusal> {
+    match value(&new)? == *expected {
+        true => Ok(new),
+        false => Err(unclear()),
+    }
+}
+
+fn unclear() -> Refusal {
+    Refusal::new("it is arranged in a way that cannot be changed safely")
+}
+
+fn insert(object: &mut Value, name: &str, value: Value) -> Result<(), Refusal> {
+    let object = object.as_object_mut().ok_or_else(unclear)?;
+    object.insert(name.to_owned(), value);
+    Ok(())
+}
+
+fn remove_member(object: &mut Value, name: &str) {
+    if let Some(object) = object.as_object_mut() {
+        object.shift_remove(name);
+    }
+}
+
+/// The strings of a list.
+fn words(value: &Value) -> Option<Vec<String>> {
+    let words = value.as_array()?.iter();
+    words.map(|word| word.as_str().map(str::to_owned)).collect()
+}
+
+fn string(text: &str) -> String {
+    toml_edit::Value::from(text).to_string()
+}
+
+fn list(words: &[String]) -> String {
+    let words: Vec<String> = words.iter().map(|word| string(word)).collect();
+    format!("[{}]", words.join(", "))
+}

@@ -1,0 +1,113 @@
+"""Real agents, offline, that treelined-setup has set up: the turn is in the tree within two seconds of its end, the model
+hears of the tools of the MCP server, and afterwards everything is taken out again.
+
+The arguments are the daemon, beside which is treelined-setup, the folder of the installed agents, and the names of agents.
+"""
+
+import importlib
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[3] / "tests/import"))
+from model import Model, answer  # noqa: E402
+
+DAEMON, INSTALLED, *NAMES = sys.argv[1:]
+DAEMON, INSTALLED = Path(DAEMON).resolve(), Path(INSTALLED)
+PROMPT = "Prompt of the hook"
+# Longest time for the whole conversation, and from the end of a turn to the tree, in seconds.
+PATIENCE, LIVE = 120, 2
+
+
+def codex(folder, url):
+    agent = importlib.import_module("codex")
+    configuration = folder / ".codex/config.toml"
+    configuration.parent.mkdir()
+    configuration.write_text(agent.CONFIG.format(url=url))
+    command = [INSTALLED / "codex" / agent.PROGRAM, "exec", "--skip-git-repo-check", PROMPT]
+    return configuration, command, {"STUB_KEY": "x"}
+
+
+def opencode(folder, url):
+    configuration = folder / ".config/opencode/opencode.json"
+    configuration.parent.mkdir(parents=True)
+    configuration.write_text(json.dumps(importlib.import_module("opencode").settings(url)))
+    unwanted = ["AUTOUPDATE", "MODELS_FETCH", "LSP_DOWNLOAD", "DEFAULT_PLUGINS"]
+    environment = {f"OPENCODE_DISABLE_{setting}": "1" for setting in unwanted}
+    # It waits for a package of types that it installs for plugins.
+    environment |= {"npm_config_offline": "true", "npm_config_registry": "http://127.0.0.1:9/"}
+    # It puts an argument that has blanks into quotation marks.
+    command = [INSTALLED / "opencode/bin/opencode", "run", "--model", "stub/stub-1", *PROMPT.split(" ")]
+    return configuration, command, environment
+
+
+class Tree(threading.Thread):
+    """Notes when the model was last asked, and when the answer is in the tree."""
+
+    def __init__(self, sessions, model):
+        super().__init__(daemon=True)
+        self.sessions, self.model = sessions, model
+        self.asked = self.found = None
+        self.start()
+
+    def run(self):
+        count = 0
+        while self.found is None:
+            now = time.monotonic()
+            if len(self.model.requests) > count:
+                count, self.asked = len(self.model.requests), now
+            if self._has_answer():
+                self.found = now
+            time.sleep(0.02)
+
+    def _has_answer(self):
+        files = [file for file in self.sessions.glob("*/*.jsonl") if not file.parent.name.startswith(".")]
+        return any(answer(PROMPT) in file.read_text() for file in files)
+
+
+def check(name, folder):
+    sessions = folder / "sessions"
+    environment = {"PATH": os.environ["PATH"], "HOME": str(folder), "TREELINED_SESSION_DIR": str(sessions)}
+
+    def setup(*options):
+        command = [DAEMON, "setup", name, "--yes", "--no-import", *options]
+        subprocess.run(command, env=environment, check=True, stdout=subprocess.DEVNULL)
+
+    began = time.monotonic()
+    with Model() as model:
+        configuration, command, more = globals()[name](folder, model.url)
+        before = configuration.read_bytes()
+        setup()
+        tree = Tree(sessions, model)
+        # The agent's own environment need not say where the sessions are.
+        del environment["TREELINED_SESSION_DIR"]
+        ended = subprocess.run(
+            command, cwd=folder, env={**environment, **more}, stdin=subprocess.DEVNULL, capture_output=True, timeout=PATIENCE
+        )
+        end = time.monotonic()
+        assert ended.returncode == 0, ended
+        tree.join(PATIENCE)
+        log = sessions / ".imports/hooks.log"
+        assert tree.found, f"{name}: the turn is not in the tree; {log.read_text() if log.exists() else ended}"
+        heard = json.dumps(model.requests)
+    since_end, since_answer = tree.found - end, tree.found - tree.asked
+    assert since_end <= LIVE, f"{name}: the turn was in the tree {since_end:.1f} s after the end of the program"
+    assert "search_history" in heard, f"{name} does not know the MCP server"
+    assert not log.exists(), log.read_text()
+    setup("--remove")
+    now = configuration.read_bytes()
+    # opencode names the schema there when it starts.
+    assert now == before or {**json.loads(before), "$schema": json.loads(now)["$schema"]} == json.loads(now), now
+    assert not (configuration.parent / "plugins").exists()
+    times = f"{since_answer:.2f} s after the model was asked, {since_end:+.2f} s after the end of the program"
+    print(f"{name}: in the tree {times}; {end - began:.0f} s in all")
+
+
+for agent in NAMES:
+    with tempfile.TemporaryDirectory() as temporary:
+        check(agent, Path(temporary).resolve())

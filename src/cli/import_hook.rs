@@ -1,0 +1,116 @@
+//! `treelined import --hook`: leaves a request for the conversation of a tool whose turn has ended, and a process in the
+//! background that imports it. The tool waits for neither, and never hears of a failure.
+
+use super::failure::{ShellError, warn};
+use super::options::Options;
+use anyhow::{Context, bail};
+use std::ffi::OsString;
+use std::fs::File;
+use std::io::Read;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+use treelined_core::error::{Error, Kind};
+use treelined_files::os::program::start_detached;
+use treelined_files::os::ready;
+use treelined_files::store::Store;
+use treelined_import::Tool;
+use treelined_import::importer::hook;
+
+/// How long it waits for what the hook says.
+const PATIENCE: Duration = Duration::from_millis(120);
+/// How long the process in the background waits for another import.
+const TURN: Duration = Duration::from_secs(10);
+
+/// Whether the command line is that of a hook. Then the exit code is 0 whatever happens: some tools take another one for an
+/// order to go on.
+pub(super) fn is_hook(words: impl IntoIterator<Item = OsString>) -> bool {
+    let mut is_import = false;
+    words.into_iter().any(|word| {
+        is_import |= word == "import";
+        let word = word.to_string_lossy();
+        is_import && (word == "--hook" || word.starts_with("--hook="))
+    })
+}
+
+/// Requests the import. `argument` is what the hook says, if not on stdin.
+pub(super) fn run(options: &Options, tool: Tool, argument: Option<&PathBuf>) -> anyhow::Result<()> {
+    let session_dir = options.config()?.daemon.session_dir;
+    let requested = request(options, &session_dir, tool, argument);
+    requested.inspect_err(|error| note(&session_dir, tool.name(), error))
+}
+
+fn request(
+    options: &Options,
+    session_dir: &Path,
+    tool: Tool,
+    argument: Option<&PathBuf>,
+) -> anyhow::Result<()> {
+    let said = match argument {
+        Some(argument) => argument.as_os_str().as_encoded_bytes().to_vec(),
+        None => heard()?,
+    };
+    hook::request(session_dir, tool, &said)?;
+    let mut arguments = options.as_arguments();
+    arguments.extend(["import", "--requested"].map(OsString::from));
+    let nothing = File::open("/dev/null").context("open /dev/null")?;
+    start_detached(&arguments, &nothing).context("start the import in the background")
+}
+
+/// What the hook says on stdin.
+fn heard() -> anyhow::Result<Vec<u8>> {
+    let until = Instant::now() + PATIENCE;
+    let mut stdin = std::io::stdin().lock();
+    let (mut said, mut block) = (Vec::new(), vec![0; 64 << 10]);
+    // The lock has no bytes of its own: each read asks the system for as much as the block takes.
+    while said.len() <= hook::MAX_INPUT {
+        let left = until.saturating_duration_since(Instant::now());
+        if !ready::is_readable(std::io::stdin(), left).context("wait for stdin")? {
+            break;
+        }
+        let read = stdin.read(&mut block).context("read stdin")?;
+        let new = block.get(..read).unwrap_or_default();
+        if new.is_empty() {
+            break;
+        }
+        said.extend_from_slice(new);
+    }
+    if said.is_empty() {
+        bail!("the hook said nothing on stdin");
+    }
+    Ok(said)
+}
+
+/// Imports what hooks have requested, in the background.
+pub(super) fn import(options: &Options) -> anyhow::Result<()> {
+    let store = Store::new(options.config()?.daemon.session_dir);
+    note_all(&store, hook::take(&store, TURN));
+    Ok(())
+}
+
+/// Imports what hooks have requested while an import kept them waiting, at its end.
+pub(super) fn take_over(options: &Options) -> anyhow::Result<()> {
+    let store = Store::new(options.config()?.daemon.session_dir);
+    let taken = hook::take(&store, Duration::ZERO);
+    match taken {
+        // The process of a hook takes them.
+        Err(error) if error.kind == Kind::ImportBusy => {}
+        taken => note_all(&store, taken),
+    }
+    Ok(())
+}
+
+/// Notes the failures in the log of hooks.
+fn note_all(store: &Store, taken: treelined_core::error::Result<Vec<Error>>) {
+    let failures = taken.unwrap_or_else(|error| vec![error]);
+    for failure in failures {
+        note(store.path(), "import", &failure.into());
+    }
+}
+
+fn note(session_dir: &Path, who: &str, error: &anyhow::Error) {
+    let message = ShellError::of(error).message;
+    if let Err(error) = hook::log::note(session_dir, &format!("{who}: {message}")) {
+        let file = session_dir.join(hook::log::PATH);
+        warn(&format!("{}: {error}", file.display()), "");
+    }
+}

@@ -1,0 +1,70 @@
+//! What a hook says: the JSON of Claude Code's and Gemini CLI's hooks, of Codex's `notify`, and of opencode's events.
+
+use serde_json::Value;
+use treelined_core::error::{Error, Kind, Result};
+
+/// The most bytes of what a hook says.
+pub const MAX_INPUT: usize = 4 << 20;
+
+/// The events after which a turn has ended.
+const ENDS: [&str; 6] = [
+    "Stop",
+    "SubagentStop",
+    "SessionEnd",
+    "AfterAgent",
+    "agent-turn-complete",
+    "session.idle",
+];
+
+/// The parts of it that count.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct HookEvent {
+    /// The file of the conversation, as the tool names it.
+    pub(super) transcript: Option<String>,
+    /// The tool's id of the conversation.
+    pub(super) session: Option<String>,
+    /// Whether the turn has ended, so that marks at the end of messages count.
+    pub(super) has_ended: bool,
+}
+
+impl HookEvent {
+    pub(super) fn read(input: &[u8]) -> Result<Self> {
+        if input.len() > MAX_INPUT {
+            return Err(wrong(format!("it is longer than {MAX_INPUT} bytes")));
+        }
+        let value: Value =
+            serde_json::from_slice(input).map_err(|error| wrong(format!("no JSON: {error}")))?;
+        let Value::Object(_) = value else {
+            return Err(wrong("no JSON object".to_owned()));
+        };
+        let text = |pointers: &[&str]| {
+            let found = pointers.iter().find_map(|at| value.pointer(at));
+            match found {
+                None | Some(Value::Null) => Ok(None),
+                Some(Value::String(text)) => Ok(Some(text.clone())),
+                Some(_) => Err(wrong(format!("{} is not a string", pointers.join(" or ")))),
+            }
+        };
+        let name = text(&["/hook_event_name", "/type"])?;
+        let event = Self {
+            transcript: text(&["/transcript_path"])?,
+            session: text(&[
+                "/session_id",
+                "/thread-id",
+                "/properties/sessionID",
+                "/sessionID",
+            ])?,
+            has_ended: name.is_some_and(|name| ENDS.contains(&name.as_str())),
+        };
+        match (&event.transcript, &event.session) {
+            (None, None) => Err(wrong("neither transcript_path nor session_id".to_owned())),
+            _ => Ok(event),
+        }
+    }
+}
+
+/// `reason` is what is wrong with it.
+fn wrong(reason: String) -> Error {
+    let message = format!("what the hook said cannot be used: {reason}");
+    Error::new(Kind::InvalidParams, message)
+}

@@ -1,0 +1,145 @@
+//! The files of the conversation of which a hook speaks. A hook names only files that are where its tool keeps
+//! conversations: no link, no pipe, nothing elsewhere.
+
+use super::event::HookEvent;
+use crate::importer::discover::{Environment, Home, homes_in};
+use crate::tool::Tool;
+use std::fs::{self, File};
+use std::io::Read;
+use std::path::{Component, Path, PathBuf};
+use std::time::{Duration, SystemTime};
+use treelined_core::error::{Error, Kind, Result};
+use treelined_core::timestamp;
+
+/// Milliseconds of a day.
+const DAY: i64 = 86_400_000;
+/// How long ago a subagent of a turn has written at most.
+const RECENT: Duration = Duration::from_secs(3_600);
+/// The most files of Codex that are looked into for a subagent, the latest first.
+const MAX_LOOKED_INTO: usize = 64;
+/// The beginning of a rollout, which names its parent.
+const BEGINNING: u64 = 4_096;
+
+/// The files to import: the transcript, or the databases of a tool that keeps its conversations there; Codex's subagents too.
+pub(super) fn files(
+    tool: Tool,
+    event: &HookEvent,
+    environment: Environment<'_>,
+) -> Result<Vec<PathBuf>> {
+    let homes = homes_in(tool, environment);
+    let databases = homes.iter().filter(|home| home.is_container());
+    let databases: Vec<PathBuf> = databases.map(|home| home.path().to_owned()).collect();
+    match (&event.transcript, &event.session) {
+        _ if !databases.is_empty() => Ok(databases),
+        (Some(transcript), _) => Ok(vec![within(&homes, transcript, environment)?]),
+        (None, Some(session)) if tool == Tool::Codex => rollouts(&homes, session),
+        _ => {
+            let message = format!("a hook of {} has to name its transcript_path", tool.name());
+            Err(Error::new(Kind::InvalidParams, message))
+        }
+    }
+}
+
+/// The file with this name, if it is one of the tool's conversations.
+fn within(homes: &[Home], named: &str, environment: Environment<'_>) -> Result<PathBuf> {
+    let refused = |reason: &str| {
+        let message = format!("{named}: {reason}");
+        Error::new(Kind::PathDenied, message)
+    };
+    let path = match (named.strip_prefix("~/"), environment("HOME")) {
+        (Some(rest), Some(home)) => Path::new(&home).join(rest),
+        _ => PathBuf::from(named),
+    };
+    let is_plain = |part| !matches!(part, Component::ParentDir | Component::CurDir);
+    if !path.is_absolute() || !path.components().all(is_plain) {
+        return Err(refused("not an absolute path without `..`"));
+    }
+    let metadata = fs::symlink_metadata(&path).map_err(|error| refused(&error.to_string()))?;
+    if !metadata.is_file() {
+        return Err(refused("not a regular file"));
+    }
+    let real = fs::canonicalize(&path).map_err(|error| refused(&error.to_string()))?;
+    let is_here = |home: &Home| real.starts_with(home.path()) && home.has_source(&real);
+    match homes.iter().any(is_here) {
+        true => Ok(real),
+        false => Err(refused("not where the tool keeps its conversations")),
+    }
+}
+
+/// The rollouts of a thread of Codex, and of its subagents. Its id has the time at which it began, and the folders of
+/// rollouts are days; which day it was on the machine's clock is not known.
+fn rollouts(homes: &[Home], thread: &str) -> Result<Vec<PathBuf>> {
+    let id = uuid::Uuid::try_parse(thread).ok();
+    let began = id.and_then(|id| id.get_timestamp()).map(|at| at.to_unix());
+    let Some(began) = began.and_then(|(seconds, _)| i64::try_from(seconds).ok()) else {
+        let message = format!("{thread:?} is not the id of a thread of Codex");
+        return Err(Error::new(Kind::InvalidParams, message));
+    };
+    let now = SystemTime::now();
+    let since_1970 = now.duration_since(SystemTime::UNIX_EPOCH);
+    let today = since_1970.map_or(0, |now| i64::try_from(now.as_millis()).unwrap_or(0));
+    let around = |at: i64| [at - DAY, at, at + DAY].map(day);
+    let mut days: Vec<PathBuf> = around(began * 1000).into_iter().collect();
+    days.extend(around(today));
+    days.sort();
+    days.dedup();
+    let (mut found, mut recent) = (Vec::new(), Vec::new());
+    for home in homes {
+        for day in &days {
+            for file in regular_files(&home.path().join(day)) {
+                let name = file.path.file_name().unwrap_or_default().to_string_lossy();
+                if !home.has_source(&file.path) {
+                    continue;
+                }
+                match name.contains(thread) {
+                    true => found.push(file.path.clone()),
+                    false => recent.push(file),
+                }
+            }
+        }
+    }
+    if found.is_empty() {
+        let message = format!("no rollout of the thread {thread} was found");
+        return Err(Error::new(Kind::InvalidParams, message));
+    }
+    recent.retain(|file| now.duration_since(file.modified).unwrap_or_default() < RECENT);
+    recent.sort_by_key(|file| std::cmp::Reverse(file.modified));
+    let looked_into = recent.into_iter().take(MAX_LOOKED_INTO);
+    let names_thread = |file: &Found| begins_with(&file.path, thread);
+    found.extend(looked_into.filter(names_thread).map(|file| file.path));
+    Ok(found)
+}
+
+/// `YYYY/MM/DD` of an instant, in Unix milliseconds.
+pub(super) fn day(at: i64) -> PathBuf {
+    let text = timestamp::format(at);
+    text.split('T')
+        .next()
+        .unwrap_or_default()
+        .split('-')
+        .collect()
+}
+
+struct Found {
+    path: PathBuf,
+    modified: SystemTime,
+}
+
+fn regular_files(folder: &Path) -> impl Iterator<Item = Found> {
+    let entries = fs::read_dir(folder).into_iter().flatten().flatten();
+    entries.filter_map(|entry| {
+        // Without following links.
+        let metadata = entry.metadata().ok().filter(fs::Metadata::is_file)?;
+        Some(Found {
+            path: entry.path(),
+            modified: metadata.modified().ok()?,
+        })
+    })
+}
+
+/// Whether the beginning of a file has this id.
+fn begins_with(path: &Path, id: &str) -> bool {
+    let mut beginning = Vec::new();
+    let read = File::open(path).and_then(|file| file.take(BEGINNING).read_to_end(&mut beginning));
+    read.is_ok() && memchr::memmem::find(&beginning, id.as_bytes()).is_some()
+}

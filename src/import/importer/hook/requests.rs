@@ -1,0 +1,160 @@
+//! The requests of hooks: a file each in `.imports/requests`, written whole or not at all.
+
+use crate::importer::ledger::Folder;
+use crate::tool::Tool;
+use serde::{Deserialize, Serialize};
+use std::ffi::{OsStr, OsString};
+use std::fs::{File, TryLockError};
+use std::io::{self, Read, Write};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+use treelined_core::error::{Error, Kind, Result};
+use treelined_files::os::file::{Location, is_lock_unsupported};
+use treelined_files::os::handle::HandleAccess;
+use treelined_files::os::temporary::{self, Temporary};
+use uuid::Uuid;
+
+const IMPORTS: &str = ".imports";
+const FOLDER: &str = "requests";
+const LOCK: &str = "lock";
+/// The ending of a request's name.
+const ENDING: &str = ".json";
+/// The most requests that wait.
+const MAX_WAITING: usize = 1_024;
+/// The most bytes of one.
+const MAX_BYTES: u64 = 1 << 20;
+/// The pause between two attempts to get the lock.
+const PAUSE: Duration = Duration::from_millis(20);
+
+/// A conversation to import.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Request {
+    pub(super) tool: Tool,
+    /// Absolute, without links above them.
+    pub(super) paths: Vec<PathBuf>,
+    /// Whether the turn has ended, so that marks at the end of messages count.
+    pub(super) has_ended: bool,
+}
+
+/// The folder of the requests.
+pub(super) struct Requests(Arc<Folder>);
+
+/// A request as it is written.
+#[derive(Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Line {
+    tool: String,
+    paths: Vec<PathBuf>,
+    has_ended: bool,
+}
+
+impl Requests {
+    /// Makes the folder if it is missing.
+    pub(super) fn of(session_dir: &Path) -> Result<Self> {
+        let root = Folder::open_or_create(session_dir).map(Arc::new);
+        let imports = root.and_then(|root| root.subfolder_or_create(OsStr::new(IMPORTS)));
+        let folder = imports
+            .map(Arc::new)
+            .and_then(|imports| imports.subfolder_or_create(OsStr::new(FOLDER)));
+        Ok(Self(Arc::new(folder.map_err(failed)?)))
+    }
+
+    /// The folder, if a hook has ever asked for something.
+    pub(super) fn existing(session_dir: &Path) -> Option<Self> {
+        let root = Folder::open(session_dir).map(Arc::new);
+        let imports = root.and_then(|root| root.subfolder(OsStr::new(IMPORTS)));
+        let folder = imports.map(Arc::new);
+        let folder = folder.and_then(|imports| imports.subfolder(OsStr::new(FOLDER)));
+        Some(Self(Arc::new(folder.ok()?)))
+    }
+
+    /// Adds one. `importBusy` if too many wait.
+    pub(super) fn add(&self, request: &Request) -> Result<()> {
+        if self.0.list().map_err(failed)?.len() >= MAX_WAITING {
+            let message = format!("{MAX_WAITING} requests of hooks wait for an import");
+            return Err(Error::new(Kind::ImportBusy, message));
+        }
+        let line = Line {
+            tool: request.tool.name().to_owned(),
+            paths: request.paths.clone(),
+            has_ended: request.has_ended,
+        };
+        let text = serde_json::to_vec(&line).map_err(|error| failed(error.into()))?;
+        let name = OsString::from(format!("{}{ENDING}", Uuid::now_v7()));
+        let new = Temporary::for_name(&self.0, &name).map_err(failed)?;
+        let written = (&**new.file()).write_all(&text);
+        let named = written.and_then(|()| {
+            new.name_new(&Location {
+                folder: Arc::clone(&self.0),
+                name,
+            })
+        });
+        named.map_err(failed)
+    }
+
+    /// The right to take requests, which is given up when the file is closed; `None` if another process has it until then.
+    pub(super) fn lock(&self, until: Instant) -> Result<Option<File>> {
+        let name = OsStr::new(LOCK);
+        let created = match self.0.create(name) {
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => None,
+            created => Some(created.map_err(failed)?),
+        };
+        let file = match created {
+            Some(file) => file,
+            None => self.0.file(name, HandleAccess::Append)?,
+        };
+        loop {
+            match file.try_lock() {
+                Ok(()) => return Ok(Some(file)),
+                Err(TryLockError::Error(error)) if is_lock_unsupported(&error) => {
+                    return Ok(Some(file));
+                }
+                Err(TryLockError::Error(error)) => return Err(failed(error)),
+                Err(TryLockError::WouldBlock) if Instant::now() < until => {
+                    std::thread::sleep(PAUSE);
+                }
+                Err(TryLockError::WouldBlock) => return Ok(None),
+            }
+        }
+    }
+
+    /// The waiting ones with their names, oldest first; `None` for one that cannot be read.
+    pub(super) fn waiting(&self) -> Result<Vec<(OsString, Option<Request>)>> {
+        let names = self.0.list().map_err(failed)?.into_iter();
+        let is_request = |name: &OsString| {
+            let is_named = name.as_encoded_bytes().ends_with(ENDING.as_bytes());
+            is_named && !temporary::is_temporary(name)
+        };
+        let mut names: Vec<OsString> = names.map(|(name, _)| name).filter(is_request).collect();
+        names.sort();
+        let read = |name: OsString| {
+            let request = self.read(&name);
+            (name, request)
+        };
+        Ok(names.into_iter().map(read).collect())
+    }
+
+    fn read(&self, name: &OsStr) -> Option<Request> {
+        let file = self.0.file(name, HandleAccess::Read).ok()?;
+        let mut text = Vec::new();
+        file.take(MAX_BYTES).read_to_end(&mut text).ok()?;
+        let line: Line = serde_json::from_slice(&text).ok()?;
+        let tool = Tool::ALL
+            .into_iter()
+            .find(|tool| tool.name() == line.tool)?;
+        Some(Request {
+            tool,
+            paths: line.paths,
+            has_ended: line.has_ended,
+        })
+    }
+
+    pub(super) fn remove(&self, name: &OsStr) -> Result<()> {
+        self.0.remove(name).map_err(failed)
+    }
+}
+
+fn failed(error: io::Error) -> Error {
+    Error::io("keep the requests of hooks", &error)
+}
