@@ -29,6 +29,13 @@ impl Home {
     }
 }
 
+/// Where a tool keeps its sessions, without links above them.
+pub(in crate::importer) fn homes_in(tool: Tool, environment: Environment<'_>) -> Vec<Home> {
+    let places = default_places(tool, environment).into_iter();
+    let real = places.filter_map(|place| fs::canonicalize(place).ok());
+    real.flat_map(|place| homes(tool, &place)).collect()
+}
+
 /// Whether the tool keeps conversations in files of this name.
 pub(super) fn has_source(tool: Tool, path: &Path) -> bool {
     let name = path.file_name().unwrap_or_default().as_encoded_bytes();

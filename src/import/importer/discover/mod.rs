@@ -20,9 +20,8 @@ use super::source::layout::layout;
 use crate::importer::report::ImportPlace;
 use crate::tool::Tool;
 use content::Recognition;
-pub(super) use homes::Environment;
-pub(super) use homes::Home;
 use homes::is_database;
+pub(super) use homes::{Environment, Home, homes_in};
 use std::collections::HashSet;
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
@@ -129,13 +128,6 @@ pub(super) fn searched_places(request: &Request) -> Vec<ImportPlace> {
         })
     });
     places.collect()
-}
-
-/// Where a tool keeps its sessions, without links above them.
-pub(super) fn homes_in(tool: Tool, environment: Environment<'_>) -> Vec<Home> {
-    let places = homes::default_places(tool, environment).into_iter();
-    let real = places.filter_map(|place| fs::canonicalize(place).ok());
-    real.flat_map(|place| homes::homes(tool, &place)).collect()
 }
 
 /// The homes in which all sources of a request are files; `None` if it has other sources, or if a path is missing.
