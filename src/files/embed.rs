@@ -40,7 +40,7 @@ use crate::store::Store;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Instant;
-use treelined_core::context::{self, Format, Kept, PathStep};
+use treelined_core::context::{self, Format};
 use treelined_core::entry::Kind as EntryKind;
 use treelined_core::error::Result;
 use treelined_core::flow::PlannedLines;
@@ -159,17 +159,8 @@ impl OpenSession {
     /// (`schema/semantics.md` §1).
     pub async fn context(&mut self) -> Result<Context> {
         self.read(|core| {
-            let path: Vec<PathStep> = core
-                .tree
-                .path(core.leaf())
-                .into_iter()
-                .map(|node| PathStep {
-                    node,
-                    kind: core.tree.kind(node),
-                    role: core.tree.role(node),
-                })
-                .collect();
-            let kept = Kept::of(&path, |node| core.entry(node), |id| core.tree.find(id))?;
+            let path = core.steps(core.leaf());
+            let kept = core.kept(&path)?;
             let body = &mut |node| core.entry(node);
             context::build_within(&path, kept, Format::Llm, usize::MAX, body)
         })

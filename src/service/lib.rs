@@ -7,6 +7,10 @@
 //! [`parts::Parts`] that the program gives. This crate promises no interface to other programs; clients have the
 //! protocol.
 //!
+//! What holds between the files: the daemon is made of parts that do not know it, and its verbs are functions above them,
+//! each in the file that owns its types. A handler gets what the scope of its method allows: who asks, a place in a
+//! queue, or a session that it cannot change. No file is used by more than twelve others.
+//!
 //! In reading order: [`stdio`] cuts frames, and is the one queue of output; [`rpc`] has the method table and the way from
 //! a frame to a handler and back; [`daemon`] is what all connections share; [`ask`], [`peers`] and [`people`] are
 //! questions; [`hooks`] and [`extensions`] are the user's programs; [`serve`], [`endpoint`] and [`web`] are the places

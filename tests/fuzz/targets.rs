@@ -226,12 +226,11 @@ pub(super) fn frame(bytes: &[u8], folder: &Path) {
         }
     }
     daemon.end();
-    daemon.end_questions();
     runtime.block_on(async {
         dispatcher.drained().await;
-        daemon.connection_ended(&connection).await;
+        connection.ended(&daemon).await;
     });
-    daemon.remove_connection(&connection);
+    connection.remove(&daemon);
     outbox.close();
     let mut out = Vec::new();
     outbox.run(&mut out).expect("memory can be written to");

@@ -20,6 +20,9 @@ const INNER: &[&str] = &["importer", "schema"];
 /// The folders whose files still import each other in a circle. This list only becomes shorter.
 const CIRCLES: &[&str] = &["src/core/json/block", "src/fleet/team"];
 
+/// The most files of the service that use one of its files.
+const MOST_USERS: usize = 12;
+
 type Names = BTreeSet<String>;
 
 fn read(path: &str) -> String {
@@ -257,48 +260,88 @@ fn open_braces(before: &str, tree: &str, paths: &mut Vec<String>) {
     }
 }
 
-/// The files that each file imports, by the paths that it names: `crate::…`, `super::…`, `self::…`, and those that begin
-/// with its own module.
-fn imported_files() -> BTreeMap<String, Names> {
+/// A file of `src`, by what it names.
+struct SourceFile {
+    path: String,
+    /// The number of names in the path of its wing.
+    wing: usize,
+    code: String,
+    /// The paths that it names, those of its `use`s first.
+    paths: Vec<String>,
+    /// The paths of its `use`s, by the names that they bring.
+    brought: BTreeMap<String, String>,
+}
+
+/// The files of `src`, by the paths of their modules.
+type SourceFiles = BTreeMap<Vec<String>, SourceFile>;
+
+fn source_files() -> SourceFiles {
     let import = Regex::new(r"(?m)^ *(?:pub\S* )?use ([^;]+);").unwrap();
     let named = Regex::new(r"\b\w+(::\w+)+").unwrap();
     let restricted = Regex::new(r"pub\(in [^)]*\)").unwrap();
     let wings = wings();
-    let mut files = BTreeMap::new();
+    let mut files = SourceFiles::new();
     for (path, text) in sources("src") {
+        if path.contains("/tests") {
+            continue;
+        }
         let parts: Vec<&str> = path.trim_end_matches(".rs").split('/').collect();
         let (wing, inner) = parts.split_at(1 + usize::from(wings.contains(parts[1])));
         let name = inner
             .iter()
             .filter(|name| !["lib", "main", "mod"].contains(name));
         let module: Vec<String> = wing.iter().chain(name).map(|&name| name.into()).collect();
-        if !path.contains("/tests") {
-            files.insert(module, (path.clone(), wing.len(), code(&text)));
-        }
-    }
-    let arrows = files.iter().map(|(module, (path, wing, code))| {
-        let code = restricted.replace_all(code, "");
+        let code = restricted.replace_all(&code(&text), "pub").into_owned();
         let mut paths = Vec::new();
         for found in import.captures_iter(&code) {
             open_braces("", &found[1], &mut paths);
         }
+        let mut brought = BTreeMap::new();
+        for used in &mut paths {
+            let (named, alias) = used.split_once(" as ").unwrap_or((used, ""));
+            let named = named.trim_end_matches("::self").to_owned();
+            let last = named.rsplit("::").next().unwrap_or_default();
+            let name = if alias.is_empty() { last } else { alias };
+            brought.insert(name.to_owned(), named.clone());
+            *used = named;
+        }
         let rest = import.replace_all(&code, "");
-        paths.extend(
-            named
-                .find_iter(&rest)
-                .map(|found| found.as_str().to_owned()),
-        );
-        let imported = paths.iter().filter_map(|named| {
-            let mut at = module.clone();
-            let mut names = named.split("::").map(str::trim).peekable();
-            match *names.peek()? {
-                "crate" => at.truncate(*wing),
-                "self" | "super" => {}
-                name => {
-                    let below = [&**module, &[name.to_owned()]].concat();
-                    files.get(&below)?;
-                }
-            }
+        let rest = named.find_iter(&rest);
+        paths.extend(rest.map(|found| found.as_str().to_owned()));
+        let file = SourceFile {
+            wing: wing.len(),
+            path,
+            paths,
+            brought,
+            code,
+        };
+        files.insert(module, file);
+    }
+    files
+}
+
+/// The module at which a path begins, in the file of a module; `None` for one of another crate.
+fn beginning(files: &SourceFiles, module: &[String], path: &str) -> Option<Vec<String>> {
+    let mut at = module.to_vec();
+    match path.split("::").next()?.trim() {
+        "crate" => at.truncate(files[module].wing),
+        "self" | "super" => {}
+        name => {
+            let below = [module, &[name.to_owned()]].concat();
+            files.get(&below)?;
+        }
+    }
+    Some(at)
+}
+
+/// The files that each file imports, by the paths that it names: `crate::…`, `super::…`, `self::…`, and those that begin
+/// with a module of its own.
+fn imported_files() -> BTreeMap<String, Names> {
+    let files = source_files();
+    let arrows = files.iter().map(|(module, file)| {
+        let imported = file.paths.iter().filter_map(|path| {
+            let mut at = beginning(&files, module, path)?;
+            let names = path.split("::").map(str::trim);
             for name in names.skip_while(|name| ["crate", "self"].contains(name)) {
                 if name == "super" {
                     at.pop();
@@ -310,14 +353,79 @@ fn imported_files() -> BTreeMap<String, Names> {
                     break;
                 }
             }
-            Some(files.get(&at)?.0.clone())
+            Some(files.get(&at)?.path.clone())
         });
         (
-            path.clone(),
-            imported.filter(|other| other != path).collect(),
+            file.path.clone(),
+            imported.filter(|other| *other != file.path).collect(),
         )
     });
     arrows.collect()
+}
+
+/// The module of the file that defines what a path names, behind re-exports; `None` for a path that ends at a module, and
+/// for one of another crate. `steps` ends a re-export of itself.
+fn definer(files: &SourceFiles, module: &[String], path: &str, steps: u8) -> Option<Vec<String>> {
+    let steps = steps.checked_sub(1)?;
+    let brought = |module: &[String], name: &str, rest: &[&str]| {
+        let path = files.get(module)?.brought.get(name)?;
+        let path = [&[&**path], rest].concat().join("::");
+        definer(files, module, &path, steps)
+    };
+    let names: Vec<&str> = path.split("::").map(str::trim).collect();
+    let Some(mut at) = beginning(files, module, path) else {
+        return brought(module, names[0], &names[1..]);
+    };
+    let is_start = |name: &str| ["crate", "self"].contains(&name);
+    let start = names.iter().take_while(|name| is_start(name)).count();
+    for (index, name) in names.iter().enumerate().skip(start) {
+        if *name == "super" {
+            at.pop();
+            continue;
+        }
+        at.push((*name).to_owned());
+        if !files.contains_key(&at) {
+            at.pop();
+            let found = brought(&at, name, &names[index + 1..]);
+            return found.or(Some(at));
+        }
+    }
+    None
+}
+
+/// The conversions of the service were named in 25 of its files, and `Daemon` in 24: who changed one of them had to read
+/// most of the crate. A user names what a file defines, also through a re-export.
+#[test]
+fn no_file_of_the_service_has_many_users() {
+    let files = source_files();
+    let is_service = |module: &[String]| module.get(1).is_some_and(|wing| wing == "service");
+    let mut users: BTreeMap<&str, Names> = BTreeMap::new();
+    for (module, file) in files.iter().filter(|(module, _)| is_service(module)) {
+        let definers = file.paths.iter();
+        for definer in definers.filter_map(|path| definer(&files, module, path, 10)) {
+            if definer != *module
+                && let Some(defining) = files.get(&definer)
+            {
+                let users = users.entry(&defining.path).or_default();
+                users.insert(file.path.clone());
+            }
+        }
+    }
+    let most = users.values().map(Names::len).max();
+    assert!(most.is_some_and(|most| most > 5), "the measure finds users");
+    users.retain(|_, users| users.len() > MOST_USERS);
+    assert!(users.is_empty(), "over {MOST_USERS} users: {users:#?}");
+}
+
+/// `impl Daemon` stood in 13 files, so that no file said what the daemon is.
+#[test]
+fn what_the_daemon_does_is_in_few_files() {
+    let block = Regex::new(r"(?m)^impl(<.*>)? (\w.* for )?Daemon\b").unwrap();
+    let files = source_files();
+    let files = files.values().filter(|file| block.is_match(&file.code));
+    let files: Names = files.map(|file| file.path.clone()).collect();
+    assert!(files.contains("src/service/daemon/mod.rs"), "{files:?}");
+    assert!(files.len() <= 3, "{files:?}");
 }
 
 /// A menu and what its entries share stood in one `mod.rs`: 40 of the 44 files of `cli` imported each other.

@@ -9,6 +9,7 @@
 mod activity;
 pub mod commit;
 pub mod fork;
+mod path;
 mod running;
 mod state;
 pub mod subtree;

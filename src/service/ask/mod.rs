@@ -19,6 +19,9 @@ use xxhash_rust::xxh3::Xxh3;
 /// since a summary may have megabytes.
 const REMEMBERED: usize = 256;
 
+/// Longest time from a question to its answer (protocol.md §2, `limits.maxAnswerMs`).
+pub(crate) const MAX_ANSWER: Duration = Duration::from_secs(600);
+
 /// The open questions.
 pub(crate) struct Asks<A> {
     state: Mutex<AskState<A>>,

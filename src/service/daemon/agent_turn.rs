@@ -4,44 +4,27 @@
 //! fails: the messages then wait for the next `end_turn`, or go before the next message.
 
 use super::Daemon;
-use super::client_turn::ClientTurn;
+use super::append::AppendOutcome;
 use super::commit::Change;
-use super::open_session::{AppendOutcome, OpenSession};
-use std::sync::{Arc, MutexGuard};
+use std::sync::Arc;
 use treelined_core::error::Result;
 use treelined_core::flow::append::NewEntry;
 use treelined_core::id::ExpectedLeaf;
-use treelined_files::cancel::Cancel;
-use treelined_files::lock::lock;
-use treelined_wire::notification;
 
-impl OpenSession {
-    pub(crate) fn is_in_turn(&self) -> bool {
-        self.client_turn().running.is_some()
-    }
-
-    pub(crate) fn client_turn(&self) -> MutexGuard<'_, ClientTurn> {
-        lock(&self.turn)
+/// Ends a client's turns when its connection ends, and appends the queued messages.
+pub(crate) async fn end_all(daemon: &Arc<Daemon>) {
+    for open in daemon.registry.all() {
+        end_of(daemon, &open.id).await;
     }
 }
 
-impl Daemon {
-    /// Ends a client's turns when its connection ends, and appends the queued messages.
-    pub async fn end_turns(self: &Arc<Self>) {
-        for open in self.open_sessions() {
-            self.end_turn(&open).await;
-        }
-    }
-
-    /// Ends the turn of a session, and appends the queued messages.
-    pub(crate) async fn end_turn(self: &Arc<Self>, open: &OpenSession) {
-        let turn = self.turn(None, Some(&open.id), &Cancel::new()).await;
-        let Ok((open, turn)) = turn else {
-            return;
-        };
-        if let Err(error) = end(Change::unasked(self, open, turn)).await {
-            tracing::error!(kind = error.kind.name(), "queued messages are lost");
-        }
+/// Ends the turn of a session, and appends the queued messages.
+pub(crate) async fn end_of(daemon: &Arc<Daemon>, session_id: &str) {
+    let Ok((open, guard)) = daemon.registry.own_guard(session_id).await else {
+        return;
+    };
+    if let Err(error) = end(Change::unasked(daemon, open, guard)).await {
+        tracing::error!(kind = error.kind.name(), "queued messages are lost");
     }
 }
 
@@ -50,7 +33,7 @@ pub(crate) async fn end(change: Change) -> Result<()> {
     let queue = {
         let mut state = change.open.client_turn();
         state.running = None;
-        state.take(&change.turn)
+        state.take(&change.guard)
     };
     if !queue.is_empty() {
         flush(change, queue, None, ExpectedLeaf::Any).await?;
@@ -78,12 +61,4 @@ pub(crate) async fn flush(
             Err(error)
         }
     }
-}
-
-pub(crate) fn request_turn(daemon: &Daemon, open: &OpenSession, entry_id: &str) {
-    daemon.notify(open, |seq| notification::TurnRequested {
-        session_id: open.id.to_string(),
-        seq,
-        entry_id: entry_id.to_owned(),
-    });
 }

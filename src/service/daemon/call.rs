@@ -1,21 +1,14 @@
 //! A request from its arrival to its response.
 
 use super::Daemon;
-use super::connection::{AskedNavigation, Connection, Pending};
-use super::open_session::{Lease, OpenSession, Place, SessionGuard};
-use super::queue::{Access, Scope};
+use super::connection::Connection;
+use super::guard::Place;
+use super::pending::{AskedNavigation, Pending};
+use super::queue::Scope;
 use std::sync::{Arc, Mutex, OnceLock};
 use treelined_files::cancel::Cancel;
 use treelined_files::lock::lock;
 use treelined_wire as wire;
-
-/// Announces that a session is open.
-pub(super) fn opened(open: &OpenSession, seq: u64) -> wire::notification::SessionOpened {
-    wire::notification::SessionOpened {
-        session_id: open.id.to_string(),
-        seq,
-    }
-}
 
 /// A request that has not been answered.
 pub(crate) struct Call {
@@ -50,53 +43,36 @@ impl Call {
         let _named_before = self.navigation.set(asked);
     }
 
-    /// Takes a place in the queue of a session; without an id, in the queue of the only session that is open for the
-    /// connection.
-    pub(crate) fn place(&self, session_id: Option<&str>, scope: Scope) -> Place {
+    /// Takes a place in the queue of a session that is open; without an id, in the queue of the only session that is
+    /// open for the connection.
+    pub(crate) fn place(&self, session_id: Option<&str>) -> Place {
+        self.place_in(Scope::Session, session_id)
+    }
+
+    /// As [`Self::place`], to close, delete, restore or copy the session.
+    pub(crate) fn place_to_change(&self, session_id: Option<&str>) -> Place {
+        self.place_in(Scope::Change, session_id)
+    }
+
+    /// Takes the place of a session that is opened.
+    pub(crate) fn place_to_open(&self, session_id: &str) -> Place {
+        self.place_in(Scope::Open, Some(session_id))
+    }
+
+    /// Takes the place of a new session. A client may have chosen its id, unless it is `fresh`: then no other request
+    /// can name it yet.
+    pub(crate) fn place_to_create(&self, session_id: &str, fresh: bool) -> Place {
+        let scope = match fresh {
+            true => Scope::CreateFresh,
+            false => Scope::Create,
+        };
+        self.place_in(scope, Some(session_id))
+    }
+
+    fn place_in(&self, scope: Scope, session_id: Option<&str>) -> Place {
         let by = Some(self.connection.id);
-        self.daemon
-            .queues
-            .lease(by, session_id, scope, &self.cancel)
-    }
-
-    /// Opens a session once the response is queued: before that, no notification of the session may go out and no other
-    /// request may reach it (protocol.md §7).
-    pub(crate) fn open_after(&self, open: &Arc<OpenSession>, access: Access, mut lease: Lease) {
-        let (daemon, connection) = (Arc::clone(&self.daemon), Arc::clone(&self.connection));
-        let open = Arc::clone(open);
-        self.after(move || {
-            lease.set_open(Some(Arc::clone(&open)));
-            lease.admit(connection.id, access);
-            daemon.notify(&open, |seq| opened(&open, seq));
-            daemon.watch(&open);
-            daemon.follow_log(&open, access);
-            daemon.open_for_extensions(&open, &lease);
-            drop(lease);
-        });
-    }
-
-    /// Opens an open session once more for the connection, once the response is queued.
-    pub(crate) fn open_again_after(
-        &self,
-        open: &Arc<OpenSession>,
-        access: Access,
-        mut turn: SessionGuard,
-    ) {
-        let (daemon, connection) = (Arc::clone(&self.daemon), Arc::clone(&self.connection));
-        let open = Arc::clone(open);
-        self.after(move || {
-            let lease = &turn.with().lease;
-            let is_first = !lease.is_open_for_asker();
-            lease.admit(connection.id, access);
-            let has_writer = lease.has_writer();
-            turn.set_read_only(open.session.is_newer || !has_writer);
-            daemon.follow_log(&open, access);
-            if is_first {
-                open.add_listener(&connection);
-                daemon.notify_one(&open, &connection, |seq| opened(&open, seq));
-            }
-            drop(turn);
-        });
+        let queues = &self.daemon.registry.queues;
+        queues.lease(by, session_id, scope, &self.cancel)
     }
 
     /// Runs `act` once the response is queued.
@@ -121,4 +97,10 @@ impl Pending for Call {
     fn navigation(&self) -> Option<&AskedNavigation> {
         self.navigation.get()
     }
+}
+
+/// A place in the queue of a session, with which a request does more than to read. It is taken when the request arrives.
+pub(crate) trait TakesPlace {
+    /// `session_id`: as the request names it; `None` for the only session that is open for its connection.
+    fn take(call: &Arc<Call>, session_id: Option<&str>) -> Self;
 }

@@ -77,13 +77,13 @@ impl ClientTurn {
     }
 
     /// Takes the queued messages. A message gets a new id if its id has been used since.
-    pub(crate) fn take(&mut self, core: &SessionState) -> Vec<NewEntry> {
+    pub(crate) fn take(&mut self, state: &SessionState) -> Vec<NewEntry> {
         self.places.clear();
         self.bytes = 0;
         let mut queue = std::mem::take(&mut self.queue);
         for queued in &mut queue {
             let id = queued.id.as_ref();
-            if id.is_some_and(|id| core.tree.find_any(id.as_str()).is_some()) {
+            if id.is_some_and(|id| state.tree.find_any(id.as_str()).is_some()) {
                 queued.id = None;
             }
         }

@@ -3,13 +3,16 @@
 //! A session stays open until as many closes as openings of each connection. The last close closes it.
 
 use super::Daemon;
+use super::agent_turn;
 use super::connection::Connection;
-use super::open_session::{Lease, OpenSession, SessionGuard, guard, guard_for_all};
-use super::queue::{Departure, Openings, Scope};
+use super::follow;
+use super::guard::{Lease, SessionGuard, guard_for_all, guard_of};
+use super::open_session::OpenSession;
+use super::queue::{Departure, Openings};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Instant;
 use treelined_core::error::{Error, Result};
-use treelined_files::cancel::Cancel;
 pub(crate) use treelined_files::session::Activity;
 use treelined_wire::notification;
 
@@ -27,17 +30,17 @@ pub(crate) async fn close(
     match lease.departure(connection.id, Openings::One) {
         Departure::StillOpen => lease.leave(connection.id, Openings::One),
         Departure::ForOthers => {
-            let (open, mut turn) = guard(lease, Instant::now())?;
+            let (open, mut guard) = guard_of(lease, Instant::now())?;
             if open.client_turn().is_of(connection.id) {
                 open.session.check_not_in_turn()?;
             }
             end_operation(connection, &open).await;
             announce(daemon, &open, Some(connection));
-            leave(daemon, connection, &open, &mut turn);
+            leave(daemon, connection, &open, &mut guard);
         }
         Departure::Last => {
-            let (open, mut turn) = prepare(lease).await?;
-            close_for_all(daemon, &open, &mut turn);
+            let (open, mut guard) = prepare(lease).await?;
+            close_for_all(daemon, &open, &mut guard);
         }
     }
     Ok(())
@@ -60,24 +63,21 @@ async fn end_turn_of_follower(
         return Ok(lease);
     }
     drop(lease);
-    daemon.end_turn(&open).await;
+    agent_turn::end_of(daemon, &open.id).await;
     let by = Some(connection.id);
-    let place = daemon
-        .queues
-        .lease(by, Some(&open.id), Scope::Change, &Cancel::new());
-    place.await
+    daemon.registry.place_to_close(by, &open.id).await
 }
 
 /// The session to close for all. Its navigation is aborted; a turn of a client is not.
-pub(crate) async fn prepare(lease: Lease) -> Result<(Arc<OpenSession>, SessionGuard)> {
-    let (open, turn) = guard_for_all(lease, Instant::now())?;
+async fn prepare(lease: Lease) -> Result<(Arc<OpenSession>, SessionGuard)> {
+    let (open, guard) = guard_for_all(lease, Instant::now())?;
     // Checked with the lease: earlier requests have begun, and cannot commit at this point.
     if let Some(Activity::AgentTurn) = open.session.activity() {
         open.session.check_idle()?;
     }
     end_operations(&open).await;
     open.session.syncer.flush().await?;
-    Ok((open, turn))
+    Ok((open, guard))
 }
 
 /// Aborts the navigation or compaction of any connection.
@@ -90,10 +90,24 @@ async fn end_operations(open: &OpenSession) {
     }
 }
 
-/// Closes a session for all connections.
-pub(crate) fn close_for_all(daemon: &Daemon, open: &OpenSession, turn: &mut SessionGuard) {
-    daemon.remove(open, turn);
+/// Closes a session for all connections. Later requests do not find it.
+fn close_for_all(daemon: &Daemon, open: &OpenSession, guard: &mut SessionGuard) {
+    open.session.close();
+    follow::unwatch(daemon, open);
+    guard.with().lease.set_open(None);
     announce(daemon, open, None);
+}
+
+/// Closes a session for all, and moves its file to the trash; returns the new path if it had one. Keeps the lease until
+/// the file is moved: no job writes to it, and the next request may use its id. On failure the session stays open.
+pub(crate) async fn delete(daemon: &Arc<Daemon>, lease: Lease) -> Result<Option<PathBuf>> {
+    let (open, mut guard) = prepare(lease).await?;
+    open.session.check_version()?;
+    let written = guard.log.location().filter(|_| guard.log.is_written());
+    let at = written.cloned();
+    let trashed = daemon.files.delete_file(&open.id, at).await?;
+    close_for_all(daemon, &open, &mut guard);
+    Ok(trashed)
 }
 
 /// Announces the end to one connection, or to all.
@@ -103,8 +117,8 @@ fn announce(daemon: &Daemon, open: &OpenSession, to: Option<&Connection>) {
         seq,
     };
     match to {
-        Some(connection) => daemon.notify_one(open, connection, closed),
-        None => daemon.notify(open, closed),
+        Some(connection) => daemon.notifier.notify_one(open, connection, closed),
+        None => daemon.notifier.notify(open, closed),
     }
 }
 
@@ -120,48 +134,42 @@ async fn end_operation(connection: &Connection, open: &OpenSession) {
 }
 
 /// Closes a session for a connection. It stays open for others.
-fn leave(daemon: &Daemon, connection: &Connection, open: &OpenSession, turn: &mut SessionGuard) {
-    daemon.asks.leave(connection.id, Some(&open.id));
-    daemon.peers.leave(connection.id, Some(&open.id));
+fn leave(daemon: &Daemon, connection: &Connection, open: &OpenSession, guard: &mut SessionGuard) {
+    daemon.questions.leave(connection.id, Some(&open.id));
     open.remove_listener(connection);
-    let lease = &turn.with().lease;
+    let lease = &guard.with().lease;
     lease.leave(connection.id, Openings::All);
     let has_writer = lease.has_writer();
-    turn.set_read_only(open.session.is_newer || !has_writer);
+    guard.set_read_only(open.session.is_newer || !has_writer);
 }
 
-impl Daemon {
-    /// Closes the sessions of a connection that has ended. Its turns end, and the messages that waited for that are
-    /// appended.
-    pub(crate) async fn close_sessions_of(self: &Arc<Self>, connection: &Arc<Connection>) {
-        for open in self.queues.all_open(Some(connection.id)) {
-            if open.client_turn().is_of(connection.id) {
-                self.end_turn(&open).await;
+/// Closes the sessions of a connection that has ended. Its turns end, and the messages that waited for that are
+/// appended.
+pub(crate) async fn close_sessions_of(daemon: &Arc<Daemon>, connection: &Arc<Connection>) {
+    for open in daemon.registry.queues.all_open(Some(connection.id)) {
+        if open.client_turn().is_of(connection.id) {
+            agent_turn::end_of(daemon, &open.id).await;
+        }
+        let place = daemon.registry.place_to_close(None, &open.id);
+        let Ok(lease) = place.await else {
+            continue;
+        };
+        let Ok(lease) = end_turn_of_follower(daemon, connection, lease, Openings::All).await else {
+            continue;
+        };
+        let departure = lease.departure(connection.id, Openings::All);
+        let Ok((open, mut guard)) = guard_of(lease, Instant::now()) else {
+            continue;
+        };
+        end_operation(connection, &open).await;
+        leave(daemon, connection, &open, &mut guard);
+        if departure == Departure::Last {
+            end_operations(&open).await;
+            if open.session.syncer.flush().await.is_err() {
+                tracing::error!("the last entries may not be on disk");
             }
-            let place = self
-                .queues
-                .lease(None, Some(&open.id), Scope::Change, &Cancel::new());
-            let Ok(lease) = place.await else {
-                continue;
-            };
-            let Ok(lease) = end_turn_of_follower(self, connection, lease, Openings::All).await
-            else {
-                continue;
-            };
-            let departure = lease.departure(connection.id, Openings::All);
-            let Ok((open, mut turn)) = guard(lease, Instant::now()) else {
-                continue;
-            };
-            end_operation(connection, &open).await;
-            leave(self, connection, &open, &mut turn);
-            if departure == Departure::Last {
-                end_operations(&open).await;
-                if open.session.syncer.flush().await.is_err() {
-                    tracing::error!("the last entries may not be on disk");
-                }
-                // Only extensions that follow it hear of that.
-                close_for_all(self, &open, &mut turn);
-            }
+            // Only extensions that follow it hear of that.
+            close_for_all(daemon, &open, &mut guard);
         }
     }
 }

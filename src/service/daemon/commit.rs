@@ -1,11 +1,12 @@
-//! Committing with a session's guard: the write, its notifications, and its durability.
+//! Committing with a session's guard: the right to change a session once, and the write.
 
 use super::Daemon;
-use super::call::Call;
-use super::notify::Publication;
-use super::open_session::{AppendOutcome, OpenSession, Place, SessionGuard, check_writable, guard};
-use super::queue::Scope;
-use std::fs::File;
+use super::append::AppendOutcome;
+use super::call::{Call, TakesPlace};
+use super::commit_tail::{CommitTail, late_failure};
+use super::follow::{caught_up, watch_predecessors};
+use super::guard::{Place, SessionGuard, check_writable, guard_of};
+use super::open_session::OpenSession;
 use std::sync::Arc;
 use treelined_core::durability::Durability;
 use treelined_core::error::{Error, Result};
@@ -14,94 +15,7 @@ use treelined_core::flow::PlannedLines;
 use treelined_core::flow::append::NewEntry;
 use treelined_core::id::{ConnectionId, EntryId, ExpectedLeaf};
 use treelined_files::cancel::Cancel;
-use treelined_files::lock::lock;
-use treelined_files::session::commit::CommitOutcome;
-use treelined_files::session::{Changes, SessionState};
-use treelined_wire::{self as wire, notification};
-
-/// The steps of a commit after its write, the same for every operation: announce it with the guard; then, without the
-/// guard, make it durable and send the notifications. The publication ends when the responses are queued.
-#[must_use]
-pub(crate) struct CommitTail {
-    daemon: Arc<Daemon>,
-    open: Arc<OpenSession>,
-    durability: Durability,
-    unsynced: Option<Arc<File>>,
-    publication: Option<Publication>,
-}
-
-impl CommitTail {
-    /// Announces `changes`, of which `ends` are the ends of operations that were written together.
-    pub(crate) fn announce(
-        daemon: &Arc<Daemon>,
-        open: &Arc<OpenSession>,
-        core: &SessionState,
-        changes: Changes,
-        name_before: Option<&str>,
-        ends: &[usize],
-        outcome: &Result<CommitOutcome>,
-    ) -> Self {
-        if let Err(error) = outcome {
-            open.session.note_failed_making(core, error);
-        }
-        let outcome = outcome.as_ref().ok();
-        let durability = match outcome.is_some_and(|outcome| outcome.is_queued) {
-            true => Durability::Queued,
-            false => open.session.syncer.durability(),
-        };
-        let wrote = !changes.own.is_empty() || outcome.is_some_and(|outcome| outcome.wrote);
-        // Persist, then notify: with `always` the notifications wait for the sync.
-        let is_durable = durability != Durability::Always;
-        let publication = wrote.then(|| open.publication(is_durable));
-        if wrote {
-            daemon.list_changed();
-            daemon.describe(core);
-        }
-        if !open.session.is_closed() {
-            daemon.announce(open, core, changes, name_before, ends);
-            let was_queued = *lock(&open.queued) == Some(true);
-            if was_queued || durability == Durability::Queued {
-                daemon.note_queue(open, core);
-            }
-        }
-        Self {
-            daemon: Arc::clone(daemon),
-            open: Arc::clone(open),
-            durability,
-            unsynced: outcome.and_then(|outcome| outcome.unsynced.clone()),
-            publication,
-        }
-    }
-
-    pub(crate) fn durability(&self) -> Durability {
-        self.durability
-    }
-
-    /// Makes the commit as durable as its session promises, then sends its notifications.
-    pub(crate) async fn finish(self) -> (Result<()>, Option<Publication>) {
-        let synced = match self.unsynced {
-            Some(file) => {
-                let late = late_failure(&self.daemon, &self.open);
-                let syncer = &self.open.session.syncer;
-                syncer.after_write(self.durability, file, late).await
-            }
-            None => Ok(()),
-        };
-        if let Some(publication) = &self.publication {
-            publication.send().await;
-        }
-        (synced, self.publication)
-    }
-}
-
-/// Announces that a sync failed after its appends had been answered.
-pub(crate) fn late_failure(
-    daemon: &Arc<Daemon>,
-    open: &Arc<OpenSession>,
-) -> impl FnOnce() + Send + use<> {
-    let (daemon, open) = (Arc::clone(daemon), Arc::clone(open));
-    move || daemon.durability_lost(&open)
-}
+use treelined_files::session::SessionState;
 
 /// The place in the queue of a request that changes its session, taken when the request arrived.
 #[must_use]
@@ -110,14 +24,16 @@ pub(crate) struct ChangePlace {
     place: Place,
 }
 
-impl ChangePlace {
-    pub(crate) fn new(call: &Arc<Call>, session_id: Option<&str>) -> Self {
+impl TakesPlace for ChangePlace {
+    fn take(call: &Arc<Call>, session_id: Option<&str>) -> Self {
         Self {
             call: Arc::clone(call),
-            place: call.place(session_id, Scope::Session),
+            place: call.place(session_id),
         }
     }
+}
 
+impl ChangePlace {
     /// The connection of the request.
     pub(crate) fn connection(&self) -> ConnectionId {
         self.call.connection.id
@@ -126,14 +42,14 @@ impl ChangePlace {
     /// Waits for all earlier requests and returns the session. The commit reads the entries of other writers.
     pub(crate) async fn reached(self) -> Result<Change> {
         let asked = self.place.asked;
-        let (open, turn) = guard(self.place.await?, asked)?;
-        Ok(Change::new(&self.call, open, turn))
+        let (open, guard) = guard_of(self.place.await?, asked)?;
+        Ok(Change::new(&self.call, open, guard))
     }
 
     /// As [`Self::reached`]; fails if the session is read-only.
     pub(crate) async fn writable(self) -> Result<Change> {
         let mut change = self.reached().await?;
-        check_writable(&change.open, &mut change.turn)?;
+        check_writable(&change.open, &mut change.guard)?;
         Ok(change)
     }
 }
@@ -142,7 +58,7 @@ impl ChangePlace {
 pub(crate) struct Change {
     pub(crate) daemon: Arc<Daemon>,
     pub(crate) open: Arc<OpenSession>,
-    pub(crate) turn: SessionGuard,
+    pub(crate) guard: SessionGuard,
     pub(crate) cancel: Cancel,
     /// The request, if the change has one.
     call: Option<Arc<Call>>,
@@ -158,11 +74,11 @@ pub(crate) struct ChangeOutcome<R> {
 
 impl Change {
     /// A change for a request.
-    pub(crate) fn new(call: &Arc<Call>, open: Arc<OpenSession>, turn: SessionGuard) -> Self {
+    pub(crate) fn new(call: &Arc<Call>, open: Arc<OpenSession>, guard: SessionGuard) -> Self {
         Self {
             daemon: Arc::clone(&call.daemon),
             open,
-            turn,
+            guard,
             cancel: call.cancel.clone(),
             call: Some(Arc::clone(call)),
         }
@@ -172,12 +88,12 @@ impl Change {
     pub(crate) fn unasked(
         daemon: &Arc<Daemon>,
         open: Arc<OpenSession>,
-        turn: SessionGuard,
+        guard: SessionGuard,
     ) -> Self {
         Self {
             daemon: Arc::clone(daemon),
             open,
-            turn,
+            guard,
             cancel: Cancel::new(),
             call: None,
         }
@@ -185,8 +101,8 @@ impl Change {
 
     /// The same, after reading the entries of other writers.
     pub(crate) async fn caught_up(self) -> Result<Self> {
-        let turn = self.daemon.caught_up(&self.open, self.turn).await?;
-        Ok(Self { turn, ..self })
+        let guard = caught_up(&self.daemon, &self.open, self.guard).await?;
+        Ok(Self { guard, ..self })
     }
 
     /// Writes the plan of `plan` and announces it, calls `then` with the session and the durability of what was written,
@@ -198,20 +114,21 @@ impl Change {
     {
         let (daemon, open) = (self.daemon, self.open);
         open.session.syncer.check()?;
-        let name_before = self.turn.tree.name().map(str::to_owned);
-        let (turn, changes, outcome) = self.turn.commit(&self.cancel, plan).await;
-        let Some(mut turn) = turn else {
+        let name_before = self.guard.tree.name().map(str::to_owned);
+        let (guard, changes, outcome) = self.guard.commit(&self.cancel, plan).await;
+        let Some(mut guard) = guard else {
             return Err(outcome.err().unwrap_or_else(Error::cancelled));
         };
         let name_before = name_before.as_deref();
-        let tail = CommitTail::announce(&daemon, &open, &turn, changes, name_before, &[], &outcome);
+        let tail =
+            CommitTail::announce(&daemon, &open, &guard, changes, name_before, &[], &outcome);
         let durability = tail.durability();
         let outcome = outcome.map(|outcome| {
             let written = outcome.wrote.then_some(durability);
-            (then(&turn, written), outcome.entry_ids)
+            (then(&guard, written), outcome.entry_ids)
         });
-        daemon.watch_predecessors(&open, &mut turn);
-        drop(turn);
+        watch_predecessors(&daemon, &open, &mut guard);
+        drop(guard);
         let (synced, publication) = tail.finish().await;
         if let Some(call) = self.call {
             // Later commits are answered behind this one.
@@ -237,19 +154,19 @@ impl Change {
         let source = Arc::clone(&daemon.source);
         let chosen = entries.iter().filter_map(|entry| entry.id.clone());
         let chosen: Vec<EntryId> = chosen.collect();
-        let plan = move |core: &SessionState| {
-            let stored = |node| core.entry(node);
-            let planned = flow::append::plan(&core.tree, &*source, &entries, &stored);
+        let plan = move |state: &SessionState| {
+            let stored = |node| state.entry(node);
+            let planned = flow::append::plan(&state.tree, &*source, &entries, &stored);
             // A retry has already moved the leaf.
             let is_retry = planned
                 .as_ref()
                 .is_ok_and(|planned| planned.lines.is_empty());
             if !is_retry {
-                core.check_expected_leaf(&expected)?;
+                state.check_expected_leaf(&expected)?;
             }
             planned
         };
-        let repeated = |core: &SessionState, _| core.repeated(chosen.iter());
+        let repeated = |state: &SessionState, _| state.repeated(chosen.iter());
         let changed = self.commit(plan, repeated).await?;
         // Some of the entries may have been in the file before.
         if let Some(entries) = changed.seen? {
@@ -263,22 +180,5 @@ impl Change {
             entry_ids: changed.entry_ids,
             durability: changed.durability,
         })
-    }
-}
-
-impl Daemon {
-    /// Announces that a sync failed after its appends had been answered (session-file.md §3).
-    pub(crate) fn durability_lost(&self, open: &OpenSession) {
-        if open.session.is_closed() {
-            tracing::error!("entries of a session that has been closed may not be on disk");
-            return;
-        }
-        self.notify(open, |seq| notification::Diagnostics {
-            session_id: open.id.to_string(),
-            seq,
-            diagnostics: vec![wire::Diagnostic::of_file(
-                wire::DiagnosticKind::DurabilityUnknown,
-            )],
-        });
     }
 }

@@ -2,14 +2,13 @@
 //! cut and on the text to summarize.
 
 use super::commit::Change;
-use super::connection::Connection;
-use super::convert;
-use super::question::{self, Refusal};
-use super::reading;
+use super::convert::error;
+use super::convert::stored::raw;
+use super::event_question::{self, Refusal};
 use super::release::{PlannedOperation, Release, SessionRequest};
-use super::summaries::{self, Listener, SummaryJob};
+use super::summaries::{self, Piece, SummaryJob};
 use std::sync::Arc;
-use std::sync::atomic::AtomicU64;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 use treelined_core::context;
 use treelined_core::durability::Durability;
@@ -50,7 +49,7 @@ pub(crate) struct Compactor {
     /// As the caller gave it.
     pub answer_timeout: Option<Duration>,
     pub on_no_answer: wire::OnNoAnswer,
-    pub wishes: SummaryOptions,
+    pub options: SummaryOptions,
 }
 
 /// The state of the session when the compaction began.
@@ -62,29 +61,29 @@ pub(crate) struct CompactionInput {
     old_leaf_id: Option<String>,
 }
 
-/// The most bytes of entries in a preparation for this client.
-pub(crate) fn preparation_bytes(connection: &Connection) -> u64 {
-    connection.client_frame_bytes().saturating_sub(8192) as u64
+/// The most bytes of entries in a preparation for a client that reads frames of `frame_bytes`.
+pub(crate) fn preparation_bytes(frame_bytes: usize) -> u64 {
+    frame_bytes.saturating_sub(8192) as u64
 }
 
 /// Bytes that [`prepare`] reads.
-pub(crate) fn bytes_to_prepare(core: &SessionState) -> u64 {
-    reading::size_of(core, core.tree.path(core.leaf()))
+pub(crate) fn bytes_to_prepare(state: &SessionState) -> u64 {
+    state.stored_bytes(state.tree.path(state.leaf()))
 }
 
 /// Reads the context. If its bodies have more than `max_bytes` together, only their ids are kept.
-pub(crate) fn prepare(core: &SessionState, keep: u64, max_bytes: u64) -> Result<CompactionInput> {
-    let path = reading::steps(core, core.leaf());
-    let kept = reading::kept(core, &path)?;
-    let mut body = |node| core.entry(node);
+pub(crate) fn prepare(state: &SessionState, keep: u64, max_bytes: u64) -> Result<CompactionInput> {
+    let path = state.steps(state.leaf());
+    let kept = state.kept(&path)?;
+    let mut body = |node| state.entry(node);
     let plan = compact::plan(&path, kept, keep, max_bytes, &mut body)?;
     let system_messages = context::system_messages(&path, kept, &mut body)?;
     Ok(CompactionInput {
         plan,
         tokens_before: context::tokens(&path, kept, &mut body)?,
         system_message: compact::system_message(&system_messages),
-        model: summaries::model(core)?,
-        old_leaf_id: core.leaf_id().map(str::to_owned),
+        model: summaries::model(state)?,
+        old_leaf_id: state.leaf_id().map(str::to_owned),
     })
 }
 
@@ -92,7 +91,7 @@ impl CompactionInput {
     /// Replaces the entries by their ids if they have more than `max_bytes` together.
     pub(crate) fn preparation(
         &self,
-        wishes: &SummaryOptions,
+        options: &SummaryOptions,
         max_bytes: u64,
     ) -> wire::CompactionPreparation {
         let plan = &self.plan;
@@ -101,7 +100,7 @@ impl CompactionInput {
         let size = all.map(|entry| entry.len() as u64).sum::<u64>();
         let fits = plan.ids.is_none() && size <= max_bytes;
         let bodies = |entries: &Vec<Vec<u8>>| -> Vec<wire::Raw> {
-            entries.iter().map(|entry| convert::raw(entry)).collect()
+            entries.iter().map(|entry| raw(entry)).collect()
         };
         let ids = |entries: &Vec<Vec<u8>>| -> Vec<String> {
             let id = |entry: &Vec<u8>| Some(json::string(json::get(entry, "id")?)?.into_owned());
@@ -122,8 +121,8 @@ impl CompactionInput {
             previous_summary: plan.previous_summary.clone(),
             previous_compactions: plan.previous_compactions.clone(),
             model: self.model.as_ref().map(summaries::wire_model),
-            custom_instructions: wishes.custom_instructions.clone(),
-            replace_instructions: Some(wishes.replace_instructions),
+            custom_instructions: options.custom_instructions.clone(),
+            replace_instructions: Some(options.replace_instructions),
             tokens_before: self.tokens_before,
             file_ops: wire::FileOps {
                 read_files: plan.files.read_files.clone(),
@@ -145,19 +144,21 @@ impl Compactor {
         );
         let compacted = self.compact(planning).await;
         if let Err(error) = &compacted {
-            daemon.notify(&open, |seq| notification::SessionCompactFailed {
-                session_id: open.id.to_string(),
-                seq,
-                reason: CompactionReason::Manual,
-                error: convert::error_object(error),
-            });
+            daemon
+                .notifier
+                .notify(&open, |seq| notification::SessionCompactFailed {
+                    session_id: open.id.to_string(),
+                    seq,
+                    reason: CompactionReason::Manual,
+                    error: error::to_wire(error),
+                });
         }
         compacted
     }
 
     async fn compact(mut self, planning: PlannedOperation) -> Result<wire::CompactResult> {
-        let (bytes, keep) = (bytes_to_prepare(&planning.turn), self.keep);
-        let read = move |core: &SessionState| prepare(core, keep, u64::MAX);
+        let (bytes, keep) = (bytes_to_prepare(&planning.guard), self.keep);
+        let read = move |state: &SessionState| prepare(state, keep, u64::MAX);
         let (planning, prepared) = planning.read(bytes, read).await?;
         planning
             .request
@@ -169,7 +170,7 @@ impl Compactor {
                 let summarizer = SummaryRun {
                     request: &waiting.request,
                     prepared: &prepared,
-                    wishes: &self.wishes,
+                    options: &self.options,
                     context,
                     written: AtomicU64::new(0),
                 };
@@ -188,13 +189,13 @@ impl Compactor {
         prepared: &CompactionInput,
     ) -> Result<CompactionAnswer> {
         let asking = request.asking(BeforeEvent::SessionBeforeCompact, self.answer_timeout);
-        let max_bytes = preparation_bytes(&request.call.connection);
-        let decided = question::put(asking, |put| notification::SessionBeforeCompact {
+        let max_bytes = preparation_bytes(request.call.connection.client_frame_bytes());
+        let decided = event_question::put(asking, |put| notification::SessionBeforeCompact {
             session_id: put.session_id,
             seq: put.seq,
             event_id: put.event_id,
             timeout_ms: put.timeout_ms,
-            preparation: prepared.preparation(&self.wishes, max_bytes),
+            preparation: prepared.preparation(&self.options, max_bytes),
             model: prepared.model.as_ref().map(summaries::wire_model),
             reason: CompactionReason::Manual,
         });
@@ -202,7 +203,7 @@ impl Compactor {
         if let Some(refusal) = decision.refusal(self.on_no_answer) {
             return Ok(CompactionAnswer::Refused(refusal));
         }
-        summaries::override_options(&mut self.wishes, &mut decision);
+        summaries::override_options(&mut self.options, &mut decision);
         let Some(given) = decision.compaction else {
             return Ok(CompactionAnswer::Nothing(decision.context));
         };
@@ -232,12 +233,12 @@ impl Compactor {
         let (source, abort) = (Arc::clone(&daemon.source), change.cancel.clone());
         let (expected, old_leaf_id) = (self.expected.clone(), prepared.old_leaf_id.clone());
         let from_hook = compaction.from_hook;
-        let plan = move |core: &SessionState| {
-            core.check_expected_leaf(&expected)?;
-            core.check_leaf_is_still(old_leaf_id.as_deref())?;
+        let plan = move |state: &SessionState| {
+            state.check_expected_leaf(&expected)?;
+            state.check_leaf_is_still(old_leaf_id.as_deref())?;
             if let Some(id) = &compaction.first_kept_entry_id {
-                let kept = core.find(id)?;
-                if core.tree.common_ancestor(core.leaf(), Some(kept)) != Some(kept) {
+                let kept = state.find(id)?;
+                if state.tree.common_ancestor(state.leaf(), Some(kept)) != Some(kept) {
                     return Err(Error::entry_not_found(id));
                 }
             }
@@ -245,17 +246,19 @@ impl Compactor {
             if !abort.commit() {
                 return Err(Error::cancelled());
             }
-            Ok(compact::commit(&core.tree, &*source, &compaction))
+            Ok(compact::commit(&state.tree, &*source, &compaction))
         };
-        let then = |core: &SessionState, _| -> Result<Option<Vec<u8>>> {
-            let entry = core.leaf().map(|leaf| core.entry(leaf)).transpose()?;
+        let then = |state: &SessionState, _| -> Result<Option<Vec<u8>>> {
+            let entry = state.leaf().map(|leaf| state.entry(leaf)).transpose()?;
             if let Some(entry) = &entry {
-                daemon.notify(&open, |seq| notification::SessionCompact {
-                    session_id: open.id.to_string(),
-                    seq,
-                    compaction_entry: convert::raw(entry),
-                    from_hook,
-                });
+                daemon
+                    .notifier
+                    .notify(&open, |seq| notification::SessionCompact {
+                        session_id: open.id.to_string(),
+                        seq,
+                        compaction_entry: raw(entry),
+                        from_hook,
+                    });
             }
             Ok(entry)
         };
@@ -268,7 +271,7 @@ impl Compactor {
             reason: None,
             by: None,
             message: None,
-            compaction_entry: Some(convert::raw(&entry)),
+            compaction_entry: Some(raw(&entry)),
             durability: changed.durability,
         })
     }
@@ -278,7 +281,7 @@ impl Compactor {
 struct SummaryRun<'a> {
     request: &'a SessionRequest,
     prepared: &'a CompactionInput,
-    wishes: &'a SummaryOptions,
+    options: &'a SummaryOptions,
     /// The context that the answers add.
     context: Vec<String>,
     /// Characters of summaries so far.
@@ -325,16 +328,19 @@ impl SummaryRun<'_> {
         entries: Vec<Vec<u8>>,
         previous: Option<String>,
     ) -> Result<(String, Option<Usage>)> {
+        let call = &self.request.call;
+        // The asker gets the characters of all summaries of the request.
+        let hear = |piece: &Piece<'_>| {
+            let before = self.written.fetch_add(piece.characters, Ordering::Relaxed);
+            if let Some(token) = &call.id {
+                call.connection.progress(token, before + piece.characters);
+            }
+        };
         let writing = SummaryJob {
-            daemon: &self.request.call.daemon,
-            connection: &self.request.call.connection,
-            open: &self.request.open,
-            listener: Listener::Progress {
-                token: self.request.call.id.as_ref(),
-                written: &self.written,
-            },
+            summarizer: call.daemon.summarizer()?,
+            hear: &hear,
             model: self.prepared.model.as_ref(),
-            abort: &self.request.call.cancel,
+            abort: &call.cancel,
         };
         // One summary contains the context: the prefix of a turn is joined to a summary that has it.
         let is_first = subject == SummarySubject::Context || self.prepared.plan.history.is_empty();
@@ -343,7 +349,7 @@ impl SummaryRun<'_> {
         } else {
             Vec::new()
         };
-        let wishes = self.wishes.clone();
+        let options = self.options.clone();
         let (files, model) = (
             self.prepared.plan.files.clone(),
             self.prepared.model.clone(),
@@ -352,7 +358,12 @@ impl SummaryRun<'_> {
             subject,
             files,
             context,
-            ..request::request(entries, previous, wishes, summarizer.budget(model.as_ref()))
+            ..request::request(
+                entries,
+                previous,
+                options,
+                summarizer.budget(model.as_ref()),
+            )
         });
         let (_, summary) = written.await?;
         Ok((summary.text, summary.usage))

@@ -1,11 +1,11 @@
-//! How connections begin and end, and the questions to their clients.
+//! How connections begin and end.
 
 use super::Daemon;
-use super::connection::{Connection, Host, Transport};
-use crate::ask::Answerer;
+use super::client::Transport;
+use super::closing;
+use super::connection::{Connection, Host};
 use crate::stdio::Outbox;
 use std::sync::Arc;
-use treelined_core::id::ConnectionId;
 
 impl Connection {
     /// A connection whose input ends by itself.
@@ -28,32 +28,21 @@ impl Connection {
         let connections = &daemon.connections;
         connections.add(|id| Self::with_id(id, transport, host, outbox))
     }
-}
 
-impl Daemon {
-    /// Removes everything that belongs to a connection whose requests are answered: each room adds one line.
-    pub async fn connection_ended(self: &Arc<Self>, connection: &Arc<Connection>) {
-        connection.keep_watch(None);
-        self.unwatch_sessions(connection);
-        self.extension_ended(connection);
-        self.commands().remove_all(connection.id);
-        self.change_renderers(|renderers| renderers.remove_all(connection.id));
-        self.close_sessions_of(connection).await;
+    /// Removes everything that belongs to the connection, whose requests are answered: each room adds one line.
+    pub async fn ended(self: &Arc<Self>, daemon: &Arc<Daemon>) {
+        self.keep_watch(None);
+        daemon.list_watch.unwatch(self.id);
+        if let Some(run) = self.extension() {
+            let extensions = &daemon.questions.extensions;
+            extensions.set_ended(run.number, self.id);
+        }
+        daemon.offers.remove_all(self.id);
+        closing::close_sessions_of(daemon, self).await;
     }
 
-    /// Drops a connection that has ended, once its output is written.
-    pub fn remove_connection(&self, connection: &Connection) {
-        self.connections.remove(connection.id);
-    }
-
-    /// Whether a question waits for this client.
-    pub(crate) fn is_asked(&self, client: ConnectionId) -> bool {
-        self.asks.waits_for(Answerer::Client(client)) || self.peers.is_asked(client)
-    }
-
-    /// Takes a client out of all questions, as one without an opinion. Questions of its own operations end as aborted.
-    pub(crate) fn leave_questions(&self, client: ConnectionId) {
-        self.asks.leave(client, None);
-        self.peers.leave(client, None);
+    /// Drops the connection, which has ended, once its output is written.
+    pub fn remove(&self, daemon: &Daemon) {
+        daemon.connections.remove(self.id);
     }
 }

@@ -1,6 +1,9 @@
 //! A client: its introduction, its output, and its requests that wait.
 
-use super::convert;
+use super::client::{Client, Transport};
+use super::convert::line::on_one_line;
+use super::convert::message::message;
+use super::pending::Pending;
 use crate::extensions::ExtensionRun;
 use crate::stdio::{Class, Outbox};
 use hashbrown::HashMap;
@@ -31,65 +34,12 @@ pub struct Connection {
     in_flight: Mutex<HashMap<RequestId, Arc<dyn Pending>>>,
 }
 
-/// The properties of a connection that its kind of transport decides.
-pub(crate) struct Transport {
-    /// The working directory of new sessions that name none; `None` if a client must name it.
-    pub(crate) cwd: Option<String>,
-    /// Ends the input, so that the reader ends the connection.
-    pub(crate) end_input: Box<dyn Fn() + Send + Sync>,
-    /// The extension that the connection belongs to.
-    pub(crate) extension: Option<ExtensionRun>,
-    /// Whether it is a WebSocket of the page.
-    pub(crate) is_page: bool,
-}
-
-/// A client that has introduced itself.
-#[derive(Debug, Clone)]
-pub(crate) struct Client {
-    pub(crate) name: Option<String>,
-    /// The working directory of new sessions that name none.
-    pub(crate) cwd: Option<String>,
-    pub(crate) answers: wire::Answers,
-    pub(crate) opt_out: Vec<String>,
-    pub(crate) summary_deltas: bool,
-    pub(crate) progress: bool,
-    pub(crate) search_hits: bool,
-    /// The kinds of questions that it can ask a person; `None` without a person.
-    pub(crate) ui: Option<Vec<wire::AskKind>>,
-    /// Bytes.
-    pub(crate) max_frame_bytes: usize,
-}
-
-impl Client {
-    /// How this client answers the event, if it does.
-    fn declared_answer(&self, event: BeforeEvent) -> Option<wire::DeclaredAnswer> {
-        match event {
-            BeforeEvent::SessionBeforeTree => self.answers.session_before_tree,
-            BeforeEvent::SessionBeforeFork => self.answers.session_before_fork,
-            BeforeEvent::SessionBeforeCompact => self.answers.session_before_compact,
-        }
-    }
-}
-
-/// A navigation and the id by which an abort names it.
-pub(crate) struct AskedNavigation {
-    pub(crate) session_id: Option<String>,
-    pub(crate) navigation_id: String,
-}
-
 /// The parts of a daemon that its connections need.
 pub(super) struct Host {
     /// The limit of a message, in bytes.
     pub(super) max_frame_bytes: usize,
     /// Whether the daemon refuses later requests.
     pub(super) is_ending: Arc<AtomicBool>,
-}
-
-/// A request without a queued response.
-pub(crate) trait Pending: Send + Sync {
-    fn cancel(&self) -> &Cancel;
-    /// The navigation of the request, if it is one.
-    fn navigation(&self) -> Option<&AskedNavigation>;
 }
 
 impl Connection {
@@ -215,7 +165,7 @@ impl Connection {
 
     /// Queues a message, line breaks and line separators escaped.
     pub(crate) fn send(&self, message: Vec<u8>, class: Class) {
-        self.outbox.push(convert::on_one_line(message), class);
+        self.outbox.push(on_one_line(message), class);
     }
 
     /// Queues a part of a summary. False if the client does not want them.
@@ -246,13 +196,13 @@ impl Connection {
         if !(wanted && self.wants(notification::Progress::NAME)) {
             return;
         }
-        let told = notification::Progress {
+        let params = notification::Progress {
             token: token.clone(),
             progress: progress as f64,
             total: total.map(|total| total as f64),
             message: None,
         };
-        if let Some(message) = convert::message(&told) {
+        if let Some(message) = message(&params) {
             self.send(message, Class::Progress);
         }
     }
@@ -269,7 +219,7 @@ impl Connection {
             token: token.clone(),
             hit,
         };
-        if let Some(message) = convert::message(&found) {
+        if let Some(message) = message(&found) {
             self.send(message, Class::Progress);
         }
     }

@@ -1,17 +1,12 @@
 //! `continue_session`: reads the path, has the summaries written that are wanted, and remembers the continuation before
 //! its files are made (protocol.md §3.18). What an agent gets is decided by the part [`crate::parts::Handoff`].
 
-use super::call::Call;
-use super::commit::Change;
-use super::navigation::Preparation;
-use super::open_session::{OpenSession, Place, SessionGuard, check_writable, guard};
-use super::queue::Scope;
-use super::reading;
-use super::summaries::{Listener, SummaryJob};
+use super::preparation::Preparation;
+use super::release::{Release, SessionRequest};
+use super::summaries::{Piece, SummaryJob};
 use crate::parts::{HandoffRun, PathMessage, PreparedHandoff};
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
-use std::sync::atomic::AtomicU64;
 use treelined_core::context::{self, Format, PathStep};
 use treelined_core::durability::Durability;
 use treelined_core::entry::Kind as EntryKind;
@@ -31,13 +26,6 @@ use treelined_wire as wire;
 pub(crate) const LIMIT: u64 = 150_000;
 /// The most bytes of messages that are handed over.
 const MAX_BYTES: usize = 512 << 20;
-
-/// A request to hand a path over.
-pub(crate) struct Continuation {
-    call: Arc<Call>,
-    params: wire::ContinueSessionParams,
-    place: Place,
-}
 
 /// The path of an entry, as it was when the request was reached.
 struct Reading {
@@ -59,86 +47,63 @@ enum LeftBranch {
     Material(Box<Material>),
 }
 
-impl Continuation {
-    pub(crate) fn new(call: &Arc<Call>, params: wire::ContinueSessionParams) -> Result<Self> {
-        if is_writing(&params) && !call.connection.may_place_files() {
-            let reason = "must be true from a page or an extension, for which no files are made";
-            return Err(Error::invalid_params("dryRun", reason));
-        }
-        Ok(Self {
-            call: Arc::clone(call),
-            place: call.place(params.session_id.as_deref(), Scope::Session),
-            params,
-        })
+/// Hands the path over that `params` name.
+pub(crate) async fn run(
+    release: Release,
+    params: wire::ContinueSessionParams,
+) -> Result<wire::ContinueSessionResult> {
+    let is_writing = is_writing(&params);
+    if is_writing && !release.call.connection.may_place_files() {
+        let reason = "must be true from a page or an extension, for which no files are made";
+        return Err(Error::invalid_params("dryRun", reason));
     }
-
-    pub(crate) async fn run(self) -> Result<wire::ContinueSessionResult> {
-        let Self {
-            call,
-            params,
-            place,
-        } = self;
-        let asked = place.asked;
-        let (open, turn) = guard(place.await?, asked)?;
-        let mut turn = call.daemon.caught_up(&open, turn).await?;
-        let is_writing = is_writing(&params);
-        if is_writing {
-            check_writable(&open, &mut turn)?;
-        }
-        let (params, reading) = blocking(move || {
-            let reading = Reading::of(&turn, &params)?;
-            Ok((params, reading))
+    let (request, guard) = release.read(is_writing).await?;
+    let (params, reading) = blocking(move || {
+        let reading = Reading::of(&guard, &params)?;
+        Ok((params, reading))
+    })
+    .await?;
+    let summaries = Summaries {
+        request: &request,
+        model: reading.model.as_ref(),
+    };
+    let summary = match &reading.earlier {
+        Some(plan) => Some(summaries.earlier(plan).await?),
+        None => None,
+    };
+    let learned = summaries.left(&reading.left).await?;
+    let daemon = Arc::clone(&request.call.daemon);
+    let session_id = request.open.id.to_string();
+    let mut prepared = blocking(move || {
+        daemon.handoff()?.prepare(HandoffRun {
+            params: &params,
+            session_id: &session_id,
+            cwd: &reading.cwd,
+            name: reading.name.as_deref(),
+            path: reading.path,
+            summary,
+            learned,
+            store: &daemon.files.store,
+            source: &*daemon.source,
         })
-        .await?;
-        let summaries = Summaries {
-            call: &call,
-            open: &open,
-            model: reading.model.as_ref(),
-        };
-        let summary = match &reading.earlier {
-            Some(plan) => Some(summaries.earlier(plan).await?),
-            None => None,
-        };
-        let learned = summaries.left(&reading.left).await?;
-        let daemon = Arc::clone(&call.daemon);
-        let session_id = open.id.to_string();
-        let mut prepared = blocking(move || {
-            daemon.handoff()?.prepare(HandoffRun {
-                params: &params,
-                session_id: &session_id,
-                cwd: &reading.cwd,
-                name: reading.name.as_deref(),
-                path: reading.path,
-                summary,
-                learned,
-                store: &daemon.store,
-                source: &*daemon.source,
-            })
-        })
-        .await?;
-        if is_writing {
-            let place = call.place(Some(&open.id), Scope::Session);
-            let asked = place.asked;
-            let (open, turn) = guard(place.await?, asked)?;
-            prepared = remember(&call, open, turn, prepared).await?;
-        }
-        Ok(prepared.result)
+    })
+    .await?;
+    if is_writing {
+        prepared = remember(&request, prepared).await?;
     }
+    Ok(prepared.result)
 }
 
 /// Writes the record, then makes the files.
 async fn remember(
-    call: &Arc<Call>,
-    open: Arc<OpenSession>,
-    mut turn: SessionGuard,
+    request: &SessionRequest,
     mut prepared: PreparedHandoff,
 ) -> Result<PreparedHandoff> {
-    check_writable(&open, &mut turn)?;
-    let change = Change::new(call, open, turn);
+    let change = request.writable().await?;
     let source = Arc::clone(&change.daemon.source);
     let record = std::mem::take(&mut prepared.record);
     let plan =
-        move |core: &SessionState| Ok(leaf::plan_continuation(&core.tree, &*source, &record));
+        move |state: &SessionState| Ok(leaf::plan_continuation(&state.tree, &*source, &record));
     let changed = change.commit(plan, |_, written| written).await?;
     prepared.result.durability = changed.seen.unwrap_or(Durability::None);
     let place = std::mem::replace(&mut prepared.place, Box::new(|| Ok(())));
@@ -151,30 +116,30 @@ fn is_writing(params: &wire::ContinueSessionParams) -> bool {
 }
 
 impl Reading {
-    fn of(core: &SessionState, params: &wire::ContinueSessionParams) -> Result<Self> {
+    fn of(state: &SessionState, params: &wire::ContinueSessionParams) -> Result<Self> {
         let entry = match &params.entry_id {
-            Some(id) => Some(core.find(id)?),
-            None => core.leaf(),
+            Some(id) => Some(state.find(id)?),
+            None => state.leaf(),
         };
-        let steps = reading::steps(core, entry);
-        let (mut path, model) = messages(core, &steps)?;
+        let steps = state.steps(entry);
+        let (mut path, model) = messages(state, &steps)?;
         let mut earlier = None;
         let limit = params.limit.unwrap_or(LIMIT);
         let json = path.iter().map(|message| message.json.as_slice());
         if params.compact == Some(true) && limit > 0 && context::estimated_tokens(json) > limit {
-            let kept = reading::kept(core, &steps)?;
-            let mut body = |node| core.entry(node);
+            let kept = state.kept(&steps)?;
+            let mut body = |node| state.entry(node);
             let plan = compact::plan(&steps, kept, limit / 2, u64::MAX, &mut body)?;
-            keep_from(core, &steps, &plan.first_kept_entry_id, &mut path);
+            keep_from(state, &steps, &plan.first_kept_entry_id, &mut path);
             earlier = Some(plan);
         }
         let left = match params.learned {
-            Some(true) => LeftBranch::of(core, entry)?,
+            Some(true) => LeftBranch::of(state, entry)?,
             _ => LeftBranch::None,
         };
         Ok(Self {
-            cwd: core.cwd().to_owned(),
-            name: core.tree.name().map(str::to_owned),
+            cwd: state.cwd().to_owned(),
+            name: state.tree.name().map(str::to_owned),
             path,
             model,
             earlier,
@@ -185,18 +150,19 @@ impl Reading {
 
 /// The context at the end of a path.
 fn messages(
-    core: &SessionState,
+    state: &SessionState,
     steps: &[PathStep],
 ) -> Result<(Vec<PathMessage>, Option<ModelName>)> {
-    let kept = reading::kept(core, steps)?;
-    let bodies = core.bodies();
+    let kept = state.kept(steps)?;
+    let bodies = state.bodies();
     let mut reader = bodies.reader();
     let mut imported = HashSet::new();
     let mut body = |node: Node| {
-        let entry = reader.entry(&bodies.fetch(&core.tree, node)?)?;
-        if core.tree.kind(node) == EntryKind::CustomMessage && json::get(&entry, "origin").is_some()
+        let entry = reader.entry(&bodies.fetch(&state.tree, node)?)?;
+        if state.tree.kind(node) == EntryKind::CustomMessage
+            && json::get(&entry, "origin").is_some()
         {
-            imported.insert(core.tree.id(node).to_owned());
+            imported.insert(state.tree.id(node).to_owned());
         }
         Ok(entry)
     };
@@ -225,7 +191,7 @@ fn messages(
 
 /// Removes the messages of entries before the one that a compaction keeps first.
 fn keep_from(
-    core: &SessionState,
+    state: &SessionState,
     steps: &[PathStep],
     first_kept: &str,
     path: &mut Vec<PathMessage>,
@@ -233,7 +199,7 @@ fn keep_from(
     let places: HashMap<&str, usize> = steps
         .iter()
         .enumerate()
-        .map(|(at, step)| (core.tree.id(step.node), at))
+        .map(|(at, step)| (state.tree.id(step.node), at))
         .collect();
     let first = places.get(first_kept).copied().unwrap_or_default();
     path.retain(|message| {
@@ -247,29 +213,29 @@ fn keep_from(
 
 impl LeftBranch {
     /// The part of the path to the leaf that is not on the path to the entry.
-    fn of(core: &SessionState, entry: Option<Node>) -> Result<Self> {
-        let (_, left) = core.tree.branch(core.leaf(), entry);
+    fn of(state: &SessionState, entry: Option<Node>) -> Result<Self> {
+        let (_, left) = state.tree.branch(state.leaf(), entry);
         if left.is_empty() {
             return Ok(Self::None);
         }
-        let nodes = (0..core.tree.node_count()).rev();
-        let nodes = nodes.filter_map(|number| core.tree.node(number));
-        for node in nodes.filter(|node| core.tree.kind(*node) == EntryKind::BranchSummary) {
-            let summary = core.entry(node)?;
+        let nodes = (0..state.tree.node_count()).rev();
+        let nodes = nodes.filter_map(|number| state.tree.node(number));
+        for node in nodes.filter(|node| state.tree.kind(*node) == EntryKind::BranchSummary) {
+            let summary = state.entry(node)?;
             let text = |name: &str| json::get(&summary, name).and_then(json::string);
-            let from = text("fromId").and_then(|id| core.tree.find(&id));
+            let from = text("fromId").and_then(|id| state.tree.find(&id));
             if from.is_some_and(|from| left.contains(&from))
                 && let Some(text) = text("summary").filter(|text| !text.trim().is_empty())
             {
                 return Ok(Self::Summarized(text.into_owned()));
             }
         }
-        let Some(target) = entry.or_else(|| core.tree.entries().next()) else {
+        let Some(target) = entry.or_else(|| state.tree.entries().next()) else {
             return Ok(Self::None);
         };
-        match navigate::plan(&core.tree, target, false) {
+        match navigate::plan(&state.tree, target, false) {
             Navigation::Move(plan) if plan.worth_summarizing => {
-                let material = Preparation::read(core, plan, 0, true)?.material;
+                let material = Preparation::read(state, plan, 0, true)?.material;
                 Ok(Self::Material(Box::new(material)))
             }
             _ => Ok(Self::None),
@@ -279,8 +245,7 @@ impl LeftBranch {
 
 /// Writes the summaries that a continuation needs.
 struct Summaries<'a> {
-    call: &'a Arc<Call>,
-    open: &'a OpenSession,
+    request: &'a SessionRequest,
     model: Option<&'a ModelName>,
 }
 
@@ -315,16 +280,17 @@ impl Summaries<'_> {
         subject: SummarySubject,
         material: Material,
     ) -> Result<(Arc<SummaryRequest>, String)> {
+        let call = &self.request.call;
+        let hear = |piece: &Piece<'_>| {
+            if let Some(token) = &call.id {
+                call.connection.progress(token, piece.total);
+            }
+        };
         let writing = SummaryJob {
-            daemon: &self.call.daemon,
-            connection: &self.call.connection,
-            open: self.open,
-            listener: Listener::Progress {
-                token: self.call.id.as_ref(),
-                written: &AtomicU64::new(0),
-            },
+            summarizer: call.daemon.summarizer()?,
+            hear: &hear,
             model: self.model,
-            abort: &self.call.cancel,
+            abort: &call.cancel,
         };
         let model = self.model.cloned();
         let written = writing.write(move |summarizer| SummaryRequest {

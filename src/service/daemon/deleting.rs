@@ -1,6 +1,6 @@
 //! Deleting and restoring sessions: the file and, if a log has the session, the log first (fleet.md "Deletion").
 
-use super::Daemon;
+use super::session_files::SessionFiles;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -15,11 +15,11 @@ use treelined_files::store::catalogue::CatalogueRow;
 const MOST_DISCARDED: usize = 16;
 const LONGEST: Duration = Duration::from_secs(1);
 
-impl Daemon {
+impl SessionFiles {
     /// Moves a session's file to the trash, after its log says that it is deleted. Returns its new path. On failure the
     /// session goes on. Blocks.
     pub(crate) fn delete(&self, id: &str, at: &Location) -> Result<PathBuf> {
-        let Some(log) = &self.shared_log else {
+        let Some(log) = self.shared_log() else {
             return self.store.trash(at);
         };
         log.delete(id, at)?;
@@ -33,7 +33,7 @@ impl Daemon {
         {
             return Ok(trashed.path());
         }
-        if let Err(error) = undo(&**log, id, at) {
+        if let Err(error) = undo(log, id, at) {
             tracing::error!(%error, "the log says that a session is deleted which is not");
         }
         Err(error)
@@ -42,7 +42,7 @@ impl Daemon {
     /// Moves a deleted session back, after its log says so. A session that has no file in the trash is copied from the
     /// log. Returns its path. Blocks.
     pub(crate) fn restore(&self, id: &str, path: Option<&str>) -> Result<PathBuf> {
-        let Some(log) = &self.shared_log else {
+        let Some(log) = self.shared_log() else {
             return self.store.restore(id, path);
         };
         let trashed = self.store.find_trashed(id, path)?;
@@ -76,11 +76,7 @@ impl Daemon {
     /// Leaves out of a list the sessions that other machines have deleted, and moves their files to the trash. The
     /// team's list only names them: the log decides. Blocks.
     pub(crate) fn discard_deleted(&self, team: &TeamList, rows: &mut Vec<Arc<CatalogueRow>>) {
-        let Some(log) = self
-            .shared_log
-            .as_ref()
-            .filter(|_| team.incomplete.is_none())
-        else {
+        let Some(log) = self.shared_log().filter(|_| team.incomplete.is_none()) else {
             return;
         };
         let began = Instant::now();
@@ -115,8 +111,8 @@ impl Daemon {
         let Some(at) = at else {
             return Ok(None);
         };
-        let (daemon, id) = (Arc::clone(self), id.to_owned());
-        blocking(move || daemon.delete(&id, &at).map(Some)).await
+        let (files, id) = (Arc::clone(self), id.to_owned());
+        blocking(move || files.delete(&id, &at).map(Some)).await
     }
 }
 

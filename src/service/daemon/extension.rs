@@ -1,18 +1,12 @@
-//! The daemon's part in extensions (protocol.md §11): when one is ready, the sessions that are open for it because they
-//! are open for others, and the answers that count if it cannot answer.
+//! Extensions as answerers of before events (protocol.md §11): which of them cannot answer, and the answers that count
+//! instead.
 
-use super::Daemon;
-use super::call::opened;
-use super::connection::Connection;
-use super::open_session::{Lease, OpenSession};
-use super::question::EventQuestion;
-use super::queue::{Openings, Scope};
+use super::event_question::EventQuestion;
+use super::questions::Questions;
 use super::received_answer::ReceivedAnswer;
 use crate::ask::{Answerer, Digest};
 use crate::extensions::{Extension, ExtensionSessions};
-use std::sync::Arc;
 use treelined_core::id::{ConnectionId, EventId};
-use treelined_files::cancel::Cancel;
 use treelined_wire::BeforeEvent;
 
 /// Why an extension failed that was asked.
@@ -20,77 +14,7 @@ const NO_ANSWER: &str = "it ended, or did not answer in time";
 /// Why an extension failed that could not be asked.
 const UNABLE: &str = "it does not run, or does not answer this event";
 
-impl Daemon {
-    /// Notes that the extension of a connection has introduced itself, and opens the sessions for it that are open.
-    pub(crate) fn extension_ready(self: &Arc<Self>, connection: &Arc<Connection>) {
-        let Some(run) = connection.extension() else {
-            return;
-        };
-        self.extensions.set_ready(run.number, connection.id);
-        run.ready();
-        if !self.follows_all(run.number) {
-            return;
-        }
-        for open in self.open_sessions() {
-            let (daemon, connection) = (Arc::clone(self), Arc::clone(connection));
-            let queues = &self.queues;
-            let place = queues.lease(None, Some(&open.id), Scope::Session, &Cancel::new());
-            tokio::spawn(async move {
-                // It fails if the session has been closed.
-                if let Ok(lease) = place.await
-                    && let Some(open) = lease.open()
-                {
-                    daemon.open_for_extension(open, &lease, &connection);
-                }
-            });
-        }
-    }
-
-    /// Notes that the connection of an extension has ended. Call it before its sessions are closed.
-    pub(crate) fn extension_ended(&self, connection: &Connection) {
-        if let Some(run) = connection.extension() {
-            self.extensions.set_ended(run.number, connection.id);
-        }
-    }
-
-    /// Opens a session that has just been opened for the extensions that want all sessions.
-    pub(crate) fn open_for_extensions(&self, open: &Arc<OpenSession>, lease: &Lease) {
-        for (number, _) in self.extensions.all() {
-            if self.follows_all(number)
-                && let Some(id) = self.extensions.connection(number)
-                && let Some(connection) = self.connections.find(id)
-            {
-                self.open_for_extension(open, lease, &connection);
-            }
-        }
-    }
-
-    fn follows_all(&self, number: usize) -> bool {
-        let extension = self.extensions.get(number);
-        extension.is_some_and(|extension| extension.sessions == ExtensionSessions::All)
-    }
-
-    fn open_for_extension(
-        &self,
-        open: &Arc<OpenSession>,
-        lease: &Lease,
-        connection: &Arc<Connection>,
-    ) {
-        if lease.follow(connection.id) {
-            open.add_listener(connection);
-            self.notify_one(open, connection, |seq| opened(open, seq));
-        }
-        // Its sessions may have been closed already.
-        let run = connection.extension();
-        let current = run.and_then(|run| self.extensions.connection(run.number));
-        if current != Some(connection.id) {
-            lease.leave(connection.id, Openings::All);
-            open.remove_listener(connection);
-        }
-    }
-}
-
-impl Daemon {
+impl Questions {
     /// Whether a connection is that of an extension.
     pub(super) fn is_extension(&self, connection: ConnectionId) -> bool {
         let connection = self.connections.find(connection);
@@ -100,7 +24,7 @@ impl Daemon {
     /// The extensions that have to answer this event and cannot, given the clients that can: their numbers.
     pub(super) fn unable_extensions(
         &self,
-        open: &OpenSession,
+        session_id: &str,
         event: BeforeEvent,
         able: &[Answerer],
     ) -> Vec<usize> {
@@ -111,7 +35,7 @@ impl Daemon {
                 // It chooses its sessions, and this is none of them.
                 Some(id) => {
                     let chooses = extension.sessions == ExtensionSessions::Own;
-                    !chooses || self.queues.is_open_for(id, &open.id)
+                    !chooses || self.registry.queues.is_open_for(id, session_id)
                 }
             };
         let all = self.extensions.all();
@@ -135,7 +59,7 @@ impl EventQuestion<'_> {
     /// The extensions, if the caller gave a time: they get no more than that.
     pub(super) fn bound(&self, answerers: &[Answerer]) -> Vec<Answerer> {
         let is_bound = |by: &&Answerer| match by {
-            Answerer::Client(id) => self.daemon.is_extension(*id),
+            Answerer::Client(id) => self.questions.is_extension(*id),
             Answerer::Hook(_) | Answerer::Extension(_) => false,
         };
         let bound = answerers.iter().filter(is_bound).copied();
@@ -145,7 +69,7 @@ impl EventQuestion<'_> {
     /// The answers that count if an extension leaves the question or does not answer in time.
     pub(super) fn instead(&self, answerers: &[Answerer]) -> Vec<(Answerer, ReceivedAnswer)> {
         let instead = |by: &Answerer| {
-            let extension = self.daemon.answering_extension(*by, self.event)?;
+            let extension = self.questions.answering_extension(*by, self.event)?;
             Some((
                 *by,
                 ReceivedAnswer::of_failure(extension.on_failure, NO_ANSWER),
@@ -160,12 +84,12 @@ impl EventQuestion<'_> {
             let Answerer::Extension(number) = by else {
                 continue;
             };
-            let Some(extension) = self.daemon.extensions.get(*number) else {
+            let Some(extension) = self.questions.extensions.get(*number) else {
                 continue;
             };
             let given = ReceivedAnswer::of_failure(extension.on_failure, UNABLE);
             let digest = Digest::of(&given.answer);
-            let asks = &self.daemon.asks;
+            let asks = &self.questions.asks;
             // Fails if another extension has decided the question.
             let _decided = asks.answer(event_id.as_str(), *by, digest, given);
         }
@@ -182,7 +106,7 @@ impl EventQuestion<'_> {
             let name = names.iter().find(|(by, _)| by == failed);
             let name = name.map(|(_, name)| name.as_str()).unwrap_or_default();
             // Hooks are logged where they fail, and a client may end.
-            let mut extensions = self.daemon.extensions.all();
+            let mut extensions = self.questions.extensions.all();
             if extensions.any(|(_, extension)| extension.name == name) {
                 tracing::warn!(extension = name, event, "an extension did not answer");
             }

@@ -1,12 +1,16 @@
 //! Forks: copies a session into a new one, after clients and hooks have been asked (protocol.md §3.10, session-file.md
 //! §5).
 
-use super::Daemon;
-use super::call::Call;
-use super::convert;
-use super::open_session::{OpenSession, Place, SessionGuard, Tenure, guard};
-use super::question::{self, EventQuestion, Refusal};
-use super::queue::{Access, Scope};
+use super::call::{Call, TakesPlace};
+use super::commit_tail::late_failure;
+use super::convert::stored::raw;
+use super::event_question::{self, EventQuestion, Refusal};
+use super::follow::current;
+use super::guard::{Place, SessionGuard, Tenure, guard_of};
+use super::opened::{durability_of_new, new, open_after, shown};
+use super::queue::Access;
+use super::release::SessionRequest;
+use super::session_files::SessionFiles;
 use std::sync::Arc;
 use std::time::Instant;
 use treelined_core::durability::Durability;
@@ -14,7 +18,7 @@ use treelined_core::entry::draft::{Draft, draft};
 use treelined_core::error::Result;
 use treelined_core::flow::fork::{self, End, ForkSide};
 use treelined_core::flow::{IdAllocator, leaf};
-use treelined_core::id::SessionId;
+use treelined_core::id::{SessionId, Source as IdSource};
 pub(crate) use treelined_core::tree::{Cause, Node, Tree};
 use treelined_files::blocking::blocking;
 use treelined_files::clock;
@@ -37,70 +41,70 @@ pub(crate) struct ForkOptions {
     pub cwd: Option<String>,
 }
 
-/// The request of a fork.
-pub(crate) struct Forker {
+/// The place in the queue of a request that forks, taken when the request arrived.
+#[must_use]
+pub(crate) struct ForkPlace {
     call: Arc<Call>,
-    options: ForkOptions,
     place: Place,
     /// Whether later requests wait for the fork, so that a later `close_session` finds it finished. They do not wait
     /// for a question, unless the client is a script.
     keeps: bool,
 }
 
-impl Forker {
-    /// Takes the fork's place in the queue of the session.
-    pub(crate) fn new(call: &Arc<Call>, session_id: Option<&str>, options: ForkOptions) -> Self {
-        let daemon = &call.daemon;
-        let is_asked = daemon
-            .queues
-            .find_now(Some(call.connection.id), session_id)
-            .is_ok_and(|open| {
-                let event = BeforeEvent::SessionBeforeFork;
-                let answerers = daemon.answerers(&open, event, call.connection.id);
-                !answerers.is_empty()
-            });
+impl TakesPlace for ForkPlace {
+    fn take(call: &Arc<Call>, session_id: Option<&str>) -> Self {
+        let (daemon, asker) = (&call.daemon, call.connection.id);
+        let open = daemon.registry.queues.find_now(Some(asker), session_id);
+        let is_asked = open.is_ok_and(|open| {
+            let event = BeforeEvent::SessionBeforeFork;
+            let answerers = daemon.questions.answerers(&open, event, asker);
+            !answerers.is_empty()
+        });
         let keeps = !is_asked || is_script(call);
-        let scope = if keeps { Scope::Change } else { Scope::Session };
         Self {
-            place: call.place(session_id, scope),
+            place: match keeps {
+                true => call.place_to_change(session_id),
+                false => call.place(session_id),
+            },
             call: Arc::clone(call),
-            options,
             keeps,
         }
     }
+}
 
-    pub(crate) async fn run(self) -> Result<wire::ForkSessionResult> {
-        let Self {
-            call,
-            options,
-            place,
-            keeps,
-        } = self;
-        let (open, turn) = guard(place.await?, Instant::now())?;
-        let turn = call.daemon.caught_up(&open, turn).await?;
+impl ForkOptions {
+    /// Forks the session of this place.
+    pub(crate) async fn run(self, place: ForkPlace) -> Result<wire::ForkSessionResult> {
+        let ForkPlace { call, place, keeps } = place;
+        let (open, guard) = current(&call.daemon, place.await?, Instant::now()).await?;
         open.session.check_not_in_turn()?;
-        let (_, source) = Source::find(&turn, &options)?;
+        let (_, source) = Source::find(&guard, &self)?;
         // The answerers are known only here if the session was not open yet when the request arrived.
-        let event = BeforeEvent::SessionBeforeFork;
-        let answerers = || call.daemon.answerers(&open, event, call.connection.id);
+        let (event, asker) = (BeforeEvent::SessionBeforeFork, call.connection.id);
+        let answerers = || call.daemon.questions.answerers(&open, event, asker);
         let keeps = keeps && (is_script(&call) || answerers().is_empty());
-        let tenure = keeps.then(|| turn.into_with());
-        if let Some(refusal) = ask(&call, &open, &source).await? {
+        let tenure = keeps.then(|| guard.into_with());
+        let request = SessionRequest { call, open };
+        if let Some(refusal) = ask(&request, &source).await? {
             return Ok(refused(refusal));
         }
         let lease = match tenure {
             Some(tenure) => tenure.lease,
-            None => call.place(Some(&open.id), Scope::Change).await?,
+            None => {
+                let session_id = Some(&*request.open.id);
+                request.call.place_to_change(session_id).await?
+            }
         };
-        let (open, turn) = guard(lease, Instant::now())?;
+        let (open, guard) = guard_of(lease, Instant::now())?;
         // The options are checked again, since the tree may have been reread since.
         let options = ForkOptions {
             entry_id: source.entry_id,
             position: Some(source.position),
-            ..options
+            ..self
         };
-        let (end, source) = Source::find(&turn, &options)?;
-        copy(&call, &open, turn, end, source, options.is_whole).await
+        let (end, source) = Source::find(&guard, &options)?;
+        let request = SessionRequest { open, ..request };
+        copy(&request, guard, end, source, options.is_whole).await
     }
 }
 
@@ -111,54 +115,62 @@ fn is_script(call: &Call) -> bool {
 
 /// Copies the session into a new one, and opens that with the response.
 async fn copy(
-    call: &Arc<Call>,
-    open: &Arc<OpenSession>,
-    turn: SessionGuard,
+    request: &SessionRequest,
+    guard: SessionGuard,
     end: End,
     mut source: Source,
     is_whole: bool,
 ) -> Result<wire::ForkSessionResult> {
+    let SessionRequest { call, open } = request;
     let daemon = &call.daemon;
     let (draft, entry_id) = (source.draft.take(), source.entry_id.clone());
     let durability = open.session.syncer.durability();
     let id = clock::new_session_id();
     // A request may name the fork as soon as it is announced; it waits until the fork is in the list of open sessions.
-    let lease = call.place(Some(id.as_str()), Scope::CreateFresh).await?;
+    let lease = call.place_to_create(id.as_str(), true).await?;
     let target = NewSession {
-        daemon: Arc::clone(daemon),
+        source: Arc::clone(&daemon.source),
+        files: Arc::clone(&daemon.files),
         id,
         writes_at_once: call.connection.writes_files_at_once(),
         is_ephemeral: open.session.ephemeral,
         durability,
     };
     let made = blocking(move || match is_whole {
-        true => target.copy_whole(turn, &source),
-        false => target.copy_branch(turn, &source, end),
+        true => target.copy_whole(guard, &source),
+        false => target.copy_branch(guard, &source, end),
     });
     let SessionCopy {
         opened,
         written,
         tenure,
     } = made.await?;
-    let session = daemon.new_session(opened, Access::Write, durability);
-    let forked = OpenSession::new(session, &call.connection);
-    let turn = forked.session.guard(Instant::now(), lease)?;
+    let (forked, guard) = new(call, opened, Access::Write, durability, lease)?;
     let new_session_id = forked.id.to_string();
-    daemon.notify(open, |seq| notification::SessionFork {
-        session_id: open.id.to_string(),
-        seq,
-        new_session_id: new_session_id.clone(),
-        entry_id: entry_id.clone().unwrap_or_default(),
-    });
+    daemon
+        .notifier
+        .notify(open, |seq| notification::SessionFork {
+            session_id: open.id.to_string(),
+            seq,
+            new_session_id: new_session_id.clone(),
+            entry_id: entry_id.clone().unwrap_or_default(),
+        });
     let is_written = written.is_some();
-    let turn = turn.published().await?;
-    daemon.describe(&turn);
-    let durability = forked.durability(&turn, is_written);
-    let session = forked.shown_to(&call.connection, Access::Write, &turn);
-    call.open_after(&forked, Access::Write, turn.into_with());
+    let guard = guard.published().await?;
+    daemon.files.describe(&guard);
+    let durability = durability_of_new(&forked, &guard, is_written);
+    let session = shown(&forked, call, Access::Write, &guard);
+    open_after(call, &forked, Access::Write, guard.into_with());
     if let Some(written) = written {
         let (daemon, forked) = (Arc::clone(daemon), Arc::clone(&forked));
-        call.after(move || finish(&daemon, &forked, written));
+        // Nothing waits for this.
+        call.after(move || {
+            daemon.files.store.tidy(written.folder);
+            if let Some(unsynced) = written.unsynced {
+                let late = late_failure(&daemon, &forked);
+                forked.session.syncer.after_making(unsynced, late);
+            }
+        });
     }
     // A later `close_session` finds the file that needs a sync.
     call.after(move || drop(tenure));
@@ -167,8 +179,7 @@ async fn copy(
     Ok(wire::ForkSessionResult {
         session: Some(session),
         editor_text: draft.as_ref().map(|draft| draft.text.clone()),
-        editor_images: images
-            .map(|images| images.iter().map(|image| convert::raw(image)).collect()),
+        editor_images: images.map(|images| images.iter().map(|image| raw(image)).collect()),
         cancelled: false,
         reason: None,
         by: None,
@@ -191,16 +202,6 @@ fn refused(refusal: Refusal) -> wire::ForkSessionResult {
     }
 }
 
-/// Finishes the fork after its response: nothing waits for this.
-fn finish(daemon: &Arc<Daemon>, forked: &Arc<OpenSession>, written: UnsyncedFork) {
-    daemon.store.tidy(written.folder);
-    if let Some(unsynced) = written.unsynced {
-        let (daemon, open) = (Arc::clone(daemon), Arc::clone(forked));
-        let late = move || daemon.durability_lost(&open);
-        forked.session.syncer.after_making(unsynced, late);
-    }
-}
-
 /// The facts that a fork takes from its source besides the lines.
 struct Source {
     entry_id: Option<String>,
@@ -215,35 +216,40 @@ struct Source {
 
 impl Source {
     /// The end of the fork, and what it takes from its source.
-    fn find(core: &SessionState, options: &ForkOptions) -> Result<(End, Self)> {
+    fn find(state: &SessionState, options: &ForkOptions) -> Result<(End, Self)> {
         let entry = match &options.entry_id {
-            Some(id) => Some(core.find(id)?),
-            None => core.leaf(),
+            Some(id) => Some(state.find(id)?),
+            None => state.leaf(),
         };
-        let end = fork::end(&core.tree, entry, options.position)?;
-        let mut source = Self::read(core, end, entry, options.closes_calls)?;
+        let end = fork::end(&state.tree, entry, options.position)?;
+        let mut source = Self::read(state, end, entry, options.closes_calls)?;
         if let Some(cwd) = &options.cwd {
             source.cwd.clone_from(cwd);
         }
         Ok((end, source))
     }
 
-    fn read(core: &SessionState, end: End, entry: Option<Node>, close_calls: bool) -> Result<Self> {
-        let closing = fork::closing_messages(&core.tree, end.tip);
-        let closing = closing.into_iter().map(|node| core.entry(node));
+    fn read(
+        state: &SessionState,
+        end: End,
+        entry: Option<Node>,
+        close_calls: bool,
+    ) -> Result<Self> {
+        let closing = fork::closing_messages(&state.tree, end.tip);
+        let closing = closing.into_iter().map(|node| state.entry(node));
         let open_calls = fork::unanswered_calls(&closing.collect::<Result<Vec<_>>>()?);
         if !open_calls.is_empty() && !close_calls {
             return Err(fork::refuse(&open_calls));
         }
         let before = entry.filter(|_| end.position == ForkSide::Before);
-        let before = before.map(|node| core.entry(node)).transpose()?;
-        let header = core.log.header();
-        let path = core
+        let before = before.map(|node| state.entry(node)).transpose()?;
+        let header = state.log.header();
+        let path = state
             .log
             .location()
             .map(|at| at.path().display().to_string());
         Ok(Self {
-            entry_id: core.id_of(entry).map(str::to_owned),
+            entry_id: state.id_of(entry).map(str::to_owned),
             position: end.position,
             draft: before.map(|entry| draft(&entry)),
             open_calls,
@@ -256,18 +262,12 @@ impl Source {
 }
 
 /// Asks the clients and the hooks, which may refuse.
-async fn ask(call: &Arc<Call>, open: &OpenSession, source: &Source) -> Result<Option<Refusal>> {
+async fn ask(request: &SessionRequest, source: &Source) -> Result<Option<Refusal>> {
     let asking = EventQuestion {
-        daemon: &call.daemon,
-        open,
-        asker: call.connection.id,
-        event: BeforeEvent::SessionBeforeFork,
-        navigation_id: None,
-        timeout: None,
-        abort: &call.cancel,
         takes_summary: false,
+        ..request.asking(BeforeEvent::SessionBeforeFork, None)
     };
-    let decided = question::put(asking, |put| notification::SessionBeforeFork {
+    let decided = event_question::put(asking, |put| notification::SessionBeforeFork {
         session_id: put.session_id,
         seq: put.seq,
         event_id: put.event_id,
@@ -290,7 +290,8 @@ struct UnsyncedFork {
 
 /// The new session.
 struct NewSession {
-    daemon: Arc<Daemon>,
+    source: Arc<dyn IdSource>,
+    files: Arc<SessionFiles>,
     id: SessionId,
     writes_at_once: bool,
     is_ephemeral: bool,
@@ -307,24 +308,24 @@ struct SessionCopy {
 
 impl NewSession {
     fn header(&self, source: &Source) -> log::header::Header {
-        let now = self.daemon.source.now_ms();
+        let now = self.source.now_ms();
         let id = self.id.as_str();
         log::header::Header::new(id, now, &source.cwd, Some(&source.parent_session))
     }
 
     /// Copies all lines of the session, with a sync. If there are none, the new session has no file yet.
-    fn copy_whole(&self, turn: SessionGuard, source: &Source) -> Result<SessionCopy> {
-        let (from, to) = (turn.tree.file_leaf(), turn.leaf());
+    fn copy_whole(&self, guard: SessionGuard, source: &Source) -> Result<SessionCopy> {
+        let (from, to) = (guard.tree.file_leaf(), guard.leaf());
         let record = (from != to).then(|| {
-            let mut allocator = IdAllocator::new(&turn.tree, &*self.daemon.source);
-            leaf::record_from(&mut allocator, &turn.tree, from, to, Cause::SetLeaf.name())
+            let mut allocator = IdAllocator::new(&guard.tree, &*self.source);
+            leaf::record_from(&mut allocator, &guard.tree, from, to, Cause::SetLeaf.name())
         });
-        let whole = SessionLines::prepare(&turn.log, &turn.tree, record)?;
+        let whole = SessionLines::prepare(&guard.log, &guard.tree, record)?;
         let header = self.header(source);
         let (opened, written) = if self.is_ephemeral {
             (whole.into_memory(header)?, None)
         } else {
-            let location = self.daemon.store.place(&header)?;
+            let location = self.files.store.place(&header)?;
             let log = Log::create(location.clone(), header);
             if whole.is_empty() && !self.writes_at_once {
                 (unwritten(log), None)
@@ -338,20 +339,20 @@ impl NewSession {
         Ok(SessionCopy {
             opened,
             written,
-            tenure: turn.into_with(),
+            tenure: guard.into_with(),
         })
     }
 
     /// Copies the branch up to `end`, with a sync if the policy requires one. An empty fork is written like a new
     /// session.
-    fn copy_branch(&self, turn: SessionGuard, source: &Source, end: End) -> Result<SessionCopy> {
-        let copy = ForkContent::prepare(&turn, end, &source.open_calls, &*self.daemon.source)?;
-        let tenure = turn.into_with();
+    fn copy_branch(&self, guard: SessionGuard, source: &Source, end: End) -> Result<SessionCopy> {
+        let copy = ForkContent::prepare(&guard, end, &source.open_calls, &*self.source)?;
+        let tenure = guard.into_with();
         let header = self.header(source);
         let (opened, written) = if self.is_ephemeral {
             (copy.to_memory(header)?, None)
         } else {
-            let location = self.daemon.store.place(&header)?;
+            let location = self.files.store.place(&header)?;
             let log = Log::create(location.clone(), header);
             if copy.is_empty() && !self.writes_at_once {
                 (unwritten(log), None)

@@ -4,16 +4,16 @@
 //! files, a little later so that it covers several changes, finds the rows. Nothing runs while nothing changes or
 //! nobody watches.
 
-use super::Daemon;
-use super::connection::Connection;
-use super::list_watchers::{ListWatcher, MAX_BYTES, MadeMessages, MessageInProgress, Rows};
+use super::list_watchers::{
+    ListWatch, ListWatcher, MAX_BYTES, MadeMessages, MessageInProgress, Rows,
+};
 use crate::stdio::Class;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 use tokio::runtime::Handle;
 use treelined_core::error::Result;
-use treelined_core::name;
+use treelined_core::id::ConnectionId;
 use treelined_core::team::{TeamList, TeamView};
 use treelined_files::blocking::blocking;
 use treelined_files::lock::lock;
@@ -29,48 +29,32 @@ const LOOK_AGAIN: Duration = Duration::from_secs(1);
 /// The pause between two looks at the list of the team.
 const TEAM_PAUSE: Duration = Duration::from_secs(5);
 
-impl Daemon {
+impl ListWatch {
     /// Tells a connection about changes of the list from this call on, in place of an earlier watch.
-    pub(crate) async fn watch_sessions(
-        self: &Arc<Self>,
-        connection: &Arc<Connection>,
-        cwd: Option<&str>,
-    ) -> Result<()> {
-        let cwd = cwd.map(name::directory);
-        let (daemon, connection) = (Arc::clone(self), Arc::clone(connection));
-        let runtime = Handle::current();
-        blocking(move || daemon.begin_watch(connection, cwd, runtime)).await
+    pub(crate) async fn watch(self: &Arc<Self>, watcher: ListWatcher) -> Result<()> {
+        let (watch, runtime) = (Arc::clone(self), Handle::current());
+        blocking(move || watch.begin(watcher, runtime)).await
     }
 
-    fn begin_watch(
-        self: &Arc<Self>,
-        connection: Arc<Connection>,
-        cwd: Option<String>,
-        runtime: Handle,
-    ) -> Result<()> {
-        let mut state = lock(&self.list_watch.state);
+    fn begin(self: &Arc<Self>, watcher: ListWatcher, runtime: Handle) -> Result<()> {
+        let mut state = lock(&self.state);
         if state.folder.is_none() {
-            let daemon: Weak<Self> = Arc::downgrade(self);
-            state.folder = Some(self.store.watch(move || {
-                if let Some(daemon) = daemon.upgrade() {
-                    daemon.list_changed();
+            let watch: Weak<Self> = Arc::downgrade(self);
+            state.folder = Some(self.files.store.watch(move || {
+                if let Some(watch) = watch.upgrade() {
+                    watch.changed();
                 }
             })?);
         }
         // Every call comes from the one runtime.
-        let _same = self.list_watch.runtime.set(runtime.clone());
+        let _same = self.runtime.set(runtime.clone());
         // Changes from here on are noticed.
         let known = Arc::new(self.rows()?);
-        let id = connection.id;
+        let id = watcher.connection.id;
         state.watchers.retain(|watcher| watcher.connection.id != id);
-        state.watchers.push(ListWatcher {
-            connection,
-            cwd,
-            known,
-            team: None,
-        });
-        self.list_watch.is_active.store(true, Ordering::Release);
-        if let Some(team) = self.team()
+        state.watchers.push(ListWatcher { known, ..watcher });
+        self.is_active.store(true, Ordering::Release);
+        if let Some(team) = self.files.team()
             && !std::mem::replace(&mut state.has_team_task, true)
         {
             runtime.spawn(watch_team(Arc::downgrade(self), team));
@@ -80,7 +64,7 @@ impl Daemon {
 
     /// Tells each watcher that the list of the team has changed. Returns whether anybody watches.
     fn look_at_team(&self, now: &Arc<TeamList>) -> bool {
-        let mut state = lock(&self.list_watch.state);
+        let mut state = lock(&self.state);
         for watcher in &mut state.watchers {
             let known = watcher.team.replace(Arc::clone(now));
             // A client may have read the list before the first look.
@@ -94,38 +78,38 @@ impl Daemon {
         state.has_team_task
     }
 
-    pub(crate) fn unwatch_sessions(&self, connection: &Connection) {
-        if !self.list_watch.is_active.load(Ordering::Acquire) {
+    /// Tells a connection nothing any more.
+    pub(crate) fn unwatch(&self, id: ConnectionId) {
+        if !self.is_active.load(Ordering::Acquire) {
             return;
         }
-        let mut state = lock(&self.list_watch.state);
-        let id = connection.id;
+        let mut state = lock(&self.state);
         state.watchers.retain(|watcher| watcher.connection.id != id);
         if state.watchers.is_empty() {
-            self.list_watch.is_active.store(false, Ordering::Release);
+            self.is_active.store(false, Ordering::Release);
             state.folder = None;
         }
     }
 
     /// Notes that a row may have changed.
-    pub(crate) fn list_changed(self: &Arc<Self>) {
-        if self.list_watch.is_active.load(Ordering::Acquire) {
+    pub(crate) fn changed(self: &Arc<Self>) {
+        if self.is_active.load(Ordering::Acquire) {
             self.look_after(GATHERING);
         }
     }
 
     fn look_after(self: &Arc<Self>, least: Duration) {
-        if self.list_watch.is_due.swap(true, Ordering::AcqRel) {
+        if self.is_due.swap(true, Ordering::AcqRel) {
             return;
         }
-        let daemon = Arc::clone(self);
-        let rest = Duration::from_millis(self.list_watch.rest.load(Ordering::Acquire));
+        let watch = Arc::clone(self);
+        let rest = Duration::from_millis(self.rest.load(Ordering::Acquire));
         let delay = rest.max(least);
-        if let Some(runtime) = self.list_watch.runtime.get() {
+        if let Some(runtime) = self.runtime.get() {
             runtime.spawn(async move {
                 tokio::time::sleep(delay).await;
-                daemon.list_watch.is_due.store(false, Ordering::Release);
-                let looking = Arc::clone(&daemon);
+                watch.is_due.store(false, Ordering::Release);
+                let looking = Arc::clone(&watch);
                 let looked = blocking(move || looking.look_at_list()).await;
                 if let Err(error) = looked {
                     tracing::warn!(%error, "changes of the list of sessions are not announced");
@@ -135,7 +119,7 @@ impl Daemon {
     }
 
     fn rows(&self) -> Result<Rows> {
-        let rows = self.store.list()?.into_iter();
+        let rows = self.files.store.list()?.into_iter();
         let by_path = rows.map(|row| (Box::from(&*row.listing.path), row));
         Ok(by_path.collect())
     }
@@ -143,7 +127,7 @@ impl Daemon {
     /// Sends each watcher the changes that it does not know.
     fn look_at_list(self: &Arc<Self>) -> Result<()> {
         let begun = Instant::now();
-        let mut state = lock(&self.list_watch.state);
+        let mut state = lock(&self.state);
         let now = Arc::new(self.rows()?);
         let mut made: Vec<MadeMessages> = Vec::new();
         let mut is_any_late = false;
@@ -157,7 +141,7 @@ impl Daemon {
         drop(state);
         let rest = begun.elapsed() * REST;
         let rest = u64::try_from(rest.as_millis()).unwrap_or(u64::MAX);
-        self.list_watch.rest.store(rest, Ordering::Release);
+        self.rest.store(rest, Ordering::Release);
         if is_any_late {
             self.look_after(LOOK_AGAIN);
         }
@@ -166,15 +150,14 @@ impl Daemon {
 }
 
 /// Looks at the list of the team again and again, as long as anybody watches.
-async fn watch_team(daemon: Weak<Daemon>, team: Arc<dyn TeamView>) {
+async fn watch_team(watch: Weak<ListWatch>, team: Arc<dyn TeamView>) {
     loop {
         let listing = Arc::clone(&team);
         let Ok(list) = blocking(move || Ok(listing.list())).await else {
             return;
         };
-        let goes_on = daemon
-            .upgrade()
-            .is_some_and(|daemon| daemon.look_at_team(&list));
+        let watch = watch.upgrade();
+        let goes_on = watch.is_some_and(|watch| watch.look_at_team(&list));
         if !goes_on {
             return;
         }

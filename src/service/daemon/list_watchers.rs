@@ -1,6 +1,7 @@
 //! The connections that watch the list of sessions, and the messages that they get.
 
 use super::connection::Connection;
+use super::session_files::SessionFiles;
 use super::session_row::{is_of, shortened_row, shown_row};
 use crate::stdio::Class;
 use std::collections::HashMap;
@@ -10,6 +11,7 @@ use std::sync::{Arc, Mutex, OnceLock};
 use tokio::runtime::Handle;
 use treelined_core::error::Result;
 use treelined_core::json;
+use treelined_core::name;
 use treelined_core::team::TeamList;
 use treelined_files::store::catalogue::CatalogueRow;
 use treelined_files::store::watch_folder::FolderWatch;
@@ -23,8 +25,8 @@ pub(super) const MAX_BYTES: usize = 1 << 20;
 pub(super) type Rows = HashMap<Box<Path>, Arc<CatalogueRow>>;
 
 /// The connections that watch the list.
-#[derive(Default)]
 pub(crate) struct ListWatch {
+    pub(super) files: Arc<SessionFiles>,
     pub(super) state: Mutex<WatchState>,
     /// Whether anybody watches.
     pub(super) is_active: AtomicBool,
@@ -35,6 +37,19 @@ pub(crate) struct ListWatch {
     pub(super) rest: AtomicU64,
 }
 
+impl ListWatch {
+    pub(super) fn new(files: &Arc<SessionFiles>) -> Arc<Self> {
+        Arc::new(Self {
+            files: Arc::clone(files),
+            state: Mutex::default(),
+            is_active: AtomicBool::new(false),
+            is_due: AtomicBool::new(false),
+            runtime: OnceLock::new(),
+            rest: AtomicU64::new(0),
+        })
+    }
+}
+
 #[derive(Default)]
 pub(super) struct WatchState {
     pub(super) watchers: Vec<ListWatcher>,
@@ -43,7 +58,7 @@ pub(super) struct WatchState {
     pub(super) has_team_task: bool,
 }
 
-pub(super) struct ListWatcher {
+pub(crate) struct ListWatcher {
     pub(super) connection: Arc<Connection>,
     /// Normalized.
     pub(super) cwd: Option<String>,
@@ -62,6 +77,16 @@ pub(super) struct MadeMessages {
 }
 
 impl ListWatcher {
+    /// A watch of the sessions in a working directory, or of all.
+    pub(crate) fn new(connection: &Arc<Connection>, cwd: Option<&str>) -> Self {
+        Self {
+            connection: Arc::clone(connection),
+            cwd: cwd.map(name::directory),
+            known: Arc::default(),
+            team: None,
+        }
+    }
+
     pub(super) fn tell(&mut self, now: &Arc<Rows>, made: &mut Vec<MadeMessages>) -> Result<()> {
         if !self.connection.wants(SessionsChanged::NAME) {
             return Ok(());

@@ -2,30 +2,27 @@
 //! steps themselves.
 
 use super::commit::Change;
-use super::convert;
+use super::convert::stored::{raw, raw_owned};
+use super::event_question;
 use super::notify::SessionTree;
-use super::question;
-use super::reading;
+use super::preparation::Preparation;
+use super::reading::INLINE_ENTRIES;
 use super::release::{PlannedOperation, Release, SessionRequest, WaitingOperation};
-use super::summaries::{self, Listener, SummaryJob, id_text};
+use super::summaries::{self, Piece, SummaryJob, id_text};
 use std::sync::Arc;
 use std::time::Duration;
-use treelined_core::context::Edits;
 use treelined_core::durability::Durability;
-use treelined_core::entry::Kind as EntryKind;
-use treelined_core::entry::draft::{self, Draft};
+use treelined_core::entry::draft::Draft;
 use treelined_core::error::{Error, Kind, Result};
 use treelined_core::flow::leaf::BranchSummary;
 use treelined_core::flow::navigate::{self, NavigationPlan};
 use treelined_core::id::{EntryId, ExpectedLeaf};
-use treelined_core::json;
 use treelined_core::name;
-use treelined_core::summary::files::FileCollector;
-use treelined_core::summary::request::{self, Material, SummaryOptions};
-use treelined_core::summary::{FileLists, ModelName, SummaryRequest, SummarySubject, Usage, frame};
+use treelined_core::summary::request::{self, SummaryOptions};
+use treelined_core::summary::{SummaryRequest, SummarySubject, Usage, frame};
 use treelined_core::tree::Node;
 pub(crate) use treelined_files::session::{Activity, SessionState};
-use treelined_wire::{self as wire, BeforeEvent, NavigationReason, notification};
+use treelined_wire::{self as wire, BeforeEvent, NavigationReason, RequestId, notification};
 
 /// If no summary is wanted, entries larger than this together, in bytes, are sent as ids.
 const MAX_UNWANTED_BYTES: u64 = 1 << 20;
@@ -36,7 +33,7 @@ pub(crate) struct Navigator {
     pub expected: ExpectedLeaf,
     pub navigation_id: String,
     pub wants_summary: bool,
-    pub wishes: SummaryOptions,
+    pub options: SummaryOptions,
     pub label: Option<String>,
     /// As the caller gave it.
     pub answer_timeout: Option<Duration>,
@@ -52,117 +49,6 @@ pub(crate) enum NavigationKind {
     To { rewind: bool },
     /// Keeps the leaf, and appends a summary of the other branch.
     Merge,
-}
-
-/// The state of the tree when the navigation began, with bodies.
-pub(super) struct Preparation {
-    plan: NavigationPlan,
-    abandoned_steps: u64,
-    /// Has no files and no goal if no summarizer runs.
-    pub(super) material: Material,
-    /// Set if the entries are too large to be sent.
-    ids: Option<Ids>,
-    pub(super) model: Option<ModelName>,
-    draft: Option<Draft>,
-}
-
-/// The ids of entries that are too large to be sent.
-struct Ids {
-    /// The entries after the nearest compaction.
-    entries: wire::IdList,
-    /// The entries that this compaction kept.
-    kept: Option<wire::IdList>,
-}
-
-impl Preparation {
-    /// Reads the bodies if they have at most `limit` bytes together, or if the summarizer needs them.
-    pub(super) fn read(
-        core: &SessionState,
-        plan: NavigationPlan,
-        limit: u64,
-        summarizes: bool,
-    ) -> Result<Self> {
-        let compaction = plan.previous_compaction().map(|node| core.entry(node));
-        let compaction = compaction.transpose()?;
-        let text = |name: &str| -> Option<String> {
-            let raw = json::get(compaction.as_deref()?, name)?;
-            Some(json::string(raw)?.into_owned())
-        };
-        let kept = compaction.as_ref().map(|_| {
-            let first = text("firstKeptEntryId").and_then(|id| core.tree.find(&id));
-            plan.kept(&core.tree, first)
-        });
-        let kept_nodes = kept.as_deref().unwrap_or_default();
-        let size = reading::size_of(core, plan.entries().iter().copied())
-            + reading::size_of(core, kept_nodes.iter().copied());
-        let reads = summarizes || size <= limit;
-        let bodies = |nodes: &[Node]| match reads {
-            true => bodies(core, nodes),
-            false => Ok(Vec::new()),
-        };
-        let mut material = Material {
-            previous_summary: text("summary"),
-            kept: kept.as_deref().map(bodies).transpose()?,
-            entries: bodies(plan.entries())?,
-            ..Material::default()
-        };
-        if summarizes {
-            material.files = files(core, &plan, &material.entries)?;
-            material.goal = goal(core, &plan)?;
-        }
-        let delivered = material.kept.iter().flatten().chain(&material.entries);
-        let delivered: usize = delivered.map(Vec::len).sum();
-        let fits = reads && delivered as u64 <= limit;
-        let ids = (!fits).then(|| Ids {
-            entries: convert::id_list(&core.tree, plan.entries()),
-            kept: kept.map(|kept| convert::id_list(&core.tree, &kept)),
-        });
-        let draft = plan.editor_entry.map(|node| core.entry(node)).transpose()?;
-        Ok(Self {
-            material,
-            ids,
-            model: summaries::model(core)?,
-            draft: draft.as_deref().map(draft::draft),
-            abandoned_steps: plan.abandoned_steps(&core.tree) as u64,
-            plan,
-        })
-    }
-}
-
-fn bodies(core: &SessionState, nodes: &[Node]) -> Result<Vec<Vec<u8>>> {
-    let (bodies, fetches) = (core.bodies(), core.fetch(nodes.iter().copied())?);
-    let mut reader = bodies.reader();
-    fetches.iter().map(|fetch| reader.entry(fetch)).collect()
-}
-
-/// The files that the branch touched; `entries` are the bodies after its compaction.
-fn files(core: &SessionState, plan: &NavigationPlan, entries: &[Vec<u8>]) -> Result<FileLists> {
-    let mut files = FileCollector::default();
-    let (bodies, fetches) = (core.bodies(), core.fetch(plan.compacted().iter().copied())?);
-    let mut reader = bodies.reader();
-    for fetch in &fetches {
-        reader.see_entry(fetch, |entry| files.note_entry(entry))?;
-    }
-    for entry in entries {
-        files.note_entry(entry);
-    }
-    Ok(files.into_lists())
-}
-
-/// The goal of the branch, with edits applied.
-fn goal(core: &SessionState, plan: &NavigationPlan) -> Result<Option<String>> {
-    let mut edits = Edits::default();
-    for node in core.tree.path(plan.tip()) {
-        if core.tree.kind(node) == EntryKind::ContextEdit {
-            edits.note(&core.entry(node)?);
-        }
-    }
-    for node in plan.goals(&core.tree) {
-        if let Some(goal) = request::goal(core.entry(node)?, &edits) {
-            return Ok(Some(goal));
-        }
-    }
-    Ok(None)
 }
 
 /// The destination of a navigation.
@@ -204,7 +90,7 @@ impl Navigator {
         let plan = match target {
             Destination::Move(plan) => plan,
             Destination::Leaf(_) => {
-                let leaf_id = planning.turn.leaf_id().map(EntryId::new);
+                let leaf_id = planning.guard.leaf_id().map(EntryId::new);
                 let stays = unmoved(NavigationReason::AlreadyThere, false, &leaf_id, &leaf_id);
                 return Ok(wire::NavigateTreeResult::Navigation(Box::new(stays)));
             }
@@ -217,7 +103,7 @@ impl Navigator {
         drop(planning);
         // Moved, not copied: they may be as large as the client's limit.
         let entries = std::mem::take(&mut preparation.material.entries).into_iter();
-        let entries: Vec<wire::Raw> = entries.map(convert::raw_owned).collect();
+        let entries: Vec<wire::Raw> = entries.map(raw_owned).collect();
         let fits = preparation.ids.is_none();
         let preparation = wire::TreePreparation {
             entries_to_summarize: fits.then_some(entries),
@@ -241,8 +127,8 @@ impl Navigator {
             abort: release.call.cancel.clone(),
         };
         let planning = release.begin(&self.expected, activity).await?;
-        let tree = &planning.turn.tree;
-        let node = find(&planning.turn)?;
+        let tree = &planning.guard.tree;
+        let node = find(&planning.guard)?;
         let planned = match self.kind {
             NavigationKind::To { rewind } => navigate::plan(tree, node, rewind),
             NavigationKind::Merge => navigate::plan_merge(tree, node),
@@ -260,7 +146,7 @@ impl Navigator {
         planning: PlannedOperation,
         target_id: EntryId,
     ) -> Result<wire::Navigation> {
-        let leaf_id = planning.turn.leaf_id().map(EntryId::new);
+        let leaf_id = planning.guard.leaf_id().map(EntryId::new);
         let Some(label) = self.label.clone() else {
             return Ok(unmoved(
                 NavigationReason::AlreadyThere,
@@ -272,24 +158,25 @@ impl Navigator {
         let change = planning.into_change();
         let (source, abort) = (Arc::clone(&change.daemon.source), change.cancel.clone());
         let expected = self.expected.clone();
-        let write = move |core: &SessionState| {
-            core.check_expected_leaf(&expected)?;
+        let write = move |state: &SessionState| {
+            state.check_expected_leaf(&expected)?;
             // From this point the navigation cannot be aborted.
             if !abort.commit() {
                 return Err(Error::cancelled());
             }
-            let planned = navigate::label_at_leaf(&core.tree, &*source, &target_id, &label);
+            let planned = navigate::label_at_leaf(&state.tree, &*source, &target_id, &label);
             Ok(planned)
         };
-        let then = |core: &SessionState, written: Option<Durability>| -> Result<wire::Navigation> {
-            let entry = core.leaf().map(|node| core.entry(node)).transpose()?;
-            Ok(wire::Navigation {
-                new_leaf_id: core.leaf_id().map(str::to_owned),
-                label_entry: entry.as_deref().map(convert::raw),
-                durability: written.unwrap_or(Durability::None),
-                ..unmoved(NavigationReason::AlreadyThere, false, &leaf_id, &leaf_id)
-            })
-        };
+        let then =
+            |state: &SessionState, written: Option<Durability>| -> Result<wire::Navigation> {
+                let entry = state.leaf().map(|node| state.entry(node)).transpose()?;
+                Ok(wire::Navigation {
+                    new_leaf_id: state.leaf_id().map(str::to_owned),
+                    label_entry: entry.as_deref().map(raw),
+                    durability: written.unwrap_or(Durability::None),
+                    ..unmoved(NavigationReason::AlreadyThere, false, &leaf_id, &leaf_id)
+                })
+            };
         match change.commit(write, then).await {
             Ok(changed) => changed.seen,
             Err(error) if error.kind == Kind::Cancelled => Ok(aborted(&leaf_id)),
@@ -355,12 +242,12 @@ impl Navigator {
             && !self.dry_run
             && planning.request.call.daemon.settings.summarizer.is_some();
         // A summarizer needs the goal, which may be anywhere on the path.
-        let walks = summarizes && planning.turn.tree.node_count() > reading::INLINE_ENTRIES;
+        let walks = summarizes && planning.guard.tree.node_count() > INLINE_ENTRIES;
         let size = match walks {
             true => u64::MAX,
-            false => reading::size_of(&planning.turn, plan.abandoned.iter().copied()),
+            false => planning.guard.stored_bytes(plan.abandoned.iter().copied()),
         };
-        let read = move |core: &SessionState| Preparation::read(core, plan, limit, summarizes);
+        let read = move |state: &SessionState| Preparation::read(state, plan, limit, summarizes);
         planning.read(size, read).await
     }
 
@@ -378,7 +265,7 @@ impl Navigator {
     fn preparation(&self, prepared: &Preparation) -> wire::TreePreparation {
         let material = &prepared.material;
         let raw = |entries: &Vec<Vec<u8>>| -> Vec<wire::Raw> {
-            entries.iter().map(|entry| convert::raw(entry)).collect()
+            entries.iter().map(|entry| raw(entry)).collect()
         };
         let ids = prepared.ids.as_ref();
         let fits = ids.is_none();
@@ -395,8 +282,8 @@ impl Navigator {
             truncated: (!fits).then_some(true),
             user_wants_summary: self.wants_summary,
             model: prepared.model.as_ref().map(summaries::wire_model),
-            custom_instructions: self.wishes.custom_instructions.clone(),
-            replace_instructions: Some(self.wishes.replace_instructions),
+            custom_instructions: self.options.custom_instructions.clone(),
+            replace_instructions: Some(self.options.replace_instructions),
             label: self.label.clone(),
         }
     }
@@ -407,12 +294,12 @@ impl Navigator {
         request: &SessionRequest,
         prepared: &Preparation,
     ) -> std::result::Result<Option<BranchSummary>, NavigationEnd> {
-        let asking = question::EventQuestion {
+        let asking = event_question::EventQuestion {
             navigation_id: Some(&self.navigation_id),
             takes_summary: self.wants_summary,
             ..request.asking(BeforeEvent::SessionBeforeTree, self.answer_timeout)
         };
-        let decided = question::put(asking, |put| notification::SessionBeforeTree {
+        let decided = event_question::put(asking, |put| notification::SessionBeforeTree {
             session_id: put.session_id,
             seq: put.seq,
             event_id: put.event_id,
@@ -424,7 +311,7 @@ impl Navigator {
         if let Some(refusal) = decision.refusal(self.on_no_answer) {
             return Err(NavigationEnd::Answered(refusal));
         }
-        summaries::override_options(&mut self.wishes, &mut decision);
+        summaries::override_options(&mut self.options, &mut decision);
         if let Some(label) = &decision.label {
             self.label = name::given(label);
         }
@@ -437,25 +324,30 @@ impl Navigator {
         request: &SessionRequest,
         prepared: &Preparation,
     ) -> Result<BranchSummary> {
+        let (open, id) = (&request.open, &self.navigation_id);
+        // Connections that do not want pieces get the number of characters.
+        let hear = |piece: &Piece<'_>| {
+            for connection in open.connections() {
+                if !connection.summary_delta(&open.id, id, piece.index, piece.text) {
+                    connection.progress(&RequestId::Text(id.clone()), piece.total);
+                }
+            }
+        };
         let writing = SummaryJob {
-            daemon: &request.call.daemon,
-            connection: &request.call.connection,
-            open: &request.open,
-            listener: Listener::Deltas {
-                navigation_id: &self.navigation_id,
-            },
+            summarizer: request.call.daemon.summarizer()?,
+            hear: &hear,
             model: prepared.model.as_ref(),
             abort: &request.call.cancel,
         };
         let material = prepared.material.clone();
-        let (wishes, model) = (self.wishes.clone(), prepared.model.clone());
+        let (options, model) = (self.options.clone(), prepared.model.clone());
         let subject = match prepared.plan.merges {
             Some(_) => SummarySubject::Merge,
             None => SummarySubject::Branch,
         };
         let written = writing.write(move |summarizer| SummaryRequest {
             subject,
-            ..request::branch_request(material, wishes, summarizer.budget(model.as_ref()))
+            ..request::branch_request(material, options, summarizer.budget(model.as_ref()))
         });
         let (request, summary) = written.await?;
         Ok(BranchSummary {
@@ -482,72 +374,73 @@ impl Navigator {
         let has_label = label.is_some();
         let abort = change.cancel.clone();
         let expected = self.expected.clone();
-        let write = move |core: &SessionState| {
-            core.check_expected_leaf(&expected)?;
-            core.check_leaf_is_still(plan.old_leaf_id.as_ref().map(EntryId::as_str))?;
+        let write = move |state: &SessionState| {
+            state.check_expected_leaf(&expected)?;
+            state.check_leaf_is_still(plan.old_leaf_id.as_ref().map(EntryId::as_str))?;
             // From this point the navigation cannot be aborted.
             if !abort.commit() {
                 return Err(Error::cancelled());
             }
             let summary = summary.as_ref();
-            navigate::commit(&core.tree, &*source, &plan, summary, label.as_deref())
+            navigate::commit(&state.tree, &*source, &plan, summary, label.as_deref())
         };
         // Bookkeeping may have been appended since the plan.
-        let old_leaf_id = change.turn.leaf_id().map(str::to_owned);
-        let then = |core: &SessionState, written: Option<Durability>| -> Result<wire::Navigation> {
-            let path: Vec<_> = core.tree.ancestors(core.leaf()).take(2).collect();
-            let label_node = path.first().copied().filter(|_| has_label);
-            let summary_node = path
-                .get(usize::from(has_label))
-                .copied()
-                .filter(|_| has_summary);
-            let entry = |node| core.entry(node);
-            let label_entry = label_node.map(entry).transpose()?;
-            let summary_entry = summary_node.map(entry).transpose()?;
-            let new_leaf_id = core.leaf_id().map(str::to_owned);
-            let moved = SessionTree {
-                old_leaf_id: old_leaf_id.as_deref(),
-                new_leaf_id: new_leaf_id.as_deref(),
-                cause: wire::MoveCause::NavigateTree,
-                navigation_id: Some(&self.navigation_id),
-                summary_entry: summary_entry.as_deref(),
-                label_entry: label_entry.as_deref(),
-                from_hook: has_summary.then_some(from_hook),
+        let old_leaf_id = change.guard.leaf_id().map(str::to_owned);
+        let then =
+            |state: &SessionState, written: Option<Durability>| -> Result<wire::Navigation> {
+                let path: Vec<_> = state.tree.ancestors(state.leaf()).take(2).collect();
+                let label_node = path.first().copied().filter(|_| has_label);
+                let summary_node = path
+                    .get(usize::from(has_label))
+                    .copied()
+                    .filter(|_| has_summary);
+                let entry = |node| state.entry(node);
+                let label_entry = label_node.map(entry).transpose()?;
+                let summary_entry = summary_node.map(entry).transpose()?;
+                let new_leaf_id = state.leaf_id().map(str::to_owned);
+                let moved = SessionTree {
+                    old_leaf_id: old_leaf_id.as_deref(),
+                    new_leaf_id: new_leaf_id.as_deref(),
+                    cause: wire::MoveCause::NavigateTree,
+                    navigation_id: Some(&self.navigation_id),
+                    summary_entry: summary_entry.as_deref(),
+                    label_entry: label_entry.as_deref(),
+                    from_hook: has_summary.then_some(from_hook),
+                };
+                // A merge only appends.
+                if prepared.plan.merges.is_none() {
+                    daemon.notifier.session_tree(&open, moved);
+                }
+                let draft = prepared.draft.as_ref();
+                Ok(wire::Navigation {
+                    cancelled: false,
+                    reason,
+                    by: None,
+                    message: None,
+                    editor_text: draft.map(|draft| draft.text.clone()),
+                    editor_images: draft.and_then(editor_images),
+                    old_leaf_id: old_leaf_id.clone(),
+                    new_leaf_id,
+                    summary_entry: summary_entry.as_deref().map(raw),
+                    label_entry: label_entry.as_deref().map(raw),
+                    from_hook: has_summary.then_some(from_hook),
+                    durability: written.unwrap_or(Durability::None),
+                })
             };
-            // A merge only appends.
-            if prepared.plan.merges.is_none() {
-                daemon.session_tree(&open, moved);
-            }
-            let draft = prepared.draft.as_ref();
-            Ok(wire::Navigation {
-                cancelled: false,
-                reason,
-                by: None,
-                message: None,
-                editor_text: draft.map(|draft| draft.text.clone()),
-                editor_images: draft.and_then(editor_images),
-                old_leaf_id: old_leaf_id.clone(),
-                new_leaf_id,
-                summary_entry: summary_entry.as_deref().map(convert::raw),
-                label_entry: label_entry.as_deref().map(convert::raw),
-                from_hook: has_summary.then_some(from_hook),
-                durability: written.unwrap_or(Durability::None),
-            })
-        };
         change.commit(write, then).await?.seen
     }
 }
 
 /// The images of a draft, if it has any.
 fn editor_images(draft: &Draft) -> Option<Vec<wire::Raw>> {
-    let images = draft.images.iter().map(|image| convert::raw(image));
+    let images = draft.images.iter().map(|image| raw(image));
     (!draft.images.is_empty()).then(|| images.collect())
 }
 
 /// The reason why a navigation ends while its question is open.
 enum NavigationEnd {
     Aborted,
-    Answered(question::Refusal),
+    Answered(event_question::Refusal),
 }
 
 fn refused(refusal: NavigationEnd, leaf_id: &Option<EntryId>) -> wire::Navigation {

@@ -40,6 +40,7 @@ pub(super) struct HeldNotification {
 }
 
 impl Notices {
+    /// The notifications of a session that is open for one connection.
     pub(crate) fn to(connection: &Arc<Connection>) -> Self {
         let listener = Listener {
             connection: Arc::clone(connection),

@@ -1,12 +1,16 @@
 //! Notifications about a session (protocol.md §5, §7): numbered for each connection, in order, and sent only after the
 //! change has been persisted.
 
-use super::Daemon;
 use super::connection::Connection;
-use super::convert::{diagnostics, message, on_one_line, push_id_member, push_number_member, raw};
+use super::convert::diagnostics;
+use super::convert::line::on_one_line;
+use super::convert::member::{push_id_member, push_number_member};
+use super::convert::message::message;
+use super::convert::stored::raw;
 use super::first_message;
 use super::notices::{Listener, Notices, PendingCommit, send};
 use super::open_session::OpenSession;
+use crate::hooks::Hooks;
 use crate::stdio::{Class, Message, SharedText};
 use std::sync::{Arc, MutexGuard};
 use tokio::sync::oneshot;
@@ -14,9 +18,9 @@ use treelined_core::json;
 use treelined_core::tree::Node;
 use treelined_files::lock::lock;
 use treelined_files::session::{Changes, SessionState};
-use treelined_wire::BeforeEvent;
 use treelined_wire::methods::Notification;
 use treelined_wire::notification::{self, Origin};
+use treelined_wire::{self as wire, BeforeEvent};
 
 /// `entries_appended` includes the bodies of other writers' entries up to this many bytes together.
 const MAX_BODIES_BYTES: u64 = 1 << 20;
@@ -159,7 +163,19 @@ impl<M: Fn(u64, bool) -> Option<Vec<u8>>> Texts<M> {
     }
 }
 
-impl Daemon {
+/// Sends notifications about sessions, to connections and hooks.
+#[derive(Clone)]
+pub(crate) struct Notifier {
+    hooks: Arc<Hooks>,
+}
+
+impl Notifier {
+    pub(super) fn new(hooks: &Arc<Hooks>) -> Self {
+        Self {
+            hooks: Arc::clone(hooks),
+        }
+    }
+
     /// Whether hooks receive this notification. Before events reach them as questions.
     fn is_sent_to_hooks(&self, method: &str) -> bool {
         let is_question = BeforeEvent::ALL.iter().any(|event| event.name() == method);
@@ -250,7 +266,7 @@ impl Daemon {
     pub(crate) fn announce(
         &self,
         open: &OpenSession,
-        core: &SessionState,
+        state: &SessionState,
         changes: Changes,
         name_before: Option<&str>,
         ends: &[usize],
@@ -263,12 +279,12 @@ impl Daemon {
         };
         if changes.others_moved || !changes.others.is_empty() {
             let first = ends.first().copied().unwrap_or(own.len());
-            self.entries_appended(open, core, Origin::Other, &changes.others, after(first));
+            self.entries_appended(open, state, Origin::Other, &changes.others, after(first));
         }
         let mut start = 0;
         for end in ends.iter().copied().chain([own.len()]) {
             if let Some(group) = own.get(start..end).filter(|group| !group.is_empty()) {
-                self.entries_appended(open, core, Origin::This, group, after(end));
+                self.entries_appended(open, state, Origin::This, group, after(end));
                 start = end;
             }
         }
@@ -276,10 +292,10 @@ impl Daemon {
             self.notify(open, |seq| notification::Diagnostics {
                 session_id: open.id.to_string(),
                 seq,
-                diagnostics: diagnostics(&changes.diagnostics),
+                diagnostics: diagnostics::to_wire(&changes.diagnostics),
             });
         }
-        let name = core.tree.name();
+        let name = state.tree.name();
         if name != name_before {
             self.notify(open, |seq| notification::SessionInfoChanged {
                 session_id: open.id.to_string(),
@@ -293,7 +309,7 @@ impl Daemon {
     fn entries_appended(
         &self,
         open: &OpenSession,
-        core: &SessionState,
+        state: &SessionState,
         origin: Origin,
         nodes: &[Node],
         leaf: Option<Option<Node>>,
@@ -303,15 +319,15 @@ impl Daemon {
             seq,
         };
         let (leaf_id, file_leaf_id) = (
-            core.id_of(leaf.unwrap_or(core.leaf())),
-            core.id_of(leaf.unwrap_or(core.tree.file_leaf())),
+            state.id_of(leaf.unwrap_or(state.leaf())),
+            state.id_of(leaf.unwrap_or(state.tree.file_leaf())),
         );
-        let ids = nodes.iter().map(|node| core.tree.id(*node));
+        let ids = nodes.iter().map(|node| state.tree.id(*node));
         let bytes = nodes
             .iter()
-            .map(|node| u64::from(core.tree.place(*node).len));
+            .map(|node| u64::from(state.tree.place(*node).len));
         let bytes: u64 = bytes.sum();
-        let said = first_message::among(core, nodes);
+        let said = first_message::among(state, nodes);
         let has_bodies = |connection: &Connection| {
             let frame_bytes = connection.client_frame_bytes() as u64;
             // Ids and escapes need the other half of a frame.
@@ -336,7 +352,7 @@ impl Daemon {
                 entry_ids: ids.clone().map(str::to_owned).collect(),
                 leaf_id: leaf_id.map(str::to_owned),
                 file_leaf_id: file_leaf_id.map(str::to_owned),
-                entries: has_bodies.then(|| bodies(core, nodes)).flatten(),
+                entries: has_bodies.then(|| bodies(state, nodes)).flatten(),
                 first_message: said.map(str::to_owned),
             }),
         };
@@ -357,6 +373,43 @@ impl Daemon {
             label_entry: moved.label_entry.map(raw),
             from_hook: moved.from_hook,
         });
+    }
+
+    /// Asks the clients of a session to begin a turn for a message.
+    pub(crate) fn request_turn(&self, open: &OpenSession, entry_id: &str) {
+        self.notify(open, |seq| notification::TurnRequested {
+            session_id: open.id.to_string(),
+            seq,
+            entry_id: entry_id.to_owned(),
+        });
+    }
+
+    /// Announces that a sync failed after its appends had been answered (session-file.md §3).
+    pub(crate) fn durability_lost(&self, open: &OpenSession) {
+        if open.session.is_closed() {
+            tracing::error!("entries of a session that has been closed may not be on disk");
+            return;
+        }
+        self.notify(open, |seq| notification::Diagnostics {
+            session_id: open.id.to_string(),
+            seq,
+            diagnostics: vec![wire::Diagnostic::of_file(
+                wire::DiagnosticKind::DurabilityUnknown,
+            )],
+        });
+    }
+
+    /// Announces that entries of a session wait for the log, or wait no more.
+    pub(crate) fn note_queue(&self, open: &OpenSession, state: &SessionState) {
+        let queued = state.waits_for_log();
+        let before = lock(&open.queued).replace(queued);
+        if before.is_some_and(|before| before != queued) {
+            self.notify(open, |seq| notification::SessionLogChanged {
+                session_id: open.id.to_string(),
+                seq,
+                queued,
+            });
+        }
     }
 }
 
@@ -396,7 +449,7 @@ fn own_appended<'a>(
 pub(crate) struct SessionTree<'a> {
     pub old_leaf_id: Option<&'a str>,
     pub new_leaf_id: Option<&'a str>,
-    pub cause: treelined_wire::MoveCause,
+    pub cause: wire::MoveCause,
     pub navigation_id: Option<&'a str>,
     pub summary_entry: Option<&'a [u8]>,
     pub label_entry: Option<&'a [u8]>,
@@ -405,8 +458,10 @@ pub(crate) struct SessionTree<'a> {
 }
 
 /// The entries; `None` if one cannot be read.
-fn bodies(core: &SessionState, nodes: &[Node]) -> Option<Vec<treelined_wire::Raw>> {
-    let entries = nodes.iter().map(|node| Some(raw(&core.entry(*node).ok()?)));
+fn bodies(state: &SessionState, nodes: &[Node]) -> Option<Vec<wire::Raw>> {
+    let entries = nodes
+        .iter()
+        .map(|node| Some(raw(&state.entry(*node).ok()?)));
     entries.collect()
 }
 
@@ -434,7 +489,7 @@ mod tests {
         let ids = ["0a1b2c3d", "q1", "\u{2028}\"\\"];
         for count in 0..=ids.len() {
             for leaf in [None, Some("q1")] {
-                let told = notification::EntriesAppended {
+                let announced = notification::EntriesAppended {
                     session_id: "a \"session\"".to_owned(),
                     seq: 7,
                     origin: Origin::This,
@@ -444,17 +499,17 @@ mod tests {
                     entries: None,
                     first_message: leaf.map(|_| "What?".to_owned()),
                 };
-                let general = message(&told).unwrap();
+                let general = message(&announced).unwrap();
                 let own = own_appended(
-                    &told.session_id,
-                    told.seq,
-                    told.entry_ids.iter().map(String::as_str),
+                    &announced.session_id,
+                    announced.seq,
+                    announced.entry_ids.iter().map(String::as_str),
                     leaf,
-                    told.file_leaf_id.as_deref(),
-                    told.first_message.as_deref(),
+                    announced.file_leaf_id.as_deref(),
+                    announced.first_message.as_deref(),
                 );
                 let own = String::from_utf8(own).unwrap();
-                let general = super::super::convert::on_one_line(general);
+                let general = super::on_one_line(general);
                 assert_eq!(own, String::from_utf8(general).unwrap());
             }
         }

@@ -3,11 +3,12 @@
 //! The operation waits for earlier requests and plans with the session's guard; releases the session while it waits for
 //! clients and for a summarizer; then takes its place after the requests that arrived since, and commits.
 
-use super::call::Call;
+use super::call::{Call, TakesPlace};
 use super::commit::Change;
-use super::open_session::{OpenSession, Place, SessionGuard, check_writable, guard};
-use super::question::EventQuestion;
-use super::queue::Scope;
+use super::event_question::EventQuestion;
+use super::follow::current;
+use super::guard::{Place, SessionGuard, check_writable, guard_of};
+use super::open_session::OpenSession;
 use super::reading::inline_or_blocking;
 use std::sync::Arc;
 use std::time::Duration;
@@ -35,7 +36,7 @@ pub(crate) struct PlannedOperation {
     pub(crate) request: SessionRequest,
     /// Dropped before the guard, so that the next request does not find the session busy.
     busy: Busy,
-    pub(crate) turn: SessionGuard,
+    pub(crate) guard: SessionGuard,
 }
 
 /// An operation that waits for clients or a summarizer, while other requests run.
@@ -48,12 +49,25 @@ pub(crate) struct WaitingOperation {
     kept: Option<SessionGuard>,
 }
 
-impl Release {
-    pub(crate) fn new(call: &Arc<Call>, session_id: Option<&str>) -> Self {
+impl TakesPlace for Release {
+    fn take(call: &Arc<Call>, session_id: Option<&str>) -> Self {
         Self {
             call: Arc::clone(call),
-            place: call.place(session_id, Scope::Session),
+            place: call.place(session_id),
         }
+    }
+}
+
+impl Release {
+    /// The session to read, after all earlier requests and with the entries of other writers, for an operation that does
+    /// not keep it busy. If it `writes` later, fails for a session that cannot be changed.
+    pub(crate) async fn read(self, writes: bool) -> Result<(SessionRequest, SessionGuard)> {
+        let (call, asked) = (self.call, self.place.asked);
+        let (open, mut guard) = current(&call.daemon, self.place.await?, asked).await?;
+        if writes {
+            check_writable(&open, &mut guard)?;
+        }
+        Ok((SessionRequest { call, open }, guard))
     }
 
     /// Begins the operation, which keeps the session busy, after all earlier requests and after reading the entries of
@@ -64,16 +78,15 @@ impl Release {
         activity: Activity,
     ) -> Result<PlannedOperation> {
         let (call, asked) = (self.call, self.place.asked);
-        let (open, turn) = guard(self.place.await?, asked)?;
-        let mut turn = call.daemon.caught_up(&open, turn).await?;
-        check_writable(&open, &mut turn)?;
+        let (open, mut guard) = current(&call.daemon, self.place.await?, asked).await?;
+        check_writable(&open, &mut guard)?;
         open.session.check_idle()?;
-        turn.check_expected_leaf(expected)?;
+        guard.check_expected_leaf(expected)?;
         let busy = open.session.begin(activity)?;
         Ok(PlannedOperation {
             request: SessionRequest { call, open },
             busy,
-            turn,
+            guard,
         })
     }
 }
@@ -86,7 +99,7 @@ impl PlannedOperation {
         read: impl FnOnce(&SessionState) -> Result<T> + Send + 'static,
     ) -> Result<(Self, T)> {
         inline_or_blocking(bytes, move || {
-            let found = read(&self.turn)?;
+            let found = read(&self.guard)?;
             Ok((self, found))
         })
         .await
@@ -98,26 +111,33 @@ impl PlannedOperation {
         WaitingOperation {
             request: self.request,
             busy: self.busy,
-            kept: keeps.then_some(self.turn),
+            kept: keeps.then_some(self.guard),
         }
     }
 
     /// The right to commit without a question.
     pub(crate) fn into_change(mut self) -> Change {
-        self.turn.with().busy = Some(self.busy);
+        self.guard.with().busy = Some(self.busy);
         let SessionRequest { call, open } = self.request;
-        Change::new(&call, open, self.turn)
+        Change::new(&call, open, self.guard)
     }
 }
 
 impl SessionRequest {
+    /// The right to change the session, after the requests that arrived since.
+    pub(crate) async fn writable(&self) -> Result<Change> {
+        let place = self.call.place(Some(&self.open.id));
+        let asked = place.asked;
+        let (open, mut guard) = guard_of(place.await?, asked)?;
+        check_writable(&open, &mut guard)?;
+        Ok(Change::new(&self.call, open, guard))
+    }
+
     /// `summarizerUnavailable` if neither a client, a hook nor a summarizer can give a summary.
     pub(crate) fn check_summarizable(&self, event: BeforeEvent) -> Result<()> {
-        let daemon = &self.call.daemon;
-        if daemon
-            .answerers(&self.open, event, self.call.connection.id)
-            .is_empty()
-        {
+        let (daemon, asker) = (&self.call.daemon, self.call.connection.id);
+        let answerers = daemon.questions.answerers(&self.open, event, asker);
+        if answerers.is_empty() {
             daemon.summarizer()?;
         }
         Ok(())
@@ -130,7 +150,7 @@ impl SessionRequest {
         timeout: Option<Duration>,
     ) -> EventQuestion<'_> {
         EventQuestion {
-            daemon: &self.call.daemon,
+            questions: &self.call.daemon.questions,
             open: &self.open,
             asker: self.call.connection.id,
             event,
@@ -147,15 +167,15 @@ impl WaitingOperation {
     /// first.
     pub(crate) async fn reached(self) -> Result<Change> {
         let SessionRequest { call, open } = self.request;
-        let mut turn = match self.kept {
-            Some(turn) => turn,
+        let mut guard = match self.kept {
+            Some(guard) => guard,
             None => {
-                let place = call.place(Some(&open.id), Scope::Session);
+                let place = call.place(Some(&open.id));
                 let asked = place.asked;
-                guard(place.await?, asked)?.1
+                guard_of(place.await?, asked)?.1
             }
         };
-        turn.with().busy = Some(self.busy);
-        Ok(Change::new(&call, open, turn))
+        guard.with().busy = Some(self.busy);
+        Ok(Change::new(&call, open, guard))
     }
 }

@@ -175,13 +175,13 @@ pub(crate) struct ToExtract {
 
 impl ToExtract {
     /// The previews to make before `rows` rows are made; `None` if there are few rows or enough previews.
-    pub(crate) fn before(rows: usize, core: &SessionState, store: &Store) -> Option<Self> {
-        let tree = &core.tree;
+    pub(crate) fn before(rows: usize, state: &SessionState, store: &Store) -> Option<Self> {
+        let tree = &state.tree;
         let count = tree.node_count();
         if rows < MANY.max(count / 4) {
             return None;
         }
-        let bodies = core.bodies();
+        let bodies = state.bodies();
         let slot = bodies.previews().filter(|slot| !slot.has_given_up())?;
         let cache = store.cache()?;
         if slot.get().is_none() {

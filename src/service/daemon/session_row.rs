@@ -1,6 +1,6 @@
 //! Rows of session files as clients get them (protocol.md §3.4).
 
-use super::convert;
+use super::convert::line::line;
 use std::borrow::Cow;
 use std::cmp::Reverse;
 use treelined_core::budget::SHOWN_ROW_BYTES;
@@ -17,7 +17,7 @@ pub(crate) fn shown_row(row: &CatalogueRow) -> Result<Cow<'_, [u8]>> {
     if let Some(shown) = row.shown.get() {
         return Ok(Cow::Borrowed(shown));
     }
-    let made = convert::line(&session_row(&row.listing))?;
+    let made = line(&session_row(&row.listing))?;
     if made.len() <= SHOWN_ROW_BYTES {
         // Another thread may have set it first.
         let _same = row.shown.set(made.as_slice().into());
@@ -32,7 +32,7 @@ pub(crate) fn shortened_row(row: &Listing, fits: usize) -> Result<Vec<u8>> {
         cut(text, fits);
     }
     loop {
-        let line = convert::line(&texts)?;
+        let line = line(&texts)?;
         let Some(longest) = longest_first(&mut texts).into_iter().next() else {
             return Ok(line);
         };
@@ -79,13 +79,13 @@ pub(crate) fn path_of(row: &Listing) -> String {
 /// Whether the session's directory is `cwd`, normalized.
 pub(crate) fn is_of(row: &Listing, cwd: Option<&str>) -> bool {
     let header = row.header.as_ref();
-    let its = header.map(|header| header.cwd.as_str()).unwrap_or_default();
-    is_of_directory(its, cwd)
+    let directory = header.map(|header| header.cwd.as_str()).unwrap_or_default();
+    is_of_directory(directory, cwd)
 }
 
 /// Whether a directory as headers have it is `cwd`, normalized.
-pub(crate) fn is_of_directory(its: &str, cwd: Option<&str>) -> bool {
-    cwd.is_none_or(|cwd| its == cwd || name::directory(its) == cwd)
+pub(crate) fn is_of_directory(directory: &str, cwd: Option<&str>) -> bool {
+    cwd.is_none_or(|cwd| directory == cwd || name::directory(directory) == cwd)
 }
 
 pub(crate) fn session_row(row: &Listing) -> wire::SessionRow {

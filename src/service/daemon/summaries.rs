@@ -1,13 +1,9 @@
 //! Runs the summarizer, and reports its progress (semantics.md §3).
 
-use super::Daemon;
-use super::connection::Connection;
-use super::open_session::OpenSession;
-use super::question::Decision;
+use super::event_question::Decision;
 use crate::summarizer::Summarizer;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
-use treelined_core::error::{Error, Kind, Result};
+use treelined_core::error::Result;
 use treelined_core::flow::leaf::BranchSummary;
 use treelined_core::id::EntryId;
 use treelined_core::summary::request::SummaryOptions;
@@ -16,40 +12,27 @@ use treelined_files::blocking::blocking;
 use treelined_files::cancel::Cancel;
 use treelined_files::lock::lock;
 use treelined_files::session::SessionState;
-use treelined_wire::{self as wire, RequestId};
+use treelined_wire as wire;
 
-/// The summarizer of a summary, and the receivers of its progress.
+/// The summarizer of a summary, and who hears of its progress.
 pub(crate) struct SummaryJob<'a> {
-    pub daemon: &'a Daemon,
-    pub connection: &'a Connection,
-    pub open: &'a OpenSession,
-    pub listener: Listener<'a>,
+    pub summarizer: &'a Summarizer,
+    /// Receives the text while it is written.
+    pub hear: &'a (dyn Fn(&Piece<'_>) + Sync),
     /// The model of the conversation.
     pub model: Option<&'a ModelName>,
     pub abort: &'a Cancel,
 }
 
-/// The way in which clients receive a summary while it is written.
-pub(crate) enum Listener<'a> {
-    /// Sends the text in pieces to all connections that have the session open; sends the number of characters to those
-    /// that do not want pieces.
-    Deltas { navigation_id: &'a str },
-    /// Sends the asker the number of characters, summed over the summaries of one request.
-    Progress {
-        token: Option<&'a RequestId>,
-        written: &'a AtomicU64,
-    },
-}
-
-impl Daemon {
-    pub(super) fn summarizer(&self) -> Result<&Summarizer> {
-        self.settings.summarizer.as_ref().ok_or_else(|| {
-            Error::new(
-                Kind::SummarizerUnavailable,
-                "no summarizer is configured and nobody answers the event with a summary",
-            )
-        })
-    }
+/// A piece of a summary.
+pub(crate) struct Piece<'a> {
+    /// Counted from 0.
+    pub index: u64,
+    pub text: &'a str,
+    /// The characters of this piece.
+    pub characters: u64,
+    /// The characters of this piece and those before.
+    pub total: u64,
 }
 
 impl SummaryJob<'_> {
@@ -59,7 +42,7 @@ impl SummaryJob<'_> {
         &self,
         request: impl FnOnce(&Summarizer) -> SummaryRequest + Send + 'static,
     ) -> Result<(Arc<SummaryRequest>, Summary)> {
-        let summarizer = self.daemon.summarizer()?.clone();
+        let summarizer = self.summarizer.clone();
         let work = async {
             let (summarizer, request) = blocking(move || {
                 let request = request(&summarizer);
@@ -67,9 +50,9 @@ impl SummaryJob<'_> {
             })
             .await?;
             let teller = Teller::new(self, &request);
-            let told = |piece: &str| teller.push(piece);
+            let hear = |piece: &str| teller.push(piece);
             let summary = summarizer
-                .summarize(Arc::clone(&request), self.model, &told)
+                .summarize(Arc::clone(&request), self.model, &hear)
                 .await?;
             teller.finish(&request.files);
             Ok((request, summary))
@@ -105,57 +88,44 @@ impl<'a> Teller<'a> {
     }
 
     fn push(&self, piece: &str) {
-        let mut told = lock(&self.state);
-        let piece = match told.pieces {
+        let mut progress = lock(&self.state);
+        let piece = match progress.pieces {
             0 => piece.trim_start(),
             _ => piece,
         };
         let text = piece.trim_end();
         let space = piece.get(text.len()..).unwrap_or_default();
         if text.is_empty() {
-            told.space.push_str(space);
+            progress.space.push_str(space);
             return;
         }
-        let mut delta = match told.pieces {
+        let mut delta = match progress.pieces {
             0 => self.opening.clone(),
-            _ => std::mem::take(&mut told.space),
+            _ => std::mem::take(&mut progress.space),
         };
         delta.push_str(text);
-        told.space = space.to_owned();
-        self.tell(&mut told, &delta);
+        progress.space = space.to_owned();
+        self.tell(&mut progress, &delta);
     }
 
     fn finish(&self, files: &FileLists) {
-        let mut told = lock(&self.state);
+        let mut progress = lock(&self.state);
         let closing = frame::closing(files);
         if !closing.is_empty() {
-            self.tell(&mut told, &closing);
+            self.tell(&mut progress, &closing);
         }
     }
 
-    fn tell(&self, told: &mut SummaryProgress, delta: &str) {
-        let SummaryJob {
-            connection, open, ..
-        } = self.writing;
+    fn tell(&self, progress: &mut SummaryProgress, delta: &str) {
         let more = delta.chars().count() as u64;
-        match self.writing.listener {
-            Listener::Deltas { navigation_id } => {
-                told.characters += more;
-                for listener in open.connections() {
-                    if !listener.summary_delta(&open.id, navigation_id, told.pieces, delta) {
-                        let token = RequestId::Text(navigation_id.to_owned());
-                        listener.progress(&token, told.characters);
-                    }
-                }
-            }
-            Listener::Progress { token, written } => {
-                let characters = written.fetch_add(more, Ordering::Relaxed) + more;
-                if let Some(token) = token {
-                    connection.progress(token, characters);
-                }
-            }
-        }
-        told.pieces += 1;
+        progress.characters += more;
+        (self.writing.hear)(&Piece {
+            index: progress.pieces,
+            text: delta,
+            characters: more,
+            total: progress.characters,
+        });
+        progress.pieces += 1;
     }
 }
 
@@ -185,10 +155,10 @@ pub(crate) fn id_text(id: &Option<EntryId>) -> Option<String> {
 }
 
 /// The model in use at the leaf.
-pub(crate) fn model(core: &SessionState) -> Result<Option<ModelName>> {
-    let above = core.tree.ancestors(core.leaf());
-    let above = above.map(|node| super::reading::step(core, node));
-    let model = treelined_core::context::current_model(above, &mut |node| core.entry(node))?;
+pub(crate) fn model(state: &SessionState) -> Result<Option<ModelName>> {
+    let above = state.tree.ancestors(state.leaf());
+    let above = above.map(|node| state.step(node));
+    let model = treelined_core::context::current_model(above, &mut |node| state.entry(node))?;
     Ok(model.map(|(provider, model_id)| ModelName { provider, model_id }))
 }
 

@@ -117,7 +117,7 @@ impl Dispatcher {
         let held = std::mem::take(&mut *lock(&self.held));
         if held.count > 0 {
             let _entered = self.runtime.enter();
-            self.daemon.queues.settle();
+            self.daemon.registry.queues.settle();
         }
     }
 
@@ -195,7 +195,7 @@ impl Dispatcher {
             return Err(Error::new(Kind::ShuttingDown, "the connection is ending"));
         }
         let stalled = (self.connection.outbox.is_over_limit() || self.is_full())
-            && self.daemon.is_asked(self.connection.id);
+            && self.daemon.questions.is_asked(self.connection.id);
         if stalled && !ALWAYS.contains(&method) {
             return Err(Error::new(
                 Kind::Overloaded,

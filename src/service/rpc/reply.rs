@@ -1,6 +1,6 @@
 //! The result of a handler in the form that its response needs.
 
-use crate::daemon::convert;
+use crate::daemon::convert::line::line;
 use serde::Serialize;
 use std::marker::PhantomData;
 use treelined_core::error::Result;
@@ -30,7 +30,7 @@ impl Reply {
     }
 
     pub(super) fn of(result: &impl Serialize) -> Result<Self> {
-        convert::line(result).map(Self::Bytes)
+        line(result).map(Self::Bytes)
     }
 }
 

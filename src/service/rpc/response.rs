@@ -2,8 +2,9 @@
 
 use super::reply::Reply;
 use crate::daemon::call::Call;
-use crate::daemon::connection::Pending;
-use crate::daemon::convert;
+use crate::daemon::convert::error;
+use crate::daemon::convert::line::on_one_line;
+use crate::daemon::pending::Pending;
 use crate::stdio::{Class, Outbox};
 use jsonrpsee::types::{Id, Response, ResponsePayload};
 use std::sync::Arc;
@@ -190,7 +191,7 @@ fn success_head(raw_id: &[u8], more: usize) -> Vec<u8> {
 
 /// An error response on one line, with the id as the client wrote it.
 pub(super) fn error_response(raw_id: &[u8], error: &Error) -> Vec<u8> {
-    let payload: ResponsePayload<'_, ()> = ResponsePayload::error(convert::error(error));
+    let payload: ResponsePayload<'_, ()> = ResponsePayload::error(error::to_jsonrpc(error));
     let response = serde_json::to_vec(&Response::new(payload, Id::Null)).unwrap_or_default();
-    convert::on_one_line(json::with_member(&response, "id", raw_id))
+    on_one_line(json::with_member(&response, "id", raw_id))
 }

@@ -1,12 +1,14 @@
 //! Finds the handler of a method by its name, by the table in `wire::methods`.
 
-use super::handler::{self, AppendHandler, ImmediateHandler, ReadHandler, ReleaseHandler};
+use super::handler;
 use super::methods::{
     append, commands, compact, compare, continuation, events, export, fork, handshake, import,
     list, moves, navigate, people, pick, read, render, renderers, search, sessions, tree, turns,
     watch, web,
 };
 use super::response::Responder;
+use super::session_read;
+use crate::daemon::commit::ChangePlace;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use treelined_wire as wire;
 use treelined_wire::methods::{Scope, scope, with_methods};
@@ -39,7 +41,7 @@ macro_rules! find_method {
             params: $params:ident,
             result: $result:ident $(<$lifetime:lifetime>)?,
             errors: $errors:tt,
-            run: $run:path,
+            run: $file:ident::$handler:ident,
         })+
     })+) => {
         /// The method of this name.
@@ -48,8 +50,8 @@ macro_rules! find_method {
                 $($($name => Method {
                     name: $name,
                     scope: scope!($scope $(($access))?),
-                    groups: groups!($scope $(($access))?, wire::$params, wire::$result $(<$lifetime>)?, $run),
-                    begin: begin!($scope $(($access))?, wire::$params, wire::$result $(<$lifetime>)?, $run),
+                    groups: groups!($scope $(($access))?, $file),
+                    begin: begin!($scope $(($access))?, wire::$params, wire::$result $(<$lifetime>)?, $file::$handler),
                 },)+)+
                 _ => return None,
             })
@@ -62,34 +64,62 @@ macro_rules! find_method {
     };
 }
 
+/// Whether a method writes in a group with adjacent appends: those of the file `append` do.
 macro_rules! groups {
-    (session(append), $params:ty, $result:ty, $run:path) => {
-        handler::groups::<$params, $result, _, _>($run)
+    (session(append), append) => {
+        true
     };
-    ($scope:ident $(($access:ident))?, $params:ty, $result:ty, $run:path) => {
+    ($scope:ident $(($access:ident))?, $file:ident) => {
         false
     };
 }
 
-/// The entry point of a handler: the scope fixes its form, and the row its result.
+/// The function that runs a handler: its scope decides, and where a scope has two ways, its file.
 macro_rules! begin {
-    (session(read), $params:ty, $result:ty, $run:path) => {
-        |params, responder, _| ReadHandler::<$params, $result, _>::begin($run, params, responder)
-    };
-    (session(append), $params:ty, $result:ty, $run:path) => {
-        |params, responder, holds| {
-            AppendHandler::<$params, $result, _>::begin($run, params, responder, holds)
+    (session(read), $params:ty, $result:ty, export::$handler:ident) => {
+        |params, responder, _| {
+            session_read::checked_read::<$params, $result, _, _>(
+                params,
+                responder,
+                export::$handler,
+            )
         }
     };
-    (session(release), $params:ty, $result:ty, $run:path) => {
-        |params, responder, _| ReleaseHandler::<$params, $result, _>::begin($run, params, responder)
-    };
-    (registry, $params:ty, $result:ty, $run:path) => {
-        |params, responder, _| handler::registry::<$params, $result, _>(params, responder, $run)
-    };
-    (immediate, $params:ty, $result:ty, $run:path) => {
+    (session(read), $params:ty, $result:ty, tree::$handler:ident) => {
         |params, responder, _| {
-            ImmediateHandler::<$params, $result, _>::begin($run, params, responder)
+            session_read::checked_read::<$params, $result, _, _>(params, responder, tree::$handler)
+        }
+    };
+    (session(read), $params:ty, $result:ty, $file:ident::$handler:ident) => {
+        |params, responder, _| {
+            session_read::read::<$params, $result, _>(params, responder, $file::$handler)
+        }
+    };
+    (session(append), $params:ty, $result:ty, append::$handler:ident) => {
+        |params, responder, holds| {
+            handler::append::<$params, $result>(params, responder, append::$handler, holds)
+        }
+    };
+    (session(append), $params:ty, $result:ty, $file:ident::$handler:ident) => {
+        |params, responder, _| {
+            let handler = $file::$handler;
+            handler::change::<ChangePlace, $params, $result, _, _>(params, responder, handler)
+        }
+    };
+    (session(release), $params:ty, $result:ty, $file:ident::$handler:ident) => {
+        |params, responder, _| {
+            let handler = $file::$handler;
+            handler::change::<_, $params, $result, _, _>(params, responder, handler)
+        }
+    };
+    (registry, $params:ty, $result:ty, $file:ident::$handler:ident) => {
+        |params, responder, _| {
+            handler::registry::<$params, $result, _>(params, responder, $file::$handler)
+        }
+    };
+    (immediate, $params:ty, $result:ty, $file:ident::$handler:ident) => {
+        |params, responder, _| {
+            handler::immediate::<$params, $result, _>(params, responder, $file::$handler)
         }
     };
 }

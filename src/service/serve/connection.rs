@@ -4,7 +4,8 @@
 //! and a request to end both end its input.
 
 use super::server::{EndReason, Server};
-use crate::daemon::connection::{Connection, Transport};
+use crate::daemon::client::Transport;
+use crate::daemon::connection::Connection;
 use crate::extensions::{ExtensionRun, ExtensionSockets};
 use crate::rpc::Dispatcher;
 use crate::stdio::{Frame, FrameReader, Outbox, Shortcut, id_in_head};
@@ -101,7 +102,8 @@ impl ServedConnection {
                     None => outbox.uncork(),
                 }
             }
-            let goes_on = || self.server.daemon.is_asked(connection.id) || connection.is_ending();
+            let goes_on =
+                || self.server.daemon.questions.is_asked(connection.id) || connection.is_ending();
             if outbox.is_over_limit() {
                 dispatcher.settle();
             }
@@ -138,7 +140,7 @@ impl ServedConnection {
     /// Refuses later requests. Ends the time for running ones if the reason limits it.
     pub(super) fn begin_end(&self, reason: EndReason) {
         self.connection.end();
-        self.server.daemon.leave_questions(self.connection.id);
+        self.server.daemon.questions.leave(self.connection.id, None);
         self.outbox().wake();
         match reason {
             EndReason::InputEnded | EndReason::BadBlock => {}
@@ -175,7 +177,7 @@ impl ServedConnection {
         let daemon = &self.server.daemon;
         self.server.runtime.block_on(async {
             self.within_grace(self.dispatcher.drained()).await;
-            daemon.connection_ended(&self.connection).await;
+            self.connection.ended(daemon).await;
         });
         self.outbox().close();
         let is_extension = self.connection.extension().is_some();
@@ -186,7 +188,7 @@ impl ServedConnection {
         {
             let _panicked = writer.join();
         }
-        daemon.remove_connection(&self.connection);
+        self.connection.remove(daemon);
         self.server.connection_ended();
     }
 }

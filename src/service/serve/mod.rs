@@ -20,7 +20,7 @@ use self::connection::{LAST_WORDS, LONGEST_END, serve_extension};
 use self::refusals::Refusals;
 use self::server::{EndReason, ServeEvent, Server};
 use self::stdio::StdioConnection;
-use crate::daemon::Daemon;
+use crate::daemon::{Daemon, agent_turn, follow};
 use crate::endpoint::Endpoint;
 use crate::extensions::{ServeExtension, Supervisors};
 use crate::parts::Parts;
@@ -171,7 +171,7 @@ fn start_extensions(server: &Arc<Server>) -> anyhow::Result<Supervisors> {
         let server = Arc::clone(server);
         move |run, sockets| serve_extension(&server, run, sockets)
     });
-    let extensions = server.daemon.extensions.all();
+    let extensions = server.daemon.questions.extensions.all();
     Supervisors::start(extensions, &serve, &server.extensions_end).context("start a thread")
 }
 
@@ -216,16 +216,15 @@ fn wait_for_end(
 fn finish(server: &Server, end: DaemonEnd, stdio: Option<StdioConnection>) {
     let daemon = &server.daemon;
     daemon.end();
-    daemon.end_questions();
     daemon.hooks.begin_end();
     if end == DaemonEnd::Stdio(EndReason::OutputBroken) {
         // The client is gone, but acknowledged entries must survive.
         server.end_extensions();
         server.runtime.block_on(async {
-            daemon.look_a_last_time().await;
-            daemon.flush().await;
+            follow::look_a_last_time(daemon).await;
+            daemon.registry.flush().await;
         });
-        daemon.end_log();
+        daemon.files.end();
         return;
     }
     if !matches!(end, DaemonEnd::Stdio(_)) {
@@ -241,7 +240,7 @@ fn finish(server: &Server, end: DaemonEnd, stdio: Option<StdioConnection>) {
             });
             let work = async {
                 served.dispatcher.drained().await;
-                daemon.end_turns().await;
+                agent_turn::end_all(daemon).await;
                 daemon.hooks.drained().await;
             };
             served.within_grace(work).await;
@@ -250,18 +249,18 @@ fn finish(server: &Server, end: DaemonEnd, stdio: Option<StdioConnection>) {
         daemon.connections.ended_except(mine, sockets_until).await;
         if stdio.is_none() {
             // Those of connections that did not end in time.
-            daemon.end_turns().await;
+            agent_turn::end_all(daemon).await;
             let _late = tokio::time::timeout(LAST_WORDS, daemon.hooks.drained()).await;
         }
-        daemon.look_a_last_time().await;
-        daemon.flush().await;
+        follow::look_a_last_time(daemon).await;
+        daemon.registry.flush().await;
     });
     if let Some(StdioConnection { served, writer }) = stdio {
         served.connection.outbox.close();
         let _panicked = writer.join();
     }
-    daemon.end_log();
-    daemon.store.end();
+    daemon.files.end();
+    daemon.files.store.end();
 }
 
 /// Ends the daemon at a signal. A signal during the end limits the time for running requests.

@@ -2,7 +2,7 @@
 
 use super::connection::ServedConnection;
 use super::server::{EndReason, ServeEvent, Server};
-use crate::daemon::connection::Transport;
+use crate::daemon::client::Transport;
 use crate::stdio::Shortcut;
 use anyhow::Context;
 use std::sync::Arc;

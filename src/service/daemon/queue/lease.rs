@@ -1,10 +1,9 @@
 //! The place of a job in its queue, then the lease of its session.
 
 use super::openers::{Access, Departure, Openings};
+use super::scope::Scope;
 use super::state::read_only;
-use super::types::{
-    Job, JobKey, Lease, Queue, QueuedJob, Queues, Ready, Scope, Sessions, WaitsFor,
-};
+use super::types::{Job, JobKey, Lease, Queue, QueuedJob, Queues, Ready, Sessions, WaitsFor};
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;

@@ -15,6 +15,7 @@
 
 mod lease;
 mod openers;
+mod scope;
 mod state;
 #[cfg(test)]
 mod tests;
@@ -22,7 +23,8 @@ mod types;
 
 pub(crate) use lease::{ImportPlace, Place, Unnamed};
 pub(crate) use openers::{Access, Departure, Openings};
-pub(crate) use types::{Asker, Lease, Queues, Scope, Sessions, Spawn};
+pub(crate) use scope::{Asker, Scope};
+pub(crate) use types::{Lease, Queues, Sessions, Spawn};
 
 use self::state::run_here;
 use self::types::{Job, JobKey, QueuedJob, Ready, RunningJob, State, WaitsFor};

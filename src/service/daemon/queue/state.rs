@@ -2,9 +2,9 @@
 //! it neither runs a job nor drops a lease.
 
 use super::openers::{Access, Openers};
+use super::scope::{Asker, Scope};
 use super::types::{
-    Asker, Job, JobKey, Lease, Queue, QueuedJob, Queues, Ready, RunningJob, Scope, Sessions, State,
-    WaitsFor,
+    Job, JobKey, Lease, Queue, QueuedJob, Queues, Ready, RunningJob, Sessions, State, WaitsFor,
 };
 use std::collections::{BTreeSet, VecDeque};
 use std::ops::Range;

@@ -45,9 +45,9 @@ impl Sessions for InMemory {
         }
         let guard = open.session.guard(Instant::now(), lease).unwrap();
         let entries: Vec<NewEntry> = names.iter().map(|name| entry(name)).collect();
-        let plan = move |core: &SessionState| {
-            append::plan(&core.tree, &SystemSource, &entries, &|node| {
-                core.entry(node)
+        let plan = move |state: &SessionState| {
+            append::plan(&state.tree, &SystemSource, &entries, &|node| {
+                state.entry(node)
             })
         };
         let cancel = Cancel::new();

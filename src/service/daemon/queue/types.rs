@@ -1,13 +1,13 @@
 //! The queues, the jobs in them and the lease of a session. What they do is in [`super::state`] and [`super::lease`].
 
 use super::openers::{Access, Openers};
+use super::scope::{Asker, Scope};
 use hashbrown::HashMap;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::atomic::AtomicUsize;
 use std::sync::{Arc, Mutex};
 use tokio::sync::Notify;
 use treelined_core::error::{Error, Result};
-use treelined_core::id::ConnectionId;
 
 /// The types of the queues.
 pub(crate) trait Sessions: Sized + Send + Sync + 'static {
@@ -22,24 +22,6 @@ pub(crate) trait Sessions: Sized + Send + Sync + 'static {
     /// Answers an append with an error.
     fn refuse(append: Self::Append, error: Error);
 }
-
-/// The effect of a job on the set of open sessions and of session files.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Scope {
-    /// None: it needs an open session, and fails with `sessionNotFound` without one.
-    Session,
-    /// Opens a session.
-    Open,
-    /// Creates a session with an id that a client may have chosen.
-    Create,
-    /// Creates a session with an id that no other request can name yet.
-    CreateFresh,
-    /// Closes, deletes, restores or copies a session.
-    Change,
-}
-
-/// The connection for which a job runs; `None` for the daemon's own jobs.
-pub(crate) type Asker = Option<ConnectionId>;
 
 /// Starts a job on another thread.
 pub(crate) type Spawn = Box<dyn Fn(Box<dyn FnOnce() + Send>) + Send + Sync>;

@@ -1,9 +1,9 @@
 //! Commands: `register_command`, `unregister_command`, `list_commands`, `run_command` (protocol.md §12).
 
-use super::peers::{NewQuestion, check_open, takes};
+use super::peers::{NewQuestion, takes};
 use crate::commands::OfferedCommand;
-use crate::daemon::call::Call;
 use crate::peers::PeerOutcome;
+use crate::rpc::caller::Caller;
 use crate::rpc::handler::Remainder;
 use serde_json::json;
 use std::sync::Arc;
@@ -18,41 +18,49 @@ const RUN_TIMEOUT_MS: u64 = 30_000;
 const MAX_ARGS_BYTES: usize = 1 << 20;
 
 pub(in crate::rpc) fn register_command(
-    call: &Arc<Call>,
+    caller: &Caller<'_>,
     params: wire::RegisterCommandParams,
 ) -> Result<wire::RegisterCommandResult> {
-    check_introduced(call)?;
+    check_introduced(caller)?;
     let command = OfferedCommand {
-        owner: call.connection.id,
+        owner: caller.connection().id,
         description: params.description,
         argument_hint: params.argument_hint,
     };
-    call.daemon.commands().register(&params.name, command)?;
+    caller
+        .daemon()
+        .offers
+        .commands()
+        .register(&params.name, command)?;
     Ok(wire::RegisterCommandResult {})
 }
 
 pub(in crate::rpc) fn unregister_command(
-    call: &Arc<Call>,
+    caller: &Caller<'_>,
     params: wire::UnregisterCommandParams,
 ) -> Result<wire::UnregisterCommandResult> {
-    check_introduced(call)?;
-    let owner = call.connection.id;
-    call.daemon.commands().unregister(&params.name, owner)?;
+    check_introduced(caller)?;
+    let owner = caller.connection().id;
+    caller
+        .daemon()
+        .offers
+        .commands()
+        .unregister(&params.name, owner)?;
     Ok(wire::UnregisterCommandResult {})
 }
 
 pub(in crate::rpc) fn list_commands(
-    call: &Arc<Call>,
+    caller: &Caller<'_>,
     _: wire::ListCommandsParams,
 ) -> Result<wire::ListCommandsResult> {
-    check_introduced(call)?;
-    let mut connections = call.daemon.connections.all();
+    check_introduced(caller)?;
+    let mut connections = caller.daemon().connections.all();
     connections.retain(|connection| !connection.is_ending());
     let by = |command: &OfferedCommand| {
         let owner = connections.iter().find(|other| other.id == command.owner);
         owner.map(|owner| owner.display_name())
     };
-    let commands = call.daemon.commands();
+    let commands = caller.daemon().offers.commands();
     // The commands of a connection go with it.
     let offered = commands.list().filter_map(|(name, command)| {
         Some(wire::RegisteredCommand {
@@ -68,8 +76,8 @@ pub(in crate::rpc) fn list_commands(
 }
 
 /// Fails for a connection that has not introduced itself: it has no name, and no way to answer.
-fn check_introduced(call: &Call) -> Result<()> {
-    match call.connection.client() {
+fn check_introduced(caller: &Caller<'_>) -> Result<()> {
+    match caller.connection().client() {
         Some(_) => Ok(()),
         None => Err(Error::new(
             Kind::InvalidRequest,
@@ -79,7 +87,7 @@ fn check_introduced(call: &Call) -> Result<()> {
 }
 
 pub(in crate::rpc) fn run_command(
-    call: &Arc<Call>,
+    caller: &Caller<'_>,
     params: wire::RunCommandParams,
 ) -> Result<Remainder<wire::RunCommandResult>> {
     let wire::RunCommandParams {
@@ -93,9 +101,9 @@ pub(in crate::rpc) fn run_command(
         let reason = format!("must have at most {MAX_ARGS_BYTES} bytes");
         return Err(Error::invalid_params("args", reason));
     }
-    check_open(call, session_id.as_deref())?;
-    let owner = call.daemon.commands().owner(&name)?;
-    let Some(owner) = call.daemon.connections.find(owner) else {
+    caller.check_open(session_id.as_deref())?;
+    let owner = caller.daemon().offers.commands().owner(&name)?;
+    let Some(owner) = caller.daemon().connections.find(owner) else {
         return Err(failed(&name, CommandFailure::OwnerGone, None));
     };
     if !owner.is_ending() && !takes(&owner, notification::CommandInvoked::NAME) {
@@ -112,16 +120,18 @@ pub(in crate::rpc) fn run_command(
             EventReply::Failure(_) | EventReply::Extend(_) => Ok(()),
         }),
     };
-    let by = call.connection.display_name();
-    let sent = question.send(call, |event_id, timeout_ms| notification::CommandInvoked {
-        event_id,
-        name: name.clone(),
-        args,
-        session_id,
-        by,
-        timeout_ms,
+    let by = caller.connection().display_name();
+    let sent = question.send(caller, |event_id, timeout_ms| {
+        notification::CommandInvoked {
+            event_id,
+            name: name.clone(),
+            args,
+            session_id,
+            by,
+            timeout_ms,
+        }
     })?;
-    Ok(Box::pin(async move {
+    Ok(Remainder::of(async move {
         let (outcome, ..) = sent.outcome().await;
         match outcome {
             PeerOutcome::Answered(_, EventReply::Answer(answer)) => Ok(wire::RunCommandResult {

@@ -3,7 +3,7 @@
 use crate::daemon::compaction::{self, Compactor, preparation_bytes};
 use crate::daemon::reading::INLINE_BYTES;
 use crate::daemon::release::Release;
-use crate::rpc::handler::{Read, ReadAnswer};
+use crate::rpc::session_read::{Read, ReadAnswer};
 use std::time::Duration;
 use treelined_core::error::Result;
 use treelined_core::flow::compact::KEEP_RECENT_TOKENS;
@@ -18,14 +18,14 @@ pub(in crate::rpc) fn prepare_compaction(
         return Ok(ReadAnswer::OnBlockingThread);
     }
     let keep = params.keep_recent_tokens.unwrap_or(KEEP_RECENT_TOKENS);
-    let max_bytes = preparation_bytes(&read.call.connection);
+    let max_bytes = preparation_bytes(read.frame_bytes());
     let prepared = compaction::prepare(read, keep, max_bytes)?;
-    let wishes = SummaryOptions {
+    let options = SummaryOptions {
         custom_instructions: params.custom_instructions.clone(),
         replace_instructions: false,
     };
     Ok(ReadAnswer::Ready(wire::PrepareCompactionResult {
-        preparation: prepared.preparation(&wishes, max_bytes),
+        preparation: prepared.preparation(&options, max_bytes),
     }))
 }
 
@@ -38,7 +38,7 @@ pub(in crate::rpc) async fn compact(
         expected: params.expected_leaf_id,
         answer_timeout: params.answer_timeout_ms.map(Duration::from_millis),
         on_no_answer: params.on_no_answer.unwrap_or_default(),
-        wishes: SummaryOptions {
+        options: SummaryOptions {
             custom_instructions: params.custom_instructions,
             replace_instructions: params.replace_instructions.unwrap_or_default(),
         },

@@ -2,8 +2,8 @@
 
 use super::read::{ContextEntries, below};
 use super::render::position;
-use crate::daemon::reading::{INLINE_ENTRIES, kept, size_of, steps};
-use crate::rpc::handler::{Read, ReadAnswer};
+use crate::daemon::reading::INLINE_ENTRIES;
+use crate::rpc::session_read::{Read, ReadAnswer};
 use std::ops::{ControlFlow, Range};
 use std::sync::Arc;
 use treelined_core::context;
@@ -28,7 +28,7 @@ pub(in crate::rpc) fn compare_branches(
     let (ancestor, a_nodes) = read.tree.branch(Some(a), Some(b));
     let (_, b_nodes) = read.tree.branch(Some(b), Some(a));
     let ancestor_id = ancestor.map(|node| read.tree.id(node).to_owned());
-    let size = size_of(read, a_nodes.iter().chain(&b_nodes).copied());
+    let size = read.stored_bytes(a_nodes.iter().chain(&b_nodes).copied());
     let mut room = read.frame_bytes();
     let a = PathEntries::new(read, a_nodes, &mut room)?;
     let b = PathEntries::new(read, b_nodes, &mut room)?;
@@ -113,8 +113,8 @@ pub(in crate::rpc) fn get_stats(
 ) -> Result<ReadAnswer<wire::GetStatsResult>> {
     let is_of_path = params.since.is_some() || params.leaf_id != wire::GivenPosition::Leaf;
     let leaf = position(read, &params.leaf_id)?;
-    let path = steps(read, leaf);
-    let kept = kept(read, &path)?;
+    let path = read.steps(leaf);
+    let kept = read.kept(&path)?;
     let entries = ContextEntries::new(read, kept, &path)?;
     let counted = match is_of_path {
         true => None,
@@ -132,7 +132,7 @@ pub(in crate::rpc) fn get_stats(
             (nodes, times)
         }
     };
-    let size = size_of(read, nodes.iter().copied());
+    let size = read.stored_bytes(nodes.iter().copied());
     let (bodies, fetches) = (read.bodies(), read.fetch(nodes)?);
     let open = Arc::clone(read.open);
     Ok(ReadAnswer::later(size, move || {

@@ -1,9 +1,8 @@
 //! `continue_session` and `continuation_started` (protocol.md §3.18).
 
-use crate::daemon::call::Call;
 use crate::daemon::commit::ChangePlace;
-use crate::daemon::continuation::Continuation;
-use crate::rpc::handler::Remainder;
+use crate::daemon::continuation;
+use crate::daemon::release::Release;
 use std::sync::Arc;
 use treelined_core::durability::Durability;
 use treelined_core::entry::Kind as EntryKind;
@@ -17,12 +16,11 @@ use treelined_wire as wire;
 /// The longest id that an agent may have given, in bytes.
 const MAX_NATIVE_ID: usize = 256;
 
-pub(in crate::rpc) fn continue_session(
-    call: &Arc<Call>,
+pub(in crate::rpc) async fn continue_session(
+    release: Release,
     params: wire::ContinueSessionParams,
-) -> Result<Remainder<wire::ContinueSessionResult>> {
-    let continuation = Continuation::new(call, params)?;
-    Ok(Box::pin(continuation.run()))
+) -> Result<wire::ContinueSessionResult> {
+    continuation::run(release, params).await
 }
 
 pub(in crate::rpc) async fn continuation_started(
@@ -38,8 +36,8 @@ pub(in crate::rpc) async fn continuation_started(
     }
     let change = place.writable().await?;
     let source = Arc::clone(&change.daemon.source);
-    let plan = move |core: &SessionState| {
-        let Some(known) = continuation(core, &params.continuation_id)? else {
+    let plan = move |state: &SessionState| {
+        let Some(known) = continuation(state, &params.continuation_id)? else {
             let reason = "names no continuation of the session";
             return Err(Error::invalid_params("continuationId", reason));
         };
@@ -48,7 +46,7 @@ pub(in crate::rpc) async fn continuation_started(
             return Ok(PlannedLines::default());
         }
         let named = json::with_member(&known, "nativeId", &json::quoted(&params.native_id));
-        Ok(leaf::plan_continuation(&core.tree, &*source, &named))
+        Ok(leaf::plan_continuation(&state.tree, &*source, &named))
     };
     let changed = change.commit(plan, |_, written| written).await?;
     Ok(wire::ContinuationStartedResult {
@@ -57,17 +55,17 @@ pub(in crate::rpc) async fn continuation_started(
 }
 
 /// The latest record of a continuation of the session, an object of raw JSON.
-fn continuation(core: &SessionState, id: &str) -> Result<Option<Vec<u8>>> {
-    let nodes = (0..core.tree.node_count()).rev();
-    let nodes = nodes.filter_map(|number| core.tree.node(number));
-    for node in nodes.filter(|node| core.tree.kind(*node) == EntryKind::LeafRecord) {
-        let record = core.bodies().read(core.tree.place(node))?;
+fn continuation(state: &SessionState, id: &str) -> Result<Option<Vec<u8>>> {
+    let nodes = (0..state.tree.node_count()).rev();
+    let nodes = nodes.filter_map(|number| state.tree.node(number));
+    for node in nodes.filter(|node| state.tree.kind(*node) == EntryKind::LeafRecord) {
+        let record = state.bodies().read(state.tree.place(node))?;
         let Some(found) = json::get_path(&record, &["data", "continuation"]) else {
             continue;
         };
         let text = |name: &str| json::get(found, name).and_then(json::string);
         if text("id").as_deref() == Some(id)
-            && text("sessionId").as_deref() == core.log.header().map(|header| &*header.id)
+            && text("sessionId").as_deref() == state.log.header().map(|header| &*header.id)
         {
             return Ok(Some(found.to_vec()));
         }

@@ -1,9 +1,8 @@
 //! `get_entries` for entries of some types (protocol.md §3.8).
 
-use crate::daemon::convert::{push_id_member, push_number_member};
-use crate::daemon::reading::size_of;
-use crate::rpc::handler::{Read, ReadAnswer};
+use crate::daemon::convert::member::{push_id_member, push_number_member};
 use crate::rpc::reply::{Prepared, page_bytes};
+use crate::rpc::session_read::{Read, ReadAnswer};
 use treelined_core::entry::Kind;
 use treelined_core::error::{Error, Result};
 use treelined_core::json;
@@ -73,7 +72,7 @@ impl EntryFilter {
             .iter()
             .map(|node| tree.id(*node).to_owned())
             .collect();
-        let size = size_of(read, candidates.iter().copied());
+        let size = read.stored_bytes(candidates.iter().copied());
         let (bodies, fetches) = (read.bodies(), read.fetch(candidates)?);
         let limit = params.limit.map_or(u64::MAX, |limit| limit.max(1));
         let fits = page_bytes(read.frame_bytes());

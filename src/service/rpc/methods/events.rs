@@ -1,22 +1,21 @@
 //! `answer_event`: answers to before events, commands and questions to a person (protocol.md §5, §12, §13). Never waits.
 
 use crate::ask::{self, Answerer, Digest};
-use crate::daemon::call::Call;
 use crate::daemon::received_answer::{ReceivedAnswer, check_stored};
-use std::sync::Arc;
+use crate::rpc::caller::Caller;
 use std::time::Duration;
 use treelined_core::error::{Error, Result};
 use treelined_core::id::EventId;
 use treelined_wire::{self as wire, EventReply};
 
 pub(in crate::rpc) fn answer_event(
-    call: &Arc<Call>,
+    caller: &Caller<'_>,
     params: wire::AnswerEventParams,
 ) -> Result<wire::AnswerEventResult> {
     let (event_id, reply) = params.reply()?;
-    let left = match call.daemon.peers.knows(&event_id) {
-        true => answer_peer(call, &event_id, reply)?,
-        false => answer_before_event(call, &event_id, reply)?,
+    let left = match caller.daemon().questions.peers.knows(&event_id) {
+        true => answer_peer(caller, &event_id, reply)?,
+        false => answer_before_event(caller, &event_id, reply)?,
     };
     Ok(wire::AnswerEventResult {
         accepted: true,
@@ -25,8 +24,8 @@ pub(in crate::rpc) fn answer_event(
 }
 
 /// Answers a question of another connection. Returns the time that is left after an extension.
-fn answer_peer(call: &Call, event_id: &str, reply: EventReply) -> Result<Option<Duration>> {
-    let (peers, by) = (&call.daemon.peers, call.connection.id);
+fn answer_peer(caller: &Caller<'_>, event_id: &str, reply: EventReply) -> Result<Option<Duration>> {
+    let (peers, by) = (&caller.daemon().questions.peers, caller.connection().id);
     match reply {
         EventReply::Extend(more) => {
             let left = peers.extend(event_id, by, Duration::from_millis(more))?;
@@ -37,8 +36,13 @@ fn answer_peer(call: &Call, event_id: &str, reply: EventReply) -> Result<Option<
 }
 
 /// As [`answer_peer`], for a before event.
-fn answer_before_event(call: &Call, event_id: &str, reply: EventReply) -> Result<Option<Duration>> {
-    let (asks, by) = (&call.daemon.asks, Answerer::Client(call.connection.id));
+fn answer_before_event(
+    caller: &Caller<'_>,
+    event_id: &str,
+    reply: EventReply,
+) -> Result<Option<Duration>> {
+    let asks = &caller.daemon().questions.asks;
+    let by = Answerer::Client(caller.connection().id);
     match reply {
         EventReply::Answer(answer) => {
             check_stored(&answer, "result.")?;

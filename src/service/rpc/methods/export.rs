@@ -1,10 +1,7 @@
 //! `export_session` (protocol.md §16).
 
-use crate::daemon::Daemon;
-use crate::daemon::call::Call;
-use crate::daemon::open_session::OpenSession;
 use crate::daemon::reading::INLINE_ENTRIES;
-use crate::rpc::handler::{Read, ReadAnswer};
+use crate::rpc::session_read::{Read, ReadAnswer};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
@@ -58,9 +55,15 @@ fn export(
         .as_deref()
         .filter(|_| params.overwrite == Some(true))
     {
-        refuse_session_file(daemon, Path::new(path))?;
+        refuse_session_file(read, Path::new(path))?;
     }
-    let source = ExportSource::take(read, part, options, daemon.renderers(), &*daemon.source)?;
+    let source = ExportSource::take(
+        read,
+        part,
+        options,
+        daemon.offers.renderers(),
+        &*daemon.source,
+    )?;
     let target = match &params.path {
         Some(path) => Target::File {
             path: PathBuf::from(path),
@@ -75,7 +78,11 @@ fn export(
     // It writes a file, or may take long: always on a blocking thread.
     Ok(ReadAnswer::later(u64::MAX, move || {
         let last = Mutex::new(Instant::now());
-        let progress = |done, total| tell(&call, &last, done, total);
+        let progress = |done, total| {
+            if let Some(token) = call.id.as_ref().filter(|_| is_due(&last)) {
+                call.connection.progress_toward(token, done, Some(total));
+            }
+        };
         let exported = source.write(&target, &call.cancel, &progress)?;
         Ok(wire::ExportSessionResult {
             path,
@@ -87,21 +94,21 @@ fn export(
 }
 
 /// Fails if an export to this path would replace a session: an open one, or one of the session directory.
-fn refuse_session_file(daemon: &Daemon, path: &Path) -> Result<()> {
+fn refuse_session_file(read: &Read<'_>, path: &Path) -> Result<()> {
+    let daemon = &read.call.daemon;
     let identity = |path: &Path| Some(Location::of_path(path).ok()?.status().ok()?.identity);
     let Some(target) = identity(path) else {
         return Ok(());
     };
-    let is_open = |open: &Arc<OpenSession>| {
-        let file = open.session.path.as_deref();
-        file.is_some_and(|file| identity(file) == Some(target))
-    };
+    let is_target = |file: &Path| identity(file) == Some(target);
+    let mut open = daemon.registry.all().into_iter();
+    let is_open = open.any(|open| open.session.path.as_deref().is_some_and(is_target));
     let is_below = |path: &Path, folder: &Path| {
         std::fs::canonicalize(folder).is_ok_and(|folder| path.starts_with(folder))
     };
     let is_listed = path.extension().is_some_and(|ending| ending == "jsonl")
-        && std::fs::canonicalize(path).is_ok_and(|path| is_below(&path, daemon.store.path()));
-    if is_listed || daemon.open_sessions().iter().any(is_open) {
+        && std::fs::canonicalize(path).is_ok_and(|path| is_below(&path, daemon.files.store.path()));
+    if is_listed || is_open {
         let reason = "is the file of a session, which an export does not replace";
         return Err(Error::invalid_params("path", reason));
     }
@@ -132,16 +139,14 @@ fn options(params: &ExportSessionParams) -> Result<ExportOptions> {
     })
 }
 
-/// Reports the progress, unless it was reported just before.
-fn tell(call: &Call, last: &Mutex<Instant>, done: u64, total: u64) {
-    let Some(token) = call.id.as_ref() else {
-        return;
-    };
+/// Whether progress is due: it was not reported just before.
+fn is_due(last: &Mutex<Instant>) -> bool {
     let mut last = lock(last);
-    if last.elapsed() >= PROGRESS_PAUSE {
+    let is_due = last.elapsed() >= PROGRESS_PAUSE;
+    if is_due {
         *last = Instant::now();
-        call.connection.progress_toward(token, done, Some(total));
     }
+    is_due
 }
 
 fn redaction(redaction: Redaction) -> wire::Redaction {

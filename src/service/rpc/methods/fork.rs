@@ -1,11 +1,8 @@
 //! `fork_session` and `get_fork_messages` (protocol.md §3.10). [`crate::daemon::fork`] has the steps.
 
-use crate::daemon::call::Call;
-use crate::daemon::fork::{ForkOptions, Forker};
-use crate::daemon::reading::size_of;
-use crate::rpc::handler::{Read, ReadAnswer, Remainder};
+use crate::daemon::fork::{ForkOptions, ForkPlace};
+use crate::rpc::session_read::{Read, ReadAnswer};
 use std::collections::HashSet;
-use std::sync::Arc;
 use treelined_core::entry::draft::draft;
 use treelined_core::entry::{Kind as EntryKind, Role};
 use treelined_core::error::{Error, Kind, Result};
@@ -23,7 +20,7 @@ pub(in crate::rpc) fn get_fork_messages(
         read.tree.kind(*node) == EntryKind::Message && read.tree.role(*node) == Role::User
     };
     let nodes: Vec<Node> = read.tree.entries().filter(is_user).collect();
-    let size = size_of(read, nodes.iter().copied());
+    let size = read.stored_bytes(nodes.iter().copied());
     let id = |node: &Node| (read.tree.id(*node).to_owned(), active.contains(node));
     let ids: Vec<(String, bool)> = nodes.iter().map(id).collect();
     let (bodies, fetches) = (read.bodies(), read.fetch(nodes)?);
@@ -59,10 +56,10 @@ fn too_large(limit: usize) -> Error {
     )
 }
 
-pub(in crate::rpc) fn fork_session(
-    call: &Arc<Call>,
+pub(in crate::rpc) async fn fork_session(
+    place: ForkPlace,
     params: wire::ForkSessionParams,
-) -> Result<Remainder<wire::ForkSessionResult>> {
+) -> Result<wire::ForkSessionResult> {
     let scope = params.scope.unwrap_or_default();
     check_scope(&params, scope)?;
     // A copy of the whole tree keeps the leaf of the source and its unanswered calls.
@@ -79,8 +76,7 @@ pub(in crate::rpc) fn fork_session(
         closes_calls: is_whole || params.close_tool_calls.unwrap_or_default(),
         cwd: params.cwd,
     };
-    let forker = Forker::new(call, params.session_id.as_deref(), options);
-    Ok(Box::pin(forker.run()))
+    options.run(place).await
 }
 
 /// −32602 for a member that applies only to a branch.

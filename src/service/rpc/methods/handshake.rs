@@ -1,10 +1,10 @@
 //! The connection itself: `initialize`, `shutdown`, `rpc.discover`, cancelling (protocol.md §1, §2, §5).
 
-use crate::daemon::MAX_ANSWER;
-use crate::daemon::call::Call;
-use crate::daemon::connection::Client;
-use crate::daemon::convert;
+use crate::ask::MAX_ANSWER;
+use crate::daemon::client::Client;
+use crate::daemon::convert::line::on_one_line;
 use crate::people;
+use crate::rpc::caller::Caller;
 use crate::rpc::reply::Prepared;
 use std::sync::Arc;
 use treelined_core::error::{Error, Kind, Result};
@@ -13,10 +13,10 @@ use treelined_wire as wire;
 use treelined_wire::schema;
 
 pub(in crate::rpc) fn initialize(
-    call: &Arc<Call>,
+    caller: &Caller<'_>,
     params: wire::InitializeParams,
 ) -> Result<wire::InitializeResult> {
-    let daemon = &call.daemon;
+    let (daemon, connection) = (caller.daemon(), caller.connection());
     let capabilities = params.capabilities;
     let own_limit = daemon.settings.max_frame_bytes as u64;
     let client = Client {
@@ -30,25 +30,22 @@ pub(in crate::rpc) fn initialize(
         ui: capabilities.ui.map(|names| people::kinds(&names)),
         max_frame_bytes: capabilities.max_frame_bytes.unwrap_or(own_limit) as usize,
     };
-    if !call.connection.introduce(client) {
+    if !connection.introduce(client) {
         return Err(Error::new(
             Kind::InvalidRequest,
             "the connection is initialized already",
         ));
     }
     if let Some(id) = params.process_id {
-        let connection = Arc::downgrade(&call.connection);
+        let weak = Arc::downgrade(connection);
         let watch = watch::on_death(id, move || {
-            if let Some(connection) = connection.upgrade() {
+            if let Some(connection) = weak.upgrade() {
                 connection.ask_to_end();
             }
         });
-        call.connection.keep_watch(watch);
+        connection.keep_watch(watch);
     }
-    if call.connection.extension().is_some() {
-        let (daemon, connection) = (Arc::clone(daemon), Arc::clone(&call.connection));
-        call.after(move || daemon.extension_ready(&connection));
-    }
+    caller.introduced();
     let settings = &daemon.settings;
     Ok(wire::InitializeResult {
         protocol_version: schema::PROTOCOL_VERSION,
@@ -70,35 +67,35 @@ pub(in crate::rpc) fn initialize(
 }
 
 pub(in crate::rpc) fn shutdown(
-    call: &Arc<Call>,
+    caller: &Caller<'_>,
     _: wire::ShutdownParams,
 ) -> Result<wire::ShutdownResult> {
     // The reader still handles the frames it has already read.
-    call.connection.end();
+    caller.connection().end();
     Ok(wire::ShutdownResult {})
 }
 
 pub(in crate::rpc) fn discover(
-    _: &Arc<Call>,
+    _: &Caller<'_>,
     _: wire::DiscoverParams,
 ) -> Result<Prepared<wire::DiscoverResult>> {
     let document = schema::openrpc().as_bytes().to_vec();
-    Ok(Prepared::bytes(convert::on_one_line(document)))
+    Ok(Prepared::bytes(on_one_line(document)))
 }
 
 pub(in crate::rpc) fn cancel_request(
-    call: &Arc<Call>,
+    caller: &Caller<'_>,
     params: wire::CancelRequestParams,
 ) -> Result<wire::CancelRequestResult> {
     // An unknown id is ignored: the response may be on its way.
-    call.connection.cancel(&params.request_id);
+    caller.connection().cancel(&params.request_id);
     Ok(wire::CancelRequestResult {})
 }
 
 pub(in crate::rpc) fn lsp_cancel_request(
-    call: &Arc<Call>,
+    caller: &Caller<'_>,
     params: wire::LspCancelRequestParams,
 ) -> Result<wire::CancelRequestResult> {
-    call.connection.cancel(&params.id);
+    caller.connection().cancel(&params.id);
     Ok(wire::CancelRequestResult {})
 }

@@ -1,11 +1,11 @@
 //! `import_sessions` and `import_report` (protocol.md §3.17).
 
-use super::list;
-use crate::daemon::call::Call;
-use crate::daemon::convert;
+use crate::daemon::convert::line::on_one_line;
 use crate::parts::ImportRun;
-use crate::rpc::handler::{Read, ReadAnswer, Remainder};
+use crate::rpc::arrival::Arrival;
+use crate::rpc::handler::Remainder;
 use crate::rpc::reply::Prepared;
+use crate::rpc::session_read::{Read, ReadAnswer};
 use serde_json::value::RawValue;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
@@ -21,28 +21,34 @@ use treelined_wire::{self as wire, Raw};
 const PROGRESS_PAUSE: Duration = Duration::from_millis(100);
 
 pub(in crate::rpc) fn import_sessions(
-    call: &Arc<Call>,
+    arrival: &Arrival<'_>,
     params: wire::ImportSessionsParams,
 ) -> Result<Remainder<Prepared<wire::ImportSessionsResult>>> {
     let since = params.since.as_deref().map(instant).transpose()?;
-    let earlier = list::earlier_changes_of_sessions(call);
+    let earlier = arrival.earlier_changes_of_sessions();
     let is_dry_run = params.dry_run.unwrap_or_default();
-    let place = (!is_dry_run).then(|| call.daemon.queues.import(Some(call.connection.id)));
-    let call = Arc::clone(call);
+    let call = Arc::clone(arrival.call());
+    let (queues, by) = (&call.daemon.registry.queues, call.connection.id);
+    let place = (!is_dry_run).then(|| queues.import(Some(by)));
     let import = move || {
-        let told = Mutex::new(ReportedBytes::default());
-        let progress = |read: u64, more: u64| tell(&call, &mut lock(&told), read, more);
+        let reported = Mutex::new(ReportedBytes::default());
+        let progress = |read: u64, more: u64| {
+            let Some(token) = &call.id else { return };
+            if let Some((read, total)) = lock(&reported).add(read, more) {
+                call.connection.progress_toward(token, read, Some(total));
+            }
+        };
         let report = call.daemon.importer()?.import(&ImportRun {
             params: &params,
             since,
-            store: &call.daemon.store,
+            store: &call.daemon.files.store,
             now: call.daemon.source.now_ms(),
             cancel: &call.cancel,
             progress: &progress,
         })?;
-        Ok(Prepared::bytes(convert::on_one_line(report)))
+        Ok(Prepared::bytes(on_one_line(report)))
     };
-    Ok(Box::pin(async move {
+    Ok(Remainder::of(async move {
         let _place = place;
         earlier.await?;
         blocking(import).await
@@ -66,17 +72,20 @@ struct ReportedBytes {
     last: Option<Instant>,
 }
 
-fn tell(call: &Call, told: &mut ReportedBytes, read: u64, more: u64) {
-    told.total += more;
-    // A compressed file has more bytes than its size on disk.
-    told.read = (told.read + read).min(told.total);
-    let is_early = told
-        .last
-        .is_some_and(|last| last.elapsed() < PROGRESS_PAUSE);
-    if let Some(token) = call.id.as_ref().filter(|_| !is_early) {
-        told.last = Some(Instant::now());
-        call.connection
-            .progress_toward(token, told.read, Some(told.total));
+impl ReportedBytes {
+    /// Counts bytes. Returns the bytes read and their total, unless they were reported just before.
+    fn add(&mut self, read: u64, more: u64) -> Option<(u64, u64)> {
+        self.total += more;
+        // A compressed file has more bytes than its size on disk.
+        self.read = (self.read + read).min(self.total);
+        if self
+            .last
+            .is_some_and(|last| last.elapsed() < PROGRESS_PAUSE)
+        {
+            return None;
+        }
+        self.last = Some(Instant::now());
+        Some((self.read, self.total))
     }
 }
 

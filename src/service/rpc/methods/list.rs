@@ -1,17 +1,15 @@
 //! `list_sessions`: filters, order and pages of rows (protocol.md §3). The catalogue makes the rows.
 
 use super::team_rows::{self, LogMembers, words};
-use crate::daemon::call::Call;
-use crate::daemon::convert;
+use crate::daemon::convert::line::line;
 use crate::daemon::session_row::{is_of, path_of, session_row, shortened_row, shown_row};
+use crate::rpc::arrival::Arrival;
 use crate::rpc::handler::Remainder;
 use crate::rpc::reply::{Prepared, page_bytes};
 use std::borrow::Cow;
 use std::cmp::Reverse;
 use std::collections::{HashMap, HashSet};
-use std::future::Future;
 use std::sync::Arc;
-use std::time::Duration;
 use treelined_core::error::{Error, Result};
 use treelined_core::name;
 use treelined_core::timestamp::{self, Millis};
@@ -23,28 +21,28 @@ use treelined_wire as wire;
 
 /// The longest escape of one byte in a JSON string, in bytes.
 const LONGEST_ESCAPE: usize = 6;
-/// The time that a list waits for earlier appends.
-const EARLIER_APPENDS: Duration = Duration::from_millis(250);
 
 pub(in crate::rpc) fn list_sessions(
-    call: &Arc<Call>,
+    arrival: &Arrival<'_>,
     params: wire::ListSessionsParams,
 ) -> Result<Remainder<Prepared<wire::ListSessionsResult>>> {
-    let daemon = Arc::clone(&call.daemon);
-    let fits = page_bytes(call.connection.client_frame_bytes());
-    let earlier = earlier_changes(call);
-    Ok(Box::pin(async move {
+    let (files, earlier) = (
+        Arc::clone(&arrival.call().daemon.files),
+        arrival.earlier_changes(),
+    );
+    let fits = page_bytes(arrival.call().connection.client_frame_bytes());
+    Ok(Remainder::of(async move {
         earlier.await?;
         blocking(move || {
-            let team = daemon.team().filter(|_| !params.local);
+            let team = files.team().filter(|_| !params.local);
             let mut log = LogMembers {
                 team: team.map(|team| team.list()),
-                queued: daemon.queued_sessions(),
+                queued: files.queued_sessions(),
                 ..LogMembers::default()
             };
-            let mut rows = daemon.store.list()?;
+            let mut rows = files.store.list()?;
             if let Some(team) = &log.team {
-                daemon.discard_deleted(team, &mut rows);
+                files.discard_deleted(team, &mut rows);
             }
             log.conversations = Conversations::of(&rows);
             page(rows, &params, &log, fits).map(Prepared::bytes)
@@ -54,36 +52,12 @@ pub(in crate::rpc) fn list_sessions(
 }
 
 pub(in crate::rpc) fn list_trash(
-    call: &Arc<Call>,
+    arrival: &Arrival<'_>,
     params: wire::ListTrashParams,
 ) -> Result<Remainder<wire::ListTrashResult>> {
-    let daemon = Arc::clone(&call.daemon);
-    let list = move || trash_page(daemon.store.trashed()?, &params);
-    Ok(Box::pin(blocking(list)))
-}
-
-/// Waits until earlier changes are in the files: those of [`earlier_changes_of_sessions`], and imports.
-pub(super) fn earlier_changes(call: &Call) -> impl Future<Output = Result<()>> + Send + use<> {
-    let imports = call.daemon.queues.imports_ended(Some(call.connection.id));
-    let (sessions, cancel) = (earlier_changes_of_sessions(call), call.cancel.clone());
-    async move {
-        sessions.await?;
-        cancel.guard(imports).await
-    }
-}
-
-/// Waits until earlier changes of single sessions are in the files: appends, unless they wait for the lock of another
-/// process or for a slow opening, and creations, deletions and copies.
-pub(super) fn earlier_changes_of_sessions(
-    call: &Call,
-) -> impl Future<Output = Result<()>> + Send + use<> {
-    let queues = &call.daemon.queues;
-    let (appends, changes) = (queues.earlier_ended(), queues.changes_ended());
-    let cancel = call.cancel.clone();
-    async move {
-        let _waiting = tokio::time::timeout(EARLIER_APPENDS, appends).await;
-        cancel.guard(changes).await
-    }
+    let files = Arc::clone(&arrival.call().daemon.files);
+    let list = move || trash_page(files.store.trashed()?, &params);
+    Ok(Remainder::of(blocking(list)))
 }
 
 /// A page of the trash.
@@ -183,7 +157,7 @@ fn result(
     let is_whole = !more && last.map(Arc::as_ptr) == rows.last().map(Arc::as_ptr);
     if let Some(last) = last.filter(|_| !is_whole) {
         out.extend_from_slice(b",\"nextCursor\":");
-        out.extend_from_slice(&convert::line(&path_of(&last.listing))?);
+        out.extend_from_slice(&line(&path_of(&last.listing))?);
     }
     out.push(b'}');
     Ok(out)
@@ -251,10 +225,10 @@ fn threaded(rows: Vec<Arc<CatalogueRow>>) -> Vec<Arc<CatalogueRow>> {
     let mut newest: Vec<Millis> = rows.iter().map(|row| row.listing.modified).collect();
     // Forks come before their source.
     for index in families.in_order().into_iter().rev() {
-        let its = newest.get(index).copied();
+        let own = newest.get(index).copied();
         let parent = families.parents.get(index).copied().flatten();
         if let Some(parent) = parent.and_then(|parent| newest.get_mut(parent)) {
-            *parent = its.map_or(*parent, |its| its.max(*parent));
+            *parent = own.map_or(*parent, |own| own.max(*parent));
         }
     }
     families.sort_by_key(|index| Reverse(newest.get(index).copied()));
@@ -389,7 +363,7 @@ mod tests {
             let rows = &rows[..count];
             for more in [false, true] {
                 let last = rows.last().filter(|_| more);
-                let expected = convert::line(&wire::ListSessionsResult {
+                let expected = line(&wire::ListSessionsResult {
                     sessions: rows.iter().map(|row| session_row(&row.listing)).collect(),
                     next_cursor: last.map(|row| path_of(&row.listing)),
                     team: None,

@@ -2,10 +2,10 @@
 //! (protocol.md §3, session-file.md §4).
 
 use crate::daemon::commit::ChangePlace;
-use crate::daemon::convert;
+use crate::daemon::convert::stored::raw;
 use crate::daemon::notify::SessionTree;
 use crate::daemon::summaries;
-use crate::rpc::handler::Read;
+use crate::rpc::session_read::Read;
 use std::sync::Arc;
 use treelined_core::durability::Durability;
 use treelined_core::entry::Kind;
@@ -25,7 +25,7 @@ pub(in crate::rpc) async fn set_leaf(
     params: wire::SetLeafParams,
 ) -> Result<wire::SetLeafResult> {
     let to = params.leaf_id;
-    let find = move |core: &SessionState| core.find_position(to.as_deref());
+    let find = move |state: &SessionState| state.find_position(to.as_deref());
     let moved = go(place, params.expected_leaf_id, Cause::SetLeaf, None, find).await?;
     Ok(wire::SetLeafResult {
         old_leaf_id: moved.old_leaf_id,
@@ -53,13 +53,13 @@ pub(in crate::rpc) async fn branch(
         return Err(Error::invalid_params("entryId", reason));
     }
     let to = params.entry_id;
-    let find = move |core: &SessionState| core.find_position(to.as_deref());
+    let find = move |state: &SessionState| state.find_position(to.as_deref());
     let moved = go(place, params.expected_leaf_id, Cause::Branch, summary, find).await?;
     Ok(wire::BranchResult {
         old_leaf_id: moved.old_leaf_id,
         new_leaf_id: moved.new_leaf_id,
         from_hook: moved.summary_entry.is_some().then_some(true),
-        summary_entry: moved.summary_entry.as_deref().map(convert::raw),
+        summary_entry: moved.summary_entry.as_deref().map(raw),
         durability: moved.durability,
     })
 }
@@ -68,7 +68,7 @@ pub(in crate::rpc) async fn undo_navigation(
     place: ChangePlace,
     params: wire::UndoNavigationParams,
 ) -> Result<wire::UndoNavigationResult> {
-    let find = |core: &SessionState| leaf::history_target(&core.tree, Cause::Undo);
+    let find = |state: &SessionState| leaf::history_target(&state.tree, Cause::Undo);
     let moved = go(place, params.expected_leaf_id, Cause::Undo, None, find).await?;
     Ok(wire::UndoNavigationResult {
         old_leaf_id: moved.old_leaf_id,
@@ -81,7 +81,7 @@ pub(in crate::rpc) async fn redo_navigation(
     place: ChangePlace,
     params: wire::RedoNavigationParams,
 ) -> Result<wire::RedoNavigationResult> {
-    let find = |core: &SessionState| leaf::history_target(&core.tree, Cause::Redo);
+    let find = |state: &SessionState| leaf::history_target(&state.tree, Cause::Redo);
     let moved = go(place, params.expected_leaf_id, Cause::Redo, None, find).await?;
     Ok(wire::RedoNavigationResult {
         old_leaf_id: moved.old_leaf_id,
@@ -109,7 +109,7 @@ pub(in crate::rpc) fn get_navigation_log(
         at: timestamp::format(read.tree.timestamp(made.at).unwrap_or_default()),
         from: id(made.from),
         to: id(to(made)),
-        cause: convert::cause(made.cause),
+        cause: wire_cause(made.cause),
     });
     Ok(wire::GetNavigationLogResult {
         moves: moves.collect(),
@@ -136,37 +136,37 @@ async fn go(
     let (daemon, open) = (Arc::clone(&change.daemon), Arc::clone(&change.open));
     open.session.check_not_in_turn()?;
     let source = Arc::clone(&daemon.source);
-    let old_leaf_id = change.turn.leaf_id().map(str::to_owned);
+    let old_leaf_id = change.guard.leaf_id().map(str::to_owned);
     let has_summary = summary.is_some();
-    let plan = move |core: &SessionState| -> Result<PlannedLines> {
-        core.check_expected_leaf(&expected)?;
-        let to = find(core)?;
+    let plan = move |state: &SessionState| -> Result<PlannedLines> {
+        state.check_expected_leaf(&expected)?;
+        let to = find(state)?;
         Ok(match &summary {
             Some(summary) => {
-                let mut minter = IdAllocator::new(&core.tree, &*source);
-                leaf::plan_summary(&core.tree, &mut minter, to, None, summary)
+                let mut minter = IdAllocator::new(&state.tree, &*source);
+                leaf::plan_summary(&state.tree, &mut minter, to, None, summary)
             }
-            None => leaf::plan(&core.tree, &*source, to, cause),
+            None => leaf::plan(&state.tree, &*source, to, cause),
         })
     };
-    let then = |core: &SessionState, written: Option<Durability>| -> Result<MoveOutcome> {
-        let summary_entry = match core.leaf().filter(|_| has_summary) {
-            Some(node) => Some(core.entry(node)?),
+    let then = |state: &SessionState, written: Option<Durability>| -> Result<MoveOutcome> {
+        let summary_entry = match state.leaf().filter(|_| has_summary) {
+            Some(node) => Some(state.entry(node)?),
             None => None,
         };
         let moved = MoveOutcome {
             old_leaf_id,
-            new_leaf_id: core.leaf_id().map(str::to_owned),
+            new_leaf_id: state.leaf_id().map(str::to_owned),
             summary_entry,
             durability: written.unwrap_or(Durability::None),
         };
         if written.is_some() {
-            daemon.session_tree(
+            daemon.notifier.session_tree(
                 &open,
                 SessionTree {
                     old_leaf_id: moved.old_leaf_id.as_deref(),
                     new_leaf_id: moved.new_leaf_id.as_deref(),
-                    cause: convert::cause(cause),
+                    cause: wire_cause(cause),
                     navigation_id: None,
                     summary_entry: moved.summary_entry.as_deref(),
                     label_entry: None,
@@ -178,4 +178,14 @@ async fn go(
     };
     let moved = change.commit(plan, then).await?.seen;
     moved.map_err(|error| Error::new(error::Kind::StorageIo, error.message))
+}
+
+fn wire_cause(cause: Cause) -> wire::MoveCause {
+    match cause {
+        Cause::SetLeaf => wire::MoveCause::SetLeaf,
+        Cause::Branch => wire::MoveCause::Branch,
+        Cause::NavigateTree => wire::MoveCause::NavigateTree,
+        Cause::Undo => wire::MoveCause::Undo,
+        Cause::Redo => wire::MoveCause::Redo,
+    }
 }

@@ -1,15 +1,16 @@
 //! `navigate_tree`, `pop`, `merge_branch` and `abort_navigation` (protocol.md §3, §4): params and results.
 //! [`crate::daemon::navigation`] has the steps.
 
-use crate::daemon::call::Call;
-use crate::daemon::connection::AskedNavigation;
 use crate::daemon::navigation::{NavigationKind, Navigator, aborted};
+use crate::daemon::pending::AskedNavigation;
+use crate::daemon::registry::Registry;
 use crate::daemon::release::Release;
+use crate::rpc::caller::Caller;
 use std::sync::Arc;
 use std::time::Duration;
 use treelined_core::error::{Error, Kind, Result};
 use treelined_core::flow::navigate;
-use treelined_core::id::{self, EntryId};
+use treelined_core::id::{self, ConnectionId, EntryId, Source};
 use treelined_core::name;
 use treelined_core::summary::request::SummaryOptions;
 use treelined_core::tree::Node;
@@ -23,14 +24,14 @@ pub(in crate::rpc) async fn navigate_tree(
 ) -> Result<wire::NavigateTreeResult> {
     let call = Arc::clone(&release.call);
     let rewind = params.rewind.unwrap_or_default();
-    let default = navigator(&call, &params, NavigationKind::To { rewind });
+    let default = navigator(&*call.daemon.source, &params, NavigationKind::To { rewind });
     let navigator = Navigator {
         navigation_id: params
             .navigation_id
             .clone()
             .unwrap_or(default.navigation_id),
         wants_summary: params.summarize.unwrap_or_default(),
-        wishes: SummaryOptions {
+        options: SummaryOptions {
             custom_instructions: params.custom_instructions.clone(),
             replace_instructions: params.replace_instructions.unwrap_or_default(),
         },
@@ -40,7 +41,7 @@ pub(in crate::rpc) async fn navigate_tree(
         dry_run: params.dry_run.unwrap_or_default(),
         ..default
     };
-    let find = |core: &SessionState| core.find(&params.target_id);
+    let find = |state: &SessionState| state.find(&params.target_id);
     navigate(release, &params, navigator, find).await
 }
 
@@ -49,14 +50,18 @@ pub(in crate::rpc) async fn pop(
     params: wire::PopParams,
 ) -> Result<wire::PopResult> {
     let call = Arc::clone(&release.call);
-    let default = navigator(&call, &params, NavigationKind::To { rewind: true });
+    let default = navigator(
+        &*call.daemon.source,
+        &params,
+        NavigationKind::To { rewind: true },
+    );
     let navigator = Navigator {
         navigation_id: params
             .navigation_id
             .clone()
             .unwrap_or(default.navigation_id),
         wants_summary: params.summarize.unwrap_or(true),
-        wishes: SummaryOptions {
+        options: SummaryOptions {
             custom_instructions: params.custom_instructions.clone(),
             replace_instructions: params.replace_instructions.unwrap_or_default(),
         },
@@ -66,7 +71,7 @@ pub(in crate::rpc) async fn pop(
         dry_run: params.dry_run.unwrap_or_default(),
         ..default
     };
-    let find = |core: &SessionState| navigate::pop_target(&core.tree, params.entry_id.as_deref());
+    let find = |state: &SessionState| navigate::pop_target(&state.tree, params.entry_id.as_deref());
     let popped = navigate(release, &params, navigator, find).await?;
     Ok(wire::PopResult(popped))
 }
@@ -78,29 +83,31 @@ pub(in crate::rpc) async fn merge_branch(
     let call = Arc::clone(&release.call);
     let navigator = Navigator {
         wants_summary: true,
-        wishes: SummaryOptions {
+        options: SummaryOptions {
             custom_instructions: params.custom_instructions.clone(),
             replace_instructions: false,
         },
-        ..navigator(&call, &params, NavigationKind::Merge)
+        ..navigator(&*call.daemon.source, &params, NavigationKind::Merge)
     };
-    let find = |core: &SessionState| core.find(&params.tip_id);
-    name_navigation(&call, &params, &navigator);
+    let find = |state: &SessionState| state.find(&params.tip_id);
+    name_navigation(&release, &params, &navigator);
     let merged = match navigator.run(release, find).await {
-        Err(error) => aborted_before(&call, &params, error).await?,
+        Err(error) => {
+            aborted_before(&call.daemon.registry, call.connection.id, &params, error).await?
+        }
         Ok(merged) => merged,
     };
     Ok(wire::MergeBranchResult(merged))
 }
 
 /// A navigation with the default options.
-fn navigator(call: &Call, params: &impl Mutation, kind: NavigationKind) -> Navigator {
+fn navigator(source: &dyn Source, params: &impl Mutation, kind: NavigationKind) -> Navigator {
     Navigator {
         kind,
         expected: params.expected_leaf().clone(),
-        navigation_id: id::random_token(&*call.daemon.source),
+        navigation_id: id::random_token(source),
         wants_summary: false,
-        wishes: SummaryOptions::default(),
+        options: SummaryOptions::default(),
         label: None,
         answer_timeout: None,
         on_no_answer: wire::OnNoAnswer::default(),
@@ -109,8 +116,8 @@ fn navigator(call: &Call, params: &impl Mutation, kind: NavigationKind) -> Navig
 }
 
 /// From this point the navigation can be aborted by its id.
-fn name_navigation(call: &Call, params: &impl Mutation, navigator: &Navigator) {
-    call.names_navigation(AskedNavigation {
+fn name_navigation(release: &Release, params: &impl Mutation, navigator: &Navigator) {
+    release.call.names_navigation(AskedNavigation {
         session_id: params.session_id().map(str::to_owned),
         navigation_id: navigator.navigation_id.clone(),
     });
@@ -123,7 +130,7 @@ async fn navigate(
     find: impl FnOnce(&SessionState) -> Result<Node>,
 ) -> Result<wire::NavigateTreeResult> {
     let call = Arc::clone(&release.call);
-    name_navigation(&call, params, &navigator);
+    name_navigation(&release, params, &navigator);
     let navigation = match navigator.dry_run {
         true => match navigator.dry_run(release, find).await {
             Ok(dry_run) => return Ok(dry_run),
@@ -133,39 +140,36 @@ async fn navigate(
     };
     let navigation = match navigation {
         Ok(navigation) => navigation,
-        Err(error) => aborted_before(&call, params, error).await?,
+        Err(error) => {
+            aborted_before(&call.daemon.registry, call.connection.id, params, error).await?
+        }
     };
     Ok(wire::NavigateTreeResult::Navigation(Box::new(navigation)))
 }
 
 /// The result of a navigation that was aborted while it waited for its place; any other error is passed on.
 async fn aborted_before(
-    call: &Call,
+    registry: &Registry,
+    by: ConnectionId,
     params: &impl Mutation,
     error: Error,
 ) -> Result<wire::Navigation> {
     if error.kind != Kind::Cancelled {
         return Err(error);
     }
-    let (_, turn) = call
-        .daemon
-        .turn(
-            Some(call.connection.id),
-            params.session_id(),
-            &Cancel::new(),
-        )
-        .await?;
-    Ok(aborted(&turn.leaf_id().map(EntryId::new)))
+    let guard = registry.guard(Some(by), params.session_id(), &Cancel::new());
+    let (_, guard) = guard.await?;
+    Ok(aborted(&guard.leaf_id().map(EntryId::new)))
 }
 
 /// Never waits (protocol.md §1): aborts the navigation that runs, or those that wait.
 pub(in crate::rpc) fn abort_navigation(
-    call: &Arc<Call>,
+    caller: &Caller<'_>,
     params: wire::AbortNavigationParams,
 ) -> Result<wire::AbortNavigationResult> {
-    let by = Some(call.connection.id);
-    let queues = &call.daemon.queues;
-    let open = queues.find_now(by, params.session_id.as_deref())?;
+    let by = caller.connection().id;
+    let queues = &caller.daemon().registry.queues;
+    let open = queues.find_now(Some(by), params.session_id.as_deref())?;
     let wanted = params.navigation_id.as_deref();
     let is_meant = |id: &str| wanted.is_none_or(|wanted| wanted == id);
     let aborted = match open.session.activity() {
@@ -173,7 +177,7 @@ pub(in crate::rpc) fn abort_navigation(
         _ => {
             let connections = open.connections().into_iter();
             let waiting = connections.flat_map(|connection| {
-                let is_own = connection.id == call.connection.id;
+                let is_own = connection.id == by;
                 connection.asked_navigations(&open.id, is_own, is_meant)
             });
             let waiting: Vec<Cancel> = waiting.collect();

@@ -1,26 +1,30 @@
 //! Questions of a request to other connections: sends them and waits for the answer.
 
-use crate::ask::{Accepts, Asking};
-use crate::daemon::MAX_ANSWER;
-use crate::daemon::call::Call;
+use crate::ask::{Accepts, Asking, MAX_ANSWER};
 use crate::daemon::connection::Connection;
-use crate::daemon::convert;
+use crate::daemon::convert::message::message;
+use crate::daemon::questions::Questions;
 use crate::peers::{PeerOutcome, PeerQuestion};
+use crate::rpc::caller::Caller;
 use crate::stdio::Class;
 use std::sync::Arc;
 use std::time::Duration;
-use treelined_core::error::{Error, Result};
+use treelined_core::error::Result;
 use treelined_core::id::{self, EventId};
 use treelined_wire::EventReply;
 use treelined_wire::methods::Notification;
 
 /// A question that has been sent.
 pub(super) struct SentQuestion {
-    call: Arc<Call>,
-    pub(super) event_id: EventId,
-    /// The connections that were asked.
-    pub(super) asked: Vec<Arc<Connection>>,
+    questions: Arc<Questions>,
+    asked: Asked,
     question: PeerQuestion,
+}
+
+/// A question with the connections that were asked.
+pub(super) struct Asked {
+    pub(super) event_id: EventId,
+    pub(super) connections: Vec<Arc<Connection>>,
 }
 
 /// A question that has not been sent.
@@ -38,7 +42,7 @@ impl NewQuestion {
     /// Sends the question with the id and the time in milliseconds that it gets.
     pub(super) fn send<N: Notification>(
         self,
-        call: &Arc<Call>,
+        caller: &Caller<'_>,
         notification: impl FnOnce(String, u64) -> N,
     ) -> Result<SentQuestion> {
         let Self {
@@ -47,20 +51,20 @@ impl NewQuestion {
             timeout,
             accepts,
         } = self;
-        let daemon = &call.daemon;
+        let daemon = caller.daemon();
         let event_id = EventId::new(id::random_token(&*daemon.source));
         let timeout = timeout.min(MAX_ANSWER);
         let ids = asked.iter().map(|connection| connection.id);
         let asking = Asking {
             id: event_id.clone(),
-            asker: call.connection.id,
+            asker: caller.connection().id,
             session: Arc::clone(&session),
-            cancel: call.cancel.clone(),
+            cancel: caller.cancel().clone(),
             bound: Vec::new(),
             if_gone: Vec::new(),
             instead: Vec::new(),
         };
-        let peers = &daemon.peers;
+        let peers = &daemon.questions.peers;
         let question = peers.ask(asking, ids, timeout, accepts)?;
         let timeout_ms = u64::try_from(timeout.as_millis()).unwrap_or(u64::MAX);
         tell(
@@ -73,31 +77,48 @@ impl NewQuestion {
             // It may have left before the question was recorded.
             let is_about_one = !session.is_empty();
             if connection.is_ending()
-                || is_about_one && !daemon.queues.is_open_for(connection.id, &session)
+                || is_about_one && !daemon.registry.queues.is_open_for(connection.id, &session)
             {
                 peers.leave(connection.id, None);
             }
         }
         Ok(SentQuestion {
-            call: Arc::clone(call),
-            event_id,
-            asked,
+            questions: Arc::clone(&daemon.questions),
+            asked: Asked {
+                event_id,
+                connections: asked,
+            },
             question,
         })
     }
 }
 
 impl SentQuestion {
-    /// Waits for the outcome. Returns it with the id of the question and the connections that were asked.
-    pub(super) async fn outcome(self) -> (PeerOutcome, EventId, Vec<Arc<Connection>>) {
-        let outcome = self.call.daemon.peers.outcome(self.question).await;
-        (outcome, self.event_id, self.asked)
+    /// Waits for the outcome.
+    pub(super) async fn outcome(self) -> (PeerOutcome, Asked) {
+        let outcome = self.questions.peers.outcome(self.question).await;
+        (outcome, self.asked)
     }
+}
+
+/// The connections besides the caller's that `is_meant` accepts; of those, the ones that have the session open if one is
+/// named.
+pub(super) fn others(
+    caller: &Caller<'_>,
+    session_id: Option<&str>,
+    is_meant: impl Fn(&Connection) -> bool,
+) -> Vec<Arc<Connection>> {
+    let queues = &caller.daemon().registry.queues;
+    let others = caller.daemon().connections.all().into_iter();
+    let others = others.filter(|other| other.id != caller.connection().id);
+    let others =
+        others.filter(|other| session_id.is_none_or(|id| queues.is_open_for(other.id, id)));
+    others.filter(|other| is_meant(other)).collect()
 }
 
 /// Sends a notification without a number to these connections.
 pub(super) fn tell<N: Notification>(connections: &[Arc<Connection>], notification: &N) {
-    if let Some(message) = convert::message(notification) {
+    if let Some(message) = message(notification) {
         for connection in connections {
             connection.send(message.clone(), Class::Keep);
         }
@@ -108,14 +129,4 @@ pub(super) fn tell<N: Notification>(connections: &[Arc<Connection>], notificatio
 /// sent.
 pub(super) fn takes(connection: &Connection, method: &str) -> bool {
     connection.wants(method) && !connection.is_ending() && !connection.outbox.is_over_limit()
-}
-
-/// Fails if the client names a session that it does not have open.
-pub(super) fn check_open(call: &Call, session_id: Option<&str>) -> Result<()> {
-    match session_id {
-        Some(id) if !call.daemon.queues.is_open_for(call.connection.id, id) => {
-            Err(Error::session_not_found(id))
-        }
-        _ => Ok(()),
-    }
 }

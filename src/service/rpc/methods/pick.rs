@@ -13,15 +13,15 @@ pub(in crate::rpc) async fn cherry_pick(
 ) -> Result<wire::CherryPickResult> {
     let change = place.writable().await?;
     let (source, expected) = (Arc::clone(&change.daemon.source), params.expected_leaf_id);
-    let plan = move |core: &SessionState| {
-        core.check_expected_leaf(&expected)?;
+    let plan = move |state: &SessionState| {
+        state.check_expected_leaf(&expected)?;
         let read = |id: &String| {
-            let entry = core.entry(core.find(id)?)?;
+            let entry = state.entry(state.find(id)?)?;
             let id = id.clone();
             Ok(PickedMessage { id, entry })
         };
         let picked = params.entry_ids.iter().map(read);
-        pick::plan(&core.tree, &*source, &picked.collect::<Result<Vec<_>>>()?)
+        pick::plan(&state.tree, &*source, &picked.collect::<Result<Vec<_>>>()?)
     };
     let changed = change.commit(plan, |_, _| {}).await?;
     let last = changed.entry_ids.last().cloned();

@@ -4,11 +4,13 @@
 //! many.
 
 use super::entries::EntryFilter;
-use crate::daemon::convert::{self, push_array, push_id_member, push_number_member};
-use crate::daemon::reading::{INLINE_ENTRIES, kept, size_of, steps};
+use crate::daemon::convert::diagnostics;
+use crate::daemon::convert::member::{push_array, push_id_member, push_number_member};
+use crate::daemon::convert::stored::raw;
+use crate::daemon::reading::INLINE_ENTRIES;
 use crate::daemon::rows::RowReader;
-use crate::rpc::handler::{Read, ReadAnswer};
 use crate::rpc::reply::{Prepared, page_bytes};
+use crate::rpc::session_read::{Read, ReadAnswer};
 use std::collections::HashMap;
 use std::ops::{ControlFlow, Range};
 use treelined_core::context::{self, Context, Kept, PathStep};
@@ -37,8 +39,8 @@ pub(in crate::rpc) fn get_leaf(
     Ok(wire::GetLeafResult {
         leaf_id: read.leaf_id().map(str::to_owned),
         seq: read.seq(),
-        entry: entry.as_deref().map(convert::raw),
-        diagnostics: convert::leaf_beside_newest(read).into_iter().collect(),
+        entry: entry.as_deref().map(raw),
+        diagnostics: diagnostics::leaf_beside_newest(read).into_iter().collect(),
     })
 }
 
@@ -49,7 +51,7 @@ pub(in crate::rpc) fn get_entry(
     let node = read.find(&params.entry_id)?;
     check_fits(read, &[node], read.frame_bytes())?;
     Ok(wire::GetEntryResult {
-        entry: convert::raw(&read.entry(node)?),
+        entry: raw(&read.entry(node)?),
         flags: read.tree.flags(node).names().map(str::to_owned).collect(),
     })
 }
@@ -114,12 +116,12 @@ pub(super) fn below(read: &Read<'_>, path: Vec<Node>, since: Option<&str>) -> Re
 
 /// Fails with `responseTooLarge` if these entries have more than `limit` bytes together. The sizes are known, so no
 /// body is read for a response that cannot be sent.
-fn check_fits(core: &SessionState, nodes: &[Node], limit: usize) -> Result<()> {
-    let bodies = core.bodies();
+fn check_fits(state: &SessionState, nodes: &[Node], limit: usize) -> Result<()> {
+    let bodies = state.bodies();
     // An entry that is edited for the response may become shorter.
     let least = |node: &Node| {
-        let size = u64::from(core.tree.place(*node).len);
-        match bodies.is_verbatim(&core.tree, *node) {
+        let size = u64::from(state.tree.place(*node).len);
+        match bodies.is_verbatim(&state.tree, *node) {
             true => size + 1,
             false => size / 2,
         }
@@ -144,7 +146,7 @@ fn too_large(size: u64, limit: usize) -> Error {
 /// `{"entries":[…]}`.
 fn entries_of<R: 'static>(read: &Read<'_>, nodes: Vec<Node>) -> Result<ReadAnswer<Prepared<R>>> {
     check_fits(read, &nodes, read.frame_bytes())?;
-    let size = size_of(read, nodes.iter().copied());
+    let size = read.stored_bytes(nodes.iter().copied());
     let (bodies, fetches) = (read.bodies(), read.fetch(nodes)?);
     let write = move || {
         let part = |range: Range<usize>| {
@@ -246,7 +248,7 @@ impl Page {
         Ok(Self {
             ids: ids.collect(),
             bodies: read.bodies(),
-            size: size_of(read, nodes.iter().copied()),
+            size: read.stored_bytes(nodes.iter().copied()),
             fetches: read.fetch(nodes)?,
             max_bytes,
             has_more: entries.next().is_some(),
@@ -306,8 +308,8 @@ pub(in crate::rpc) fn get_context(
         wire::GivenPosition::Empty => None,
         wire::GivenPosition::At(id) => read.find_position(Some(id))?,
     };
-    let path = steps(read, leaf);
-    let kept = kept(read, &path)?;
+    let path = read.steps(leaf);
+    let kept = read.kept(&path)?;
     let format = match params.format.unwrap_or_default() {
         wire::ContextFormat::Agent => context::Format::Agent,
         wire::ContextFormat::Llm => context::Format::Llm,
@@ -335,7 +337,7 @@ fn context_entries(
     let settings = context::settings(path, kept, &mut |node| read.entry(node))?;
     let nodes: Vec<Node> = context::entries(path, kept).map(|step| step.node).collect();
     check_fits(read, &nodes, max_bytes)?;
-    let size = size_of(read, nodes.iter().copied());
+    let size = read.stored_bytes(nodes.iter().copied());
     let ids: Vec<Vec<u8>> = nodes
         .iter()
         .map(|node| treelined_core::json::quoted(read.tree.id(*node)))
@@ -361,12 +363,12 @@ pub(super) struct ContextEntries {
 }
 
 impl ContextEntries {
-    pub(super) fn new(core: &SessionState, kept: Kept, path: &[PathStep]) -> Result<Self> {
-        let mut fetches = core.fetch(kept.nodes(path))?;
+    pub(super) fn new(state: &SessionState, kept: Kept, path: &[PathStep]) -> Result<Self> {
+        let mut fetches = state.fetch(kept.nodes(path))?;
         // The entries are already sorted unless a parent is after its child in the file.
         fetches.sort_unstable_by_key(|fetch| fetch.node);
         Ok(Self {
-            bodies: core.bodies(),
+            bodies: state.bodies(),
             fetches,
         })
     }
@@ -433,7 +435,7 @@ pub(in crate::rpc) fn list_branches(
     // As in the tree, the row of a tip that is a tool result shows its call.
     let some_are_results = rows.iter().any(BranchRow::is_result);
     let outline = some_are_results.then(|| Outline::new(tree, Scope::default()));
-    let renderers = read.call.daemon.renderers();
+    let renderers = read.call.daemon.offers.renderers();
     let cwd = read.cwd().to_owned();
     // The entries of each tip are read without the session.
     Ok(ReadAnswer::later(0, move || {

@@ -1,9 +1,9 @@
 //! `render_entries` (protocol.md §15.1).
 
-use crate::daemon::convert::{push_array, push_number_member};
+use crate::daemon::convert::member::{push_array, push_number_member};
 use crate::daemon::reading::INLINE_ENTRIES;
-use crate::rpc::handler::{Read, ReadAnswer};
 use crate::rpc::reply::{Prepared, page_bytes};
+use crate::rpc::session_read::{Read, ReadAnswer};
 use std::ops::{ControlFlow, Range};
 use std::sync::Arc;
 use treelined_core::error::{Error, Result};
@@ -54,7 +54,7 @@ pub(in crate::rpc) fn render_entries(
             wire::RenderedResults::Blocks => ResultParts::Blocks,
             wire::RenderedResults::Ids => ResultParts::Ids,
         },
-        renderers: read.call.daemon.renderers(),
+        renderers: read.call.daemon.offers.renderers(),
         max_bytes,
     };
     Ok(ReadAnswer::later(size, move || {

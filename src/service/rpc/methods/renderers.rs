@@ -1,14 +1,13 @@
 //! `register_renderer` (protocol.md §14).
 
-use crate::daemon::call::Call;
+use crate::rpc::caller::Caller;
 use serde_json::json;
-use std::sync::Arc;
 use treelined_core::error::{Error, Result};
 use treelined_pages::renderers::{self, BadRenderer, MAX_RENDERERS, Renderer};
 use treelined_wire as wire;
 
 pub(in crate::rpc) fn register_renderer(
-    call: &Arc<Call>,
+    caller: &Caller<'_>,
     params: wire::RegisterRendererParams,
 ) -> Result<wire::RegisterRendererResult> {
     let wire::RegisterRendererParams {
@@ -20,10 +19,9 @@ pub(in crate::rpc) fn register_renderer(
     let of_type = |why: String| Error::invalid_params("customType", why);
     renderers::check_type(&custom_type).map_err(of_type)?;
     let renderer = Renderer::new(&preview, icon, style).map_err(refusal)?;
-    let owner = call.connection.id;
-    let is_registered = call
-        .daemon
-        .change_renderers(|renderers| renderers.register(owner, &custom_type, renderer));
+    let (offers, owner) = (&caller.daemon().offers, caller.connection().id);
+    let is_registered =
+        offers.change_renderers(|renderers| renderers.register(owner, &custom_type, renderer));
     match is_registered {
         true => Ok(wire::RegisterRendererResult {}),
         false => Err(of_type(format!(

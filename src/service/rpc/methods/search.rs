@@ -1,8 +1,7 @@
 //! `search` (protocol.md §3.16): params, cursors and pages; the search itself is [`treelined_find`]'s.
 
-use super::list;
-use crate::daemon::call::Call;
-use crate::daemon::convert;
+use crate::daemon::convert::line::line;
+use crate::rpc::arrival::Arrival;
 use crate::rpc::handler::Remainder;
 use crate::rpc::reply::page_bytes;
 use std::sync::Arc;
@@ -26,11 +25,11 @@ const MOST_HITS: u64 = 1000;
 const PROGRESS_PAUSE: Duration = Duration::from_millis(100);
 
 pub(in crate::rpc) fn search(
-    call: &Arc<Call>,
+    arrival: &Arrival<'_>,
     params: wire::SearchParams,
 ) -> Result<Remainder<wire::SearchResult>> {
     let request = request(params)?;
-    let (call, earlier) = (Arc::clone(call), list::earlier_changes(call));
+    let (call, earlier) = (Arc::clone(arrival.call()), arrival.earlier_changes());
     let fits = page_bytes(call.connection.client_frame_bytes());
     let search = move || {
         let connection = &call.connection;
@@ -41,7 +40,7 @@ pub(in crate::rpc) fn search(
             }
         };
         let searched = SearchedStore {
-            store: &call.daemon.store,
+            store: &call.daemon.files.store,
             index: IndexSettings::of_environment(),
         };
         let mut last: Option<Instant> = None;
@@ -59,7 +58,7 @@ pub(in crate::rpc) fn search(
         let outcome = treelined_find::search(searched, &request, &call.cancel, &mut watch)?;
         result(outcome, fits)
     };
-    Ok(Box::pin(async move {
+    Ok(Remainder::of(async move {
         earlier.await?;
         blocking(search).await
     }))
@@ -129,7 +128,7 @@ fn result(outcome: SearchOutcome, fits: usize) -> Result<wire::SearchResult> {
     let (mut bytes, mut last, mut is_whole) = (0, None, !has_more);
     for (key, hit) in &hits {
         let hit = wire_hit(hit);
-        bytes += convert::line(&hit)?.len() + 1;
+        bytes += line(&hit)?.len() + 1;
         if bytes > fits && last.is_some() {
             is_whole = false;
             break;

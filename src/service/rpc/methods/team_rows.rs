@@ -1,7 +1,7 @@
 //! The members of `list_sessions` about the log (protocol.md §3.4): `log` of each row, and the sessions of the log that
 //! have no file here.
 
-use crate::daemon::convert;
+use crate::daemon::convert::line::line;
 use crate::daemon::session_row::is_of_directory;
 use serde::Serialize;
 use std::collections::HashSet;
@@ -68,7 +68,7 @@ impl LogMembers {
                 open_on: wire::OpenOn::all(&session.open_on),
             })
         };
-        let member = convert::line(&LogMember {
+        let member = line(&LogMember {
             log: self.team.as_ref().and_then(of_team),
             queued: self.queued.contains(&header.id).then_some(true),
             same_conversation: self.conversations.others(&row.listing),
@@ -99,7 +99,7 @@ pub(super) fn members(
         if is_full || count > limit as u64 {
             continue;
         }
-        let row = convert::line(&wire::TeamSessionRow::of(session))?;
+        let row = line(&wire::TeamSessionRow::of(session))?;
         is_full = out.len() + row.len() + 1 > fits;
         if !is_full {
             if count > 1 {
@@ -109,7 +109,7 @@ pub(super) fn members(
         }
     }
     out.extend_from_slice(b"],");
-    let counts = convert::line(&TeamCounts {
+    let counts = line(&TeamCounts {
         team_count: count,
         team_diagnostic: diagnostic(team),
     })?;

@@ -1,12 +1,12 @@
 //! `get_tree` (protocol.md §6): options and cursors. [`treelined_core::view`] makes the view.
 
-use crate::daemon::convert::{push_id_member, push_number_member};
+use crate::daemon::convert::member::{push_id_member, push_number_member};
 use crate::daemon::find;
 use crate::daemon::reading::{INLINE_BYTES, INLINE_ENTRIES};
 use crate::daemon::rows::{RowReader, ToExtract};
 use crate::daemon::tree_view::{View, ViewOptions, ViewRoom};
-use crate::rpc::handler::{Read, ReadAnswer};
 use crate::rpc::reply::Prepared;
+use crate::rpc::session_read::{Read, ReadAnswer};
 use serde_json::json;
 use std::collections::HashMap;
 use std::ops::{ControlFlow, Range};
@@ -77,8 +77,8 @@ impl TreeRequest {
             (None, None) => {
                 let outline = Outline::new(&read.tree, asked.scope);
                 let room = ViewRoom {
-                    view_bytes: &read.call.daemon.view_bytes,
-                    forget_views: &|| read.call.daemon.forget_views(),
+                    view_bytes: &read.call.daemon.registry.view_bytes,
+                    forget_views: &|| read.call.daemon.registry.forget_views(),
                     origin: read.tree.origin(),
                 };
                 last.make(&room, asked, outline, None)
@@ -191,14 +191,14 @@ impl Page {
             self.check_fits(&snapshot, &view)?;
             fetches = Some(nested_fetches(read, &view.outline, rows_of(&view))?);
         }
-        let missing = ToExtract::before(range.len(), read, &read.call.daemon.store);
+        let missing = ToExtract::before(range.len(), read, &read.call.daemon.files.store);
         let shown = PageRows {
             view,
             range,
             snapshot,
             fetches,
             bodies: read.bodies(),
-            renderers: read.call.daemon.renderers(),
+            renderers: read.call.daemon.offers.renderers(),
         };
         Ok(ReadAnswer::later(0, move || {
             if let Some(missing) = missing {
@@ -219,8 +219,8 @@ impl Page {
         let origin = read.tree.origin();
         Ok(ReadAnswer::later(0, move || {
             let room = ViewRoom {
-                view_bytes: &call.daemon.view_bytes,
-                forget_views: &|| call.daemon.forget_views(),
+                view_bytes: &call.daemon.registry.view_bytes,
+                forget_views: &|| call.daemon.registry.forget_views(),
                 origin,
             };
             let last = &open.last_view;
@@ -239,7 +239,7 @@ impl Page {
                 snapshot,
                 fetches,
                 bodies,
-                renderers: call.daemon.renderers(),
+                renderers: call.daemon.offers.renderers(),
             })
         }))
     }

@@ -1,7 +1,7 @@
 //! The client's agent turns, and messages from plugins: `begin_turn`, `end_turn`, `send_message`
 //! (semantics.md §5).
 
-use crate::daemon::agent_turn::{end, flush, request_turn};
+use crate::daemon::agent_turn::{end, flush};
 use crate::daemon::commit::ChangePlace;
 use std::sync::Arc;
 use treelined_core::durability::Durability;
@@ -50,9 +50,9 @@ pub(in crate::rpc) async fn send_message(
     let change = place.writable().await?;
     let (daemon, open) = (Arc::clone(&change.daemon), Arc::clone(&change.open));
     let known = params.entry_id.as_deref();
-    let is_retry = known.is_some_and(|id| change.turn.tree.find_any(id).is_some());
+    let is_retry = known.is_some_and(|id| change.guard.tree.find_any(id).is_some());
     if open.is_in_turn() && !is_retry {
-        change.turn.check_expected_leaf(params.expected_leaf())?;
+        change.guard.check_expected_leaf(params.expected_leaf())?;
         open.client_turn().enqueue(entry)?;
         return Ok(wire::SendMessageResult {
             disposition: Disposition::Queued,
@@ -64,7 +64,7 @@ pub(in crate::rpc) async fn send_message(
     let requests_turn = triggers_turn && !open.is_in_turn() && !is_retry;
     let before = match open.is_in_turn() {
         true => Vec::new(),
-        false => open.client_turn().take(&change.turn),
+        false => open.client_turn().take(&change.guard),
     };
     let expected = params.expected_leaf().clone();
     let appended = flush(change, before, Some(entry), expected).await?;
@@ -72,7 +72,7 @@ pub(in crate::rpc) async fn send_message(
     let entry_id =
         entry_id.ok_or_else(|| Error::new(Kind::InternalError, "nothing was appended"))?;
     if requests_turn {
-        request_turn(&daemon, &open, &entry_id);
+        daemon.notifier.request_turn(&open, &entry_id);
     }
     Ok(wire::SendMessageResult {
         disposition: match requests_turn {

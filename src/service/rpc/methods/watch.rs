@@ -1,30 +1,30 @@
 //! `watch_sessions` and `unwatch_sessions` (protocol.md §10.4). [`crate::daemon::list_watch`] notices the changes.
 
-use super::list::earlier_changes;
-use crate::daemon::call::Call;
+use crate::daemon::list_watchers::ListWatcher;
+use crate::rpc::arrival::Arrival;
+use crate::rpc::caller::Caller;
 use crate::rpc::handler::Remainder;
 use std::sync::Arc;
 use treelined_core::error::Result;
 use treelined_wire as wire;
 
 pub(in crate::rpc) fn watch_sessions(
-    call: &Arc<Call>,
+    arrival: &Arrival<'_>,
     params: wire::WatchSessionsParams,
 ) -> Result<Remainder<wire::WatchSessionsResult>> {
-    let call = Arc::clone(call);
-    let earlier = earlier_changes(&call);
-    Ok(Box::pin(async move {
+    let (call, earlier) = (Arc::clone(arrival.call()), arrival.earlier_changes());
+    Ok(Remainder::of(async move {
         earlier.await?;
-        let cwd = params.cwd.as_deref();
-        call.daemon.watch_sessions(&call.connection, cwd).await?;
+        let watcher = ListWatcher::new(&call.connection, params.cwd.as_deref());
+        call.daemon.list_watch.watch(watcher).await?;
         Ok(wire::WatchSessionsResult {})
     }))
 }
 
 pub(in crate::rpc) fn unwatch_sessions(
-    call: &Arc<Call>,
+    caller: &Caller<'_>,
     _: wire::UnwatchSessionsParams,
 ) -> Result<wire::UnwatchSessionsResult> {
-    call.daemon.unwatch_sessions(&call.connection);
+    caller.daemon().list_watch.unwatch(caller.connection().id);
     Ok(wire::UnwatchSessionsResult {})
 }

@@ -4,12 +4,13 @@
 //! Producers never wait for the client; the reader may, in [`Outbox::wait_for_room`]. Callers own the thread of
 //! [`Outbox::run`], and what happens when the output fails.
 //!
-//! [`queue`] has the messages that wait, and [`writer`] writes them.
+//! [`class`] has what may happen to a message, [`queue`] the messages that wait, and [`writer`] writes them.
 
+mod class;
 mod queue;
 #[cfg(test)]
 mod tests;
 mod writer;
 
-pub(crate) use queue::Class;
+pub(crate) use class::Class;
 pub use queue::Outbox;

@@ -6,6 +6,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 use treelined_files::lock::lock;
 
+use super::class::Class;
 use crate::stdio::frame::Framing;
 use crate::stdio::shared::Message;
 use treelined_files::os::shortcut::{self, Shortcut};
@@ -18,31 +19,6 @@ const NOTICE: usize = 128;
 const MIN_HARD_LIMIT: usize = 1 << 20;
 /// Capacity that the empty queue keeps.
 pub(super) const KEEP: usize = 4096;
-
-/// The rule for a message while more than the limit is unread.
-#[derive(Debug, Clone)]
-pub enum Class {
-    /// Never dropped: responses, and notifications without `seq`.
-    Keep,
-    /// Dropped while more notifications than the hard limit wait, and replaced by `events_lost`: questions,
-    /// `event_resolved`, `session_tree`, lifecycle. Requests of other connections cause them while this client reads
-    /// nothing.
-    Event {
-        /// Its `sessionId`.
-        session: Arc<str>,
-        /// Its `seq`.
-        seq: u64,
-    },
-    /// Dropped above the limit, and replaced by `events_lost`: `entries_appended`.
-    Droppable {
-        /// Its `sessionId`.
-        session: Arc<str>,
-        /// Its `seq`.
-        seq: u64,
-    },
-    /// Dropped above the limit without notice: `progress`, `search_hit`.
-    Progress,
-}
 
 /// The output of one connection: many producers, one writer.
 #[derive(Debug)]

@@ -4,6 +4,7 @@ use std::sync::mpsc;
 use std::thread;
 use std::time::{Duration, Instant};
 
+use super::class::Class;
 use super::queue::*;
 use super::writer::{CHUNK, SMALL};
 use crate::stdio::frame::Framing;

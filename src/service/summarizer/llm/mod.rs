@@ -141,10 +141,10 @@ impl Llm {
         &self,
         request: &SummaryRequest,
         own: Option<&ModelName>,
-        told: OnPiece<'_>,
+        hear: OnPiece<'_>,
     ) -> Result<Summary, Error> {
         let (model, provider) = self.choose(own)?;
-        let asked = self.attempts(model, provider, request, told);
+        let asked = self.attempts(model, provider, request, hear);
         match tokio::time::timeout(self.settings.total_timeout, asked).await {
             Ok(Ok(summary)) => Ok(summary),
             Ok(Err(failure)) => Err(failure.into_error(model)),
@@ -190,12 +190,12 @@ impl Llm {
         model: &ModelName,
         provider: &Provider,
         request: &SummaryRequest,
-        told: OnPiece<'_>,
+        hear: OnPiece<'_>,
     ) -> Result<Summary, ModelFailure> {
         let has_spoken = AtomicBool::new(false);
         let heard = |text: &str| {
             has_spoken.store(true, Ordering::Relaxed);
-            told(text);
+            hear(text);
         };
         let mut pause = FIRST_PAUSE;
         for _ in 0..self.settings.retries {
@@ -222,7 +222,7 @@ impl Llm {
         model: &ModelName,
         provider: &Provider,
         request: &SummaryRequest,
-        told: OnPiece<'_>,
+        hear: OnPiece<'_>,
     ) -> Result<Summary, ModelFailure> {
         let prompt = prompt::prompt(request);
         let Outgoing {
@@ -264,11 +264,11 @@ impl Llm {
         let answer = match provider.api {
             Api::Anthropic => {
                 let reader = anthropic::AnthropicReader::default();
-                self.read(response, reader, redactor, told).await
+                self.read(response, reader, redactor, hear).await
             }
             Api::OpenAi => {
                 let reader = openai::OpenAiReader::default();
-                self.read(response, reader, redactor, told).await
+                self.read(response, reader, redactor, hear).await
             }
         }?;
         match answer.text.trim().is_empty() {
@@ -282,7 +282,7 @@ impl Llm {
         response: Response,
         mut reader: impl StreamReader,
         mut redactor: Redactor<'_>,
-        told: OnPiece<'_>,
+        hear: OnPiece<'_>,
     ) -> Result<Summary, ModelFailure> {
         // A response that is not an event stream would not be one at the next attempt.
         let content_type = response.headers().get(CONTENT_TYPE);
@@ -293,7 +293,7 @@ impl Llm {
         let mut text = String::new();
         let mut pass_on = |piece: String| {
             if !piece.is_empty() {
-                told(&piece);
+                hear(&piece);
                 text.push_str(&piece);
             }
         };

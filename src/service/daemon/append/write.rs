@@ -1,19 +1,19 @@
 //! Group commit (session-file.md §3): one write and one sync for adjacent appends in a session's queue. The check of
 //! each append assumes that those before it are written.
 
-use super::call::Call;
-use super::commit::{CommitTail, late_failure};
-use super::open_session::{
-    Append, AppendOutcome, Lease, OnAppended, OpenSession, SessionGuard, WriteAppends, guard,
-};
-use super::{Daemon, at_once_or_later};
+use super::request::{Append, AppendOutcome, WriteAppends};
+use crate::daemon::Daemon;
+use crate::daemon::at_once::at_once_or_later;
+use crate::daemon::commit_tail::{CommitTail, late_failure};
+use crate::daemon::follow::watch_predecessors;
+use crate::daemon::guard::{Lease, guard_of};
 use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Instant;
 use treelined_core::durability::Durability;
 use treelined_core::error::{Error, Kind, Result};
 use treelined_core::flow::PlannedLines;
-use treelined_core::flow::append::{NewEntry, Planner};
+use treelined_core::flow::append::Planner;
 use treelined_core::id::{EntryId, ExpectedLeaf, Source};
 use treelined_files::session::SessionState;
 use treelined_files::session::commit::{
@@ -31,27 +31,22 @@ const INLINE_BATCH_BYTES: u64 = 256 << 10;
 impl WriteAppends for Daemon {
     /// Continues on the runtime if it has to wait for the file's lock or for a sync.
     fn write(self: Arc<Self>, lease: Lease, appends: VecDeque<Append>) {
-        at_once_or_later(async {
-            let found = guard(lease, Instant::now());
-            let found = found.and_then(|found| found.0.session.check_version().map(|()| found));
-            match found {
-                Ok((open, turn)) => write_all(self, open, turn, appends).await,
-                Err(error) => {
-                    for append in appends {
-                        append.answer(Err(error.clone()));
-                    }
-                }
-            }
-        });
+        at_once_or_later(write_all(self, lease, appends));
     }
 }
 
-async fn write_all(
-    daemon: Arc<Daemon>,
-    open: Arc<OpenSession>,
-    mut turn: SessionGuard,
-    waiting: VecDeque<Append>,
-) {
+async fn write_all(daemon: Arc<Daemon>, lease: Lease, waiting: VecDeque<Append>) {
+    let found = guard_of(lease, Instant::now());
+    let found = found.and_then(|found| found.0.session.check_version().map(|()| found));
+    let (open, mut guard) = match found {
+        Ok(found) => found,
+        Err(error) => {
+            for append in waiting {
+                append.answer(Err(error.clone()));
+            }
+            return;
+        }
+    };
     let mut batch = Batch {
         source: Arc::clone(&daemon.source),
         waiting,
@@ -67,11 +62,11 @@ async fn write_all(
         if batch.waiting.is_empty() {
             return;
         }
-        let name_before = turn.tree.name().map(str::to_owned);
-        let Ok((ours, rest, changes, committed)) = turn.carry_out(batch).await else {
+        let name_before = guard.tree.name().map(str::to_owned);
+        let Ok((ours, rest, changes, committed)) = guard.carry_out(batch).await else {
             return;
         };
-        (turn, batch) = (ours, rest);
+        (guard, batch) = (ours, rest);
         let decided = batch.decided(&committed);
         let ends = decided.iter().filter_map(|append| append.outcome.end());
         let ends: Vec<usize> = ends.collect();
@@ -79,16 +74,16 @@ async fn write_all(
         let tail = CommitTail::announce(
             &daemon,
             &open,
-            &turn,
+            &guard,
             changes,
             name_before,
             &ends,
             &committed,
         );
-        daemon.watch_predecessors(&open, &mut turn);
-        let finish = finish(Arc::clone(&daemon), Arc::clone(&open), tail, decided);
+        watch_predecessors(&daemon, &open, &mut guard);
+        let finish = finish(tail, decided);
         if batch.waiting.is_empty() {
-            drop(turn);
+            drop(guard);
             return finish.await;
         }
         at_once_or_later(finish);
@@ -96,18 +91,14 @@ async fn write_all(
 }
 
 /// Makes a write durable by the session's policy, then answers its requests.
-async fn finish(
-    daemon: Arc<Daemon>,
-    open: Arc<OpenSession>,
-    tail: CommitTail,
-    decided: Vec<DecidedAppend>,
-) {
+async fn finish(tail: CommitTail, decided: Vec<DecidedAppend>) {
+    let (daemon, open) = tail.session();
     let durability = tail.durability();
     // Later commits are answered behind these requests.
     let (synced, _publication) = tail.finish().await;
     if synced.is_err() && !decided.iter().any(|append| append.outcome.wrote()) {
         // The commit carried entries over from a replaced file.
-        daemon.durability_lost(&open);
+        daemon.notifier.durability_lost(&open);
     }
     let (repeated, first): (Vec<_>, Vec<_>) = decided
         .into_iter()
@@ -148,36 +139,20 @@ fn appended(outcome: Outcome, durability: Durability, synced: Result<()>) -> Res
         Outcome::Failed(error) => Err(error),
         Outcome::Written { ids, .. } | Outcome::Known(ids) => synced.map(|()| AppendOutcome {
             entry_ids: ids.iter().map(|id| id.as_str().to_owned()).collect(),
-            durability: durability,
+            durability,
         }),
     }
 }
 
 impl Append {
-    pub(crate) fn new(
-        call: &Call,
-        expected: ExpectedLeaf,
-        entries: Vec<NewEntry>,
-        answer: OnAppended,
-    ) -> Self {
-        Self {
-            writer: Arc::clone(&call.daemon) as Arc<dyn WriteAppends>,
-            entries,
-            expected,
-            cancel: call.cancel.clone(),
-            asked: Instant::now(),
-            answer,
-        }
-    }
-
     /// Plans this operation after those that `planner` has planned; `None` if the earlier ones must be written first.
     fn plan(
         &self,
-        core: &SessionState,
+        state: &SessionState,
         planner: &mut Planner<'_>,
         is_last: bool,
     ) -> Result<Option<PlannedLines>> {
-        let stored = |node| core.entry(node);
+        let stored = |node| state.entry(node);
         let planned = planner.plan(&self.entries, &stored);
         match &planned {
             Ok(None) => return Ok(None),
@@ -187,7 +162,7 @@ impl Append {
                 (ExpectedLeaf::Any, _) => {}
                 (ExpectedLeaf::At(expected), Some(last)) if expected == last => {}
                 (_, Some(_)) => return Ok(None),
-                (expected, None) => core.check_expected_leaf(expected)?,
+                (expected, None) => state.check_expected_leaf(expected)?,
             },
         }
         // From this point the append cannot be cancelled.
@@ -229,9 +204,9 @@ impl Work for Batch {
         bytes.sum::<u64>() > INLINE_BATCH_BYTES
     }
 
-    fn plan(&mut self, core: &SessionState) -> Result<PlannedLines> {
+    fn plan(&mut self, state: &SessionState) -> Result<PlannedLines> {
         self.planned.clear();
-        let mut planner = Planner::new(&core.tree, &*self.source);
+        let mut planner = Planner::new(&state.tree, &*self.source);
         let mut all = PlannedLines::default();
         let mut bytes = 0;
         for (index, request) in self.waiting.iter().enumerate() {
@@ -239,7 +214,7 @@ impl Work for Batch {
             if bytes >= MAX_WRITE_BYTES {
                 break;
             }
-            let planned = match request.plan(core, &mut planner, is_last) {
+            let planned = match request.plan(state, &mut planner, is_last) {
                 Ok(Some(planned)) => planned,
                 Ok(None) => break,
                 Err(error) => {
@@ -252,11 +227,11 @@ impl Work for Batch {
             let known_ids = match planned.entry_ids.len() == lines {
                 true => Vec::new(),
                 false => {
-                    let known = |id: &&EntryId| core.tree.find_any(id.as_str()).is_some();
+                    let known = |id: &&EntryId| state.tree.find_any(id.as_str()).is_some();
                     planned.entry_ids.iter().filter(known).cloned().collect()
                 }
             };
-            let repeated = match core.repeated(known_ids.iter()) {
+            let repeated = match state.repeated(known_ids.iter()) {
                 Ok(repeated) => repeated,
                 Err(error) => {
                     self.planned.push(Err(error));

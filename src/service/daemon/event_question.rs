@@ -4,13 +4,12 @@
 //! Any cancel wins, then the first summary; the first override of each option counts. For a hook that fails or times
 //! out, its `on_failure` is the answer. [`super::extension`] has the same for extensions.
 
-use super::MAX_ANSWER;
-use super::connection::Connection;
+use super::convert::message::message;
 use super::hook_answer::{Failure, failed, read_answer};
 use super::open_session::OpenSession;
+use super::questions::Questions;
 use super::received_answer::ReceivedAnswer;
-use super::{Daemon, convert};
-use crate::ask::{Answerer, Asking, Digest, Question, QuestionOutcome};
+use crate::ask::{Answerer, Asking, Digest, MAX_ANSWER, Question, QuestionOutcome};
 use crate::hooks::{Hook, OnFailure};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -33,7 +32,7 @@ const ANSWER_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// A question to clients and hooks.
 pub(crate) struct EventQuestion<'a> {
-    pub daemon: &'a Arc<Daemon>,
+    pub questions: &'a Arc<Questions>,
     pub open: &'a OpenSession,
     /// The connection whose request asks.
     pub asker: ConnectionId,
@@ -95,7 +94,7 @@ impl Decision {
     }
 }
 
-impl Daemon {
+impl Questions {
     /// The clients and hooks that answer this event of a session, which a request of `asker` causes. An extension is not
     /// asked about its own moves.
     pub(crate) fn answerers(
@@ -113,7 +112,7 @@ impl Daemon {
         let clients = clients.map(|client| client.id);
         let clients = clients.filter(|client| !is_own_move(*client));
         let mut answerers: Vec<Answerer> = clients.map(Answerer::Client).collect();
-        let mut unable = self.unable_extensions(open, event, &answerers);
+        let mut unable = self.unable_extensions(&open.id, event, &answerers);
         unable.retain(|number| {
             let connection = self.extensions.connection(*number);
             !connection.is_some_and(is_own_move)
@@ -142,12 +141,12 @@ pub(crate) async fn put<P: Notification>(
     asking: EventQuestion<'_>,
     params: impl Fn(Put) -> P,
 ) -> Result<Decision> {
-    let daemon = asking.daemon;
-    let event_id = EventId::new(id::random_token(&*daemon.source));
-    let answerers = daemon.answerers(asking.open, asking.event, asking.asker);
+    let questions = asking.questions;
+    let event_id = EventId::new(id::random_token(&*questions.source));
+    let answerers = questions.answerers(asking.open, asking.event, asking.asker);
     let timeout = asking.timeout.unwrap_or(ANSWER_TIMEOUT);
     let timeout = timeout.min(MAX_ANSWER);
-    let names = daemon.answerer_names(&answerers);
+    let names = questions.answerer_names(&answerers);
     let asked = answerers.clone();
     let hooks: Vec<usize> = answerers.iter().filter_map(Answerer::hook).collect();
     // The question is recorded before it is sent, since an answer may arrive at once.
@@ -159,11 +158,15 @@ pub(crate) async fn put<P: Notification>(
         event_id: event_id.as_str().to_owned(),
         timeout_ms: u64::try_from(timeout.as_millis()).unwrap_or(u64::MAX),
     };
-    let is_asked = |client: &Connection| asked.contains(&Answerer::Client(client.id));
-    daemon.notify_unlike(asking.open, is_asked, |seq, is_asked| {
-        let waits = if is_asked { timeout } else { Duration::ZERO };
-        params(said(seq, waits))
-    });
+    let notifier = &questions.notifier;
+    notifier.notify_unlike(
+        asking.open,
+        |client| asked.contains(&Answerer::Client(client.id)),
+        |seq, is_asked| {
+            let waits = if is_asked { timeout } else { Duration::ZERO };
+            params(said(seq, waits))
+        },
+    );
     let Some(question) = question else {
         return Ok(Decision::default());
     };
@@ -174,16 +177,16 @@ pub(crate) async fn put<P: Notification>(
     let mut running = JoinSet::new();
     let mut written = Vec::new();
     for number in hooks {
-        let Some(hook) = daemon.hooks.hook(number).cloned() else {
+        let Some(hook) = questions.hooks.hook(number).cloned() else {
             continue;
         };
         let params = params(said(seq, hook.program.timeout.min(timeout)));
-        let message = convert::message(&params).unwrap_or_default();
+        let message = message(&params).unwrap_or_default();
         let output = Arc::default();
         written.push((Answerer::Hook(number), Arc::clone(&output)));
         running.spawn(asking.run_hook(event_id.clone(), number, hook, message, output));
     }
-    let outcome = daemon.asks.outcome(question).await;
+    let outcome = questions.asks.outcome(question).await;
     let (outcome, by, decision) = asking.combine(outcome, timeout, &names, &written);
     let refusal = decision
         .as_ref()
@@ -212,7 +215,7 @@ impl EventQuestion<'_> {
             instead: self.instead(&answerers),
             if_gone: self.if_gone(&answerers),
         };
-        let asks = &self.daemon.asks;
+        let asks = &self.questions.asks;
         asks.ask(asking, answerers, timeout, accepts)
     }
 
@@ -223,7 +226,7 @@ impl EventQuestion<'_> {
                 return None;
             };
             let declared = self
-                .daemon
+                .questions
                 .connections
                 .find(*id)?
                 .declared_answer(self.event)?;
@@ -244,7 +247,7 @@ impl EventQuestion<'_> {
     fn leave_for_ended(&self) {
         for connection in self.open.connections() {
             if connection.has_ended() {
-                self.daemon.leave_questions(connection.id);
+                self.questions.leave(connection.id, None);
             }
         }
     }
@@ -270,17 +273,17 @@ impl EventQuestion<'_> {
         message: Vec<u8>,
         written: Arc<Mutex<Vec<u8>>>,
     ) -> impl Future<Output = ()> + use<> {
-        let (daemon, event) = (Arc::clone(self.daemon), self.event);
+        let (questions, event) = (Arc::clone(self.questions), self.event);
         async move {
             let hear = |new: &[u8]| lock(&written).extend_from_slice(new);
-            let given = match daemon.hooks.run(&hook, &message, &hear).await {
+            let given = match questions.hooks.run(&hook, &message, &hear).await {
                 Ok(output) => read_answer(&hook, &output, event),
                 Err(failure) => failed(&hook, &Failure::Program(failure), &lock(&written)),
             };
             let digest = Digest::of(&given.answer);
             let by = Answerer::Hook(number);
             // Fails if the question is over: a late answer does not count.
-            let _late = daemon.asks.answer(event_id.as_str(), by, digest, given);
+            let _late = questions.asks.answer(event_id.as_str(), by, digest, given);
         }
     }
 
@@ -292,7 +295,7 @@ impl EventQuestion<'_> {
         names: &[(Answerer, String)],
         written: &[(Answerer, Arc<Mutex<Vec<u8>>>)],
     ) -> (EventOutcome, Option<String>, Result<Decision>) {
-        let daemon = self.daemon;
+        let questions = self.questions;
         let (mut answers, missing) = match outcome {
             QuestionOutcome::Settled { answers, missing } => (answers, missing),
             QuestionOutcome::Aborted => {
@@ -301,7 +304,7 @@ impl EventQuestion<'_> {
         };
         let mut in_time = true;
         for by in missing {
-            match by.hook().and_then(|number| daemon.hooks.hook(number)) {
+            match by.hook().and_then(|number| questions.hooks.hook(number)) {
                 Some(hook) => {
                     let late = Failure::Program(program::Failure::TimedOut(timeout));
                     let output = written.iter().find(|(hook, _)| *hook == by);
@@ -338,7 +341,7 @@ impl EventQuestion<'_> {
             by: by.clone(),
             message: message.clone(),
         };
-        self.daemon.notify(self.open, resolved);
+        self.questions.notifier.notify(self.open, resolved);
     }
 }
 

@@ -1,33 +1,51 @@
-//! The team's stream (fleet.md): which sessions are replicas, and when they are followed.
+//! The session files, and the team's stream (fleet.md): which sessions are replicas, and what the stream knows.
 
-use super::Daemon;
-use super::open_session::OpenSession;
 use super::queue::Access;
 use std::collections::HashSet;
-use std::sync::{Arc, Weak};
-use tokio::runtime::Handle;
+use std::sync::Arc;
 use treelined_core::durability::Durability;
 use treelined_core::error::{Kind, Result};
+use treelined_core::id::Source;
 use treelined_core::team::{TeamRow, TeamView};
 use treelined_core::timestamp;
 use treelined_files::blocking::blocking;
-use treelined_files::cancel::Cancel;
-use treelined_files::lock::lock;
 use treelined_files::log::OpenedLog;
 use treelined_files::log::header::CURRENT_VERSION;
-use treelined_files::log::upstream::{PublishedHook, is_replica};
+use treelined_files::log::upstream::{SharedLog, is_replica};
 use treelined_files::os::file::Location;
 use treelined_files::session::{Session, SessionState};
-use treelined_wire::notification;
+use treelined_files::store::Store;
 
-impl OpenSession {
-    /// Whether entries wait for the log, as the connections of the session know it.
-    pub(crate) fn known_queue(&self, core: &SessionState) -> bool {
-        *lock(&self.queued).get_or_insert_with(|| core.waits_for_log())
-    }
+/// The session files of this machine, and the team's stream, of which some are replicas.
+pub(crate) struct SessionFiles {
+    pub(crate) store: Store,
+    /// The team's stream.
+    shared_log: Option<Arc<dyn SharedLog>>,
+    /// As in [`Parts`](crate::parts::Parts).
+    publishes_later: bool,
+    source: Arc<dyn Source>,
 }
 
-impl Daemon {
+impl SessionFiles {
+    pub(super) fn new(
+        store: Store,
+        shared_log: Option<Arc<dyn SharedLog>>,
+        publishes_later: bool,
+        source: &Arc<dyn Source>,
+    ) -> Self {
+        Self {
+            store,
+            shared_log,
+            publishes_later,
+            source: Arc::clone(source),
+        }
+    }
+
+    /// The team's stream.
+    pub(super) fn shared_log(&self) -> Option<&dyn SharedLog> {
+        self.shared_log.as_deref()
+    }
+
     /// The session of a log that was opened for the first time.
     pub(crate) fn new_session(
         &self,
@@ -94,53 +112,6 @@ impl Daemon {
         }
     }
 
-    /// Follows what other machines append to an open session.
-    pub(crate) fn follow_log(self: &Arc<Self>, open: &Arc<OpenSession>, access: Access) {
-        let (Some(log), Some(path)) = (&self.shared_log, &open.session.path) else {
-            return;
-        };
-        let is_known = || Location::of_path(path).is_ok_and(|at| is_replica(&at));
-        if access == Access::Write || is_known() {
-            log.follow(&open.id, self.published_hook(open));
-        }
-    }
-
-    /// Tells connections and other machines that entries of the file are in the log.
-    fn published_hook(self: &Arc<Self>, open: &Arc<OpenSession>) -> PublishedHook {
-        let (daemon, open) = (Arc::downgrade(self), Arc::downgrade(open));
-        let runtime = Handle::current();
-        Arc::new(move || {
-            let (daemon, open) = (Weak::clone(&daemon), Weak::clone(&open));
-            runtime.spawn(async move {
-                let (Some(daemon), Some(open)) = (daemon.upgrade(), open.upgrade()) else {
-                    return;
-                };
-                let turn = daemon.turn(None, Some(&open.id), &Cancel::new()).await;
-                let Ok((open, turn)) = turn else {
-                    return;
-                };
-                // The next call reports a fault of the file.
-                if let Ok(turn) = daemon.caught_up(&open, turn).await {
-                    daemon.describe(&turn);
-                    daemon.note_queue(&open, &turn);
-                }
-            });
-        })
-    }
-
-    /// Announces that entries of a session wait for the log, or wait no more.
-    pub(crate) fn note_queue(&self, open: &OpenSession, core: &SessionState) {
-        let queued = core.waits_for_log();
-        let before = lock(&open.queued).replace(queued);
-        if before.is_some_and(|before| before != queued) {
-            self.notify(open, |seq| notification::SessionLogChanged {
-                session_id: open.id.to_string(),
-                seq,
-                queued,
-            });
-        }
-    }
-
     /// The sessions that have entries waiting for the log.
     pub(crate) fn queued_sessions(&self) -> HashSet<String> {
         let log = self.shared_log.as_ref();
@@ -153,19 +124,19 @@ impl Daemon {
     }
 
     /// Describes a session to other machines after a commit.
-    pub(crate) fn describe(&self, core: &SessionState) {
-        let (Some(log), Some(header)) = (&self.shared_log, core.log.header()) else {
+    pub(crate) fn describe(&self, state: &SessionState) {
+        let (Some(log), Some(header)) = (&self.shared_log, state.log.header()) else {
             return;
         };
         let now = timestamp::format(self.source.now_ms());
         let created = header.timestamp.as_deref().and_then(timestamp::parse);
         log.describe(TeamRow {
             session_id: header.id.clone(),
-            name: core.tree.name().map(str::to_owned),
+            name: state.tree.name().map(str::to_owned),
             cwd: header.cwd.clone(),
             created: created.map_or_else(|| now.clone(), timestamp::format),
             modified: now,
-            entries: core.tree.entry_count() as u64,
+            entries: state.tree.entry_count() as u64,
             host: String::new(),
             sequence: 0,
             is_trashed: false,
@@ -173,15 +144,16 @@ impl Daemon {
     }
 
     /// Takes this daemon out of the list of other machines. Blocks 2 s at most.
-    pub(crate) fn end_log(&self) {
+    pub(crate) fn end(&self) {
         if let Some(log) = &self.shared_log {
             log.end();
         }
     }
 
-    pub(crate) fn leave_log(&self, open: &OpenSession) {
+    /// Follows a closed session no more.
+    pub(crate) fn leave_log(&self, session_id: &str) {
         if let Some(log) = &self.shared_log {
-            log.leave(&open.id);
+            log.leave(session_id);
         }
     }
 }

@@ -1,0 +1,103 @@
+//! The steps of a commit after its write: its announcement, its durability, and its publication.
+
+use super::Daemon;
+use super::notify::Publication;
+use super::open_session::OpenSession;
+use std::fs::File;
+use std::sync::Arc;
+use treelined_core::durability::Durability;
+use treelined_core::error::Result;
+use treelined_files::lock::lock;
+use treelined_files::session::commit::CommitOutcome;
+use treelined_files::session::{Changes, SessionState};
+
+/// The steps of a commit after its write, the same for every operation: announce it with the guard; then, without the
+/// guard, make it durable and send the notifications. The publication ends when the responses are queued.
+#[must_use]
+pub(crate) struct CommitTail {
+    daemon: Arc<Daemon>,
+    open: Arc<OpenSession>,
+    durability: Durability,
+    unsynced: Option<Arc<File>>,
+    publication: Option<Publication>,
+}
+
+impl CommitTail {
+    /// Announces `changes`, of which `ends` are the ends of operations that were written together.
+    pub(crate) fn announce(
+        daemon: &Arc<Daemon>,
+        open: &Arc<OpenSession>,
+        state: &SessionState,
+        changes: Changes,
+        name_before: Option<&str>,
+        ends: &[usize],
+        outcome: &Result<CommitOutcome>,
+    ) -> Self {
+        if let Err(error) = outcome {
+            open.session.note_failed_making(state, error);
+        }
+        let outcome = outcome.as_ref().ok();
+        let durability = match outcome.is_some_and(|outcome| outcome.is_queued) {
+            true => Durability::Queued,
+            false => open.session.syncer.durability(),
+        };
+        let wrote = !changes.own.is_empty() || outcome.is_some_and(|outcome| outcome.wrote);
+        // Persist, then notify: with `always` the notifications wait for the sync.
+        let is_durable = durability != Durability::Always;
+        let publication = wrote.then(|| open.publication(is_durable));
+        if wrote {
+            daemon.list_watch.changed();
+            daemon.files.describe(state);
+        }
+        if !open.session.is_closed() {
+            daemon
+                .notifier
+                .announce(open, state, changes, name_before, ends);
+            let was_queued = *lock(&open.queued) == Some(true);
+            if was_queued || durability == Durability::Queued {
+                daemon.notifier.note_queue(open, state);
+            }
+        }
+        Self {
+            daemon: Arc::clone(daemon),
+            open: Arc::clone(open),
+            durability,
+            unsynced: outcome.and_then(|outcome| outcome.unsynced.clone()),
+            publication,
+        }
+    }
+
+    /// The session of the commit, and its daemon.
+    pub(crate) fn session(&self) -> (Arc<Daemon>, Arc<OpenSession>) {
+        (Arc::clone(&self.daemon), Arc::clone(&self.open))
+    }
+
+    pub(crate) fn durability(&self) -> Durability {
+        self.durability
+    }
+
+    /// Makes the commit as durable as its session promises, then sends its notifications.
+    pub(crate) async fn finish(self) -> (Result<()>, Option<Publication>) {
+        let synced = match self.unsynced {
+            Some(file) => {
+                let late = late_failure(&self.daemon, &self.open);
+                let syncer = &self.open.session.syncer;
+                syncer.after_write(self.durability, file, late).await
+            }
+            None => Ok(()),
+        };
+        if let Some(publication) = &self.publication {
+            publication.send().await;
+        }
+        (synced, self.publication)
+    }
+}
+
+/// Announces that a sync failed after its appends had been answered.
+pub(crate) fn late_failure(
+    daemon: &Arc<Daemon>,
+    open: &Arc<OpenSession>,
+) -> impl FnOnce() + Send + use<> {
+    let (daemon, open) = (Arc::clone(daemon), Arc::clone(open));
+    move || daemon.notifier.durability_lost(&open)
+}

@@ -1,0 +1,34 @@
+//! Members of JSON objects that are written without a type.
+
+use treelined_core::json;
+
+/// Writes `[…]` of raw JSON values.
+pub(crate) fn push_array(out: &mut Vec<u8>, values: impl IntoIterator<Item = impl AsRef<[u8]>>) {
+    out.push(b'[');
+    for (index, value) in values.into_iter().enumerate() {
+        if index > 0 {
+            out.push(b',');
+        }
+        json::push_raw(out, value.as_ref());
+    }
+    out.push(b']');
+}
+
+/// Writes `,"name":"text"` or `,"name":null`.
+pub(crate) fn push_id_member(out: &mut Vec<u8>, name: &str, id: Option<&str>) {
+    out.push(b',');
+    json::push_string(out, name);
+    out.push(b':');
+    match id {
+        Some(id) => json::push_string(out, id),
+        None => out.extend_from_slice(b"null"),
+    }
+}
+
+/// Writes `,"name":number`.
+pub(crate) fn push_number_member(out: &mut Vec<u8>, name: &str, number: u64) {
+    out.push(b',');
+    json::push_string(out, name);
+    out.push(b':');
+    out.extend_from_slice(number.to_string().as_bytes());
+}

@@ -1,0 +1,12 @@
+//! Conversions between the session's types and those of `wire`, a file for each group of types.
+//!
+//! [`stored`] hands out stored JSON, [`diagnostics`] and [`error`] convert the types of their names.
+//! [`line`] makes one line of JSON, [`message`] a notification, and [`member`] single members of an object that is
+//! written without a type.
+
+pub(crate) mod diagnostics;
+pub(crate) mod error;
+pub(crate) mod line;
+pub(crate) mod member;
+pub(crate) mod message;
+pub(crate) mod stored;

@@ -1,0 +1,44 @@
+//! What connections offer to the others: commands, and the looks of custom messages.
+
+use crate::commands::OfferedCommands;
+use std::sync::{Arc, Mutex, MutexGuard};
+use treelined_core::id::ConnectionId;
+use treelined_files::lock::lock;
+use treelined_pages::renderers::Renderers;
+
+/// What connections offer, as long as they last.
+pub(crate) struct Offers {
+    commands: Mutex<OfferedCommands>,
+    /// Shared with the requests that make rows.
+    renderers: Mutex<Arc<Renderers>>,
+}
+
+impl Offers {
+    /// The offers before any connection: the renderers of the configuration.
+    pub(crate) fn new(configured: Renderers) -> Self {
+        Self {
+            commands: Mutex::default(),
+            renderers: Mutex::new(Arc::new(configured)),
+        }
+    }
+
+    pub(crate) fn commands(&self) -> MutexGuard<'_, OfferedCommands> {
+        lock(&self.commands)
+    }
+
+    /// The renderers at this time.
+    pub(crate) fn renderers(&self) -> Arc<Renderers> {
+        Arc::clone(&lock(&self.renderers))
+    }
+
+    /// Changes the renderers for later requests.
+    pub(crate) fn change_renderers<T>(&self, change: impl FnOnce(&mut Renderers) -> T) -> T {
+        change(Arc::make_mut(&mut lock(&self.renderers)))
+    }
+
+    /// Withdraws all offers of a connection.
+    pub(crate) fn remove_all(&self, owner: ConnectionId) {
+        self.commands().remove_all(owner);
+        self.change_renderers(|renderers| renderers.remove_all(owner));
+    }
+}

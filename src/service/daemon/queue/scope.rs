@@ -1,0 +1,21 @@
+//! What a job may do with the set of open sessions, and for whom it runs.
+
+use treelined_core::id::ConnectionId;
+
+/// The effect of a job on the set of open sessions and of session files.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Scope {
+    /// None: it needs an open session, and fails with `sessionNotFound` without one.
+    Session,
+    /// Opens a session.
+    Open,
+    /// Creates a session with an id that a client may have chosen.
+    Create,
+    /// Creates a session with an id that no other request can name yet.
+    CreateFresh,
+    /// Closes, deletes, restores or copies a session.
+    Change,
+}
+
+/// The connection for which a job runs; `None` for the daemon's own jobs.
+pub(crate) type Asker = Option<ConnectionId>;

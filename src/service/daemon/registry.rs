@@ -1,0 +1,115 @@
+//! The open sessions of a daemon, and what is kept for all of them together.
+
+use super::append::OpenSessions;
+use super::guard::{Place, SessionGuard, guard_of};
+use super::open_session::OpenSession;
+use super::queue::{Asker, Queues, Scope, Spawn};
+use super::watched::WatchedSession;
+use std::future::Future;
+use std::sync::atomic::AtomicUsize;
+use std::sync::{Arc, Mutex};
+use std::time::Instant;
+use treelined_core::error::Result;
+use treelined_files::cancel::Cancel;
+use treelined_files::lock::lock;
+use treelined_files::store::watch::Watcher;
+
+/// The open sessions.
+pub(crate) struct Registry {
+    /// The sessions, and the order of the requests to them.
+    pub(crate) queues: Arc<Queues<OpenSessions>>,
+    pub(crate) watcher: Watcher<WatchedSession>,
+    /// Bytes of the views that the open sessions keep.
+    pub(crate) view_bytes: Arc<AtomicUsize>,
+    /// Sessions whose replaced file is still followed, whether they are open or not.
+    following: Mutex<Vec<Arc<OpenSession>>>,
+}
+
+impl Registry {
+    /// Jobs that cannot run where they are submitted are given to `spawn`.
+    pub(crate) fn new(spawn: Spawn) -> Self {
+        Self {
+            queues: Queues::new(spawn),
+            watcher: Watcher::new(),
+            view_bytes: Arc::default(),
+            following: Mutex::default(),
+        }
+    }
+
+    /// Takes a place in the queue of a session for a job of the daemon itself.
+    pub(crate) fn own_place(&self, id: &str) -> Place {
+        let nobody = Cancel::new();
+        self.queues.lease(None, Some(id), Scope::Session, &nobody)
+    }
+
+    /// Takes a place in the queue of a session to close it, for a connection or for the daemon itself.
+    pub(crate) fn place_to_close(&self, by: Asker, id: &str) -> Place {
+        let nobody = Cancel::new();
+        self.queues.lease(by, Some(id), Scope::Change, &nobody)
+    }
+
+    /// Returns the guard of the session that a request names, after all earlier requests to it. This call takes the
+    /// place in the session's queue.
+    pub(crate) fn guard(
+        &self,
+        by: Asker,
+        id: Option<&str>,
+        cancel: &Cancel,
+    ) -> impl Future<Output = Result<(Arc<OpenSession>, SessionGuard)>> + Send + use<> {
+        let asked = Instant::now();
+        let lease = self.queues.lease(by, id, Scope::Session, cancel);
+        async move { guard_of(lease.await?, asked) }
+    }
+
+    /// As [`Self::guard`], for a job of the daemon itself.
+    pub(crate) fn own_guard(
+        &self,
+        id: &str,
+    ) -> impl Future<Output = Result<(Arc<OpenSession>, SessionGuard)>> + Send + use<> {
+        self.guard(None, Some(id), &Cancel::new())
+    }
+
+    pub(crate) fn find(&self, id: &str) -> Option<Arc<OpenSession>> {
+        self.queues.find(id)
+    }
+
+    pub(crate) fn all(&self) -> Vec<Arc<OpenSession>> {
+        self.queues.all_open(None)
+    }
+
+    /// Drops the views of all sessions.
+    pub(crate) fn forget_views(&self) {
+        for open in self.all() {
+            open.last_view.forget();
+        }
+    }
+
+    /// Notes that the old file of a session is followed. Returns false if it is already.
+    pub(crate) fn begin_following(&self, open: &Arc<OpenSession>) -> bool {
+        let mut following = lock(&self.following);
+        let is_new = !following.iter().any(|known| Arc::ptr_eq(known, open));
+        if is_new {
+            following.push(Arc::clone(open));
+        }
+        is_new
+    }
+
+    /// Notes that the old file of a session is not followed any more.
+    pub(crate) fn end_following(&self, open: &Arc<OpenSession>) {
+        lock(&self.following).retain(|known| !Arc::ptr_eq(known, open));
+    }
+
+    /// Ends the following of all sessions, and returns them.
+    pub(crate) fn take_following(&self) -> Vec<Arc<OpenSession>> {
+        std::mem::take(&mut *lock(&self.following))
+    }
+
+    /// Syncs the writes that the policy `interval` has not synced yet.
+    pub(crate) async fn flush(&self) {
+        for open in self.all() {
+            if let Err(error) = open.session.syncer.flush().await {
+                tracing::error!(%error, "the last entries may not be on disk");
+            }
+        }
+    }
+}

@@ -1,0 +1,220 @@
+//! Requests of scope `session(read)`: the session that a handler reads, and what it answers.
+
+use super::handler::Answer;
+use super::reply::{Prepared, Reply};
+use super::response::Responder;
+use crate::daemon::at_once::at_once_or_later;
+use crate::daemon::call::Call;
+use crate::daemon::follow::caught_up;
+use crate::daemon::guard::{SessionGuard, guard_of};
+use crate::daemon::open_session::OpenSession;
+use crate::daemon::queue::Scope;
+use crate::daemon::reading::inline_or_blocking;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use std::ops::Deref;
+use std::sync::Arc;
+use std::time::Instant;
+use treelined_core::error::{Error, Kind, Result};
+use treelined_files::blocking::blocking;
+use treelined_files::session::SessionState;
+use treelined_wire::{OnSession, decode};
+
+/// A session to read, after earlier requests and with the entries of other writers.
+pub(super) struct Read<'a> {
+    pub(super) call: &'a Arc<Call>,
+    pub(super) open: &'a Arc<OpenSession>,
+    state: &'a SessionState,
+    may_block: bool,
+}
+
+impl Deref for Read<'_> {
+    type Target = SessionState;
+
+    fn deref(&self) -> &SessionState {
+        self.state
+    }
+}
+
+impl Read<'_> {
+    /// Whether this is a blocking thread, on which a handler may take long.
+    pub(super) fn may_block(&self) -> bool {
+        self.may_block
+    }
+
+    /// The limit of a message to the client, in bytes.
+    pub(super) fn frame_bytes(&self) -> usize {
+        self.call.connection.client_frame_bytes()
+    }
+
+    /// The number of the last notification of this session to the client.
+    pub(super) fn seq(&self) -> u64 {
+        self.open.seq(&self.call.connection)
+    }
+}
+
+/// The answer of a read of many entries. The read is repeated if the file has other bytes than before: the tree has
+/// then been reread, so an entry that was edited in place does not fail it.
+pub(super) enum ReadAnswer<O> {
+    Ready(O),
+    /// The rest of the work does not need the session; the number is the bytes it reads.
+    Later(u64, Box<dyn FnOnce() -> Result<O> + Send>),
+    /// The handler takes too long for this thread: run it again on a blocking thread.
+    OnBlockingThread,
+}
+
+impl<O> ReadAnswer<O> {
+    pub(super) fn later(bytes: u64, work: impl FnOnce() -> Result<O> + Send + 'static) -> Self {
+        Self::Later(bytes, Box::new(work))
+    }
+}
+
+/// What a read handler returns for a result of type `R`: the result if it reads at most one entry, else a
+/// [`ReadAnswer`].
+pub(super) trait ReadOutput<R> {
+    /// Whether the read is repeated if the file has been replaced.
+    const IS_REPEATED: bool;
+
+    fn reply(self) -> Result<ReadAnswer<Reply>>;
+}
+
+impl<R: Serialize> ReadOutput<R> for R {
+    const IS_REPEATED: bool = false;
+
+    fn reply(self) -> Result<ReadAnswer<Reply>> {
+        Answer::<R>::reply(self).map(ReadAnswer::Ready)
+    }
+}
+
+impl<R> ReadOutput<R> for Prepared<R> {
+    const IS_REPEATED: bool = false;
+
+    fn reply(self) -> Result<ReadAnswer<Reply>> {
+        Answer::<R>::reply(self).map(ReadAnswer::Ready)
+    }
+}
+
+impl<R, O: Answer<R> + 'static> ReadOutput<R> for ReadAnswer<O> {
+    const IS_REPEATED: bool = true;
+
+    fn reply(self) -> Result<ReadAnswer<Reply>> {
+        Ok(match self {
+            Self::Ready(result) => ReadAnswer::Ready(result.reply()?),
+            Self::Later(bytes, work) => ReadAnswer::later(bytes, || work()?.reply()),
+            Self::OnBlockingThread => ReadAnswer::OnBlockingThread,
+        })
+    }
+}
+
+/// A read with its decoded params.
+type ReadWork = Arc<dyn Fn(&Read<'_>) -> Result<ReadAnswer<Reply>> + Send + Sync>;
+
+/// Runs a handler that reads a session.
+pub(super) fn read<P, R, O>(
+    params: Option<&str>,
+    responder: Responder,
+    handler: impl Fn(&Read<'_>, &P) -> Result<O> + Send + Sync + 'static,
+) where
+    P: OnSession + DeserializeOwned + Send + Sync + 'static,
+    O: ReadOutput<R>,
+{
+    let handler = move |params: P| Ok(move |read: &Read<'_>| handler(read, &params));
+    checked_read::<P, R, O, _>(params, responder, handler);
+}
+
+/// As [`read`], for a handler that checks its params before it needs the session.
+pub(super) fn checked_read<P, R, O, W>(
+    params: Option<&str>,
+    responder: Responder,
+    handler: impl FnOnce(P) -> Result<W>,
+) where
+    P: OnSession + DeserializeOwned,
+    O: ReadOutput<R>,
+    W: Fn(&Read<'_>) -> Result<O> + Send + Sync + 'static,
+{
+    let work = decode(params).and_then(|params: P| {
+        let session_id = params.session_id().map(str::to_owned);
+        let answer = handler(params)?;
+        let work: ReadWork = Arc::new(move |read: &Read<'_>| answer(read)?.reply());
+        Ok((session_id, work))
+    });
+    match work {
+        Ok((session_id, work)) => run_in_order(responder, session_id, work, O::IS_REPEATED),
+        Err(error) => responder.respond(Err(error)),
+    }
+}
+
+/// Runs a read in the order of the requests to its session.
+fn run_in_order(
+    responder: Responder,
+    session_id: Option<String>,
+    work: ReadWork,
+    is_repeated: bool,
+) {
+    let call = Arc::clone(responder.call());
+    let asked = Instant::now();
+    let queues = Arc::clone(&call.daemon.registry.queues);
+    let cancel = call.cancel.clone();
+    let id = session_id.clone();
+    let by = Some(call.connection.id);
+    queues.run(by, id.as_deref(), Scope::Session, &cancel, move |lease| {
+        at_once_or_later(async move {
+            let found = lease.and_then(|lease| guard_of(lease, asked));
+            let mut result = answer_of(&call, found, &work).await;
+            let was_replaced = |error: &Error| error.kind == Kind::SessionReplaced;
+            if is_repeated && result.as_ref().is_err_and(was_replaced) {
+                let place = call.place(session_id.as_deref());
+                let asked = place.asked;
+                let found = place.await.and_then(|lease| guard_of(lease, asked));
+                result = answer_of(&call, found, &work).await;
+            }
+            responder.respond(result);
+        });
+    });
+}
+
+async fn answer_of(
+    call: &Arc<Call>,
+    found: Result<(Arc<OpenSession>, SessionGuard)>,
+    work: &ReadWork,
+) -> Result<Reply> {
+    let (open, guard) = found?;
+    let guard = caught_up(&call.daemon, &open, guard).await?;
+    let run = |call: &Arc<Call>, open: &Arc<OpenSession>, state: &SessionState, may_block| {
+        (**work)(&Read {
+            call,
+            open,
+            state,
+            may_block,
+        })
+    };
+    match run(call, &open, &guard, false)? {
+        ReadAnswer::Ready(reply) => return Ok(reply),
+        ReadAnswer::Later(bytes, rest) => {
+            drop(guard);
+            return inline_or_blocking(bytes, rest).await;
+        }
+        ReadAnswer::OnBlockingThread => {}
+    }
+    let (call, work) = (Arc::clone(call), Arc::clone(work));
+    blocking(move || {
+        let read = Read {
+            call: &call,
+            open: &open,
+            state: &guard,
+            may_block: true,
+        };
+        match (*work)(&read)? {
+            ReadAnswer::Ready(reply) => Ok(reply),
+            ReadAnswer::Later(_, rest) => {
+                drop(guard);
+                rest()
+            }
+            ReadAnswer::OnBlockingThread => {
+                let why = "a read went to a blocking thread twice";
+                Err(Error::new(Kind::InternalError, why))
+            }
+        }
+    })
+    .await
+}
