@@ -9,17 +9,17 @@ use std::ffi::OsString;
 const ABOUT: &str = "\
 Keeps the conversations of AI agents as trees, for any client.
 
-Without a command it is a daemon: it reads JSON-RPC 2.0 from stdin, one message a line (or with
+Without a command it is a daemon: it reads JSON-RPC 2.0 from stdin, one message a line (or with \
 Content-Length headers, as language servers do), and answers on stdout until stdin ends.";
 
 const WORDS: &str = "\
-SESSION is the path of a file, else an id, else a name, else the beginning of an id (4 characters
-or more); left out, it is the session of this directory with the last activity.
+SESSION is the path of a file, else an id, else a name, else the beginning of an id (4 characters or more); left out, it is \
+the session of this directory with the last activity.
 ENTRY is an id, else a label, else the beginning of an id (4 characters or more).
 `treelined COMMAND --help` has the options of a command, with examples.
 
-Exit codes: 0 done, 1 failed, 2 wrong arguments or several fit, 3 not found, 130 interrupted.
-Commands whose codes differ say so in their help.";
+Exit codes: 0 done, 1 failed, 2 wrong arguments or several fit, 3 not found, 130 interrupted. Commands whose codes differ \
+say so in their help.";
 
 const ENVIRONMENT: &str = "
 Environment:

@@ -1,26 +1,25 @@
 //! The help of the program: its commands by what a person wants to do.
 
-use super::screen::columns;
 use super::table::GROUPS;
-use std::io::{self, IsTerminal};
 use treelined_core::terminal;
 
 /// Columns of the names of commands, with the gap behind them.
 const NAMES: usize = 13;
 /// Columns before a name.
 const MARGIN: usize = 2;
+/// The fewest columns for a text behind a name; with fewer it is below the name.
+const FEWEST: usize = 24;
+/// Columns before a text below a name.
+const BELOW: usize = 10;
 
 /// The template of clap for the help. Without a terminal the styles are left out when it is printed.
 pub(super) fn template() -> String {
-    let columns = columns(io::stdout().is_terminal());
     let mut groups = String::new();
     for group in GROUPS {
         groups += &heading(group.title);
         for row in group.rows.iter().filter(|row| row.is_built) {
-            let left = columns.saturating_sub(MARGIN + NAMES);
-            let about = wrapped(row.about, left).join(&format!("\n{:1$}", "", MARGIN + NAMES));
             let name = bold(&format!("{:<NAMES$}", row.name));
-            groups += &format!("{:MARGIN$}{name}{about}\n", "");
+            groups += &format!("{:MARGIN$}{name}{}\n", "", row.about);
         }
         groups.push('\n');
     }
@@ -28,6 +27,57 @@ pub(super) fn template() -> String {
     format!(
         "{{about-with-newline}}\n{{usage-heading}} {{usage}}\n\n{groups}{options}{{options}}{{after-help}}"
     )
+}
+
+/// The text in lines of at most so many columns, but for words that are longer. A line goes on below the place where its text
+/// begins, behind the name of an option or an example.
+pub(super) fn fitted(text: &str, columns: usize) -> String {
+    let lines = text.lines().map(|line| match shown_width(line) <= columns {
+        true => line.to_owned(),
+        false => fitted_line(line, columns),
+    });
+    lines.map(|line| line + "\n").collect()
+}
+
+fn fitted_line(line: &str, columns: usize) -> String {
+    let margin = line.len() - line.trim_start().len();
+    let gap = line.get(margin..).and_then(|text| text.find("  "));
+    let begin = gap.map_or(margin, |gap| {
+        let rest = line.get(margin + gap..).unwrap_or_default();
+        margin + gap + rest.len() - rest.trim_start().len()
+    });
+    let (name, text) = line.split_at_checked(begin).unwrap_or(("", line));
+    let mut place = shown_width(name);
+    let (mut out, mut column) = (name.to_owned(), place);
+    if begin > margin && place + FEWEST > columns {
+        place = BELOW;
+        out = format!("{}\n{:place$}", name.trim_end(), "");
+        column = place;
+    }
+    for (at, word) in text.split(' ').enumerate() {
+        let width = shown_width(word);
+        if at > 0 && column + 1 + width > columns {
+            out += &format!("\n{:place$}", "");
+            column = place;
+        } else if at > 0 {
+            out.push(' ');
+            column += 1;
+        }
+        out.push_str(word);
+        column += width;
+    }
+    out
+}
+
+/// The columns of a text with styles.
+fn shown_width(text: &str) -> usize {
+    let mut parts = text.split('\x1b');
+    let plain = parts.next().map_or(0, terminal::width);
+    let styled = parts.map(|part| {
+        part.split_once('m')
+            .map_or(0, |(_, text)| terminal::width(text))
+    });
+    plain + styled.sum::<usize>()
 }
 
 fn heading(title: &str) -> String {
@@ -38,17 +88,29 @@ fn bold(text: &str) -> String {
     format!("\x1b[1m{text}\x1b[0m")
 }
 
-/// The words in lines of at most so many columns, but for a word that is longer.
-fn wrapped(text: &str, columns: usize) -> Vec<String> {
-    let mut lines: Vec<String> = Vec::new();
-    for word in text.split_whitespace() {
-        match lines.last_mut() {
-            Some(line) if terminal::width(line) + 1 + terminal::width(word) <= columns => {
-                line.push(' ');
-                line.push_str(word);
-            }
-            _ => lines.push(word.to_owned()),
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn long_lines_go_on_below_their_text() {
+        let text = "Usage: x\n  -a, --all  \x1b[1mOf all\x1b[0m directories, whose names are long\nwhole words stay";
+        for (columns, expected) in [
+            (80, format!("{text}\n")),
+            (
+                38,
+                "Usage: x\n  -a, --all  \x1b[1mOf all\x1b[0m directories, whose\n             names are long\n\
+                 whole words stay\n"
+                    .to_owned(),
+            ),
+            (
+                30,
+                "Usage: x\n  -a, --all\n          \x1b[1mOf all\x1b[0m directories,\n          whose names are long\n\
+                 whole words stay\n"
+                    .to_owned(),
+            ),
+        ] {
+            assert_eq!(fitted(text, columns), expected, "{columns}");
         }
     }
-    lines
 }

@@ -27,7 +27,7 @@ Examples:
   treelined purge \"A tour\"   removes one of them from the disk, after a question
   treelined purge --all      empties the trash, after a question
 
-A session that is not deleted is moved to the trash first, by treelined rm. What an import has kept beside its sessions
+A session that is not deleted is moved to the trash first, by treelined rm. What an import has kept beside its sessions \
 stays until treelined import --forget SESSION, and an import of the same conversation may bring it again.")]
 pub(crate) struct PurgeArgs {
     /// Deleted sessions by their files in the trash, ids, names or beginnings of the ids

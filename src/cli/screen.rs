@@ -161,7 +161,7 @@ impl Write for Screen {
     }
 }
 
-pub(super) fn columns(is_terminal: bool) -> usize {
+fn columns(is_terminal: bool) -> usize {
     let said = std::env::var("COLUMNS").ok();
     let said = said.and_then(|columns| columns.trim().parse().ok());
     let known = said.or_else(|| is_terminal.then(terminal_columns).flatten());

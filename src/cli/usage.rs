@@ -2,6 +2,7 @@
 
 use super::arguments::Arguments;
 use super::failure::{ShellError, USAGE};
+use super::help::fitted;
 use super::import_hook::is_hook;
 use super::interrupt;
 use super::options::{Options, WITH_NATS, without_nats};
@@ -69,10 +70,11 @@ fn show(text: &clap::Error, arguments: &[String]) -> io::Result<()> {
     };
     let mut screen = Screen::paged(&options);
     let text = text.render();
-    match screen.has_colours() {
-        true => write!(screen, "{}", text.ansi())?,
-        false => write!(screen, "{text}")?,
-    }
+    let text = match screen.has_colours() {
+        true => text.ansi().to_string(),
+        false => text.to_string(),
+    };
+    write!(screen, "{}", fitted(&text, screen.columns))?;
     screen.finish()
 }
 

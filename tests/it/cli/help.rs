@@ -84,3 +84,23 @@ fn the_demo_ends_by_naming_the_file_with_its_page_and_leaves_nothing_else() {
         "it leaves the user's sessions alone"
     );
 }
+
+/// Lines of 118 columns were broken by the terminal, in the middle of words.
+#[test]
+fn help_fits_the_width_of_the_screen() {
+    let home = Home::new();
+    for columns in [40, 80, 200] {
+        for args in [
+            &["--help"][..],
+            &["-h"],
+            &["undo", "-h"],
+            &["purge", "--help"],
+        ] {
+            let width = columns.to_string();
+            let help = home.run(args, &[("COLUMNS", &width)], "").clean().text();
+            let long = help.lines().find(|line| line.chars().count() > columns);
+            assert_eq!(long, None, "{args:?}");
+            assert!(help.contains("Usage: treelined"), "{help}");
+        }
+    }
+}
