@@ -31,8 +31,17 @@ pub(super) struct DrawnRow {
     #[serde(rename = "match")]
     found: Option<Match>,
     tokens: Option<u64>,
+    /// Present if the row stands for branches that were left.
+    pub folded: Option<FoldedBranches>,
     #[serde(default)]
     flags: Vec<String>,
+}
+
+/// The branches of a folded row.
+#[derive(Debug, Clone, Copy, Deserialize)]
+pub(super) struct FoldedBranches {
+    pub branches: u64,
+    pub entries: u64,
 }
 
 /// Where a query matches.
@@ -54,17 +63,20 @@ pub(super) struct Drawing {
 impl Drawing {
     /// Draws one row: whether it is on the active path, guides, speaker, label, preview.
     pub(super) fn row(self, screen: &mut Screen, row: &DrawnRow) -> io::Result<()> {
-        let (active, leaf, cut, failed) = match self.ascii {
-            true => ("* ", " <- active", "...", "!"),
-            false => ("• ", " ← active", "…", "✗"),
+        let (active, leaf, cut, failed, folded) = match self.ascii {
+            true => ("* ", " <- active", "...", "!", "+ "),
+            false => ("• ", " ← active", "…", "✗", "⊞ "),
         };
         let mut id = String::new();
         if self.id_columns > 0 {
             id = padded(&row.id, self.id_columns, cut);
         }
         let on_path = if row.on_active_path { active } else { "  " };
-        let guides = self.guides(row.prefix.as_deref().unwrap_or_default(), screen.columns);
-        let speaker = padded(row.speaker(), SPEAKER, cut);
+        let guides = row.prefix.clone().unwrap_or_default();
+        let speaker = match row.folded {
+            Some(_) => folded.to_owned(),
+            None => padded(row.speaker(), SPEAKER, cut),
+        };
         let end = if row.is_leaf { leaf } else { "" };
         let taken = [&id, on_path, &guides, &speaker, end].map(terminal::width);
         let left = screen.columns.saturating_sub(taken.iter().sum());
@@ -105,23 +117,6 @@ impl Drawing {
             screen.style(Style::Green, end),
         ];
         writeln!(screen, "{}", line.concat().trim_end())
-    }
-
-    /// The guides, cut to half of the screen. The end is kept, where adjacent rows differ.
-    fn guides(self, prefix: &str, columns: usize) -> String {
-        let prefix = match self.ascii {
-            true => prefix.replace('…', "."),
-            false => prefix.to_owned(),
-        };
-        let count = prefix.chars().count();
-        // A step has three columns.
-        let shown = columns / 2 / 3 * 3;
-        if count <= shown {
-            return prefix;
-        }
-        let deeper = if self.ascii { '.' } else { '…' };
-        let tail = prefix.chars().skip(count - shown + 1);
-        std::iter::once(deeper).chain(tail).collect()
     }
 }
 

@@ -26,6 +26,7 @@ const ID_COLUMNS: usize = 16;
 #[command(after_help = "\
 Examples:
   treelined tree                               the newest session of this directory
+  treelined tree --all                         with the entries of all branches
   treelined tree \"A tour\" --filter user-only  the messages of the user, in a session by its name
   treelined tree a1b2c3d4 --query '/fix(ed)?/' --ids")]
 pub(crate) struct TreeArgs {
@@ -37,13 +38,19 @@ pub(crate) struct TreeArgs {
     /// Show only entries whose text has all these words ("…" is one word); /…/ is a regular expression
     #[arg(long, value_name = "WORDS|/REGEX/")]
     query: Option<String>,
+    /// Show the entries of all branches, not one line for those that were left
+    #[arg(long, conflicts_with = "expand")]
+    all: bool,
+    /// Show the entries of the branches that hold this entry
+    #[arg(long, value_name = "ENTRY")]
+    expand: Vec<String>,
     /// Show the ids of the session and its entries
     #[arg(long)]
     ids: bool,
     /// Draw with ASCII only
     #[arg(long)]
     ascii: bool,
-    /// Print a line of JSON for each entry that is shown: the rows of get_tree
+    /// Print a line of JSON for each entry of all branches: the rows of get_tree
     #[arg(long)]
     json: bool,
 }
@@ -109,7 +116,7 @@ fn print_json(daemon: &mut ChildDaemon, tree: &TreeArgs) -> anyhow::Result<()> {
     let mut out = io::BufWriter::new(io::stdout().lock());
     let mut cursor = None;
     loop {
-        let page: Page<RawJson> = page(daemon, tree, cursor.as_deref())?;
+        let page: Page<RawJson> = page(daemon, tree, None, cursor.as_deref())?;
         for row in &page.nodes {
             writeln!(out, "{}", terminal::json(row.get()))?;
         }
@@ -132,10 +139,15 @@ fn draw(options: &Options, daemon: &mut ChildDaemon, tree: &TreeArgs) -> anyhow:
     head(&mut screen, &session, tree)?;
     let mut cursor = None;
     let mut drawing = None;
-    let mut rows = 0;
+    let (mut rows, mut branches, mut inside) = (0, 0, 0);
     let hidden = loop {
-        let page: Page<DrawnRow> = page(daemon, tree, cursor.as_deref())?;
+        let columns = Some(screen.columns);
+        let page: Page<DrawnRow> = page(daemon, tree, columns, cursor.as_deref())?;
         rows += page.nodes.len();
+        for folded in page.nodes.iter().filter_map(|row| row.folded) {
+            branches += folded.branches;
+            inside += folded.entries;
+        }
         // The first page decides the width of the ids' column, so that drawing can begin before the other
         // pages are read.
         let drawing = *drawing.get_or_insert_with(|| Drawing {
@@ -156,6 +168,13 @@ fn draw(options: &Options, daemon: &mut ChildDaemon, tree: &TreeArgs) -> anyhow:
     }
     if session.leaf_id.is_none() && session.entry_count > 0 {
         notes.push("before the first entry ← active".to_owned());
+    }
+    if branches > 0 {
+        let branches = count(branches, "branch", "branches");
+        let entries = count(inside, "entry", "entries");
+        notes.push(format!(
+            "{branches} folded with {entries}; --all shows them, --expand ENTRY opens one"
+        ));
     }
     if hidden > 0 {
         let entries = count(hidden, "entry", "entries");
@@ -193,9 +212,11 @@ fn how_to_show(tree: &TreeArgs) -> &'static str {
     }
 }
 
+/// Reads rows: drawn ones for a screen of `columns`, else those of all branches.
 fn page<R: DeserializeOwned>(
     daemon: &mut ChildDaemon,
     tree: &TreeArgs,
+    columns: Option<usize>,
     cursor: Option<&str>,
 ) -> anyhow::Result<Page<R>> {
     let filter = tree.filter.to_possible_value();
@@ -204,11 +225,11 @@ fn page<R: DeserializeOwned>(
         "filter": filter.as_ref().map(|filter| filter.get_name()),
         "query": query,
         "mode": mode,
-        "render": match (tree.json, tree.ascii) {
-            (true, _) => None,
-            (false, true) => Some("ascii"),
-            (false, false) => Some("unicode"),
-        },
+        "fold": columns.filter(|_| !tree.all).map(|_| "left"),
+        "expand": tree.expand,
+        "render": columns.map(|_| if tree.ascii { "ascii" } else { "unicode" }),
+        // A sixth of the screen is for guides (protocol.md §6.3).
+        "prefixColumns": columns.map(|columns| columns / 6),
         "limit": PAGE,
         "cursor": cursor,
     });

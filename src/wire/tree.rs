@@ -3,7 +3,7 @@
 use super::entry::Entry;
 use super::params::{Count, Raw, count};
 use super::renderers::RowStyle;
-use schemars::JsonSchema;
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
 pub use treelined_core::search::Mode as SearchMode;
@@ -31,10 +31,20 @@ session_params! {
         mode: Option<SearchMode>,
         /// The order of siblings. Default: `time`.
         order: Option<TreeOrder>,
-        /// The ids of entries whose descendants are not shown. Default: none.
-        fold: Option<Vec<String>>,
+        /// The ids of entries whose descendants are not shown, or `left`: branches that are not on the way to the leaf
+        /// have one row at their fork. Default: none.
+        fold: Option<TreeFold>,
+        /// With `fold` `left`: the ids of entries; the branches that hold them are open. Default: none.
+        expand: Option<Vec<String>>,
+        /// With `fold` `left`: the ids of folded rows; the branches at their forks have one row each. Default: none.
+        each: Option<Vec<String>>,
         /// The characters of each row's `prefix`. Default: rows have no `prefix`.
         render: Option<TreeRender>,
+        /// The most columns of a row's `prefix`, from 6 to 64: deeper ones begin with the number of missing steps.
+        /// Default: 64.
+        #[serde(default, deserialize_with = "count")]
+        #[schemars(with = "Option<Count>")]
+        prefix_columns: Option<u64>,
         /// The most rows of the page. Default: no limit.
         #[serde(default, deserialize_with = "count")]
         #[schemars(with = "Option<Count>")]
@@ -64,6 +74,36 @@ pub enum TreeFormat {
     Flat,
     /// Objects inside objects, for trees that are not deep.
     Nested,
+}
+
+/// What to fold: the descendants of these entries, or the branches that were left.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(untagged, expecting = "must be an array of ids, or left")]
+pub enum TreeFold {
+    /// The descendants of these entries.
+    Below(Vec<String>),
+    /// The branches that were left.
+    Left(LeftBranches),
+}
+
+/// The word `left`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum LeftBranches {
+    Left,
+}
+
+impl JsonSchema for TreeFold {
+    fn schema_name() -> Cow<'static, str> {
+        "TreeFold".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({
+            "description": "What to fold: the descendants of these entries, or the branches that were left.",
+            "anyOf": [{ "const": "left" }, { "type": "array", "items": { "type": "string" } }],
+        })
+    }
 }
 
 /// The result of `get_tree`: a page of rows, or the nested tree.
@@ -176,12 +216,40 @@ pub struct TreeNode<'a> {
     /// True if the entry is an error, else absent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub is_error: Option<bool>,
-    /// The lines to draw before the row, at most 64 columns. Present with `render`.
+    /// The lines to draw before the row, at most `prefixColumns` columns. Present with `render`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub prefix: Option<Cow<'a, str>>,
+    /// What the row stands for. Present for branches that were left and are folded: `preview` is the line to show.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub folded: Option<FoldedBranches>,
+    /// The ids of the request without which the row would be folded. Present if there are some.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub opened: Option<OpenedBy>,
     /// The unusual properties of the entry: `orphan`, `duplicateId`, `recovered` and others.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub flags: Vec<Cow<'a, str>>,
+}
+
+/// What a folded row stands for.
+#[derive(Debug, Clone, Copy, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct FoldedBranches {
+    /// The number of branches. Of one, `expand` shows its entries; of several, `each` shows one row each.
+    pub branches: u64,
+    /// The number of visible entries in them.
+    pub entries: u64,
+}
+
+/// Why a row is not folded: ids of the request.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct OpenedBy {
+    /// Those of `expand` that keep the branch open.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub expand: Vec<String>,
+    /// Those of `each` that give the branch a row of its own.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub each: Vec<String>,
 }
 
 /// A call of a tool.

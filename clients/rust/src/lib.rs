@@ -49,6 +49,7 @@ mod client;
 mod connection;
 mod entry;
 mod error;
+mod fold;
 #[allow(
     missing_docs,
     reason = "the schema has descriptions where there is something to say"
@@ -67,6 +68,7 @@ pub use call::{Call, DryRun};
 pub use client::Client;
 pub use entry::Entry;
 pub use error::{Disconnected, Error, Refusal};
+pub use fold::{LeftBranches, TreeFold};
 pub use generated::*;
 pub use json::{Content, Json, Message, RequestId};
 pub use notifications::Notifications;

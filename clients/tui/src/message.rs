@@ -161,13 +161,26 @@ pub struct TreeQuery {
     pub generation: u64,
     pub filter: Filter,
     pub query: String,
-    pub folded: Vec<String>,
+    pub folds: Folds,
+    /// The most columns of guides.
+    pub guide_columns: usize,
     pub place: PagePosition,
     pub limit: usize,
     /// Whether the page replaces the tree and moves the cursor, or adds rows to the same tree.
     pub reload: bool,
     /// The file's leaf, if it differs from ours; the answer names the row to show it at.
     pub others: Option<String>,
+}
+
+/// The branches that were left: which of them are not one row (protocol.md §6.8).
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Folds {
+    /// Whether all branches are open.
+    pub open_all: bool,
+    /// The branches that hold these entries are open.
+    pub expand: Vec<String>,
+    /// The forks of these rows have a row for each branch.
+    pub each: Vec<String>,
 }
 
 /// The position of a page in the tree.

@@ -47,6 +47,9 @@ pub struct Scope {
     pub root: Option<Node>,
     pub filter: Filter,
     pub order: Order,
+    /// Whether the active path comes last among siblings, for folding the branches that were left; `order` then
+    /// changes nothing.
+    pub active_last: bool,
 }
 
 /// One entry in scope.
@@ -56,6 +59,8 @@ pub struct Item {
     parent: u32,
     /// The nearest assistant message at or above it.
     caller: u32,
+    /// Whether it is a message of the user.
+    pub is_prompt: bool,
     /// Whether the filter shows it.
     pub kept: bool,
     /// Whether it is the leaf or an ancestor of the leaf.
@@ -133,11 +138,18 @@ impl Outline {
         }
         let is_active = |node: Node| active.get(node.number()).copied().unwrap_or(false);
         let arrange = |siblings: &mut Vec<Node>| {
-            if scope.order == Order::ActiveFirst
-                && siblings.len() > 1
-                && let Some(at) = siblings.iter().position(|node| is_active(*node))
-                && let Some(head) = siblings.get_mut(..=at)
-            {
+            let moves = scope.active_last || scope.order == Order::ActiveFirst;
+            if !moves || siblings.len() < 2 {
+                return;
+            }
+            let Some(at) = siblings.iter().position(|node| is_active(*node)) else {
+                return;
+            };
+            if scope.active_last {
+                if let Some(from) = siblings.get_mut(at..) {
+                    from.rotate_left(1);
+                }
+            } else if let Some(head) = siblings.get_mut(..=at) {
                 head.rotate_right(1);
             }
         };
@@ -172,6 +184,7 @@ impl Outline {
                     node,
                     parent,
                     caller: push_caller(&mut callers, tree, node, above),
+                    is_prompt: is_prompt(tree, node),
                     kept: keeps(scope.filter, tree, node, is_leaf),
                     on_active_path: is_active(node),
                 });
@@ -243,6 +256,7 @@ impl Outline {
                 node,
                 parent: number32(self.items.len() - 1),
                 caller,
+                is_prompt: is_prompt(tree, node),
                 kept: keeps(scope.filter, tree, node, node == above),
                 on_active_path: true,
             });
@@ -321,6 +335,10 @@ fn push_callers_above(callers: &mut Vec<Caller>, tree: &Tree, root: Node) -> u32
         above = push_caller(callers, tree, node, above);
     }
     above
+}
+
+fn is_prompt(tree: &Tree, node: Node) -> bool {
+    tree.kind(node) == Kind::Message && tree.role(node) == Role::User
 }
 
 fn keeps(filter: Filter, tree: &Tree, node: Node, is_leaf: bool) -> bool {

@@ -18,6 +18,7 @@ mod call;
 mod extract;
 mod facts;
 mod layout;
+mod left;
 mod line;
 pub mod nested;
 mod plain;
@@ -31,14 +32,17 @@ mod subject;
 #[cfg(test)]
 mod tests;
 mod visible;
+mod visible_row;
 
 pub use call::call_summary;
 pub use facts::{RowFacts, ToolCall};
 pub use layout::{Caller, Filter, Order, Outline, Scope};
+pub use left::{BranchName, FoldedRow, Left, LeftRows};
 pub use line::PreviewLine;
-pub use prefix::Render;
+pub use prefix::{Guides, Render};
 pub use preview::FIRST_READ;
 pub use row::{RowLook, RowParts, RowStyle, ServedRow, push_number};
 pub use snapshot::{Entry, Snapshot};
 pub use subject::Subject;
-pub use visible::{Folding, Row, Start, Visible, page_range};
+pub use visible::{Folding, Start, Visible, page_range};
+pub use visible_row::Row;

@@ -14,7 +14,7 @@
 //!
 //! Each row has its guides, so that a page costs only its own rows, at any depth.
 
-use super::visible::Row;
+use super::visible_row::Row;
 use serde::{Deserialize, Serialize};
 
 /// The characters of a `prefix`.
@@ -27,11 +27,34 @@ pub enum Render {
     Ascii,
 }
 
-/// Most steps drawn: 63 columns, and one for the mark of deeper rows.
-const MAX_STEPS: u32 = 21;
-const DEEPER: &str = "…";
+/// Columns of a step.
+const STEP: usize = 3;
+/// Fewer columns have no room for the mark of deeper rows.
+const LEAST: usize = 6;
+
+/// How guides are drawn.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Guides {
+    pub render: Render,
+    /// The most columns of a row's guides.
+    pub columns: usize,
+}
+
+impl Guides {
+    /// The most columns if nobody says how many.
+    pub const COLUMNS: usize = 64;
+
+    pub fn new(render: Render, columns: Option<usize>) -> Self {
+        let columns = columns.unwrap_or(Self::COLUMNS);
+        Self {
+            render,
+            columns: columns.clamp(LEAST, Self::COLUMNS),
+        }
+    }
+}
 
 struct GuidePieces {
+    deeper: &'static str,
     fork: &'static str,
     last: &'static str,
     line: &'static str,
@@ -42,12 +65,14 @@ impl Render {
     const fn pieces(self) -> GuidePieces {
         match self {
             Render::Unicode => GuidePieces {
+                deeper: "…",
                 fork: "├─ ",
                 last: "└─ ",
                 line: "│  ",
                 gap: "   ",
             },
             Render::Ascii => GuidePieces {
+                deeper: "<",
                 fork: "|- ",
                 last: "`- ",
                 line: "|  ",
@@ -59,20 +84,28 @@ impl Render {
 
 impl Row {
     /// The guides before the row.
-    pub fn prefix(&self, render: Render) -> String {
+    pub fn prefix(&self, guides: Guides) -> String {
         let mut out = Vec::new();
-        push(&mut out, self, render);
+        push(&mut out, self, guides);
         String::from_utf8(out).unwrap_or_default()
     }
 }
 
-/// Appends the guides of `row`, at most 64 columns. No character of them needs escaping in JSON.
-pub(super) fn push(out: &mut Vec<u8>, row: &Row, render: Render) {
-    let pieces = render.pieces();
-    if row.indent > MAX_STEPS {
-        out.extend_from_slice(DEEPER.as_bytes());
+/// Appends the guides of `row`. Of one that is too deep the first steps are left out, and their number stands there. No
+/// character of guides needs escaping in JSON.
+pub(super) fn push(out: &mut Vec<u8>, row: &Row, guides: Guides) {
+    let pieces = guides.render.pieces();
+    let (depth, fits) = (row.indent as usize, guides.columns / STEP);
+    let mut steps = depth;
+    if depth > fits {
+        // The mark has a step, and two from 100 on.
+        let wide = if depth - fits < 99 { 1 } else { 2 };
+        steps = fits.saturating_sub(wide);
+        let mark = format!("{}{}", pieces.deeper, depth - steps);
+        let columns = wide * STEP;
+        out.extend_from_slice(format!("{mark:<columns$}").as_bytes());
     }
-    for step in (0..row.indent.min(MAX_STEPS)).rev() {
+    for step in (0..steps).rev() {
         let goes_on = row.guides >> step & 1 == 1;
         let piece = match (step == 0 && row.heads_branch, goes_on) {
             (true, true) => pieces.fork,

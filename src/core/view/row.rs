@@ -2,9 +2,11 @@
 
 use super::call::relative;
 use super::facts::{RowFacts, ToolCall};
-use super::prefix::{self, Render};
+use super::left::FoldedRow;
+use super::prefix::{self, Guides, Render};
 use super::snapshot::{Entry, Snapshot};
-use super::visible::{Row, Visible};
+use super::visible::Visible;
+use super::visible_row::Row;
 use crate::entry::Role;
 use crate::json::push_string;
 use crate::search::Excerpt;
@@ -15,12 +17,22 @@ use std::borrow::Cow;
 use std::ops::Range;
 
 /// A row with the facts it needs from the tree.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub struct ServedRow<'a> {
     pub row: &'a Row,
     pub entry: Entry<'a>,
     /// The nearest visible ancestor.
     pub parent_id: Option<&'a str>,
+    /// Present if the row stands for branches that were left.
+    pub folded: Option<&'a FoldedRow>,
+    opened: Opened<'a>,
+}
+
+/// The ids of the request without which a row would be folded.
+#[derive(Debug, Clone, Default)]
+struct Opened<'a> {
+    expand: Vec<&'a str>,
+    each: Vec<&'a str>,
 }
 
 /// The style of a row, by its meaning. Clients choose the colour.
@@ -108,13 +120,24 @@ impl Visible {
         snapshot: &'a Snapshot,
         range: Range<usize>,
     ) -> impl Iterator<Item = ServedRow<'a>> + 'a {
+        let first = range.start;
         let rows = self.rows().get(range).unwrap_or_default();
-        rows.iter().filter_map(|row| {
+        let ids = |items: &[u32]| {
+            let items = items.iter().map(|item| *item as usize);
+            items.filter_map(|item| snapshot.id(item)).collect()
+        };
+        rows.iter().enumerate().filter_map(move |(at, row)| {
             let parent = self.parent_item(row);
+            let (at, left) = (first + at, self.left());
             Some(ServedRow {
                 row,
                 entry: snapshot.entry(row.item())?,
                 parent_id: parent.and_then(|item| snapshot.id(item)),
+                folded: left.folded(at),
+                opened: Opened {
+                    expand: ids(left.expand(at)),
+                    each: ids(left.each(at)),
+                },
             })
         })
     }
@@ -127,17 +150,49 @@ impl Visible {
 
 impl ServedRow<'_> {
     /// Appends the row as one JSON object, with its members in the order of protocol.md §6.
-    pub fn push_json(&self, out: &mut Vec<u8>, parts: RowParts<'_>, render: Option<Render>) {
-        let ServedRow { row, entry, .. } = self;
+    pub fn push_json(&self, out: &mut Vec<u8>, parts: RowParts<'_>, guides: Option<Guides>) {
         let call = parts.call.cloned().or_else(|| parts.facts.own_call());
+        self.push_ids(out);
+        let render = guides.map(|guides| guides.render);
+        self.push_said(out, parts, call.as_ref(), render);
+        self.push_place(out);
+        self.push_tool(out, parts, call.as_ref());
+        self.push_guides(out, guides);
+        self.push_flags(out);
+        out.push(b'}');
+    }
+
+    /// Appends a row that stands for branches, with `preview` as the line to show.
+    pub fn push_folded(
+        &self,
+        out: &mut Vec<u8>,
+        facts: &RowFacts<'_>,
+        preview: &str,
+        guides: Option<Guides>,
+    ) {
+        self.push_ids(out);
+        self.push_kind(out, facts);
+        out.extend_from_slice(b",\"preview\":");
+        push_string(out, preview);
+        self.push_times(out, facts);
+        self.push_place(out);
+        self.push_guides(out, guides);
+        out.push(b'}');
+    }
+
+    fn push_ids(&self, out: &mut Vec<u8>) {
         out.extend_from_slice(b"{\"id\":");
-        push_string(out, entry.id);
+        push_string(out, self.entry.id);
         out.extend_from_slice(b",\"parentId\":");
         match self.parent_id {
             Some(id) => push_string(out, id),
             None => out.extend_from_slice(b"null"),
         }
-        self.push_said(out, parts, call.as_ref(), render);
+    }
+
+    /// The members from `childCount` to `isBranchPoint`.
+    fn push_place(&self, out: &mut Vec<u8>) {
+        let row = self.row;
         out.extend_from_slice(b",\"childCount\":");
         push_number(out, u64::from(row.child_count));
         out.extend_from_slice(b",\"depth\":");
@@ -150,13 +205,34 @@ impl ServedRow<'_> {
         push_bool(out, row.is_leaf);
         out.extend_from_slice(b",\"isBranchPoint\":");
         push_bool(out, row.is_branch_point());
-        self.push_tool(out, parts, call.as_ref());
-        if let Some(render) = render {
+    }
+
+    /// The members from `prefix` to `opened`.
+    fn push_guides(&self, out: &mut Vec<u8>, guides: Option<Guides>) {
+        if let Some(guides) = guides {
             out.extend_from_slice(b",\"prefix\":\"");
-            prefix::push(out, row, render);
+            prefix::push(out, self.row, guides);
             out.push(b'"');
         }
-        self.push_flags(out);
+        if let Some(folded) = self.folded {
+            out.extend_from_slice(b",\"folded\":{\"branches\":");
+            push_number(out, u64::from(folded.branches));
+            out.extend_from_slice(b",\"entries\":");
+            push_number(out, u64::from(folded.entries));
+            out.push(b'}');
+        }
+        let Opened { expand, each } = &self.opened;
+        if expand.is_empty() && each.is_empty() {
+            return;
+        }
+        let lists = [("expand", expand), ("each", each)];
+        let mut open = "{";
+        out.extend_from_slice(b",\"opened\":");
+        for (name, ids) in lists.into_iter().filter(|(_, ids)| !ids.is_empty()) {
+            out.extend_from_slice(format!("{open}\"{name}\":").as_bytes());
+            push_array(out, ids.iter().copied());
+            open = ",";
+        }
         out.push(b'}');
     }
 
@@ -200,13 +276,7 @@ impl ServedRow<'_> {
         render: Option<Render>,
     ) {
         let (entry, RowParts { facts, look, .. }) = (&self.entry, parts);
-        out.extend_from_slice(b",\"type\":");
-        let kind = entry.kind.name().or(facts.kind.as_deref());
-        push_string(out, kind.unwrap_or_default());
-        if let Some(role) = entry.role.name().or(facts.role.as_deref()) {
-            out.extend_from_slice(b",\"role\":");
-            push_string(out, role);
-        }
+        self.push_kind(out, facts);
         out.extend_from_slice(b",\"preview\":");
         if entry.role == Role::ToolResult {
             let is_error = entry.flags.has(Flags::ERROR);
@@ -218,6 +288,23 @@ impl ServedRow<'_> {
             push_string(out, &parts.preview(entry));
         }
         push_look(out, look.icon.as_deref(), parts.style());
+        self.push_times(out, facts);
+    }
+
+    fn push_kind(&self, out: &mut Vec<u8>, facts: &RowFacts<'_>) {
+        let entry = &self.entry;
+        out.extend_from_slice(b",\"type\":");
+        let kind = entry.kind.name().or(facts.kind.as_deref());
+        push_string(out, kind.unwrap_or_default());
+        if let Some(role) = entry.role.name().or(facts.role.as_deref()) {
+            out.extend_from_slice(b",\"role\":");
+            push_string(out, role);
+        }
+    }
+
+    /// The members from `timestamp` to `labelTimestamp`.
+    fn push_times(&self, out: &mut Vec<u8>, facts: &RowFacts<'_>) {
+        let entry = &self.entry;
         out.extend_from_slice(b",\"timestamp\":");
         match entry.timestamp {
             Some(at) if !entry.flags.has(Flags::ODD_TIMESTAMP) => push_timestamp(out, at),

@@ -4,6 +4,8 @@
 //! Contains only numbers; needs neither the tree nor the lock.
 
 use super::layout::Outline;
+use super::left::{self, Left, LeftRows};
+use super::visible_row::{NONE, Row, some};
 use crate::tree::{Node, number32};
 use std::collections::HashSet;
 use std::ops::Range;
@@ -13,55 +15,10 @@ use std::ops::Range;
 pub struct Folding {
     /// Entries whose descendants have no rows. An entry that is not visible folds nothing.
     pub folded: HashSet<Node>,
+    /// Folds the branches that were left; the outline must have the active path last ([`super::Scope::active_last`]).
+    pub left: Option<Left>,
     /// Deepest depth shown: 0 shows only the visible roots.
     pub max_depth: Option<u64>,
-}
-
-/// One line of the view.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Row {
-    item: u32,
-    parent: u32,
-    /// The number of visible ancestors.
-    pub depth: u32,
-    /// Steps to the right: one for each visible ancestor that is a branch point, and one if there are
-    /// several visible roots.
-    pub indent: u32,
-    /// The number of visible children, folded ones included.
-    pub child_count: u32,
-    /// One bit for each step of indent, the last step lowest, as many as fit: whether the entry indented
-    /// there has a later sibling, so that its line continues.
-    pub(super) guides: u32,
-    /// Whether the last step of its indent is its own, because it has siblings.
-    pub(super) heads_branch: bool,
-    has_later_sibling: bool,
-    /// Whether it is the leaf or an ancestor of the leaf.
-    pub on_active_path: bool,
-    /// Whether it is the nearest row at or above the leaf.
-    pub is_leaf: bool,
-}
-
-impl Row {
-    /// Its index in the outline.
-    pub fn item(&self) -> usize {
-        self.item as usize
-    }
-
-    /// The row of its nearest visible ancestor.
-    pub fn parent(&self) -> Option<usize> {
-        some(self.parent)
-    }
-
-    /// Whether it has two or more visible children.
-    pub(crate) fn is_branch_point(&self) -> bool {
-        self.child_count >= 2
-    }
-}
-
-const NONE: u32 = u32::MAX;
-
-fn some(at: u32) -> Option<usize> {
-    (at != NONE).then_some(at as usize)
 }
 
 /// All rows of a view, in pre-order.
@@ -73,6 +30,8 @@ pub struct Visible {
     /// The items of the visible roots.
     roots: Vec<u32>,
     hidden: usize,
+    /// What of `rows` stands for branches that were left.
+    left: LeftRows,
 }
 
 impl Visible {
@@ -80,9 +39,18 @@ impl Visible {
     pub fn new(outline: &Outline, matched: Option<&[bool]>, folding: &Folding) -> Self {
         let (mut rows, mut nearest) = visible_tree(outline, matched);
         let hidden = outline.items().len() - rows.len();
-        draw(&mut rows);
-        if !folding.folded.is_empty() || folding.max_depth.is_some() {
-            let moved = fold(outline, &mut rows, folding);
+        let mut left_rows = LeftRows::default();
+        let mut moved = None;
+        if let Some(left) = &folding.left {
+            let (to, made) = left::fold(outline, &mut rows, &nearest, left, folding.max_depth);
+            (moved, left_rows) = (Some(to), made);
+        } else {
+            draw(&mut rows);
+            if !folding.folded.is_empty() || folding.max_depth.is_some() {
+                moved = Some(fold(outline, &mut rows, folding));
+            }
+        }
+        if let Some(moved) = moved {
             for at in &mut nearest {
                 *at = moved.get(*at as usize).copied().unwrap_or(NONE);
             }
@@ -97,17 +65,19 @@ impl Visible {
             rows,
             nearest,
             hidden,
+            left: left_rows,
         }
     }
 
     /// Bytes of memory that it uses.
     pub fn bytes(&self) -> usize {
         let numbers = self.nearest.capacity() + self.roots.capacity();
-        self.rows.capacity() * size_of::<Row>() + numbers * size_of::<u32>()
+        let rows = self.rows.capacity() * size_of::<Row>();
+        rows + numbers * size_of::<u32>() + self.left.bytes()
     }
 
     /// Adds the items by which the outline was [extended](Outline::extend). Returns false and changes
-    /// nothing if other rows would change too. Not for views with a query or folding.
+    /// nothing if other rows would change too. Not for views with a query, folded ids or a depth.
     pub fn extend(&mut self, outline: &Outline) -> bool {
         let known = self.nearest.len();
         let items = outline.items();
@@ -178,6 +148,11 @@ impl Visible {
         &self.rows
     }
 
+    /// The rows that stand for branches that were left.
+    pub fn left(&self) -> &LeftRows {
+        &self.left
+    }
+
     /// The number of rows of all pages.
     pub fn total(&self) -> usize {
         self.rows.len()
@@ -206,15 +181,16 @@ impl Visible {
         Some(self.row_of(item).unwrap_or_else(next))
     }
 
-    /// The items that these rows need: their own in order, then their parents, and the visible roots. Some are
-    /// repeated.
+    /// The items that these rows need: their own in order, then their parents, the visible roots, and what folded and
+    /// opened rows name. Some are repeated.
     pub fn items_of(&self, range: Range<usize>) -> impl Iterator<Item = usize> + '_ {
-        let page = self.rows.get(range).unwrap_or_default();
+        let page = self.rows.get(range.clone()).unwrap_or_default();
         let parents = page.iter().filter_map(|row| self.rows.get(row.parent()?));
         page.iter()
             .chain(parents)
             .map(Row::item)
             .chain(self.roots())
+            .chain(self.left.items_of(range))
     }
 
     pub(super) fn parent_item(&self, row: &Row) -> Option<usize> {

@@ -37,7 +37,10 @@ impl LastView {
     pub(crate) fn extended(&self, tree: &Tree, asked: &ViewOptions) -> Option<Arc<View>> {
         let mut last = lock(&self.view);
         let view = Arc::get_mut(last.as_mut()?)?;
-        let is_plain = asked.query.is_none() && asked.folding == Folding::default();
+        let Folding {
+            folded, max_depth, ..
+        } = &asked.folding;
+        let is_plain = asked.query.is_none() && folded.is_empty() && max_depth.is_none();
         let is_same = view.origin == tree.origin()
             && view.asked.scope == asked.scope
             && view.asked.query == asked.query

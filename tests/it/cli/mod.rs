@@ -3,6 +3,7 @@
 mod call;
 mod doctor;
 mod entries;
+mod folding;
 mod help;
 mod interrupt;
 mod label;

@@ -88,9 +88,10 @@ the first question, which goes on for quite a w…
 
 • user       the first question, which goes on…
 • assistant  an answer
-  ├─ user       [the left one] go left
-• └─ user       go right ← active
+  └─ ⊞ [the left one] 1 entry · go left
+• user       go right ← active
 
+1 branch folded with 1 entry; --all shows them, --expand ENTRY opens one
 1 entry not shown; --filter all shows everything
 "
     );
@@ -105,9 +106,10 @@ the first question, which goes on for quite a...
 s1 - /project - 5 entries
 
 u1 * user       the first question, which goe...
-u2   |- user       [the left one] go left
-u3 * `- user       go right <- active
+u2   `- + [the left one] 1 entry - go left
+u3 * user       go right <- active
 
+1 branch folded with 1 entry; --all shows them, --expand ENTRY opens one
 2 entries not shown; --filter all shows everything
 "
     );

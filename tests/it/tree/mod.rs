@@ -4,6 +4,7 @@
 mod branches;
 mod entries;
 mod filters;
+pub(crate) mod left;
 mod nested;
 mod pages;
 mod queries;

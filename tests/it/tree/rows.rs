@@ -197,27 +197,50 @@ fn prefixes_draw_the_lines_of_the_tree() {
     );
 }
 
+/// Deep guides were cut with a mark that did not say how much was missing, and each client cut them once more.
 #[test]
-fn prefixes_have_at_most_64_columns() {
+fn deep_prefixes_are_cut_from_the_left_with_a_count() {
     // Every level branches, so every level is indented.
     let mut log = Log::new("s1").user("n0", "", "x");
-    for n in 1..60 {
+    for n in 1..130 {
         log = log
             .user(&format!("s{n}"), &format!("n{}", n - 1), "x")
             .user(&format!("n{n}"), &format!("n{}", n - 1), "x");
     }
     let mut d = opened(&log);
-    let tree = d.ok("get_tree", json!({"render": "unicode"}));
-    assert_eq!(row(&tree, "n59")["indent"], 59);
-    for row in tree["nodes"].as_array().unwrap() {
-        let prefix = row["prefix"].as_str().unwrap();
-        assert!(prefix.chars().count() <= 64, "{row}");
+    for (columns, most) in [(None, 64), (Some(64), 64), (Some(12), 12), (Some(1), 6)] {
+        for (render, mark) in [("unicode", '…'), ("ascii", '<')] {
+            let tree = d.ok(
+                "get_tree",
+                json!({"render": render, "prefixColumns": columns}),
+            );
+            for row in tree["nodes"].as_array().unwrap() {
+                let prefix = row["prefix"].as_str().unwrap();
+                let indent = row["indent"].as_u64().unwrap() as usize;
+                assert!(prefix.chars().count() <= most, "{row}");
+                let Some(rest) = prefix.strip_prefix(mark) else {
+                    assert_eq!(prefix.chars().count(), indent * 3, "{row}");
+                    continue;
+                };
+                let digits: String = rest.chars().take_while(char::is_ascii_digit).collect();
+                let left_out: usize = digits.parse().unwrap();
+                // The mark takes whole steps: two from 100 on.
+                let mark = if left_out < 100 { 3 } else { 6 };
+                assert_eq!(
+                    prefix.chars().count() - mark,
+                    (indent - left_out) * 3,
+                    "{row}"
+                );
+            }
+        }
     }
-    assert!(
-        row(&tree, "n59")["prefix"]
-            .as_str()
-            .unwrap()
-            .starts_with('…')
+    let tree = d.ok(
+        "get_tree",
+        json!({"render": "unicode", "prefixColumns": 12}),
     );
-    assert!(!row(&tree, "n5")["prefix"].as_str().unwrap().contains('…'));
+    assert_eq!(row(&tree, "n5")["prefix"], "…2       └─ ");
+    assert_eq!(
+        row(&tree, "s129")["prefix"],
+        "…127  │  ├─ ".replace("│  ├─", "   ├─")
+    );
 }

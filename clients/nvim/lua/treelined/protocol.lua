@@ -3,7 +3,7 @@
 
 return {
   version = 1,
-  schema_hash = 'sha256:f3aa5c56599f33e4a5df5503c72aec4ffd83d928ddc93cf2eedbfae272f2ba9b',
+  schema_hash = 'sha256:2e263f5b71588f1e40dae9fccf68f1395b31255fd191fe4906e3a62ddd2c7481',
   --- Methods by the names of their functions.
   methods = {
     discover = 'rpc.discover',
@@ -21,8 +21,6 @@ return {
     restore_session = 'restore_session',
     import_sessions = 'import_sessions',
     import_report = 'import_report',
-    continue_session = 'continue_session',
-    continuation_started = 'continuation_started',
     set_session_name = 'set_session_name',
     fork_session = 'fork_session',
     get_fork_messages = 'get_fork_messages',

@@ -608,6 +608,11 @@
 --- When the file of a new session is written. A `sessionId` that is taken is refused with `sessionExists` at that time.
 ---@alias treelined.FirstWrite 'now'|'first-entry'
 
+--- What a folded row stands for.
+---@class treelined.FoldedBranches
+---@field branches integer The number of branches. Of one, `expand` shows its entries; of several, `each` shows one row each.
+---@field entries integer The number of visible entries in them.
+
 --- A user message.
 ---@class treelined.ForkMessage
 ---@field entryId string The id of the message's entry.
@@ -767,8 +772,10 @@
 ---@class treelined.GetTreeParams
 ---@field around? string The id of an entry that the page shall contain. Default: none.
 ---@field cursor? string The `nextCursor` of the previous page; fails with `treeChanged` once the tree has changed. Default: none.
+---@field each? string[] With `fold` `left`: the ids of folded rows; the branches at their forks have one row each. Default: none.
+---@field expand? string[] With `fold` `left`: the ids of entries; the branches that hold them are open. Default: none.
 ---@field filter? treelined.TreeFilter Which entries to show. Default: `default`.
----@field fold? string[] The ids of entries whose descendants are not shown. Default: none.
+---@field fold? treelined.TreeFold The ids of entries whose descendants are not shown, or `left`: branches that are not on the way to the leaf have one row at their fork. Default: none.
 ---@field format? treelined.TreeFormat The form of `nodes`. Default: `flat`.
 ---@field limit? integer The most rows of the page. Default: no limit.
 ---@field maxBytes? integer The most bytes of the page, which has at least one row. Default: the client's `maxFrameBytes`.
@@ -776,6 +783,7 @@
 ---@field mode? treelined.SearchMode How to understand `query`. Default: `words`.
 ---@field offset? integer The number of rows to skip. Default: 0.
 ---@field order? treelined.TreeOrder The order of siblings. Default: `time`.
+---@field prefixColumns? integer The most columns of a row's `prefix`, from 6 to 64: deeper ones begin with the number of missing steps. Default: 64.
 ---@field query? string Only entries whose text contains this: messages, thinking, names and arguments of tools, results, summaries, labels, notes, the data of custom entries, and the words of the row. Default: none.
 ---@field render? treelined.TreeRender The characters of each row's `prefix`. Default: rows have no `prefix`.
 ---@field rootId? string The id of an entry: only it and its descendants are shown. Default: the whole tree.
@@ -1303,6 +1311,11 @@
 ---@field address string The URL of the page. A browser opens it with `#t=` and the token.
 ---@field token string The token, a secret: whoever has it can do all that this client can.
 ---@field webSocket string The URL of the WebSocket.
+
+--- Why a row is not folded: ids of the request.
+---@class treelined.OpenedBy
+---@field each? string[] Those of `each` that give the branch a row of its own.
+---@field expand? string[] Those of `expand` that keep the branch open.
 
 --- The writer of appended entries.
 ---@alias treelined.Origin 'self'|'other'
@@ -1917,6 +1930,9 @@
 --- Which entries to show.
 ---@alias treelined.TreeFilter 'default'|'no-tools'|'user-only'|'labeled-only'|'all'
 
+--- What to fold: the descendants of these entries, or the branches that were left.
+---@alias treelined.TreeFold 'left'|string[]
+
 --- The form of `nodes`.
 ---@alias treelined.TreeFormat 'flat'|'nested'
 
@@ -1925,6 +1941,7 @@
 ---@field childCount integer The number of visible children, including those that are folded.
 ---@field depth integer The number of visible ancestors.
 ---@field flags? string[] The unusual properties of the entry: `orphan`, `duplicateId`, `recovered` and others.
+---@field folded? treelined.FoldedBranches What the row stands for. Present for branches that were left and are folded: `preview` is the line to show.
 ---@field icon? string An icon to show before the preview. Present if the renderer of the custom type has one.
 ---@field id string The id of the entry.
 ---@field indent integer The column in a drawing of the tree, which grows only where the tree branches.
@@ -1935,8 +1952,9 @@
 ---@field labelTimestamp? string When the label was set, in ISO 8601.
 ---@field match? treelined.Match Where the query matches. Present with `query`.
 ---@field onActivePath boolean True if the entry is on the path from the root to the leaf.
+---@field opened? treelined.OpenedBy The ids of the request without which the row would be folded. Present if there are some.
 ---@field parentId? string The id of the nearest visible ancestor; null at a visible root.
----@field prefix? string The lines to draw before the row, at most 64 columns. Present with `render`.
+---@field prefix? string The lines to draw before the row, at most `prefixColumns` columns. Present with `render`.
 ---@field preview string The entry on one line, at most 200 characters, without control characters. A tool result is `<name> <summary> → <result>`, or `→ ✗ <result>` if it failed (`->` and `x` with `render: "ascii"`).
 ---@field role? string The role of the message. Present for messages.
 ---@field style? treelined.RowStyle The style of the row. Present for displayed custom messages, and if the renderer of the custom type has one.

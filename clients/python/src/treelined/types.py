@@ -1633,6 +1633,15 @@ class FlatTree(_FlatTree, total=False):
     """The `cursor` of the next page. Absent on the last page."""
 
 
+class FoldedBranches(TypedDict):
+    """What a folded row stands for."""
+
+    branches: int
+    """The number of branches. Of one, `expand` shows its entries; of several, `each` shows one row each."""
+    entries: int
+    """The number of visible entries in them."""
+
+
 class ForkMessage(TypedDict):
     """A user message."""
 
@@ -1956,10 +1965,16 @@ class GetTreeParams(TypedDict, total=False):
     """How to understand `query`. Default: `words`."""
     order: TreeOrder | None
     """The order of siblings. Default: `time`."""
-    fold: list[str] | None
-    """The ids of entries whose descendants are not shown. Default: none."""
+    fold: TreeFold | None
+    """The ids of entries whose descendants are not shown, or `left`: branches that are not on the way to the leaf have one row at their fork. Default: none."""
+    expand: list[str] | None
+    """With `fold` `left`: the ids of entries; the branches that hold them are open. Default: none."""
+    each: list[str] | None
+    """With `fold` `left`: the ids of folded rows; the branches at their forks have one row each. Default: none."""
     render: TreeRender | None
     """The characters of each row's `prefix`. Default: rows have no `prefix`."""
+    prefixColumns: int | None
+    """The most columns of a row's `prefix`, from 6 to 64: deeper ones begin with the number of missing steps. Default: 64."""
     limit: int | None
     """The most rows of the page. Default: no limit."""
     maxBytes: int | None
@@ -2943,6 +2958,15 @@ class OpenWebResult(TypedDict):
     """The URL of the WebSocket."""
     token: str
     """The token, a secret: whoever has it can do all that this client can."""
+
+
+class OpenedBy(TypedDict, total=False):
+    """Why a row is not folded: ids of the request."""
+
+    expand: list[str]
+    """Those of `expand` that keep the branch open."""
+    each: list[str]
+    """Those of `each` that give the branch a row of its own."""
 
 
 class OtherBlock(TypedDict):
@@ -4153,7 +4177,11 @@ class TreeNode(_TreeNode, total=False):
     isError: bool
     """True if the entry is an error, else absent."""
     prefix: str
-    """The lines to draw before the row, at most 64 columns. Present with `render`."""
+    """The lines to draw before the row, at most `prefixColumns` columns. Present with `render`."""
+    folded: FoldedBranches
+    """What the row stands for. Present for branches that were left and are folded: `preview` is the line to show."""
+    opened: OpenedBy
+    """The ids of the request without which the row would be folded. Present if there are some."""
     flags: list[str]
     """The unusual properties of the entry: `orphan`, `duplicateId`, `recovered` and others."""
 
@@ -4426,6 +4454,9 @@ RenderedBlock = Union[
     RenderedText,
 ]
 """A part of an entry, by its kind."""
+
+TreeFold = Union[Literal["left"], list[str]]
+"""What to fold: the descendants of these entries, or the branches that were left."""
 
 TreeNodes = Union[list[TreeNode], list[NestedNode]]
 """The rows of the flat form, or the nodes of the nested form."""

@@ -7,4 +7,4 @@ pub const PROTOCOL_VERSION: u64 = 1;
 
 /// The hash of the schema behind these types. A daemon with the same `schema_hash` has the same schema.
 pub const SCHEMA_HASH: &str =
-    "sha256:f3aa5c56599f33e4a5df5503c72aec4ffd83d928ddc93cf2eedbfae272f2ba9b";
+    "sha256:2e263f5b71588f1e40dae9fccf68f1395b31255fd191fe4906e3a62ddd2c7481";

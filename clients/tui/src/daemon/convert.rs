@@ -189,6 +189,9 @@ fn row_style(style: client::RowStyle) -> Option<RowStyle> {
 }
 
 fn row(node: TreeNode) -> Row {
+    let opened = node.opened.map(|by| (by.expand, by.each));
+    let (expand, each) = opened.unwrap_or_default();
+    let (expand, each) = (expand.unwrap_or_default(), each.unwrap_or_default());
     Row {
         kind: kind(&node.r#type, node.role.as_deref()),
         id: node.id,
@@ -210,6 +213,10 @@ fn row(node: TreeNode) -> Row {
         prefix: node.prefix.as_deref().map(text::line).unwrap_or_default(),
         icon: node.icon.as_deref().map(text::line),
         style: node.style.and_then(row_style),
+        indent: node.indent,
+        branches: node.folded.map_or(0, |folded| folded.branches),
+        expanded_by: expand,
+        listed_by: each,
         flags: node
             .flags
             .iter()

@@ -10,14 +10,14 @@ mod people;
 mod presence;
 mod search;
 
-use crate::message::{self, Effect, Failure, Message, PagePosition, Sort, Target};
+use crate::message::{self, Effect, Failure, Folds, Message, PagePosition, Sort, Target};
 use crate::model::document::{self, Document};
 use std::sync::{Arc, Mutex, PoisonError};
 use tokio::sync::mpsc::UnboundedSender;
 use tokio::sync::oneshot;
 use tokio::task::AbortHandle;
 use treelined_client::{
-    Builder, Client, Error, ErrorKind, Message as ChatMessage, Notification, SessionSort,
+    Builder, Client, Error, ErrorKind, Message as ChatMessage, Notification, SessionSort, TreeFold,
     TreeOrder, TreeRender,
 };
 
@@ -457,13 +457,15 @@ async fn get_tree(client: &Client, query: &message::TreeQuery) -> Result<message
             .filter(convert::filter(query.filter))
             .order(TreeOrder::ActiveFirst)
             .render(TreeRender::Unicode)
+            .prefix_columns(query.guide_columns as u64)
             .limit(limit as u64);
         if !query.query.is_empty() {
             let (text, mode) = convert::typed(&query.query);
             call = call.query(text).mode(mode);
         }
-        if !query.folded.is_empty() {
-            call = call.fold(&query.folded);
+        if !query.folds.open_all {
+            let Folds { expand, each, .. } = &query.folds;
+            call = call.fold(TreeFold::LEFT).expand(expand).each(each);
         }
         call
     };

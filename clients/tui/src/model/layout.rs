@@ -103,8 +103,7 @@ fn split(model: &Model, panes: &mut Panes, rest: Rect) {
     } else if !model.half || rest.height < LOW - 4 || model.editor.is_some() && columns < WIDE {
         panes.tree = rest;
     } else if columns >= WIDE {
-        let percent = if columns >= VERY_WIDE { 55 } else { 45 };
-        let width = rest.width - share(rest.width, percent, model);
+        let width = beside_preview(model);
         panes.tree = Rect { width, ..rest };
         panes.divider = Rect {
             x: rest.x + width,
@@ -130,6 +129,22 @@ fn split(model: &Model, panes: &mut Panes, rest: Rect) {
         panes.tree = tree;
         (panes.preview_title, panes.preview) = cut_top(below, 1);
     }
+}
+
+/// Returns the width of the tree beside the preview.
+fn beside_preview(model: &Model) -> u16 {
+    let columns = model.size.0;
+    let percent = if columns >= VERY_WIDE { 55 } else { 45 };
+    columns - share(columns, percent, model)
+}
+
+/// Returns the width for which guides are drawn: that of the tree, also while something else is shown in its place.
+pub fn tree_columns(model: &Model) -> usize {
+    let columns = match model.half && model.size.0 >= WIDE {
+        true => beside_preview(model),
+        false => model.size.0,
+    };
+    usize::from(columns)
 }
 
 /// Puts frames around the tree and the preview.

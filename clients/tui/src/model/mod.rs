@@ -293,6 +293,7 @@ impl Model {
                 self.tree.show_cursor();
             }
         }
+        self.tree.width = layout::tree_columns(self);
         self.preview.resize(
             usize::from(panes.preview.width),
             usize::from(panes.preview.height),

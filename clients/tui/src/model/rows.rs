@@ -41,6 +41,14 @@ pub struct Row {
     pub style: Option<RowStyle>,
     /// The daemon's flags of the row.
     pub flags: Vec<String>,
+    /// Steps to the right.
+    pub indent: u64,
+    /// The number of branches that the row stands for; 0 for the row of an entry.
+    pub branches: u64,
+    /// The ids of the request that keep its branch open.
+    pub expanded_by: Vec<String>,
+    /// The ids of the request that give its branch a row of its own.
+    pub listed_by: Vec<String>,
 }
 
 /// The kind of a row, which decides its style.
@@ -73,6 +81,16 @@ impl Row {
     /// Returns whether the row has siblings, so that a branch begins here.
     pub fn heads_branch(&self) -> bool {
         self.prefix.ends_with("─ ")
+    }
+
+    /// Returns whether the row stands for branches that were left.
+    pub fn is_folded(&self) -> bool {
+        self.branches > 0
+    }
+
+    /// Returns whether a person wrote the row's message.
+    pub fn is_prompt(&self) -> bool {
+        self.kind == Kind::User && self.style != Some(RowStyle::Dim) && !self.is_folded()
     }
 }
 

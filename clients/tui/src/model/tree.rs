@@ -10,7 +10,7 @@ use super::columns::EntryColumns;
 use super::input::Input;
 use super::rows::{Row, Rows};
 use crate::marked::MarkedText;
-use crate::message::{Effect, Failure, Filter, PagePosition, TreePage, TreeQuery};
+use crate::message::{Effect, Failure, Filter, Folds, PagePosition, TreePage, TreeQuery};
 use seek::Seek;
 use std::collections::HashMap;
 use std::ops::Range;
@@ -30,11 +30,15 @@ pub struct TreeView {
     pub top: usize,
     /// The height of the pane.
     pub height: usize,
+    /// The width for which guides are drawn.
+    pub width: usize,
+    /// The columns of guides of the last request.
+    guides: usize,
     pub filter: Filter,
     pub search: Input,
     /// Whether letters go into the search.
     pub typing: bool,
-    pub folded: Vec<String>,
+    pub folds: Folds,
     pub label_times: bool,
     pub leaf: Option<String>,
     pub columns: EntryColumns,
@@ -64,6 +68,8 @@ pub struct TreeView {
     found: HashMap<String, MarkedText>,
     /// The hit at which the tree is being opened.
     hit: Option<String>,
+    /// The entry to show, also if its branch is folded.
+    revealed: Option<String>,
 }
 
 impl TreeView {
@@ -75,10 +81,12 @@ impl TreeView {
             cursor_id: None,
             top: 0,
             height: 1,
+            width: 0,
+            guides: 0,
             filter,
             search: Input::line(""),
             typing: false,
-            folded: Vec::new(),
+            folds: Folds::default(),
             label_times: false,
             leaf: None,
             columns: EntryColumns::default(),
@@ -96,6 +104,7 @@ impl TreeView {
             anchor: None,
             found: HashMap::new(),
             hit: None,
+            revealed: None,
         }
     }
 
@@ -107,6 +116,11 @@ impl TreeView {
 
     pub fn selected(&self) -> Option<&Row> {
         self.rows.get(self.cursor)
+    }
+
+    /// Returns whether the cursor is at a row that stands for branches.
+    pub fn is_at_folded(&self) -> bool {
+        self.selected().is_some_and(Row::is_folded)
     }
 
     /// Returns the part of the row's text that a search has found.
@@ -124,8 +138,9 @@ impl TreeView {
         self.typing = false;
         self.search.clear();
         self.anchor = None;
-        self.folded.clear();
+        self.folds = Folds::default();
         self.hit = Some(hit.clone());
+        self.revealed = Some(hit.clone());
         self.load(PagePosition::Around(hit))
     }
 
@@ -144,8 +159,9 @@ impl TreeView {
         self.move_to(here);
     }
 
-    pub fn is_folded(&self, id: &str) -> bool {
-        self.folded.iter().any(|folded| folded == id)
+    /// The most columns of guides (protocol.md §6.3).
+    fn guide_columns(&self) -> usize {
+        self.width / 6
     }
 
     /// Returns the row around which rows are needed most.
@@ -193,7 +209,12 @@ impl TreeView {
                 self.move_to(at);
                 Vec::new()
             }
-            None => self.load(place),
+            None => {
+                if let PagePosition::Around(id) = &place {
+                    self.revealed = Some(id.clone());
+                }
+                self.load(place)
+            }
         }
     }
 
@@ -214,6 +235,7 @@ impl TreeView {
             return Vec::new();
         };
         self.reloading = true;
+        self.guides = self.guide_columns();
         let limit = self.page();
         vec![self.ask(place, limit, true)]
     }
@@ -227,7 +249,8 @@ impl TreeView {
             generation: self.generation,
             filter: self.filter,
             query: self.search.text().trim().to_owned(),
-            folded: self.folded.clone(),
+            folds: self.folds_with_others(),
+            guide_columns: self.guides,
             place,
             limit,
             reload,
@@ -235,10 +258,20 @@ impl TreeView {
         })
     }
 
+    /// Returns the folds; the branch in which other programs go on is open.
+    fn folds_with_others(&self) -> Folds {
+        let mut folds = self.folds.clone();
+        folds.expand.extend(self.others().map(str::to_owned));
+        folds
+    }
+
     /// Requests the rows around the view that are neither loaded nor requested.
     pub fn fill(&mut self) -> Vec<Effect> {
         if self.reloading || !self.rows.is_known() || self.in_flight.len() >= 2 {
             return Vec::new();
+        }
+        if self.guides != self.guide_columns() {
+            return self.reload();
         }
         let wanted = match self.seek {
             Some(seek) if self.rows.get(seek.row()).is_none() => seek.wanted(),
@@ -299,7 +332,8 @@ impl TreeView {
                 if failure.kind == "entryNotFound" && query.place != PagePosition::Leaf =>
             {
                 // The folded entries, or the cursor's, are no longer in the file.
-                self.folded.clear();
+                self.folds = Folds::default();
+                self.revealed = None;
                 self.going = None;
                 self.hit = None;
                 self.cursor_id = None;
@@ -337,6 +371,12 @@ impl TreeView {
             self.going = None;
             let centre = *place == PagePosition::Leaf || self.hit.is_some();
             self.place_cursor(at.unwrap_or(0), centre);
+            if let Some(id) = self.revealed.take()
+                && self.selected().is_some_and(Row::is_folded)
+            {
+                self.folds.expand.push(id.clone());
+                return self.load(PagePosition::Around(id));
+            }
             return self.reveal_hit();
         }
         self.hit = None;
@@ -361,6 +401,7 @@ impl TreeView {
         }
         self.filter = Filter::All;
         self.hit = Some(hit.clone());
+        self.revealed = Some(hit.clone());
         self.load(PagePosition::Around(hit))
     }
 
@@ -414,19 +455,64 @@ impl TreeView {
         self.move_to(to);
     }
 
-    pub fn toggle_fold(&mut self) -> Vec<Effect> {
-        let Some(row) = self.selected() else {
+    /// Opens the row's branches, or closes the branch that the row is part of. `None` if it is not part of one.
+    pub fn toggle_fold(&mut self) -> Option<Vec<Effect>> {
+        let row = self.selected()?;
+        if row.is_folded() {
+            return Some(self.open_selected());
+        }
+        let indent = row.indent;
+        let mut at = self.cursor;
+        loop {
+            let row = self.rows.get(at)?;
+            if row.heads_branch() && row.indent == indent {
+                break;
+            }
+            at = at.checked_sub(1)?;
+        }
+        let head = self
+            .rows
+            .get(at)
+            .filter(|row| !row.expanded_by.is_empty())?;
+        let ids = head.expanded_by.clone();
+        self.move_to(at);
+        Some(self.close(&ids))
+    }
+
+    /// Opens the branch of a folded row, or lists its branches.
+    pub(super) fn open_selected(&mut self) -> Vec<Effect> {
+        let Some(row) = self.selected().filter(|row| row.is_folded()) else {
             return Vec::new();
         };
-        let id = row.id.clone();
-        if self.is_folded(&id) {
-            self.folded.retain(|folded| *folded != id);
-        } else if row.children > 0 {
-            self.folded.push(id);
-        } else {
-            return Vec::new();
+        let (id, branches) = (row.id.clone(), row.branches);
+        match branches {
+            1 => self.folds.expand.push(id),
+            _ => self.folds.each.push(id),
         }
         self.anchor = None;
+        self.reload()
+    }
+
+    /// Withdraws ids by which rows were opened.
+    pub(super) fn close(&mut self, ids: &[String]) -> Vec<Effect> {
+        self.folds.expand.retain(|id| !ids.contains(id));
+        self.anchor = None;
+        self.reload()
+    }
+
+    /// Gives a fork one row again.
+    pub(super) fn unlist(&mut self, ids: &[String]) -> Vec<Effect> {
+        self.folds.each.retain(|id| !ids.contains(id));
+        self.anchor = None;
+        self.reload()
+    }
+
+    /// Opens all branches, or folds those that were left.
+    pub fn toggle_all(&mut self) -> Vec<Effect> {
+        self.folds = Folds {
+            open_all: !self.folds.open_all,
+            ..Folds::default()
+        };
         self.reload()
     }
 

@@ -225,9 +225,9 @@ fn tree_status(model: &Model) -> Vec<String> {
         (count, Some(_)) => format!("{count} new by others ({})", hint(model, Action::ToNews)),
     };
     let seeking = if tree.is_seeking() { "looking…" } else { "" };
-    let folded = match tree.folded.len() {
-        0 => String::new(),
-        folded => format!("{folded} folded"),
+    let folded = match tree.folds.open_all {
+        true => "all branches open",
+        false => "",
     };
     let marks = match tree.marks.len() {
         0 => String::new(),
@@ -250,7 +250,7 @@ fn tree_status(model: &Model) -> Vec<String> {
         seeking.to_owned(),
         news,
         marks,
-        folded,
+        folded.to_owned(),
     ]
 }
 

@@ -34,7 +34,8 @@ const fn topic(action: Action) -> &'static str {
     use Action as A;
     match action {
         A::Up | A::Down | A::PageUp | A::PageDown | A::First | A::Last | A::FoldOrUp => "Moving",
-        A::UnfoldOrDown | A::ToggleFold | A::ToActive | A::ToNews => "Moving",
+        A::UnfoldOrDown | A::ToggleFold | A::OpenAll | A::ToActive | A::ToNews => "Moving",
+        A::PreviousPrompt | A::NextPrompt => "Moving",
         A::Search | A::SearchAll | A::NextHit | A::PreviousHit => "Finding",
         A::FilterDefault | A::FilterNoTools => "Finding",
         A::FilterUserOnly | A::FilterLabeled | A::FilterAll | A::NextFilter => "Finding",

@@ -80,7 +80,7 @@ fn row_line(model: &Model, row: &Row, at: usize, columns: usize) -> Line<'static
         Span::raw(" ")
     };
     let mut spans = vec![pointer, path, Span::raw(" ")];
-    let guides = guides(model, row, columns);
+    let guides = guides(row);
     spans.push(Span::styled(guides, theme.guide));
     let active = row.is_leaf && model.tree.leaf.is_some();
     // A hidden entry is shown at its nearest visible ancestor, as the leaf is.
@@ -137,27 +137,20 @@ fn right_columns(model: &Model, row: &Row, columns: usize) -> String {
     format!("  {tokens:>TOKENS$}  {time:>wide$}")
 }
 
-/// Returns the guides, with a fold mark where a branch begins. Long guides are cut at the front.
-fn guides(model: &Model, row: &Row, columns: usize) -> String {
-    let folded = model.tree.is_folded(&row.id);
-    let mark = if folded { '⊞' } else { '⊟' };
-    let mut guides = row.prefix.clone();
-    if row.heads_branch() && row.children > 0 {
-        guides.truncate(guides.len() - "─ ".len());
-        guides.push(mark);
-        guides.push(' ');
-    } else if folded {
-        guides.push(mark);
-        guides.push(' ');
-    }
-    text::cut_front(&guides, columns / 3)
+/// Returns the guides, with a mark where a branch is folded or was opened.
+fn guides(row: &Row) -> String {
+    let mark = match (row.is_folded(), row.expanded_by.is_empty()) {
+        (true, _) => "⊞ ",
+        (false, false) => "⊟ ",
+        (false, true) => "",
+    };
+    format!("{}{mark}", row.prefix)
 }
 
 /// Returns the columns of the fold mark in the cursor's row, from the left of the pane.
 pub fn fold_mark_columns(model: &Model) -> Option<Range<u16>> {
     let row = model.tree.selected()?;
-    let panes = crate::model::layout::panes(model);
-    let guides = guides(model, row, usize::from(panes.tree.width));
+    let guides = guides(row);
     let marked = guides.ends_with("⊞ ") || guides.ends_with("⊟ ");
     let end = u16::try_from(GUTTER + text::width(&guides)).ok()?;
     marked.then(|| end.saturating_sub(2)..end)
@@ -172,6 +165,10 @@ fn content(model: &Model, row: &Row, narrow: bool, room: usize) -> Vec<Span<'sta
         let time = row.label_time.as_ref().filter(|_| model.tree.label_times);
         let time = time.map_or_else(String::new, |time| format!(" {time}"));
         spans.push(Span::styled(format!("[{label}{time}] "), theme.label));
+    }
+    if row.is_folded() {
+        spans.push(Span::styled(row.preview.clone(), theme.dim));
+        return spans;
     }
     if !row.flags.is_empty() {
         spans.push(Span::styled(

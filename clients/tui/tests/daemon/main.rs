@@ -17,7 +17,7 @@ use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 use treelined_client::Client;
 use treelined_tui::daemon::Daemon;
 use treelined_tui::message::{
-    Daemon as Answer, Effect, Filter, Message, PagePosition, Target, TreeQuery,
+    Daemon as Answer, Effect, Filter, Folds, Message, PagePosition, Target, TreeQuery,
 };
 use treelined_tui::model::compare::Comparison;
 
@@ -257,7 +257,8 @@ async fn the_leaf_of_others_is_shown_at_the_nearest_visible_row() {
             generation: 1,
             filter,
             query: String::new(),
-            folded: Vec::new(),
+            folds: Folds::default(),
+            guide_columns: 13,
             place: PagePosition::Leaf,
             limit: 200,
             reload: true,

@@ -2,7 +2,9 @@
 
 use super::{Answer, Effect, Entry, Fixture, chain};
 use treelined_tui::marked::MarkedText;
-use treelined_tui::message::{Failure, Filter, Hit, HitPage, PagePosition, SearchQuery, TreeQuery};
+use treelined_tui::message::{
+    Failure, Filter, Folds, Hit, HitPage, PagePosition, SearchQuery, TreeQuery,
+};
 
 fn search(generation: u64, query: &str) -> Effect {
     Effect::Search(SearchQuery {
@@ -121,7 +123,8 @@ async fn rows_of_a_search_have_marks() {
         generation: 1,
         filter: Filter::Default,
         query: "2 SAYS".into(),
-        folded: Vec::new(),
+        folds: Folds::default(),
+        guide_columns: 13,
         place: PagePosition::Leaf,
         limit: 200,
         reload: true,

@@ -151,23 +151,153 @@ fn a_key_shows_the_times_of_labels() {
         .check("tree-label-times");
 }
 
+/// The branches that were left at a1 in one row, as a session opens.
+pub fn folded() -> Vec<Row> {
+    let mut rows: Vec<Row> = tour().drain(..5).collect();
+    for row in &mut rows {
+        row.prefix.clear();
+    }
+    let left = Row {
+        branches: 2,
+        ..left_row(
+            "q2",
+            "└─ ",
+            "2 branches · 5 entries · Clear the cache. · CI: 3 tests failed",
+        )
+    };
+    rows.insert(3, left);
+    rows
+}
+
+fn left_row(id: &str, prefix: &str, preview: &str) -> Row {
+    Row {
+        indent: 1,
+        parent: Some("a1".into()),
+        ..row(id, prefix, preview)
+    }
+}
+
+/// Each branch stood one step further to the right, so that a large tree was guides.
 #[test]
-fn branches_fold() {
-    let mut screen = Screen::tree(80, 16, tour());
-    screen.keys("down");
-    screen.silent = true;
-    screen.keys("ctrl+left");
-    assert_eq!(last_query(&screen).folded, ["q2"]);
-    screen.silent = false;
-    let mut folded = tour();
-    folded.drain(6..10);
-    screen.rows = folded;
-    screen.revision += 1;
-    answer_all(&mut screen);
+fn branches_that_were_left_are_one_row_that_keys_open_and_close() {
+    let mut screen = Screen::tree(80, 16, folded());
     screen.check("tree-folded");
+    screen.keys("home down down down");
+    let change = |screen: &mut Screen, keys: &str, rows: Vec<Row>| {
+        screen.silent = true;
+        screen.keys(keys);
+        screen.silent = false;
+        let folds = last_query(screen).folds.clone();
+        screen.rows = rows;
+        screen.revision += 1;
+        answer_all(screen);
+        folds
+    };
+    let with = |rows: Vec<Row>| {
+        let mut all = folded();
+        all.splice(3..4, rows);
+        all
+    };
+    let listed = |id: &str, prefix: &str, preview: &str| Row {
+        branches: 1,
+        listed_by: vec!["q2".into()],
+        ..left_row(id, prefix, preview)
+    };
+    let rows = || {
+        vec![
+            listed("q2", "├─ ", "4 entries · Clear the cache."),
+            listed("p1", "└─ ", "1 entry · CI: 3 tests failed"),
+        ]
+    };
+    // Enter opens the row in place of moving the leaf to an entry that nobody sees.
+    let folds = change(&mut screen, "enter", with(rows()));
+    assert_eq!((folds.each, folds.expand.len()), (vec!["q2".to_owned()], 0));
+    screen.check("tree-listed");
+    let open = Row {
+        branches: 0,
+        expanded_by: vec!["q2".into()],
+        ..listed("q2", "├─ ", "Clear the cache.")
+    };
+    let inside = left_row("x2", "│  ", "And now?");
+    let opened = || {
+        let mut opened = vec![open.clone(), inside.clone()];
+        opened.extend(rows().pop());
+        with(opened)
+    };
+    let folds = change(&mut screen, "space", opened());
+    assert_eq!(folds.expand, ["q2"]);
+    screen.check("tree-opened");
+    let folds = change(&mut screen, "down space", with(rows()));
+    assert!(folds.expand.is_empty(), "closed from inside");
+    let folds = change(&mut screen, "l", opened());
+    assert_eq!(folds.expand, ["q2"]);
+    let folds = change(&mut screen, "h", with(rows()));
+    assert!(folds.expand.is_empty());
+    let folds = change(&mut screen, "h", folded());
+    assert!(folds.each.is_empty(), "one row again");
+    let folds = change(&mut screen, "*", tour());
+    assert!(folds.open_all);
+    screen.keys("home space");
+    assert!(screen.text().contains("Nothing is folded here. * opens"));
+}
+
+#[test]
+fn keys_go_from_prompt_to_prompt() {
+    let mut screen = Screen::tree(80, 16, folded());
+    let mut at = |keys: &str| {
+        screen.keys(keys);
+        screen
+            .model
+            .tree
+            .selected()
+            .map(|row| row.id.clone())
+            .unwrap()
+    };
+    assert_eq!(at("end ["), "q1", "a folded row is not a prompt");
+    assert_eq!(at("]"), "q3");
+    assert_eq!(at("]"), "q3");
+    assert!(screen.text().contains("This is the last user message."));
+}
+
+/// An entry that a search has found was shown only if no branch hid it.
+#[test]
+fn a_folded_entry_that_is_gone_to_is_opened() {
+    let mut screen = Screen::tree(80, 16, folded());
     screen.silent = true;
-    screen.keys("ctrl+right");
-    assert!(last_query(&screen).folded.is_empty());
+    let effects = screen.model.tree.open_at("x2".to_owned());
+    screen.asked.extend(effects);
+    for expected in [&[][..], &["x2".to_owned()]] {
+        let query = last_query(&screen).clone();
+        assert_eq!(query.folds.expand, expected);
+        let page = treelined_tui::message::TreePage {
+            offset: 0,
+            rows: screen.rows.clone(),
+            total: screen.rows.len(),
+            hidden: 0,
+            revision: screen.revision.to_string(),
+            leaf: screen.leaf.clone(),
+            at: Some(3),
+            others: None,
+        };
+        screen.daemon(treelined_tui::message::Daemon::Tree {
+            query,
+            result: Ok(Box::new(page)),
+        });
+    }
+}
+
+/// Guides of a narrow screen were cut by the client once more.
+#[test]
+fn guides_are_asked_for_by_the_width_of_the_tree() {
+    let mut screen = Screen::tree(80, 16, folded());
+    for (columns, guides) in [(80, 13), (40, 6), (200, 15)] {
+        screen.silent = true;
+        screen.send(treelined_tui::message::Message::Resize(columns, 16));
+        screen.keys("ctrl+o");
+        assert_eq!(last_query(&screen).guide_columns, guides, "{columns}");
+        screen.silent = false;
+        answer_all(&mut screen);
+    }
 }
 
 fn answer_all(screen: &mut Screen) {
@@ -368,8 +498,9 @@ fn the_mouse_selects_scrolls_folds_and_navigates() {
     screen.click(30, 1);
     assert!(screen.model.dialog.is_some(), "a double click goes there");
     screen.keys("esc");
-    screen.click(4, 6);
-    assert_eq!(screen.model.tree.folded, ["q2"]);
+    let mut screen = Screen::tree(80, 24, folded());
+    screen.click(6, 4);
+    assert_eq!(screen.model.tree.folds.each, ["q2"]);
     let mut low = Screen::tree(80, 8, tour());
     low.keys("home");
     low.mouse(MouseEventKind::ScrollDown, 10, 3);

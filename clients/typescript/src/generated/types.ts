@@ -461,6 +461,10 @@ export type SearchMode = 'words' | 'literal' | 'regex';
  */
 export type TreeOrder = 'time' | 'active-first';
 /**
+ * What to fold: the descendants of these entries, or the branches that were left.
+ */
+export type TreeFold = 'left' | string[];
+/**
  * The characters of a `prefix`.
  */
 export type TreeRender = 'unicode' | 'ascii';
@@ -3356,6 +3360,19 @@ export interface Redaction {
   entryIds: string[];
 }
 /**
+ * What a folded row stands for.
+ */
+export interface FoldedBranches {
+  /**
+   * The number of branches. Of one, `expand` shows its entries; of several, `each` shows one row each.
+   */
+  branches: number;
+  /**
+   * The number of visible entries in them.
+   */
+  entries: number;
+}
+/**
  * A user message.
  */
 export interface ForkMessage {
@@ -3902,13 +3919,25 @@ export interface GetTreeParams {
    */
   order?: TreeOrder | null;
   /**
-   * The ids of entries whose descendants are not shown. Default: none.
+   * The ids of entries whose descendants are not shown, or `left`: branches that are not on the way to the leaf have one row at their fork. Default: none.
    */
-  fold?: string[] | null;
+  fold?: TreeFold | null;
+  /**
+   * With `fold` `left`: the ids of entries; the branches that hold them are open. Default: none.
+   */
+  expand?: string[] | null;
+  /**
+   * With `fold` `left`: the ids of folded rows; the branches at their forks have one row each. Default: none.
+   */
+  each?: string[] | null;
   /**
    * The characters of each row's `prefix`. Default: rows have no `prefix`.
    */
   render?: TreeRender | null;
+  /**
+   * The most columns of a row's `prefix`, from 6 to 64: deeper ones begin with the number of missing steps. Default: 64.
+   */
+  prefixColumns?: number | null;
   /**
    * The most rows of the page. Default: no limit.
    */
@@ -4060,9 +4089,17 @@ export interface TreeNode {
    */
   isError?: boolean;
   /**
-   * The lines to draw before the row, at most 64 columns. Present with `render`.
+   * The lines to draw before the row, at most `prefixColumns` columns. Present with `render`.
    */
   prefix?: string;
+  /**
+   * What the row stands for. Present for branches that were left and are folded: `preview` is the line to show.
+   */
+  folded?: FoldedBranches;
+  /**
+   * The ids of the request without which the row would be folded. Present if there are some.
+   */
+  opened?: OpenedBy;
   /**
    * The unusual properties of the entry: `orphan`, `duplicateId`, `recovered` and others.
    */
@@ -4093,6 +4130,19 @@ export interface Match {
    * The matches in `snippet`: start and end (exclusive) in Unicode code points; at most 16.
    */
   ranges: [number, number][];
+}
+/**
+ * Why a row is not folded: ids of the request.
+ */
+export interface OpenedBy {
+  /**
+   * Those of `expand` that keep the branch open.
+   */
+  expand?: string[];
+  /**
+   * Those of `each` that give the branch a row of its own.
+   */
+  each?: string[];
 }
 /**
  * A node of the nested form.

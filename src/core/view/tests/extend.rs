@@ -74,6 +74,7 @@ fn scopes() -> impl Iterator<Item = Scope> {
             root: None,
             filter,
             order,
+            active_last: false,
         })
     })
 }

@@ -1,6 +1,7 @@
 //! The view end to end: stored lines → tree → rows as a client gets them.
 
 mod extend;
+mod left;
 mod preview;
 mod rows;
 mod shape;
@@ -94,6 +95,10 @@ impl Session {
         });
         let folding = Folding {
             folded: ask.fold.iter().map(|id| self.node(id)).collect(),
+            left: ask.left.map(|[expand, each]| Left {
+                expand: expand.iter().map(|id| self.node(id)).collect(),
+                each: each.iter().map(|id| self.node(id)).collect(),
+            }),
             max_depth: ask.max_depth,
         };
         let visible = Visible::new(&outline, matched.as_deref(), &folding);
@@ -109,13 +114,18 @@ impl Session {
         let rows = visible.served(&snapshot, page.clone()).map(|served| {
             let mut out = Vec::new();
             let facts = self.facts(&served.entry);
+            if let Some(folded) = served.folded {
+                let preview = folded.preview(&[facts.preview.to_string()], None);
+                served.push_folded(&mut out, &facts, &preview, ask.guides);
+                return serde_json::from_slice(&out).unwrap();
+            }
             let call = self.call(&outline, served.row.item(), &facts);
             let look = RowLook::default();
             let parts = RowParts {
                 call: call.as_ref(),
                 ..RowParts::plain(&facts, &look, "")
             };
-            served.push_json(&mut out, parts, ask.render);
+            served.push_json(&mut out, parts, ask.guides);
             serde_json::from_slice(&out).unwrap()
         });
         let mut root_ids = Vec::new();
@@ -135,8 +145,10 @@ struct Ask<'a> {
     scope: Scope,
     query: &'a str,
     fold: &'a [&'a str],
+    /// The ids of `expand` and of `each`.
+    left: Option<[&'a [&'a str]; 2]>,
     max_depth: Option<u64>,
-    render: Option<Render>,
+    guides: Option<Guides>,
     offset: u64,
     around: Option<&'a str>,
     limit: Option<usize>,
@@ -149,7 +161,7 @@ impl Ask<'_> {
                 filter,
                 ..Scope::default()
             },
-            render: Some(Render::Unicode),
+            guides: Some(Guides::new(Render::Unicode, None)),
             ..Ask::default()
         }
     }

@@ -110,7 +110,7 @@ fn a_hidden_leaf_is_marked_above() {
 fn members_of_rows() {
     let session = every_kind();
     let view = session.view(&Ask {
-        render: None,
+        guides: None,
         ..Ask::filter(Filter::All)
     });
     let row = |id: &str| {
@@ -163,7 +163,7 @@ fn the_order_of_members_is_the_documents() {
         found: Some(&found),
         ..RowParts::plain(&facts, &look, "/w")
     };
-    served.push_json(&mut out, parts, Some(Render::Ascii));
+    served.push_json(&mut out, parts, Some(Guides::new(Render::Ascii, None)));
     assert_eq!(
         String::from_utf8(out).unwrap(),
         concat!(
@@ -214,7 +214,7 @@ fn guides() {
     );
     assert_eq!(view.marked("isBranchPoint"), "a b");
     let ascii = Ask {
-        render: Some(Render::Ascii),
+        guides: Some(Guides::new(Render::Ascii, None)),
         ..Ask::filter(Filter::All)
     };
     assert_eq!(

@@ -74,6 +74,7 @@ impl PageSource {
             },
             filter,
             order: Order::ActiveFirst,
+            active_last: false,
         };
         let everything = Outline::new(tree, scope(Filter::All));
         let outlines = FILTERS.iter();

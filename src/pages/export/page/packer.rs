@@ -134,7 +134,7 @@ impl<'s> PartPacker<'s> {
             call = self.reader.call(id, callers)?;
         }
         let label = served.entry.label.map(|label| content.clean(label));
-        let mut served = *served;
+        let mut served = served.clone();
         served.entry.label = label.as_deref();
         let parts = RowParts {
             call: call.as_ref(),

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 use treelined_core::json;
-use treelined_core::view::{Folding, Outline, Render, Row, Visible, push_number};
+use treelined_core::view::{Folding, Guides, Outline, Render, Row, Visible, push_number};
 
 /// The view of one filter. `all` has every row of the file, and `matched` the items that are in it.
 pub(super) fn view_json(outline: &Outline, matched: Option<&[bool]>, all: &Visible) -> Vec<u8> {
@@ -21,7 +21,7 @@ pub(super) fn view_json(outline: &Outline, matched: Option<&[bool]>, all: &Visib
     out.extend_from_slice(b",\"prefix\":");
     let mut last = (String::new(), None);
     let prefix = |row: &Row| {
-        let prefix = row.prefix(Render::Unicode);
+        let prefix = row.prefix(Guides::new(Render::Unicode, None));
         // Most rows have the guides of the row before.
         if let (known, Some(number)) = &last
             && *known == prefix

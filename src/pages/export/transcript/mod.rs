@@ -55,6 +55,7 @@ impl TranscriptSource {
                 root,
                 filter: Filter::All,
                 order: Order::ActiveFirst,
+                active_last: false,
             },
         );
         let matched = matched(&core.tree, part, &outline);

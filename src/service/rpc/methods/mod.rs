@@ -1,6 +1,7 @@
 //! The handlers, a file per method group.
 
 pub(super) mod append;
+mod branch_names;
 pub(super) mod commands;
 pub(super) mod compact;
 pub(super) mod compare;

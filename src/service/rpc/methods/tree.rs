@@ -5,6 +5,7 @@ use crate::daemon::find;
 use crate::daemon::reading::{INLINE_BYTES, INLINE_ENTRIES};
 use crate::daemon::rows::{RowReader, ToExtract};
 use crate::daemon::tree_view::{View, ViewOptions, ViewRoom};
+use crate::rpc::methods::branch_names::BranchNames;
 use crate::rpc::reply::Prepared;
 use crate::rpc::session_read::{Read, ReadAnswer};
 use serde_json::json;
@@ -15,8 +16,8 @@ use treelined_core::entry::{Kind as EntryKind, Role};
 use treelined_core::error::{Error, Kind, Result};
 use treelined_core::search::Query;
 use treelined_core::view::{
-    self, FIRST_READ, Folding, Outline, Render, RowParts, Scope, ServedRow, Snapshot, Start,
-    Visible, nested,
+    self, FIRST_READ, Filter, Folding, Guides, Left, Outline, RowParts, Scope,
+    ServedRow, Snapshot, Start, Visible, nested,
 };
 use treelined_files::log::body::{Bodies, Fetch};
 use treelined_files::parallel::{CHUNK, in_order};
@@ -41,6 +42,13 @@ pub(in crate::rpc) fn get_tree(
     params: wire::GetTreeParams,
 ) -> Result<impl Fn(&Read<'_>) -> Result<ReadAnswer<TreeReply>> + Send + Sync> {
     let text = params.query.as_deref().unwrap_or_default();
+    let is_nested = params.format == Some(wire::TreeFormat::Nested);
+    if is_nested && matches!(params.fold, Some(wire::TreeFold::Left(_))) {
+        return Err(Error::invalid_params(
+            "fold",
+            "left is for the flat form: leave format out, or fold ids",
+        ));
+    }
     let mode = params.mode.unwrap_or_default();
     let query = Query::parse(text, mode);
     let query = query.map_err(|reason| Error::invalid_params("query", reason))?;
@@ -50,7 +58,7 @@ pub(in crate::rpc) fn get_tree(
 
 impl TreeRequest {
     fn read(self: &Arc<Self>, read: &Read<'_>) -> Result<ReadAnswer<TreeReply>> {
-        let asked = asked(read, &self.params)?;
+        let asked = self.asked(read)?;
         let last = &read.open.last_view;
         let view = last
             .get(&asked)
@@ -85,6 +93,42 @@ impl TreeRequest {
             }
         };
         page.of_view(read, view)
+    }
+
+    fn asked(&self, core: &SessionState) -> Result<ViewOptions> {
+        let params = &self.params;
+        let root = params.root_id.as_deref().map(|id| core.find(id));
+        let nodes = |ids: &[String]| ids.iter().map(|id| core.find(id)).collect::<Result<_>>();
+        let filter = params.filter.unwrap_or_default();
+        let mut folding = Folding {
+            max_depth: params.max_depth,
+            ..Folding::default()
+        };
+        match &params.fold {
+            Some(wire::TreeFold::Below(ids)) => folding.folded = nodes(ids)?,
+            Some(wire::TreeFold::Left(_)) => {
+                let left = Left {
+                    expand: nodes(params.expand.as_deref().unwrap_or_default())?,
+                    each: nodes(params.each.as_deref().unwrap_or_default())?,
+                };
+                // Whoever looks for something wants to see where it is.
+                let is_search = self.query.is_some() || filter == Filter::LabeledOnly;
+                folding.left = (!is_search).then_some(left);
+            }
+            None => {}
+        }
+        let query = params.query.clone();
+        Ok(ViewOptions {
+            revision: core.tree.revision(),
+            scope: Scope {
+                root: root.transpose()?,
+                filter,
+                order: params.order.unwrap_or_default(),
+                active_last: folding.left.is_some(),
+            },
+            query: query.map(|query| (params.mode.unwrap_or_default(), query)),
+            folding,
+        })
     }
 
     fn is_nested(&self) -> bool {
@@ -140,24 +184,6 @@ impl View {
         };
         view::page_range(self.visible.total(), start, limit)
     }
-}
-
-fn asked(core: &SessionState, params: &wire::GetTreeParams) -> Result<ViewOptions> {
-    let root = params.root_id.as_deref().map(|id| core.find(id));
-    let folded = params.fold.iter().flatten().map(|id| core.find(id));
-    Ok(ViewOptions {
-        revision: core.tree.revision(),
-        scope: Scope {
-            root: root.transpose()?,
-            filter: params.filter.unwrap_or_default(),
-            order: params.order.unwrap_or_default(),
-        },
-        query: (params.query.clone()).map(|query| (params.mode.unwrap_or_default(), query)),
-        folding: Folding {
-            folded: folded.collect::<Result<_>>()?,
-            max_depth: params.max_depth,
-        },
-    })
 }
 
 /// A page of a view.
@@ -284,7 +310,7 @@ impl Page {
                     snapshot: &shown.snapshot,
                     bodies: &shown.bodies,
                     renderers: &shown.renderers,
-                    render: params.render,
+                    guides: params.render.map(|of| guides(of, params.prefix_columns)),
                     cwd: &self.head.cwd,
                 };
                 rows.push(&mut out, shown.range.clone(), max_bytes.min(self.fits))?
@@ -417,7 +443,7 @@ struct Rows<'a> {
     snapshot: &'a Snapshot,
     bodies: &'a Bodies,
     renderers: &'a Renderers,
-    render: Option<Render>,
+    guides: Option<Guides>,
     cwd: &'a str,
 }
 
@@ -461,6 +487,17 @@ impl Rows<'_> {
         Ok(range.start..end)
     }
 
+    fn names(&self) -> BranchNames<'_> {
+        BranchNames {
+            visible: self.visible,
+            outline: self.outline,
+            snapshot: self.snapshot,
+            renderers: self.renderers,
+            render: self.guides.map(|guides| guides.render),
+            cwd: self.cwd,
+        }
+    }
+
     fn chunk(&self, range: Range<usize>) -> Result<Chunk> {
         let mut reader = RowReader::new(self.bodies);
         let mut chunk = Chunk {
@@ -483,10 +520,16 @@ impl Rows<'_> {
     ) -> Result<()> {
         let entry = &served.entry;
         let subject = entry.subject();
+        if let Some(folded) = served.folded {
+            let preview = self.names().preview(reader, folded)?;
+            let facts = &reader.facts(entry.node, entry.place, subject)?;
+            served.push_folded(out, facts, &preview, self.guides);
+            return Ok(());
+        }
         let look = &reader.look(entry.place, subject, self.renderers)?;
         if entry.role != Role::ToolResult && self.query.is_none() {
             let facts = &reader.facts(entry.node, entry.place, subject)?;
-            served.push_json(out, RowParts::plain(facts, look, self.cwd), self.render);
+            served.push_json(out, RowParts::plain(facts, look, self.cwd), self.guides);
             return Ok(());
         }
         let (facts, call) = match entry.role {
@@ -509,10 +552,16 @@ impl Rows<'_> {
             found: found.as_ref(),
             ..RowParts::plain(&facts, look, self.cwd)
         };
-        served.push_json(out, parts, self.render);
+        served.push_json(out, parts, self.guides);
         Ok(())
     }
 }
 
 /// The usual size of a row, in bytes.
 const ROW_BYTES: usize = 512;
+
+/// The guides of rows whose clients take so many columns.
+fn guides(render: wire::TreeRender, columns: Option<u64>) -> Guides {
+    let columns = columns.map(|columns| usize::try_from(columns).unwrap_or(usize::MAX));
+    Guides::new(render, columns)
+}

@@ -44,9 +44,12 @@ fn boundary(operation: &str) {
 type Operation = (&'static str, fn(&mut Server) -> Result<()>);
 
 /// Requests to a conversation.
-const ON_TALK: [Operation; 10] = [
+const ON_TALK: [Operation; 11] = [
     ("get_tree, first page of 200", |asked| {
         asked.ask("get_tree", json!({ "limit": 200 }))
+    }),
+    ("get_tree, first page folded", |asked| {
+        asked.ask("get_tree", json!({ "fold": "left", "limit": 200 }))
     }),
     ("get_tree, all rows", |asked| {
         asked.ask("get_tree", json!({ "filter": "all" }))

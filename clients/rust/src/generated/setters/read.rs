@@ -6,7 +6,7 @@ use crate::{
     Call, CompareBranchesParams, ContextFormat, GetChildrenParams, GetContextParams,
     GetEntriesParams, GetEntryParams, GetLabelParams, GetLeafParams, GetPathParams, GetStatsParams,
     GetTreeParams, ListBranchesParams, RenderEntriesParams, RenderedResults, SearchMode,
-    TreeFilter, TreeOrder, TreeRender,
+    TreeFilter, TreeFold, TreeOrder, TreeRender,
 };
 
 impl<R> Call<GetLeafParams, R> {
@@ -60,15 +60,33 @@ impl<R> Call<GetTreeParams, R> {
         self
     }
 
-    /// The ids of entries whose descendants are not shown. Default: none.
-    pub fn fold(mut self, fold: impl IntoIterator<Item = impl Into<String>>) -> Self {
-        self.params.fold = Some(fold.into_iter().map(Into::into).collect());
+    /// The ids of entries whose descendants are not shown, or `left`: branches that are not on the way to the leaf have one row at their fork. Default: none.
+    pub fn fold(mut self, fold: impl Into<TreeFold>) -> Self {
+        self.params.fold = Some(fold.into());
+        self
+    }
+
+    /// With `fold` `left`: the ids of entries; the branches that hold them are open. Default: none.
+    pub fn expand(mut self, expand: impl IntoIterator<Item = impl Into<String>>) -> Self {
+        self.params.expand = Some(expand.into_iter().map(Into::into).collect());
+        self
+    }
+
+    /// With `fold` `left`: the ids of folded rows; the branches at their forks have one row each. Default: none.
+    pub fn each(mut self, each: impl IntoIterator<Item = impl Into<String>>) -> Self {
+        self.params.each = Some(each.into_iter().map(Into::into).collect());
         self
     }
 
     /// The characters of each row's `prefix`. Default: rows have no `prefix`.
     pub fn render(mut self, render: TreeRender) -> Self {
         self.params.render = Some(render);
+        self
+    }
+
+    /// The most columns of a row's `prefix`, from 6 to 64: deeper ones begin with the number of missing steps. Default: 64.
+    pub fn prefix_columns(mut self, prefix_columns: u64) -> Self {
+        self.params.prefix_columns = Some(prefix_columns);
         self
     }
 

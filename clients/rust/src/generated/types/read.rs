@@ -100,6 +100,17 @@ pub struct FlatTree {
     pub next_cursor: Option<String>,
 }
 
+/// What a folded row stands for.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
+#[serde(rename_all = "camelCase")]
+pub struct FoldedBranches {
+    /// The number of branches. Of one, `expand` shows its entries; of several, `each` shows one row each.
+    pub branches: u64,
+    /// The number of visible entries in them.
+    pub entries: u64,
+}
+
 /// Where a query matches in an entry.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
@@ -169,6 +180,19 @@ pub struct NestedTree {
     /// The `cursor` of the next page. Absent on the last page.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub next_cursor: Option<String>,
+}
+
+/// Why a row is not folded: ids of the request.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
+#[serde(rename_all = "camelCase")]
+pub struct OpenedBy {
+    /// Those of `expand` that keep the branch open.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub expand: Option<Vec<String>>,
+    /// Those of `each` that give the branch a row of its own.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub each: Option<Vec<String>>,
 }
 
 /// Data that is not shown: of another type than the images, damaged, or too large.
@@ -498,9 +522,15 @@ pub struct TreeNode {
     /// True if the entry is an error, else absent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub is_error: Option<bool>,
-    /// The lines to draw before the row, at most 64 columns. Present with `render`.
+    /// The lines to draw before the row, at most `prefixColumns` columns. Present with `render`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub prefix: Option<String>,
+    /// What the row stands for. Present for branches that were left and are folded: `preview` is the line to show.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub folded: Option<FoldedBranches>,
+    /// The ids of the request without which the row would be folded. Present if there are some.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub opened: Option<OpenedBy>,
     /// The unusual properties of the entry: `orphan`, `duplicateId`, `recovered` and others.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub flags: Option<Vec<String>>,

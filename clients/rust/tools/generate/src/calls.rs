@@ -196,7 +196,7 @@ fn argument(property: &Property) -> (String, String) {
         return ("Option<&str>".into(), format!("{field}.map(str::to_owned)"));
     }
     match shape.as_str() {
-        "String" | "Json" | "Message" | "Content" | "GivenSummary" => {
+        "String" | "Json" | "Message" | "Content" | "GivenSummary" | "TreeFold" => {
             (format!("impl Into<{shape}>"), format!("{field}.into()"))
         }
         "Vec<String>" | "Vec<Json>" => {

@@ -25,6 +25,7 @@ const BY_HAND: &[&str] = &[
     "OtherMessage",
     "PopResult",
     "RequestId",
+    "TreeFold",
     "TreeNodes",
     "Usage",
 ];

@@ -147,9 +147,11 @@ impl Model {
             let on_mark = crate::view::fold_mark_columns(self)
                 .is_some_and(|columns| columns.contains(&at.x.saturating_sub(panes.tree.x)));
             if on_mark {
-                return self.tree.toggle_fold();
+                return self.toggle_fold();
             }
-            return if double {
+            return if double && self.tree.is_at_folded() {
+                self.toggle_fold()
+            } else if double {
                 self.navigate_to_cursor(false)
             } else {
                 Vec::new()

@@ -35,6 +35,7 @@ impl Model {
             return Vec::new();
         }
         match action {
+            Action::Accept | Action::Rewind if self.tree.is_at_folded() => self.toggle_fold(),
             Action::Accept => self.navigate_to_cursor(false),
             Action::Rewind => self.navigate_to_cursor(true),
             Action::Back => self.leave_tree(),
@@ -44,7 +45,10 @@ impl Model {
             }
             Action::FoldOrUp => self.tree.fold_or_up(),
             Action::UnfoldOrDown => self.tree.unfold_or_down(),
-            Action::ToggleFold => self.tree.toggle_fold(),
+            Action::ToggleFold => self.toggle_fold(),
+            Action::OpenAll => self.tree.toggle_all(),
+            Action::NextPrompt => self.go_to_prompt(true),
+            Action::PreviousPrompt => self.go_to_prompt(false),
             Action::ToActive => self.tree.go_to(PagePosition::Leaf),
             Action::ToNews => self.go_to_others(),
             Action::NextHit => self.go_to_hit(true),
@@ -164,6 +168,26 @@ impl Model {
             self.say(match forward {
                 true => "This is the last hit.",
                 false => "This is the first hit.",
+            });
+        }
+        Vec::new()
+    }
+
+    /// Opens or closes the branches at the cursor.
+    pub(super) fn toggle_fold(&mut self) -> Vec<Effect> {
+        let toggled = self.tree.toggle_fold();
+        toggled.unwrap_or_else(|| {
+            let all = self.hint(Action::OpenAll);
+            self.say(format!("Nothing is folded here. {all} opens all branches."));
+            Vec::new()
+        })
+    }
+
+    fn go_to_prompt(&mut self, forward: bool) -> Vec<Effect> {
+        if !self.tree.seek_prompt(forward) {
+            self.say(match forward {
+                true => "This is the last user message.",
+                false => "This is the first user message.",
             });
         }
         Vec::new()

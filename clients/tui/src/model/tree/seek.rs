@@ -18,13 +18,19 @@ pub(super) enum Seek {
     NextHit(usize),
     /// The hit before, from this row upwards.
     PreviousHit(usize),
+    /// The next message of a person, from this row downwards.
+    NextPrompt(usize),
+    /// The message of a person before, from this row upwards.
+    PreviousPrompt(usize),
 }
 
 impl Seek {
     /// Returns the row that is looked at next.
     pub(super) const fn row(self) -> usize {
         match self {
-            Self::Up(at) | Self::Down(at) | Self::NextHit(at) | Self::PreviousHit(at) => at,
+            Self::Up(at) | Self::Down(at) => at,
+            Self::NextHit(at) | Self::PreviousHit(at) => at,
+            Self::NextPrompt(at) | Self::PreviousPrompt(at) => at,
         }
     }
 
@@ -32,21 +38,27 @@ impl Seek {
     pub(super) fn wanted(self) -> Range<usize> {
         let at = self.row();
         match self {
-            Self::Up(_) | Self::PreviousHit(_) => at.saturating_sub(PAGE - 1)..at + 1,
-            Self::Down(_) | Self::NextHit(_) => at..at + PAGE,
+            Self::Up(_) | Self::PreviousHit(_) | Self::PreviousPrompt(_) => {
+                at.saturating_sub(PAGE - 1)..at + 1
+            }
+            Self::Down(_) | Self::NextHit(_) | Self::NextPrompt(_) => at..at + PAGE,
         }
     }
 }
 
 impl TreeView {
-    /// Folds the branch that begins at the cursor, else moves to the start of the cursor's branch.
+    /// Closes the branch or the list that begins at the cursor, else moves to the start of the cursor's branch.
     pub fn fold_or_up(&mut self) -> Vec<Effect> {
         let Some(row) = self.selected() else {
             return Vec::new();
         };
-        let begins = row.heads_branch() || row.parent.is_none();
-        if begins && row.children > 0 && !self.is_folded(&row.id) {
-            return self.toggle_fold();
+        if !row.expanded_by.is_empty() {
+            let ids = row.expanded_by.clone();
+            return self.close(&ids);
+        }
+        if row.is_folded() && !row.listed_by.is_empty() {
+            let ids = row.listed_by.clone();
+            return self.unlist(&ids);
         }
         if row.heads_branch()
             && let Some(parent) = row.parent.clone()
@@ -58,17 +70,28 @@ impl TreeView {
         Vec::new()
     }
 
-    /// Unfolds, else moves to the first branch of the next branch point.
+    /// Opens a folded row, else moves to the first branch of the next branch point.
     pub fn unfold_or_down(&mut self) -> Vec<Effect> {
         let Some(row) = self.selected() else {
             return Vec::new();
         };
-        if self.is_folded(&row.id) {
-            return self.toggle_fold();
+        if row.is_folded() {
+            return self.open_selected();
         }
         self.seek = Some(Seek::Down(self.cursor));
         self.seek_on();
         Vec::new()
+    }
+
+    /// Moves to the next message of a person, or to the one before. Returns whether there may be one.
+    pub fn seek_prompt(&mut self, forward: bool) -> bool {
+        let (cursor, total) = (self.cursor, self.rows.total());
+        self.seek = match forward {
+            true => (cursor + 1 < total).then_some(Seek::NextPrompt(cursor + 1)),
+            false => cursor.checked_sub(1).map(Seek::PreviousPrompt),
+        };
+        self.seek_on();
+        self.seek.is_some() || self.cursor != cursor
     }
 
     /// Returns whether rows are marked as hits of a search.
@@ -102,10 +125,15 @@ impl TreeView {
                 Seek::Up(0) => self.move_to(0),
                 Seek::Up(_) if row.heads_branch() || row.parent.is_none() => self.move_to(at),
                 Seek::Up(_) => self.seek = Some(Seek::Up(at - 1)),
-                Seek::Down(_) if row.children == 0 || self.is_folded(&row.id) => self.move_to(at),
+                Seek::Down(_) if row.children == 0 || row.is_folded() => self.move_to(at),
                 Seek::Down(_) if row.is_branch_point => self.move_to(at + 1),
                 Seek::Down(_) => self.seek = Some(Seek::Down(at + 1)),
                 Seek::NextHit(_) | Seek::PreviousHit(_) if is_hit => self.move_to(at),
+                Seek::NextPrompt(_) | Seek::PreviousPrompt(_) if row.is_prompt() => {
+                    self.move_to(at)
+                }
+                Seek::NextPrompt(_) => self.seek = (!last).then_some(Seek::NextPrompt(at + 1)),
+                Seek::PreviousPrompt(_) => self.seek = at.checked_sub(1).map(Seek::PreviousPrompt),
                 Seek::NextHit(_) => self.seek = (!last).then_some(Seek::NextHit(at + 1)),
                 Seek::PreviousHit(_) => self.seek = at.checked_sub(1).map(Seek::PreviousHit),
             }

@@ -1,0 +1,32 @@
+//! What `get_tree` folds.
+
+use serde::{Deserialize, Serialize};
+
+/// What `get_tree` folds.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(untagged)]
+pub enum TreeFold {
+    /// The descendants of these entries.
+    Below(Vec<String>),
+    /// The branches that were left: they have one row at their fork.
+    Left(LeftBranches),
+}
+
+/// The word `left`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum LeftBranches {
+    /// The branches that were left.
+    Left,
+}
+
+impl TreeFold {
+    /// The branches that were left.
+    pub const LEFT: TreeFold = TreeFold::Left(LeftBranches::Left);
+}
+
+impl<T: Into<String>> From<Vec<T>> for TreeFold {
+    fn from(ids: Vec<T>) -> Self {
+        Self::Below(ids.into_iter().map(Into::into).collect())
+    }
+}

@@ -1,0 +1,450 @@
+//! Folds the branches that were left (`fold: "left"` of protocol.md §6.8): each fork has one row for them.
+//!
+//! The outline has the active path last among siblings ([`super::Scope::active_last`]), so what goes on is the last child.
+//! Linear in the rows: a folded branch is skipped, and an ancestor is marked as open once.
+
+use super::layout::Outline;
+use super::line::PreviewLine;
+use super::prefix::Render;
+use super::visible_row::{NONE, Row};
+use crate::tree::{Node, number32};
+use std::collections::HashSet;
+use std::ops::Range;
+
+/// What is not folded of the branches that were left.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub struct Left {
+    /// The branches that hold one of these entries are open.
+    pub expand: HashSet<Node>,
+    /// The forks at which one of these entries begins a branch have one row for each branch.
+    pub each: HashSet<Node>,
+}
+
+/// Most branches of a row that are named.
+const NAMES: usize = 8;
+/// Most characters of a name beside others.
+const NAME_CHARS: usize = 40;
+/// Most user messages of a branch among which its name is.
+const PROMPTS: usize = 4;
+
+/// The items by which a branch is called.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct BranchName {
+    head: u32,
+    prompts: [u32; PROMPTS],
+}
+
+impl BranchName {
+    /// The item of the first entry.
+    pub fn head(&self) -> usize {
+        self.head as usize
+    }
+
+    /// The first user messages of the branch, the first one first.
+    pub fn prompts(&self) -> impl Iterator<Item = usize> {
+        let prompts = self.prompts.into_iter().filter(|item| *item != NONE);
+        prompts.map(|item| item as usize)
+    }
+
+    fn items(&self) -> impl Iterator<Item = usize> {
+        std::iter::once(self.head()).chain(self.prompts())
+    }
+}
+
+/// A row that stands for branches.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct FoldedRow {
+    row: u32,
+    pub(super) branches: u32,
+    /// Visible entries in them.
+    pub(super) entries: u32,
+    /// The first of its names.
+    names: u32,
+    named: u32,
+}
+
+impl FoldedRow {
+    /// The line to show: the counts and the names of the branches, at most [`PreviewLine::LIMIT`] characters.
+    pub fn preview(&self, names: &[String], render: Option<Render>) -> String {
+        let mut parts = Vec::with_capacity(names.len() + 2);
+        if self.branches > 1 {
+            parts.push(format!("{} branches", self.branches));
+        }
+        let entries = if self.entries == 1 {
+            "entry"
+        } else {
+            "entries"
+        };
+        parts.push(format!("{} {entries}", self.entries));
+        let limit = if self.branches > 1 {
+            NAME_CHARS
+        } else {
+            PreviewLine::LIMIT
+        };
+        parts.extend(names.iter().map(|name| cut(name, limit)));
+        let dot = match render {
+            Some(Render::Ascii) => " - ",
+            Some(Render::Unicode) | None => " · ",
+        };
+        cut(&parts.join(dot), PreviewLine::LIMIT)
+    }
+}
+
+/// The first characters of a text, with `…` at the end if there are more.
+fn cut(text: &str, chars: usize) -> String {
+    match text.char_indices().nth(chars) {
+        None => text.to_owned(),
+        Some(_) => text.chars().take(chars - 1).chain(['…']).collect(),
+    }
+}
+
+/// A row that would be folded without these ids of the request.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct OpenedRow {
+    row: u32,
+    first: u32,
+    end: u32,
+}
+
+/// The rows that were folded, and those that were opened; all in the order of rows.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub struct LeftRows {
+    folded: Vec<FoldedRow>,
+    names: Vec<BranchName>,
+    expanded: Vec<OpenedRow>,
+    listed: Vec<OpenedRow>,
+    /// Items of the request's ids, to which `expanded` and `listed` point.
+    expand: Vec<u32>,
+    each: Vec<u32>,
+}
+
+impl LeftRows {
+    /// Bytes of memory that it uses.
+    pub(super) fn bytes(&self) -> usize {
+        self.folded.capacity() * size_of::<FoldedRow>()
+            + self.names.capacity() * size_of::<BranchName>()
+            + (self.expanded.capacity() + self.listed.capacity()) * size_of::<OpenedRow>()
+            + (self.expand.capacity() + self.each.capacity()) * size_of::<u32>()
+    }
+
+    pub(super) fn folded(&self, row: usize) -> Option<&FoldedRow> {
+        let at = self
+            .folded
+            .binary_search_by_key(&row, |folded| folded.row as usize);
+        self.folded.get(at.ok()?)
+    }
+
+    /// The names of a folded row's first branches.
+    pub fn names(&self, folded: &FoldedRow) -> &[BranchName] {
+        let first = folded.names as usize;
+        self.names
+            .get(first..first + folded.named as usize)
+            .unwrap_or_default()
+    }
+
+    /// The items of the ids in `expand` that keep a row open.
+    pub(super) fn expand(&self, row: usize) -> &[u32] {
+        ids(&self.expanded, &self.expand, row)
+    }
+
+    /// The items of the ids in `each` that keep a row apart from its siblings.
+    pub(super) fn each(&self, row: usize) -> &[u32] {
+        ids(&self.listed, &self.each, row)
+    }
+
+    /// The items that these rows need besides their own.
+    pub(super) fn items_of(&self, rows: Range<usize>) -> impl Iterator<Item = usize> {
+        let is_before = |row: u32| (row as usize) < rows.start;
+        let first = self.folded.partition_point(|folded| is_before(folded.row));
+        let folded = self.folded.get(first..).unwrap_or_default().iter();
+        let folded = folded.take_while({
+            let end = rows.end;
+            move |folded| (folded.row as usize) < end
+        });
+        let names = folded
+            .flat_map(|folded| self.names(folded))
+            .flat_map(BranchName::items);
+        let opened = rows.flat_map(|row| self.expand(row).iter().chain(self.each(row)));
+        names.chain(opened.map(|item| *item as usize))
+    }
+}
+
+fn ids<'a>(opened: &[OpenedRow], items: &'a [u32], row: usize) -> &'a [u32] {
+    let at = opened.binary_search_by_key(&row, |opened| opened.row as usize);
+    let opened = at.ok().and_then(|at| opened.get(at));
+    let range = opened.map_or(0..0, |opened| opened.first as usize..opened.end as usize);
+    items.get(range).unwrap_or_default()
+}
+
+/// Folds `rows`, which have parent, depth and siblings but no guides yet, and draws what remains. Returns for each
+/// former row its new row, or that of its nearest remaining ancestor.
+pub(super) fn fold(
+    outline: &Outline,
+    rows: &mut Vec<Row>,
+    nearest: &[u32],
+    left: &Left,
+    max_depth: Option<u64>,
+) -> (Vec<u32>, LeftRows) {
+    let asked = Asked::new(outline, rows, nearest, left);
+    let mut shown = Shown {
+        rows: Vec::new(),
+        moved: vec![NONE; rows.len()],
+        groups: vec![NONE; rows.len() + 1],
+        last_left: vec![NONE; rows.len() + 1],
+        made: LeftRows::default(),
+    };
+    let mut at = 0;
+    while let Some(row) = rows.get(at) {
+        let end = at + asked.size(at);
+        if max_depth.is_some_and(|max| u64::from(row.depth) > max) {
+            let above = shown
+                .moved
+                .get(row.parent as usize)
+                .copied()
+                .unwrap_or(NONE);
+            shown.move_to(at..end, above);
+            at = end;
+        } else if goes_on(rows, row) {
+            shown.push(at, *row, false);
+            at += 1;
+        } else if asked.is_open(at) {
+            let new = shown.push(at, *row, true);
+            let range = asked.expanded(at..end);
+            shown.made.expanded.push(OpenedRow { row: new, ..range });
+            shown.note_listed(&asked, row.parent, new);
+            at += 1;
+        } else {
+            shown.fold(outline, rows, at..end, &asked);
+            at = end;
+        }
+    }
+    shown.made.expand = asked.expand.iter().map(|(_, item)| *item).collect();
+    shown.made.each = asked.each.iter().map(|(_, item)| *item).collect();
+    *rows = shown.rows;
+    draw(rows);
+    (shown.moved, shown.made)
+}
+
+/// Whether a row continues what its parent is part of. At the leaf nothing does.
+fn goes_on(rows: &[Row], row: &Row) -> bool {
+    let parent = rows.get(row.parent as usize);
+    let is_below_leaf = parent.is_some_and(|parent| parent.on_active_path) && !row.on_active_path;
+    !row.has_later_sibling && !is_below_leaf
+}
+
+/// The request, by rows before they are folded.
+struct Asked {
+    /// The visible entries of each row's branch, itself included.
+    sizes: Vec<u32>,
+    /// Whether a row holds an entry of `expand`; empty if there is none.
+    open: Vec<bool>,
+    /// Row and item of the entries in `expand`, in order.
+    expand: Vec<(u32, u32)>,
+    /// The row above (`NONE` at roots) and the item of the entries in `each`, in order.
+    each: Vec<(u32, u32)>,
+}
+
+impl Asked {
+    fn new(outline: &Outline, rows: &[Row], nearest: &[u32], left: &Left) -> Self {
+        let mut sizes = vec![1u32; rows.len()];
+        for (at, row) in rows.iter().enumerate().rev() {
+            let size = sizes.get(at).copied().unwrap_or_default();
+            if let Some(above) = sizes.get_mut(row.parent as usize) {
+                *above += size;
+            }
+        }
+        let mut asked = Self {
+            sizes,
+            open: Vec::new(),
+            expand: Vec::new(),
+            each: Vec::new(),
+        };
+        if left.expand.is_empty() && left.each.is_empty() {
+            return asked;
+        }
+        asked.open = vec![false; rows.len()];
+        for (item, of) in outline.items().iter().enumerate() {
+            let Some(at) = nearest.get(item).copied().filter(|at| *at != NONE) else {
+                continue;
+            };
+            if left.expand.contains(&of.node) {
+                asked.expand.push((at, number32(item)));
+                asked.open_above(rows, at);
+            }
+            let row = rows.get(at as usize).filter(|row| row.item() == item);
+            if let Some(row) = row.filter(|_| left.each.contains(&of.node)) {
+                asked.each.push((row.parent, number32(item)));
+            }
+        }
+        asked.expand.sort_unstable();
+        asked.each.sort_unstable();
+        asked
+    }
+
+    /// Marks a row and the rows above it, up to one that is marked.
+    fn open_above(&mut self, rows: &[Row], mut at: u32) {
+        while let Some(open) = self.open.get_mut(at as usize).filter(|open| !**open) {
+            *open = true;
+            at = rows.get(at as usize).map_or(NONE, |row| row.parent);
+        }
+    }
+
+    fn size(&self, at: usize) -> usize {
+        self.sizes.get(at).map_or(1, |size| *size as usize)
+    }
+
+    fn is_open(&self, at: usize) -> bool {
+        self.open.get(at).copied().unwrap_or(false)
+    }
+
+    /// The entries of `expand` in these rows.
+    fn expanded(&self, rows: Range<usize>) -> OpenedRow {
+        let before = |end: usize| self.expand.partition_point(|(at, _)| (*at as usize) < end);
+        OpenedRow {
+            row: NONE,
+            first: number32(before(rows.start)),
+            end: number32(before(rows.end)),
+        }
+    }
+
+    /// The entries of `each` that begin branches below `parent`.
+    fn listed(&self, parent: u32) -> Option<OpenedRow> {
+        let first = self.each.partition_point(|(above, _)| *above < parent);
+        let end = self.each.partition_point(|(above, _)| *above <= parent);
+        (first < end).then(|| OpenedRow {
+            row: NONE,
+            first: number32(first),
+            end: number32(end),
+        })
+    }
+}
+
+/// The rows that remain.
+struct Shown {
+    rows: Vec<Row>,
+    /// For each former row its new row.
+    moved: Vec<u32>,
+    /// By former row of the fork, the last one for roots: the index of its folded row.
+    groups: Vec<u32>,
+    /// Likewise: the new row of its last branch so far.
+    last_left: Vec<u32>,
+    made: LeftRows,
+}
+
+impl Shown {
+    fn move_to(&mut self, former: Range<usize>, new: u32) {
+        if let Some(moved) = self.moved.get_mut(former) {
+            moved.fill(new);
+        }
+    }
+
+    /// Adds a row. `is_left` says whether it begins a branch that was left.
+    fn push(&mut self, at: usize, row: Row, is_left: bool) -> u32 {
+        let new = number32(self.rows.len());
+        if is_left {
+            let elder = slot(&mut self.last_left, row.parent);
+            let elder = elder.map(|last| std::mem::replace(last, new));
+            if let Some(elder) = elder.and_then(|elder| self.rows.get_mut(elder as usize)) {
+                elder.has_later_sibling = true;
+            }
+        }
+        self.rows.push(Row {
+            parent: self.moved.get(row.parent as usize).copied().unwrap_or(NONE),
+            heads_branch: is_left,
+            has_later_sibling: false,
+            ..row
+        });
+        if let Some(moved) = self.moved.get_mut(at) {
+            *moved = new;
+        }
+        new
+    }
+
+    /// Adds a branch to the row of its fork, or a row for it.
+    fn fold(&mut self, outline: &Outline, rows: &[Row], branch: Range<usize>, asked: &Asked) {
+        let Some(row) = rows.get(branch.start) else {
+            return;
+        };
+        let is_listed = asked.listed(row.parent).is_some();
+        let group = slot(&mut self.groups, row.parent).map(|group| *group as usize);
+        let group = group.filter(|_| !is_listed);
+        let index = match group.filter(|group| *group < self.made.folded.len()) {
+            Some(index) => index,
+            None => {
+                let new = self.push(branch.start, *row, true);
+                self.note_listed(asked, row.parent, new);
+                let index = self.made.folded.len();
+                self.made.folded.push(FoldedRow {
+                    row: new,
+                    branches: 0,
+                    entries: 0,
+                    names: number32(self.made.names.len()),
+                    named: 0,
+                });
+                if let Some(group) = slot(&mut self.groups, row.parent) {
+                    *group = number32(index);
+                }
+                index
+            }
+        };
+        let names_end = self.made.names.len();
+        let Some(folded) = self.made.folded.get_mut(index) else {
+            return;
+        };
+        folded.branches += 1;
+        folded.entries += number32(branch.len());
+        let new = folded.row;
+        // A branch that is open between two others has names of its own in between.
+        let is_next = (folded.names + folded.named) as usize == names_end;
+        if is_next && (folded.named as usize) < NAMES {
+            folded.named += 1;
+            self.made.names.push(name(outline, rows, branch.clone()));
+        }
+        self.move_to(branch, new);
+    }
+
+    fn note_listed(&mut self, asked: &Asked, parent: u32, new: u32) {
+        if let Some(range) = asked.listed(parent) {
+            self.made.listed.push(OpenedRow { row: new, ..range });
+        }
+    }
+}
+
+/// The place of a fork; the last one is that of the roots.
+fn slot(places: &mut [u32], parent: u32) -> Option<&mut u32> {
+    let at = (parent as usize).min(places.len().saturating_sub(1));
+    places.get_mut(at)
+}
+
+fn name(outline: &Outline, rows: &[Row], branch: Range<usize>) -> BranchName {
+    let items = rows.get(branch).unwrap_or_default().iter().map(Row::item);
+    let is_prompt = |item: &usize| {
+        outline
+            .items()
+            .get(*item)
+            .is_some_and(|item| item.is_prompt)
+    };
+    let mut name = BranchName {
+        head: items.clone().next().map_or(NONE, number32),
+        prompts: [NONE; PROMPTS],
+    };
+    for (place, item) in name.prompts.iter_mut().zip(items.filter(is_prompt)) {
+        *place = number32(item);
+    }
+    name
+}
+
+/// Sets indent and guides: only a branch that was left is a step further to the right.
+fn draw(rows: &mut [Row]) {
+    for at in 0..rows.len() {
+        let Some(&row) = rows.get(at) else { break };
+        let above = rows.get(row.parent as usize);
+        let (indent, guides) = above.map_or((0, 0), |above| (above.indent, above.guides));
+        let Some(row) = rows.get_mut(at) else { break };
+        row.indent = indent + u32::from(row.heads_branch);
+        row.guides = match row.heads_branch {
+            true => guides << 1 | u32::from(row.has_later_sibling),
+            false => guides,
+        };
+    }
+}

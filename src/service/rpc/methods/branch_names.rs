@@ -1,0 +1,58 @@
+//! What folded rows of `get_tree` say: how the branches that were left are called (protocol.md §6.8).
+
+use crate::daemon::rows::RowReader;
+use treelined_core::entry::Role;
+use treelined_core::error::Result;
+use treelined_core::tree::Flags;
+use treelined_core::view::{BranchName, FoldedRow, Outline, Render, Snapshot, Visible};
+use treelined_pages::renderers::Renderers;
+
+/// The sources of the names.
+pub(super) struct BranchNames<'a> {
+    pub visible: &'a Visible,
+    pub outline: &'a Outline,
+    pub snapshot: &'a Snapshot,
+    pub renderers: &'a Renderers,
+    pub render: Option<Render>,
+    pub cwd: &'a str,
+}
+
+impl BranchNames<'_> {
+    /// The line of a row that stands for branches.
+    pub(super) fn preview(&self, reader: &mut RowReader<'_>, folded: &FoldedRow) -> Result<String> {
+        let names = self.visible.left().names(folded).iter();
+        let names = names.map(|name| self.name(reader, name));
+        let names = names.collect::<Result<Vec<_>>>()?;
+        Ok(folded.preview(&names, self.render))
+    }
+
+    /// What a person said first in a branch, else the preview of its first entry.
+    fn name(&self, reader: &mut RowReader<'_>, name: &BranchName) -> Result<String> {
+        for item in name.prompts() {
+            let Some(entry) = self.snapshot.entry(item) else {
+                continue;
+            };
+            let facts = reader.facts(entry.node, entry.place, entry.subject())?;
+            if let Some(prompt) = facts.prompt() {
+                return Ok(prompt.to_owned());
+            }
+        }
+        let head = name.head();
+        let Some(entry) = self.snapshot.entry(head) else {
+            return Ok(String::new());
+        };
+        let subject = entry.subject();
+        if entry.role == Role::ToolResult {
+            let callers = self.outline.callers(head);
+            let (facts, call) = reader.result(entry.node, entry.place, subject, callers)?;
+            let call = call.cloned().or_else(|| facts.own_call());
+            let failed = entry.flags.has(Flags::ERROR);
+            return Ok(facts.preview_of_result(call.as_ref(), failed, self.render, self.cwd));
+        }
+        if let Some(preview) = reader.look(entry.place, subject, self.renderers)?.preview {
+            return Ok(preview);
+        }
+        let facts = reader.facts(entry.node, entry.place, subject)?;
+        Ok(facts.preview.into_owned())
+    }
+}
