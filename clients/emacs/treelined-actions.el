@@ -112,8 +112,15 @@ COUNT is nil if it is not known.  END is asked in place of a summary."
 
 (defun treelined-tree-navigate ()
   "Go to the entry at point, and choose whether to summarize the branch left.
-Going to a message of the user takes it back, to be edited."
+Going to a message of the user takes it back, to be edited.  A row that
+stands for branches is opened instead."
   (interactive nil treelined-tree-mode)
+  (if (plist-get (treelined-actions--node) :folded)
+      (treelined-tree-toggle-fold)
+    (treelined-actions--navigate)))
+
+(defun treelined-actions--navigate ()
+  "Go to the entry at point."
   (let* ((node (treelined-actions--node))
          ;; At the leaf only a message of the user has a place to go: before it.
          (params (append (list :targetId (plist-get node :id))
@@ -273,23 +280,61 @@ If none is marked, compare it with the active branch."
 
 ;;;; Rows
 
+(defun treelined-tree--head ()
+  "Return the first row of the branch of the row at point, if it was opened."
+  (save-excursion
+    (beginning-of-line)
+    (let ((indent (plist-get (treelined-tree-node) :indent)))
+      (while (and (treelined-tree-node)
+                  (not (and (string-match-p "[─-] \\'" (plist-get (treelined-tree-node) :prefix))
+                            (equal indent (plist-get (treelined-tree-node) :indent))))
+                  (zerop (forward-line -1))))
+      (let ((node (treelined-tree-node)))
+        (and (plist-get (plist-get node :opened) :expand) node)))))
+
 (defun treelined-tree-toggle-fold ()
-  "Fold the rows below the entry at point, or show them again."
+  "Open the branches of the row at point, or close the branch it is part of.
+A row that is one of several branches at a fork is opened; with a prefix
+argument, the fork has one row again."
   (interactive nil treelined-tree-mode)
   (let* ((node (treelined-actions--node))
+         (folded (plist-get node :folded))
+         (opened (plist-get node :opened))
          (id (plist-get node :id)))
-    (cond ((member id treelined-tree-fold)
-           (setq treelined-tree-fold (delete id treelined-tree-fold)))
-          ((zerop (plist-get node :childCount))
-           (user-error "Nothing is below this entry"))
-          (t (push id treelined-tree-fold)))
+    (cond ((and folded opened current-prefix-arg)
+           (setq treelined-tree-each
+                 (seq-difference treelined-tree-each (plist-get opened :each))))
+          ((null folded)
+           (let ((head (or (treelined-tree--head) (user-error "Nothing is folded here"))))
+             (setq id (plist-get head :id)
+                   treelined-tree-expand
+                   (seq-difference treelined-tree-expand
+                                   (plist-get (plist-get head :opened) :expand)))))
+          ((> (plist-get folded :branches) 1) (push id treelined-tree-each))
+          (t (push id treelined-tree-expand)))
     (treelined-tree-reload id)))
 
 (defun treelined-tree-unfold-all ()
-  "Show everything that is folded."
+  "Open all branches, or fold those that were left."
   (interactive nil treelined-tree-mode)
-  (setq treelined-tree-fold nil)
+  (setq treelined-tree-open-all (not treelined-tree-open-all)
+        treelined-tree-expand nil
+        treelined-tree-each nil)
   (treelined-tree-reload))
+
+(defun treelined-tree-next-prompt (count)
+  "Put point on the next fetched message of the user, COUNT times."
+  (interactive "p" treelined-tree-mode)
+  (treelined-tree--next count "No more messages of the user here"
+                        (lambda (node)
+                          (and (equal (plist-get node :role) "user")
+                               (not (plist-get node :folded))
+                               (not (equal (plist-get node :style) "dim"))))))
+
+(defun treelined-tree-previous-prompt (count)
+  "Put point on the previous fetched message of the user, COUNT times."
+  (interactive "p" treelined-tree-mode)
+  (treelined-tree-next-prompt (- count)))
 
 (defun treelined-tree-filter (filter)
   "Show the rows of FILTER."
@@ -312,18 +357,24 @@ An empty query shows all rows again."
   (when-let* ((leaf (treelined-session-leaf-id treelined-session)))
     (treelined-tree-go-to leaf)))
 
-(defun treelined-tree-next-branch (count)
-  "Put point on the next fetched row where the tree branches, COUNT times."
-  (interactive "p" treelined-tree-mode)
+(defun treelined-tree--next (count none wantedp)
+  "Put point on the next fetched row that WANTEDP accepts, COUNT times.
+If there is none, point stays, and the error says NONE."
   (let ((step (if (< count 0) -1 1))
         (start (point)))
     (dotimes (_ (abs count))
       (while (and (zerop (forward-line step))
                   (not (eobp))
-                  (not (plist-get (treelined-tree-node) :isBranchPoint)))))
-    (unless (plist-get (treelined-tree-node) :isBranchPoint)
+                  (not (funcall wantedp (treelined-tree-node))))))
+    (unless (funcall wantedp (treelined-tree-node))
       (goto-char start)
-      (user-error "No more branches here"))))
+      (user-error none))))
+
+(defun treelined-tree-next-branch (count)
+  "Put point on the next fetched row where the tree branches, COUNT times."
+  (interactive "p" treelined-tree-mode)
+  (treelined-tree--next count "No more branches here"
+                        (lambda (node) (plist-get node :isBranchPoint))))
 
 (defun treelined-tree-previous-branch (count)
   "Put point on the previous fetched row where the tree branches, COUNT times."

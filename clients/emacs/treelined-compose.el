@@ -135,7 +135,7 @@ daemon knows a retry: the leaf may be the message itself by then."
   (unless (member (plist-get error :kind) treelined-compose--lost)
     (setq treelined-compose--attempt nil))
   (if (equal (plist-get error :kind) "leafMoved")
-      (message "treelined: not sent: others have written here.  j in the tree goes to \
+      (message "treelined: not sent: others have written here.  o in the tree goes to \
 their leaf; C-u C-c C-c sends it here, as a branch")
     (message "treelined: not sent: %s" (treelined-error-text error))))
 

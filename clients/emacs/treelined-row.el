@@ -49,7 +49,7 @@
   :group 'treelined-faces)
 
 (defface treelined-folded '((t :inherit warning))
-  "The mark of a row with folded rows below it."
+  "The mark of branches that are folded or were opened."
   :group 'treelined-faces)
 
 (defface treelined-failed '((t :inherit error))
@@ -74,8 +74,8 @@
   :type '(choice (const unicode) (const ascii)))
 
 (defconst treelined-row--marks
-  '((unicode :path "•" :leaf "◉" :folded "▸" :active "← active" :failed "✗ " :cut "…" :from "←")
-    (ascii :path "*" :leaf "@" :folded "+" :active "<- active" :failed "! " :cut "<" :from "<-"))
+  '((unicode :path "•" :leaf "◉" :folded "⊞ " :opened "⊟ " :active "← active" :failed "✗ " :from "←")
+    (ascii :path "*" :leaf "@" :folded "+ " :opened "- " :active "<- active" :failed "! " :from "<-"))
   "The marks of rows, by `treelined-render'.")
 
 (defun treelined-row-mark (name)
@@ -123,12 +123,11 @@ If BLANK is not nil, line breaks and tabs are replaced too, all by BLANK."
         ((member speaker '("summary" "compaction")) 'treelined-summary)
         (t 'treelined-speaker)))
 
-(defun treelined-row--guides (guides columns)
-  "Return GUIDES in at most COLUMNS, cut at the front."
-  (let ((width (string-width guides)))
-    (if (<= width columns)
-        guides
-      (concat (treelined-row-mark :cut) (substring guides (- (length guides) columns -1))))))
+(defun treelined-row--fold (node)
+  "Return the mark of NODE if it is folded or was opened, else nil."
+  (when-let* ((mark (cond ((plist-get node :folded) :folded)
+                          ((plist-get (plist-get node :opened) :expand) :opened))))
+    (treelined-row-faced (treelined-row-mark mark) 'treelined-folded)))
 
 (defun treelined-row-snippet (match face)
   "Return the snippet of MATCH in FACE, and the text found in another face."
@@ -158,10 +157,8 @@ Mark the text that was found if the snippet of MATCH is the label."
     ("warning" . treelined-odd) ("error" . treelined-failed) ("dim" . shadow))
   "The faces of the styles of custom messages.")
 
-(defun treelined-row-line (node folded found columns)
-  "Return the line of the row NODE.
-FOLDED says whether rows below it are folded, FOUND is the match of a
-search in it, and COLUMNS limits the guides."
+(defun treelined-row-line (node found)
+  "Return the line of the row NODE.  FOUND is the match of a search in it."
   (let* ((active (plist-get node :onActivePath))
          (leaf (plist-get node :isLeaf))
          (speaker (treelined-row-speaker node))
@@ -177,12 +174,15 @@ search in it, and COLUMNS limits the guides."
                                 (active (treelined-row-mark :path))
                                 (t " "))
                           'treelined-active)
-     (if folded (treelined-row-faced (treelined-row-mark :folded) 'treelined-folded) " ")
-     (treelined-row-faced (treelined-row--guides (or (plist-get node :prefix) "") columns)
-                          'treelined-guide)
-     (treelined-row-faced (truncate-string-to-width speaker treelined-row--speaker-columns nil ?\s)
-                          (treelined-row--speaker-face node speaker))
      " "
+     (treelined-row-faced (or (plist-get node :prefix) "") 'treelined-guide)
+     (treelined-row--fold node)
+     (unless (plist-get node :folded)
+       (concat
+        (treelined-row-faced
+         (truncate-string-to-width speaker treelined-row--speaker-columns nil ?\s)
+         (treelined-row--speaker-face node speaker))
+        " "))
      (treelined-row--label label match)
      ;; The preview of a tool's result has the mark already.
      (and (plist-get node :isError)

@@ -38,7 +38,11 @@ Much more than a window shows makes Emacs pause to collect garbage."
 
 (defvar-local treelined-tree-filter nil "The filter, as in `treelined-filter'.")
 (defvar-local treelined-tree-query nil "The query that rows match, as typed, or nil.")
-(defvar-local treelined-tree-fold nil "The ids of folded entries.")
+(defvar-local treelined-tree-open-all nil "Whether no branch is folded.")
+(defvar-local treelined-tree-expand nil
+  "The ids of entries; the branches that hold them are open.")
+(defvar-local treelined-tree-each nil
+  "The ids of rows; the branches at their forks have one row each.")
 (defvar-local treelined-tree-search nil
   "The running search: a plist with `:query', `:index' and `:total', or nil.")
 (defvar-local treelined-tree-found nil "The matches of a search, by entry id.")
@@ -125,16 +129,14 @@ It shows no lines behind the last row if there are more rows above."
 ;;;; Drawing
 
 (defun treelined-tree--guide-columns ()
-  "Return the maximal width of guides: a third of the window."
-  (max 9 (/ (window-width (treelined-tree--window)) 3)))
+  "Return the maximal width of guides: a sixth of the window."
+  (/ (window-width (treelined-tree--window)) 6))
 
 (defun treelined-tree--line (node)
   "Return the line of NODE with its newline."
   (let ((id (plist-get node :id)))
     (propertize (concat (treelined-row-line
-                         node (member id treelined-tree-fold)
-                         (and treelined-tree-found (gethash id treelined-tree-found))
-                         treelined-tree--columns)
+                         node (and treelined-tree-found (gethash id treelined-tree-found)))
                         "\n")
                 'treelined-node node)))
 
@@ -165,8 +167,7 @@ It shows no lines behind the last row if there are more rows above."
           treelined-tree--hidden (plist-get result :hidden)
           treelined-tree--revision (plist-get result :revision)
           treelined-tree--rows (make-hash-table)
-          treelined-tree--indices (make-hash-table :test #'equal)
-          treelined-tree--columns (treelined-tree--guide-columns))
+          treelined-tree--indices (make-hash-table :test #'equal))
     (erase-buffer)
     (if (> total 0)
         (insert (make-string total ?\n))
@@ -213,7 +214,14 @@ is not nil and point is still there: a key may have moved it meanwhile."
   (append (list :filter treelined-tree-filter
                 :order treelined-order
                 :render (symbol-name treelined-render)
-                :fold (vconcat treelined-tree-fold))
+                :prefixColumns treelined-tree--columns)
+          (unless treelined-tree-open-all
+            (list :fold "left"
+                  ;; Where other programs go on is open.
+                  :expand (vconcat (ensure-list
+                                    (treelined-session-others-leaf-id treelined-session))
+                                   treelined-tree-expand)
+                  :each (vconcat treelined-tree-each)))
           (and treelined-tree-query (treelined-parse-query treelined-tree-query))))
 
 (defun treelined-tree-request (place then &optional else)
@@ -230,7 +238,8 @@ one above it.  Call AFTER, if it is not nil, in the buffer when it is drawn."
     (push after treelined-tree--after))
   (if treelined-tree--loading
       (setq treelined-tree--again (or focus treelined-tree--again t))
-    (setq treelined-tree--loading t)
+    (setq treelined-tree--loading t
+          treelined-tree--columns (treelined-tree--guide-columns))
     (let* ((main (treelined-tree--place (treelined-tree--window)))
            (around (or focus (plist-get main :id)))
            anchor)
@@ -257,10 +266,12 @@ one above it.  Call AFTER, if it is not nil, in the buffer when it is drawn."
   (let ((kind (plist-get error :kind)))
     (cond
      ;; The file was replaced: folded entries, or that at point, may be gone.
-     ((and (equal kind "entryNotFound") (or treelined-tree-fold (treelined-tree-id)))
+     ((and (equal kind "entryNotFound")
+           (or treelined-tree-expand treelined-tree-each (treelined-tree-id)))
       (let ((inhibit-read-only t))
         (erase-buffer))
-      (setq treelined-tree-fold nil treelined-tree-found nil treelined-tree-search nil
+      (setq treelined-tree-expand nil treelined-tree-each nil
+            treelined-tree-found nil treelined-tree-search nil
             treelined-tree--again t))
      ;; A pattern that is refused would be refused again.
      ((and (equal kind "invalidParams") treelined-tree-query)
@@ -373,18 +384,16 @@ If WINDOW is not nil, it shows the rows from START on, as in
 (add-hook 'treelined-session-functions #'treelined-tree--changed)
 
 (defun treelined-tree-go-to (id &optional after)
-  "Put point on the entry ID, and open the folds that hide it.
+  "Put point on the entry ID, and open the branches that hide it.
 Call AFTER when it is there."
   (treelined-tree-request
    (list :around id :limit 1)
    (lambda (result)
      (let* ((nodes (plist-get result :nodes))
-            (shown (and (> (length nodes) 0) (plist-get (aref nodes 0) :id))))
-       (if (and shown (not (equal shown id)) (member shown treelined-tree-fold))
-           (progn
-             (setq treelined-tree-fold (delete shown treelined-tree-fold))
-             (treelined-tree-go-to id after))
-         (treelined-tree-reload id after))))))
+            (shown (and (> (length nodes) 0) (aref nodes 0))))
+       (when (plist-get shown :folded)
+         (push id treelined-tree-expand))
+       (treelined-tree-reload id after)))))
 
 ;;;; The mode
 
@@ -392,10 +401,10 @@ Call AFTER when it is there."
   "Say what is at the leaf of others in SESSION, and the key to it."
   (let ((turns (treelined-session-newer-turns session)))
     (cond ((null (treelined-session-others-leaf-id session)) nil)
-          ((null turns) "others have written: j")
-          ((zerop turns) "newer entries are on another branch: j")
-          (t (format (ngettext "%d newer turn is on another branch: j"
-                               "%d newer turns are on another branch: j" turns)
+          ((null turns) "others have written: o")
+          ((zerop turns) "newer entries are on another branch: o")
+          (t (format (ngettext "%d newer turn is on another branch: o"
+                               "%d newer turns are on another branch: o" turns)
                      turns)))))
 
 (defun treelined-tree--header ()

@@ -67,6 +67,8 @@
       (setq treelined-arguments '("--summarizer" "outline"))
       (treelined-test-converse "talk")
       (treelined-test-open "talk")
+      (treelined-tree-unfold-all)
+      (treelined-test-settle)
       (treelined-test-go "a2")
       (treelined-actions-test--choosing ?y (treelined-test-keys "RET"))
       (treelined-test-wait (get-buffer "*treelined summary: talk*"))
@@ -144,6 +146,8 @@
     (setq treelined-arguments '("--summarizer" "outline"))
     (treelined-test-converse "talk")
     (treelined-test-open "talk")
+    (treelined-tree-unfold-all)
+    (treelined-test-settle)
     (treelined-test-go "a2")
     (cl-letf (((symbol-function 'treelined-actions--read-summary)
                (lambda (_count)
@@ -320,7 +324,7 @@
 (ert-deftest treelined-actions-a-message-is-written-and-sent ()
   (treelined-test-with-tree
     (let ((tree (current-buffer)))
-      (treelined-test-keys "m")
+      (treelined-test-keys "i")
       (should (derived-mode-p 'treelined-compose-mode))
       (insert "And the tests?")
       (treelined-test-hears "sent" (treelined-test-keys "C-c C-c"))
@@ -331,12 +335,12 @@
 
 (ert-deftest treelined-actions-an-empty-message-is-not-sent ()
   (treelined-test-with-tree
-    (treelined-test-keys "m")
+    (treelined-test-keys "i")
     (should-error (treelined-compose-send))))
 
 (ert-deftest treelined-actions-a-message-is-kept-until-the-daemon-has-it ()
   (treelined-test-with-tree
-    (treelined-test-keys "m")
+    (treelined-test-keys "i")
     (insert "Still here?")
     (let ((treelined-command '("no-such-treelined")))
       (signal-process (oref (treelined-connection) process) 'KILL)
@@ -350,7 +354,7 @@
 (ert-deftest treelined-actions-a-message-below-others-entries-needs-a-decision ()
   (treelined-test-with-tree
     (let ((path (treelined-session-path treelined-session)))
-      (treelined-test-keys "m")
+      (treelined-test-keys "i")
       (insert "Mine")
       (write-region (concat "{\"type\":\"message\",\"id\":\"o1\",\"parentId\":\"a3\","
                             "\"timestamp\":\"2026-11-22T08:16:21.582Z\",\"message\":{\"role\":"
@@ -363,7 +367,7 @@
 
 (ert-deftest treelined-actions-text-typed-while-a-message-is-sent-is-kept ()
   (treelined-test-with-tree
-    (treelined-test-keys "m")
+    (treelined-test-keys "i")
     (insert "One")
     (treelined-test-hears "sent"
       (treelined-compose-send)
@@ -372,7 +376,7 @@
 
 (ert-deftest treelined-actions-a-draft-replaces-text-that-undo-restores ()
   (treelined-test-with-tree
-    (treelined-test-keys "m")
+    (treelined-test-keys "i")
     (insert "Mine")
     (treelined-compose-draft "Returned" (list :session treelined-session))
     (should (equal "Returned" (buffer-string)))

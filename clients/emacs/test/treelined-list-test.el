@@ -27,7 +27,7 @@
     (search-forward "talk")
     (treelined-list-open)
     (treelined-test-wait (progn (set-buffer (window-buffer)) (treelined-test-idle-p)))
-    (should (= 6 treelined-tree-total))))
+    (should (= 5 treelined-tree-total))))
 
 ;; The list had dates, and every other client ages.
 (ert-deftest treelined-list-times-are-shown-as-ages ()
@@ -115,7 +115,7 @@
                            :path)))
       (treelined-stop)
       (treelined-test-open path)
-      (should (= 6 treelined-tree-total)))))
+      (should (= 5 treelined-tree-total)))))
 
 (ert-deftest treelined-list-follows-other-programs-and-keeps-point ()
   (treelined-test-with

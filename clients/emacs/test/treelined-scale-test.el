@@ -66,6 +66,8 @@
       (treelined-scale-test--write file)
       (treelined-scale-test--measuring
         (treelined-test-open file)
+        (treelined-tree-unfold-all)
+        (treelined-test-settle)
         (should (= treelined-scale-test--entries treelined-tree-total))
         (dolist (keys '("M-<" "C-v" "C-v" "C-v" "M->" "M-v" "M-v" "M-g g 50000 RET" "C-v"
                         "TAB" "TAB" "RET" "n" "p" "." "M-<" "g"))

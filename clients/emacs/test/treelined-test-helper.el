@@ -181,12 +181,28 @@
     "◉    assistant  Added. The build passes. ← active")
   "The tree of `treelined-test-converse'.")
 
-(defmacro treelined-test-with-tree (&rest body)
-  "Run BODY in the tree of a conversation."
+(defconst treelined-test-folded
+  '("• user       Why does the build fail?"
+    "• assistant  A stale cache, or a missing import."
+    "  └─ ⊞ 2 entries · Clear the cache."
+    "• user       Add the import."
+    "◉ assistant  Added. The build passes. ← active")
+  "The same tree with the branch that was left in one row.")
+
+(defmacro treelined-test-with-folded-tree (&rest body)
+  "Run BODY in the tree of a conversation as it opens."
   (declare (indent 0) (debug t))
   `(treelined-test-with
      (treelined-test-converse "talk")
      (treelined-test-open "talk")
+     ,@body))
+
+(defmacro treelined-test-with-tree (&rest body)
+  "Run BODY in the tree of a conversation, with all branches open."
+  (declare (indent 0) (debug t))
+  `(treelined-test-with-folded-tree
+     (treelined-tree-unfold-all)
+     (treelined-test-settle)
      ,@body))
 
 (provide 'treelined-test-helper)

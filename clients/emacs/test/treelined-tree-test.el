@@ -37,24 +37,18 @@
   (treelined-test-with
     (treelined-test-call 'create_session :sessionId "new" :cwd "/tmp" :write "now")
     (treelined-test-open "new")
-    (should (equal '("Nothing has been said yet.  m writes a message.")
+    (should (equal '("Nothing has been said yet.  i writes a message.")
                    (treelined-test-lines)))))
 
-(ert-deftest treelined-tree-deep-guides-are-cut-at-the-front ()
-  (let ((line (treelined-row-line '(:type "message" :role "user" :preview "x"
-                                    :prefix "│  │  │  │  └─ ")
-                                  nil nil 9)))
-    (should (equal "  …  │  └─ user       x" (substring-no-properties line)))))
-
+;; Each client cut the guides once more; the daemon does, for the width of the window.
 (ert-deftest treelined-tree-guides-fit-the-window ()
   (treelined-test-with-tree
-    (let ((width treelined-tree--columns))
-      (should (= width (max 9 (/ (window-width) 3))))
-      (split-window-right 20)
-      (treelined-tree--resized nil)
-      (treelined-test-settle)
-      (should (= 9 treelined-tree--columns))
-      (should (equal treelined-test-drawn (treelined-test-lines))))))
+    (should (= treelined-tree--columns (/ (window-width) 6)))
+    (split-window-right 20)
+    (treelined-tree--resized nil)
+    (treelined-test-settle)
+    (should (= 3 treelined-tree--columns))
+    (should (equal treelined-test-drawn (treelined-test-lines)))))
 
 (ert-deftest treelined-tree-a-role-with-a-line-break-is-one-row ()
   (treelined-test-with-tree
@@ -90,11 +84,11 @@
                   (treelined-row-line '(:type "message" :role "assistant" :preview "No key"
                                         :label "it" :isError t :tokens 12
                                         :flags ["orphan" "cycle"])
-                                      nil nil 30)))))
+                                      nil)))))
 
 (ert-deftest treelined-tree-a-match-in-the-label-leaves-the-text ()
   (let ((line (treelined-row-line '(:type "message" :role "user" :preview "Text" :label "the cache")
-                                  nil '(:snippet "the cache" :ranges [[4 9]]) 30)))
+                                  '(:snippet "the cache" :ranges [[4 9]]))))
     (should (equal "  user       [the cache] Text" (substring-no-properties line)))
     (should (memq 'treelined-match (ensure-list (get-text-property 18 'face line))))
     (should-not (memq 'treelined-match (ensure-list (get-text-property 15 'face line))))))
@@ -181,7 +175,7 @@
     (treelined-session--note-beside
      treelined-session
      (list '(:kind "leafBesideNewest" :newestTipId "u2" :newerTurns 12)))
-    (should (string-match-p "12 newer turns are on another branch: j" (treelined-tree--header)))
+    (should (string-match-p "12 newer turns are on another branch: o" (treelined-tree--header)))
     (treelined-test-keys "j")
     (treelined-test-wait (equal "u2" (treelined-session-leaf-id treelined-session)))
     (treelined-test-settle)
@@ -207,10 +201,11 @@
 (ert-deftest treelined-tree-survives-a-file-without-its-folded-entries ()
   (treelined-test-with-tree
     (treelined-test-go "a1")
-    (setq treelined-tree-fold (list "gone"))
+    (setq treelined-tree-open-all nil
+          treelined-tree-expand (list "gone"))
     (treelined-test-keys "g")
-    (treelined-test-wait (and (null treelined-tree-fold) (treelined-test-idle-p)))
-    (should (equal treelined-test-drawn (treelined-test-lines)))))
+    (treelined-test-wait (and (null treelined-tree-expand) (treelined-test-idle-p)))
+    (should (equal treelined-test-folded (treelined-test-lines)))))
 
 (ert-deftest treelined-tree-two-windows-keep-their-places ()
   (treelined-test-with-tree
@@ -228,22 +223,49 @@
 
 ;;;; Rows
 
-(ert-deftest treelined-tree-rows-below-an-entry-are-folded ()
-  (treelined-test-with-tree
-    (treelined-test-go "u2")
-    (treelined-test-keys "TAB")
-    (should (equal " ▸├─ user       Clear the cache." (nth 2 (treelined-test-lines))))
-    (should (= 5 treelined-tree-total))
-    (should (equal "u2" (treelined-tree-id)))
-    ;; An entry that is hidden by a fold can be gone to.
-    (treelined-test-go "a2")
-    (should (equal treelined-test-drawn (treelined-test-lines)))
+;; Each branch stood one step further to the right, so that a large tree was guides.
+(ert-deftest treelined-tree-a-branch-that-was-left-is-one-row-that-a-key-opens ()
+  (treelined-test-with-folded-tree
+    (should (equal treelined-test-folded (treelined-test-lines)))
+    (treelined-test-go "u3")
     (should-error (treelined-test-keys "TAB"))
-    (treelined-test-go "a1")
-    (treelined-test-keys "TAB")
-    (should (= 2 treelined-tree-total))
-    (treelined-test-keys "U")
-    (should (= 6 treelined-tree-total))))
+    (treelined-test-keys "p TAB")
+    (should (equal '("  └─ ⊟ user       Clear the cache." "     assistant  Cleared. It still fails."
+                     "• user       Add the import.")
+                   (seq-subseq (treelined-test-lines) 2 5)))
+    (should (equal "u2" (treelined-tree-id)))
+    (treelined-test-keys "n TAB")
+    (should (equal treelined-test-folded (treelined-test-lines)))
+    ;; An entry that is folded can be gone to.
+    (treelined-test-go "a2")
+    (should (= 6 treelined-tree-total))
+    (treelined-test-keys "*")
+    (should (equal treelined-test-drawn (treelined-test-lines)))
+    (treelined-test-keys "*")
+    (should (equal treelined-test-folded (treelined-test-lines)))))
+
+(ert-deftest treelined-tree-several-branches-at-a-fork-are-listed-before-they-are-opened ()
+  (treelined-test-with
+    (treelined-test-converse "talk")
+    (treelined-test-call 'set_leaf :sessionId "talk" :leafId "a1")
+    (treelined-test-say "talk" "u4" "user" "Ask Eva.")
+    (treelined-test-open "talk")
+    (let ((one "  └─ ⊞ 2 branches · 4 entries · Clear the cache. · Add the import."))
+      (should (equal one (nth 2 (treelined-test-lines))))
+      (treelined-test-keys "p RET")
+      (should (equal '("  ├─ ⊞ 2 entries · Clear the cache." "  └─ ⊞ 2 entries · Add the import.")
+                     (seq-subseq (treelined-test-lines) 2 4)))
+      (treelined-test-keys "C-u TAB")
+      (should (equal one (nth 2 (treelined-test-lines)))))))
+
+(ert-deftest treelined-tree-keys-go-from-prompt-to-prompt ()
+  (treelined-test-with-folded-tree
+    (treelined-test-keys "[")
+    (should (equal "u3" (treelined-tree-id)))
+    (treelined-test-keys "[")
+    (should (equal "u1" (treelined-tree-id)))
+    (treelined-test-keys "]")
+    (should (equal "u3" (treelined-tree-id)))))
 
 (ert-deftest treelined-tree-filters-choose-rows-and-point-moves-to-the-nearest-one ()
   (treelined-test-with-tree
@@ -300,10 +322,8 @@
       (should-not treelined-tree-found)
       (should (equal treelined-test-drawn (treelined-test-lines))))))
 
-(ert-deftest treelined-tree-a-search-opens-folds ()
-  (treelined-test-with-tree
-    (treelined-test-go "u2")
-    (treelined-test-keys "TAB")
+(ert-deftest treelined-tree-a-search-opens-branches ()
+  (treelined-test-with-folded-tree
     (treelined-tree-search "cleared")
     (treelined-test-wait (and (treelined-test-idle-p) (equal "a2" (treelined-tree-id))))))
 
@@ -315,12 +335,12 @@
 (ert-deftest treelined-tree-point-goes-to-branchings ()
   (treelined-test-with-tree
     (goto-char (point-min))
-    (treelined-test-keys "]")
+    (treelined-test-keys "}")
     (should (equal "a1" (treelined-tree-id)))
-    (should-error (treelined-test-keys "]"))
+    (should-error (treelined-test-keys "}"))
     (should (equal "a1" (treelined-tree-id)))
     (treelined-test-go "a3")
-    (treelined-test-keys "[")
+    (treelined-test-keys "{")
     (should (equal "a1" (treelined-tree-id)))
     (treelined-test-keys ".")
     (treelined-test-wait (equal "a3" (treelined-tree-id)))))
@@ -345,7 +365,7 @@
       (write-region "{\"type\":" nil path 'append 'quiet)
       (treelined-test-hears "the session file is damaged (tornTail)"
         (treelined-test-open path))
-      (should (equal treelined-test-drawn (treelined-test-lines))))))
+      (should (equal treelined-test-folded (treelined-test-lines))))))
 
 (ert-deftest treelined-tree-control-characters-are-not-shown ()
   (should (equal "a\N{U+FFFD}\N{U+FFFD}\N{U+FFFD}\n\tb"

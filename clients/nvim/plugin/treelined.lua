@@ -31,6 +31,8 @@ for _, name in ipairs({
   'fold-close',
   'fold-open',
   'fold-open-all',
+  'next-prompt',
+  'previous-prompt',
   'filter',
   'query',
   'search',

@@ -82,7 +82,7 @@ return {
       child:command('Treelined new 100%{1+1}')
       child:gives(status, '100%{1+1} · 0 rows')
       child:gives("require('treelined').status(true)", '100%%{1+1} · 0 rows')
-      child:type('phello<C-s>')
+      child:type('ihello<C-s>')
       child:gives(status, '100%{1+1} · 1 row')
       child:type('<Esc>')
       child:command('tabnew')
@@ -102,7 +102,7 @@ return {
         child:lua("return require('treelined').status()"),
         '^%d+%-%d+%-%d+ %d+:%d+ · 0 rows$'
       )
-      child:type('p' .. ('why '):rep(20) .. '<C-s>')
+      child:type('i' .. ('why '):rep(20) .. '<C-s>')
       child:sees(('why '):rep(10) .. '… · 1 row')
       child:command('Treelined name talk')
       child:sees('talk · 1 row')

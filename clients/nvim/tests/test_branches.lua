@@ -17,6 +17,8 @@ local function shown(t, config)
   client:close_sync()
   child:command('Treelined open ' .. id)
   child:sees('says a3 ← active')
+  child:type('zR')
+  child:sees('says a2')
   return child
 end
 
@@ -30,11 +32,11 @@ end
 
 return {
   {
-    'D shows the branch of the cursor beside that of the leaf, in diff mode',
+    'c shows the branch of the cursor beside that of the leaf, in diff mode',
     function(t)
       local child = shown(t)
       go(child, 'says a2')
-      child:type('D')
+      child:type('c')
       child:gives('vim.fn.tabpagenr("$")', 2)
       child:gives(ALL, { '# user', 'says u2', '', '# assistant', 'says a2', '' })
       child:sees('left · 2 entries · 0 tool calls')
@@ -44,7 +46,7 @@ return {
       child:sees('right, active · 2 entries')
       child:type('q')
       child:gives('vim.bo.filetype', 'treelined')
-      child:type('GD')
+      child:type('Gc')
       child:gives(
         'notes',
         { 'treelined: this is the leaf; go to another branch, or select two lines' }
@@ -55,7 +57,7 @@ return {
     'two selected lines are compared',
     function(t)
       local child = shown(t)
-      child:type('ggjjVjjD')
+      child:type('ggjjVjjc')
       child:gives('vim.fn.tabpagenr("$")', 2)
       child:gives(ALL, { '# user', 'says u2', '' })
       child:type('<C-w>l')
@@ -63,14 +65,14 @@ return {
     end,
   },
   {
-    'gy copies messages to the leaf, one or the selected ones',
+    'p copies messages to the leaf, one or the selected ones',
     function(t)
       local child = shown(t)
       go(child, 'says u2')
-      child:type('gy')
+      child:type('p')
       child:sees('says u2 ← active')
       go(child, 'says u2')
-      child:type('Vjgy')
+      child:type('Vjp')
       child:sees('says a2 ← active')
       child:gives('notes', {
         'treelined: 1 message is copied',
@@ -80,24 +82,24 @@ return {
     end,
   },
   {
-    'gm brings a summary of another branch to the leaf',
+    'w brings a summary of another branch to the leaf',
     function(t)
       local child = shown(t)
       go(child, 'says a2')
-      child:type('gm1<CR>')
+      child:type('w1<CR>')
       child:sees('← active')
       child:gives(LINE .. ":match('summary.*active') ~= nil", true)
       child:gives('vim.api.nvim_buf_line_count(0)', 7)
       go(child, 'says u1')
-      child:type('gm1<CR>')
+      child:type('w1<CR>')
       child:gives('notes', { 'treelined: this branch is on the path of the leaf' })
     end,
   },
   {
-    'P goes back to before the last user message, and puts it into the prompt',
+    'e goes back to before the last user message, and puts it into the prompt',
     function(t)
       local child = shown(t)
-      child:type('ggP1<CR>')
+      child:type('gge1<CR>')
       child:gives(ALL, { 'says u3' })
       child:sees('says a1 ← active')
     end,
@@ -119,7 +121,7 @@ return {
     end,
   },
   {
-    'gb lists the branches, and goes to the chosen one',
+    'b lists the branches, and goes to the chosen one',
     function(t)
       local child = shown(t)
       child:lua([[
@@ -132,7 +134,7 @@ return {
           end
         end
       ]])
-      child:type('gb')
+      child:type('b')
       child:gives(LINE .. ":match('says a2')", 'says a2')
       -- They were named by their last messages, with dates.
       equal(child:lua('return shown'), {
@@ -158,7 +160,7 @@ return {
       end
       client:close_sync()
       child:sees('assistant  word 12')
-      child:type('gj')
+      child:type('o')
       child:sees('◉     assistant  word 12')
       child:command('Treelined compact the plan')
       child:sees(' compaction')

@@ -193,7 +193,7 @@ return {
       ]])
       child:command('Treelined new')
       child:sees('0 rows')
-      child:type('phello<C-s>')
+      child:type('ihello<C-s>')
       child:sees('hello ← active')
       child:type('<Esc><C-w>k<CR>')
       child:gives('notes', { 'treelined: treelined.nvim cancelled: still building it' })

@@ -75,7 +75,7 @@ return {
       child:command('Treelined search "says u2"')
       child:gives(TITLE, 'treelined: "says u2"')
       child:type('<CR>')
-      child:gives("vim.fn.getline('.')", '   ├─ user       says u2')
+      child:gives("vim.fn.getline('.')", '   └─ ⊟ user       says u2')
       child:gives(MARKED, { 'says u2' })
       equal(child:lua("return require('treelined.tree').get().session.id"), child.talk)
       -- The next list is opened from the tree, and goes to another session in the same window.
@@ -93,7 +93,7 @@ return {
       -- An older list still works.
       child:command('colder')
       child:command('crewind')
-      child:gives("vim.fn.getline('.')", '   ├─ user       says u2')
+      child:gives("vim.fn.getline('.')", '   └─ ⊟ user       says u2')
     end,
   },
   {

@@ -102,7 +102,7 @@ return {
       writer.say('\nand dry.')
       child:sees('and dry.')
       writer.finish()
-      child:sees('◉  └─ summary    Goal To be wärm')
+      child:sees('◉  summary    Goal To be wärm')
       child:gives("vim.fn.getline('.'):match('active$')", 'active')
       equal(child:lua('return notes'), {})
       child:type('u')
@@ -147,7 +147,7 @@ return {
       local prompt = '2 entries are left behind; they stay in the tree. Go there?'
       child:gives('offered', { prompt, { 'Go there' } })
       child:lua('offered = nil')
-      child:type('gm')
+      child:type('w')
       child:command('Treelined compact')
       child:gives('#notes', 2)
       f.matches(child:lua('return notes[1]'), 'no summarizer is configured')

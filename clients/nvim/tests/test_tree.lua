@@ -53,7 +53,7 @@ return {
       local child = shown(t)
       child:type('gg<CR><CR>ggj<CR>1<CR>')
       child:sees('◉  assistant  says a1 ← active')
-      child:sees('   user       says u2')
+      child:sees('⊞ 2 entries · says u2')
       child:gives(LINE, '◉  assistant  says a1 ← active')
       child:type('u')
       child:gives(LINE, '◉  assistant  says a2 ← active')
@@ -95,6 +95,9 @@ return {
       child:type('ggj<CR>1<CR>')
       child:gives(LINE, '◉  assistant  says a1 ← active')
       child:lua('vim.ui.select = function(_, options) asked = options.prompt end')
+      -- The branch is folded: the key opens it first.
+      child:type('G<CR>')
+      child:gives(LINE, '   └─ ⊟ user       says u2')
       child:type('G<CR>')
       child:gives(LINE, '◉  assistant  says a2 ← active')
       equal(child:lua('return asked == nil'), true)
@@ -124,7 +127,7 @@ return {
       child:gives(ALL, { 'says u2' })
       equal(child:lua('return vim.bo.filetype'), 'markdown')
       child:type(', but<CR>otherwise<C-s>')
-      child:sees('◉  └─ user       says u2, but otherwise ← active')
+      child:sees('◉  user       says u2, but otherwise ← active')
       child:gives(ALL, { '' })
       equal(child:lua('return vim.bo.modified'), false)
       local params = { path = child.talk.path }
@@ -140,7 +143,7 @@ return {
     'a user message that is the leaf returns to the prompt too',
     function(t)
       local child = shown(t)
-      child:type('phasty<C-s>')
+      child:type('ihasty<C-s>')
       child:sees('hasty ← active')
       child:type('<Esc><C-w>kG<CR>')
       child:gives(ALL, { 'hasty' })
@@ -156,16 +159,16 @@ return {
         assert(child.client:request_sync('append_message', said))
       end
       append('u3')
-      child:gives(LINE, '   user       says u3')
+      child:gives(LINE, '   └─ ⊟ user       says u3')
       child:sees('talk · 5 rows · 1 hidden · others have written')
       append('a3')
-      child:gives(LINE, '   assistant  says a3')
+      child:gives(LINE, '      assistant  says a3')
       child:type('gg')
       child:command('split')
       child:type('G')
       child:gives("vim.fn.line('.')", 6)
       append('u4')
-      child:gives(LINE, '   user       says u4')
+      child:gives(LINE, '      user       says u4')
       child:command('wincmd p')
       child:gives(LINE, '•  user       says u1')
       append('a4')
@@ -176,7 +179,7 @@ return {
   {
     -- The state entry of a stale program made a session open on an old branch, and nothing said where the newest turns
     -- are.
-    'a session that opens beside its newest turns says so, and gj goes there',
+    'a session that opens beside its newest turns says so, and o goes there',
     function(t)
       local child = t.child()
       local client = t.client({ command = f.command, session_dir = child.session_dir })
@@ -186,8 +189,8 @@ return {
         .. '"customType":"todo.state","data":{}}'
       vim.fn.writefile({ state }, talk.path, 'a')
       child:command('Treelined open ' .. talk.sessionId)
-      child:sees('1 newer turn is on another branch: gj')
-      child:type('gj')
+      child:sees('1 newer turn is on another branch: o')
+      child:type('o')
       child:sees('says a2 ← active')
     end,
   },
@@ -218,7 +221,7 @@ return {
     'a message refused because of entries of others is kept; it can follow them, or make a branch',
     function(t)
       local child = shown(t)
-      child:type('pprecious<Esc>')
+      child:type('iprecious<Esc>')
       local said = { sessionId = child.talk.sessionId, entryId = 'u3', message = f.message('u3') }
       assert(child.client:request_sync('append_message', said))
       child:sees('says u3')
@@ -226,7 +229,7 @@ return {
       child:gives('#notes', 1)
       f.matches(child:lua('return notes[1]'), 'not sent: other programs have appended here')
       equal(child:lines(), { 'precious' })
-      child:type('<C-w>kgj')
+      child:type('<C-w>ko')
       child:sees('says u3 ← active')
       child:type('<C-w>j<C-s>')
       child:sees('◉  user       precious ← active')
@@ -264,19 +267,9 @@ return {
     end,
   },
   {
-    'rows can be folded, filtered, and reduced to those that match',
+    'rows can be filtered, and reduced to those that match',
     function(t)
       local child = shown(t)
-      child:type('ggjza')
-      child:gives('vim.api.nvim_buf_line_count(0)', 2)
-      equal(child:lines(), { '•  user       says u1', '◉▸ assistant  says a1 ← active' })
-      child:type('za')
-      child:gives('vim.api.nvim_buf_line_count(0)', 4)
-      child:type('Gzc')
-      child:gives('vim.api.nvim_buf_line_count(0)', 3)
-      child:gives(LINE, '◉▸ user       says u2 ← active')
-      child:type('zR')
-      child:gives('vim.api.nvim_buf_line_count(0)', 4)
       child:type('f3<CR>')
       child:sees('talk · 2 rows · 3 hidden · user-only')
       equal(child:lines(), { '•  user       says u1', '◉  user       says u2 ← active' })
@@ -296,10 +289,51 @@ return {
     end,
   },
   {
-    'a search goes from match to match, into folds too',
+    -- Each step of a branch stood further to the right, so that a large tree was guides.
+    'branches that were left are one row, which keys open and close',
     function(t)
       local child = shown(t)
-      child:type('ggjzagg/u2<CR>')
+      local id = child.talk.sessionId
+      for _, name in ipairs({ 'u3', 'u4' }) do
+        local said = { sessionId = id, entryId = name, parentId = 'a1', message = f.message(name) }
+        assert(child.client:request_sync('append_message', said))
+      end
+      local head = { '•  user       says u1', '•  assistant  says a1' }
+      local tail = '◉  user       says u4 ← active'
+      local function gives(...)
+        local rows = vim.list_extend(vim.deepcopy(head), { ... })
+        child:gives(ALL, vim.list_extend(rows, { tail }))
+      end
+      child:sees('others have written')
+      child:type('o')
+      gives('   └─ ⊞ 2 branches · 3 entries · says u2 · says u3')
+      child:type('ggjj<CR>')
+      gives('   ├─ ⊞ 2 entries · says u2', '   └─ ⊞ 1 entry · says u3')
+      child:type('<Tab>')
+      local open = { '   ├─ ⊟ user       says u2', '   │  assistant  says a2' }
+      gives(open[1], open[2], '   └─ ⊞ 1 entry · says u3')
+      child:type('jza')
+      gives('   ├─ ⊞ 2 entries · says u2', '   └─ ⊞ 1 entry · says u3')
+      child:type('zc')
+      gives('   └─ ⊞ 2 branches · 3 entries · says u2 · says u3')
+      child:type('/says a2<CR>')
+      gives(open[1], open[2], '   └─ ⊞ 1 entry · says u3')
+      child:gives(LINE, open[2])
+      child:type('zR')
+      local all = vim.list_extend(vim.deepcopy(head), { '   ├─ user       says u2', open[2] })
+      vim.list_extend(all, { '   ├─ user       says u3', '◉  └─ user       says u4 ← active' })
+      child:gives(ALL, all)
+      child:type('gg]]')
+      child:gives(LINE, '   ├─ user       says u2')
+      child:type('G[[')
+      child:gives(LINE, '   ├─ user       says u3')
+    end,
+  },
+  {
+    'a search goes from match to match, into folded branches too',
+    function(t)
+      local child = shown(t)
+      child:type('gg/u2<CR>')
       child:gives(LINE, '•  user       says u2')
       child:sees('/u2 1 of 1')
       child:type('gg/SAYS u<CR>')
@@ -354,10 +388,10 @@ return {
     'a whole entry is shown beside the prompt',
     function(t)
       local child = shown(t)
-      child:type('ggpunsent<Esc><C-w>kK')
+      child:type('ggiunsent<Esc><C-w>kK')
       child:sees('│says u1')
       child:sees('unsent')
-      child:type('gl')
+      child:type('a')
       child:gives(LINE, '◉  assistant  says a2 ← active')
     end,
   },
@@ -545,7 +579,7 @@ return {
     'a draft outlives the daemon, and sending it starts a new one',
     function(t)
       local child = shown(t)
-      child:type('pprecious<Esc>')
+      child:type('iprecious<Esc>')
       vim.loop.kill(child:lua("return require('treelined').client().pid"), 'sigkill')
       child:sees('by signal 9')
       equal(child:lines(), { 'precious' })
@@ -578,7 +612,7 @@ return {
           end, options)
         end
       ]])
-      child:type('pprecious<C-s>')
+      child:type('iprecious<C-s>')
       child:gives('answered', true)
       child:sees('by signal 9')
       child:type('<Esc>')
@@ -597,7 +631,7 @@ return {
     'a draft that is sent by a new daemon does not follow the entries of others silently',
     function(t)
       local child = shown(t)
-      child:type('pprecious<Esc>')
+      child:type('iprecious<Esc>')
       vim.loop.kill(child:lua("return require('treelined').client().pid"), 'sigkill')
       child:sees('by signal 9')
       local said = { sessionId = child.talk.sessionId, entryId = 'u3', message = f.message('u3') }
@@ -644,7 +678,7 @@ return {
       child:sees('Nothing has been said yet.')
       child:sees('of mine · 0 rows')
       child:type('<CR>uLKzaza')
-      child:type('phello<C-s>')
+      child:type('ihello<C-s>')
       child:sees('◉  user       hello ← active')
       child:type('<Esc><C-w>k')
       child:command('Treelined name of another')
@@ -676,7 +710,7 @@ return {
   },
   {
     -- Guides of up to 64 columns filled a narrow window, so that no word of a deep row was visible.
-    'guides take a third of the window, and are drawn again when its width changes',
+    'guides take a sixth of the window, and are drawn again when its width changes',
     function(t)
       local child = t.child()
       local client = t.client({ command = f.command, session_dir = child.session_dir })
@@ -694,18 +728,20 @@ return {
       client:close_sync()
       child:command('Treelined open ' .. id)
       child:sees('← active')
+      child:type('zR')
+      child:sees('says side30')
       local function columns_before_speaker()
         local line = cursor_line(child)
         return vim.fn.strchars(line:match('^(.-)user'))
       end
       local wide = columns_before_speaker()
-      assert(wide <= 3 + math.floor(child:lua('return vim.o.columns') / 3), wide)
+      assert(wide <= 3 + math.floor(child:lua('return vim.o.columns') / 6), wide)
       f.matches(cursor_line(child), '…')
       child:command('vertical new')
       child:command('wincmd p')
       child:command('vertical resize 24')
       child:gives("vim.fn.getline('.'):find('says') ~= nil", true)
-      assert(columns_before_speaker() <= 3 + 8, columns_before_speaker())
+      child:gives("vim.fn.strchars(vim.fn.getline('.'):match('^(.-)user')) <= 3 + 6", true)
       child:command('only')
       child:gives("vim.fn.strchars(vim.fn.getline('.'):match('^(.-)user'))", wide)
     end,
@@ -744,7 +780,7 @@ return {
     'text is wrapped at words, and the prompt opens in insert mode',
     function(t)
       local child = shown(t)
-      child:type('p')
+      child:type('i')
       child:gives('vim.fn.mode()', 'i')
       child:gives('vim.wo.linebreak', true)
       child:type('<Esc><C-w>kK<C-w>j')
@@ -770,10 +806,10 @@ return {
       child:sees('says a2 ← active')
       child:type('ggLnew<CR>')
       child:gives(LINE, '•  user       [new] says u1')
-      child:type('pgone<Esc>')
+      child:type('igone<Esc>')
       child:command('bdelete!')
       child:gives("vim.fn.bufnr('prompt$')", -1)
-      child:type('pwritten<Esc>')
+      child:type('iwritten<Esc>')
       child:command('wq')
       child:sees('◉  user       written ← active')
       equal(child:lua("return vim.api.nvim_buf_get_name(0):find('prompt') == nil"), true)

@@ -159,7 +159,7 @@ function M.search(tree, query)
     end
     local node, row = tree:current()
     -- Below the last row is nothing; `around` would go back to the nearest match above it.
-    local is_last = node and row == tree.rows.total and not tree.fold[node.id]
+    local is_last = node and row == tree.rows.total and not node.folded
     local place = node and not is_last and { around = node.id } or { offset = 0 }
     go_to_match(tree, text, place, node and node.id)
   end
@@ -214,6 +214,14 @@ end
 
 function M.fold_open_all(tree)
   tree:set_fold('open_all')
+end
+
+function M.next_prompt(tree)
+  tree:go_to_prompt(1)
+end
+
+function M.previous_prompt(tree)
+  tree:go_to_prompt(-1)
 end
 
 --- Lists the keys.

@@ -17,19 +17,19 @@ local MARKS = {
   unicode = {
     path = '•',
     leaf = '◉',
-    folded = '▸',
+    folded = '⊞',
+    opened = '⊟',
     active = '← active',
     failed = '✗',
-    cut = '…',
     from = '←',
   },
   ascii = {
     path = '*',
     leaf = '@',
     folded = '+',
+    opened = '-',
     active = '<- active',
     failed = '!',
-    cut = '<',
     from = '<-',
   },
 }
@@ -119,18 +119,9 @@ local function speaker_group(node, speaker)
   return 'TreelinedSpeaker'
 end
 
---- Cuts guides at the front to fit into `columns`, with a mark.
-local function cut_guides(guides, columns, mark)
-  local count = vim.fn.strchars(guides)
-  if count <= columns then
-    return guides
-  end
-  return mark .. vim.fn.strcharpart(guides, count - columns + 1)
-end
-
 --- Draws a row.
 ---@param node treelined.TreeNode
----@param look {render: 'unicode'|'ascii', folded?: boolean, guide_columns?: integer, found?: treelined.Match}
+---@param look {render: 'unicode'|'ascii', found?: treelined.Match}
 ---@return string line
 ---@return {[1]: integer, [2]: integer, [3]: string}[] highlights columns in bytes from 0, end exclusive, and group
 function M.row(node, look)
@@ -147,12 +138,17 @@ function M.row(node, look)
   -- At the left, where it is visible even if the row is long.
   local mark = node.isLeaf and marks.leaf or (node.onActivePath and marks.path) or ' '
   add(mark, 'TreelinedActive')
-  add(look.folded and marks.folded or ' ', look.folded and 'TreelinedFolded' or nil)
-  add(' ')
-  local guides = utf8.line(node.prefix or '')
-  add(cut_guides(guides, look.guide_columns or math.huge, marks.cut), 'TreelinedGuide')
+  add('  ')
+  add(utf8.line(node.prefix or ''), 'TreelinedGuide')
+  if node.folded then
+    add(marks.folded .. ' ', 'TreelinedFolded')
+  elseif node.opened and node.opened.expand then
+    add(marks.opened .. ' ', 'TreelinedFolded')
+  end
   local speaker = M.speaker(node)
-  add(padded(speaker, SPEAKER), speaker_group(node, speaker))
+  if not node.folded then
+    add(padded(speaker, SPEAKER), speaker_group(node, speaker))
+  end
   if node.label then
     add('[' .. utf8.line(node.label) .. ']', 'TreelinedLabel')
     add(' ')

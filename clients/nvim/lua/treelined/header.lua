@@ -15,7 +15,7 @@ local function elsewhere(session)
   local newer = turns == 0 and 'newer entries are'
     or turns == 1 and '1 newer turn is'
     or turns .. ' newer turns are'
-  local keys = require('treelined.config').get().default_keys and 'gj' or ':Treelined join'
+  local keys = require('treelined.config').get().default_keys and 'o' or ':Treelined join'
   return ('%s on another branch: %s'):format(newer, keys)
 end
 

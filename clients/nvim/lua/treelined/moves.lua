@@ -181,7 +181,9 @@ end
 --- Goes to the entry under the cursor.
 function M.navigate(tree)
   local node = tree:current()
-  if node then
+  if node and node.folded then
+    tree:set_fold('open')
+  elseif node then
     -- At the leaf only a user message has a target: the place before it, to edit it again.
     local rewind = node.role == 'user' and node.isLeaf or nil
     ask_and_run(tree, 'navigate_tree', { targetId = node.id, rewind = rewind })

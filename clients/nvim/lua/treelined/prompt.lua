@@ -184,7 +184,7 @@ local function append(buf, session, text, expected_leaf_id)
       sent(buf, changedtick)
     elseif err.kind == 'leafMoved' then
       say(
-        'not sent: other programs have appended here. `gj` in the tree goes to their leaf, '
+        'not sent: other programs have appended here. `o` in the tree goes to their leaf, '
           .. '`:write!` sends it here and makes a branch',
         vim.log.levels.WARN
       )

@@ -24,7 +24,9 @@ local SETTLE_MS = 10
 ---@field query? string shows only matching rows; as the user typed it
 ---@field search? {query: string, index: integer, total: integer} the search that `n` continues
 ---@field found table<string, treelined.Match> what a search has found, by entry
----@field private fold table<string, true>
+---@field private open_all boolean whether no branch is folded
+---@field private expand string[] the branches that hold these entries are open
+---@field private each string[] the branches at the forks of these rows have one row each
 ---@field private rows treelined.Rows
 ---@field private settings treelined.Config
 ---@field private namespace integer
@@ -92,50 +94,25 @@ function Tree:windows()
   return vim.fn.win_findbuf(self.buf)
 end
 
---- Returns the maximum width of guides: a third of the narrowest window.
+--- Returns the maximum width of guides: a sixth of the narrowest window.
 ---@return integer
 function Tree:guide_columns()
   local columns = vim.o.columns
   for _, win in ipairs(self:windows()) do
     columns = math.min(columns, vim.api.nvim_win_get_width(win))
   end
-  return math.max(math.floor(columns / 3), 1)
-end
-
---- Draws the drawn rows again if the width of the windows has changed.
-function Tree:fit()
-  if self.columns == self:guide_columns() then
-    return
-  end
-  -- Replacing lines would move the windows' cursors.
-  local views = {}
-  for _, win in ipairs(self:windows()) do
-    views[win] = vim.api.nvim_win_call(win, vim.fn.winsaveview)
-  end
-  local drawn = self.drawn
-  self.drawn = {}
-  for _, range in ipairs(drawn) do
-    self:draw(range[1], range[2])
-  end
-  for win, view in pairs(views) do
-    vim.api.nvim_win_call(win, function()
-      vim.fn.winrestview(view)
-    end)
-  end
+  return math.floor(columns / 6)
 end
 
 --- Draws the rows from `first` to `last`; rows that were not fetched are empty.
 function Tree:draw(first, last)
   table.insert(self.drawn, { first, last })
-  self.columns = self:guide_columns()
   local lines, highlights = {}, {}
   for row = first, last do
     local node = self.rows:get(row)
     if node then
       local look = {
         render = self.settings.render,
-        folded = self.fold[node.id],
-        guide_columns = self.columns,
         found = self.found[node.id],
       }
       lines[#lines + 1], highlights[row] = draw.row(node, look)
@@ -160,8 +137,8 @@ function Tree:show_windows()
   if self.reloading or self.session.over then
     return
   end
-  if self.rows.total > 0 then
-    self:fit()
+  if self.rows.total > 0 and self.columns ~= self:guide_columns() then
+    return self:refresh()
   end
   for _, win in ipairs(self:windows()) do
     -- These scroll to the cursor first, as the next redraw will; `getwininfo` describes the previous redraw.
@@ -184,19 +161,22 @@ function Tree:show_windows()
 end
 
 function Tree:params()
-  local fold = vim.tbl_keys(self.fold)
-  table.sort(fold)
   local query, mode
   if self.query then
     query, mode = queries.parse(self.query)
   end
+  -- Where other programs go on is open.
+  local expand = vim.list_extend({ self.session.others_leaf_id }, self.expand)
   return {
     filter = self.filter,
     order = self.settings.order,
     query = query,
     mode = mode,
-    fold = fold,
+    fold = not self.open_all and 'left' or nil,
+    expand = not self.open_all and expand or nil,
+    each = not self.open_all and self.each or nil,
     render = self.settings.render,
+    prefixColumns = self.columns,
   }
 end
 
@@ -326,6 +306,7 @@ function Tree:refresh(focus, callback)
     return
   end
   self.reloading = true
+  self.columns = self:guide_columns()
   local shown = self.rows:fetched()
   local places = self:places(shown)
   local here = places[main] or { row = 1 }
@@ -371,7 +352,7 @@ function Tree:reload_failed(err)
   -- After the file was replaced, folded entries or the cursor's may not exist.
   if err.kind == 'entryNotFound' and not self.has_retried then
     self.has_retried = true
-    self.fold, self.found, self.search = {}, {}, nil
+    self.expand, self.each, self.found, self.search = {}, {}, {}, nil
     self.rows = Rows.new(self.session, self.settings.page_size)
     return self:refresh()
   end
@@ -432,7 +413,7 @@ function Tree:changed()
   end, math.max(0, math.ceil(rest)))
 end
 
---- Puts the cursor on an entry, and opens folds that hide it.
+--- Puts the cursor on an entry, and opens the branches that hide it.
 ---@param id string
 ---@param callback? fun()
 function Tree:go_to(id, callback)
@@ -442,39 +423,74 @@ function Tree:go_to(id, callback)
       return report(err)
     end
     local node = result.nodes[1]
-    if node and node.id ~= id and self.fold[node.id] then
-      self.fold[node.id] = nil
-      return self:go_to(id, callback)
+    if node and node.folded then
+      table.insert(self.expand, id)
+      return self:refresh(id, callback)
     end
     self:refresh(node and node.id or id, callback)
   end)
 end
 
---- Folds the entry under the cursor, or unfolds it.
+--- Returns a list without some values.
+local function without(list, values)
+  return vim.tbl_filter(function(value)
+    return not vim.tbl_contains(values or {}, value)
+  end, list)
+end
+
+--- Returns the row at which the branch of a row begins, if it was opened and fetched.
+---@param row integer
+---@return treelined.TreeNode|nil
+function Tree:head_of(row)
+  local node = self.rows:get(row)
+  local indent = node and node.indent
+  while node do
+    local begins = node.prefix and node.prefix:match('[─-] $')
+    if begins and node.indent == indent then
+      return node.opened and node.opened.expand and node
+    end
+    row = row - 1
+    node = self.rows:get(row)
+  end
+end
+
+--- Opens the branches of the row under the cursor, or closes the branch that it is part of.
 ---@param how 'open'|'close'|'toggle'|'open_all'
 function Tree:set_fold(how)
   if how == 'open_all' then
-    self.fold = {}
+    self.open_all = not self.open_all
+    self.expand, self.each = {}, {}
     return self:refresh()
   end
-  local node = self:current()
+  local node, row = self:current()
   if not node then
     return
+  elseif node.folded and how ~= 'close' then
+    table.insert(node.folded.branches > 1 and self.each or self.expand, node.id)
+    return self:refresh()
+  elseif node.folded and node.opened then
+    self.each = without(self.each, node.opened.each)
+    return self:refresh()
   end
-  local is_folded = self.fold[node.id] or false
-  local shall = how == 'close' or (how == 'toggle' and not is_folded)
-  if shall and node.childCount == 0 then
-    -- As with Vim's folds, closing inside of a fold closes the fold.
-    if node.parentId and how == 'close' then
-      self.fold[node.parentId] = true
-      self:refresh(node.parentId)
+  -- As with Vim's folds, closing inside of a fold closes the fold.
+  local head = how ~= 'open' and self:head_of(row)
+  if head then
+    self.expand = without(self.expand, head.opened.expand)
+    self:refresh(head.id)
+  end
+end
+
+--- Puts the cursor on the next message of a person, or on the one before, among the rows that were fetched.
+---@param step 1|-1
+function Tree:go_to_prompt(step)
+  local _, row = self:current()
+  repeat
+    row = row + step
+    local node = self.rows:get(row)
+    if node and node.role == 'user' and not node.folded and node.style ~= 'dim' then
+      return vim.api.nvim_win_set_cursor(0, { row, 0 })
     end
-    return
-  end
-  if shall ~= is_folded then
-    self.fold[node.id] = shall or nil
-    self:refresh()
-  end
+  until not node
 end
 
 local function watch(tree, group)
@@ -542,7 +558,9 @@ function M.show(session, callback)
       buf = buf,
       session = session,
       filter = settings.filter,
-      fold = {},
+      open_all = false,
+      expand = {},
+      each = {},
       found = {},
       rows = Rows.new(session, settings.page_size),
       settings = settings,
