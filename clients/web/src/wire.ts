@@ -39,6 +39,10 @@ export interface Row {
   toolName?: string;
   toolCall?: { name: string; summary?: string };
   isError?: boolean;
+  /** The branches that the row stands for; `preview` is the line to show. */
+  folded?: { branches: number; entries: number };
+  /** The ids of the request without which the row would be folded. */
+  opened?: { expand?: string[]; each?: string[] };
   match?: Match;
   flags?: string[];
 }

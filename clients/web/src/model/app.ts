@@ -224,10 +224,12 @@ export class App {
     else if (action === 'next-filter') tree.nextFilter();
     else if (action === 'fold-or-up') tree.foldOrUp();
     else if (action === 'unfold-or-down') tree.unfoldOrDown();
-    else if (action === 'toggle-fold') {
-      const row = tree.row();
-      if (row && row.childCount > 0) tree.fold(row.id);
-    } else if (action === 'mark') tree.mark();
+    else if (action === 'toggle-fold') tree.toggleFold();
+    else if (action === 'accept' && tree.row()?.folded) tree.toggleFold();
+    else if (action === 'open-all') tree.toggleAll();
+    else if (action === 'next-prompt') tree.movePrompt(1);
+    else if (action === 'previous-prompt') tree.movePrompt(-1);
+    else if (action === 'mark') tree.mark();
     else if (action === 'compare') session.compare().catch(this.failed);
     else if (action === 'copy') {
       const id = tree.row()?.id;

@@ -15,6 +15,9 @@ export type Action =
   | 'fold-or-up'
   | 'unfold-or-down'
   | 'toggle-fold'
+  | 'open-all'
+  | 'previous-prompt'
+  | 'next-prompt'
   | 'to-active'
   | 'to-news'
   | 'filter-default'
@@ -65,14 +68,17 @@ export const BINDINGS: readonly Binding[] = [
   {
     action: 'fold-or-up',
     keys: ['ctrl+left', 'alt+left', 'h'],
-    about: 'fold, or to the start of the branch',
+    about: 'close, or to the start of the branch',
   },
   {
     action: 'unfold-or-down',
     keys: ['ctrl+right', 'alt+right', 'l'],
-    about: 'unfold, or to the next branch',
+    about: 'open, or to the next branch',
   },
-  { action: 'toggle-fold', keys: ['space'], about: 'fold or unfold' },
+  { action: 'toggle-fold', keys: ['space'], about: 'open or close a folded row or a branch' },
+  { action: 'open-all', keys: ['*'], about: 'open or close all branches' },
+  { action: 'previous-prompt', keys: ['['], about: 'to the user message before' },
+  { action: 'next-prompt', keys: [']'], about: 'to the next user message' },
   { action: 'to-active', keys: ['A', 'a'], about: 'to the leaf' },
   { action: 'filter-default', keys: ['1', 'ctrl+d'], about: 'show the conversation' },
   { action: 'filter-no-tools', keys: ['2'], about: 'hide tool results' },

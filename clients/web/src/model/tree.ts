@@ -2,7 +2,7 @@
 
 import { FILTERS, type Filter, type Row } from '../wire.ts';
 import { parseQuery, type Query } from '../text/query.ts';
-import type { Source, TreeView } from '../source/source.ts';
+import type { Folds, Source, TreeView } from '../source/source.ts';
 
 /** A row that the pane shall bring into view. */
 export interface Reveal {
@@ -17,7 +17,7 @@ export class Tree {
   filter: Filter = 'default';
   typed = '';
   query: Query | undefined;
-  readonly folded = new Set<string>();
+  folds: Folds = { all: false, expand: [], each: [] };
   marks: string[] = [];
   reveal: Reveal | undefined;
   /** The share of the bodies that the search has read; undefined if it is not reading. */
@@ -47,8 +47,8 @@ export class Tree {
   private async read(generation: number, how: Reveal['how']): Promise<void> {
     const isLatest = (): boolean => generation === this.generation;
     try {
-      const { filter, query, folded } = this;
-      const asked = { filter, query, folded: new Set(folded) };
+      const { filter, query, folds } = this;
+      const asked = { filter, query, folds };
       const view = await this.source.view(asked, this.heading?.id ?? this.cursorId);
       let goal: string | undefined;
       let at = -1;
@@ -96,8 +96,11 @@ export class Tree {
 
   /** Moves the cursor to an entry, whatever has to be unfolded or unfiltered for it. */
   async go(id: string, how: Reveal['how'] = 'center'): Promise<boolean> {
-    if (this.folded.size > 0) this.folded.clear();
     await this.reload(how, id);
+    if (this.row()?.folded) {
+      this.folds = { ...this.folds, expand: [...this.folds.expand, id] };
+      await this.reload(how, id);
+    }
     if (this.view?.row(this.cursor)?.id === id) return true;
     if (this.query) {
       this.typed = '';
@@ -129,17 +132,60 @@ export class Tree {
     else void this.reload('nearest');
   }
 
-  fold(id: string, folded = !this.folded.has(id)): void {
-    if (folded) this.folded.add(id);
-    else this.folded.delete(id);
-    void this.reload('keep', id);
+  /** Opens the branches of a row, or closes the branch that it is part of. */
+  toggleFold(at = this.cursor): void {
+    const row = this.view?.row(at);
+    if (row?.folded) return this.open(row);
+    for (let above = at; above >= 0; above--) {
+      const head = this.view?.row(above);
+      if (!head || !row) return;
+      if (!headsBranch(head) || head.indent !== row.indent) continue;
+      if (head.opened?.expand) this.close(head.opened.expand, head.id);
+      return;
+    }
   }
 
-  /** Folds the row, or moves to the start of its branch. */
+  private open(row: Row): void {
+    const { expand, each } = this.folds;
+    this.folds =
+      (row.folded?.branches ?? 1) > 1
+        ? { ...this.folds, each: [...each, row.id] }
+        : { ...this.folds, expand: [...expand, row.id] };
+    void this.reload('keep', row.id);
+  }
+
+  private close(ids: readonly string[], head: string): void {
+    const expand = this.folds.expand.filter((id) => !ids.includes(id));
+    this.folds = { ...this.folds, expand };
+    void this.reload('keep', head);
+  }
+
+  /** Opens all branches, or folds those that were left. */
+  toggleAll(): void {
+    this.folds = { all: !this.folds.all, expand: [], each: [] };
+    void this.reload('center');
+  }
+
+  /** Moves to the next message of a person, or to the one before, among the rows that are loaded. */
+  movePrompt(step: 1 | -1): void {
+    for (let at = this.cursor + step; ; at += step) {
+      const row = this.view?.row(at);
+      if (!row) return;
+      if (row.role === 'user' && !row.folded && row.style !== 'dim') return this.move(at);
+    }
+  }
+
+  /** Closes the branch or the list that begins here, or moves to the start of the branch. */
   foldOrUp(): void {
     const row = this.row();
     if (!row) return;
-    if (foldable(row) && !this.folded.has(row.id)) return this.fold(row.id, true);
+    if (row.opened?.expand) return this.close(row.opened.expand, row.id);
+    if (row.folded && row.opened?.each) {
+      const ids = row.opened.each;
+      this.folds = { ...this.folds, each: this.folds.each.filter((id) => !ids.includes(id)) };
+      void this.reload('keep', row.id);
+      return;
+    }
     for (let at = this.cursor - 1; at >= 0; at--) {
       const above = this.view?.row(at);
       if (!above) break;
@@ -150,11 +196,11 @@ export class Tree {
     this.move(0);
   }
 
-  /** Unfolds the row, or moves to the next start of a branch. */
+  /** Opens the row, or moves to the next start of a branch. */
   unfoldOrDown(): void {
     const row = this.row();
     if (!row) return;
-    if (this.folded.has(row.id)) return this.fold(row.id, false);
+    if (row.folded) return this.open(row);
     const total = this.view?.total ?? 0;
     for (let at = this.cursor + 1; at < total; at++) {
       const below = this.view?.row(at);
@@ -177,8 +223,4 @@ export class Tree {
 /** Whether a branch begins with this row: its guides end with an arm. */
 export function headsBranch(row: Row): boolean {
   return /[├└]─ ?$/u.test(row.prefix);
-}
-
-export function foldable(row: Row): boolean {
-  return row.childCount > 0 && (headsBranch(row) || row.depth === 0 || row.isBranchPoint);
 }

@@ -2,6 +2,7 @@
 
 import type { Row } from '../wire.ts';
 import { fold, matches, type Query } from '../text/query.ts';
+import type { LeftView, Line } from './left.ts';
 import {
   MARK,
   type BranchRow,
@@ -126,24 +127,6 @@ function prompt(row: FileRow | undefined): string | undefined {
   return row.preview.replaceAll('[image]', '').trim() === '' ? undefined : row.preview;
 }
 
-/** Returns a view without the descendants of folded rows. */
-export function foldView(view: FileView, rows: FileRows, folded: ReadonlySet<string>): FileView {
-  if (folded.size === 0) return view;
-  const marks = new Set([...folded].map((id) => rows.numbers.get(id)));
-  const kept: FileView = { ...view, rows: [], depth: [], indent: [], prefix: [] };
-  let below = Infinity;
-  view.rows.forEach((number, at) => {
-    const depth = view.depth[at] ?? 0;
-    if (depth > below) return;
-    below = marks.has(number) ? depth : Infinity;
-    kept.rows.push(number);
-    kept.depth.push(depth);
-    kept.indent.push(view.indent[at] ?? 0);
-    kept.prefix.push(view.prefix[at] ?? 0);
-  });
-  return kept;
-}
-
 /** Returns the rows of a view that a query finds, as a list without guides. */
 export function searchView(
   view: FileView,
@@ -189,6 +172,18 @@ function familyOf(view: FileView, count: number): Family {
   return family;
 }
 
+/** The branches of a row that are named, their user messages that are looked at, and the characters of names and lines. */
+const [NAMED, PROMPTS, NAME, LINE] = [8, 4, 40, 200];
+
+function openedBy({ expand, each }: Line): Pick<Row, 'opened'> {
+  return expand || each ? { opened: { ...(expand && { expand }), ...(each && { each }) } } : {};
+}
+
+function shorten(text: string, most: number): string {
+  const chars = Array.from(text);
+  return chars.length > most ? `${chars.slice(0, most - 1).join('')}…` : text;
+}
+
 /** The most rows that a tree keeps. */
 const MADE = 5000;
 
@@ -222,6 +217,8 @@ export class FileTree implements TreeView {
     const number = this.view.rows[at];
     const row = number === undefined ? undefined : this.rows.rows[number];
     if (!row || number === undefined) return undefined;
+    const line = this.left?.lines.get(at);
+    const preview = line?.heads && this.lineText(line);
     const children = this.children[number] ?? 0;
     const parent = this.parents[number] ?? -1;
     if (this.made.size > MADE) this.made.clear();
@@ -235,9 +232,62 @@ export class FileTree implements TreeView {
       depth: this.view.depth[at] ?? 0,
       indent: this.view.indent[at] ?? 0,
       prefix: this.view.prefixes[this.view.prefix[at] ?? 0] ?? '',
+      ...(line && openedBy(line)),
     };
+    if (line?.heads) {
+      const { branches = 1, entries = 1 } = line;
+      const { id, type, timestamp, label, parentId, childCount, depth, indent, prefix, opened } =
+        made;
+      const place = { parentId, childCount, depth, indent, prefix, onActivePath: false };
+      const folded: Row = {
+        ...{ id, type, preview: preview ?? '', folded: { branches, entries } },
+        ...{ ...place, isLeaf: false, isBranchPoint: children > 1 },
+        ...(timestamp !== undefined && { timestamp }),
+        ...(label !== undefined && { label }),
+        ...(opened && { opened }),
+      };
+      // Names whose rows are not read yet come later.
+      if (preview !== undefined) this.made.set(at, folded);
+      return preview === undefined ? undefined : folded;
+    }
     this.made.set(at, made);
     return made;
+  }
+
+  private get left(): LeftView | undefined {
+    return 'lines' in this.view ? (this.view as LeftView) : undefined;
+  }
+
+  /** The line of folded branches, as the daemon writes it; undefined while a row of it is not read. */
+  private lineText(line: Line): string | undefined {
+    const { heads = [], branches = 1, entries = 1 } = line;
+    const names = heads.slice(0, NAMED).map((head) => this.branchName(head));
+    if (!names.every((name) => name !== undefined)) return undefined;
+    const several = branches > 1;
+    const parts = [
+      ...(several ? [`${branches} branches`] : []),
+      entries === 1 ? '1 entry' : `${entries} entries`,
+      ...names.map((name) => shorten(name, several ? NAME : LINE)),
+    ];
+    return shorten(parts.join(' · '), LINE);
+  }
+
+  /** What a person said first in a branch, else the preview of its first entry. */
+  private branchName(head: number): string | undefined {
+    const { whole, sizes } = this.left ?? { whole: this.view, sizes: new Uint32Array() };
+    let prompts = 0;
+    for (let at = head; at < head + (sizes[head] ?? 1) && prompts < PROMPTS; at++) {
+      const number = whole.rows[at] ?? -1;
+      const row = this.rows.rows[number];
+      if (!row) {
+        this.load(number);
+        return undefined;
+      }
+      if (row.type === 'message' && row.role === 'user') prompts++;
+      const said = prompt(row);
+      if (said !== undefined) return said;
+    }
+    return this.rows.rows[whole.rows[head] ?? -1]?.preview ?? '';
   }
 
   want(from: number, to: number): void {
@@ -250,7 +300,8 @@ export class FileTree implements TreeView {
   indexOf(id: string): Promise<number> {
     let number = this.rows.numbers.get(id) ?? -1;
     for (let steps = 0; number >= 0 && steps <= this.rows.count; steps++) {
-      const at = findSorted(this.view.rows, number);
+      const at =
+        this.left?.places.get(number) ?? findSorted(this.left ? [] : this.view.rows, number);
       if (at >= 0) return Promise.resolve(at);
       number = this.rows.rows[number]?.parent ?? -1;
     }

@@ -9,11 +9,11 @@ import {
   FileRows,
   FileTree,
   findSorted,
-  foldView,
   searchView,
   type FileRow,
   type FileView,
 } from './file-rows.ts';
+import { leftView } from './left.ts';
 import { blockText } from './texts.ts';
 import type {
   BranchRow,
@@ -119,12 +119,15 @@ export class FileSource implements Source {
 
   async view(query: ViewQuery): Promise<TreeView> {
     const whole = await this.fileView(query.filter);
-    let view = foldView(whole, this.rows, query.folded);
+    let view = whole;
     if (query.query) {
       await this.allRows();
       view = searchView(whole, this.rows, query.query, this.deep(query.query));
     }
     const leaf = this.visibleLeaf(whole);
+    // Whoever looks for something wants to see where it is.
+    if (!query.query && !query.folds.all && query.filter !== 'labeled-only')
+      view = leftView(whole, leaf, this.rows, query.folds);
     const load = (row: number) => void this.loadRow(row);
     return new FileTree(query, whole, view, this.rows, load, leaf, this.observer);
   }

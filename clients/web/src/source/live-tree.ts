@@ -50,7 +50,9 @@ export function selection(query: ViewQuery): object {
     order: 'active-first',
     render: 'unicode',
     ...(query.query ? wireQuery(query.query) : {}),
-    ...(query.folded.size > 0 ? { fold: [...query.folded] } : {}),
+    ...(query.folds.all
+      ? {}
+      : { fold: 'left', expand: query.folds.expand, each: query.folds.each }),
   };
 }
 

@@ -13,11 +13,21 @@ export interface SessionInfo {
   readOnly: boolean;
 }
 
+/** The branches that were left: which of them are not one row (protocol.md §6.8). */
+export interface Folds {
+  /** Whether all branches are open. */
+  all: boolean;
+  /** The branches that hold these entries are open. */
+  expand: readonly string[];
+  /** The branches at the forks of these rows have one row each. */
+  each: readonly string[];
+}
+
 /** What of the tree to show. */
 export interface ViewQuery {
   filter: Filter;
   query: Query | undefined;
-  folded: ReadonlySet<string>;
+  folds: Folds;
 }
 
 /** One number a row, for the minimap. */

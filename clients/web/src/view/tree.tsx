@@ -4,7 +4,7 @@ import { memo } from 'preact/compat';
 import { useLayoutEffect, useRef, useState } from 'preact/hooks';
 import type { Row } from '../wire.ts';
 import type { App } from '../model/app.ts';
-import { foldable, headsBranch, type Reveal, type Tree } from '../model/tree.ts';
+import type { Reveal, Tree } from '../model/tree.ts';
 import type { Session } from '../model/session.ts';
 import { marksOf, type Query } from '../text/query.ts';
 import { visible } from '../text/visible.ts';
@@ -79,7 +79,6 @@ export function TreePane({ app, session }: { app: App; session: Session }) {
         most={most}
         query={tree.query}
         selected={at === tree.cursor}
-        folded={row !== undefined && tree.folded.has(row.id)}
         marked={row !== undefined && tree.marks.includes(row.id)}
       />,
     );
@@ -154,19 +153,19 @@ interface RowProps {
   most: number;
   query: Query | undefined;
   selected: boolean;
-  folded: boolean;
   marked: boolean;
 }
 
 /** A row. It is drawn again only if one of its properties is another one: most rows stay while the tree scrolls. */
 const TreeRow = memo(({ app, tree, at, row, ...shown }: RowProps) => {
-  const { selected, folded, marked } = shown;
+  const { selected, marked } = shown;
   const style = { transform: `translateY(${at * ROW}px)` };
   if (!row) return <div class="row waiting" role="none" style={style} />;
-  const folds = foldable(row);
+  const [folded, isOpen] = [row.folded !== undefined, row.opened?.expand !== undefined];
+  const folds = folded || isOpen;
   const classes = [
     'row',
-    toneOf(row),
+    folded ? 'quiet' : toneOf(row),
     row.onActivePath ? 'on-path' : '',
     selected ? 'selected' : '',
     row.isError ? 'failed' : '',
@@ -188,17 +187,17 @@ const TreeRow = memo(({ app, tree, at, row, ...shown }: RowProps) => {
       {...(folds ? { 'aria-expanded': !folded } : {})}
       style={style}
       onClick={select}
-      onDblClick={() => app.act('accept')}
+      onDblClick={() => app.act(folded ? 'toggle-fold' : 'accept')}
     >
       <i class="dot" aria-hidden="true" />
-      <Guides prefix={row.prefix} most={shown.most} />
-      {folds && (headsBranch(row) || folded || row.isBranchPoint) && (
+      <Guides prefix={row.prefix} indent={row.indent} most={shown.most} />
+      {folds && (
         <i
           class={`fold ${folded ? 'closed' : ''}`}
           aria-hidden="true"
           onClick={(event) => {
             event.stopPropagation();
-            tree.fold(row.id);
+            tree.toggleFold(at);
           }}
         />
       )}
@@ -210,7 +209,7 @@ const TreeRow = memo(({ app, tree, at, row, ...shown }: RowProps) => {
 
 function RowText(props: { row: Row; query: Query | undefined; marked: boolean }) {
   const { row, query, marked } = props;
-  const lead = leadOf(row);
+  const lead = row.folded ? '' : leadOf(row);
   return (
     <>
       {marked && <span class="sr">marked </span>}
@@ -218,7 +217,11 @@ function RowText(props: { row: Row; query: Query | undefined; marked: boolean })
       {row.flags?.map((flag) => (
         <span class="flag">{visible(flag)}</span>
       ))}
-      {lead === '' ? <span class="sr">{speakerOf(row)}: </span> : <span class="lead">{lead}</span>}
+      {lead === '' ? (
+        <span class="sr">{row.folded ? 'folded' : speakerOf(row)}: </span>
+      ) : (
+        <span class="lead">{lead}</span>
+      )}
       <span class="text" dir="auto">
         {row.icon !== undefined && !row.match && `${visible(row.icon)} `}
         {row.match ? <Found row={row} /> : <Marked text={visible(row.preview)} query={query} />}

@@ -5,10 +5,11 @@ import {
   FileRows,
   FileTree,
   findSorted,
-  foldView,
   searchView,
   type FileView,
 } from '../../src/source/file-rows.ts';
+import { leftView } from '../../src/source/left.ts';
+import type { Folds } from '../../src/source/source.ts';
 import { parentsOf } from '../../src/source/file.ts';
 import { parseQuery } from '../../src/text/query.ts';
 
@@ -48,8 +49,10 @@ const VIEW: FileView = {
   prefixes: ['', '├─ ', '│  ', '└─ '],
 };
 
+const OPEN: Folds = { all: true, expand: [], each: [] };
+
 function tree(view: FileView): FileTree {
-  const query = { filter: 'default', query: undefined, folded: new Set<string>() } as const;
+  const query = { filter: 'default', query: undefined, folds: OPEN } as const;
   return new FileTree(query, VIEW, view, rows(), () => undefined, 3, { loaded: () => undefined });
 }
 
@@ -63,17 +66,39 @@ test('rows get depth, guides and children from their view', () => {
   assert.equal(tree(VIEW).row(5), undefined);
 });
 
-test('a folded row keeps its children, which have no rows', () => {
-  const folded = foldView(VIEW, rows(), new Set(['b']));
-  assert.deepEqual(folded.rows, [0, 1, 2, 4]);
-  assert.equal(tree(folded).row(2)?.childCount, 1);
-  assert.deepEqual(foldView(VIEW, rows(), new Set(['q'])).rows, [0]);
-});
+/** The rows as a terminal shows them. */
+function drawn(of: FileTree): string[] {
+  const lines = [];
+  for (let at = 0; at < of.total; at++) {
+    const row = of.row(at);
+    lines.push(`${row?.prefix}${row?.folded ? row.preview : row?.id}`);
+  }
+  return lines;
+}
 
-test('an entry without a row is found at its nearest ancestor', async () => {
-  const folded = foldView(VIEW, rows(), new Set(['b']));
-  assert.equal(await tree(folded).indexOf('c'), 2);
-  assert.equal(await tree(folded).indexOf('nothing'), -1);
+/** A file had no daemon to fold its branches, and showed all of them. */
+test('a branch that was left is one row, which opens', async () => {
+  const left = (leaf: number, folds: Partial<Folds>): FileTree => {
+    const all = { all: false, expand: [], each: [], ...folds };
+    const view = leftView(VIEW, leaf, rows(), all);
+    const query = { filter: 'default', query: undefined, folds: all } as const;
+    return new FileTree(query, VIEW, view, rows(), () => undefined, leaf, {
+      loaded: () => undefined,
+    });
+  };
+  assert.deepEqual(drawn(left(3, {})), ['q', 'a', '└─ 1 entry · Text of d', 'b', 'c']);
+  assert.deepEqual(drawn(left(3, { expand: ['d'] })), ['q', 'a', '└─ d', 'b', 'c']);
+  assert.deepEqual(left(3, { expand: ['d'] }).row(2)?.opened, { expand: ['d'] });
+  // Below the leaf nothing goes on.
+  const several = '└─ 2 branches · 3 entries · Text of b · Text of d';
+  assert.deepEqual(drawn(left(1, {})), ['q', 'a', several]);
+  const each = ['├─ 2 entries · Text of b', '└─ 1 entry · Text of d'];
+  assert.deepEqual(drawn(left(1, { each: ['b'] })), ['q', 'a', ...each]);
+  const open = ['├─ b', '│  c', '└─ 1 entry · Text of d'];
+  assert.deepEqual(drawn(left(1, { expand: ['c'] })), ['q', 'a', ...open]);
+  assert.equal(await left(1, {}).indexOf('c'), 2);
+  assert.equal(await left(3, {}).indexOf('c'), 4);
+  assert.equal(await left(3, {}).indexOf('nothing'), -1);
 });
 
 test('a search finds rows by words and by pattern', () => {

@@ -41,8 +41,9 @@ test('times may be anything', () => {
 
 test('guides are cut at their front', () => {
   assert.deepEqual(cellsOf('│  ├─ ', 5), ['down', 'fork']);
-  assert.deepEqual(cellsOf('│     └─ ', 2), ['cut', 'end']);
-  assert.deepEqual(cellsOf('…│  ├─ ', 5), ['cut', 'down', 'fork']);
+  assert.deepEqual(cellsOf('│     └─ ', 2), ['end'], 'and one cell for how many are missing');
+  assert.deepEqual(cellsOf('…5 │  ├─ ', 5), ['down', 'fork']);
+  assert.deepEqual(cellsOf('…105  │  ├─ ', 5), ['down', 'fork']);
   assert.deepEqual(cellsOf('', 5), []);
 });
 
