@@ -3,7 +3,7 @@
 
 return {
   version = 1,
-  schema_hash = 'sha256:2e263f5b71588f1e40dae9fccf68f1395b31255fd191fe4906e3a62ddd2c7481',
+  schema_hash = 'sha256:37517f5b1febfc5436c05b46feaf6f8b4d7167010644352794928fa937ada590',
   --- Methods by the names of their functions.
   methods = {
     discover = 'rpc.discover',
@@ -21,6 +21,8 @@ return {
     restore_session = 'restore_session',
     import_sessions = 'import_sessions',
     import_report = 'import_report',
+    continue_session = 'continue_session',
+    continuation_started = 'continuation_started',
     set_session_name = 'set_session_name',
     fork_session = 'fork_session',
     get_fork_messages = 'get_fork_messages',

@@ -16,7 +16,7 @@ from ._params import OMITTED, Omitted
 PROTOCOL_VERSION = 1
 """The version of the protocol that these functions speak."""
 
-SCHEMA_HASH = "sha256:2e263f5b71588f1e40dae9fccf68f1395b31255fd191fe4906e3a62ddd2c7481"
+SCHEMA_HASH = "sha256:37517f5b1febfc5436c05b46feaf6f8b4d7167010644352794928fa937ada590"
 """The schema they were made from; a daemon made from the same one tells the same hash."""
 
 NotificationName: TypeAlias = Literal[
@@ -56,7 +56,7 @@ AsyncAnswerer: TypeAlias = Callable[[P], Awaitable["shapes.EventAnswer | None"]]
 """Answers a question; cancelled when the question is over."""
 
 Answerer: TypeAlias = Callable[[P, threading.Event], "shapes.EventAnswer | None"]
-"""Answers a question, in a thread of its own; the event is set when the question is over."""
+"""Answers a question, in its own thread; the event is set when the question is over."""
 
 
 class AsyncAnswers(TypedDict, total=False):
@@ -353,7 +353,7 @@ class AsyncMethods(ABC):
 
         `cursor`: The `nextCursor` of the previous page. Default: the first page.
 
-        `local`: True: only the files of this machine, without anything of the log. Default: false.
+        `local`: True: only the files of this machine, without anything of the team. Default: false.
 
         """
         answered: shapes.ListSessionsResult = await self.call(
@@ -573,6 +573,86 @@ class AsyncMethods(ABC):
         """
         answered: shapes.ImportReportResult = await self.call(
             "import_report", {"sessionId": session_id}, timeout=timeout
+        )
+        return answered
+
+    async def continue_session(
+        self,
+        *,
+        tool: shapes.ContinueIn,
+        session_id: str | None | Omitted = OMITTED,
+        entry_id: str | None | Omitted = OMITTED,
+        cwd: str | None | Omitted = OMITTED,
+        learned: bool | None | Omitted = OMITTED,
+        compact: bool | None | Omitted = OMITTED,
+        last: int | None | Omitted = OMITTED,
+        limit: int | None | Omitted = OMITTED,
+        thinking: shapes.HandedThoughts | None | Omitted = OMITTED,
+        dry_run: bool | None | Omitted = OMITTED,
+        timeout: float | None = None,
+    ) -> shapes.ContinueSessionResult:
+        """Hands the conversation up to an entry over to another agent, which goes on from there.
+
+        `tool`: The agent that goes on.
+
+        `session_id`: The id of the session. Default: the session that is open, if exactly one is.
+
+        `entry_id`: The id of the last entry that is handed over. Default: the leaf.
+
+        `cwd`: The working directory of the new session, an absolute path. Default: that of the session.
+
+        `learned`: Whether the first words have a summary of the branch that is left. Default: false.
+
+        `compact`: Whether turns that do not fit `limit` are replaced by a summary. Default: false.
+
+        `last`: The number of turns that are handed over, the last ones. Default: all.
+
+        `limit`: The most tokens that are handed over, estimated; 0 is no limit. Default: 150,000.
+
+        `thinking`: What becomes of thoughts. Default: `drop`.
+
+        `dry_run`: Whether nothing is written. Default: false.
+
+        """
+        answered: shapes.ContinueSessionResult = await self.call(
+            "continue_session",
+            {
+                "tool": tool,
+                "sessionId": session_id,
+                "entryId": entry_id,
+                "cwd": cwd,
+                "learned": learned,
+                "compact": compact,
+                "last": last,
+                "limit": limit,
+                "thinking": thinking,
+                "dryRun": dry_run,
+            },
+            timeout=timeout,
+        )
+        return answered
+
+    async def continuation_started(
+        self,
+        *,
+        continuation_id: str,
+        native_id: str,
+        session_id: str | None | Omitted = OMITTED,
+        timeout: float | None = None,
+    ) -> shapes.ContinuationStartedResult:
+        """Notes the id that the agent gave a session that was handed over.
+
+        `continuation_id`: The id of the continuation.
+
+        `native_id`: The id that the agent gave the new session.
+
+        `session_id`: The id of the session. Default: the session that is open, if exactly one is.
+
+        """
+        answered: shapes.ContinuationStartedResult = await self.call(
+            "continuation_started",
+            {"continuationId": continuation_id, "nativeId": native_id, "sessionId": session_id},
+            timeout=timeout,
         )
         return answered
 
@@ -1804,7 +1884,7 @@ class AsyncMethods(ABC):
 
         `event_id`: The id of the question, from the event.
 
-        `result`: The answer; an empty object is no opinion. Default: none, with `error` or `extendMs`.
+        `result`: The answer; an empty object is not an opinion. Default: none, with `error` or `extendMs`.
 
         `error`: Answers `command_invoked`: why the command failed, for people. Default: none.
 
@@ -2273,7 +2353,7 @@ class Methods(ABC):
 
         `cursor`: The `nextCursor` of the previous page. Default: the first page.
 
-        `local`: True: only the files of this machine, without anything of the log. Default: false.
+        `local`: True: only the files of this machine, without anything of the team. Default: false.
 
         """
         answered: shapes.ListSessionsResult = self.call(
@@ -2489,6 +2569,86 @@ class Methods(ABC):
         """
         answered: shapes.ImportReportResult = self.call(
             "import_report", {"sessionId": session_id}, timeout=timeout
+        )
+        return answered
+
+    def continue_session(
+        self,
+        *,
+        tool: shapes.ContinueIn,
+        session_id: str | None | Omitted = OMITTED,
+        entry_id: str | None | Omitted = OMITTED,
+        cwd: str | None | Omitted = OMITTED,
+        learned: bool | None | Omitted = OMITTED,
+        compact: bool | None | Omitted = OMITTED,
+        last: int | None | Omitted = OMITTED,
+        limit: int | None | Omitted = OMITTED,
+        thinking: shapes.HandedThoughts | None | Omitted = OMITTED,
+        dry_run: bool | None | Omitted = OMITTED,
+        timeout: float | None = None,
+    ) -> shapes.ContinueSessionResult:
+        """Hands the conversation up to an entry over to another agent, which goes on from there.
+
+        `tool`: The agent that goes on.
+
+        `session_id`: The id of the session. Default: the session that is open, if exactly one is.
+
+        `entry_id`: The id of the last entry that is handed over. Default: the leaf.
+
+        `cwd`: The working directory of the new session, an absolute path. Default: that of the session.
+
+        `learned`: Whether the first words have a summary of the branch that is left. Default: false.
+
+        `compact`: Whether turns that do not fit `limit` are replaced by a summary. Default: false.
+
+        `last`: The number of turns that are handed over, the last ones. Default: all.
+
+        `limit`: The most tokens that are handed over, estimated; 0 is no limit. Default: 150,000.
+
+        `thinking`: What becomes of thoughts. Default: `drop`.
+
+        `dry_run`: Whether nothing is written. Default: false.
+
+        """
+        answered: shapes.ContinueSessionResult = self.call(
+            "continue_session",
+            {
+                "tool": tool,
+                "sessionId": session_id,
+                "entryId": entry_id,
+                "cwd": cwd,
+                "learned": learned,
+                "compact": compact,
+                "last": last,
+                "limit": limit,
+                "thinking": thinking,
+                "dryRun": dry_run,
+            },
+            timeout=timeout,
+        )
+        return answered
+
+    def continuation_started(
+        self,
+        *,
+        continuation_id: str,
+        native_id: str,
+        session_id: str | None | Omitted = OMITTED,
+        timeout: float | None = None,
+    ) -> shapes.ContinuationStartedResult:
+        """Notes the id that the agent gave a session that was handed over.
+
+        `continuation_id`: The id of the continuation.
+
+        `native_id`: The id that the agent gave the new session.
+
+        `session_id`: The id of the session. Default: the session that is open, if exactly one is.
+
+        """
+        answered: shapes.ContinuationStartedResult = self.call(
+            "continuation_started",
+            {"continuationId": continuation_id, "nativeId": native_id, "sessionId": session_id},
+            timeout=timeout,
         )
         return answered
 
@@ -3720,7 +3880,7 @@ class Methods(ABC):
 
         `event_id`: The id of the question, from the event.
 
-        `result`: The answer; an empty object is no opinion. Default: none, with `error` or `extendMs`.
+        `result`: The answer; an empty object is not an opinion. Default: none, with `error` or `extendMs`.
 
         `error`: Answers `command_invoked`: why the command failed, for people. Default: none.
 

@@ -7,4 +7,4 @@ pub const PROTOCOL_VERSION: u64 = 1;
 
 /// The hash of the schema behind these types. A daemon with the same `schema_hash` has the same schema.
 pub const SCHEMA_HASH: &str =
-    "sha256:2e263f5b71588f1e40dae9fccf68f1395b31255fd191fe4906e3a62ddd2c7481";
+    "sha256:37517f5b1febfc5436c05b46feaf6f8b4d7167010644352794928fa937ada590";

@@ -28,6 +28,10 @@ import type {
   CompactResult,
   CompareBranchesParams,
   CompareBranchesResult,
+  ContinuationStartedParams,
+  ContinuationStartedResult,
+  ContinueSessionParams,
+  ContinueSessionResult,
   CreateSessionParams,
   CreateSessionResult,
   DeleteSessionParams,
@@ -156,7 +160,7 @@ import type {
 export const PROTOCOL_VERSION = 1;
 
 /** The hash of the schema behind these types. A daemon with the same hash has the same schema. */
-export const SCHEMA_HASH = 'sha256:2e263f5b71588f1e40dae9fccf68f1395b31255fd191fe4906e3a62ddd2c7481';
+export const SCHEMA_HASH = 'sha256:37517f5b1febfc5436c05b46feaf6f8b4d7167010644352794928fa937ada590';
 
 /** Params and result by method. */
 export interface Methods {
@@ -175,6 +179,8 @@ export interface Methods {
   'restore_session': { params: RestoreSessionParams; result: RestoreSessionResult };
   'import_sessions': { params: ImportSessionsParams; result: ImportSessionsResult };
   'import_report': { params: ImportReportParams; result: ImportReportResult };
+  'continue_session': { params: ContinueSessionParams; result: ContinueSessionResult };
+  'continuation_started': { params: ContinuationStartedParams; result: ContinuationStartedResult };
   'set_session_name': { params: SetSessionNameParams; result: SetSessionNameResult };
   'fork_session': { params: ForkSessionParams; result: ForkSessionResult };
   'get_fork_messages': { params: GetForkMessagesParams; result: GetForkMessagesResult };
@@ -224,6 +230,8 @@ export const SESSION_METHODS: ReadonlySet<keyof Methods> = new Set<keyof Methods
   'close_session',
   'delete_session',
   'import_report',
+  'continue_session',
+  'continuation_started',
   'set_session_name',
   'fork_session',
   'get_fork_messages',
@@ -427,6 +435,22 @@ export abstract class MethodCalls {
     options?: CallOptions,
   ): Promise<ImportReportResult> {
     return this.call('import_report', params, options);
+  }
+
+  /** Hands the conversation up to an entry over to another agent, which goes on from there. `continue_session` */
+  continueSession(
+    params: ContinueSessionParams,
+    options?: CallOptions,
+  ): Promise<ContinueSessionResult> {
+    return this.call('continue_session', params, options);
+  }
+
+  /** Notes the id that the agent gave a session that was handed over. `continuation_started` */
+  continuationStarted(
+    params: ContinuationStartedParams,
+    options?: CallOptions,
+  ): Promise<ContinuationStartedResult> {
+    return this.call('continuation_started', params, options);
   }
 
   /** Gives a session a name, or clears its name. `set_session_name` */
