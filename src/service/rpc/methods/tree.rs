@@ -16,8 +16,8 @@ use treelined_core::entry::{Kind as EntryKind, Role};
 use treelined_core::error::{Error, Kind, Result};
 use treelined_core::search::Query;
 use treelined_core::view::{
-    self, FIRST_READ, Filter, Folding, Guides, Left, Outline, RowParts, Scope,
-    ServedRow, Snapshot, Start, Visible, nested,
+    self, FIRST_READ, Filter, Folding, Guides, Left, Outline, RowParts, Scope, ServedRow, Snapshot,
+    Start, Visible, nested,
 };
 use treelined_files::log::body::{Bodies, Fetch};
 use treelined_files::parallel::{CHUNK, in_order};
