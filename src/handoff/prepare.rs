@@ -114,6 +114,10 @@ fn write(
     prepared: &mut Prepared,
 ) -> Result<()> {
     let folder = request.session_dir.join(FOLDER);
+    let agent = discover::store(tool, request.environment);
+    let settings = agent.as_ref().zip(writers::settings(tool));
+    let settings = settings.map(|(folder, name)| std::fs::read_to_string(folder.join(name)));
+    let settings = settings.and_then(std::result::Result::ok);
     let mut written = writers::write(
         tool,
         &NewSession {
@@ -124,9 +128,10 @@ fn write(
             now: request.source.now_ms(),
             source: request.source,
             store: Store {
-                agent: discover::store(tool, request.environment),
+                agent,
                 own: &folder,
             },
+            settings: settings.as_deref().unwrap_or_default(),
         },
     )?;
     let record = Record {

@@ -273,7 +273,10 @@ fn the_file_for_goose_is_one_of_pi_with_its_names_of_tools() {
     let file = &prepared.files.first().unwrap().path;
     let store = Store::new(world.at("sessions"));
     let read = NeutralPath::of(context_of(&store, file), Options::default());
-    assert_eq!(comparable(&read), comparable(&written(Tool::Goose)));
+    // goose repeats a number before the text of each error: nothing is marked as one.
+    let text = String::from_utf8(prepared.files.first().unwrap().bytes.clone()).unwrap();
+    assert!(!text.contains("\"isError\":true"));
+    assert_eq!(hash(&read.messages), hash(&written(Tool::Goose).messages));
     assert_eq!(prepared.native_id, None);
     let start = prepared.steps.last().unwrap();
     assert!(start.contains(&"{nativeId}".to_owned()), "{start:?}");

@@ -130,6 +130,14 @@ class Agent:
         self._call("thread/compact/start", threadId=thread)
         self._completed.get(timeout=PATIENCE)
 
+    def take_over(self, continuation):
+        """The thread that `continue_session` has made."""
+        return continuation["nativeId"]
+
+    def listed(self):
+        threads = self._call("thread/list", limit=100)["data"]
+        return [thread["id"] for thread in threads]
+
     def rename(self, thread, name):
         self._call("thread/name/set", threadId=thread, name=name)
 

@@ -38,6 +38,8 @@ class Agent:
             "NO_COLOR": "1",
         }
         self._begun = set()
+        # The files with which threads begin.
+        self._files = {}
 
     def __enter__(self):
         return self
@@ -45,15 +47,32 @@ class Agent:
     def __exit__(self, *_):
         pass
 
+    def take_over(self, continuation):
+        """The thread of the file that `continue_session` has made: the program gives it an id of its own."""
+        step = continuation["steps"][-1]
+        file = step[step.index("--session-file") + 1]
+        self._files[file] = file
+        return file
+
+    def listed(self):
+        printed = self._gemini("--list-sessions").stdout
+        chats = self.folder.glob(".gemini/tmp/*/chats/*.jsonl")
+        names = {json.loads(chat.open().readline())["sessionId"] for chat in chats}
+        return [*self._files] if len(names) == len(self._files) and all(name in printed for name in names) else []
+
     def start(self):
         return str(uuid.uuid4())
 
     def turn(self, thread, prompt):
         option = "--resume" if thread in self._begun else "--session-id"
+        option = "--session-file" if thread in self._files else option
         self._begun.add(thread)
-        command = ["node", self.program, option, thread, "--yolo", "--model", "gemini-2.5-flash", "--prompt", prompt]
+        self._gemini(option, thread, "--yolo", "--model", "gemini-2.5-flash", "--prompt", prompt)
+        return prompt
+
+    def _gemini(self, *arguments):
         done = subprocess.run(
-            command,
+            ["node", self.program, *arguments],
             stdin=subprocess.DEVNULL,
             capture_output=True,
             text=True,
@@ -63,7 +82,7 @@ class Agent:
         )
         if done.returncode:
             raise AssertionError(f"gemini: {done.returncode}\n{done.stdout}\n{done.stderr}")
-        return prompt
+        return done
 
     def sources(self):
         return [str(self.folder / ".gemini")]

@@ -62,6 +62,21 @@ class Agent:
     def compact(self, thread):
         self._run(thread, "/compact")
 
+    def take_over(self, continuation):
+        """The thread of the session that `continue_session` has made, by the id that the import prints."""
+        step = continuation["steps"][0]
+        printed = self._goose(*step[1:])
+        session = self._newest()
+        if session not in printed:
+            raise AssertionError(f"{step} does not print {session}: {printed}")
+        thread = self.start()
+        self._sessions[thread] = session
+        return thread
+
+    def listed(self):
+        printed = self._goose("session", "list", "--format", "json")
+        return [thread for thread, session in self._sessions.items() if session and session in printed]
+
     def sources(self):
         return [str(self.folder / "goose")]
 
@@ -89,3 +104,4 @@ class Agent:
         )
         if done.returncode:
             raise AssertionError(f"goose {arguments}: {done.returncode}\n{done.stdout}\n{done.stderr}")
+        return done.stdout

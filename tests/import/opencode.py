@@ -22,6 +22,7 @@ class Agent:
 
     def __init__(self, installed, folder, model_url):
         self.folder = Path(folder)
+        self._program = Path(installed) / NAME / PROGRAM
         self.project = self.folder / "project"
         self.project.mkdir(exist_ok=True)
         configuration = self.folder / "config/opencode/opencode.json"
@@ -34,7 +35,7 @@ class Agent:
         self._log = self.folder / "opencode.log"
         with self._log.open("w") as log:
             self._process = subprocess.Popen(
-                [Path(installed) / NAME / PROGRAM, "serve", "--hostname", "127.0.0.1", "--port", str(port)],
+                [self._program, "serve", "--hostname", "127.0.0.1", "--port", str(port)],
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,
@@ -92,6 +93,27 @@ class Agent:
     def compact(self, session):
         self._call("POST", f"/session/{session}/summarize", MODEL)
 
+    def take_over(self, continuation):
+        """The session that `continue_session` has made, after its step before the last."""
+        for step in continuation["steps"][:-1]:
+            program = self._program if step[0] == NAME else step[0]
+            done = subprocess.run(
+                [program, *step[1:]],
+                stdin=subprocess.DEVNULL,
+                capture_output=True,
+                text=True,
+                env=self._environment(),
+                cwd=continuation["cwd"],
+                timeout=PATIENCE,
+            )
+            if done.returncode:
+                raise AssertionError(f"{step}: {done.stdout}{done.stderr}")
+        self.turns[continuation["nativeId"]] = []
+        return continuation["nativeId"]
+
+    def listed(self):
+        return [session["id"] for session in self._call("GET", "/session")]
+
     def sources(self):
         return [str(self.folder / "data/opencode")]
 
@@ -139,7 +161,14 @@ def settings(model_url):
         "npm": "@ai-sdk/openai-compatible",
         "name": "Stub",
         "options": {"baseURL": model_url, "apiKey": "none"},
-        "models": {"stub-1": {"name": "Stub", "limit": {"context": 100_000, "output": 1_000}}},
+        "models": {
+            "stub-1": {
+                "name": "Stub",
+                "limit": {"context": 1_000_000, "output": 1_000},
+                "attachment": True,
+                "modalities": {"input": ["text", "image"], "output": ["text"]},
+            }
+        },
     }
     return {
         "autoupdate": False,

@@ -11,6 +11,10 @@ use treelined_core::timestamp;
 use treelined_import::Tool;
 use treelined_import::neutral::{Call, CallResult, Message, ModelPart, Part, UserMessage, text_of};
 
+/// The file with Codex's settings.
+pub(super) const SETTINGS: &str = "config.toml";
+/// The provider of models without a setting.
+const PROVIDER: &str = "openai";
 /// The longest arguments of a call in the words that a person sees, in characters.
 const MAX_SHOWN: usize = 200;
 
@@ -38,6 +42,7 @@ pub(super) fn write(session: &NewSession<'_>) -> Result<Written> {
             "originator": "treelined",
             "cli_version": tested(Tool::Codex),
             "source": "cli",
+            "model_provider": provider(session.settings),
         }),
     );
     for (at, message) in session.steps() {
@@ -65,6 +70,16 @@ pub(super) fn write(session: &NewSession<'_>) -> Result<Written> {
         native_id: Some(id),
         steps,
     })
+}
+
+/// The provider with which Codex goes on: it does not load a thread whose provider it does not have.
+fn provider(settings: &str) -> String {
+    let settings: toml::Table = settings.parse().unwrap_or_default();
+    let named = |table: &toml::Table| Some(table.get("model_provider")?.as_str()?.to_owned());
+    let profile = settings.get("profile").and_then(toml::Value::as_str);
+    let profile = profile.and_then(|name| settings.get("profiles")?.get(name)?.as_table());
+    let found = profile.and_then(named).or_else(|| named(&settings));
+    found.unwrap_or_else(|| PROVIDER.to_owned())
 }
 
 struct Records {
@@ -178,5 +193,29 @@ fn image_url(part: &Part) -> Option<String> {
     match part {
         Part::Text(_) => None,
         Part::Image { mime_type, data } => Some(format!("data:{mime_type};base64,{data}")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Codex 0.169.0 refused a thread without a provider: "This chat uses model provider “”, which is no longer configured".
+    #[test]
+    fn the_provider_is_that_of_the_settings() {
+        let profile =
+            "profile = \"work\"\nmodel_provider = \"a\"\n[profiles.work]\nmodel_provider = \"b\"\n";
+        for (settings, expected) in [
+            ("", "openai"),
+            (
+                "model = \"m\"\nmodel_provider = \"stub\"\n[model_providers.stub]\nname = \"x\"\n",
+                "stub",
+            ),
+            (profile, "b"),
+            ("profile = \"none\"\nmodel_provider = \"a\"", "a"),
+            ("not toml =", "openai"),
+        ] {
+            assert_eq!(provider(settings), expected, "{settings}");
+        }
     }
 }

@@ -1,5 +1,5 @@
 //! Gemini CLI: a chat as JSON lines, for `gemini --session-file`: its folder of a project is named in a file of its own,
-//! which is not changed here.
+//! which is not changed here. It copies the chat, with the ids of its messages.
 
 use super::json::Lines;
 use super::session::{NewSession, Steps, Written, command};
@@ -60,7 +60,8 @@ pub(super) fn write(session: &NewSession<'_>) -> Written {
         })
     };
     Written {
-        native_id: Some(id),
+        // Gemini CLI makes a copy with an id of its own.
+        native_id: None,
         files: vec![NewFile {
             path,
             bytes: lines.into_bytes(),

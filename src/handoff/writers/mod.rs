@@ -26,3 +26,11 @@ pub(crate) fn write(tool: Tool, session: &NewSession<'_>) -> Result<Written> {
         Tool::Pi => pi::write(session),
     }
 }
+
+/// The name of the file with the settings that a writer needs, in the folder of the agent.
+pub(crate) fn settings(tool: Tool) -> Option<&'static str> {
+    match tool {
+        Tool::Codex => Some(codex::SETTINGS),
+        _ => None,
+    }
+}

@@ -9,6 +9,14 @@ use treelined_core::error::Result;
 use treelined_core::timestamp::{self, Millis};
 use treelined_import::neutral::{CallResult, Message, ModelMessage, ModelPart, Part};
 
+/// What becomes of the mark of a result that is an error.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Errors {
+    Keep,
+    /// goose puts `-32603:` before the text of an error, each time that it reads it.
+    Drop,
+}
+
 pub(super) fn write(session: &NewSession<'_>) -> Result<Written> {
     let id = session.sorted_uuid().to_string();
     let now = timestamp::format(session.now).replace([':', '.'], "-");
@@ -22,7 +30,7 @@ pub(super) fn write(session: &NewSession<'_>) -> Result<Written> {
         Box::new(move |prompt| vec![command(&["pi", "--session", &file], prompt)])
     };
     Ok(Written {
-        files: vec![file(session, &id, path)],
+        files: vec![file(session, &id, path, Errors::Keep)],
         native_id: Some(id),
         steps,
     })
@@ -58,7 +66,7 @@ pub(super) fn write_for_goose(session: &NewSession<'_>) -> Written {
     };
     Written {
         native_id: None,
-        files: vec![file(session, &id, path)],
+        files: vec![file(session, &id, path, Errors::Drop)],
         steps,
     }
 }
@@ -69,7 +77,7 @@ fn folder(cwd: &str) -> String {
     format!("--{}--", inner.replace(['/', '\\', ':'], "-"))
 }
 
-fn file(session: &NewSession<'_>, id: &str, path: PathBuf) -> NewFile {
+fn file(session: &NewSession<'_>, id: &str, path: PathBuf, errors: Errors) -> NewFile {
     let mut lines = Lines::default();
     lines.push(&json!({
         "type": "session",
@@ -105,7 +113,7 @@ fn file(session: &NewSession<'_>, id: &str, path: PathBuf) -> NewFile {
             Message::Model(said) => push(at, answer(said, time)),
             Message::Results(results) => {
                 for result in results {
-                    push(at, self::result(result, time));
+                    push(at, self::result(result, time, errors));
                 }
             }
         }
@@ -153,14 +161,14 @@ fn block(part: &ModelPart) -> Value {
     }
 }
 
-fn result(result: &CallResult, time: Millis) -> Value {
+fn result(result: &CallResult, time: Millis, errors: Errors) -> Value {
     let content: Vec<Value> = result.parts.iter().map(part).collect();
     json!({
         "role": "toolResult",
         "toolCallId": result.call_id,
         "toolName": result.name,
         "content": content,
-        "isError": result.is_error,
+        "isError": result.is_error && errors == Errors::Keep,
         "timestamp": time,
     })
 }

@@ -19,6 +19,8 @@ pub(crate) struct NewSession<'a> {
     pub(crate) now: Millis,
     pub(crate) source: &'a dyn Source,
     pub(crate) store: Store<'a>,
+    /// The text of the agent's own settings, if the writer needs them; empty without.
+    pub(crate) settings: &'a str,
 }
 
 /// Where files may be made.

@@ -7,7 +7,7 @@ use super::path::{
     PathMessage, UserMessage, text_of,
 };
 use super::tools::rename;
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use treelined_core::context::for_model;
 use treelined_core::entry::Role;
 use treelined_core::json;
@@ -229,7 +229,8 @@ impl<'a> Cleaner<'a> {
         }
     }
 
-    /// Gives a result to each call that has none.
+    /// Gives a result to each call that has none, and puts the results into the order of the calls: some agents keep each
+    /// in its call.
     fn close_calls(&mut self) {
         let open = std::mem::take(&mut self.open);
         self.losses.add(Loss::ClosedCalls, open.len() as u64);
@@ -241,6 +242,15 @@ impl<'a> Cleaner<'a> {
                 is_error: true,
                 entry: None,
             });
+        }
+        if let [.., Message::Model(said), Message::Results(results)] = &mut *self.messages {
+            let calls = said.parts.iter().enumerate();
+            let calls = calls.filter_map(|(at, part)| match part {
+                ModelPart::Call(call) => Some((call.id.as_str(), at)),
+                ModelPart::Text(_) => None,
+            });
+            let places: HashMap<&str, usize> = calls.collect();
+            results.sort_by_key(|result| places.get(result.call_id.as_str()).copied());
         }
     }
 

@@ -145,7 +145,7 @@ fn each_call_gets_one_result_and_each_result_has_its_call() {
     let expected = [
         "user Run both.".to_owned(),
         "model bash(c1)+bash(c2)".to_owned(),
-        format!("results c2=two+c1={not_run}"),
+        format!("results c1={not_run}+c2=two"),
         "user Stop.".to_owned(),
         "model Stopped.+bash(c3)".to_owned(),
         format!("results c3={not_run}"),

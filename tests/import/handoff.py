@@ -1,0 +1,296 @@
+"""Random trees, continued from a random entry in the real agents: the model must get the path, the agent must list the
+session, and the source must keep its bytes (protocol.md §3.18).
+
+An agent is a module of this folder with NAME and the class Agent; what is special about it here is in HANDOFFS.
+"""
+
+import argparse
+import importlib
+import json
+import os
+import random
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import model
+
+HERE = Path(__file__).resolve().parent
+# The agents of `.ci/run`; tests/long/run has the others too.
+AGENTS = ["codex", "opencode"]
+# Characters of a text of which only the beginning is compared.
+LONG = 8_000
+NOT_RUN = "Not run: the branch ends here."
+BEGINNING = "(The beginning of this conversation is not part of this session.)"
+# A red square.
+PNG = "iVBORw0KGgoAAAANSUhEUgAAAAgAAAAICAIAAABLbSncAAAAEklEQVR4nGP4z8CAFWEXHbQSACj/P8Fu7N9hAAAAAElFTkSuQmCC"
+# What agents say themselves: goose does not believe that the stand-in sees, and Gemini CLI ends a path that ends with
+# results.
+OWN_WORDS = [
+    "[image omitted: model does not support vision]",
+    "[The previous response was interrupted before it completed.]",
+]
+# Each agent's name of the shell.
+SHELLS = {"codex": "exec_command", "opencode": "bash", "gemini": "run_shell_command", "goose": "shell"}
+
+
+class Treelined:
+    """A daemon on pipes."""
+
+    def __init__(self, program, sessions, environment):
+        self._process = subprocess.Popen(
+            [program, "--session-dir", sessions, "--summarizer", "outline"],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            env=environment,
+            text=True,
+        )
+        self._id = 0
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self._process.stdin.close()
+        self._process.wait(20)
+
+    def call(self, method, **params):
+        self._id += 1
+        request = {"jsonrpc": "2.0", "id": self._id, "method": method, "params": params}
+        self._process.stdin.write(json.dumps(request) + "\n")
+        self._process.stdin.flush()
+        while True:
+            answer = json.loads(self._process.stdout.readline())
+            if answer.get("id") == self._id:
+                if "error" in answer:
+                    raise AssertionError(f"{method}: {answer['error']}")
+                return answer["result"]
+
+
+def grow(daemon, rng, cwd, size):
+    """A session with a random tree. Returns its path and, for each entry, the entry."""
+    session = daemon.call("create_session", cwd=cwd, name=f"Tree {size}", write="now")["session"]
+    entries, names = {}, iter(f"e{number}" for number in range(10_000))
+
+    def add(parent, kind, **members):
+        name = next(names)
+        entry = {"type": kind, "id": name, "parentId": parent, **members}
+        daemon.call("append_entries", sessionId=session["sessionId"], entries=[entry])
+        entries[name] = entry
+        return name
+
+    def said(parent, role, content, **members):
+        usage = dict.fromkeys(["input", "output", "cacheRead", "cacheWrite", "totalTokens"], 0)
+        cost = dict.fromkeys(["input", "output", "cacheRead", "cacheWrite", "total"], 0)
+        answer = {"api": "x", "provider": "stub", "model": "stub-1", "usage": {**usage, "cost": cost}, "stopReason": "stop"}
+        own = answer if role == "assistant" else {}
+        return add(parent, "message", message={"role": role, "content": content, "timestamp": 1, **own, **members})
+
+    tip = None
+    for turn in range(size):
+        if entries and rng.random() < 0.3:
+            tip = rng.choice(list(entries))
+        words = rng.choice(["plain", "two\n\nparagraphs", "quotes \" and \\ and `ticks`", "Ünïcode 🎉 \u2028", "a \ud83d lone one"])
+        question = [{"type": "text", "text": f"Question {turn} {words}"}]
+        if rng.random() < 0.15:
+            question.append({"type": "image", "data": PNG, "mimeType": "image/png"})
+        tip = said(tip, "user", question)
+        for step in range(rng.choice([0, 0, 1, 1, 2])):
+            blocks = [{"type": "thinking", "thinking": "Hm."}] if rng.random() < 0.4 else []
+            if rng.random() < 0.5:
+                blocks.append({"type": "text", "text": f"I look {turn}.{step}"})
+            calls = [f"call.{turn}.{step}.{number}" for number in range(rng.choice([1, 1, 2, 3]))]
+            for number, call in enumerate(calls):
+                shell = {"type": "toolCall", "id": call, "name": "Bash", "arguments": {"command": f"ls {number}"}}
+                other = {"type": "toolCall", "id": call, "name": "deploy", "arguments": {"to": ["prod", 1.5, None]}}
+                blocks.append(other if rng.random() < 0.2 else shell)
+            tip = said(tip, "assistant", blocks)
+            for call in rng.sample(calls, len(calls)):
+                # An open call, and an answer that no call has.
+                if rng.random() < 0.1:
+                    continue
+                output = "x" * (1 << 20) if rng.random() < 0.03 else f"output of {call}"
+                tip = said(tip, "toolResult", [{"type": "text", "text": output}], toolCallId=call, toolName="Bash", isError=rng.random() < 0.2)
+        if rng.random() < 0.9:
+            tip = said(tip, "assistant", [{"type": "text", "text": f"Answer {turn}"}])
+        if rng.random() < 0.07:
+            tip = add(tip, "compaction", summary=f"Summary {turn}", firstKeptEntryId=None, tokensBefore=9)
+    return session, entries
+
+
+def path_of(entries, name):
+    path = []
+    while name is not None:
+        path.append(entries[name])
+        name = entries[name]["parentId"]
+    path.reverse()
+    compactions = [at for at, entry in enumerate(path) if entry["type"] == "compaction"]
+    return path[compactions[-1] :] if compactions else path
+
+
+def expected(path, shell):
+    """What the model must get, in parts: a letter and a text without white space. The last question is not part of it, and
+    None stands for a path on which nobody has answered."""
+    # The calls of the last answer with their results.
+    parts, calls = [], {}
+
+    def close():
+        parts.extend(["r", result or NOT_RUN] for result in calls.values())
+        calls.clear()
+
+    for entry in path:
+        if entry["type"] == "compaction":
+            close()
+            parts.append(["s", f"<summary>{entry['summary']}</summary>"])
+            continue
+        message = entry["message"]
+        blocks = [block for block in message["content"] if block["type"] in ("text", "toolCall")]
+        if message["role"] == "toolResult":
+            if message["toolCallId"] in calls:
+                calls[message["toolCallId"]] = blocks[0]["text"]
+            continue
+        close()
+        letter = "u" if message["role"] == "user" else "a"
+        for block in blocks:
+            if block["type"] == "text":
+                parts.append([letter, block["text"]])
+            else:
+                parts.append(["c", {"Bash": shell}.get(block["name"], block["name"])])
+                calls[block["id"]] = None
+    close()
+    while parts and parts[-1][0] == "u":
+        parts.pop()
+    if parts and parts[0][0] not in "us":
+        parts.insert(0, ["u", BEGINNING])
+    return joined(parts) if parts else None
+
+
+def joined(parts):
+    """Neighbours of one author are one part, whatever an agent makes of them."""
+    whole = []
+    for letter, text in parts:
+        letter = "u" if letter == "s" else letter
+        text = "".join(text.encode("utf-16", "surrogatepass").decode("utf-16", "replace").split())
+        if len(text) > LONG:
+            # Agents cut long results in their own ways.
+            text = text[:100]
+        if letter == "u" and "<summary>" in text:
+            text = text[text.index("<summary>") :]
+        if whole and letter in "ua" and whole[-1][0] == letter:
+            whole[-1][1] += text
+        else:
+            whole.append([letter, text])
+    return whole
+
+
+def asked(request, prompt):
+    """The parts of a request to the model, without the agent's own words and the prompt at the end."""
+    parts = []
+    for item in request.get("input") or request.get("messages") or []:
+        kind, role = item.get("type", "message"), item.get("role")
+        if kind == "function_call":
+            parts.append(["c", item["name"]])
+        elif kind == "function_call_output":
+            parts.append(["r", text_of(item["output"])])
+        elif role == "tool":
+            parts.append(["r", text_of(item["content"])])
+        elif role == "user":
+            # goose adds the time.
+            text = text_of(item["content"]).split("\n<turn-context>")[0]
+            if not text.lstrip().startswith(("<environment_context", "<user_instructions", "<permissions", "# AGENTS")):
+                parts.append(["u", text])
+        elif role == "assistant":
+            text = text_of(item.get("content"))
+            parts.extend([["a", text]] if text.strip() else [])
+            parts.extend(["c", call["function"]["name"]] for call in item.get("tool_calls") or [])
+    for item in request.get("contents") or []:
+        for part in item["parts"]:
+            if "functionCall" in part:
+                parts.append(["c", part["functionCall"]["name"]])
+            elif "functionResponse" in part:
+                response = part["functionResponse"]["response"]
+                parts.append(["r", response.get("output") or response.get("error") or ""])
+            elif "text" in part:
+                text = text_of(part["text"]).rpartition("</session_context>")[2]
+                parts.append(["a" if item.get("role") == "model" else "u", text])
+    whole = joined(parts)
+    said = "".join(prompt.split())
+    if not whole or not whole[-1][1].endswith(said):
+        raise AssertionError(f"the request does not end with the prompt: {whole[-1:]}")
+    whole[-1][1] = whole[-1][1].removesuffix(said)
+    return [part for part in whole if part[1]]
+
+
+def text_of(content):
+    if isinstance(content, list):
+        return text_of("\n".join(piece.get("text", "") for piece in content))
+    content = content or ""
+    for words in OWN_WORDS:
+        content = content.replace(words, "")
+    return content
+
+
+def check(agent, installed, program, seed, trees):
+    rng = random.Random(seed)
+    with tempfile.TemporaryDirectory(prefix="treelined-handoff-") as folder, model.Model() as provider:
+        sessions = f"{folder}/sessions"
+        os.mkdir(sessions, 0o700)
+        with agent.Agent(installed, folder, provider.url) as running:
+            environment = {"PATH": os.environ["PATH"], "HOME": folder, "CODEX_HOME": f"{folder}/codex-home"}
+            with Treelined(program, sessions, environment) as daemon:
+                for tree in range(trees):
+                    hand_over(agent, running, daemon, provider, rng, f"Prompt {seed}.{tree}")
+    print(f"{agent.NAME}, seed {seed}: {trees} trees")
+
+
+def hand_over(agent, running, daemon, provider, rng, prompt):
+    session, entries = grow(daemon, rng, str(running.project), rng.randint(1, 8))
+    wanted, entry = None, None
+    while wanted is None:
+        entry = rng.choice(list(entries))
+        wanted = expected(path_of(entries, entry), SHELLS[agent.NAME])
+        if wanted is None and all(expected(path_of(entries, name), "") is None for name in entries):
+            session, entries = grow(daemon, rng, str(running.project), 4)
+    before = Path(session["path"]).read_bytes()
+    result = daemon.call("continue_session", sessionId=session["sessionId"], entryId=entry, tool=agent.NAME, limit=0)
+    daemon.call("close_session", sessionId=session["sessionId"])
+    after = Path(session["path"]).read_bytes()
+    if not after.startswith(before) or after[len(before) :].count(b"\n") != 1:
+        raise AssertionError(f"{agent.NAME}, {prompt}: more than a record was written")
+    native = running.take_over(result)
+    running.turn(native, prompt)
+    requests = [request for request in provider.requests if prompt in json.dumps(request, ensure_ascii=False)]
+    if not requests:
+        raise AssertionError(f"{agent.NAME}, {prompt}: no request")
+    found = asked(requests[-1], prompt)
+    if found != wanted:
+        differing = [(want, have) for want, have in zip(wanted, found) if want != have][:3]
+        raise AssertionError(f"{agent.NAME}, {prompt}, entry {entry}: {len(wanted)} parts, {len(found)} asked\n{shorten(differing)}\n{shorten(wanted)}\n{shorten(found)}")
+    if native not in running.listed():
+        raise AssertionError(f"{agent.NAME}, {prompt}: the agent does not list {native}")
+
+
+def shorten(value):
+    text = str(value)
+    return text if len(text) < 2000 else f"{text[:1000]} … {text[-1000:]}"
+
+
+def main():
+    root = HERE.parent.parent
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("agents", nargs="*", default=AGENTS)
+    parser.add_argument("--trees", type=int, default=8, help="number of trees for each agent")
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--installed", default=root / "target/import")
+    options = parser.parse_args()
+    program = os.environ.get("TREELINED_BIN", root / "target/debug/treelined")
+    start = time.monotonic()
+    for name in options.agents:
+        check(importlib.import_module(name), options.installed, str(program), options.seed, options.trees)
+    print(f"{time.monotonic() - start:.0f} s")
+
+
+if __name__ == "__main__":
+    sys.exit(main())
