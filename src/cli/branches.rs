@@ -5,7 +5,7 @@ use super::daemon::{ChildDaemon, RawJson};
 use super::opened::{OpenedSession, SessionUse, open};
 use super::options::Options;
 use super::screen::{Screen, Style};
-use super::session_choice::SessionChoice;
+use super::session_choice::{SessionChoice, SessionQuery};
 use super::words::count;
 use anyhow::Context;
 use clap::Args;
@@ -61,7 +61,12 @@ pub(super) fn run(options: &Options, branches: &BranchesArgs) -> anyhow::Result<
         false => {
             let list: BranchList =
                 serde_json::from_str(answered.get()).context("read the answer to list_branches")?;
-            show(&mut screen, &session, &list.branches)?;
+            show(
+                &mut screen,
+                &session,
+                &list.branches,
+                &branches.session.query(),
+            )?;
         }
     }
     screen.finish()?;
@@ -77,7 +82,12 @@ fn read(
     Ok((session, answered))
 }
 
-fn show(screen: &mut Screen, session: &OpenedSession, branches: &[Branch]) -> io::Result<()> {
+fn show(
+    screen: &mut Screen,
+    session: &OpenedSession,
+    branches: &[Branch],
+    query: &SessionQuery,
+) -> io::Result<()> {
     let title = terminal::line(session.title());
     let title = terminal::cut(&title, screen.columns, "…");
     writeln!(screen, "{}", screen.style(Style::Bold, &title))?;
@@ -110,6 +120,11 @@ fn show(screen: &mut Screen, session: &OpenedSession, branches: &[Branch]) -> io
             name,
         ];
         writeln!(screen, "{}", line.concat().trim_end())?;
+    }
+    if branches.len() > 1 {
+        let note = format!("treelined go{} ID goes to the end of one", query.as_word());
+        let note = terminal::line(&note);
+        writeln!(screen, "\n{}", screen.style(Style::Dim, &note))?;
     }
     Ok(())
 }

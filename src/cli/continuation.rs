@@ -266,7 +266,7 @@ fn id_in(output: &str) -> Option<String> {
     };
     let words = output
         .split(|char: char| char.is_whitespace() || matches!(char, '(' | ')' | '"' | '\'' | ':'));
-    words.filter(is_id).last().map(str::to_owned)
+    words.filter(is_id).next_back().map(str::to_owned)
 }
 
 /// Says so if the agent has another version than the one that was tested.
