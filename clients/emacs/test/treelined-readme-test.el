@@ -99,6 +99,45 @@
       (should (commandp command))
       (should (eq command (lookup-key map (kbd key)))))))
 
+;; Each client had keys of its own for the same action.
+(defconst treelined-readme-test--actions
+  '(("up" . previous-line) ("down" . next-line) ("accept" . treelined-tree-navigate)
+    ("toggle-fold" . treelined-tree-toggle-fold) ("open-all" . treelined-tree-unfold-all)
+    ("previous-prompt" . treelined-tree-previous-prompt)
+    ("next-prompt" . treelined-tree-next-prompt) ("to-active" . treelined-tree-leaf)
+    ("to-news" . treelined-tree-join) ("search" . treelined-tree-search)
+    ("next-hit" . treelined-tree-next-match) ("previous-hit" . treelined-tree-previous-match)
+    ("undo" . treelined-tree-undo) ("redo" . treelined-tree-redo)
+    ("label" . treelined-tree-label) ("compose" . treelined-compose)
+    ("mark" . treelined-tree-mark) ("compare" . treelined-tree-compare)
+    ("fork" . treelined-tree-fork) ("compact" . treelined-tree-compact)
+    ("export" . treelined-export) ("sessions" . treelined) ("search-all" . treelined-search)
+    ("command" . treelined-run-command) ("answer" . treelined-answer)
+    ("reconnect" . revert-buffer) ("help" . treelined-tree-menu) ("quit" . quit-window))
+  "The commands of the actions that the table of all clients names.")
+
+(ert-deftest treelined-readme-keys-are-those-of-the-table-that-all-clients-share ()
+  ;; The mode gives the map its parent.
+  (with-temp-buffer
+    (treelined-tree-mode))
+  (with-temp-buffer
+    (insert-file-contents (expand-file-name "../../schema/keys.tsv" treelined-test-folder))
+    (let ((rows (seq-remove (lambda (line) (string-prefix-p "#" line))
+                            (split-string (buffer-string) "\n" t))))
+      (should (> (length rows) 30))
+      (dolist (row rows)
+        (let* ((cells (split-string row "\t"))
+               (name (car cells))
+               (keys (remove "-" (split-string (nth 5 cells) " ")))
+               (command (cdr (assoc name treelined-readme-test--actions))))
+          (if (string-suffix-p "!" name)
+              (dolist (key keys)
+                (should-not (lookup-key treelined-tree-mode-map (kbd key))))
+            (should (eq (null keys) (null command)))
+            (dolist (key keys)
+              (should (equal (list key command)
+                             (list key (lookup-key treelined-tree-mode-map (kbd key))))))))))))
+
 (ert-deftest treelined-readme-shows-the-tree-as-it-is-drawn ()
   (treelined-test-with
     (setq treelined-arguments '("--summarizer" "outline"))

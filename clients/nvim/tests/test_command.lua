@@ -200,6 +200,37 @@ return {
     end,
   },
   {
+    -- Each client had keys of its own for the same action.
+    'the keys of the tree are those of the table that all clients share',
+    function()
+      local mine, rows = {}, 0
+      for _, key in ipairs(require('treelined.keys').tree) do
+        if key.action then
+          mine[key.action] = vim.trim((mine[key.action] or '') .. ' ' .. key[1])
+        end
+      end
+      -- Neovim has these itself.
+      mine.up, mine.down = 'k', 'j'
+      for line in io.lines(f.root .. '/../../schema/keys.tsv') do
+        local row = vim.split(line, '\t')
+        if not vim.startswith(line, '#') then
+          rows = rows + 1
+          local reserved = row[1]:match('^(.*)!$')
+          if reserved then
+            for _, key in ipairs(require('treelined.keys').tree) do
+              assert(key[1] ~= row[5], key[1] .. ' is reserved for ' .. reserved)
+            end
+          else
+            equal({ row[1], mine[row[1]] or '-' }, { row[1], row[5] })
+            mine[row[1]] = nil
+          end
+        end
+      end
+      equal(mine, {})
+      assert(rows > 30)
+    end,
+  },
+  {
     'the help describes every subcommand, map, setting, function and highlight group',
     function()
       local help = read('doc/treelined.txt')

@@ -467,6 +467,31 @@ mod tests {
         }
     }
 
+    /// Each client had keys of its own for the same action.
+    #[test]
+    fn the_keys_of_the_tree_are_those_of_the_table_that_all_clients_share() {
+        let table = include_str!("../../../../schema/keys.tsv");
+        let rows = table.lines().filter(|line| !line.starts_with('#'));
+        let rows: Vec<Vec<&str>> = rows.map(|row| row.split('\t').collect()).collect();
+        let keymap = Keymap::default();
+        for row in &rows {
+            let keys: Vec<&str> = row[2].split(' ').filter(|key| *key != "-").collect();
+            if let Some(name) = row[0].strip_suffix('!') {
+                for key in keys {
+                    let action = keymap.action(Context::Tree, Key::parse(key).unwrap());
+                    assert_eq!(action, None, "{key} is reserved for {name}");
+                }
+                continue;
+            }
+            let action = Action::ALL.iter().find(|action| action.name() == row[0]);
+            let action = action.unwrap_or_else(|| panic!("{row:?}"));
+            let bound = keymap.keys(Context::Tree, *action);
+            let bound: Vec<String> = bound.iter().map(Key::to_string).collect();
+            assert_eq!(bound, keys, "{}", row[0]);
+        }
+        assert!(rows.len() > 30);
+    }
+
     /// The keys that users of similar tools press without looking.
     #[test]
     fn common_keys_work_in_every_key_set() {

@@ -107,7 +107,7 @@ export const ADVICE: Readonly<Record<AnyKind, Advice>> = {
   storageIo: { text: 'Check the disk and the file.', remedy: LOG },
   pathDenied: { text: 'Check the rights of the file, or choose another one.' },
   durabilityUnknown: { text: 'Check the disk: the entry may be lost if the machine stops.' },
-  logUnavailable: { text: 'The team's stream does not answer; try again in a moment.' },
+  logUnavailable: { text: 'The stream of the team does not answer; try again in a moment.' },
   logConflict: { text: 'Others write to the session; try again in a moment.' },
   logForeign: { text: 'Find the program that writes to the log of the session.' },
   logDiverged: { text: 'Fork the session, and pull the log into a new file.' },

@@ -69,3 +69,20 @@ test('letters that are not commands are known', () => {
   assert.equal(typed(key('b', { ctrlKey: true })), undefined);
   assert.equal(typed(key('Enter')), undefined);
 });
+
+/** Each client had keys of its own for the same action. */
+test('the keys are those of the table that all clients share', () => {
+  const table = readFileSync(new URL('../../../../schema/keys.tsv', import.meta.url), 'utf8');
+  const rows = table.split('\n').filter((row) => row !== '' && !row.startsWith('#'));
+  for (const row of rows) {
+    const [name = '', , , page = ''] = row.split('\t');
+    const keys = page.split(' ').filter((each) => each !== '-');
+    if (name.endsWith('!')) {
+      for (const each of keys) assert.equal(bindingOf(key(each), true), undefined, name);
+      continue;
+    }
+    const bound = BINDINGS.find((binding) => binding.action === name)?.keys ?? [];
+    assert.deepEqual(bound, keys, name);
+  }
+  assert.ok(rows.length > 30);
+});
