@@ -56,7 +56,7 @@ check('a session is listed, and a click shows its tree and position', async () =
   );
 });
 
-check('a branch that was left is below the entry where it parts', async () => {
+check('a branch that was left is one row that opens', async () => {
   await editor.select('A stale cache');
   await editor.page.keyboard.press('ArrowRight');
   await editor

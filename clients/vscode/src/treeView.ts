@@ -44,7 +44,7 @@ export class TreeView implements vscode.TreeDataProvider<Item>, vscode.Disposabl
   /** The entry that is selected. */
   get selected(): EntryItem | undefined {
     const [item] = this.#view.selection;
-    return item && item.kind !== 'more' ? item : undefined;
+    return item && item.kind !== 'more' && item.kind !== 'branches' ? item : undefined;
   }
 
   async getChildren(parent?: Item): Promise<Item[]> {
@@ -70,7 +70,7 @@ export class TreeView implements vscode.TreeDataProvider<Item>, vscode.Disposabl
       more.command = { command: 'treelined.more', title: 'Show More', arguments: [item] };
       return more;
     }
-    const look = lookOf(item.row, item.kind);
+    const look = lookOf(item.row);
     const label = { label: look.label, highlights: look.highlights };
     // What other programs append at the leaf is seen at once.
     const folded = item.row.isLeaf ? Expanded : Collapsed;

@@ -131,7 +131,7 @@ export function treeOf(session: Session, pageSize = 50): Tree {
   return new Tree(session, { filter: 'default', query: '', pageSize });
 }
 
-/** Draws all items as lines, indented by depth; `+` begins a branch. */
+/** Draws all items as lines, indented by depth; `+` is before folded branches. */
 export async function draw(tree: Tree, parent?: Item, indent = ''): Promise<string[]> {
   const lines: string[] = [];
   for (const item of await tree.children(parent)) {
@@ -140,7 +140,8 @@ export async function draw(tree: Tree, parent?: Item, indent = ''): Promise<stri
       continue;
     }
     const id = /^[0-9a-f]{8}$/.test(item.row.id) ? item.row.type : item.row.id;
-    lines.push(`${indent}${item.kind === 'branch' ? '+ ' : ''}${id}${item.row.isLeaf ? ' ←' : ''}`);
+    const text = item.row.folded ? `+ ${item.row.preview}` : id;
+    lines.push(`${indent}${text}${item.row.isLeaf ? ' ←' : ''}`);
     if (item.hasChildren) lines.push(...(await draw(tree, item, `${indent}  `)));
   }
   return lines;

@@ -96,15 +96,16 @@ const ROW: TreeNode = {
 };
 
 test('rows have an icon by kind, and marks before a text that may be cut off', () => {
-  assert.equal(lookOf(ROW, 'entry').icon, 'account');
-  const leaf = lookOf({ ...ROW, isLeaf: true, label: 'here' }, 'entry');
+  assert.equal(lookOf(ROW).icon, 'account');
+  const leaf = lookOf({ ...ROW, isLeaf: true, label: 'here' });
   assert.equal(leaf.label, '◉ [here] Why?');
   assert.match(leaf.spoken, /user, here, Why\?, leaf/);
-  assert.equal(lookOf({ ...ROW, isError: true }, 'entry').icon, 'error');
-  assert.equal(lookOf({ ...ROW, onActivePath: false }, 'branch').description, 'branch');
+  assert.equal(lookOf({ ...ROW, isError: true }).icon, 'error');
+  const folded = { branches: 1, entries: 2 };
+  assert.equal(lookOf({ ...ROW, folded }).icon, 'git-branch');
   // The daemon counts characters, VS Code counts UTF-16 code units.
   const match = { snippet: '🎉 a cache', ranges: [[4, 9]] as [number, number][] };
-  const { label, highlights } = lookOf({ ...ROW, label: 'x', match }, 'entry');
+  const { label, highlights } = lookOf({ ...ROW, label: 'x', match });
   assert.equal(label.slice(...(highlights[0] ?? [0, 0])), 'cache');
 });
 
@@ -169,7 +170,6 @@ test('a hook that fails is named with what it said', () => {
 
 // oh-my-pi writes them; the raw name of the type was shown.
 test('a change of the mode looks like other changes of settings', () => {
-  const row = (type: string) =>
-    lookOf({ type, id: 'x', preview: 'plan' } as TreeNode, 'entry').icon;
+  const row = (type: string) => lookOf({ type, id: 'x', preview: 'plan' } as TreeNode).icon;
   assert.equal(row('mode_change'), row('model_change'));
 });

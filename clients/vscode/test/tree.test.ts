@@ -3,15 +3,15 @@ import { test } from 'node:test';
 import { Session } from '../src/core/session.js';
 import { chain, draw, say, tour, treeOf, window } from './fixture.js';
 
-test('the path to the leaf is flat, and branches are below the entry where they were left', async (t) => {
+test('the path to the leaf is flat, and branches are in one row where they were left', async (t) => {
   const tree = treeOf(await tour(await window(t)));
   assert.deepEqual(await draw(tree), [
     'u1',
     'a1',
-    '  + u2',
-    '    c1',
-    '    r1',
-    '    a2',
+    '+ 4 entries · Clear the cache.',
+    '  c1',
+    '  r1',
+    '  a2',
     'branch_summary',
     'u3',
     'a3 ←',
@@ -19,33 +19,36 @@ test('the path to the leaf is flat, and branches are below the entry where they 
   assert.equal(tree.leafRow?.id, 'a3');
 });
 
-test('below a leaf inside of the tree everything is a branch', async (t) => {
+test('below a leaf inside of the tree everything is a branch, and several are one row', async (t) => {
   const session = await tour(await window(t));
   await session.call('set_leaf', { leafId: 'a1' });
   assert.deepEqual(await draw(treeOf(session)), [
     'u1',
     'a1 ←',
-    '  + u2',
+    '+ 2 branches · 7 entries · Clear the cache. · Add the import.',
+    '  + 4 entries · Clear the cache.',
     '    c1',
     '    r1',
     '    a2',
-    '  + branch_summary',
+    '  + 3 entries · Add the import.',
     '    u3',
     '    a3',
   ]);
 });
 
-test('at the empty position all beginnings are branches', async (t) => {
+test('at the empty position the newest beginning is shown', async (t) => {
   const session = await tour(await window(t));
   await session.call('set_leaf', { leafId: null });
   const tree = treeOf(session);
-  assert.equal((await draw(tree))[0], '+ u1');
+  assert.equal((await draw(tree))[0], 'u1');
   assert.equal(tree.leafRow, undefined);
   await say(session, 'second', 'user', 'Another beginning.');
-  assert.deepEqual((await draw(tree)).slice(0, 2), ['second ←', '+ u1']);
+  const rows = await draw(tree);
+  assert.equal(rows[0], '+ 9 entries · Why does the build fail?');
+  assert.equal(rows.at(-1), 'second ←');
 });
 
-test('branches of branches are below the entry where they part', async (t) => {
+test('branches of branches are folded again inside of them', async (t) => {
   const session = await tour(await window(t));
   await session.call('set_leaf', { leafId: 'c1' });
   await say(session, 'x1', 'user', 'Another way.');
@@ -53,35 +56,33 @@ test('branches of branches are below the entry where they part', async (t) => {
   await session.call('set_leaf', { leafId: 'a3' });
   const tree = treeOf(session);
   assert.deepEqual((await draw(tree)).slice(2, 9), [
-    '  + u2',
-    '    c1',
-    '      + x1',
-    '        x2',
-    '    r1',
+    '+ 6 entries · Clear the cache.',
+    '  c1',
+    '  + 2 entries · make clean all → ✗ make: *** [all] Error 1',
     '    a2',
+    '  x1',
+    '  x2',
     'branch_summary',
   ]);
-  const item = await treeOf(session).locate('x2');
-  const ids = [];
-  for (let at = item as { id: string; parent?: unknown } | undefined; at; at = at.parent as never)
-    ids.push(at.id);
-  assert.deepEqual(ids, ['entry x2', 'entry x1', 'entry c1', 'entry u2', 'entry a1']);
+  const above = async (entryId: string): Promise<string[]> => {
+    const ids = [];
+    const item = await treeOf(session).locate(entryId);
+    for (let at = item as { id: string; parent?: unknown } | undefined; at; at = at.parent as never)
+      ids.push(at.id);
+    return ids;
+  };
+  assert.deepEqual(await above('x2'), ['entry x2', 'entry u2']);
+  assert.deepEqual(await above('a2'), ['entry a2', 'entry r1', 'entry u2']);
+  assert.deepEqual(await above('a3'), ['entry a3']);
 });
 
-test('alternatives to the second message of a branch come before its rest', async (t) => {
+test('an entry in one of several branches is found below their row', async (t) => {
   const session = await tour(await window(t));
-  await session.call('set_leaf', { leafId: 'u2' });
-  await say(session, 'y1', 'assistant', 'No.');
-  await session.call('set_leaf', { leafId: 'a3' });
-  assert.deepEqual((await draw(treeOf(session))).slice(2, 7), [
-    '  + u2',
-    '    + y1',
-    '    c1',
-    '    r1',
-    '    a2',
-  ]);
-  const item = await treeOf(session).locate('y1');
-  assert.equal(item?.parent?.id, 'entry u2');
+  await session.call('set_leaf', { leafId: 'a1' });
+  const item = await treeOf(session).locate('a2');
+  assert.equal(item?.row.id, 'a2');
+  assert.equal(item.parent?.id, 'entry u2');
+  assert.equal(item.parent.parent?.id, 'branches u2');
 });
 
 test('a long path is shown from its end, and grows by pages', async (t) => {
@@ -109,8 +110,8 @@ test('a long branch that was left is read by pages, and an entry deep in it is f
   await chain(session, 200);
   await session.call('set_leaf', { leafId: 'u1' });
   const lines = await draw(treeOf(session, 20));
-  assert.deepEqual(lines.slice(0, 3), ['u1 ←', '  + m0', '    m1']);
-  assert.equal(lines.at(-1), '    … more of this branch');
+  assert.deepEqual(lines.slice(0, 3), ['u1 ←', '+ 200 entries · message 0', '  m1']);
+  assert.equal(lines.at(-1), '  … more of this branch');
   assert.equal((await treeOf(session, 20).locate('m150'))?.row.id, 'm150');
 });
 

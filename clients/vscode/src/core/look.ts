@@ -54,9 +54,13 @@ export function kindOf(row: TreeNode): string {
   return NAMES[kind] ?? kind;
 }
 
-export function lookOf(row: TreeNode, kind: 'entry' | 'branch'): Look {
+export function lookOf(row: TreeNode): Look {
   const { preview, match, label, isLeaf } = row;
-  const icon = row.isError ? 'error' : (ICONS[row.role ?? row.type] ?? 'circle-small');
+  const icon = row.folded
+    ? 'git-branch'
+    : row.isError
+      ? 'error'
+      : (ICONS[row.role ?? row.type] ?? 'circle-small');
   const color = isLeaf
     ? 'charts.green'
     : row.isError
@@ -69,7 +73,6 @@ export function lookOf(row: TreeNode, kind: 'entry' | 'branch'): Look {
   const shift = text.length - shown.length;
   const highlights = match ? unitRanges(match.snippet, match.ranges) : [];
   const description = [
-    kind === 'branch' && 'branch',
     row.tokens !== undefined && `${row.tokens.toLocaleString('en')} tokens`,
   ].filter((part) => part !== false);
   return {

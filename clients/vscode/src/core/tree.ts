@@ -1,15 +1,15 @@
-// The tree of a session as nested items. The path to the leaf is one flat list, however long it is; below each of
-// its entries are the branches that were left there. The daemon decides what is shown and in which order: with
-// `order: "active-first"` a row and its first child are neighbours, so that a branch is a run of such rows.
+// The tree of a session as nested items. The daemon folds the branches that were left (protocol.md §6.8): the path to the
+// leaf is one flat list, however long it is, and a row of the list stands for the branches that were left at its fork.
+// Its items are these branches; below a branch are its rows, among which others are folded again.
 
 import type { GetTreeResult, SearchMode, TreeFilter, TreeNode } from 'treelined';
 import type { Session } from './session.js';
 
 /** An element of the tree view. */
 export type Item =
-  /** An entry. A `branch` begins with it; the rest of the branch is below it. */
+  /** An entry; a `branch` begins with it, and the rest of the branch is below it; `branches` are below their row. */
   | {
-      kind: 'entry' | 'branch';
+      kind: 'entry' | 'branch' | 'branches';
       id: string;
       row: TreeNode;
       parent: Item | undefined;
@@ -72,9 +72,8 @@ export class Tree {
   async children(parent?: Item): Promise<Item[]> {
     if (parent === undefined)
       return queryParams(this.view.query).query ? this.#matches() : this.#top();
-    if (parent.kind === 'more') return [];
-    if (parent.kind === 'branch') return this.#rest(parent);
-    return this.#branches(parent);
+    if (parent.kind === 'branches') return this.#branches(parent);
+    return parent.kind === 'branch' ? this.#rest(parent) : [];
   }
 
   /** Shows another part of the rows, from the beginning. */
@@ -89,38 +88,46 @@ export class Tree {
   async position(): Promise<TreeNode | undefined> {
     const { leafId } = this.session;
     const page = leafId === null ? undefined : await this.#around(leafId);
-    this.leafRow = page?.rows.find((row) => row.onActivePath);
+    this.leafRow = page?.row?.onActivePath ? page.row : undefined;
     return this.leafRow;
   }
 
   /** Reads what leads to an entry, and returns its item: the one of the nearest visible entry at or above it. */
   async locate(entryId: string): Promise<EntryItem | undefined> {
-    const { rows, offset } = await this.#around(entryId);
-    const row = rows[0];
+    let { row, offset } = await this.#around(entryId);
     if (row === undefined) return undefined;
-    const heads = row.onActivePath ? [] : await this.#climb(row, offset);
-    const top = heads.at(-1)?.parentId ?? row.id;
-    if (heads.at(-1)?.parentId !== null) await this.#showOnPath(top);
-    await this.children();
-    for (const head of heads.reverse()) {
-      const at = head.parentId === null ? undefined : this.#items.get(head.parentId);
-      if (at) await this.children(at);
-      const item = this.#items.get(head.id);
-      if (item) {
-        this.#lengths.set(
-          item.id,
-          Math.max(this.#length(item.id), head.length + this.view.pageSize),
-        );
-        await this.children(item);
+    this.#showOnPath(offset);
+    let items = await this.children();
+    for (;;) {
+      const item: Item | undefined = items.find(
+        (each) => each.kind !== 'more' && each.row.id === row?.id,
+      );
+      if (item === undefined || item.kind === 'more') return undefined;
+      if (row?.folded === undefined || row.id === entryId) return item;
+      if (item.kind === 'branches') {
+        const found = await this.#around(entryId, { each: [row.id], ...this.#scope(item) });
+        this.#lengthen(item, found.offset - offset + 1);
+        ({ row, offset } = found);
+      } else {
+        const found = await this.#around(entryId, { rootId: row.id });
+        // The entry is the one with which the branch begins, or nothing of the branch above it is visible.
+        if (found.offset === 0) return item;
+        this.#lengthen(item, found.offset);
+        ({ row, offset } = found);
       }
+      items = await this.children(item);
     }
-    return this.#items.get(row.id);
+  }
+
+  /** Shows at least so many rows of an item. */
+  #lengthen(item: EntryItem, rows: number): void {
+    if (rows > this.#length(item.id)) this.#lengths.set(item.id, rows + this.view.pageSize);
   }
 
   #read(params: Parameters<Session['call']>[1] & object): Promise<GetTreeResult> {
     return this.session.call('get_tree', {
       filter: this.view.filter,
-      order: 'active-first',
+      fold: 'left',
       maxBytes: MAX_PAGE_BYTES,
       ...params,
     });
@@ -138,34 +145,31 @@ export class Tree {
     return { kind: 'more', id: `more ${id}`, text, parent, load };
   }
 
-  #entry(
-    kind: EntryItem['kind'],
-    row: TreeNode,
-    parent: Item | undefined,
-    hasChildren: boolean,
-  ): EntryItem {
-    const item = { kind, id: `entry ${row.id}`, row, parent, hasChildren };
-    this.#items.set(row.id, item);
+  #item(row: TreeNode, parent: Item | undefined): EntryItem {
+    const several = (row.folded?.branches ?? 0) > 1;
+    const kind = several ? 'branches' : row.folded ? 'branch' : 'entry';
+    const id = several ? `branches ${row.id}` : `entry ${row.id}`;
+    // A branch of one entry is this entry.
+    const hasChildren = several || (row.folded?.entries ?? 0) > 1;
+    const item: EntryItem = { kind, id, row, parent, hasChildren };
+    if (!several) this.#items.set(row.id, item);
     return item;
   }
 
-  /** The path to the leaf, and branches from the beginning. */
+  /** The path to the leaf, with a row for the branches that were left at each fork. */
   async #top(): Promise<Item[]> {
     this.#items = new Map();
     const { leafId, pageSize } = { leafId: this.session.leafId, pageSize: this.view.pageSize };
     const page = await this.#read({ limit: pageSize, ...(leafId !== null && { around: leafId }) });
     this.state = page;
-    const path = (page.nodes as TreeNode[]).filter((row) => row.onActivePath);
-    this.leafRow = path.at(-1);
-    if (path.length === 0) return this.#roots(page.rootIds.length);
+    const path = page.nodes as TreeNode[];
+    this.leafRow = path.findLast((row) => row.onActivePath);
     const from = Math.min(this.#from ?? page.offset, page.offset);
     const to = Math.max(from, Math.min(this.#to ?? page.offset, page.offset));
     // Without a gap there is none when the conversation grows either.
     if (to === page.offset) this.#to = undefined;
     const rows = await this.#rowsBetween(from, to);
     const items: Item[] = [];
-    const row = (each: TreeNode) =>
-      items.push(this.#entry('entry', each, undefined, each.childCount > (each.isLeaf ? 0 : 1)));
     const gap = (id: string, text: string, load: () => void) =>
       items.push({
         ...{ kind: 'more', id, text, parent: undefined },
@@ -176,11 +180,10 @@ export class Tree {
       });
     if (from > 0)
       gap('above', `${from} earlier`, () => (this.#from = Math.max(0, from - 4 * pageSize)));
-    rows.forEach(row);
+    items.push(...rows.map((row) => this.#item(row, undefined)));
     if (to < page.offset)
       gap('between', `${page.offset - to} between`, () => (this.#to = to + 4 * pageSize));
-    path.forEach(row);
-    if (page.rootIds.length > 1) items.push(...(await this.#roots(page.rootIds.length)));
+    items.push(...path.map((row) => this.#item(row, undefined)));
     return items;
   }
 
@@ -196,17 +199,6 @@ export class Tree {
     return rows;
   }
 
-  /** First entries that are not on the path. */
-  async #roots(count: number): Promise<Item[]> {
-    const page = await this.#read({ maxDepth: 0, limit: this.#length('roots') });
-    const items: Item[] = (page.nodes as TreeNode[])
-      .filter((row) => !row.onActivePath)
-      .map((row) => this.#entry('branch', row, undefined, row.childCount > 0));
-    const left = count - page.nodes.length;
-    if (left > 0) items.push(this.#more('roots', `${left} other beginnings`, undefined));
-    return items;
-  }
-
   /** All rows that the query finds, as a list. */
   async #matches(): Promise<Item[]> {
     this.#items = new Map();
@@ -218,94 +210,62 @@ export class Tree {
     const page = await this.#read(params);
     this.state = page;
     const rows = page.nodes as TreeNode[];
-    const items: Item[] = rows.map((row) => this.#entry('entry', row, undefined, false));
+    const items: Item[] = rows.map((row) => this.#item(row, undefined));
     const left = page.total - rows.length;
     if (left > 0) items.push(this.#more('matches', `${left} more`, undefined, rows.length));
     return items;
   }
 
-  /** The other entries that follow `parent`: each begins a branch. */
+  /** The branches that were left at a fork. They follow each other, since all of them are folded. */
   async #branches(parent: EntryItem): Promise<Item[]> {
-    const limit = this.#length(parent.id);
-    const page = await this.#read({ rootId: parent.row.id, maxDepth: 1, limit: limit + 1 });
-    const children = (page.nodes as TreeNode[]).slice(1);
-    // The first child goes on in the list that the parent is in, unless the leaf is the end of that list.
-    const others = parent.row.isLeaf ? children : children.slice(1);
-    const items: Item[] = others.map((row) =>
-      this.#entry('branch', row, parent, row.childCount > 0),
-    );
-    const left = page.total - page.nodes.length;
-    if (left > 0) items.push(this.#more(parent.id, `${left} more branches`, parent));
+    const { id, folded } = parent.row;
+    const count = folded?.branches ?? 0;
+    const wanted = Math.min(this.#length(parent.id), count);
+    const each = { each: [id], ...this.#scope(parent) };
+    const { offset } = await this.#around(id, each);
+    const page = await this.#read({ ...each, offset, limit: wanted });
+    const items: Item[] = (page.nodes as TreeNode[]).map((row) => this.#item(row, parent));
+    if (wanted < count)
+      items.push(this.#more(parent.id, `${count - wanted} more branches`, parent));
     return items;
   }
 
-  /** The rest of a branch; before it, what else follows its first entry. */
+  /** The rows of a branch below its first entry. */
   async #rest(head: EntryItem): Promise<Item[]> {
     const wanted = this.#length(head.id);
-    const run: TreeNode[] = [];
+    const rows: TreeNode[] = [];
     let isWhole = false;
-    while (run.length < wanted && !isWhole) {
+    while (rows.length < wanted && !isWhole) {
       const page = await this.#read({
         rootId: head.row.id,
-        offset: run.length,
-        limit: Math.min(wanted - run.length, 1000),
+        offset: rows.length + 1,
+        limit: Math.min(wanted - rows.length, 1000),
       });
-      const before = run.length;
-      for (const row of page.nodes as TreeNode[]) {
-        isWhole = run.length > 0 && row.parentId !== run.at(-1)?.id;
-        if (isWhole) break;
-        run.push(row);
-      }
-      isWhole ||= run.length === before || page.nextCursor === undefined;
+      rows.push(...(page.nodes as TreeNode[]));
+      isWhole = page.nodes.length === 0 || page.nextCursor === undefined;
     }
-    const first = run[0];
-    const others =
-      first && first.childCount > 1 ? await this.#branches({ ...head, row: first }) : [];
-    const items: Item[] = others.map((item) => ({ ...item, parent: head }));
-    for (const row of run.slice(1)) {
-      items.push(this.#entry('entry', row, head, row.childCount > 1));
-    }
+    const items: Item[] = rows.map((row) => this.#item(row, head));
     if (!isWhole) items.push(this.#more(head.id, 'more of this branch', head));
     return items;
   }
 
-  async #around(entryId: string): Promise<{ rows: TreeNode[]; offset: number }> {
-    const page = await this.#read({ around: entryId, limit: 1 });
-    return { rows: page.nodes as TreeNode[], offset: page.offset };
+  /** The branch that an item is part of, as a param: rows of an open branch begin with its first entry. */
+  #scope(item: Item): { rootId?: string } {
+    const { parent } = item;
+    if (parent?.kind === 'branch') return { rootId: parent.row.id };
+    return {};
   }
 
-  /**
-   * Returns the heads of the branches that contain a row, the innermost first, with the number of rows from each
-   * head to the row or to the next branch.
-   */
-  async #climb(
-    row: TreeNode,
-    offset: number,
-  ): Promise<{ id: string; parentId: string | null; length: number }[]> {
-    const heads: { id: string; parentId: string | null; length: number }[] = [];
-    let [current, at] = [row, offset];
-    let length = 1;
-    for (;;) {
-      const from = Math.max(0, at - this.view.pageSize);
-      const above = at === 0 ? [] : await this.#rowsBetween(from, at);
-      let next = above.pop();
-      while (next?.id === current.parentId && !next.onActivePath) {
-        [current, at, length] = [next, at - 1, length + 1];
-        next = above.pop();
-      }
-      // The page is used up in the middle of the branch.
-      if (next === undefined && at > 0) continue;
-      heads.push({ id: current.id, parentId: current.parentId, length });
-      if (current.parentId === null) return heads;
-      const parent = await this.#around(current.parentId);
-      if (parent.rows[0] === undefined || parent.rows[0].onActivePath) return heads;
-      [current, at, length] = [parent.rows[0], parent.offset, 1];
-    }
+  async #around(
+    entryId: string,
+    params: object = {},
+  ): Promise<{ row: TreeNode | undefined; offset: number }> {
+    const page = await this.#read({ ...params, around: entryId, limit: 1 });
+    return { row: (page.nodes as TreeNode[])[0], offset: page.offset };
   }
 
-  /** Makes the list of the path contain one of its entries, with a gap behind it if it is far above. */
-  async #showOnPath(entryId: string): Promise<void> {
-    const { offset } = await this.#around(entryId);
+  /** Makes the list of the path contain one of its rows, with a gap behind it if it is far above. */
+  #showOnPath(offset: number): void {
     const isShown =
       this.#from !== undefined && this.#from <= offset && offset < (this.#to ?? Infinity);
     if (isShown) return;
