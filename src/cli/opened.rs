@@ -1,7 +1,7 @@
 //! The session that a command has opened in its daemon. It is the only one that the connection has open, so that requests
 //! need not name it.
 
-use super::daemon::ChildDaemon;
+use super::daemon::{ChildDaemon, RawJson};
 use super::session_choice::SessionQuery;
 use super::words::title;
 use anyhow::Context;
@@ -37,17 +37,31 @@ pub(super) fn open(
     query: &SessionQuery,
     used: SessionUse,
 ) -> anyhow::Result<OpenedSession> {
-    #[derive(Deserialize)]
-    struct OpenResult {
-        session: OpenedSession,
-    }
+    let answered = answer(daemon, query, used)?;
+    session_of(&answered)
+}
+
+/// As [`open`]; the result of `open_session` as it is.
+pub(super) fn answer(
+    daemon: &mut ChildDaemon,
+    query: &SessionQuery,
+    used: SessionUse,
+) -> anyhow::Result<RawJson> {
     let path = query.find(daemon)?;
     let mode = match used {
         SessionUse::Read => "read",
         SessionUse::Write => "write",
     };
     let params = json!({ "path": path.display().to_string(), "mode": mode });
-    let answered = daemon.call("open_session", &params.to_string())?;
+    daemon.call("open_session", &params.to_string())
+}
+
+/// The session of a result of `open_session`.
+pub(super) fn session_of(answered: &RawJson) -> anyhow::Result<OpenedSession> {
+    #[derive(Deserialize)]
+    struct OpenResult {
+        session: OpenedSession,
+    }
     let opened: OpenResult =
         serde_json::from_str(answered.get()).context("read the answer to open_session")?;
     Ok(opened.session)

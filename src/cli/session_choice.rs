@@ -81,11 +81,6 @@ impl SessionChoice {
     pub(super) fn query(&self) -> SessionQuery {
         SessionQuery::or_latest(self.session.as_ref())
     }
-
-    /// The file of the session.
-    pub(super) fn find(&self, daemon: &mut ChildDaemon) -> anyhow::Result<PathBuf> {
-        self.query().find(daemon)
-    }
 }
 
 impl NamedSession {

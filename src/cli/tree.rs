@@ -4,12 +4,15 @@
 
 use super::daemon::{ChildDaemon, RawJson};
 use super::drawing::{Drawing, DrawnRow};
+use super::entry_choice;
+use super::opened::{self, SessionUse};
 use super::options::Options;
 use super::screen::{Screen, Style};
 use super::session_choice::SessionChoice;
 use super::words::{count, title};
 use anyhow::Context;
 use clap::{Args, ValueEnum};
+use clap_complete::engine::ArgValueCompleter;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::json;
@@ -41,8 +44,8 @@ pub(crate) struct TreeArgs {
     /// Show the entries of all branches, not one line for those that were left
     #[arg(long, conflicts_with = "expand")]
     all: bool,
-    /// Show the entries of the branches that hold this entry
-    #[arg(long, value_name = "ENTRY")]
+    /// Show the entries of the branches that hold this entry, by its id, label or beginning of the id
+    #[arg(long, value_name = "ENTRY", add = ArgValueCompleter::new(super::entry_candidates::entries))]
     expand: Vec<String>,
     /// Show the ids of the session and its entries
     #[arg(long)]
@@ -105,18 +108,23 @@ pub(super) fn run(options: &Options, tree: &TreeArgs) -> anyhow::Result<ExitCode
     drawn.map(|()| ExitCode::SUCCESS)
 }
 
-fn open(daemon: &mut ChildDaemon, tree: &TreeArgs) -> anyhow::Result<RawJson> {
-    let path = tree.session.find(daemon)?;
-    let params = json!({ "path": path.display().to_string(), "mode": "read" });
-    daemon.call("open_session", &params.to_string())
+/// Opens the session. Returns the answer, and the ids of the entries to expand.
+fn open(daemon: &mut ChildDaemon, tree: &TreeArgs) -> anyhow::Result<(RawJson, Vec<String>)> {
+    let answered = opened::answer(daemon, &tree.session.query(), SessionUse::Read)?;
+    let session = opened::session_of(&answered)?;
+    let mut expand = Vec::new();
+    for text in &tree.expand {
+        expand.push(entry_choice::find(daemon, &session, text)?);
+    }
+    Ok((answered, expand))
 }
 
 fn print_json(daemon: &mut ChildDaemon, tree: &TreeArgs) -> anyhow::Result<()> {
-    open(daemon, tree)?;
+    let (_, expand) = open(daemon, tree)?;
     let mut out = io::BufWriter::new(io::stdout().lock());
     let mut cursor = None;
     loop {
-        let page: Page<RawJson> = page(daemon, tree, None, cursor.as_deref())?;
+        let page: Page<RawJson> = page(daemon, tree, &expand, None, cursor.as_deref())?;
         for row in &page.nodes {
             writeln!(out, "{}", terminal::json(row.get()))?;
         }
@@ -130,7 +138,7 @@ fn print_json(daemon: &mut ChildDaemon, tree: &TreeArgs) -> anyhow::Result<()> {
 }
 
 fn draw(options: &Options, daemon: &mut ChildDaemon, tree: &TreeArgs) -> anyhow::Result<()> {
-    let opened = open(daemon, tree)?;
+    let (opened, expand) = open(daemon, tree)?;
     let OpenAnswer {
         session,
         diagnostics,
@@ -142,7 +150,7 @@ fn draw(options: &Options, daemon: &mut ChildDaemon, tree: &TreeArgs) -> anyhow:
     let (mut rows, mut branches, mut inside) = (0, 0, 0);
     let hidden = loop {
         let columns = Some(screen.columns);
-        let page: Page<DrawnRow> = page(daemon, tree, columns, cursor.as_deref())?;
+        let page: Page<DrawnRow> = page(daemon, tree, &expand, columns, cursor.as_deref())?;
         rows += page.nodes.len();
         for folded in page.nodes.iter().filter_map(|row| row.folded) {
             branches += folded.branches;
@@ -216,6 +224,7 @@ fn how_to_show(tree: &TreeArgs) -> &'static str {
 fn page<R: DeserializeOwned>(
     daemon: &mut ChildDaemon,
     tree: &TreeArgs,
+    expand: &[String],
     columns: Option<usize>,
     cursor: Option<&str>,
 ) -> anyhow::Result<Page<R>> {
@@ -226,7 +235,7 @@ fn page<R: DeserializeOwned>(
         "query": query,
         "mode": mode,
         "fold": columns.filter(|_| !tree.all).map(|_| "left"),
-        "expand": tree.expand,
+        "expand": expand,
         "render": columns.map(|_| if tree.ascii { "ascii" } else { "unicode" }),
         // A sixth of the screen is for guides (protocol.md §6.3).
         "prefixColumns": columns.map(|columns| columns / 6),

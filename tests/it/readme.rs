@@ -165,6 +165,7 @@ fn the_import_and_the_search_of_the_readme_print_what_it_shows() {
     shown(&["import", "--final", samples.to_str().unwrap()]);
     shown(&["tree", "cdadbb0a"]);
     shown(&["search", "third", "question", "--limit", "2"]);
+    shown(&["go", "cdadbb0a", "68f6"]);
 }
 
 /// The full names of all tests, from the sources below this folder; `module` is the folder's own name.

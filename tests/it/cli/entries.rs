@@ -34,7 +34,8 @@ pub(super) fn tour(home: &Home) -> PathBuf {
 fn every_command_finds_an_entry_by_id_label_and_beginning() {
     let home = Home::new();
     tour(&home);
-    let commands: [&[&str]; 6] = [
+    let commands: [&[&str]; 7] = [
+        &["tree", "tour0001", "--expand", "ENTRY"],
         &["show", "tour0001", "ENTRY"],
         &["export", "tour0001", "--text", "--branch", "ENTRY"],
         &["export", "tour0001", "--text", "--subtree", "ENTRY"],

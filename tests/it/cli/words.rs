@@ -38,6 +38,7 @@ fn a_shell_completes_labels_and_ids_of_the_session_on_the_line() {
         &["compare", "tour0001", "22224444", "11113"],
         &["compare", "22224444", "11113"],
         &["stats", "--branch", "11113"],
+        &["tree", "--expand", "11113"],
         &["export", "A tour", "--branch", "11113"],
         &["export", "A tour", "--subtree", "11113"],
     ] {
