@@ -64,6 +64,32 @@ const OF_SESSION: [Own; 18] = [
     ("search", "", "search the text of all sessions"),
 ];
 
+/// Arguments that commands take, as examples and for completion.
+const ARGUMENTS: [(&str, &[&str]); 8] = [
+    ("new", &["Plan of the release"]),
+    (
+        "import",
+        &[
+            "claude-code",
+            "codex",
+            "opencode",
+            "gemini",
+            "goose",
+            "pi",
+            "~/talks",
+        ],
+    ),
+    ("label", &["the way"]),
+    ("fork", &["here"]),
+    ("compact", &["keep the decisions"]),
+    ("merge", &["what failed and why"]),
+    (
+        "export",
+        &["html", "markdown", "jsonl", "text", "html ~/talk.html"],
+    ),
+    ("name", &["A tour"]),
+];
+
 /// The line in which a command is typed.
 #[derive(Debug, Default)]
 pub struct CommandLine {
@@ -170,6 +196,20 @@ impl CommandLine {
         self.commands.iter().filter(fits).collect()
     }
 
+    /// Returns arguments of the command that is typed, those that begin as typed; none for commands of other clients.
+    pub fn examples(&self) -> Vec<&'static str> {
+        let own = |command: &&Command| command.by.is_none();
+        let Some(command) = self.chosen().filter(own) else {
+            return Vec::new();
+        };
+        let known = ARGUMENTS.iter().find(|(name, _)| *name == command.name);
+        let typed = self.argument();
+        let fits = |example: &&&str| example.starts_with(typed) && **example != typed;
+        known.map_or_else(Vec::new, |(_, all)| {
+            all.iter().filter(fits).copied().collect()
+        })
+    }
+
     /// Returns the command to run: the one typed, else the selected one, else the only candidate.
     pub fn chosen(&self) -> Option<&Command> {
         let candidates = self.candidates();
@@ -179,8 +219,18 @@ impl CommandLine {
         typed.or_else(selected).or_else(only).copied()
     }
 
-    /// Completes the name by the selected candidate, else by the first.
+    /// Completes the name by the selected candidate, else by the first; then the argument by the first example.
     pub fn complete(&mut self) {
+        let has_name = self
+            .chosen()
+            .is_some_and(|command| command.name == self.name());
+        let ends_name = self.input.text().ends_with(char::is_whitespace);
+        if has_name && (ends_name || !self.argument().is_empty()) {
+            if let Some(example) = self.examples().first() {
+                self.input = Input::line(&format!("{} {example}", self.name()));
+            }
+            return;
+        }
         let candidates = self.candidates();
         let Some(found) = candidates.get(self.selected.unwrap_or(0)) else {
             return;
@@ -207,6 +257,29 @@ impl CommandLine {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// Nothing said what an argument looks like.
+    #[test]
+    fn arguments_have_examples_that_are_completed() {
+        let mut line = CommandLine::new(true);
+        let mut completed = |typed: &str| {
+            line.input = Input::line(typed);
+            let examples = line.examples().join("|");
+            line.complete();
+            (line.input.text().to_owned(), examples)
+        };
+        let formats = "html|markdown|jsonl|text|html ~/talk.html";
+        assert_eq!(completed("exp"), ("export ".into(), formats.into()));
+        assert_eq!(completed("export "), ("export html".into(), formats.into()));
+        assert_eq!(completed("export m").0, "export markdown");
+        assert_eq!(completed("export markdown").0, "export markdown");
+        assert_eq!(completed("export my file").0, "export my file");
+        assert_eq!(completed("stats "), ("stats ".into(), String::new()));
+        let of = |name: &str| OWN.iter().chain(&OF_SESSION).find(|(own, ..)| *own == name);
+        for (name, _) in ARGUMENTS {
+            assert_ne!(of(name).unwrap().1, "", "{name}");
+        }
+    }
 
     /// The daemon refuses these names to other clients (protocol.md §12.1).
     #[test]

@@ -69,6 +69,17 @@ pub fn candidates(model: &Model, frame: &mut Frame, line_area: Rect) {
             Span::styled(about, theme.dim),
         ]));
     }
+    let examples = line.examples();
+    if let [command] = *found
+        && !examples.is_empty()
+        && lines.len() < most
+    {
+        let examples = examples
+            .iter()
+            .map(|example| format!(":{} {example}", command.name));
+        let text = format!(" for example  {}", examples.collect::<Vec<_>>().join("  "));
+        lines.push(Line::styled(text::cut(&text, columns), theme.dim));
+    }
     let below = found.len().saturating_sub(top + most);
     if below > 0 {
         lines.truncate(most.saturating_sub(1));

@@ -132,7 +132,7 @@ fn lines(model: &Model) -> Vec<Line<'static>> {
     let theme = &model.settings.theme;
     let room = usize::from(model.size.0).saturating_sub(6).max(1);
     let count = ((room + GAP) / (COLUMN + GAP)).clamp(1, 3);
-    let wide = ((room + GAP) / count - GAP).min(COLUMN + 8);
+    let wide = ((room + GAP) / count - GAP).min(COLUMN + 16);
     let blocks = blocks(model);
     let total: usize = blocks.iter().map(|block| block.rows.len() + 2).sum();
     let mut columns: Vec<Vec<Line>> = vec![Vec::new()];
