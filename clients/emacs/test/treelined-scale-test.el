@@ -70,7 +70,7 @@
         (treelined-test-settle)
         (should (= treelined-scale-test--entries treelined-tree-total))
         (dolist (keys '("M-<" "C-v" "C-v" "C-v" "M->" "M-v" "M-v" "M-g g 50000 RET" "C-v"
-                        "TAB" "TAB" "RET" "n" "p" "." "M-<" "g"))
+                        "*" "*" "RET" "n" "p" "." "M-<" "g"))
           (cl-letf (((symbol-function 'read-multiple-choice)
                      (lambda (&rest _) (signal 'quit nil))))
             (condition-case nil

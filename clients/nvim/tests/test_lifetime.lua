@@ -119,7 +119,7 @@ return {
       f.matches(err, 'exit code 2: .*%-%-no%-such%-option')
       client, err = treelined.connect_sync({ command = 'echo', args = { 'hello' } })
       equal({ client, err.kind }, { nil, 'disconnected' })
-      f.matches(err, 'no treelined daemon: it wrote "hello"')
+      f.matches(err, 'not a treelined daemon: it wrote "hello"')
     end,
   },
   {

@@ -76,6 +76,16 @@ test('branches of branches are folded again inside of them', async (t) => {
   assert.deepEqual(await above('a3'), ['entry a3']);
 });
 
+test('what another program appends below the leaf is shown, not folded', async (t) => {
+  const session = await tour(await window(t));
+  const tree = treeOf(session);
+  Object.defineProperty(session, 'othersLeafId', { value: 'x2', writable: true });
+  await say(session, 'x1', 'user', 'And now?');
+  await say(session, 'x2', 'assistant', 'Yes.');
+  await session.call('set_leaf', { leafId: 'a3' });
+  assert.deepEqual((await draw(tree)).slice(-3), ['a3 ←', 'x1', 'x2']);
+});
+
 test('an entry in one of several branches is found below their row', async (t) => {
   const session = await tour(await window(t));
   await session.call('set_leaf', { leafId: 'a1' });

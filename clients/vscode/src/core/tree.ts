@@ -125,9 +125,12 @@ export class Tree {
   }
 
   #read(params: Parameters<Session['call']>[1] & object): Promise<GetTreeResult> {
+    const { othersLeafId } = this.session;
     return this.session.call('get_tree', {
       filter: this.view.filter,
       fold: 'left',
+      // Where other programs go on is open.
+      ...(othersLeafId ? { expand: [othersLeafId] } : {}),
       maxBytes: MAX_PAGE_BYTES,
       ...params,
     });
