@@ -272,6 +272,9 @@ pub struct LeafImport {
     pub source_leaf: Option<String>,
     /// The tool's ids of the sessions that are in this one.
     pub natives: Vec<String>,
+    /// The nodes that were entries already, by the ids that they would have: the id of the entry, null before the first
+    /// one. Only those that no earlier import has named. Absent without any.
+    pub adopted: Option<std::collections::BTreeMap<String, Option<String>>>,
 }
 
 /// A path that was handed over to another agent (session-file.md §4.6).

@@ -10,7 +10,9 @@ use crate::log::ingest::Ingest;
 use crate::log::lines::{self, Lines};
 use crate::os::file::{Location, Status, status_of};
 use crate::os::handle::HandleAccess;
-use crate::store::native::{ImportSource, RECORD_ENTRIES, import_source, recorded, recorded_by};
+use crate::store::native::{
+    ContinuedIn, Elsewhere, ImportSource, RECORD_ENTRIES, recorded, recorded_by,
+};
 use hashbrown::{DefaultHashBuilder, HashTable, hash_table};
 use std::hash::BuildHasher;
 use std::path::PathBuf;
@@ -46,6 +48,8 @@ pub struct Listing {
     pub source: Option<ImportSource>,
     /// The agent's own id of the conversation that the session is a record of; `None` for others.
     pub recorded: Option<String>,
+    /// The conversations of other tools to which paths of it were handed over, the last ones.
+    pub continued: Vec<ContinuedIn>,
     /// The reason why the file is not a session.
     pub problem: Option<ErrorKind>,
 }
@@ -71,6 +75,7 @@ impl Listing {
         let bodies = opened.log.bodies();
         let said = last_said(tree, &bodies, messages())?;
         let modified = said.or(created).unwrap_or_else(|| written(location));
+        let Elsewhere { source, continued } = Elsewhere::of(tree, &bodies)?;
         Ok(Self {
             path: location.path(),
             name: tree.name().map(str::to_owned),
@@ -78,8 +83,9 @@ impl Listing {
             modified,
             message_count: messages().count() as u64,
             first_message: first_message(tree, &bodies, messages())?,
-            source: import_source(tree, &bodies)?,
+            source,
             recorded: recorded(tree, &bodies)?,
+            continued,
             header,
             problem: None,
         })
@@ -98,6 +104,7 @@ impl Listing {
             first_message: String::new(),
             source: None,
             recorded: None,
+            continued: Vec::new(),
             problem: Some(problem),
         })
     }
@@ -249,8 +256,9 @@ impl RowScanner {
             modified,
             message_count: found.messages,
             first_message: found.first_message,
-            source: found.source,
+            source: found.elsewhere.source,
             recorded: found.recorded,
+            continued: found.elsewhere.continued,
             header: Some(header),
             problem: None,
         })
@@ -331,7 +339,7 @@ struct RowContent {
     name: Option<String>,
     messages: u64,
     first_message: String,
-    source: Option<ImportSource>,
+    elsewhere: Elsewhere,
     recorded: Option<String>,
     /// Entries taken.
     entries: usize,
@@ -340,7 +348,7 @@ struct RowContent {
 impl RowContent {
     fn take(&mut self, entry: &Envelope<'_>, text: &[u8]) {
         if entry.kind == Kind::LeafRecord {
-            return ImportSource::take(&mut self.source, text);
+            return self.elsewhere.take(text);
         }
         self.entries += 1;
         if self.entries <= RECORD_ENTRIES && entry.kind == Kind::Custom && self.recorded.is_none() {
@@ -432,6 +440,8 @@ mod tests {
             6 => Just(r#""type":"session_info""#),
             6 => Just(r#""type":"label","targetId":"a","label":"l""#),
             6 => Just(r#""type":"custom","customType":"treelined.leaf","data":{"from":null}"#),
+            3 => Just(r#""type":"custom","customType":"treelined.leaf","data":{"continuation":{"tool":"codex","nativeId":"n"}}"#),
+            3 => Just(r#""type":"custom","customType":"treelined.leaf","data":{"continuation":{"tool":"goose"}}"#),
             6 => Just(r#""type":"custom","customType":"acp.session","data":{"agent":"a","sessionId":"n"}"#),
             1 => Just(r#""type":"session","version":3"#),
             6 => Just(r#""type":"new","x":1e400"#),

@@ -11,6 +11,8 @@ use treelined_core::tree::Tree;
 
 /// The most native ids of a row.
 const MOST_NATIVE_IDS: usize = 64;
+/// The most continuations of a row, the last ones.
+const MOST_CONTINUED: usize = 256;
 /// The first entries, one of which says that the session is a record of an agent's.
 pub(super) const RECORD_ENTRIES: usize = 4;
 /// The custom type of that entry.
@@ -29,7 +31,7 @@ pub struct ImportSource {
 
 impl ImportSource {
     /// Adds what a leaf record says about an import. Other leaf records say nothing.
-    pub(super) fn take(source: &mut Option<Self>, record: &[u8]) {
+    fn take(source: &mut Option<Self>, record: &[u8]) {
         let Some(import) = json::get_path(record, &["data", "import"]) else {
             return;
         };
@@ -53,6 +55,35 @@ impl ImportSource {
     }
 }
 
+/// A conversation of another tool to which a path of a session was handed over (session-file.md §4.6).
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ContinuedIn {
+    pub tool: String,
+    /// `None` if the tool gives an id of its own.
+    pub native_id: Option<String>,
+}
+
+impl ContinuedIn {
+    /// Adds what a leaf record says about a continuation. Other leaf records say nothing.
+    fn take(continued: &mut Vec<Self>, record: &[u8]) {
+        let Some(record) = json::get_path(record, &["data", "continuation"]) else {
+            return;
+        };
+        let text = |name: &str| Some(json::string(json::get(record, name)?)?.into_owned());
+        let Some(tool) = text("tool") else {
+            return;
+        };
+        let native_id = text("nativeId").filter(|id| id.len() <= MOST_RECORDED_BYTES);
+        let continuation = Self { tool, native_id };
+        if !continued.contains(&continuation) {
+            if continued.len() == MOST_CONTINUED {
+                continued.remove(0);
+            }
+            continued.push(continuation);
+        }
+    }
+}
+
 /// The strings of an array that is a member of an object.
 fn strings_of<'a>(object: &'a [u8], name: &str) -> Vec<Cow<'a, str>> {
     let array = json::get(object, name).unwrap_or_default();
@@ -65,14 +96,28 @@ fn strings_of<'a>(object: &'a [u8], name: &str) -> Vec<Cow<'a, str>> {
         .collect()
 }
 
-pub(super) fn import_source(tree: &Tree, bodies: &Bodies) -> Result<Option<ImportSource>> {
-    let mut reader = bodies.reader();
-    let mut source = None;
-    let nodes = (0..tree.node_count()).filter_map(|number| tree.node(number));
-    for node in nodes.filter(|node| tree.kind(*node) == Kind::LeafRecord) {
-        ImportSource::take(&mut source, &reader.entry(&bodies.fetch(tree, node)?)?);
+/// What the leaf records of a session say: where it comes from, and where it went on.
+#[derive(Debug, Default)]
+pub(super) struct Elsewhere {
+    pub(super) source: Option<ImportSource>,
+    pub(super) continued: Vec<ContinuedIn>,
+}
+
+impl Elsewhere {
+    pub(super) fn of(tree: &Tree, bodies: &Bodies) -> Result<Self> {
+        let mut reader = bodies.reader();
+        let mut found = Self::default();
+        let nodes = (0..tree.node_count()).filter_map(|number| tree.node(number));
+        for node in nodes.filter(|node| tree.kind(*node) == Kind::LeafRecord) {
+            found.take(&reader.entry(&bodies.fetch(tree, node)?)?);
+        }
+        Ok(found)
     }
-    Ok(source)
+
+    pub(super) fn take(&mut self, record: &[u8]) {
+        ImportSource::take(&mut self.source, record);
+        ContinuedIn::take(&mut self.continued, record);
+    }
 }
 
 pub(super) fn recorded(tree: &Tree, bodies: &Bodies) -> Result<Option<String>> {

@@ -3,7 +3,7 @@
 use crate::ids::NodeId;
 use crate::member::NodeKind;
 use crate::tool::Tool;
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap, HashSet};
 use treelined_core::timestamp::Millis;
 
 /// Number of a member in the input.
@@ -55,6 +55,24 @@ pub(crate) struct SessionTree {
     pub(crate) is_heuristic: bool,
     /// The family belongs to another session, but earlier imports made this one separate.
     pub(crate) is_family_split: bool,
+    /// The entries that the session has already. Known only once it is compared; joining leaves it empty.
+    pub(crate) adopted: Adopted,
+}
+
+/// The nodes of a session's natives that are entries of it already.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(crate) struct Adopted {
+    /// The entry of each, by the index of the planned entry; `None` for one before the first entry.
+    pub(crate) entries: HashMap<usize, Option<String>>,
+    /// The same by the ids that they would have, as far as no import has recorded it.
+    pub(crate) new: BTreeMap<String, Option<String>>,
+    /// The entry below which a planned entry without a parent is written.
+    pub(crate) below: HashMap<usize, String>,
+    /// The entries at which the leaf of the session may be when a native goes on there for the first time: the last one
+    /// that was adopted on the path to its leaf, and the one that was handed over last.
+    pub(crate) starts: Vec<String>,
+    /// The natives that were handed over. The session is not theirs: they do not name it.
+    pub(crate) guests: HashSet<String>,
 }
 
 /// A planned entry.

@@ -1,7 +1,7 @@
 //! The entries of each session, in the order in which they are written.
 
 use super::forest::{
-    EntryContent, Forest, ForkLabel, MemberNumber, MemberOutcome, SessionTree, SpawnPoint,
+    Adopted, EntryContent, Forest, ForkLabel, MemberNumber, MemberOutcome, SessionTree, SpawnPoint,
     TreeEntry, may_be_leaf,
 };
 use super::identity::{NodeNumber, Nodes, node_of};
@@ -168,6 +168,7 @@ impl Context<'_> {
             recovered: self.recovered(group, &layout),
             is_heuristic: group.is_heuristic,
             is_family_split: group.is_family_split,
+            adopted: Adopted::default(),
             entries: layout.entries,
         }
     }

@@ -16,6 +16,12 @@ pub(super) fn sources(
     found: &mut Vec<Source>,
     ledger: &Ledger,
 ) -> Result<HashSet<String>> {
+    if ledger.rows(session).iter().any(|row| row.is_home) {
+        let message = format!(
+            "session {session} is not written anew: agents went on from it, and a new file would lose what they went on from"
+        );
+        return Err(Error::new(Kind::ImportFailed, message));
+    }
     let mut anew = HashSet::new();
     for row in ledger.sources_of(session) {
         let its = found.iter().filter(|source| is_of(source, row, ledger));

@@ -1,12 +1,15 @@
 //! The members of one tool, joined into sessions, and the ledger's rows for them.
 
+use super::adopt::Adoption;
 use super::create::natives;
 use super::held::HeldNodes;
+use super::home::{self, Records};
 use super::ledger::Ledger;
 use super::ledger::rows::{SessionRow, SourceRow};
+use super::line::LineMaker;
 use super::names;
 use super::open_nodes::{count_held, hold_back_open};
-use super::reading::ReadSource;
+use super::reading::{ReadSource, SourceContents};
 use super::rebuild::placement;
 use super::relatives::base;
 use super::request::ImportRequest;
@@ -19,10 +22,12 @@ use crate::importer::report::{ImportedFile, ImportedSession};
 use crate::mapping::VERSION;
 use crate::member::Member;
 use crate::tool::Tool;
+use std::cell::RefCell;
 use std::collections::{HashMap, HashSet};
 use treelined_core::error::{Error, Result};
 use treelined_core::name;
 use treelined_core::timestamp::{self, Millis};
+use treelined_files::log::OpenedLog;
 
 /// The members of one tool, joined.
 pub(super) struct Batch {
@@ -48,6 +53,7 @@ impl Batch {
         tool: Tool,
         mut sources: Vec<ReadSource>,
         ledger: &Ledger,
+        homes: &HashMap<String, String>,
         request: &ImportRequest,
     ) -> Self {
         hold_back_open(&mut sources, format(tool).has_shared_keys());
@@ -71,7 +77,9 @@ impl Batch {
         names::keep(&mut members, &source_of, &sources, ledger);
         let mut placed = HashMap::new();
         for member in &members {
-            if let Some((session_id, rank)) = ledger.target(tool, &member.native_id) {
+            let home = || Some((homes.get(&member.native_id)?.as_str(), usize::MAX));
+            let target = ledger.target(tool, &member.native_id);
+            if let Some((session_id, rank)) = target.or_else(home) {
                 let session_id = session_id.to_owned();
                 placed.insert(member.native_id.clone(), Placement { session_id, rank });
             }
@@ -146,6 +154,76 @@ impl Batch {
         let is_cut = read.is_growing && read.scan.len < read.source.status.size;
         let rest = is_cut.then_some(read.complete_at);
         held.map(|(_, until)| *until).chain(rest).min()
+    }
+
+    /// Makes the lines of a session.
+    pub(super) fn maker(&self, tree: &SessionTree) -> LineMaker<'_> {
+        let adopted = tree.adopted.entries.iter().filter_map(|(at, entry)| {
+            let node = tree.entries.get(*at)?;
+            Some((node.id, entry.clone()?))
+        });
+        LineMaker {
+            tool: self.tool,
+            format: format(self.tool),
+            members: &self.members,
+            origins: &self.origins,
+            sessions: &self.session_of_native,
+            node_ids: &self.forest.node_ids,
+            adopted: adopted.collect(),
+            keys: RefCell::default(),
+            records: RefCell::default(),
+        }
+    }
+
+    /// Finds the nodes that a session has already.
+    pub(super) fn adopt(&mut self, at: usize, opened: &OpenedLog) -> Result<()> {
+        let Some(tree) = self.forest.sessions.get(at) else {
+            return Ok(());
+        };
+        let records = Records::of(opened, self.tool)?;
+        let mut contents = SourceContents::new(&self.sources, &self.source_of);
+        let mut continuations = HashMap::new();
+        for number in &tree.members {
+            let Some(member) = self.members.get(*number) else {
+                continue;
+            };
+            let native = &member.native_id;
+            if records.has(native) || continuations.contains_key(native) {
+                continue;
+            }
+            let mut beginning = || home::beginning(self.tool, *number, member, &mut contents);
+            let found = records.continuation(opened, self.tool, native, &mut beginning)?;
+            continuations.extend(found.map(|found| (native.clone(), found)));
+        }
+        let maker = self.maker(tree);
+        let adoption = Adoption {
+            maker: &maker,
+            planned: tree,
+            tree: &opened.tree,
+            recorded: &records.adopted,
+            continuations: &continuations,
+        };
+        let mut adopted = adoption.make(&mut contents)?;
+        let natives = tree.members.iter().filter_map(|at| self.members.get(*at));
+        let natives = natives.map(|member| &member.native_id);
+        let guests = natives.filter(|native| records.is_guest(native));
+        adopted.guests.extend(guests.cloned());
+        let labels = adoption.labels(&adopted);
+        let counts = adoption.counts(&adopted);
+        for (number, (records, nodes)) in counts {
+            if let Some(outcome) = self.forest.members.get_mut(number) {
+                outcome.entries -= nodes.min(outcome.entries);
+                outcome.shared += records;
+            }
+        }
+        if let Some(tree) = self.forest.sessions.get_mut(at) {
+            if adopted.guests.contains(&tree.native_id) {
+                tree.name = None;
+            }
+            tree.labels.extend(labels);
+            tree.adopted = adopted;
+        }
+        Ok(())
     }
 
     fn members_of(&self, source: usize) -> impl Iterator<Item = MemberNumber> + '_ {
@@ -288,7 +366,11 @@ impl Batch {
         }
         let sessions = rows
             .iter()
-            .map(|(_, row)| SessionRow::of(self.tool, row))
+            .map(|(at, row)| {
+                let tree = self.forest.sessions.get(*at);
+                let is_home = tree.is_some_and(|tree| !tree.adopted.guests.is_empty());
+                SessionRow::of(self.tool, row, is_home)
+            })
             .collect();
         ledger.note(sources, sessions)
     }

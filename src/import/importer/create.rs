@@ -78,7 +78,7 @@ impl SessionWork<'_> {
                 id: entry.id,
                 parent: parent.as_deref(),
                 copied_from: entry.copied_from.as_ref().map(|_| entry.id),
-                first_kept: first_kept(entry),
+                first_kept: first_kept(entry).map(|kept| kept.to_string()),
             };
             file.line(|out| self.maker.line(out, entry, &body, &links))?;
         }
@@ -99,8 +99,9 @@ impl SessionWork<'_> {
         let mut lines = Vec::new();
         for label in &self.tree.labels {
             let entry = entries.get(label.entry);
-            let line =
-                entry.and_then(|entry| label_line(label.id, entry.id, &label.text, entry.time));
+            let line = entry.and_then(|entry| {
+                label_line(label.id, &entry.id.to_string(), &label.text, entry.time)
+            });
             lines.extend(line);
         }
         let leaf = self.tree.leaf.and_then(|leaf| entries.get(leaf));
@@ -176,15 +177,16 @@ impl SessionWork<'_> {
         timestamp::push(&mut line, self.now);
         line.extend_from_slice(b"\",\"data\":");
         let natives = natives(self.tree, self.maker.members);
-        let data = json!({
-            "from": moved.from,
-            "cause": "import",
-            "import": {
-                "report": { "session": &self.row, "files": &self.files },
-                "sourceLeaf": moved.source,
-                "natives": natives,
-            },
+        let mut import = json!({
+            "report": { "session": &self.row, "files": &self.files },
+            "sourceLeaf": moved.source,
+            "natives": natives,
         });
+        let adopted = &self.tree.adopted.new;
+        if let Some(import) = import.as_object_mut().filter(|_| !adopted.is_empty()) {
+            import.insert("adopted".to_owned(), json!(adopted));
+        }
+        let data = json!({ "from": moved.from, "cause": "import", "import": import });
         line.extend_from_slice(data.to_string().as_bytes());
         line.push(b'}');
         line
@@ -232,11 +234,10 @@ fn line_start(kind: &str, id: NodeId, parent: Option<&str>, at: Millis) -> Vec<u
 }
 
 /// The label of a fork, below the entry that it labels; `None` for a blank one.
-pub(super) fn label_line(id: NodeId, target: NodeId, text: &str, at: Millis) -> Option<Vec<u8>> {
+pub(super) fn label_line(id: NodeId, target: &str, text: &str, at: Millis) -> Option<Vec<u8>> {
     let text = name::given(text)?;
-    let target = target.to_string();
-    let mut line = line_start("label", id, Some(&target), at);
-    push_text(&mut line, "targetId", &target);
+    let mut line = line_start("label", id, Some(target), at);
+    push_text(&mut line, "targetId", target);
     push_text(&mut line, "label", &text);
     line.push(b'}');
     Some(line)

@@ -122,8 +122,8 @@ impl SessionWork<'_> {
         let tree = &file.opened.tree;
         let name = self.new_name(&file.opened)?;
         self.row.name = name.clone().or_else(|| tree.name().map(str::to_owned));
-        let leaf = Leaf::find(&file.opened)?;
-        let source = planned.leaf.map(|leaf| leaf.to_string());
+        let leaf = Leaf::find(&file.opened, self)?;
+        let source = planned.leaf.clone();
         let source_node = source.as_deref().and_then(|id| tree.find(id));
         let has_moved = leaf.is_left_by_import
             && planned.steps.is_empty()
@@ -153,7 +153,7 @@ impl SessionWork<'_> {
                 id: step.id,
                 parent: step.parent.as_deref(),
                 copied_from: step.copied_from,
-                first_kept: first_kept(entry).map(|kept| planned.renamed(kept)),
+                first_kept: first_kept(entry).and_then(|kept| planned.renamed(kept)),
             };
             let mut line = Vec::new();
             self.maker.line(&mut line, entry, &body, &links);
@@ -181,7 +181,12 @@ impl SessionWork<'_> {
         let new = labels.filter(|label| tree.find_any(&label.id.to_string()).is_none());
         new.filter_map(|label| {
             let entry = self.tree.entries.get(label.entry)?;
-            label_line(label.id, planned.renamed(entry.id), &label.text, entry.time)
+            label_line(
+                label.id,
+                &planned.renamed(entry.id)?,
+                &label.text,
+                entry.time,
+            )
         })
         .collect()
     }
@@ -222,17 +227,22 @@ struct Leaf {
 }
 
 impl Leaf {
-    fn find(opened: &OpenedLog) -> Result<Self> {
+    fn find(opened: &OpenedLog, work: &SessionWork<'_>) -> Result<Self> {
         let tree = &opened.tree;
         let at = tree.file_leaf();
         let numbers = (0..tree.node_count()).rev();
         let nodes = numbers.filter_map(|number| tree.node(number));
+        let adopted = &work.tree.adopted;
         // A session without the record of an import was shortened: nobody has moved its leaf since.
-        let mut is_left_by_import = true;
+        let mut is_left_by_import = adopted.guests.is_empty();
         for node in nodes.filter(|node| tree.kind(*node) == EntryKind::LeafRecord) {
             let line = opened.log.bodies().read(tree.place(node))?;
             let cause = json::get_path(&line, &["data", "cause"]).and_then(json::string);
-            if cause.as_deref() == Some("import") {
+            let tool = json::get_path(&line, &["data", "import", "report", "session", "tool"]);
+            let tool = tool.and_then(json::string);
+            if cause.as_deref() == Some("import")
+                && tool.is_none_or(|tool| tool == work.maker.tool.name())
+            {
                 let source = json::get_path(&line, &["data", "import", "sourceLeaf"]);
                 let source = source.and_then(json::string);
                 let source = source.and_then(|id| tree.find(&id));
@@ -240,6 +250,8 @@ impl Leaf {
                 break;
             }
         }
+        let mut starts = adopted.starts.iter().filter_map(|start| tree.find(start));
+        is_left_by_import |= starts.any(|start| tree.is_same_conversation(Some(start), at));
         Ok(Self {
             at,
             id: at.map(|at| tree.id(at).to_owned()),
@@ -263,14 +275,16 @@ struct Extension {
     steps: Vec<Step>,
     revised: u64,
     /// The entry at which the tool continues.
-    leaf: Option<NodeId>,
-    /// The newer version of each replaced entry.
-    newer: HashMap<NodeId, NodeId>,
+    leaf: Option<String>,
+    /// The newer version of each replaced entry, and the entries of adopted nodes.
+    newer: HashMap<NodeId, Option<String>>,
 }
 
 impl Extension {
-    fn renamed(&self, id: NodeId) -> NodeId {
-        self.newer.get(&id).copied().unwrap_or(id)
+    /// The entry of a node in the file; `None` for a node that is adopted before the first entry.
+    fn renamed(&self, id: NodeId) -> Option<String> {
+        let own = || Some(id.to_string());
+        self.newer.get(&id).cloned().unwrap_or_else(own)
     }
 
     fn plan(
@@ -288,13 +302,22 @@ impl Extension {
             leaf: None,
             newer: HashMap::new(),
         };
+        let adopted = &work.tree.adopted;
         // For each entry the id of its current version, and whether it gets that now.
-        let mut ids: Vec<(NodeId, Renewal)> = Vec::with_capacity(entries.len());
+        let mut ids: Vec<(Option<String>, Renewal)> = Vec::with_capacity(entries.len());
         for (at, entry) in entries.iter().enumerate() {
             work.check()?;
-            let above = entry.parent.and_then(|parent| ids.get(parent).copied());
-            let parent = above.map(|(id, _)| id.to_string());
-            let above = above.map_or(Renewal::None, |(_, above)| above);
+            let above = entry.parent.and_then(|parent| ids.get(parent));
+            let parent = match above {
+                Some((id, _)) => id.clone(),
+                None => adopted.below.get(&at).cloned(),
+            };
+            let above = above.map_or(Renewal::None, |(_, above)| *above);
+            if let Some(its) = adopted.entries.get(&at) {
+                planned.newer.insert(entry.id, its.clone());
+                ids.push((its.clone(), Renewal::None));
+                continue;
+            }
             if tree.find_any(&entry.id.to_string()).is_none() {
                 planned.steps.push(Step {
                     entry: at,
@@ -302,7 +325,7 @@ impl Extension {
                     parent,
                     copied_from: entry.copied_from.as_ref().map(|_| entry.id),
                 });
-                ids.push((entry.id, Renewal::None));
+                ids.push((Some(entry.id.to_string()), Renewal::None));
                 continue;
             }
             let (latest, next) = versions(work, tree, entry);
@@ -335,13 +358,14 @@ impl Extension {
                     copied_from: Some(latest),
                 });
             }
-            if counts != entry.id {
-                planned.newer.insert(entry.id, counts);
+            let counts = counts.to_string();
+            if renewal != Renewal::None || latest != entry.id {
+                planned.newer.insert(entry.id, Some(counts.clone()));
             }
-            ids.push((counts, renewal));
+            ids.push((Some(counts), renewal));
         }
         let leaf = work.tree.leaf.and_then(|leaf| ids.get(leaf));
-        planned.leaf = leaf.map(|(id, _)| *id);
+        planned.leaf = leaf.and_then(|(id, _)| id.clone());
         Ok(planned)
     }
 }

@@ -37,6 +37,8 @@ pub(super) struct LineMaker<'a> {
     pub(super) sessions: &'a HashMap<String, String>,
     /// For each member the entries of its nodes.
     pub(super) node_ids: &'a [Vec<NodeId>],
+    /// The entries of nodes that are adopted.
+    pub(super) adopted: HashMap<NodeId, String>,
     /// For members whose entries name others: their nodes by key.
     pub(super) keys: RefCell<HashMap<MemberNumber, HashMap<Box<str>, usize>>>,
     /// The memory of the records of an entry, for the next one.
@@ -49,7 +51,7 @@ pub(super) struct LineLinks<'a> {
     pub(super) parent: Option<&'a str>,
     pub(super) copied_from: Option<NodeId>,
     /// The first kept entry of a compaction; `None` if it keeps nothing.
-    pub(super) first_kept: Option<NodeId>,
+    pub(super) first_kept: Option<String>,
 }
 
 impl LineMaker<'_> {
@@ -69,7 +71,11 @@ impl LineMaker<'_> {
         let slices: Vec<&[u8]> = slices.map(Vec::as_slice).collect();
         let mut body = self.format.body(owner, node, &slices);
         for (name, key) in self.format.references(node, &slices) {
-            let named = self.with_key(member, &key).map(|id| id.to_string());
+            let named = self.with_key(member, &key);
+            let named = named.map(|id| {
+                let adopted = self.adopted.get(&id).cloned();
+                adopted.unwrap_or_else(|| id.to_string())
+            });
             push_text(&mut body.members, name, &named.unwrap_or(key));
         }
         drop(slices);
@@ -119,7 +125,8 @@ impl LineMaker<'_> {
             && let Ok((_, node)) = self.find(*member, *node)
         {
             if let NodeKind::Compaction { .. } = node.kind {
-                let kept = links.first_kept.unwrap_or(links.id).to_string();
+                let own = || links.id.to_string();
+                let kept = links.first_kept.clone().unwrap_or_else(own);
                 push_text(line, "firstKeptEntryId", &kept);
             }
             self.push_origin(line, *member, node);

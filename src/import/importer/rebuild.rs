@@ -7,7 +7,8 @@ use super::source::facts::SourceStatus;
 use crate::importer::report::ImportedSession;
 use crate::mapping::Former;
 use crate::tool::Tool;
-use std::collections::HashMap;
+use std::borrow::Cow;
+use std::collections::{HashMap, HashSet};
 use treelined_core::entry::Kind as EntryKind;
 use treelined_core::error::Result;
 use treelined_core::json;
@@ -26,6 +27,7 @@ struct Placement {
     tool: Tool,
     row: ImportedSession,
     natives: Vec<String>,
+    is_home: bool,
 }
 
 /// Notes the sessions that the ledger does not have.
@@ -41,11 +43,11 @@ pub(super) fn rebuild(
     };
     let missing = known
         .iter()
-        .filter(|(id, _)| is_imported(id) && ledger.session(id).is_none());
+        .filter(|(id, _)| is_imported(id) && ledger.rows(id).is_empty());
     let mut found: Vec<Placement> = Vec::new();
     for (_, at) in missing {
         if let Ok(opened) = store.open(at.clone(), cancel) {
-            found.extend(placement_of(&opened)?);
+            found.extend(placements_of(&opened)?);
         }
     }
     if found.is_empty() {
@@ -56,20 +58,29 @@ pub(super) fn rebuild(
     ledger.note(sources, sessions)
 }
 
-/// Reads the first and the last import of a session; `None` if it is not an imported one.
-fn placement_of(opened: &OpenedLog) -> Result<Option<Placement>> {
+/// Reads the first and the last import of a session from each tool.
+fn placements_of(opened: &OpenedLog) -> Result<Vec<Placement>> {
     let tree = &opened.tree;
     let nodes = (0..tree.node_count()).filter_map(|number| tree.node(number));
-    let mut found: Option<Placement> = None;
+    let mut found: Vec<Placement> = Vec::new();
+    let mut continued: HashSet<String> = HashSet::new();
     for node in nodes.filter(|node| tree.kind(*node) == EntryKind::LeafRecord) {
         let line = opened.log.bodies().read(tree.place(node))?;
+        let tool = json::get_path(&line, &["data", "continuation", "tool"]);
+        continued.extend(tool.and_then(json::string).map(Cow::into_owned));
         if let Some(next) = read(&line) {
-            let since = found.map(|first| first.since);
-            found = Some(Placement {
-                since: since.unwrap_or(next.since),
-                ..next
-            });
+            match found.iter_mut().find(|first| first.tool == next.tool) {
+                Some(first) => {
+                    first.row = next.row;
+                    first.natives = next.natives;
+                    first.is_home |= next.is_home;
+                }
+                None => found.push(next),
+            }
         }
+    }
+    for placement in &mut found {
+        placement.is_home |= continued.contains(placement.tool.name());
     }
     Ok(found)
 }
@@ -84,16 +95,21 @@ fn read(line: &[u8]) -> Option<Placement> {
         since: json::string(json::get(line, "timestamp")?)?.into_owned(),
         tool,
         natives: serde_json::from_slice(json::get(import, "natives")?).ok()?,
+        is_home: json::get(import, "adopted").is_some(),
         row,
     })
 }
 
 fn rows(found: Placement) -> (SourceRow, SessionRow) {
     let Placement {
-        tool, row, natives, ..
+        tool,
+        row,
+        natives,
+        is_home,
+        ..
     } = found;
     let source = placement(tool, &row.session_id, natives);
-    (source, SessionRow::of(tool, &row))
+    (source, SessionRow::of(tool, &row, is_home))
 }
 
 /// A row for no source that is there: it places the native sessions of a session, in the order in which they own

@@ -7,7 +7,7 @@ use super::source::facts::Source;
 use crate::format;
 use crate::member::{Base, Member, Node, Parent};
 use crate::tool::Tool;
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
 
 /// The sources of one tool that have not been read.
@@ -52,12 +52,13 @@ impl<'a> Relatives<'a> {
 
     /// Takes the sources that may be of one family with these: they are in the same sessions, these name them, they
     /// continue new ones, or, if a tool keeps no links, they are in the same folder or database as a new session. The
-    /// sources in `anew` count as new. Sources that were not found are taken if a link leads to them, or if a record is
+    /// sources in `anew` count as new. `homes` are the sessions of natives that the ledger does not place. Sources that were not found are taken if a link leads to them, or if a record is
     /// missing that one in the same folder may have.
     pub(super) fn take(
         &mut self,
         read: &[ReadSource],
         ledger: &Ledger,
+        homes: &HashMap<String, String>,
         anew: &HashSet<String>,
     ) -> Vec<Source> {
         let mut sessions: HashSet<&str> = HashSet::new();
@@ -71,6 +72,7 @@ impl<'a> Relatives<'a> {
                 names.extend(named(member));
                 let target = ledger.target(self.tool, &member.native_id);
                 sessions.extend(target.map(|(session, _)| session));
+                sessions.extend(homes.get(&member.native_id).map(String::as_str));
             }
             let is_anew = anew.contains(&source.source.name());
             let is_new =

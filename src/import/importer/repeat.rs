@@ -171,7 +171,7 @@ impl ImportState {
             .map(|(number, folder)| (folder.path.clone(), number))
             .collect();
         for (id, at) in sessions {
-            if ledger.session(id).is_none() {
+            if ledger.rows(id).is_empty() {
                 continue;
             }
             let number = *numbers.get(at.folder.path())?;

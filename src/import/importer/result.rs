@@ -53,7 +53,7 @@ impl Results {
         self.result.totals.unchanged += 1;
         let row = ledger.source(tool, &source.name());
         for target in row.into_iter().flat_map(|row| &row.targets) {
-            let session = ledger.session(target);
+            let session = ledger.session(tool, target);
             let Some(imported) = session.and_then(|session| session.row.clone()) else {
                 continue;
             };

@@ -5,9 +5,9 @@ use super::batch::Batch;
 use super::create::SessionWork;
 use super::discover::{Request as Search, discover, searched_places, source_at};
 use super::gone::gone;
+use super::home::Homes;
 use super::ledger::Ledger;
 use super::ledger::rows::SourceRow;
-use super::line::LineMaker;
 use super::origin::Origins;
 use super::reading::{ReadSource, Reading, SourceContents, tools};
 use super::relatives::Relatives;
@@ -20,7 +20,6 @@ use crate::family::forest::{SessionTree, TreeEntry};
 use crate::format;
 use crate::importer::report::{ImportReport, ImportedFile, ImportedSession};
 use crate::tool::Tool;
-use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::ffi::{OsStr, OsString};
 use std::ops::ControlFlow;
@@ -130,11 +129,13 @@ impl Import<'_> {
         let mut relatives = Relatives::of(tool, &sources, unchanged, &find);
         let mut next = changed;
         let mut read: Vec<ReadSource> = Vec::new();
+        let mut homes: HashMap<String, String> = HashMap::new();
         while !next.is_empty() {
             let first = read.len();
             self.read(next, known, ledger, &mut read, results)?;
             let new = read.get(first..).unwrap_or_default();
-            next = relatives.take(new, ledger, &known.anew);
+            homes.extend(self.homes(tool, new, known, ledger)?);
+            next = relatives.take(new, ledger, &homes, &known.anew);
         }
         results.found(relatives.added());
         for source in relatives.rest() {
@@ -148,8 +149,51 @@ impl Import<'_> {
         if read.is_empty() {
             return Ok(());
         }
-        let batch = Batch::new(tool, read, ledger, self.request);
+        let mut batch = Batch::new(tool, read, ledger, &homes, self.request);
+        self.adopt(&mut batch, &homes, known, ledger)?;
         self.write(batch, known, ledger, results)
+    }
+
+    /// The sessions of native sessions that the ledger does not place.
+    fn homes(
+        &self,
+        tool: Tool,
+        read: &[ReadSource],
+        known: &Known,
+        ledger: &Ledger,
+    ) -> Result<HashMap<String, String>> {
+        let homes = Homes {
+            tool,
+            store: self.store,
+            known: &known.sessions,
+            ledger,
+            cancel: self.cancel,
+        };
+        homes.find(read)
+    }
+
+    /// Finds the nodes that sessions have already from which conversations of this tool were handed over.
+    fn adopt(
+        &self,
+        batch: &mut Batch,
+        homes: &HashMap<String, String>,
+        known: &Known,
+        ledger: &Ledger,
+    ) -> Result<()> {
+        let homes: HashSet<&String> = homes.values().collect();
+        for at in 0..batch.forest.sessions.len() {
+            let Some(tree) = batch.forest.sessions.get(at) else {
+                continue;
+            };
+            let id = &tree.session_id;
+            let row = ledger.session(batch.tool, id);
+            let is_home = homes.contains(id) || row.is_some_and(|row| row.is_home);
+            if let Some(file) = known.sessions.get(id).filter(|_| is_home) {
+                let opened = self.store.open(file.clone(), self.cancel)?;
+                batch.adopt(at, &opened)?;
+            }
+        }
+        Ok(())
     }
 
     /// Whether the source is unchanged since an earlier import read it.
@@ -165,7 +209,7 @@ impl Import<'_> {
             .held_until
             .is_some_and(|until| is_told || until <= self.now);
         let is_there = |session: &String| {
-            let row = ledger.session(session);
+            let row = ledger.session(row.tool, session);
             match known.sessions.get(session) {
                 // A file that somebody has shortened lacks entries.
                 Some(at) => at
@@ -343,7 +387,7 @@ impl Import<'_> {
         for tree in missing {
             let id = &tree.session_id;
             let is_again = self.request.again.as_ref() == Some(id);
-            let is_noted = ledger.session(id).is_some_and(|row| row.trashed);
+            let is_noted = ledger.is_trashed(id);
             if (is_noted || in_trash.contains(id)) && !is_again {
                 if !is_noted && !self.request.is_dry_run {
                     ledger.note_trashed(id, true)?;
@@ -364,16 +408,7 @@ impl Import<'_> {
         known: &Known,
         folders: &Mutex<NewNames>,
     ) -> Result<ImportedSession> {
-        let maker = LineMaker {
-            tool: batch.tool,
-            format: format(batch.tool),
-            members: &batch.members,
-            origins: &batch.origins,
-            sessions: &batch.session_of_native,
-            node_ids: &batch.forest.node_ids,
-            keys: RefCell::default(),
-            records: RefCell::default(),
-        };
+        let maker = batch.maker(tree);
         let sources: HashSet<usize> = batch.sources_of(tree).collect();
         let files: Vec<&ImportedFile> = (0..files.len())
             .filter(|at| sources.contains(at))

@@ -1,65 +1,115 @@
-//! The hash of a path (session-file.md §4.6): over what every agent gives back, whatever the form in which it keeps it.
+//! What messages say, part by part, as every agent gives it back whatever the form in which it keeps it, and the hash of
+//! that (session-file.md §4.6).
 
+use super::blocks::{Block, blocks};
+use super::loss::Losses;
 use super::path::{Message, ModelPart, Part};
 use sha2::{Digest, Sha256};
 use std::fmt::Write;
+use treelined_core::json;
+
+/// What is said: a letter, and the text without its white space. It is never empty.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Said {
+    pub(crate) letter: u8,
+    pub(crate) text: String,
+}
+
+impl Said {
+    /// `None` for a text of white space.
+    pub(crate) fn new(letter: u8, text: &str) -> Option<Self> {
+        let text: String = text.split_whitespace().collect();
+        (!text.is_empty()).then_some(Self { letter, text })
+    }
+
+    /// Whether it may go on in the next part.
+    pub(crate) fn goes_on(letter: u8) -> bool {
+        matches!(letter, b'u' | b'a')
+    }
+}
 
 /// The hash of the path, in hexadecimal digits.
 pub fn hash(messages: &[Message]) -> String {
-    let mut parts = Parts::default();
-    for message in messages {
-        match message {
-            Message::User(said) => parts.texts(b'u', &said.parts),
-            Message::Model(said) => {
-                for part in &said.parts {
-                    match part {
-                        ModelPart::Text(text) => parts.push(b'a', text),
-                        ModelPart::Call(call) => parts.push(b'c', &call.name),
-                    }
-                }
-            }
-            Message::Results(results) => {
-                for result in results {
-                    parts.end();
-                    parts.texts(b'r', &result.parts);
-                }
-            }
+    let mut hash = PathHash::default();
+    for said in messages.iter().flat_map(parts).flatten() {
+        hash.push(&said);
+    }
+    hash.digits()
+}
+
+/// The parts of a message; of results, those of each one.
+pub(crate) fn parts(message: &Message) -> Vec<Vec<Said>> {
+    match message {
+        Message::User(said) => vec![texts(b'u', &said.parts)],
+        Message::Model(said) => {
+            let parts = said.parts.iter().filter_map(|part| match part {
+                ModelPart::Text(text) => Said::new(b'a', text),
+                ModelPart::Call(call) => Said::new(b'c', &call.name),
+            });
+            vec![parts.collect()]
+        }
+        Message::Results(results) => {
+            let results = results.iter();
+            results
+                .map(|result| joined(texts(b'r', &result.parts)))
+                .collect()
         }
     }
-    parts.finish()
+}
+
+/// The parts of a stored message of a user, a model or a tool, raw JSON. Other messages have none.
+pub(crate) fn parts_of(message: &[u8]) -> Vec<Said> {
+    let role = json::get(message, "role").and_then(json::string);
+    let letter = match role.as_deref() {
+        Some("user") => b'u',
+        Some("assistant") => b'a',
+        Some("toolResult") => b'r',
+        _ => return Vec::new(),
+    };
+    let content = json::get(message, "content").unwrap_or_default();
+    let blocks = blocks(content, &mut Losses::default()).into_iter();
+    let parts = blocks.filter_map(|block| match block {
+        Block::Part(Part::Text(text)) => Said::new(letter, &text),
+        Block::Call { name, .. } => Said::new(b'c', &name),
+        Block::Part(Part::Image { .. }) | Block::Thought(_) => None,
+    });
+    let parts = parts.collect();
+    match letter {
+        b'r' => joined(parts),
+        _ => parts,
+    }
+}
+
+fn texts(letter: u8, parts: &[Part]) -> Vec<Said> {
+    let texts = parts.iter().filter_map(|part| match part {
+        Part::Text(text) => Said::new(letter, text),
+        Part::Image { .. } => None,
+    });
+    texts.collect()
+}
+
+/// The texts of one result are one part.
+fn joined(parts: Vec<Said>) -> Vec<Said> {
+    let text: String = parts.iter().map(|said| said.text.as_str()).collect();
+    Said::new(b'r', &text).into_iter().collect()
 }
 
 /// The parts of messages, hashed in order.
-#[derive(Default)]
-struct Parts {
+#[derive(Default, Clone)]
+pub(crate) struct PathHash {
     hasher: Sha256,
     /// The letter of the part that may go on.
     letter: Option<u8>,
 }
 
-impl Parts {
-    fn texts(&mut self, letter: u8, parts: &[Part]) {
-        for part in parts {
-            if let Part::Text(text) = part {
-                self.push(letter, text);
-            }
-        }
-    }
-
-    /// Adds a text without its white space. Of calls each one is a part.
-    fn push(&mut self, letter: u8, text: &str) {
-        let mut words = text.split_whitespace().peekable();
-        if words.peek().is_none() {
-            return;
-        }
-        if self.letter != Some(letter) || letter == b'c' {
+impl PathHash {
+    pub(crate) fn push(&mut self, said: &Said) {
+        if self.letter != Some(said.letter) || !Said::goes_on(said.letter) {
             self.end();
-            self.hasher.update([letter]);
-            self.letter = Some(letter);
+            self.hasher.update([said.letter]);
+            self.letter = Some(said.letter);
         }
-        for word in words {
-            self.hasher.update(word);
-        }
+        self.hasher.update(&said.text);
     }
 
     fn end(&mut self) {
@@ -68,7 +118,8 @@ impl Parts {
         }
     }
 
-    fn finish(mut self) -> String {
+    /// The hash of what was pushed, in hexadecimal digits.
+    pub(crate) fn digits(mut self) -> String {
         self.end();
         let mut digits = String::with_capacity(64);
         for byte in self.hasher.finalize() {

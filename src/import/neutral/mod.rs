@@ -14,6 +14,7 @@ mod tests;
 mod tools;
 
 pub use hash::hash;
+pub(crate) use hash::{PathHash, Said, parts, parts_of};
 pub use loss::{Loss, Losses};
 pub use path::{
     Call, CallResult, Message, Model, ModelMessage, ModelPart, NeutralPath, Options, Part,

@@ -60,6 +60,8 @@ enum StoredLine {
         trashed: bool,
         length: u64,
         row: Option<ImportedSession>,
+        #[serde(skip_serializing_if = "std::ops::Not::not")]
+        home: bool,
     },
     #[serde(rename = "placed")]
     Placement {
@@ -94,8 +96,8 @@ impl Line {
                 status: line.status()?,
             }),
             b"\"session\"" => {
-                let names = ["session", "trashed", "length", "row"];
-                let [session, trashed, length, row] = json::get_each(bytes, names);
+                let names = ["session", "trashed", "length", "row", "home"];
+                let [session, trashed, length, row, home] = json::get_each(bytes, names);
                 Self::Session(SessionRow {
                     session: json::string(session?)?.into_owned(),
                     tool,
@@ -103,6 +105,7 @@ impl Line {
                     // Ledgers of older programs do not have it.
                     len: length.and_then(decoded).unwrap_or(0),
                     row: decoded(row?)?,
+                    is_home: home == Some(b"true"),
                 })
             }
             b"\"placed\"" => Self::Placement(tool, line.text("native")?, line.text("session")?),
@@ -139,6 +142,7 @@ impl Line {
                 trashed: row.trashed,
                 length: row.len,
                 row: row.row,
+                home: row.is_home,
             },
             Self::Placement(tool, native, session) => StoredLine::Placement {
                 tool: tool.name().to_owned(),

@@ -41,7 +41,8 @@ pub(crate) struct Ledger {
     sources: HashMap<(Tool, String), SourceRow>,
     /// By name.
     databases: HashMap<(Tool, String), DatabaseRow>,
-    sessions: HashMap<String, SessionRow>,
+    /// By id; the rows of a session are of different tools.
+    sessions: HashMap<String, Vec<SessionRow>>,
     /// The session of each native session, with its place in the order of placements.
     placed: HashMap<(Tool, String), (String, usize)>,
     /// Lines in the file.
@@ -162,8 +163,19 @@ impl Ledger {
         placed.map(|(session, rank)| (&**session, *rank))
     }
 
-    pub(crate) fn session(&self, id: &str) -> Option<&SessionRow> {
-        self.sessions.get(id)
+    /// A session after the last import from a tool.
+    pub(crate) fn session(&self, tool: Tool, id: &str) -> Option<&SessionRow> {
+        self.rows(id).iter().find(|row| row.tool == tool)
+    }
+
+    /// A session after the last import from each tool.
+    pub(crate) fn rows(&self, id: &str) -> &[SessionRow] {
+        self.sessions.get(id).map_or(&[], Vec::as_slice)
+    }
+
+    /// Whether the user has deleted a session, and imports skip it.
+    pub(crate) fn is_trashed(&self, id: &str) -> bool {
+        self.rows(id).iter().any(|row| row.trashed)
     }
 
     /// Remembers sources and sessions, in one append.
@@ -206,14 +218,12 @@ impl Ledger {
 
     /// Remembers whether the user has deleted a session for good.
     pub(crate) fn note_trashed(&mut self, session: &str, trashed: bool) -> Result<()> {
-        let Some(row) = self.sessions.get(session) else {
-            return Ok(());
-        };
-        let row = SessionRow {
+        let rows = self.rows(session).iter().map(|row| SessionRow {
             trashed,
             ..row.clone()
-        };
-        self.append(vec![Line::Session(row)])
+        });
+        let lines = rows.map(Line::Session).collect();
+        self.append(lines)
     }
 
     /// The files of a tool that were read.
@@ -282,7 +292,11 @@ impl Ledger {
                 self.databases.insert((row.tool, row.database.clone()), row);
             }
             Line::Session(row) => {
-                self.sessions.insert(row.session.clone(), row);
+                let rows = self.sessions.entry(row.session.clone()).or_default();
+                match rows.iter_mut().find(|known| known.tool == row.tool) {
+                    Some(known) => *known = row,
+                    None => rows.push(row),
+                }
             }
             Line::Placement(tool, native, session) => self.place(tool, &native, &session),
         }
@@ -336,7 +350,8 @@ impl Ledger {
 
     /// The number of current lines.
     fn live(&self) -> usize {
-        self.sources.len() + self.databases.len() + self.sessions.len() + self.placed.len()
+        let sessions: usize = self.sessions.values().map(Vec::len).sum();
+        self.sources.len() + self.databases.len() + sessions + self.placed.len()
     }
 
     /// Rewrites the ledger without old lines.
@@ -351,7 +366,8 @@ impl Ledger {
         });
         let sources = self.sources.values().cloned().map(Line::Source);
         let databases = self.databases.values().cloned().map(Line::Database);
-        let sessions = self.sessions.values().cloned().map(Line::Session);
+        let sessions = self.sessions.values().flatten().cloned();
+        let sessions = sessions.map(Line::Session);
         let mut text = Vec::new();
         let all = placed.chain(sources).chain(databases).chain(sessions);
         all.for_each(|line| line.write(&mut text));

@@ -34,7 +34,7 @@ pub(crate) struct SourceRow {
     pub(crate) former: Former,
 }
 
-/// A session after an import.
+/// A session after an import from one tool.
 #[derive(Debug, Clone)]
 pub(crate) struct SessionRow {
     pub(crate) session: String,
@@ -45,16 +45,19 @@ pub(crate) struct SessionRow {
     pub(crate) len: u64,
     /// Its row in the result of that import.
     pub(crate) row: Option<ImportedSession>,
+    /// Whether it has nodes of the tool that are entries of another origin.
+    pub(crate) is_home: bool,
 }
 
 impl SessionRow {
-    pub(crate) fn of(tool: Tool, row: &ImportedSession) -> Self {
+    pub(crate) fn of(tool: Tool, row: &ImportedSession, is_home: bool) -> Self {
         Self {
             session: row.session_id.clone(),
             tool,
             trashed: false,
             len: std::fs::metadata(&row.path).map_or(0, |file| file.len()),
             row: Some(row.clone()),
+            is_home,
         }
     }
 }

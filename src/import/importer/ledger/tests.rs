@@ -37,7 +37,7 @@ fn session(id: &str) -> SessionRow {
         name: Some("a \"name\"\n".to_owned()),
         ..ImportedSession::default()
     };
-    SessionRow::of(Tool::Codex, &row)
+    SessionRow::of(Tool::Codex, &row, id == "t")
 }
 
 fn path(folder: &Path) -> std::path::PathBuf {
@@ -70,11 +70,13 @@ fn rows_are_there_again_when_it_is_opened_again() {
         assert_eq!(ledger.target(Tool::Codex, "b"), Some(("t", 1)));
         assert_eq!(ledger.target(Tool::Codex, "c"), Some(("s", 2)));
         assert_eq!(ledger.target(Tool::Pi, "c"), None);
-        assert!(!ledger.session("s").unwrap().trashed);
-        assert!(ledger.session("t").unwrap().trashed);
-        let shown = ledger.session("t").unwrap().row.as_ref().unwrap();
+        assert!(!ledger.is_trashed("s") && ledger.is_trashed("t"));
+        let of = |session| ledger.session(Tool::Codex, session).unwrap();
+        assert!(!of("s").is_home && of("t").is_home);
+        assert!(ledger.session(Tool::Pi, "s").is_none());
+        let shown = of("t").row.as_ref().unwrap();
         assert_eq!(shown.name.as_deref(), Some("a \"name\"\n"));
-        assert!(ledger.session("unknown").is_none());
+        assert!(ledger.rows("unknown").is_empty());
         drop(ledger);
         ledger = Ledger::open(folder.path(), round == 0).unwrap();
     }

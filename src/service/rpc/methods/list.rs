@@ -347,6 +347,7 @@ mod tests {
             first_message: "first \"quoted\"".to_owned(),
             source: None,
             recorded: None,
+            continued: Vec::new(),
             problem,
         };
         Arc::new(CatalogueRow::new(status, listing))

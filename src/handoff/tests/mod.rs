@@ -1,5 +1,7 @@
 //! Each writer, read back by the importer of its agent.
 
+mod home;
+
 use crate::place::{NewFile, place};
 use crate::prepare::{Prepared, Request, prepare};
 use serde_json::{Value, json};
@@ -151,7 +153,7 @@ fn context_of(store: &Store, file: &Path) -> Vec<PathMessage> {
         })
         .collect();
     let mut body = |node| bodies.entry(&bodies.fetch(tree, node)?);
-    let kept = Kept::of(&steps, &mut body, |id| tree.find(id)).unwrap();
+    let kept = Kept::of(&steps, body, |id| tree.find(id)).unwrap();
     let context =
         context::build_within(&steps, kept, Format::Agent, usize::MAX, &mut body).unwrap();
     let ids = context.entry_ids.into_iter();

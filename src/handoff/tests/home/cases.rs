@@ -1,0 +1,423 @@
+//! The stories of conversations that went on elsewhere and came back.
+
+use super::*;
+
+/// An answer of an agent was a session of its own, and all that was handed over was in it a second time.
+#[test]
+fn an_answer_is_a_branch_below_the_entry_that_was_handed_over() {
+    for tool in Tool::ALL {
+        for tour in [Tour::new(), Tour::imported()] {
+            let (entry, _) = tour.answers();
+            let usage = tour.text().matches("\"usage\"").count();
+            let mut guest = tour.hand_over(&entry, tool);
+            guest.say("QUESTION", "ANSWER");
+            let report = tour.import(&guest);
+            let text = tour.text();
+            assert_eq!(report["totals"]["entriesAdded"], 2, "{tool:?} {text}");
+            assert_eq!(report["totals"]["created"], 0, "{tool:?} {report}");
+            tour.check_branch(&entry, "QUESTION", "ANSWER");
+            let used = text.matches("\"usage\"").count();
+            assert_eq!(used, usage + 1, "{tool:?}: only the answer counts");
+            tour.check_settled(&[tool]);
+            guest.say("MORE", "FURTHER");
+            let report = tour.import(&guest);
+            assert_eq!(report["totals"]["entriesAdded"], 2, "{tool:?} {report}");
+            tour.check_branch(
+                tour.entry("ANSWER")["id"].as_str().unwrap(),
+                "MORE",
+                "FURTHER",
+            );
+            tour.check_settled(&[tool]);
+        }
+    }
+}
+
+/// The importer of a tool takes a call without a result from the path, and the writer has closed it.
+#[test]
+fn a_call_that_was_closed_is_not_an_entry() {
+    for tool in Tool::ALL {
+        let tour = Tour::new();
+        let mut guest = tour.hand_over("e6", tool);
+        guest.say("QUESTION", "ANSWER");
+        tour.import(&guest);
+        tour.check_branch("e6", "QUESTION", "ANSWER");
+        assert!(!tour.text().contains("Not run"), "{tool:?}");
+    }
+}
+
+/// An import before the agent has said anything made a session, or moved the leaf.
+#[test]
+fn what_was_handed_over_alone_changes_nothing() {
+    for tool in Tool::ALL {
+        let tour = Tour::new();
+        let mut guest = tour.hand_over("e4", tool);
+        let before = tour.files();
+        let report = tour.import(&guest);
+        assert_eq!(report["totals"]["entriesAdded"], 0, "{tool:?} {report}");
+        assert!(tour.files() == before, "{tool:?}: {}", tour.text());
+        guest.say("QUESTION", "ANSWER");
+        tour.import(&guest);
+        tour.check_branch("e4", "QUESTION", "ANSWER");
+        tour.check_settled(&[tool]);
+    }
+}
+
+/// From one agent to another and back: each path has what the one before it had said.
+#[test]
+fn three_hops_are_one_session() {
+    for [first, second] in [
+        [Tool::Codex, Tool::ClaudeCode],
+        [Tool::ClaudeCode, Tool::Pi],
+        [Tool::Gemini, Tool::Opencode],
+    ] {
+        let tour = Tour::imported();
+        let mut above = tour.answers().1;
+        for (hop, tool) in [first, second, first].into_iter().enumerate() {
+            let (question, answer) = (format!("QUESTION{hop}"), format!("ANSWER{hop}"));
+            let mut guest = tour.hand_over(&above, tool);
+            guest.say(&question, &answer);
+            let report = tour.import(&guest);
+            assert_eq!(
+                report["totals"]["entriesAdded"], 2,
+                "{tool:?} {hop} {report}"
+            );
+            tour.check_branch(&above, &question, &answer);
+            above = tour.entry(&answer)["id"].as_str().unwrap().to_owned();
+            assert_eq!(
+                tour.path().last().unwrap().entry_id,
+                above,
+                "the leaf follows"
+            );
+        }
+        tour.check_settled(&[first, second, Tool::ClaudeCode]);
+    }
+}
+
+/// Two agents go on from one entry. The one that spoke first has the leaf.
+#[test]
+fn two_agents_at_once_are_two_branches() {
+    let tour = Tour::new();
+    let mut guests = [Tool::Codex, Tool::Gemini].map(|tool| tour.hand_over("e6", tool));
+    for round in 0..3 {
+        for guest in &mut guests {
+            let name = guest.tool.name();
+            guest.say(&format!("Q-{name}-{round}-"), &format!("A-{name}-{round}-"));
+            tour.import(guest);
+        }
+    }
+    for name in ["codex", "gemini"] {
+        tour.check_branch("e6", &format!("Q-{name}-0-"), &format!("A-{name}-0-"));
+    }
+    assert_eq!(tour.words().last().unwrap(), "A-codex-2-");
+    tour.check_settled(&[Tool::Codex, Tool::Gemini]);
+}
+
+/// One agent goes on twice.
+#[test]
+fn two_conversations_of_one_agent_are_two_branches() {
+    for tool in Tool::ALL {
+        let tour = Tour::new();
+        let mut one = tour.hand_over("e4", tool);
+        one.say("Q-one", "A-one");
+        tour.import(&one);
+        let mut two = tour.hand_over("e4", tool);
+        two.say("Q-two", "A-two");
+        tour.import(&two);
+        one.say("Q-further", "A-further");
+        tour.import(&one);
+        tour.check_branch("e4", "Q-one", "A-one");
+        tour.check_branch("e4", "Q-two", "A-two");
+        let last = tour.entry("A-one")["id"].as_str().unwrap().to_owned();
+        tour.check_branch(&last, "Q-further", "A-further");
+        tour.check_settled(&[tool]);
+    }
+}
+
+/// A user who has gone elsewhere in the tree stays there.
+#[test]
+fn the_leaf_stays_where_the_user_went() {
+    let tour = Tour::new();
+    let mut guest = tour.hand_over("e4", Tool::Codex);
+    tour.append(
+        &json!({ "type": "custom", "customType": "treelined.leaf", "id": "moved", "parentId": "e1",
+        "timestamp": "2026-03-01T09:56:00.000Z", "data": { "from": "e6", "cause": "set_leaf" } }),
+    );
+    guest.say("QUESTION", "ANSWER");
+    tour.import(&guest);
+    assert_eq!(tour.path().last().unwrap().entry_id, "e1");
+    tour.append(
+        &json!({ "type": "custom", "customType": "treelined.leaf", "id": "back", "parentId": "e4",
+        "timestamp": "2026-03-01T09:57:00.000Z", "data": { "from": "e1", "cause": "set_leaf" } }),
+    );
+    guest.say("MORE", "FURTHER");
+    tour.import(&guest);
+    assert_eq!(
+        tour.path().last().unwrap().entry_id,
+        "e4",
+        "it has spoken before"
+    );
+}
+
+/// A record took the conversation of another agent into a session from which it was not handed over.
+#[test]
+fn a_forged_record_takes_nothing() {
+    let forge = |change: &dyn Fn(&mut Value)| {
+        let tour = Tour::new();
+        let mut path = conversation();
+        path[0] = json!({ "role": "user", "content": "SOMETHING ELSE" });
+        let mut guest = Guest {
+            tool: Tool::Codex,
+            prepared: tour.world.prepare(Some(Tool::Codex), &path).unwrap(),
+            added: Vec::new(),
+        };
+        place(&guest.prepared.files).unwrap();
+        guest.say("QUESTION", "ANSWER");
+        let mut record: Value = serde_json::from_slice(&guest.prepared.record).unwrap();
+        change(&mut record);
+        tour.remember(&record);
+        let before = tour.text();
+        let report = tour.import(&guest);
+        assert_eq!(report["totals"]["created"], 1, "{report}");
+        let file = tour
+            .files()
+            .into_iter()
+            .find(|(_, text)| text.contains(SESSION));
+        assert_eq!(file.unwrap().1, before);
+    };
+    // The hash is of neither path.
+    forge(&|record| {
+        record["sessionId"] = json!(SESSION);
+        record["sha256"] = json!("0".repeat(64));
+    });
+    // The hash is of the agent's path, and the record is of another session.
+    forge(&|_| {});
+    // The entry is not there.
+    forge(&|record| {
+        record["sessionId"] = json!(SESSION);
+        record["entryId"] = json!("nowhere");
+    });
+}
+
+/// In a copy of a session file under another id the records say nothing.
+#[test]
+fn a_copied_session_takes_nothing() {
+    let tour = Tour::new();
+    let mut guest = tour.hand_over("e4", Tool::Codex);
+    guest.say("QUESTION", "ANSWER");
+    let other = "01a20124-4777-7de2-915b-000000000000";
+    let copy = |tour: &Tour, file: &Path| {
+        let text = fs::read_to_string(file)
+            .unwrap()
+            .replacen(SESSION, other, 1);
+        let path = tour.world.at(&format!(
+            "sessions/project/2026-03-02T09-00-00-000Z_{other}.jsonl"
+        ));
+        fs::write(&path, &text).unwrap();
+        (path, text)
+    };
+    let file = tour.file();
+    let (path, text) = copy(&tour, &file);
+    tour.import(&guest);
+    assert_eq!(fs::read_to_string(&path).unwrap(), text);
+    assert!(fs::read_to_string(&file).unwrap().contains("QUESTION"));
+    // The copy has the record of the import too.
+    let (path, text) = copy(&tour, &file);
+    fs::remove_dir_all(tour.world.at("sessions/.imports")).unwrap();
+    guest.say("MORE", "FURTHER");
+    tour.import(&guest);
+    assert_eq!(fs::read_to_string(&path).unwrap(), text);
+    assert!(fs::read_to_string(&file).unwrap().contains("FURTHER"));
+    assert_eq!(tour.files().len(), 2);
+}
+
+/// An agent that writes its history anew is a branch below the entry, not a root or a session.
+#[test]
+fn a_rewritten_beginning_is_a_branch_with_a_label() {
+    for tool in [Tool::ClaudeCode, Tool::Codex, Tool::Gemini, Tool::Pi] {
+        let tour = Tour::new();
+        let mut guest = tour.hand_over("e4", tool);
+        guest.say("QUESTION", "ANSWER");
+        let file = guest.prepared.files.first_mut().unwrap();
+        let text = String::from_utf8(file.bytes.clone()).unwrap();
+        file.bytes = text.replace("ALPHA", "OMEGA").into_bytes();
+        let report = tour.import(&guest);
+        assert_eq!(report["totals"]["created"], 0, "{tool:?} {report}");
+        let text = tour.text();
+        let first = tour.entry("OMEGA");
+        let roots = text.matches("\"parentId\":null").count();
+        assert_eq!(roots, 1, "{tool:?} {text}");
+        let label = tour.entry(&format!("rewritten by {}", tool.name()));
+        let mut below: HashMap<Value, Value> = HashMap::new();
+        for line in text.lines().skip(1) {
+            let entry: Value = serde_json::from_str(line).unwrap();
+            below.insert(entry["id"].clone(), entry["parentId"].clone());
+        }
+        let mut at = &label["targetId"];
+        assert_eq!(below[at], "e4", "{tool:?} {text}");
+        at = &first["id"];
+        while below[at] != "e4" {
+            at = &below[at];
+        }
+        tour.check_settled(&[tool]);
+        guest.say("MORE", "FURTHER");
+        tour.import(&guest);
+        tour.check_branch(
+            tour.entry("ANSWER")["id"].as_str().unwrap(),
+            "MORE",
+            "FURTHER",
+        );
+        tour.check_settled(&[tool]);
+    }
+}
+
+/// A path that was cut, or begins with a summary, is one all the same.
+#[test]
+fn a_part_of_a_path_is_adopted() {
+    for tool in Tool::ALL {
+        let tour = Tour::new();
+        let mut guest = tour.hand_over_with("e6", tool, |request| request.last = Some(1));
+        guest.say("QUESTION", "ANSWER");
+        let report = tour.import(&guest);
+        assert_eq!(
+            report["totals"]["entriesAdded"],
+            2,
+            "{tool:?} {}",
+            tour.text()
+        );
+        tour.check_branch("e6", "QUESTION", "ANSWER");
+        tour.check_settled(&[tool]);
+    }
+    for tool in Tool::ALL {
+        let tour = Tour::new();
+        let mut guest = tour.hand_over_with("e6", tool, |request| {
+            request.path.drain(..5);
+            request.summary = Some("Two files were looked at.");
+        });
+        guest.say("QUESTION", "ANSWER");
+        let report = tour.import(&guest);
+        assert_eq!(
+            report["totals"]["entriesAdded"],
+            2,
+            "{tool:?} {}",
+            tour.text()
+        );
+        tour.check_branch("e6", "QUESTION", "ANSWER");
+        tour.check_settled(&[tool]);
+    }
+}
+
+/// Thoughts that were put into the text are the entry's own.
+#[test]
+fn thoughts_in_the_text_are_adopted() {
+    for tool in Tool::ALL {
+        let tour = Tour::new();
+        let mut guest = tour.hand_over_with("e4", tool, |request| request.keeps_thoughts = true);
+        guest.say("QUESTION", "ANSWER");
+        let report = tour.import(&guest);
+        assert_eq!(
+            report["totals"]["entriesAdded"],
+            2,
+            "{tool:?} {}",
+            tour.text()
+        );
+        tour.check_branch("e4", "QUESTION", "ANSWER");
+    }
+}
+
+/// A record without its file, as after a crash, names a conversation that never begins.
+#[test]
+fn a_record_without_a_file_is_harmless() {
+    let tour = Tour::new();
+    let lost = tour.hand_over("e4", Tool::Codex);
+    fs::remove_file(&lost.file().path).unwrap();
+    let before = tour.files();
+    tour.import_from(Tool::Codex);
+    assert!(tour.files() == before);
+    let mut guest = tour.hand_over("e4", Tool::Codex);
+    guest.say("QUESTION", "ANSWER");
+    tour.import(&guest);
+    tour.check_branch("e4", "QUESTION", "ANSWER");
+}
+
+/// The agent works in another folder than the session.
+#[test]
+fn a_continuation_in_another_folder_stays_a_branch() {
+    let tour = Tour::new();
+    let other = tour.world.at("elsewhere");
+    fs::create_dir(&other).unwrap();
+    let text = tour.text().replace("/project", "/former");
+    fs::write(tour.file(), text).unwrap();
+    let mut guest = tour.hand_over("e4", Tool::ClaudeCode);
+    guest.say("QUESTION", "ANSWER");
+    tour.import(&guest);
+    tour.check_branch("e4", "QUESTION", "ANSWER");
+    tour.check_settled(&[Tool::ClaudeCode]);
+}
+
+/// The title of a branch was the name of the session.
+#[test]
+fn the_name_of_the_session_stays() {
+    for tool in Tool::ALL {
+        for (tour, name) in [(Tour::new(), None), (Tour::imported(), Some("⑂ A tour"))] {
+            let (entry, _) = tour.answers();
+            let mut guest = tour.hand_over_with(&entry, tool, |request| {
+                request.name = Some("ANOTHER NAME");
+            });
+            guest.say("QUESTION", "ANSWER");
+            tour.import(&guest);
+            let text = tour.text();
+            assert!(
+                !text.contains("\"name\":\"⑂ ANOTHER NAME\",\"origin\""),
+                "{tool:?} {text}"
+            );
+            assert_eq!(
+                text.contains("session_info"),
+                name.is_some(),
+                "{tool:?} {text}"
+            );
+        }
+    }
+}
+
+/// Writing a session anew took the entries from which agents went on.
+#[test]
+fn a_session_that_went_on_is_not_written_anew() {
+    let tour = Tour::imported();
+    let (entry, _) = tour.answers();
+    let mut guest = tour.hand_over(&entry, Tool::Codex);
+    guest.say("QUESTION", "ANSWER");
+    tour.import(&guest);
+    let before = tour.files();
+    let id = tour.id();
+    for tool in [Tool::Codex, Tool::ClaudeCode] {
+        let again = tour.try_import(tool, |request| request.again = Some(id.clone()));
+        assert_eq!(again.unwrap_err().kind, Kind::ImportFailed);
+        assert!(tour.files() == before);
+    }
+}
+
+/// Each record of an agent's file is accounted for, as `doctor --origin` adds them up.
+#[test]
+fn records_that_are_adopted_repeat_others() {
+    for tool in [Tool::ClaudeCode, Tool::Codex, Tool::Gemini, Tool::Pi] {
+        let tour = Tour::new();
+        let mut guest = tour.hand_over("e6", tool);
+        guest.say("QUESTION", "ANSWER");
+        let report = tour.import(&guest);
+        let file = &report["files"][0];
+        let number = |value: &Value| value.as_u64().unwrap();
+        let only: u64 = file["originOnly"]
+            .as_object()
+            .unwrap()
+            .values()
+            .map(number)
+            .sum();
+        let own = number(&file["entries"]);
+        assert_eq!(own, 2, "{tool:?} {file}");
+        assert_eq!(
+            own + only + number(&file["duplicates"]),
+            number(&file["records"]),
+            "{tool:?} {file}"
+        );
+    }
+}
