@@ -9,6 +9,7 @@ import importlib
 import json
 import os
 import random
+import re
 import subprocess
 import sys
 import tempfile
@@ -26,14 +27,15 @@ NOT_RUN = "Not run: the branch ends here."
 BEGINNING = "(The beginning of this conversation is not part of this session.)"
 # A red square.
 PNG = "iVBORw0KGgoAAAANSUhEUgAAAAgAAAAICAIAAABLbSncAAAAEklEQVR4nGP4z8CAFWEXHbQSACj/P8Fu7N9hAAAAAElFTkSuQmCC"
-# What agents say themselves: goose does not believe that the stand-in sees, and Gemini CLI ends a path that ends with
-# results.
+# What agents say themselves: goose does not believe that the stand-in sees, and Gemini CLI and Claude Code put an answer
+# behind a path that ends without one.
 OWN_WORDS = [
+    "No response requested.",
     "[image omitted: model does not support vision]",
     "[The previous response was interrupted before it completed.]",
 ]
 # Each agent's name of the shell.
-SHELLS = {"codex": "exec_command", "opencode": "bash", "gemini": "run_shell_command", "goose": "shell"}
+SHELLS = {"claude-code": "Bash", "codex": "exec_command", "opencode": "bash", "gemini": "run_shell_command", "goose": "shell"}
 
 
 class Treelined:
@@ -190,6 +192,10 @@ def asked(request, prompt):
     parts = []
     for item in request.get("input") or request.get("messages") or []:
         kind, role = item.get("type", "message"), item.get("role")
+        blocks = item.get("content")
+        if isinstance(blocks, list) and any(block.get("type") in ("tool_use", "tool_result") for block in blocks):
+            parts.extend(part for block in blocks for part in anthropic(block, role))
+            continue
         if kind == "function_call":
             parts.append(["c", item["name"]])
         elif kind == "function_call_output":
@@ -223,13 +229,24 @@ def asked(request, prompt):
     return [part for part in whole if part[1]]
 
 
+def anthropic(block, role):
+    """The parts of a block of Anthropic's interface."""
+    if block["type"] == "tool_use":
+        return [["c", block["name"]]]
+    if block["type"] == "tool_result":
+        return [["r", text_of(block.get("content"))]]
+    if block["type"] == "text":
+        return [["u" if role == "user" else "a", text_of(block["text"])]]
+    return []
+
+
 def text_of(content):
     if isinstance(content, list):
         return text_of("\n".join(piece.get("text", "") for piece in content))
     content = content or ""
     for words in OWN_WORDS:
         content = content.replace(words, "")
-    return content
+    return re.sub(r"(?s)<system-reminder>.*?</system-reminder>", "", content)
 
 
 def check(agent, installed, program, seed, trees):
@@ -288,7 +305,7 @@ def main():
     program = os.environ.get("TREELINED_BIN", root / "target/debug/treelined")
     start = time.monotonic()
     for name in options.agents:
-        check(importlib.import_module(name), options.installed, str(program), options.seed, options.trees)
+        check(importlib.import_module(name.replace("-", "_")), options.installed, str(program), options.seed, options.trees)
     print(f"{time.monotonic() - start:.0f} s")
 
 
