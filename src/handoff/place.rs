@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 use treelined_core::error::{Error, Kind, Result};
 use treelined_files::os::file::{Folder, Location};
-use treelined_files::os::temporary::Temporary;
+use treelined_files::os::temporary::{self, Temporary};
 
 /// The folder of the session directory for files that no agent keeps.
 pub(crate) const FOLDER: &str = ".continuations";
@@ -54,6 +54,8 @@ fn write(file: &NewFile) -> io::Result<()> {
         folder: Arc::new(Folder::open_or_create(parent)?),
         name: file.path.file_name().ok_or_else(missing)?.to_owned(),
     };
+    // Those of processes that were killed would stay for ever. A folder that cannot be listed can be written.
+    let _unlisted = temporary::remove_abandoned(&at.folder);
     let temporary = Temporary::for_name(&at.folder, &at.name)?;
     (&**temporary.file()).write_all(&file.bytes)?;
     temporary.file().sync_all()?;

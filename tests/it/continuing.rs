@@ -4,6 +4,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use crate::faults::shimmed;
 use crate::harness::*;
 
 /// The files below a folder, hidden ones too.
@@ -328,6 +329,40 @@ fn a_file_that_cannot_be_made_leaves_the_session_as_it_was() {
     assert_eq!(
         last_line(&path)["data"]["continuation"]["id"],
         result["continuationId"]
+    );
+}
+
+/// The record is written first, then the file. On a full disk, and after a kill between the two, there is no file and no part
+/// of one; the record names a session that never begins.
+#[test]
+fn a_fault_between_the_record_and_the_file_leaves_no_part_of_a_file() {
+    let Some((shim, mut d, path)) = shimmed(&[]) else {
+        return skip(Needs::Faults, "failing calls: there is no C compiler");
+    };
+    let sessions = home_of(&d).join(".codex/sessions");
+    shim.act("write pass 0\nwrite error 28\n");
+    d.err_kind("continue_session", json!({"tool": "codex"}), "storageFull");
+    shim.is_done();
+    let full = last_line(&path)["data"]["continuation"].clone();
+    assert_eq!(files_below(&sessions), Vec::<PathBuf>::new());
+    shim.act("write pass 0\nwrite pause 5000\n");
+    d.send("continue_session", json!({"tool": "codex"}));
+    eventually("the record is written", || {
+        last_line(&path)["data"]["continuation"]["id"] != full["id"]
+    });
+    let home = d.kill();
+    let mut d = Daemon::quiet_in(&home);
+    d.open(&path);
+    assert_eq!((d.leaf(), d.ids().len()), (json!("a1"), 2));
+    let killed = last_line(&path)["data"]["continuation"].clone();
+    assert_ne!(killed["id"], full["id"]);
+    assert!(!Path::new(killed["path"].as_str().unwrap()).exists());
+    let result = d.ok("continue_session", json!({"tool": "codex"}));
+    let file = PathBuf::from(result["files"][0]["path"].as_str().unwrap());
+    assert_eq!(
+        files_below(&sessions),
+        [file],
+        "the part of the other one is removed"
     );
 }
 
