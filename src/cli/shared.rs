@@ -224,7 +224,7 @@ fn differing(daemon: &DaemonInfo, name: &str, its: &str, own: &str) -> anyhow::E
     let pid = daemon.pid;
     ShellError::failed(
         format!("the running daemon (pid {pid}) has {name} {its}, and this command has {own}"),
-        "leave the option out, end the daemon with `treelined stop`, or give another socket with --socket",
+        "leave the option out, end the daemon with `treelined stop`, or name another socket in TREELINED_SOCKET",
     )
 }
 

@@ -150,6 +150,12 @@ fn the_clients_of_the_shared_daemon_are_asked_and_told() {
             text(output.stderr),
         )
     };
+    let (code, _, stderr) = output(run(&["--summarizer", "none", "go", "33335555"]));
+    assert_eq!(code, Some(1), "{stderr}");
+    assert!(
+        stderr.contains("has --summarizer outline") && stderr.contains("TREELINED_SOCKET"),
+        "{stderr}"
+    );
     let going = run(&["go", "33335555"]);
     let event = editor.notification("session_before_tree");
     editor.answer(&event, json!({"cancel": true, "reason": "a test runs"}));
