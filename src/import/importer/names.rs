@@ -94,7 +94,7 @@ fn has_common_node(a: &Member, b: &Member) -> bool {
 /// Whether an earlier import had another conversation with this id.
 fn is_of_other_database(member: &Member, tool: Tool, ledger: &Ledger) -> bool {
     let session = ledger.target(tool, &member.native_id);
-    let row = session.and_then(|(session, _)| ledger.session(tool, session)?.row.as_ref());
+    let row = session.and_then(|(session, _)| ledger.session(tool, session)?.row());
     let Some(text) = row.and_then(|row| fs::read(&row.path).ok()) else {
         return false;
     };

@@ -54,7 +54,7 @@ impl Results {
         let row = ledger.source(tool, &source.name());
         for target in row.into_iter().flat_map(|row| &row.targets) {
             let session = ledger.session(tool, target);
-            let Some(imported) = session.and_then(|session| session.row.clone()) else {
+            let Some(imported) = session.and_then(|session| session.row()) else {
                 continue;
             };
             if !is_wanted(&imported) || !self.listed.insert(target.clone()) {

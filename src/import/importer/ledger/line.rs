@@ -1,12 +1,12 @@
 //! The lines of the ledger.
 
 use super::rows::{DatabaseRow, SessionRow, SourceRow};
-use crate::importer::report::ImportedSession;
 use crate::importer::source::facts::SourceStatus;
 use crate::mapping::Former;
 use crate::tool::Tool;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
+use serde_json::value::RawValue;
 use treelined_core::json;
 use treelined_core::timestamp::Millis;
 use treelined_files::os::file::Identity;
@@ -59,7 +59,7 @@ enum StoredLine {
         tool: String,
         trashed: bool,
         length: u64,
-        row: Option<ImportedSession>,
+        row: Option<Box<RawValue>>,
         #[serde(skip_serializing_if = "std::ops::Not::not")]
         home: bool,
     },

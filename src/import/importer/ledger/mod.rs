@@ -59,6 +59,12 @@ impl Equivalent<(Tool, String)> for Name<'_> {
     }
 }
 
+impl From<&Name<'_>> for (Tool, String) {
+    fn from(Name(tool, name): &Name<'_>) -> Self {
+        (*tool, (*name).to_owned())
+    }
+}
+
 /// The file of a ledger, whose lock this process has.
 #[derive(Debug)]
 pub(crate) struct LedgerFile {
@@ -304,10 +310,10 @@ impl Ledger {
 
     /// Places a native session, once.
     fn place(&mut self, tool: Tool, native: &str, session: &str) {
-        if !self.placed.contains_key(&Name(tool, native)) {
-            let place = (session.to_owned(), self.placed.len());
-            self.placed.insert((tool, native.to_owned()), place);
-        }
+        let rank = self.placed.len();
+        let name = Name(tool, native);
+        let entry = self.placed.entry_ref(&name);
+        entry.or_insert_with(|| (session.to_owned(), rank));
     }
 
     fn read(&mut self, folder: &Folder) {
@@ -317,6 +323,11 @@ impl Ledger {
         {
             tracing::warn!(%error, "the ledger of imports cannot be read; sources are read again");
         }
+        // A line is a source or its session.
+        let rows = memchr::memchr_iter(b'\n', &text).count() / 2;
+        self.sources.reserve(rows);
+        self.sessions.reserve(rows);
+        self.placed.reserve(rows);
         for bytes in text
             .split(|byte| *byte == b'\n')
             .filter(|line| !line.is_empty())

@@ -4,6 +4,7 @@ use crate::importer::report::ImportedSession;
 use crate::importer::source::facts::SourceStatus;
 use crate::mapping::Former;
 use crate::tool::Tool;
+use serde_json::value::RawValue;
 use treelined_core::timestamp::Millis;
 
 /// A source as an import has read it.
@@ -43,20 +44,25 @@ pub(crate) struct SessionRow {
     pub(crate) trashed: bool,
     /// Bytes of its file after that import; 0 if unknown.
     pub(crate) len: u64,
-    /// Its row in the result of that import.
-    pub(crate) row: Option<ImportedSession>,
+    /// Its row in the result of that import, as JSON: an import needs those of few sessions.
+    pub(super) row: Option<Box<RawValue>>,
     /// Whether it has nodes of the tool that are entries of another origin.
     pub(crate) is_home: bool,
 }
 
 impl SessionRow {
+    /// Its row in the result of that import.
+    pub(crate) fn row(&self) -> Option<ImportedSession> {
+        serde_json::from_str(self.row.as_ref()?.get()).ok()
+    }
+
     pub(crate) fn of(tool: Tool, row: &ImportedSession, is_home: bool) -> Self {
         Self {
             session: row.session_id.clone(),
             tool,
             trashed: false,
             len: std::fs::metadata(&row.path).map_or(0, |file| file.len()),
-            row: Some(row.clone()),
+            row: serde_json::value::to_raw_value(row).ok(),
             is_home,
         }
     }

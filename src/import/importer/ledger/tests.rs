@@ -74,7 +74,7 @@ fn rows_are_there_again_when_it_is_opened_again() {
         let of = |session| ledger.session(Tool::Codex, session).unwrap();
         assert!(!of("s").is_home && of("t").is_home);
         assert!(ledger.session(Tool::Pi, "s").is_none());
-        let shown = of("t").row.as_ref().unwrap();
+        let shown = of("t").row().unwrap();
         assert_eq!(shown.name.as_deref(), Some("a \"name\"\n"));
         assert!(ledger.rows("unknown").is_empty());
         drop(ledger);
