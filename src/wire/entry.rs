@@ -274,6 +274,7 @@ pub struct LeafImport {
     pub natives: Vec<String>,
     /// The nodes that were entries already, by the ids that they would have: the id of the entry, null before the first
     /// one. Only those that no earlier import has named. Absent without any.
+    #[schemars(skip_serializing_if = "Option::is_none")]
     pub adopted: Option<std::collections::BTreeMap<String, Option<String>>>,
 }
 

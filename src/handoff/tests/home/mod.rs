@@ -2,6 +2,7 @@
 
 mod agents;
 mod cases;
+mod pairs;
 
 use super::*;
 use agents::{Guest, place_of};
@@ -17,13 +18,16 @@ struct Tour {
 }
 
 impl Tour {
+    fn empty() -> Self {
+        let world = World::new();
+        fs::create_dir_all(world.at("sessions/project")).unwrap();
+        Self { world }
+    }
+
     /// A session of this program with the messages of [`conversation`], entries `e0` to `e6`.
     fn new() -> Self {
-        let tour = Self {
-            world: World::new(),
-        };
+        let tour = Self::empty();
         let folder = tour.world.at("sessions/project");
-        fs::create_dir_all(&folder).unwrap();
         let cwd = tour.world.at("project");
         let header = json!({ "type": "session", "version": 3, "id": SESSION,
             "timestamp": "2026-03-01T09:00:00.000Z", "cwd": cwd });
