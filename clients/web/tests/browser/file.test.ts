@@ -51,6 +51,10 @@ describe('the page from disk', () => {
   });
 
   test('rows have guides, labels and the active path of the daemon', async () => {
+    // All branches, as without a fold.
+    await focusTree();
+    await press('*');
+    await page.locator('#tree .row .guide.fork').first().waitFor();
     const row = page.locator('#tree .row', { hasText: 'Clear the cache.' });
     assert.equal(await row.locator('.guide.fork').count(), 1);
     assert.doesNotMatch((await row.getAttribute('class')) ?? '', /on-path/);
@@ -88,21 +92,37 @@ describe('the page from disk', () => {
     await press('A');
   });
 
-  test('folding hides a branch and unfolding shows it again', async () => {
+  test('a branch that was left is one row, which opens and closes', async () => {
     await focusTree();
-    const rows = await page.locator('#tree .row').count();
-    await page.locator('#tree .row', { hasText: 'Clear the cache.' }).click();
+    await press('*');
+    const folded = page.locator('#tree .row', { hasText: /entr(y|ies) · Clear the cache/ });
+    await folded.waitFor();
+    const rows = (): Promise<number> => page.locator('#tree .row').count();
+    const changed = (before: number): Promise<unknown> =>
+      page.waitForFunction(
+        (count) => document.querySelectorAll('#tree .row').length !== count,
+        before,
+      );
+    const one = await rows();
+    await folded.click();
+    assert.match(await cursorText(), /^2 branches · /);
     await press('Space');
-    await page.waitForFunction(
-      (count) => document.querySelectorAll('#tree .row').length < count,
-      rows,
-    );
+    await changed(one);
+    const listed = await rows();
     assert.equal(await selected().getAttribute('aria-expanded'), 'false');
     await press('Space');
-    await page.waitForFunction(
-      (count) => document.querySelectorAll('#tree .row').length === count,
-      rows,
-    );
+    await changed(listed);
+    assert.equal(await selected().getAttribute('aria-expanded'), 'true');
+    const open = await rows();
+    await press('j');
+    await press('Space');
+    await changed(open);
+    assert.equal(await rows(), listed);
+    await press('h');
+    await changed(listed);
+    assert.equal(await rows(), one);
+    await press('*');
+    await changed(one);
     await press('A');
   });
 
