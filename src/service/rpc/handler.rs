@@ -16,7 +16,7 @@ use super::reply::{Prepared, Reply};
 use super::response::Responder;
 use crate::daemon::append::{Append, AppendOutcome};
 use crate::daemon::at_once::at_once_or_later;
-use crate::daemon::call::{Call, TakesPlace};
+use crate::daemon::call::TakesPlace;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use std::future::Future;
@@ -84,9 +84,9 @@ pub(super) fn immediate<P, R, O>(
     P: DeserializeOwned,
     O: Output<R>,
 {
-    arrived::<P, R, O>(params, responder, |call, params| {
-        handler(&Caller::of(call), params)
-    });
+    let caller = Caller::of(responder.call());
+    let output = decode(params).and_then(|params| handler(&caller, params));
+    send::<R, O>(output, responder);
 }
 
 /// Runs a handler that may change the set of open sessions.
@@ -98,20 +98,13 @@ pub(super) fn registry<P, R, O>(
     P: DeserializeOwned,
     O: Answer<R> + 'static,
 {
-    arrived::<P, R, Remainder<O>>(params, responder, |call, params| {
-        handler(&Arrival::of(call), params)
-    });
+    let arrival = Arrival::of(responder.call());
+    let output = decode(params).and_then(|params| handler(&arrival, params));
+    send::<R, Remainder<O>>(output, responder);
 }
 
-fn arrived<P, R, O>(
-    params: Option<&str>,
-    responder: Responder,
-    handler: impl FnOnce(&Arc<Call>, P) -> Result<O>,
-) where
-    P: DeserializeOwned,
-    O: Output<R>,
-{
-    match decode(params).and_then(|params| handler(responder.call(), params)) {
+fn send<R, O: Output<R>>(output: Result<O>, responder: Responder) {
+    match output {
         Ok(output) => output.send(responder),
         Err(error) => responder.respond(Err(error)),
     }

@@ -17,10 +17,9 @@ mod web;
 pub use address::ListenAddress;
 
 use self::connection::{LAST_WORDS, LONGEST_END, serve_extension};
-use self::refusals::Refusals;
 use self::server::{EndReason, ServeEvent, Server};
 use self::stdio::StdioConnection;
-use crate::daemon::{Daemon, agent_turn, follow};
+use crate::daemon::{agent_turn, follow};
 use crate::endpoint::Endpoint;
 use crate::extensions::{ServeExtension, Supervisors};
 use crate::parts::Parts;
@@ -29,8 +28,8 @@ use crate::web::WebListener;
 use anyhow::Context;
 use std::io::{self, IsTerminal, Write};
 use std::process::ExitCode;
+use std::sync::Arc;
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
-use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::{Duration, Instant};
 use tokio::runtime::Runtime;
@@ -91,15 +90,7 @@ pub fn run(
         Some(_) => Arc::new(SharedSource),
         None => Arc::new(SystemSource),
     };
-    let server = Arc::new(Server {
-        daemon: Daemon::new(settings, parts, source, runtime.handle()),
-        runtime: runtime.handle().clone(),
-        events: Mutex::new(events),
-        endpoints: Mutex::default(),
-        web: Mutex::default(),
-        refusals: Refusals::default(),
-        extensions_end: Arc::default(),
-    });
+    let server = Server::new(settings, parts, source, &runtime, events);
     watch_signals(&runtime, &server)?;
     serve_page_on_request(&server);
     if !is_alone {

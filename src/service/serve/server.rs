@@ -3,11 +3,14 @@
 use super::refusals::Refusals;
 use crate::daemon::Daemon;
 use crate::endpoint::Endpoint;
+use crate::parts::Parts;
+use crate::settings::DaemonSettings;
 use crate::web::WebServer;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::Sender;
 use std::sync::{Arc, Mutex};
-use tokio::runtime::Handle;
+use tokio::runtime::{Handle, Runtime};
+use treelined_core::id::Source;
 use treelined_files::lock::lock;
 
 /// The reason why a connection ends.
@@ -47,6 +50,25 @@ pub(super) struct Server {
 }
 
 impl Server {
+    /// A server without connections, which reports to the receiver of `events`.
+    pub(super) fn new(
+        settings: DaemonSettings,
+        parts: Parts,
+        source: Arc<dyn Source>,
+        runtime: &Runtime,
+        events: Sender<ServeEvent>,
+    ) -> Arc<Self> {
+        Arc::new(Self {
+            daemon: Daemon::new(settings, parts, source, runtime.handle()),
+            runtime: runtime.handle().clone(),
+            events: Mutex::new(events),
+            endpoints: Mutex::default(),
+            web: Mutex::default(),
+            refusals: Refusals::default(),
+            extensions_end: Arc::default(),
+        })
+    }
+
     /// Reports an event to the main thread, which may have ended the daemon already.
     pub(super) fn report(&self, event: ServeEvent) {
         let _late = lock(&self.events).send(event);
