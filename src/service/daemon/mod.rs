@@ -2,7 +2,7 @@
 //!
 //! [`Daemon`] holds the parts: [`registry`] has the open sessions, [`session_files`] their files, [`connections`] the
 //! clients, [`offers`] what they offer to the others, [`list_watchers`] those that watch the list, [`notify`] what tells
-//! them, and [`questions`] all that can be asked. A part does not know the daemon. `impl Daemon` is here alone; a verb is
+//! them, and [`questions`] all that can be asked. A part does not know the daemon. Its methods are here alone; a verb is
 //! a function above the parts, in a file that owns its types.
 //!
 //! - Data. [`open_session`] is an open session, with [`client_turn`], [`notices`], [`tree_view`] and [`watched`].

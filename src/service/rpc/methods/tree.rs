@@ -95,10 +95,10 @@ impl TreeRequest {
         page.of_view(read, view)
     }
 
-    fn asked(&self, core: &SessionState) -> Result<ViewOptions> {
+    fn asked(&self, state: &SessionState) -> Result<ViewOptions> {
         let params = &self.params;
-        let root = params.root_id.as_deref().map(|id| core.find(id));
-        let nodes = |ids: &[String]| ids.iter().map(|id| core.find(id)).collect::<Result<_>>();
+        let root = params.root_id.as_deref().map(|id| state.find(id));
+        let nodes = |ids: &[String]| ids.iter().map(|id| state.find(id)).collect::<Result<_>>();
         let filter = params.filter.unwrap_or_default();
         let mut folding = Folding {
             max_depth: params.max_depth,
@@ -119,7 +119,7 @@ impl TreeRequest {
         }
         let query = params.query.clone();
         Ok(ViewOptions {
-            revision: core.tree.revision(),
+            revision: state.tree.revision(),
             scope: Scope {
                 root: root.transpose()?,
                 filter,
@@ -136,10 +136,10 @@ impl TreeRequest {
     }
 
     /// Whether it is small enough for the reader thread.
-    fn is_quick(&self, core: &SessionState, view: Option<&View>) -> bool {
-        let count = core.tree.node_count();
-        let last = count.checked_sub(1).and_then(|last| core.tree.node(last));
-        let end = last.map(|last| core.tree.place(last));
+    fn is_quick(&self, state: &SessionState, view: Option<&View>) -> bool {
+        let count = state.tree.node_count();
+        let last = count.checked_sub(1).and_then(|last| state.tree.node(last));
+        let end = last.map(|last| state.tree.place(last));
         if count <= INLINE_ENTRIES && end.is_none_or(|end| end.offset <= INLINE_BYTES) {
             return true;
         }
@@ -147,7 +147,7 @@ impl TreeRequest {
         let (Some(view), Some(limit), None) = (view, limit, &self.query) else {
             return false;
         };
-        let Ok(start) = start(core, &self.params, None) else {
+        let Ok(start) = start(state, &self.params, None) else {
             return true;
         };
         !self.is_nested() && limit <= INLINE_ROWS && {
@@ -155,16 +155,16 @@ impl TreeRequest {
             let items = items
                 .take(limit)
                 .filter_map(|item| view.outline.items().get(item));
-            let bytes = items.map(|item| read_for_row(core, item.node));
+            let bytes = items.map(|item| read_for_row(state, item.node));
             bytes.sum::<u64>() <= INLINE_BYTES
         }
     }
 }
 
 /// The bytes that a row reads besides its preview.
-fn read_for_row(core: &SessionState, node: treelined_core::tree::Node) -> u64 {
-    let len = u64::from(core.tree.place(node).len);
-    match (core.tree.kind(node), core.tree.role(node)) {
+fn read_for_row(state: &SessionState, node: treelined_core::tree::Node) -> u64 {
+    let len = u64::from(state.tree.place(node).len);
+    match (state.tree.kind(node), state.tree.role(node)) {
         // The row may need the last line, or the last call.
         (_, Role::ToolResult | Role::Assistant) => len,
         // A renderer may need any member.
@@ -375,7 +375,7 @@ enum PageStart {
 
 /// `revision` is the revision that a cursor must have.
 fn start(
-    core: &SessionState,
+    state: &SessionState,
     params: &wire::GetTreeParams,
     revision: Option<&str>,
 ) -> Result<PageStart> {
@@ -396,7 +396,7 @@ fn start(
         return Ok(PageStart::Offset(offset));
     }
     match &params.around {
-        Some(id) => Ok(PageStart::Around(core.find(id)?)),
+        Some(id) => Ok(PageStart::Around(state.find(id)?)),
         None => Ok(PageStart::Offset(params.offset.unwrap_or_default())),
     }
 }
@@ -411,13 +411,13 @@ struct Head {
 
 /// Prepares the reads of these items' entries.
 fn nested_fetches(
-    core: &SessionState,
+    state: &SessionState,
     outline: &Outline,
     items: impl Iterator<Item = usize>,
 ) -> Result<HashMap<usize, Fetch>> {
-    let bodies = core.bodies();
+    let bodies = state.bodies();
     let nodes = items.filter_map(|item| Some((item, outline.items().get(item)?.node)));
-    let fetches = nodes.map(|(item, node)| Ok((item, bodies.fetch(&core.tree, node)?)));
+    let fetches = nodes.map(|(item, node)| Ok((item, bodies.fetch(&state.tree, node)?)));
     fetches.collect()
 }
 
