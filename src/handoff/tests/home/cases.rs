@@ -230,10 +230,11 @@ fn a_copied_session_takes_nothing() {
     assert_eq!(tour.files().len(), 2);
 }
 
-/// An agent that writes its history anew is a branch below the entry, not a root or a session.
+/// An agent that writes its history anew is a branch below the entry, not a root or a session. One that gives the session an
+/// id of its own is not known again then.
 #[test]
 fn a_rewritten_beginning_is_a_branch_with_a_label() {
-    for tool in [Tool::ClaudeCode, Tool::Codex, Tool::Gemini, Tool::Pi] {
+    for tool in [Tool::ClaudeCode, Tool::Codex, Tool::Pi] {
         let tour = Tour::new();
         let mut guest = tour.hand_over("e4", tool);
         guest.say("QUESTION", "ANSWER");
