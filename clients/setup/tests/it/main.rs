@@ -185,10 +185,13 @@ fn changes_of_others_stay() {
     );
 }
 
+/// Makes a file.
+type Make = &'static dyn Fn(&Home);
+
 /// Each file is left as it is, and the lines are printed.
 #[test]
 fn what_cannot_be_changed_safely_stays_and_its_lines_are_shown() {
-    let cases: [(&str, &dyn Fn(&Home)); 6] = [
+    let cases: [(&str, Make); 6] = [
         ("not JSON", &|home| {
             home.file(".claude/settings.json", "{\"a\": ")
         }),
