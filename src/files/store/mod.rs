@@ -265,17 +265,22 @@ impl Store {
 
     /// The rows of all session files by last activity, including files that are not sessions.
     pub fn list(&self) -> Result<Vec<Arc<CatalogueRow>>> {
-        let mut catalogue = self.catalogue();
-        let cache = self.cache();
-        let files = self.files()?;
-        let rows = catalogue.list(&files, cache.as_ref(), |location| {
-            self.open(location, &Cancel::new())
-        });
-        if let Some(cache) = cache
-            && let Some(rows) = catalogue.worth_keeping()
+        let rows = self.rows()?;
+        if let Some(cache) = self.cache()
+            && let Some(rows) = self.catalogue().worth_keeping()
         {
             self.keep(move || catalogue::save(&cache, &rows));
         }
+        Ok(rows)
+    }
+
+    /// As [`Self::list`], but writes nothing to the cache.
+    pub fn rows(&self) -> Result<Vec<Arc<CatalogueRow>>> {
+        let cache = self.cache();
+        let files = self.files()?;
+        let rows = self.catalogue().list(&files, cache.as_ref(), |location| {
+            self.open(location, &Cancel::new())
+        });
         Ok(rows)
     }
 

@@ -279,7 +279,7 @@ impl Homes<'_> {
         if !members().any(|(_, member)| is_new(member)) {
             return Ok(homes);
         }
-        let rows = self.store.list()?;
+        let rows = self.store.rows()?;
         let of: Vec<usize> = members().map(|(at, _)| at).collect();
         let mut contents = SourceContents::new(read, &of);
         let mut opened: HashMap<&str, Option<(OpenedLog, Records)>> = HashMap::new();

@@ -422,3 +422,30 @@ fn records_that_are_adopted_repeat_others() {
         );
     }
 }
+
+/// A dry run wrote the cache of the list.
+#[test]
+fn a_dry_run_writes_nothing() {
+    let tour = Tour::new();
+    let mut guest = tour.hand_over("e6", Tool::Codex);
+    guest.say("QUESTION", "ANSWER");
+    guest.arrange(&tour.world);
+    // Enough for the list to be kept, and no file is so long that its index is.
+    let header = tour.text().lines().next().unwrap().to_owned();
+    for number in 0..2 {
+        let text =
+            header.replace(SESSION, &format!("other-{number}")) + &" ".repeat(1 << 20) + "\n";
+        fs::write(
+            tour.world.at(&format!("sessions/project/{number}.jsonl")),
+            text,
+        )
+        .unwrap();
+    }
+    let before = tour.files();
+    let report = tour.try_import(Tool::Codex, |request| request.is_dry_run = true);
+    assert_eq!(report.unwrap()["totals"]["entriesAdded"], 2);
+    assert!(tour.files() == before);
+    let names = fs::read_dir(tour.world.at("sessions")).unwrap();
+    let names: Vec<_> = names.map(|it| it.unwrap().file_name()).collect();
+    assert_eq!(names, ["project"]);
+}
