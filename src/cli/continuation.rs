@@ -256,7 +256,7 @@ fn output_of(argv: &[String], cwd: &str) -> anyhow::Result<String> {
     }
 }
 
-/// The last word of an output that is an id of a session: it has a digit, and only letters, digits, `_` and `-`.
+/// The first word of an output that is an id of a session: it has a digit, and only letters, digits, `_` and `-`.
 fn id_in(output: &str) -> Option<String> {
     let is_id = |word: &&str| {
         let is_allowed = |char: char| char.is_ascii_alphanumeric() || matches!(char, '_' | '-');
@@ -264,9 +264,9 @@ fn id_in(output: &str) -> Option<String> {
             && word.chars().all(is_allowed)
             && word.contains(|char: char| char.is_ascii_digit())
     };
-    let words = output
+    let mut words = output
         .split(|char: char| char.is_whitespace() || matches!(char, '(' | ')' | '"' | '\'' | ':'));
-    words.filter(is_id).next_back().map(str::to_owned)
+    words.find(is_id).map(str::to_owned)
 }
 
 /// Says so if the agent has another version than the one that was tested.
@@ -320,5 +320,31 @@ fn quoted(word: &str) -> String {
     match !word.is_empty() && word.chars().all(is_plain) {
         true => word.to_owned(),
         false => format!("'{}'", word.replace('\'', "'\\''")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// goose prints the title of the session behind its id, and a title can have words that look like ids.
+    #[test]
+    fn the_id_is_found_in_what_agents_print() {
+        let goose =
+            "Detected format: Pi\nSession imported:\n20261124_1 - Look at build_2026-11-24 ...\n";
+        let opencode = "Imported session: ses_df217bb7affeXaUtjlJV6FxxAG\n";
+        let found = [goose, opencode, "Session imported\n"].map(id_in);
+        let expected = [
+            Some("20261124_1"),
+            Some("ses_df217bb7affeXaUtjlJV6FxxAG"),
+            None,
+        ];
+        assert_eq!(found, expected.map(|id| id.map(str::to_owned)));
+    }
+
+    #[test]
+    fn a_command_line_is_as_a_shell_reads_it() {
+        let argv = ["codex", "resume", "a-1", "it's; rm *", ""].map(str::to_owned);
+        assert_eq!(command_line(&argv), r"codex resume a-1 'it'\''s; rm *' ''");
     }
 }
