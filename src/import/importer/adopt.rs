@@ -1,150 +1,16 @@
 //! Nodes that a session has already: the beginning of a conversation that was handed over to a tool (session-file.md
 //! §5.8, "Home").
 
-use super::home::Continuation;
+use super::handed::{Continuation, Cursor, said};
 use super::line::{Contents, LineMaker};
 use crate::family::forest::{
     Adopted, EntryContent, ForkLabel, MemberNumber, SessionTree, TreeEntry,
 };
 use crate::ids::NodeId;
 use crate::member::NodeKind;
-use crate::neutral::{Message, NeutralPath, Said, parts, parts_of};
 use std::collections::{HashMap, HashSet};
 use treelined_core::error::Result;
-use treelined_core::json;
 use treelined_core::tree::Tree;
-
-/// What was handed over, as its agent gives it back.
-#[derive(Debug, Clone, Default)]
-pub(crate) struct HandedOver {
-    /// Each part with the number of its step.
-    said: Vec<(Said, usize)>,
-    steps: Vec<Step>,
-}
-
-/// A message, or a result.
-#[derive(Debug, Clone)]
-struct Step {
-    /// The entry that has its beginning, or the one before it.
-    first: Option<String>,
-    /// The entry that has its end, or the one before it.
-    last: Option<String>,
-    is_summary: bool,
-}
-
-/// A place in what was handed over: the part that comes next, and the bytes of it that are behind.
-#[derive(Debug, Clone, Copy, Default)]
-struct Cursor {
-    part: usize,
-    bytes: usize,
-}
-
-impl HandedOver {
-    pub(crate) fn of(path: &NeutralPath) -> Self {
-        let mut handed = Self::default();
-        let mut before: Option<String> = None;
-        for message in &path.messages {
-            let is_summary = matches!(message, Message::User(said) if said.is_summary);
-            let entries: Vec<Vec<&str>> = match message {
-                Message::Results(results) => {
-                    let results = results.iter();
-                    results
-                        .map(|result| result.entry.as_deref().into_iter().collect())
-                        .collect()
-                }
-                message => vec![message.entries()],
-            };
-            for (entries, said) in entries.iter().zip(parts(message)) {
-                let name = |entry: Option<&&str>| entry.map(|entry| (*entry).to_owned());
-                let first = name(entries.first()).or_else(|| before.clone());
-                before = name(entries.last()).or(before);
-                let step = handed.steps.len();
-                handed
-                    .said
-                    .extend(said.into_iter().map(|said| (said, step)));
-                handed.steps.push(Step {
-                    first,
-                    last: before.clone(),
-                    is_summary,
-                });
-            }
-        }
-        handed
-    }
-
-    /// One step, all of an entry.
-    pub(crate) fn all_of(said: Vec<Said>, entry: &str) -> Self {
-        let entry = Some(entry.to_owned());
-        Self {
-            said: said.into_iter().map(|said| (said, 0)).collect(),
-            steps: vec![Step {
-                first: entry.clone(),
-                last: entry,
-                is_summary: false,
-            }],
-        }
-    }
-
-    /// The place behind these parts, if they come next.
-    fn behind(&self, mut at: Cursor, said: &[Said]) -> Option<Cursor> {
-        for said in said {
-            let mut rest = said.text.as_str();
-            while !rest.is_empty() {
-                let (next, _) = self.said.get(at.part)?;
-                let ahead = next.text.get(at.bytes..)?;
-                if next.letter != said.letter {
-                    return None;
-                }
-                if let Some(after) = rest.strip_prefix(ahead) {
-                    at = Cursor {
-                        part: at.part + 1,
-                        bytes: 0,
-                    };
-                    rest = after;
-                } else if ahead.starts_with(rest) {
-                    at.bytes += rest.len();
-                    rest = "";
-                } else {
-                    return None;
-                }
-                let is_whole = at.bytes == 0 && rest.is_empty();
-                if !is_whole && !Said::goes_on(said.letter) {
-                    return None;
-                }
-            }
-        }
-        Some(at)
-    }
-
-    /// The place behind the summary that comes next.
-    fn behind_summary(&self, at: Cursor) -> Option<Cursor> {
-        let (_, step) = self.said.get(at.part)?;
-        self.steps.get(*step).filter(|step| step.is_summary)?;
-        let rest = self.said.iter().skip(at.part);
-        let count = rest.take_while(|(_, its)| its == step).count();
-        Some(Cursor {
-            part: at.part + count,
-            bytes: 0,
-        })
-    }
-
-    fn is_end(&self, at: Cursor) -> bool {
-        at.part >= self.said.len()
-    }
-
-    /// The entry of what is before a place.
-    fn entry(&self, at: Cursor) -> Option<String> {
-        let Some((_, step)) = self.said.get(at.part) else {
-            return self.steps.last()?.last.clone();
-        };
-        let before = at.part.checked_sub(1).and_then(|part| self.said.get(part));
-        let is_inside = at.bytes > 0 || before.is_some_and(|(_, its)| its == step);
-        match is_inside {
-            true => self.steps.get(*step)?.first.clone(),
-            false => self.steps.get(step.checked_sub(1)?)?.last.clone(),
-        }
-    }
-}
 
 /// What is known of a session when the nodes of its natives are compared with it.
 pub(super) struct Adoption<'a> {
@@ -352,12 +218,4 @@ impl<'a> Adoption<'a> {
         };
         records.map(count).collect()
     }
-}
-
-/// What a mapper's entry says: the parts of its message.
-pub(super) fn said(members: &[u8]) -> Vec<Said> {
-    let mut object = b"{\"id\":0".to_vec();
-    object.extend_from_slice(members);
-    object.push(b'}');
-    json::get(&object, "message").map_or_else(Vec::new, parts_of)
 }

@@ -308,10 +308,8 @@ impl Extension {
         for (at, entry) in entries.iter().enumerate() {
             work.check()?;
             let above = entry.parent.and_then(|parent| ids.get(parent));
-            let parent = match above {
-                Some((id, _)) => id.clone(),
-                None => adopted.below.get(&at).cloned(),
-            };
+            let below = || adopted.below.get(&at).cloned();
+            let parent = above.map_or_else(below, |(id, _)| id.clone());
             let above = above.map_or(Renewal::None, |(_, above)| *above);
             if let Some(its) = adopted.entries.get(&at) {
                 planned.newer.insert(entry.id, its.clone());

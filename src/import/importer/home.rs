@@ -1,6 +1,6 @@
 //! Conversations that a session has, or from which they were handed over (session-file.md §4.6 and §5.8, "Home").
 
-use super::adopt::{HandedOver, said};
+use super::handed::{Continuation, HandedOver, said};
 use super::ledger::Ledger;
 use super::line::Contents;
 use super::reading::{ReadSource, SourceContents};
@@ -25,16 +25,6 @@ use treelined_files::store::catalogue::CatalogueRow;
 
 /// The most bytes of messages that are handed over.
 const MAX_BYTES: usize = 512 << 20;
-
-/// A path that was handed over to a tool.
-#[derive(Debug)]
-pub(crate) struct Continuation {
-    /// The last entry of it.
-    pub(crate) entry_id: String,
-    pub(crate) handed: HandedOver,
-    /// The number of messages.
-    messages: u64,
-}
 
 /// What each message of a native session says.
 pub(super) type Beginning = Arc<Vec<Vec<Said>>>;

@@ -5,7 +5,8 @@
 //! files of records; [`origin`] keeps the bytes; [`ledger`] remembers what was imported, and
 //! [`rebuild`] what it has lost; [`gone`] finds sources that exist only as kept bytes; [`reading`] makes members of
 //! sources, with [`sides`] for what other files say of them, and [`relatives`] says which belong together;
-//! [`home`] finds sessions from which conversations were handed over, and [`adopt`] the nodes that these have already;
+//! [`home`] finds sessions from which conversations were handed over, and [`adopt`] the nodes that these have already, by
+//! what was [`handed`] over;
 //! [`batch`] joins them; [`create`] writes new sessions ([`new_file`]) and [`extend`] what is new in old ones, with the lines of
 //! [`line`]; [`report`] is what is reported, as [`result`] sums it up, and [`repeat`] reports it
 //! again while nothing changes; [`anew`] is for sessions that are replaced. [`watch`] waits until there is something to import again;
@@ -19,6 +20,7 @@ mod databases;
 pub mod discover;
 mod extend;
 mod gone;
+mod handed;
 mod home;
 pub mod hook;
 pub(crate) mod json_tree;
