@@ -59,7 +59,7 @@ pub struct Item {
     parent: u32,
     /// The nearest assistant message at or above it.
     caller: u32,
-    /// Whether it is a message of the user.
+    /// Whether it is a message of the user; told only if the scope folds branches, which are named by it.
     pub is_prompt: bool,
     /// Whether the filter shows it.
     pub kept: bool,
@@ -184,7 +184,7 @@ impl Outline {
                     node,
                     parent,
                     caller: push_caller(&mut callers, tree, node, above),
-                    is_prompt: is_prompt(tree, node),
+                    is_prompt: scope.active_last && is_prompt(tree, node),
                     kept: keeps(scope.filter, tree, node, is_leaf),
                     on_active_path: is_active(node),
                 });
@@ -256,7 +256,7 @@ impl Outline {
                 node,
                 parent: number32(self.items.len() - 1),
                 caller,
-                is_prompt: is_prompt(tree, node),
+                is_prompt: scope.active_last && is_prompt(tree, node),
                 kept: keeps(scope.filter, tree, node, node == above),
                 on_active_path: true,
             });
