@@ -79,7 +79,8 @@ test('branches of branches are folded again inside of them', async (t) => {
 test('what another program appends below the leaf is shown, not folded', async (t) => {
   const session = await tour(await window(t));
   const tree = treeOf(session);
-  Object.defineProperty(session, 'othersLeafId', { value: 'x2', writable: true });
+  // Moves of this client do not change where the other program goes on.
+  Object.defineProperty(session, 'othersLeafId', { get: () => 'x2', set: () => undefined });
   await say(session, 'x1', 'user', 'And now?');
   await say(session, 'x2', 'assistant', 'Yes.');
   await session.call('set_leaf', { leafId: 'a3' });
