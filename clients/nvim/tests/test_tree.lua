@@ -321,7 +321,10 @@ return {
       child:gives(LINE, open[2])
       child:type('zR')
       local all = vim.list_extend(vim.deepcopy(head), { '   ├─ user       says u2', open[2] })
-      vim.list_extend(all, { '   ├─ user       says u3', '◉  └─ user       says u4 ← active' })
+      vim.list_extend(
+        all,
+        { '   ├─ user       says u3', '◉  └─ user       says u4 ← active' }
+      )
       child:gives(ALL, all)
       child:type('gg]]')
       child:gives(LINE, '   ├─ user       says u2')

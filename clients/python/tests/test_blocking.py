@@ -431,7 +431,7 @@ def test_a_daemon_that_cannot_be_started_names_the_cause() -> None:
         Client("/nowhere/treelined").start()
     with pytest.raises(DisconnectedError, match=r"(?s)exit code 2: .*--no-such-option"):
         Client(COMMAND, args=["--no-such-option"]).start()
-    with pytest.raises(DisconnectedError, match="no treelined daemon: it said 'hello'"):
+    with pytest.raises(DisconnectedError, match="not a treelined daemon: it said 'hello'"):
         Client("echo", args=["hello"]).start()
 
 

@@ -5,7 +5,12 @@ local M = {}
 --- Keys of the tree: key, `<Plug>` map, description, whether it works on selected lines too, and the name of the action
 --- in schema/keys.tsv, the table of all clients, if it is there.
 M.tree = {
-  { '<CR>', '<Plug>(treelined-navigate)', 'go to this entry; open a folded row', action = 'accept' },
+  {
+    '<CR>',
+    '<Plug>(treelined-navigate)',
+    'go to this entry; open a folded row',
+    action = 'accept',
+  },
   { 'u', '<Plug>(treelined-undo)', 'undo the last move', action = 'undo' },
   { '<C-r>', '<Plug>(treelined-redo)', 'redo it', action = 'redo' },
   { 'x', '<Plug>(treelined-abort)', 'abort the running navigation' },
@@ -27,12 +32,28 @@ M.tree = {
   { 'n', '<Plug>(treelined-search-next)', 'next match', action = 'next-hit' },
   { 'N', '<Plug>(treelined-search-previous)', 'previous match', action = 'previous-hit' },
   { 'e', '<Plug>(treelined-pop)', 'edit the last user message again', action = 'rewind' },
-  { 'c', '<Plug>(treelined-compare)', 'compare this branch with that of the leaf', true, action = 'compare' },
+  {
+    'c',
+    '<Plug>(treelined-compare)',
+    'compare this branch with that of the leaf',
+    true,
+    action = 'compare',
+  },
   { 'p', '<Plug>(treelined-copy)', 'copy this message to the leaf', true, action = 'cherry-pick' },
-  { 'w', '<Plug>(treelined-merge)', 'bring a summary of this branch to the leaf', action = 'merge' },
+  {
+    'w',
+    '<Plug>(treelined-merge)',
+    'bring a summary of this branch to the leaf',
+    action = 'merge',
+  },
   { 'gf', '<Plug>(treelined-fork)', 'continue from here in a new session', action = 'fork' },
   { 'b', '<Plug>(treelined-branches)', 'choose a branch to go to', action = 'branches' },
-  { 'R', '<Plug>(treelined-refresh)', 'draw again; restart the daemon if it has ended', action = 'reconnect' },
+  {
+    'R',
+    '<Plug>(treelined-refresh)',
+    'draw again; restart the daemon if it has ended',
+    action = 'reconnect',
+  },
   { 'g?', '<Plug>(treelined-keys)', 'list the keys', action = 'help' },
   { 'q', '<Plug>(treelined-close)', 'close the window', action = 'quit' },
 }

@@ -166,6 +166,10 @@ impl Tui {
 async fn two_programs_on_one_session_see_each_others_moves_at_once() {
     let place = Place::new();
     let (mut one, mut other) = (place.logged_tui().await, place.logged_tui().await);
+    for tui in [&mut one, &mut other] {
+        tui.keys("*");
+        tui.until("all rows", |model| !model.tree.reloading).await;
+    }
     let mut delays = Vec::new();
     for turn in 0..10 {
         let (mover, follower) = match turn % 2 {

@@ -77,6 +77,8 @@ fn a_navigation_with_a_summary_can_be_undone() {
     tmux.wait_for("← active");
     tmux.keys("Enter");
     tmux.wait_for("Already at this point");
+    tmux.keys("*");
+    tmux.wait_for("It still fails.");
     tmux.keys("Home Down Down Down Down Enter");
     tmux.check("choose", "entries are left behind");
     tmux.keys("2");
@@ -122,7 +124,7 @@ fn a_long_summary_can_be_aborted() {
     tmux.keys("unset Space TREELINED_BIN Enter");
     tmux.start(&format!("--config {} tour", settings.display()));
     tmux.wait_for("← active");
-    tmux.keys("Home Down Down Enter");
+    tmux.keys("Home Down Down Down Enter");
     tmux.wait_for("left behind");
     tmux.keys("3");
     tmux.typed("what was tried");
@@ -131,7 +133,7 @@ fn a_long_summary_can_be_aborted() {
     tmux.keys("Escape");
     tmux.wait_for("Aborted. Nothing has moved.");
     let screen = tmux.wait_for("Added. It builds. ← active");
-    assert!(screen.lines().nth(3).unwrap().starts_with('›'), "{screen}");
+    assert!(screen.lines().nth(4).unwrap().starts_with('›'), "{screen}");
     tmux.keys("Q");
     tmux.is_restored();
 }
@@ -198,19 +200,19 @@ fn filters_search_labels_folds_preview_and_copy() {
         tmux.clipboard().as_deref(),
         Some("Why does the build fail?")
     );
-    // Go to the second branch and fold it.
-    tmux.keys("End C-Left");
-    tmux.wait_for("›  └⊟ user: Clear the cache.");
+    // Open the branch that was left, fold it, and open it again.
+    tmux.keys("Home Down Down M-Right");
+    tmux.wait_for("assistant: It still fails.");
     tmux.keys("C-Left");
-    tmux.wait_for("└⊞ user: Clear the cache.");
+    tmux.wait_for("⊞ 4 entries · Clear the cache.");
     tmux.keys("M-Right");
     tmux.wait_for("assistant: It still fails.");
-    tmux.keys("End M A M C");
+    tmux.keys("Down Down Down M A M C");
     tmux.check("compare", "Common ancestor");
     tmux.keys("Escape");
     tmux.wait_for("2 marked");
     tmux.keys("?");
-    tmux.wait_for("fold, or to the start of");
+    tmux.wait_for("close, or to the start of");
     tmux.keys("Escape");
     tmux.wait("no dialog", |screen| !screen.contains('╭'));
     tmux.keys("Q");
@@ -233,10 +235,11 @@ fn the_mouse_works() {
     };
     click(20, 2);
     tmux.wait_for("›• user: Why does the build fail?");
-    click(5, 6);
-    tmux.wait_for("└⊞ user: Clear the cache.");
-    click(5, 6);
-    tmux.wait_for("└⊟ user: Clear the cache.");
+    click(7, 4);
+    tmux.wait_for("It still fails.");
+    click(7, 4);
+    tmux.wait_for("⊞ 4 entries · Clear the cache.");
+    click(7, 4);
     tmux.wait_for("It still fails.");
     tmux.typed("\u{1b}[<65;20;4M");
     // Two clicks at once are a double click.
