@@ -1,13 +1,26 @@
 //! The agents: where each keeps its configuration, and what it gets.
 
 use crate::pieces::{Piece, Server};
+use crate::plan::wants;
 use crate::program::Program;
 use clap::ValueEnum;
-use std::ffi::OsString;
-use std::path::{Path, PathBuf};
+use rustix::fs::{Access, access};
+use serde::{Deserialize, Serialize};
+use std::ffi::{OsStr, OsString};
+use std::path::PathBuf;
+
+/// The variables that say where agents keep their sessions and treelined its own. A user unit does not inherit them.
+const VARIABLES: [&str; 5] = [
+    "GEMINI_CLI_HOME",
+    "GOOSE_PATH_ROOT",
+    "PI_CODING_AGENT_DIR",
+    "XDG_CONFIG_HOME",
+    "XDG_DATA_HOME",
+];
 
 /// An agent whose conversations treelined keeps.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, ValueEnum)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, ValueEnum, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub(crate) enum Agent {
     ClaudeCode,
     Codex,
@@ -59,11 +72,20 @@ impl Machine {
         state.join("treelined/setup.json")
     }
 
-    /// Whether a program of this name is on the `PATH`.
+    /// The variables of a unit that are set.
+    pub(crate) fn environment(&self) -> Vec<(&'static str, OsString)> {
+        let variables = VARIABLES.into_iter();
+        variables
+            .filter_map(|name| Some((name, (self.variable)(name)?)))
+            .collect()
+    }
+
+    /// The program of this name on the `PATH`. A relative folder there is another one for each working directory.
     pub(crate) fn find(&self, name: &str) -> Option<PathBuf> {
         let path = (self.variable)("PATH")?;
-        let mut programs = std::env::split_paths(&path).map(|folder| folder.join(name));
-        programs.find(|program| program.is_file())
+        let folders = std::env::split_paths(&path).filter(|folder| folder.is_absolute());
+        let mut programs = folders.map(|folder| folder.join(name));
+        programs.find(|program| program.is_file() && access(program, Access::EXEC_OK).is_ok())
     }
 }
 
@@ -131,10 +153,10 @@ impl Agent {
         let unit = || {
             let units = machine.configuration().join("systemd/user");
             let name = format!("treelined-import-{}.service", self.name());
-            let wants = units.join("default.target.wants").join(&name);
+            let (wants, link) = wants(&units, OsStr::new(&name));
             [
                 target(units.join(&name), Piece::Own(program.unit(self.name()))),
-                target(wants, Piece::Link(Path::new("..").join(&name))),
+                target(wants, Piece::Link(link)),
             ]
         };
         match self {

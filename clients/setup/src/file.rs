@@ -2,9 +2,10 @@
 
 use crate::refusal::Refusal;
 use rustix::fs::{Access, CWD, Gid, RenameFlags, Uid, access, renameat_with};
-use std::fs::{self, File, Metadata, OpenOptions};
+use rustix::io::Errno;
+use std::fs::{self, DirBuilder, File, Metadata, OpenOptions};
 use std::io::{self, Write};
-use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
 /// The most bytes of a file that is edited.
@@ -52,55 +53,77 @@ fn check_folder(path: &Path) -> Result<(), Refusal> {
     }
 }
 
-/// Makes the folders above a path. Returns those that are new, outermost first.
-pub(crate) fn make_folders(path: &Path) -> io::Result<Vec<PathBuf>> {
+/// Makes the folders above a path, for this user alone. Those that are new are added to `made`, outermost first.
+pub(crate) fn make_folders(path: &Path, made: &mut Vec<PathBuf>) -> io::Result<()> {
     let missing = path.ancestors().skip(1).take_while(|above| !above.exists());
-    let mut missing: Vec<PathBuf> = missing.map(Path::to_owned).collect();
-    missing.reverse();
-    for folder in &missing {
-        fs::create_dir(folder)?;
+    let missing: Vec<&Path> = missing.collect();
+    for folder in missing.into_iter().rev() {
+        DirBuilder::new().mode(0o700).create(folder)?;
+        made.push(folder.to_owned());
     }
-    Ok(missing)
+    Ok(())
 }
 
-/// Replaces a file that still has the content `before`, with its mode and owner; makes it if `before` is `None`.
+/// Replaces a file that still has the content `before`, with its mode and owner; makes it, for this user alone, if `before`
+/// is `None`.
 pub(crate) fn write(path: &Path, before: Option<&[u8]>, new: &[u8]) -> Result<(), Refusal> {
     let beside = beside(path);
-    let written = write_beside(path, &beside, before, new);
-    if written.is_err() {
+    let written = write_beside(&beside, before.map(|_| path), new);
+    let named = written
+        .and_then(|()| unchanged(path, before))
+        .and_then(|()| match before {
+            Some(before) => replace(path, &beside, before),
+            None => renameat_with(CWD, &beside, CWD, path, RenameFlags::NOREPLACE)
+                .map_err(|error| failed(&error.into())),
+        });
+    // What is there now is ours, or what was replaced. If an edit could not be put back, it stays there.
+    if named.is_ok() || unchanged(&beside, Some(new)).is_ok() {
         let _gone = fs::remove_file(&beside);
     }
-    written
+    named?;
+    sync_folder(path);
+    Ok(())
 }
 
-fn write_beside(
-    path: &Path,
-    beside: &Path,
-    before: Option<&[u8]>,
-    new: &[u8],
-) -> Result<(), Refusal> {
-    let old = before.and_then(|_| fs::symlink_metadata(path).ok());
-    // A new file is as other files of this user.
-    let mode = if old.is_some() { 0o600 } else { 0o666 };
+fn write_beside(beside: &Path, old: Option<&Path>, new: &[u8]) -> Result<(), Refusal> {
+    let old = old.and_then(|path| fs::symlink_metadata(path).ok());
     let opened = OpenOptions::new()
         .write(true)
         .create_new(true)
-        .mode(mode)
+        .mode(0o600)
         .open(beside);
     let mut file = opened.map_err(|error| failed(&error))?;
     file.write_all(new).map_err(|error| failed(&error))?;
     if let Some(old) = &old {
         keep_owner(&file, old)?;
     }
-    file.sync_all().map_err(|error| failed(&error))?;
-    unchanged(path, before)?;
-    let named = match before {
-        Some(_) => fs::rename(beside, path),
-        None => renameat_with(CWD, beside, CWD, path, RenameFlags::NOREPLACE).map_err(Into::into),
-    };
-    named.map_err(|error| failed(&error))?;
-    sync_folder(path);
-    Ok(())
+    file.sync_all().map_err(|error| failed(&error))
+}
+
+/// Puts the file beside in the place of one with the content `before`. What somebody has written there since it was read
+/// comes back.
+fn replace(path: &Path, beside: &Path, before: &[u8]) -> Result<(), Refusal> {
+    match renameat_with(CWD, beside, CWD, path, RenameFlags::EXCHANGE) {
+        Ok(()) => {}
+        // The file system cannot exchange names.
+        Err(Errno::INVAL | Errno::NOSYS | Errno::OPNOTSUPP) => {
+            return fs::rename(beside, path).map_err(|error| failed(&error));
+        }
+        Err(error) => return Err(failed(&error.into())),
+    }
+    unchanged(beside, Some(before)).map_err(|refusal| {
+        match renameat_with(CWD, beside, CWD, path, RenameFlags::EXCHANGE) {
+            Ok(()) => refusal,
+            Err(_) => kept_beside(beside),
+        }
+    })
+}
+
+fn kept_beside(beside: &Path) -> Refusal {
+    let beside = beside.display();
+    Refusal::new(format!(
+        "it has changed in the meantime; the change is in {beside}"
+    ))
 }
 
 /// Fails if a file is not as it was shown.
@@ -116,9 +139,27 @@ pub(crate) fn unchanged(path: &Path, before: Option<&[u8]>) -> Result<(), Refusa
 /// Removes a file that still has the content `before`.
 pub(crate) fn remove(path: &Path, before: &[u8]) -> Result<(), Refusal> {
     unchanged(path, Some(before))?;
-    fs::remove_file(path).map_err(|error| failed(&error))?;
+    let beside = beside(path);
+    take_away(path, &beside, before)?;
+    fs::remove_file(&beside).map_err(|error| failed(&error))?;
     sync_folder(path);
     Ok(())
+}
+
+/// Gives another name to a file with the content `before`. One that somebody has written since it was read comes back.
+fn take_away(path: &Path, beside: &Path, before: &[u8]) -> Result<(), Refusal> {
+    let rename = |from: &Path, to: &Path| {
+        let renamed = renameat_with(CWD, from, CWD, to, RenameFlags::NOREPLACE);
+        match renamed {
+            Err(Errno::INVAL | Errno::NOSYS | Errno::OPNOTSUPP) => fs::rename(from, to),
+            other => other.map_err(Into::into),
+        }
+    };
+    rename(path, beside).map_err(|error| failed(&error))?;
+    unchanged(beside, Some(before)).map_err(|refusal| match rename(beside, path) {
+        Ok(()) => refusal,
+        Err(_) => kept_beside(beside),
+    })
 }
 
 fn keep_owner(file: &File, old: &Metadata) -> Result<(), Refusal> {
@@ -147,4 +188,43 @@ fn sync_folder(path: &Path) {
 
 fn failed(error: &io::Error) -> Refusal {
     Refusal::new(error.to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What an editor wrote between the last look and the rename was lost.
+    #[test]
+    fn an_edit_before_the_rename_is_kept() {
+        let folder = tempfile::tempdir().unwrap();
+        let (path, beside) = (folder.path().join("a"), folder.path().join("b"));
+        for before in ["read", "edited"] {
+            fs::write(&path, "edited").unwrap();
+            fs::write(&beside, "new").unwrap();
+            let replaced = replace(&path, &beside, before.as_bytes());
+            assert_eq!(replaced.is_ok(), before == "edited", "{replaced:?}");
+            let expected = if before == "edited" { "new" } else { "edited" };
+            assert_eq!(fs::read_to_string(&path).unwrap(), expected);
+        }
+        fs::remove_file(&beside).unwrap();
+        assert!(take_away(&path, &beside, b"read").is_err());
+        assert_eq!(fs::read_to_string(&path).unwrap(), "new");
+        assert!(take_away(&path, &beside, b"new").is_ok());
+        assert!(!path.exists());
+    }
+
+    #[test]
+    fn what_is_new_is_for_this_user_alone() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a/b/c");
+        let mut made = Vec::new();
+        make_folders(&path, &mut made).unwrap();
+        write(&path, None, b"x").unwrap();
+        let mode = |path: &Path| path.metadata().unwrap().mode() & 0o777;
+        assert_eq!(mode(&path), 0o600);
+        assert_eq!(made, [folder.path().join("a"), folder.path().join("a/b")]);
+        assert!(made.iter().all(|folder| mode(folder) == 0o700));
+        assert_eq!(fs::read_dir(folder.path().join("a/b")).unwrap().count(), 1);
+    }
 }

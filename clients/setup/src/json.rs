@@ -205,6 +205,12 @@ pub(crate) fn has_server(
     })
 }
 
+/// Whether the object of this name has the member `name`, in a text that can be parsed.
+pub(crate) fn has_member(text: &str, of: &str, name: &str) -> bool {
+    let value = parse(text).unwrap_or_default();
+    value.get(of).is_some_and(|of| of.get(name).is_some())
+}
+
 /// Takes a server out, and the object with its name if it is empty then.
 pub(crate) fn remove_server(
     text: &str,

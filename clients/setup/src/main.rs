@@ -16,10 +16,10 @@ mod toml;
 use agents::{Agent, Machine, Target};
 use anyhow::{Context, bail};
 use clap::Parser;
-use plan::{Step, What};
+use plan::Step;
 use program::Program;
 use record::Record;
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 use std::ffi::OsString;
 use std::io::{self, BufRead, IsTerminal, Write};
 use std::path::{Path, PathBuf};
@@ -75,7 +75,12 @@ fn main() -> ExitCode {
 
 fn run(args: &Args) -> anyhow::Result<ExitCode> {
     let machine = Machine::this().context("HOME is not set")?;
-    let program = program_of(args, &machine)?;
+    let program = match program_of(args, &machine) {
+        // What is taken out is known by its form; the program may be gone.
+        Err(_) if args.remove => Program::new(Path::new("treelined"), None, Vec::new())
+            .context("name the program with --daemon")?,
+        program => program?,
+    };
     let agents: Vec<Agent> = match args.agents.as_slice() {
         // What was added to an agent that is gone is taken out too.
         [] if args.remove => Agent::ALL.to_vec(),
@@ -94,38 +99,36 @@ fn run(args: &Args) -> anyhow::Result<ExitCode> {
         .collect();
     let path = machine.record();
     let mut record = Record::read(&path)?;
-    let mut steps = match args.remove {
+    let steps = match args.remove {
         true => plan::removing(&targets, &program, &record),
         false => plan::adding(&targets, &program, &record),
     };
-    if args.remove {
-        // Links before the files that they name.
-        steps.sort_by_key(|step| !matches!(step.what, What::Unlink(_)));
-    }
+    let imports = match args.remove || args.no_import {
+        true => Vec::new(),
+        false => imports(args),
+    };
     let has_changes = steps.iter().any(Step::is_change);
     if !args.json {
-        preview(&steps, args.remove)?;
+        preview(&steps, &imports, args.remove)?;
     }
-    if args.print || (!has_changes && args.remove) {
-        finish(args, &steps, &[], &Value::Null)?;
-        return Ok(ExitCode::SUCCESS);
-    }
-    if has_changes && !args.yes && !is_agreed(args)? {
-        return Ok(ExitCode::from(USAGE));
+    let is_agreed = args.print || !has_changes || args.yes || is_agreed(args)?;
+    if args.print || !is_agreed {
+        finish(args, &steps, None, None)?;
+        return Ok(match is_agreed {
+            true => ExitCode::SUCCESS,
+            false => ExitCode::from(USAGE),
+        });
     }
     let failures = apply(&steps, &mut record, &path, args.remove)?;
-    if has_changes {
-        start_units(&machine, &steps);
-    }
-    let imported = match args.remove || args.no_import {
-        true => Value::Null,
-        false => import(args, &program)?,
-    };
-    finish(args, &steps, &failures, &imported)?;
-    Ok(match failures.iter().all(Option::is_none) {
-        true => ExitCode::SUCCESS,
-        false => ExitCode::FAILURE,
-    })
+    start_units(&machine, &steps, &failures, args.remove);
+    let imported = import(args, &program, &imports)?;
+    finish(args, &steps, Some(&failures), imported.totals.as_ref())?;
+    Ok(
+        match imported.is_whole && failures.iter().all(Option::is_none) {
+            true => ExitCode::SUCCESS,
+            false => ExitCode::FAILURE,
+        },
+    )
 }
 
 /// The program that agents start, by an absolute path: they may have another `PATH`.
@@ -144,8 +147,12 @@ fn program_of(args: &Args, machine: &Machine) -> anyhow::Result<Program> {
     let session_dir = session_dir
         .transpose()
         .context("find the session directory")?;
-    let program = Program::new(&on_path.unwrap_or(named), session_dir.as_deref());
-    program.context("the path of the program, or of the session directory, is not text")
+    let path = on_path.unwrap_or(named);
+    let program = Program::new(&path, session_dir.as_deref(), machine.environment());
+    program.context(
+        "the path of the program or of the session directory, or a variable such as XDG_DATA_HOME, is not UTF-8 or has a \
+         control character",
+    )
 }
 
 fn is_same(a: &Path, b: &Path) -> bool {
@@ -153,7 +160,7 @@ fn is_same(a: &Path, b: &Path) -> bool {
     real(a).is_some() && real(a) == real(b)
 }
 
-fn preview(steps: &[Step], is_removal: bool) -> io::Result<()> {
+fn preview(steps: &[Step], imports: &[Vec<&str>], is_removal: bool) -> io::Result<()> {
     let mut stdout = io::stdout().lock();
     let mut agent = None;
     for step in steps {
@@ -168,6 +175,10 @@ fn preview(steps: &[Step], is_removal: bool) -> io::Result<()> {
     }
     if !steps.iter().any(Step::is_change) {
         writeln!(stdout, "There is nothing to change.")?;
+    }
+    for import in imports {
+        let command = import.join(" ");
+        writeln!(stdout, "Then `treelined {command}` imports what is there.")?;
     }
     Ok(())
 }
@@ -201,6 +212,7 @@ fn apply(
     path: &Path,
     is_removal: bool,
 ) -> anyhow::Result<Vec<Option<String>>> {
+    let earlier = record.files.clone();
     if !is_removal {
         steps.iter().for_each(|step| step.note(record));
         record.write(path)?;
@@ -208,15 +220,16 @@ fn apply(
     let mut failures = Vec::new();
     let made = record.folders.len();
     for step in steps {
-        let applied = step.apply();
+        let applied = step.apply(&mut record.folders);
         match &applied {
-            Ok(folders) => {
-                record.folders.extend(folders.iter().cloned());
-                if is_removal {
-                    step.note(record);
-                }
-            }
+            Ok(()) if is_removal => step.note_removed(record),
+            Ok(()) => {}
             Err(refusal) => {
+                // The file is as an earlier setup has left it.
+                match earlier.get(&step.path) {
+                    Some(change) => record.files.insert(step.path.clone(), change.clone()),
+                    None => record.files.remove(&step.path),
+                };
                 let path = show::safe(&step.path.display().to_string());
                 writeln!(
                     io::stderr(),
@@ -236,14 +249,16 @@ fn apply(
         left.reverse();
         record.folders = left;
     }
-    if is_removal || record.folders.len() > made {
+    let has_failed = failures.iter().any(Option::is_some);
+    if is_removal || has_failed || record.folders.len() > made {
         record.write(path)?;
     }
     Ok(failures)
 }
 
-/// Starts the units that were written, if this user's systemd runs; else they start at the next login.
-fn start_units(machine: &Machine, steps: &[Step]) {
+/// Starts the units that were written, or stops those that are gone, if this user's systemd runs; else they start at the next
+/// login.
+fn start_units(machine: &Machine, steps: &[Step], failures: &[Option<String>], is_removal: bool) {
     let Some(systemctl) = machine.find("systemctl") else {
         return;
     };
@@ -256,63 +271,125 @@ fn start_units(machine: &Machine, steps: &[Step]) {
             .stderr(Stdio::null());
         let _not_running = command.status();
     };
-    let units = steps
-        .iter()
-        .filter(|step| step.is_change() && step.is_unit());
+    let done = steps.iter().zip(failures);
+    let units = done.filter(|(step, failure)| step.is_unit() && failure.is_none());
     let names: Vec<OsString> = units
-        .filter_map(|step| Some(step.path.file_name()?.to_owned()))
+        .filter_map(|(step, _)| Some(step.path.file_name()?.to_owned()))
         .collect();
     if names.is_empty() {
         return;
     }
-    let are_gone = steps
-        .iter()
-        .any(|step| matches!(step.what, What::Unlink(_)));
-    let verb = if are_gone { "stop" } else { "restart" };
-    call(&["daemon-reload".into()]);
-    let arguments: Vec<OsString> = [verb.into()].into_iter().chain(names).collect();
-    call(&arguments);
+    let reload = ["daemon-reload".into()];
+    let with_names =
+        |verb: &str| -> Vec<OsString> { [verb.into()].into_iter().chain(names).collect() };
+    match is_removal {
+        // systemd knows a unit that runs also without its file.
+        true => {
+            call(&with_names("stop"));
+            call(&reload);
+        }
+        false => {
+            call(&reload);
+            call(&with_names("restart"));
+        }
+    }
 }
 
-/// Imports what is there, and shows it, or returns it for `--json`.
-fn import(args: &Args, program: &Program) -> anyhow::Result<Value> {
-    let mut command = Command::new(program.path());
-    if let Some(folder) = &args.session_dir {
-        command.arg("--session-dir").arg(folder);
+/// The imports of what is there: of the agents that are named, or of all.
+fn imports(args: &Args) -> Vec<Vec<&'static str>> {
+    match args.agents.as_slice() {
+        [] => vec![vec!["import"]],
+        named => {
+            let one = |agent: &Agent| vec!["import", "--from", agent.name()];
+            named.iter().map(one).collect()
+        }
     }
-    command.arg("import");
-    if !args.json {
-        let status = command.status().context("start the import")?;
-        return Ok(json!({"code": status.code()}));
-    }
-    let output = command
-        .arg("--json")
-        .stderr(Stdio::inherit())
-        .output()
-        .context("start the import")?;
-    Ok(serde_json::from_slice(&output.stdout).unwrap_or(Value::Null))
 }
 
-/// Says how it ended, and what to try first.
+/// What the imports did.
+struct Imported {
+    /// The sums of their totals, for `--json`.
+    totals: Option<Value>,
+    /// Whether none has failed.
+    is_whole: bool,
+}
+
+/// Imports what is there, and shows it, unless it is for `--json`.
+fn import(args: &Args, program: &Program, imports: &[Vec<&str>]) -> anyhow::Result<Imported> {
+    let mut imported = Imported {
+        totals: None,
+        is_whole: true,
+    };
+    for import in imports {
+        let mut command = Command::new(program.path());
+        if let Some(folder) = &args.session_dir {
+            command.arg("--session-dir").arg(folder);
+        }
+        command.args(import).stderr(Stdio::inherit());
+        let output = match args.json {
+            true => command.arg("--json").output(),
+            false => command.stdout(Stdio::inherit()).output(),
+        };
+        let why = match output {
+            Ok(output) => {
+                let result: Value = serde_json::from_slice(&output.stdout).unwrap_or_default();
+                let totals = result.get("totals").and_then(Value::as_object);
+                totals
+                    .into_iter()
+                    .for_each(|totals| add_totals(&mut imported, totals));
+                (!output.status.success()).then(|| output.status.to_string())
+            }
+            Err(error) => Some(error.to_string()),
+        };
+        if let Some(why) = why {
+            imported.is_whole = false;
+            let command = import.join(" ");
+            writeln!(
+                io::stderr(),
+                "treelined-setup: `treelined {command}` failed: {why}"
+            )?;
+        }
+    }
+    Ok(imported)
+}
+
+fn add_totals(imported: &mut Imported, totals: &Map<String, Value>) {
+    let sum = imported.totals.get_or_insert_with(|| json!({}));
+    for (name, value) in totals {
+        let Some(sum) = sum.as_object_mut() else {
+            return;
+        };
+        let earlier = sum.get(name).and_then(Value::as_u64).unwrap_or(0);
+        let value = match value.as_u64() {
+            Some(value) => json!(earlier.saturating_add(value)),
+            None => value.clone(),
+        };
+        sum.insert(name.clone(), value);
+    }
+}
+
+/// Says how it ended, and what to try first. `failures` says of each step why it failed; `None` if nothing was done.
 fn finish(
     args: &Args,
     steps: &[Step],
-    failures: &[Option<String>],
-    imported: &Value,
+    failures: Option<&[Option<String>]>,
+    totals: Option<&Value>,
 ) -> anyhow::Result<()> {
     let mut stdout = io::stdout().lock();
     if args.json {
-        let rows = steps.iter().enumerate().map(|(at, step)| {
-            let failure = failures.get(at).and_then(Option::as_deref);
-            show::json(step, failure)
-        });
-        let mut result =
-            json!({"written": !failures.is_empty(), "steps": rows.collect::<Vec<_>>()});
-        if let (Some(result), Some(totals)) = (result.as_object_mut(), imported.get("totals")) {
+        let of_step = |at: usize| failures.and_then(|all| all.get(at)?.as_deref());
+        let rows = steps.iter().enumerate();
+        let rows: Vec<Value> = rows
+            .map(|(at, step)| show::json(step, of_step(at)))
+            .collect();
+        let is_done = |(at, step): (usize, &Step)| step.is_change() && of_step(at).is_none();
+        let written = failures.is_some() && steps.iter().enumerate().any(is_done);
+        let mut result = json!({"written": written, "steps": rows});
+        if let (Some(result), Some(totals)) = (result.as_object_mut(), totals) {
             result.insert("imported".to_owned(), totals.clone());
         }
         writeln!(stdout, "{result}")?;
-    } else if !args.print && !args.remove {
+    } else if failures.is_some() && !args.remove {
         writeln!(stdout, "\nTry first: treelined list --all")?;
         writeln!(
             stdout,

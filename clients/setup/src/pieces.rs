@@ -47,11 +47,12 @@ impl Piece {
         match self {
             Self::Hooks => {
                 let command = program.hook_command(Agent::ClaudeCode.name());
-                json::has_hooks(text, &command, &is_claude)
+                json::has_hooks(text, &command, &is_claude(&command))
             }
             Self::Codex => codex(program).presence(text),
             Self::Server { object, server } => {
-                json::has_server(text, object, NAME, &server.value(program), &is_server)
+                let own = server.value(program);
+                json::has_server(text, object, NAME, &own, &is_server)
             }
             Self::Extension => match text.contains(NAME) {
                 true => Ok(Presence::Same),
@@ -82,13 +83,52 @@ impl Piece {
     /// The text without it; `None` if the file is ours.
     pub(crate) fn remove(&self, program: &Program, text: &str) -> Result<Option<String>, Refusal> {
         let without = match self {
-            Self::Hooks => json::remove_hooks(text, &is_claude)?,
+            Self::Hooks => {
+                let command = program.hook_command(Agent::ClaudeCode.name());
+                json::remove_hooks(text, &is_claude(&command))?
+            }
             Self::Codex => codex(program).remove(text)?,
-            Self::Server { object, .. } => json::remove_server(text, object, NAME, &is_server)?,
+            Self::Server { object, server } => {
+                let own = server.value(program);
+                let is_ours = |found: &Value| is_server(found) || *found == own;
+                json::remove_server(text, object, NAME, &is_ours)?
+            }
             Self::Own(_) if text.contains(MARK) => return Ok(None),
             Self::Extension | Self::Own(_) | Self::Link(_) => text.to_owned(),
         };
         Ok(Some(without))
+    }
+
+    /// What a person does beside, now that the text has it: why, and the lines.
+    pub(crate) fn advice(&self, program: &Program, text: &str) -> Option<(String, String)> {
+        match self {
+            Self::Codex if codex(program).has_another_notify(text) => {
+                let command = program.hook_command(Agent::Codex.name());
+                let reason = "it has a `notify` already, and Codex knows only one. Have its program \
+                              call this, with its own last argument for JSON";
+                Some((reason.to_owned(), format!("{command} JSON")))
+            }
+            _ => None,
+        }
+    }
+
+    /// What stays in a text when setup has taken out what it knows: why, and what a person may remove.
+    pub(crate) fn rest(&self, program: &Program, text: &str) -> Option<(String, String)> {
+        let theirs = "somebody has added to it, or written it".to_owned();
+        match self {
+            Self::Server { object, .. } => {
+                let has_it = json::has_member(text, object, NAME);
+                has_it.then(|| (theirs, format!("{object}.{NAME}")))
+            }
+            Self::Codex => {
+                let lines = codex(program).header();
+                codex(program).has_server(text).then_some((theirs, lines))
+            }
+            Self::Extension if text.contains(NAME) => {
+                Some(("YAML is not edited".to_owned(), self.lines(program)))
+            }
+            _ => None,
+        }
     }
 
     /// What a person adds, if setup does not.
@@ -135,8 +175,9 @@ impl Server {
     }
 }
 
-fn is_claude(command: &str) -> bool {
-    program::is_hook_command(command, Agent::ClaudeCode.name())
+/// Knows our command, whatever its program is called, and that of an earlier setup.
+fn is_claude(own: &str) -> impl Fn(&str) -> bool + '_ {
+    move |command| command == own || program::is_hook_command(command, Agent::ClaudeCode.name())
 }
 
 /// Whether a server has one of our forms, and nothing that a person has added.
@@ -172,8 +213,7 @@ fn codex(program: &Program) -> Codex {
         notify: path.chain(program.hook(name)).collect(),
         server: NAME.to_owned(),
         command: (program.path().to_owned(), program.server()),
-        is_ours: |program, arguments| {
-            program::is_hook(program, arguments, "codex") || program::is_server(program, arguments)
-        },
+        is_our_line: |program, arguments| program::is_hook(program, arguments, Agent::Codex.name()),
+        is_our_server: program::is_server,
     }
 }

@@ -7,6 +7,7 @@ use crate::pieces::Piece;
 use crate::program::Program;
 use crate::record::{Change, Record};
 use crate::refusal::Refusal;
+use std::ffi::OsStr;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -33,43 +34,108 @@ pub(crate) enum What {
     Unlink(PathBuf),
     /// Nothing is changed, for this reason; a person adds these lines, or removes them.
     Manual { reason: String, lines: String },
+    /// What a person may do beside the other steps.
+    Advice { reason: String, lines: String },
 }
 
 /// The steps that add what is missing.
 pub(crate) fn adding(targets: &[Target], program: &Program, record: &Record) -> Vec<Step> {
-    let what = |target: &Target| match &target.piece {
-        Piece::Link(to) => Ok(link(&target.path, to)),
-        _ => add(target, program, record),
-    };
-    steps(targets, program, &what)
+    let steps = targets.iter().flat_map(|target| {
+        let what = match &target.piece {
+            Piece::Link(to) => Ok(link(&target.path, to)),
+            _ => add(target, program, record),
+        };
+        let advice = |text: &str| target.piece.advice(program, text);
+        let lines = || target.piece.lines(program);
+        with_advice(target.agent, &target.path, what, lines, advice)
+    });
+    steps.collect()
 }
 
 /// The steps that take away what was added.
 pub(crate) fn removing(targets: &[Target], program: &Program, record: &Record) -> Vec<Step> {
-    let what = |target: &Target| match &target.piece {
-        Piece::Link(to) => Ok(match has_link(&target.path, to) {
-            true => What::Unlink(to.clone()),
-            false => What::Nothing,
-        }),
-        _ => remove(target, program, record),
-    };
-    steps(targets, program, &what)
+    let steps = targets.iter().flat_map(|target| {
+        let what = match &target.piece {
+            Piece::Link(to) => Ok(unlink(&target.path, to)),
+            piece => remove(&target.path, &[piece], program, record),
+        };
+        let rest = |text: &str| target.piece.rest(program, text);
+        let lines = || target.piece.lines(program);
+        with_advice(target.agent, &target.path, what, lines, rest)
+    });
+    let links_first = |step: &Step| !matches!(step.what, What::Unlink(_));
+    let mut steps: Vec<Step> = steps
+        .chain(removing_elsewhere(targets, program, record))
+        .collect();
+    steps.sort_by_key(links_first);
+    steps
 }
 
-fn steps(
-    targets: &[Target],
-    program: &Program,
-    what: &dyn Fn(&Target) -> Result<What, Refusal>,
+/// The same for files that were changed when a variable named another place, or before there was another file.
+fn removing_elsewhere(targets: &[Target], program: &Program, record: &Record) -> Vec<Step> {
+    let mut steps = Vec::new();
+    for (path, change) in &record.files {
+        let mut of_agent = targets
+            .iter()
+            .filter(|it| it.agent == change.agent)
+            .peekable();
+        if of_agent.peek().is_none() || targets.iter().any(|target| target.path == *path) {
+            continue;
+        }
+        let alike = of_agent.filter(|target| kind(&target.path) == kind(path));
+        let pieces: Vec<&Piece> = alike.map(|target| &target.piece).collect();
+        let what = remove(path, &pieces, program, record);
+        let lines = || change.inserted();
+        let rest = |text: &str| pieces.iter().find_map(|piece| piece.rest(program, text));
+        steps.extend(with_advice(change.agent, path, what, lines, rest));
+        // The link to a unit beside it.
+        if let (Some(folder), Some(name)) = (path.parent(), path.file_name()) {
+            let (path, to) = wants(folder, name);
+            let what = unlink(&path, &to);
+            let agent = change.agent;
+            steps.extend(matches!(what, What::Unlink(_)).then_some(Step { agent, path, what }));
+        }
+    }
+    steps
+}
+
+/// The form of a file by its name.
+fn kind(path: &Path) -> Option<&OsStr> {
+    path.extension().map(|ending| match ending == "jsonc" {
+        true => OsStr::new("json"),
+        false => ending,
+    })
+}
+
+/// A step, and what a person may do when it is done. `lines` are for a person who does it all.
+fn with_advice(
+    agent: Agent,
+    path: &Path,
+    what: Result<What, Refusal>,
+    lines: impl FnOnce() -> String,
+    advice: impl FnOnce(&str) -> Option<(String, String)>,
 ) -> Vec<Step> {
-    let step = |target: &Target| Step {
-        agent: target.agent,
-        path: target.path.clone(),
-        what: what(target).unwrap_or_else(|refusal| What::Manual {
-            reason: refusal.0,
-            lines: target.piece.lines(program),
-        }),
+    let what = what.unwrap_or_else(|refusal| What::Manual {
+        reason: refusal.0,
+        lines: lines(),
+    });
+    let end = match &what {
+        What::Edit { after, .. } => after.clone(),
+        What::Nothing => text(path).ok().flatten(),
+        _ => None,
     };
-    targets.iter().map(step).collect()
+    let advice = end.and_then(|text| advice(&text));
+    let advice = advice.map(|(reason, lines)| What::Advice { reason, lines });
+    let step = |what| Step {
+        agent,
+        path: path.to_owned(),
+        what,
+    };
+    [Some(what), advice]
+        .into_iter()
+        .flatten()
+        .map(step)
+        .collect()
 }
 
 fn add(target: &Target, program: &Program, record: &Record) -> Result<What, Refusal> {
@@ -101,22 +167,38 @@ fn add(target: &Target, program: &Program, record: &Record) -> Result<What, Refu
     })
 }
 
-fn remove(target: &Target, program: &Program, record: &Record) -> Result<What, Refusal> {
-    let Some(before) = text(&target.path)? else {
+fn remove(
+    path: &Path,
+    pieces: &[&Piece],
+    program: &Program,
+    record: &Record,
+) -> Result<What, Refusal> {
+    let Some(before) = text(path)? else {
         return Ok(What::Nothing);
     };
-    let after = match undone(target, record, &before) {
+    let change = record.files.get(path);
+    let after = match change.and_then(|change| change.undone(&before)) {
         Some(base) => base,
-        None => target.piece.remove(program, &before)?,
+        None => pieces
+            .iter()
+            .try_fold(Some(before.clone()), |text, piece| match text {
+                Some(text) => piece.remove(program, &text),
+                None => Ok(None),
+            })?,
     };
-    if after.as_deref() == Some(before.as_str()) {
-        return Ok(What::Nothing);
+    if after.as_deref() != Some(before.as_str()) {
+        return Ok(What::Edit {
+            base: after.clone(),
+            before: Some(before),
+            after,
+        });
     }
-    Ok(What::Edit {
-        base: after.clone(),
-        before: Some(before),
-        after,
-    })
+    // A program of another name, which the record alone knows.
+    let left = change.filter(|change| change.is_in(&before));
+    Ok(left.map_or(What::Nothing, |change| What::Manual {
+        reason: "it has changed since".to_owned(),
+        lines: change.inserted(),
+    }))
 }
 
 /// The text before setup, if nothing else has changed since; `None` in it if there was no file.
@@ -146,10 +228,26 @@ fn has_link(path: &Path, to: &Path) -> bool {
     fs::read_link(path).is_ok_and(|found| found == to)
 }
 
+fn unlink(path: &Path, to: &Path) -> What {
+    match has_link(path, to) {
+        true => What::Unlink(to.to_owned()),
+        false => What::Nothing,
+    }
+}
+
+/// The link by which systemd starts a unit of this folder, and where it leads.
+pub(crate) fn wants(units: &Path, name: &OsStr) -> (PathBuf, PathBuf) {
+    let link = units.join("default.target.wants").join(name);
+    (link, Path::new("..").join(name))
+}
+
 impl Step {
     /// Whether it changes something.
     pub(crate) fn is_change(&self) -> bool {
-        !matches!(self.what, What::Nothing | What::Manual { .. })
+        !matches!(
+            self.what,
+            What::Nothing | What::Manual { .. } | What::Advice { .. }
+        )
     }
 
     /// Whether its file is a unit of systemd.
@@ -162,12 +260,12 @@ impl Step {
                 .is_some_and(|ending| ending == "service")
     }
 
-    /// Notes in the record what the step will have changed.
+    /// Notes in the record what the step will have added.
     pub(crate) fn note(&self, record: &mut Record) {
         if let What::Edit { base, after, .. } = &self.what {
             match after {
                 Some(after) if base.as_ref() != Some(after) => {
-                    let change = Change::between(base.as_deref(), after);
+                    let change = Change::between(self.agent, base.as_deref(), after);
                     record.files.insert(self.path.clone(), change);
                 }
                 _ => {
@@ -177,30 +275,57 @@ impl Step {
         }
     }
 
-    /// Does it. Returns the folders that were made.
-    pub(crate) fn apply(&self) -> Result<Vec<PathBuf>, Refusal> {
+    /// Notes in the record that the file has nothing of ours, be it by hand.
+    pub(crate) fn note_removed(&self, record: &mut Record) {
+        if !matches!(self.what, What::Manual { .. } | What::Advice { .. }) {
+            record.files.remove(&self.path);
+        }
+    }
+
+    /// Does it. Adds the folders that it makes to `made`, also if it fails.
+    pub(crate) fn apply(&self, made: &mut Vec<PathBuf>) -> Result<(), Refusal> {
         let failed = |error: std::io::Error| Refusal::new(error.to_string());
-        let folders = match &self.what {
-            What::Edit { after: Some(_), .. } | What::Link(_) => {
-                file::make_folders(&self.path).map_err(failed)?
-            }
-            _ => Vec::new(),
-        };
+        if let What::Edit { after: Some(_), .. } | What::Link(_) = &self.what {
+            file::make_folders(&self.path, made).map_err(failed)?;
+        }
         match &self.what {
             What::Edit { before, after, .. } => {
                 let before = before.as_deref().map(str::as_bytes);
                 match (before, after) {
-                    (before, Some(after)) => file::write(&self.path, before, after.as_bytes())?,
-                    (Some(before), None) => file::remove(&self.path, before)?,
-                    (None, None) => {}
+                    (before, Some(after)) => file::write(&self.path, before, after.as_bytes()),
+                    (Some(before), None) => file::remove(&self.path, before),
+                    (None, None) => Ok(()),
                 }
             }
-            What::Link(to) => std::os::unix::fs::symlink(to, &self.path).map_err(failed)?,
+            What::Link(to) => std::os::unix::fs::symlink(to, &self.path).map_err(failed),
             What::Unlink(to) if has_link(&self.path, to) => {
-                fs::remove_file(&self.path).map_err(failed)?;
+                fs::remove_file(&self.path).map_err(failed)
             }
-            What::Unlink(_) | What::Nothing | What::Manual { .. } => {}
+            What::Unlink(_) | What::Nothing | What::Manual { .. } | What::Advice { .. } => Ok(()),
         }
-        Ok(folders)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Folders that were made for a file that then could not be written belonged to nobody, and stayed.
+    #[test]
+    fn the_folders_of_a_failed_step_are_known() {
+        let folder = tempfile::tempdir().unwrap();
+        // The name of the file beside it is too long.
+        let step = Step {
+            agent: Agent::Pi,
+            path: folder.path().join("a").join("b".repeat(250)),
+            what: What::Edit {
+                before: None,
+                base: None,
+                after: Some("x".to_owned()),
+            },
+        };
+        let mut made = Vec::new();
+        assert!(step.apply(&mut made).is_err());
+        assert_eq!(made, [folder.path().join("a")]);
     }
 }

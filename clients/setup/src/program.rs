@@ -1,5 +1,6 @@
 //! The program that agents start, and the texts of ours that name it.
 
+use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 
 /// The line by which a file of ours is known.
@@ -12,18 +13,28 @@ const NAME: &str = "treelined";
 pub(crate) struct Program {
     path: String,
     options: Vec<String>,
+    /// The variables that units get, with their values.
+    environment: Vec<(String, String)>,
 }
 
 impl Program {
-    /// `path` is absolute, `session_dir` the session directory if it is not the usual one.
-    pub(crate) fn new(path: &Path, session_dir: Option<&Path>) -> Option<Self> {
+    /// `path` is absolute, `session_dir` the session directory if it is not the usual one, `environment` what a unit does not
+    /// inherit. `None` if one of them cannot be written in a text: it is not Unicode, or has control characters.
+    pub(crate) fn new(
+        path: &Path,
+        session_dir: Option<&Path>,
+        environment: Vec<(&str, OsString)>,
+    ) -> Option<Self> {
         let mut options = Vec::new();
         if let Some(folder) = session_dir {
-            options = vec!["--session-dir".to_owned(), folder.to_str()?.to_owned()];
+            options = vec!["--session-dir".to_owned(), plain(folder.as_os_str())?];
         }
+        let environment = environment.into_iter();
+        let environment = environment.map(|(name, value)| Some((name.to_owned(), plain(&value)?)));
         Some(Self {
-            path: path.to_str()?.to_owned(),
+            path: plain(path.as_os_str())?,
             options,
+            environment: environment.collect::<Option<_>>()?,
         })
     }
 
@@ -81,15 +92,23 @@ impl Program {
     /// The user unit that imports what an agent without a hook writes.
     pub(crate) fn unit(&self, agent: &str) -> String {
         let command = self.arguments(&["import", "--watch", "--from", agent]);
-        let words = [self.path.clone()].into_iter().chain(command);
-        let command: Vec<String> = words.map(|word| unit_word(&word)).collect();
+        // The name of the program has no variables.
+        let program = unit_word(&self.path);
+        let arguments = command
+            .iter()
+            .map(|word| unit_word(word).replace('$', "$$"));
+        let command: Vec<String> = [program].into_iter().chain(arguments).collect();
+        let variables = self.environment.iter();
+        let variables: String = variables
+            .map(|(name, value)| format!("Environment={}\n", unit_word(&format!("{name}={value}"))))
+            .collect();
         format!(
             "# {MARK}\n\
              [Unit]\n\
              Description=Keep the conversations of {agent} in treelined\n\
              \n\
              [Service]\n\
-             ExecStart={}\n\
+             {variables}ExecStart={}\n\
              Restart=on-failure\n\
              NoNewPrivileges=yes\n\
              \n\
@@ -100,28 +119,31 @@ impl Program {
     }
 }
 
-/// Whether a command that a tool starts at the end of a turn is ours: the program, any options, and the hook of this agent.
+/// Whether a command that a tool starts at the end of a turn is ours: the program, any session directory, and the hook of this
+/// agent.
 pub(crate) fn is_hook(program: &str, arguments: &[String], agent: &str) -> bool {
-    let end = ["import", "--hook", agent];
-    is_program(program) && arguments.ends_with(&end.map(str::to_owned))
+    is_program(program) && has_form(arguments, &["import", "--hook", agent])
 }
 
-/// As [`is_hook`], of a command of a shell.
+/// As [`is_hook`], of a command of a shell, in which nothing else stands.
 pub(crate) fn is_hook_command(command: &str, agent: &str) -> bool {
-    let end = format!(" import --hook {agent}");
-    let program = command.strip_suffix(&end);
-    program.is_some_and(|program| program.contains(NAME))
+    let words = shell_words(command).unwrap_or_default();
+    let split = words.split_first();
+    split.is_some_and(|(program, arguments)| is_hook(program, arguments, agent))
 }
 
 /// Whether a server is ours: the program, any session directory, and `mcp` alone.
 pub(crate) fn is_server(program: &str, arguments: &[String]) -> bool {
-    let options = arguments.split_last().filter(|(last, _)| *last == "mcp");
-    let is_usual = |options: &[String]| match options {
-        [] => true,
-        [option, _] => option == "--session-dir",
-        _ => false,
+    is_program(program) && has_form(arguments, &["mcp"])
+}
+
+/// Whether arguments are these, behind a session directory or nothing.
+fn has_form(arguments: &[String], end: &[&str]) -> bool {
+    let rest = match arguments {
+        [option, _, rest @ ..] if option == "--session-dir" => rest,
+        all => all,
     };
-    is_program(program) && options.is_some_and(|(_, options)| is_usual(options))
+    rest == end
 }
 
 fn is_program(path: &str) -> bool {
@@ -129,21 +151,119 @@ fn is_program(path: &str) -> bool {
     name.file_name().is_some_and(|name| name == NAME)
 }
 
+/// Text that every configuration can hold.
+fn plain(text: &OsStr) -> Option<String> {
+    let text = text.to_str()?;
+    (!text.contains(char::is_control)).then(|| text.to_owned())
+}
+
+/// The words of a command as [`quoted`] writes them; `None` for anything else that a shell understands.
+fn shell_words(command: &str) -> Option<Vec<String>> {
+    let mut words = vec![String::new()];
+    let mut rest = command;
+    while let Some(byte) = rest.bytes().next() {
+        let word = words.last_mut()?;
+        let after = rest.get(1..).unwrap_or_default();
+        rest = match byte {
+            b'\'' => {
+                let (inner, after) = after.split_once('\'')?;
+                word.push_str(inner);
+                after
+            }
+            b'\\' => {
+                word.push('\'');
+                after.strip_prefix('\'')?
+            }
+            b' ' => {
+                words.push(String::new());
+                after
+            }
+            byte if is_plain(byte) => {
+                word.push(char::from(byte));
+                after
+            }
+            _ => return None,
+        };
+    }
+    Some(words)
+}
+
+fn is_plain(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || b"/._-+,:@%=".contains(&byte)
+}
+
 /// A word of a shell.
 fn quoted(word: &str) -> String {
-    let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"/._-+,:@%=".contains(&byte);
     match !word.is_empty() && word.bytes().all(is_plain) {
         true => word.to_owned(),
         false => format!("'{}'", word.replace('\'', "'\\''")),
     }
 }
 
-/// A word of a unit's command.
+/// A word of a unit, in which a `%` is one.
 fn unit_word(word: &str) -> String {
     let word = word.replace('\\', "\\\\").replace('"', "\\\"");
-    let word = word.replace('%', "%%").replace('$', "$$");
+    let word = word.replace('%', "%%");
     match word.contains(|char: char| char.is_whitespace() || "'\"\\;".contains(char)) {
         true => format!("\"{word}\""),
         false => word,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A command of a person that ends with ours was replaced by it, and removed with it.
+    #[test]
+    fn only_a_command_of_its_own_is_ours() {
+        for command in [
+            "/usr/bin/treelined import --hook claude-code",
+            "'/a b/it'\\''s/treelined' --session-dir '/my data' import --hook claude-code",
+        ] {
+            assert!(is_hook_command(command, "claude-code"), "{command}");
+        }
+        for command in [
+            "notify-send x; treelined import --hook claude-code",
+            "say treelined import --hook claude-code",
+            "treelined import --hook claude-code --verbose",
+            "treelined import --hook claude-code; say done",
+            "treelined --quiet import --hook claude-code",
+            "treelined --session-dir import --hook claude-code",
+            "treelined --session-dir $HOME/x import --hook claude-code",
+            "treelined  import --hook claude-code",
+            "A=1 treelined import --hook claude-code",
+            "/a/`id`/treelined import --hook claude-code",
+            "treelined import --hook codex",
+            "'treelined import --hook claude-code",
+            "",
+        ] {
+            assert!(!is_hook_command(command, "claude-code"), "{command}");
+        }
+    }
+
+    /// A unit has another environment: it looked in the usual places.
+    #[test]
+    fn a_unit_has_what_it_does_not_inherit() {
+        let environment = vec![("GOOSE_PATH_ROOT", OsString::from("/my $data/100%"))];
+        let folder = Some(Path::new("/a $b"));
+        let program = Program::new(Path::new("/$x/treelined"), folder, environment).unwrap();
+        let unit = program.unit("goose");
+        assert!(
+            unit.contains("\nEnvironment=\"GOOSE_PATH_ROOT=/my $data/100%%\"\n"),
+            "{unit}"
+        );
+        // The name of a program has no variables, its arguments have.
+        let command =
+            "\nExecStart=/$x/treelined --session-dir \"/a $$b\" import --watch --from goose\n";
+        assert!(unit.contains(command), "{unit}");
+    }
+
+    /// A line feed in a path began another line of the unit.
+    #[test]
+    fn control_characters_are_refused() {
+        assert!(Program::new(Path::new("/a\nb/treelined"), None, Vec::new()).is_none());
+        let environment = vec![("GOOSE_PATH_ROOT", OsString::from("/x\nExecStartPre=y"))];
+        assert!(Program::new(Path::new("/a/treelined"), None, environment).is_none());
     }
 }

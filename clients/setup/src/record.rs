@@ -1,10 +1,12 @@
 //! What setup has changed, so that it can be taken back byte for byte: `setup.json` in treelined's folder for state. It has no
 //! copy of a file, which may hold keys: only what was put in, and what that replaced.
 
+use crate::agents::Agent;
 use crate::file;
 use anyhow::{Context, anyhow};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
+use similar::{Algorithm, DiffTag};
 use std::collections::BTreeMap;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -22,11 +24,20 @@ pub(crate) struct Record {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Change {
+    /// The agent whose file it is.
+    pub(crate) agent: Agent,
     /// Whether the file was there before.
     existed: bool,
     /// SHA-256 of the file after the change, in hexadecimal digits.
     after: String,
-    /// Where the change begins, in bytes.
+    /// What differs, in the order of the file.
+    hunks: Vec<Hunk>,
+}
+
+/// One place of a change.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+struct Hunk {
+    /// Where it is in the file after the change, in bytes.
     at: usize,
     removed: String,
     inserted: String,
@@ -34,24 +45,23 @@ pub(crate) struct Change {
 
 impl Change {
     /// The change from one text to another.
-    pub(crate) fn between(before: Option<&str>, after: &str) -> Self {
-        let old = before.unwrap_or_default();
-        let pairs = old.char_indices().zip(after.char_indices());
-        let at = pairs.take_while(|((_, a), (_, b))| a == b);
-        let at = at.last().map_or(0, |((at, char), _)| at + char.len_utf8());
-        let (old_rest, new_rest) = (tail(old, at), tail(after, at));
-        let pairs = old_rest.chars().rev().zip(new_rest.chars().rev());
-        let same = pairs
-            .take_while(|(a, b)| a == b)
-            .map(|(char, _)| char.len_utf8());
-        let same: usize = same.sum();
-        let middle = |rest: &str| rest.get(..rest.len() - same).unwrap_or_default().to_owned();
+    pub(crate) fn between(agent: Agent, before: Option<&str>, after: &str) -> Self {
+        let (old, new) = (pieces(before.unwrap_or_default()), pieces(after));
+        let mut hunks = Vec::new();
+        let mut at = 0;
+        for op in similar::capture_diff_slices(Algorithm::Myers, &old, &new) {
+            let removed = old.get(op.old_range()).unwrap_or_default().concat();
+            let inserted = new.get(op.new_range()).unwrap_or_default().concat();
+            if op.tag() != DiffTag::Equal {
+                hunks.push(Hunk::between(at, &removed, &inserted));
+            }
+            at += inserted.len();
+        }
         Self {
+            agent,
             existed: before.is_some(),
             after: hash(after.as_bytes()),
-            at,
-            removed: middle(old_rest),
-            inserted: middle(new_rest),
+            hunks,
         }
     }
 
@@ -60,10 +70,55 @@ impl Change {
         if hash(now.as_bytes()) != self.after {
             return None;
         }
-        let rest = tail(now, self.at).strip_prefix(self.inserted.as_str())?;
-        let before = format!("{}{}{rest}", now.get(..self.at)?, self.removed);
+        let mut before = String::new();
+        let mut done = 0;
+        for hunk in &self.hunks {
+            before.push_str(now.get(done..hunk.at)?);
+            before.push_str(&hunk.removed);
+            tail(now, hunk.at).strip_prefix(hunk.inserted.as_str())?;
+            done = hunk.at + hunk.inserted.len();
+        }
+        before.push_str(tail(now, done));
         Some(self.existed.then_some(before))
     }
+
+    /// The texts that were put in.
+    pub(crate) fn inserted(&self) -> String {
+        let inserted = self.hunks.iter().map(|hunk| hunk.inserted.as_str());
+        inserted.collect::<Vec<_>>().join("\n")
+    }
+
+    /// Whether a file that has changed since still has the longest of them.
+    pub(crate) fn is_in(&self, now: &str) -> bool {
+        let inserted = self.hunks.iter().map(|hunk| hunk.inserted.trim());
+        let longest = inserted.max_by_key(|text| text.len()).unwrap_or_default();
+        !longest.is_empty() && now.contains(longest)
+    }
+}
+
+impl Hunk {
+    /// Without what both texts begin and end with.
+    fn between(at: usize, old: &str, new: &str) -> Self {
+        let pairs = old.chars().zip(new.chars());
+        let same = pairs.take_while(|(a, b)| a == b);
+        let begin: usize = same.map(|(char, _)| char.len_utf8()).sum();
+        let (old, new) = (tail(old, begin), tail(new, begin));
+        let pairs = old.chars().rev().zip(new.chars().rev());
+        let same = pairs.take_while(|(a, b)| a == b);
+        let end: usize = same.map(|(char, _)| char.len_utf8()).sum();
+        let middle = |text: &str| text.get(..text.len() - end).unwrap_or_default().to_owned();
+        Self {
+            at: at + begin,
+            removed: middle(old),
+            inserted: middle(new),
+        }
+    }
+}
+
+/// The pieces that are compared: parts of lines, so that a file of one line is not one of them.
+fn pieces(text: &str) -> Vec<&str> {
+    text.split_inclusive(['\n', ',', '{', '}', '[', ']'])
+        .collect()
 }
 
 fn tail(text: &str, at: usize) -> &str {
@@ -102,9 +157,8 @@ impl Record {
             let _left = folders.try_for_each(std::fs::remove_dir);
             return Ok(());
         }
-        let made = file::make_folders(path);
-        let made = made.with_context(|| format!("make the folder of {}", path.display()))?;
-        self.folders.extend(made);
+        let made = file::make_folders(path, &mut self.folders);
+        made.with_context(|| format!("make the folder of {}", path.display()))?;
         let text = serde_json::to_string_pretty(self).context("write the record")?;
         let new = format!("{text}\n");
         if before.as_deref() == Some(new.as_bytes()) {
@@ -129,13 +183,33 @@ mod tests {
             (Some("same"), "same"),
             (Some("\u{feff}{}\r\n"), "\u{feff}{\"b\":2}\r\n"),
         ] {
-            let change = Change::between(before, after);
+            let change = Change::between(Agent::Codex, before, after);
             assert_eq!(change.undone(after), Some(before.map(str::to_owned)));
             assert_eq!(
                 change.undone(&format!("{after} ")),
                 None,
                 "it has changed since"
             );
+        }
+    }
+
+    /// One middle piece reached from the first place that was changed to the last, with every key between them.
+    #[test]
+    fn what_stands_between_two_places_is_not_kept() {
+        for (before, after) in [
+            (
+                "a = 1\n[x]\nkey = \"SECRET\"\n[y]\nb = 2\n",
+                "a = 1\nn = 3\n[x]\nkey = \"SECRET\"\n[y]\nb = 2\n[z]\n",
+            ),
+            (
+                "{\"a\":{},\"key\":\"SECRET\",\"b\":[]}",
+                "{\"a\":{\"c\":1},\"key\":\"SECRET\",\"b\":[2]}",
+            ),
+        ] {
+            let change = Change::between(Agent::Codex, Some(before), after);
+            let kept = serde_json::to_string(&change).unwrap();
+            assert!(!kept.contains("SECRET"), "{kept}");
+            assert_eq!(change.undone(after), Some(Some(before.to_owned())));
         }
     }
 }

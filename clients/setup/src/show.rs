@@ -3,46 +3,48 @@
 use crate::plan::{Step, What};
 use serde_json::{Value, json};
 use similar::TextDiff;
-use std::fmt::Write;
+use treelined_redact::Redactor;
 use treelined_redact::unseen::is_control;
 
 /// The lines of a file that are shown around a change.
 const AROUND: usize = 2;
+/// The most characters of a line that are shown, and those before and behind a change in a longer one.
+const LONG: usize = 600;
+const BESIDE: usize = 40;
+/// What a person does who has taken back the rest.
+const REMOVE: &str = ". Remove by hand, if it has them";
 
 /// One step as text; empty if there is nothing to say.
 pub(crate) fn text(step: &Step, is_removal: bool) -> String {
     let path = safe(&step.path.display().to_string());
-    let mut out = String::new();
-    // Writing to a string cannot fail.
-    let _written = match &step.what {
-        What::Nothing if is_removal => Ok(()),
-        What::Nothing => writeln!(out, "{path}: has it already"),
-        What::Edit { before, after, .. } => {
-            out.push_str(&diff(&path, before.as_deref(), after.as_deref()));
-            Ok(())
-        }
-        What::Link(to) => writeln!(
-            out,
-            "{path}: new, a link to {}",
-            safe(&to.display().to_string())
-        ),
-        What::Unlink(_) => writeln!(out, "{path}: is removed"),
-        What::Manual { reason, lines } => {
-            let lines = safe(lines.trim_end());
-            let lines: Vec<String> = lines.lines().map(|line| format!("    {line}")).collect();
-            let what = match is_removal {
-                true => "Remove, if it has them",
-                false => "Add by hand",
-            };
-            let reason = safe(reason);
-            writeln!(
-                out,
-                "{path}: not changed: {reason}. {what}:\n\n{}\n",
-                lines.join("\n")
-            )
-        }
+    let by_hand = |reason: &str, what: &str, lines: &str| {
+        let lines = safe(lines.trim_end());
+        let lines: Vec<String> = lines.lines().map(|line| format!("    {line}")).collect();
+        let lines = lines.join("\n");
+        format!("{path}: {}{what}:\n\n{lines}\n\n", safe(reason))
     };
-    out
+    match &step.what {
+        What::Nothing if is_removal => String::new(),
+        What::Nothing => format!("{path}: has it already\n"),
+        What::Edit { before, after, .. } => {
+            diff(&path, before.as_deref(), after.as_deref(), AROUND)
+        }
+        What::Link(to) => {
+            let to = safe(&to.display().to_string());
+            format!("{path}: new, a link to {to}\n")
+        }
+        What::Unlink(_) => format!("{path}: is removed\n"),
+        What::Manual { reason, lines } => {
+            let what = match is_removal {
+                true => REMOVE,
+                false => ". Add by hand",
+            };
+            by_hand(&format!("not changed: {reason}"), what, lines)
+        }
+        What::Advice { reason, lines } => {
+            by_hand(reason, if is_removal { REMOVE } else { "" }, lines)
+        }
+    }
 }
 
 /// One step as JSON.
@@ -58,12 +60,14 @@ pub(crate) fn json(step: &Step, outcome: Option<&str>) -> Value {
             };
             (
                 action,
-                json!({"diff": diff(&path, before.as_deref(), after.as_deref())}),
+                json!({"diff": diff(&path, before.as_deref(), after.as_deref(), 0)}),
             )
         }
         What::Link(to) => ("create", json!({"link": to})),
         What::Unlink(_) => ("remove", json!({})),
-        What::Manual { reason, lines } => ("manual", json!({"reason": reason, "lines": lines})),
+        What::Manual { reason, lines } | What::Advice { reason, lines } => {
+            ("manual", json!({"reason": reason, "lines": lines}))
+        }
     };
     let mut row = json!({"tool": step.agent.name(), "path": path, "action": action});
     if let (Some(row), Value::Object(detail)) = (row.as_object_mut(), detail) {
@@ -73,7 +77,12 @@ pub(crate) fn json(step: &Step, outcome: Option<&str>) -> Value {
     row
 }
 
-fn diff(path: &str, before: Option<&str>, after: Option<&str>) -> String {
+/// The difference, without secrets, with so many lines around it. Long lines are cut.
+fn diff(path: &str, before: Option<&str>, after: Option<&str>, around: usize) -> String {
+    // What cannot be searched for secrets is not shown.
+    let Ok(redactor) = Redactor::new(true, None) else {
+        return format!("{path}: is changed\n");
+    };
     let (old, new) = (before.unwrap_or_default(), after.unwrap_or_default());
     let names = (
         before.map_or("/dev/null", |_| path),
@@ -82,10 +91,72 @@ fn diff(path: &str, before: Option<&str>, after: Option<&str>) -> String {
     let diff = TextDiff::from_lines(old, new);
     let mut shown = diff.unified_diff();
     let shown = shown
-        .context_radius(AROUND)
+        .context_radius(around)
+        .missing_newline_hint(false)
         .header(names.0, names.1)
         .to_string();
-    safe(&shown)
+    // Before a cut, which a secret is not known after.
+    let shown = redactor.text(&shown, &mut |_| {});
+    safe(&cut(&shown))
+}
+
+/// A difference with the middle of its long lines: what the line in its place has not.
+fn cut(diff: &str) -> String {
+    let lines: Vec<&str> = diff.split_inclusive('\n').collect();
+    let mut out = String::new();
+    let mut rest = lines.as_slice();
+    while let Some(line) = rest.first() {
+        // A run of lines that go, and the run of lines that come in their place.
+        let run = |sign: char, lines: &[&str]| {
+            let lines = lines.iter().take_while(|line| line.starts_with(sign));
+            lines.count()
+        };
+        let gone = run('-', rest);
+        let (gone, after) = rest.split_at(gone);
+        let (new, after) = after.split_at(run('+', after));
+        for (lines, others) in [(gone, new), (new, gone)] {
+            for (at, line) in lines.iter().enumerate() {
+                let from_end = others.len().checked_sub(lines.len() - at);
+                let last = from_end.and_then(|at| others.get(at)).copied();
+                out.push_str(&cut_line(line, others.get(at).copied(), last));
+            }
+        }
+        rest = after;
+        if gone.is_empty() && new.is_empty() {
+            out.push_str(&cut_line(line, None, None));
+            rest = rest.get(1..).unwrap_or_default();
+        }
+    }
+    out
+}
+
+/// A line with its sign. Of a long one the middle is shown, between what it begins with as the one line and ends with as the
+/// other, with some characters around it.
+fn cut_line(line: &str, first: Option<&str>, last: Option<&str>) -> String {
+    let chars_of = |line: &str| -> Vec<char> {
+        let line = line.trim_end_matches(['\r', '\n']);
+        line.chars().skip(1).collect()
+    };
+    let chars = chars_of(line);
+    if chars.len() <= LONG {
+        return line.to_owned();
+    }
+    let (first, last) = (
+        chars_of(first.unwrap_or_default()),
+        chars_of(last.unwrap_or_default()),
+    );
+    let same = |pair: &(&char, &char)| pair.0 == pair.1;
+    let begin = chars.iter().zip(&first).take_while(same).count();
+    let pairs = chars.iter().skip(begin).rev().zip(last.iter().rev());
+    let end_of_change = chars.len() - pairs.take_while(same).count();
+    let from = begin.saturating_sub(BESIDE);
+    let to = end_of_change.saturating_add(BESIDE);
+    let to = to.min(from + LONG).min(chars.len());
+    let shown: String = chars.get(from..to).unwrap_or_default().iter().collect();
+    let mark = |is_cut: bool| if is_cut { "…" } else { "" };
+    let sign = line.chars().next().unwrap_or(' ');
+    let (before, behind) = (mark(from > 0), mark(to < chars.len()));
+    format!("{sign}{before}{shown}{behind}\n")
 }
 
 /// Text that a terminal shows and does not obey.

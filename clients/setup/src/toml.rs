@@ -18,8 +18,10 @@ pub(crate) struct Codex {
     pub(crate) server: String,
     /// Its program, and its arguments.
     pub(crate) command: (String, Vec<String>),
-    /// Whether a program of `notify`, and one of a server, with its arguments, is ours.
-    pub(crate) is_ours: fn(&str, &[String]) -> bool,
+    /// Whether a program of `notify`, with its arguments, is that of an earlier setup.
+    pub(crate) is_our_line: fn(&str, &[String]) -> bool,
+    /// The same of a server.
+    pub(crate) is_our_server: fn(&str, &[String]) -> bool,
 }
 
 impl Codex {
@@ -28,14 +30,17 @@ impl Codex {
         format!("{NOTIFY} = {}", list(&self.notify))
     }
 
+    /// The first line of the server.
+    pub(crate) fn header(&self) -> String {
+        format!("[{SERVERS}.{}]", self.server)
+    }
+
     /// The lines of the server.
     fn server_lines(&self) -> String {
         let (program, arguments) = &self.command;
         let (program, arguments) = (string(program), list(arguments));
-        format!(
-            "[{SERVERS}.{}]\ncommand = {program}\nargs = {arguments}",
-            self.server
-        )
+        let header = self.header();
+        format!("{header}\ncommand = {program}\nargs = {arguments}")
     }
 
     /// All lines, for a person who adds them.
@@ -56,16 +61,27 @@ impl Codex {
             false if self.is_our_server(found) => Presence::Older,
             false => Presence::Theirs,
         });
+        use Presence::{Missing, Older, Same, Theirs};
         Ok(match (notify, server) {
-            (Some(Presence::Theirs), _) => {
-                return Err(Refusal::new(
-                    "it has a `notify` already, and Codex knows only one",
-                ));
-            }
-            (Some(Presence::Same), Some(Presence::Same | Presence::Theirs)) => Presence::Same,
-            (Some(Presence::Older), _) | (_, Some(Presence::Older)) => Presence::Older,
-            _ => Presence::Missing,
+            (Some(Same | Theirs), Some(Same | Theirs)) => Same,
+            // One of the two has been added: with the other one anew.
+            (Some(Older | Same), _) | (_, Some(Older | Same)) => Older,
+            _ => Missing,
         })
+    }
+
+    /// Whether Codex starts another program at the end of a turn. It knows only one.
+    pub(crate) fn has_another_notify(&self, text: &str) -> bool {
+        let value = value(without_bom(text).1).unwrap_or_default();
+        let is_ours = |found| words(found).is_some_and(|words| self.is_our_line(&words));
+        value.get(NOTIFY).is_some_and(|found| !is_ours(found))
+    }
+
+    /// Whether there is a server of this name, in a text that can be parsed.
+    pub(crate) fn has_server(&self, text: &str) -> bool {
+        let value = value(without_bom(text).1).unwrap_or_default();
+        let servers = value.get(SERVERS);
+        servers.is_some_and(|servers| servers.get(&self.server).is_some())
     }
 
     /// The text with what is missing in it.
@@ -113,13 +129,12 @@ impl Codex {
                 .get(..span.start)
                 .and_then(|it| it.rfind('\n'))
                 .map_or(0, |at| at + 1);
-            new.replace_range(start..line_end(text, span.end), "");
+            new.replace_range(start..end_of_ours(text, span.end), "");
             remove_member(&mut expected, NOTIFY);
         }
         let server = expected.pointer(&format!("/{SERVERS}/{}", self.server));
         if server.is_some_and(|found| self.is_our_server(found)) {
-            let header = format!("[{SERVERS}.{}]", self.server);
-            new = without_table(&new, &header).ok_or_else(unclear)?;
+            new = without_table(&new, &self.header()).ok_or_else(unclear)?;
             if let Some(servers) = expected.get_mut(SERVERS) {
                 remove_member(servers, &self.server);
                 let is_empty = servers.as_object().is_some_and(serde_json::Map::is_empty);
@@ -139,21 +154,27 @@ impl Codex {
 
     fn is_our_line(&self, words: &[String]) -> bool {
         let split = words.split_first();
-        split.is_some_and(|(program, arguments)| (self.is_ours)(program, arguments))
+        let is_earlier =
+            |(program, arguments): (&String, &[String])| (self.is_our_line)(program, arguments);
+        words == self.notify || split.is_some_and(is_earlier)
     }
 
     fn is_our_server(&self, found: &Value) -> bool {
         let members = found.as_object().map_or(0, serde_json::Map::len);
         let program = found.get("command").and_then(Value::as_str);
         let arguments = found.get("args").and_then(words).unwrap_or_default();
-        members == 2 && program.is_some_and(|program| (self.is_ours)(program, &arguments))
+        let is_earlier = |program| (self.is_our_server)(program, &arguments);
+        *found == self.server_value() || members == 2 && program.is_some_and(is_earlier)
     }
 }
 
-/// The text without a table: its header, and the lines of what we write into it.
+/// The text without a table: its header, and the lines of what we write into it. Comments behind them stay.
 fn without_table(text: &str, header: &str) -> Option<String> {
     let lines: Vec<&str> = text.split_inclusive('\n').collect();
-    let first = lines.iter().position(|line| line.trim() == header)?;
+    let first = lines.iter().position(|line| {
+        let rest = line.trim().strip_prefix(header).map(str::trim_start);
+        rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('#'))
+    })?;
     let is_ours = |line: &&&str| {
         ["command", "args"]
             .iter()
@@ -167,8 +188,26 @@ fn without_table(text: &str, header: &str) -> Option<String> {
         .filter(|at| is_blank(*at))
         .unwrap_or(first);
     let after = first + 1 + count;
-    let kept = lines.get(..before)?.iter().chain(lines.get(after..)?);
-    Some(kept.copied().collect())
+    let mut kept = lines.get(..before)?.concat();
+    let line = lines.get(first)?;
+    kept.push_str(line.get(end_of_ours(line, line.find(header)? + header.len())..)?);
+    for line in lines.get(first + 1..after)? {
+        let line_alone = parsed(line).ok()?;
+        let end = last_end(&line_alone)?;
+        kept.push_str(line.get(end_of_ours(line, end)..)?);
+    }
+    kept.extend(lines.get(after..)?.iter().copied());
+    Some(kept)
+}
+
+/// The end of a line whose last value ends at `at`: the comment behind it, or the beginning of the next line.
+fn end_of_ours(text: &str, at: usize) -> usize {
+    let rest = text.get(at..).unwrap_or_default();
+    let comment = rest.trim_start_matches([' ', '\t']);
+    match comment.starts_with('#') {
+        true => text.len() - comment.len(),
+        false => line_end(text, at),
+    }
 }
 
 /// The end of the last line of the document's own keys, before the first table; the beginning if it has none.
