@@ -1,0 +1,357 @@
+//! What was added is taken out again.
+
+use crate::{ALL, Files, Home, with};
+use std::fs;
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use std::path::PathBuf;
+use std::process::Command;
+
+#[test]
+fn what_was_added_is_taken_out_to_the_byte() {
+    let home = Home::new();
+    home.file(
+        ".claude/settings.json",
+        "\u{feff}{\r\n\t// mine\r\n\t\"model\": \"opus\",\r\n}\r\n",
+    );
+    home.file(".claude.json", "{}");
+    home.file(
+        ".codex/config.toml",
+        "# mine\nmodel = \"o\"\n\n[tui]\nx = 1",
+    );
+    home.file(".config/opencode/opencode.jsonc", "");
+    home.file(".gemini/settings.json", "{\"mcpServers\": {}}\n");
+    let mode = fs::Permissions::from_mode(0o640);
+    fs::set_permissions(home.path(".codex/config.toml"), mode).unwrap();
+    let before = home.files();
+
+    let shown = home.ok(&with(&ALL, &["--print"]));
+    assert!(shown.contains("+notify = ["), "{shown}");
+    assert_eq!(home.files(), before, "--print writes nothing");
+
+    home.ok(&with(&ALL, &["--yes", "--no-import"]));
+    let after = home.files();
+    assert!(
+        home.read(".claude/settings.json")
+            .contains("import --hook claude-code")
+    );
+    assert!(home.read(".claude.json").contains("\"mcpServers\""));
+    assert!(
+        home.read(".codex/config.toml")
+            .contains("[mcp_servers.treelined]")
+    );
+    assert!(
+        home.read(".config/opencode/plugins/treelined.js")
+            .contains("session.idle")
+    );
+    assert!(
+        home.read(".config/opencode/opencode.jsonc")
+            .contains("\"local\"")
+    );
+    for agent in ["gemini", "goose", "pi"] {
+        let unit = format!("treelined-import-{agent}.service");
+        let text = home.read(&format!(".config/systemd/user/default.target.wants/{unit}"));
+        assert!(
+            text.contains(&format!("import --watch --from {agent}\n")),
+            "{text}"
+        );
+    }
+    let mode = home.path(".codex/config.toml").metadata().unwrap().mode();
+    assert_eq!(mode & 0o777, 0o640);
+
+    let second = home.ok(&with(&ALL, &["--yes", "--no-import"]));
+    assert!(second.contains("There is nothing to change."), "{second}");
+    assert_eq!(home.files(), after, "twice changes nothing");
+
+    home.ok(&["--remove", "--yes"]);
+    assert_eq!(names(&home.files()), names(&before));
+    assert_eq!(home.files(), before);
+}
+
+fn names(files: &Files) -> Vec<&PathBuf> {
+    files.keys().collect()
+}
+
+/// When something else has changed since, only what was added goes.
+#[test]
+fn changes_of_others_stay() {
+    let home = Home::new();
+    home.file(".claude/settings.json", "{\n  \"model\": \"opus\"\n}\n");
+    home.file(".codex/config.toml", "model = \"o\"\n");
+    home.ok(&["claude-code", "codex", "--yes", "--no-import"]);
+    let text = home.read(".claude/settings.json").replace("opus", "sonnet");
+    home.file(".claude/settings.json", &text);
+    let text = home.read(".codex/config.toml") + "\n[projects.\"/w\"]\ntrust_level = \"trusted\"\n";
+    home.file(".codex/config.toml", &text);
+    // The record is lost too.
+    fs::remove_file(home.path(".local/state/treelined/setup.json")).unwrap();
+    home.ok(&["claude-code", "codex", "--remove", "--yes"]);
+    assert_eq!(
+        home.read(".claude/settings.json"),
+        "{\n  \"model\": \"sonnet\"\n}\n"
+    );
+    assert_eq!(
+        home.read(".codex/config.toml"),
+        "model = \"o\"\n\n[projects.\"/w\"]\ntrust_level = \"trusted\"\n"
+    );
+}
+
+/// The record had all of the file between the first place that was changed and the last; the preview showed the keys beside.
+#[test]
+fn secrets_are_neither_kept_nor_shown() {
+    let home = Home::new();
+    // Not one as a whole in this file: other programs look for them.
+    let token = format!("ghp_{}", "0aB1cD2eF3gH4iJ5kL6m".repeat(2).split_at(36).0);
+    home.file(
+        ".codex/config.toml",
+        &format!(
+            "model = \"o\"\n# {token}\n[model_providers.a]\nkey = \"SECRET\"\n\n[tui]\nx = 1\n"
+        ),
+    );
+    let long = "x".repeat(5_000);
+    home.file(
+        ".claude.json",
+        &format!("{{\"a\":\"SECRET {long}\",\"token\":\"{token}\",\"mcpServers\":{{}}}}"),
+    );
+    let before = home.files();
+    for options in [&["--print"][..], &["--print", "--json"]] {
+        let shown = home.ok(&with(&["codex", "claude-code"], options));
+        assert!(!shown.contains(&token), "{shown}");
+        assert!(shown.contains("redacted:"), "{shown}");
+        assert!(!shown.contains("SECRET"), "{shown}");
+        assert!(!shown.contains(&long), "{shown}");
+        assert!(shown.contains("mcpServers"), "{shown}");
+    }
+    let shown = home.ok(&["codex", "--print", "--json"]);
+    assert!(
+        !shown.contains("[tui]") && !shown.contains("model ="),
+        "no context: {shown}"
+    );
+
+    home.ok(&["codex", "claude-code", "--yes", "--no-import"]);
+    let record = home.path(".local/state/treelined/setup.json");
+    let text = fs::read_to_string(&record).unwrap();
+    assert!(text.contains("mcp_servers.treelined"), "{text}");
+    assert!(!text.contains("SECRET") && !text.contains(&token), "{text}");
+    assert_eq!(record.metadata().unwrap().mode() & 0o777, 0o600);
+    let folder = record.parent().unwrap().metadata().unwrap();
+    assert_eq!(folder.mode() & 0o777, 0o700);
+    home.ok(&["--remove", "--yes"]);
+    assert_eq!(home.files(), before);
+}
+
+/// A hook and a server of a program with another name were not known as ours: each run added them, and none took them out.
+#[test]
+fn a_program_of_another_name_is_known() {
+    let home = Home::new();
+    home.file(".claude/settings.json", "{\n  \"model\": \"opus\"\n}\n");
+    home.file(".claude.json", "{\n  \"a\": 1\n}");
+    home.file(".codex/config.toml", "model = \"o\"\n");
+    let set = [
+        "claude-code",
+        "codex",
+        "--yes",
+        "--no-import",
+        "--daemon",
+        "/opt/tl",
+    ];
+    home.ok(&set);
+    let after = home.files();
+    let second = home.ok(&set);
+    assert!(second.contains("There is nothing to change."), "{second}");
+    assert_eq!(home.files(), after);
+    // Something else changes, so that the record cannot be used.
+    for name in [
+        ".claude/settings.json",
+        ".claude.json",
+        ".codex/config.toml",
+    ] {
+        home.file(name, &(home.read(name) + "\n"));
+    }
+    // Without its name it is told by the record that something is left.
+    let shown = home.ok(&["--remove", "--yes"]);
+    assert!(
+        shown.contains("/opt/tl import --hook claude-code"),
+        "{shown}"
+    );
+    let kept = home.read(".local/state/treelined/setup.json");
+    assert!(kept.contains("/opt/tl"), "{kept}");
+    home.ok(&["--remove", "--yes", "--daemon", "/opt/tl"]);
+    assert_eq!(
+        home.read(".claude/settings.json"),
+        "{\n  \"model\": \"opus\"\n}\n\n"
+    );
+    assert_eq!(home.read(".claude.json"), "{\n  \"a\": 1\n}\n");
+    assert_eq!(home.read(".codex/config.toml"), "model = \"o\"\n\n");
+    assert!(!home.path(".local").exists());
+}
+
+/// Half of what Codex gets was taken for nothing: the record then had our lines as those that were there before.
+#[test]
+fn half_of_it_is_made_whole_and_taken_out() {
+    let home = Home::new();
+    let hook = format!(
+        "notify = [\"{}\", \"import\", \"--hook\", \"codex\"]\n",
+        home.path("bin/treelined").display()
+    );
+    let server = format!(
+        "[mcp_servers.treelined]\ncommand = \"{}\"\nargs = [\"mcp\"]\n",
+        home.path("bin/treelined").display()
+    );
+    for half in [hook, server] {
+        home.file(".codex/config.toml", &format!("model = \"o\"\n{half}"));
+        home.ok(&["codex", "--yes", "--no-import"]);
+        home.ok(&["codex", "--remove", "--yes"]);
+        assert_eq!(home.read(".codex/config.toml"), "model = \"o\"\n");
+    }
+}
+
+/// A stand-in for systemctl, which notes what it is told.
+fn note_systemctl(home: &Home) {
+    let log = home.path("systemctl.log");
+    home.file(
+        "bin/systemctl",
+        &format!("#!/bin/sh\necho \"$@\" >>{}\n", log.display()),
+    );
+    fs::set_permissions(
+        home.path("bin/systemctl"),
+        fs::Permissions::from_mode(0o755),
+    )
+    .unwrap();
+}
+
+/// A unit that runs without the link, since somebody has disabled it, was restarted when it was removed.
+#[test]
+fn a_unit_that_is_removed_is_stopped() {
+    let home = Home::new();
+    note_systemctl(&home);
+    home.ok(&["pi", "--yes", "--no-import"]);
+    let unit = "treelined-import-pi.service";
+    assert_eq!(
+        home.read("systemctl.log"),
+        format!("--user daemon-reload\n--user restart {unit}\n")
+    );
+    fs::remove_file(home.path(&format!(".config/systemd/user/default.target.wants/{unit}")))
+        .unwrap();
+    fs::remove_file(home.path("systemctl.log")).unwrap();
+    home.ok(&["pi", "--remove", "--yes"]);
+    assert_eq!(
+        home.read("systemctl.log"),
+        format!("--user stop {unit}\n--user daemon-reload\n")
+    );
+}
+
+/// A file whose place a variable named at the time, or that another file now stands for, was never taken back.
+#[test]
+fn files_in_earlier_places_are_taken_back() {
+    let home = Home::new();
+    home.file("codex/config.toml", "model = \"o\"\n");
+    home.file(".config/opencode/opencode.json", "{}\n");
+    let before = home.files();
+    let run = |args: &[&str]| {
+        let mut command = home.command(args);
+        command.env("CODEX_HOME", home.path("codex"));
+        let xdg = command.env("XDG_CONFIG_HOME", home.path("configuration"));
+        assert!(xdg.output().unwrap().status.success());
+    };
+    run(&["codex", "pi", "--yes", "--no-import"]);
+    home.ok(&["opencode", "--yes", "--no-import"]);
+    home.file(".config/opencode/opencode.jsonc", "{}\n");
+    // Only by its form can it be taken out of this one.
+    home.file(
+        "codex/config.toml",
+        &home.read("codex/config.toml").replace("\"o\"", "\"p\""),
+    );
+    let shown = home.ok(&["--remove", "--yes"]);
+    assert!(shown.contains("codex/config.toml"), "{shown}");
+    fs::remove_file(home.path(".config/opencode/opencode.jsonc")).unwrap();
+    assert_eq!(home.read("codex/config.toml"), "model = \"p\"\n");
+    home.file("codex/config.toml", "model = \"o\"\n");
+    assert_eq!(home.files(), before);
+}
+
+/// What somebody has taken out by hand stayed in the record for ever.
+#[test]
+fn the_record_forgets_what_was_taken_out_by_hand() {
+    let home = Home::new();
+    home.file(".codex/config.toml", "model = \"o\"\n");
+    let before = home.files();
+    home.ok(&["codex", "--yes", "--no-import"]);
+    home.file(".codex/config.toml", "model = \"o\"\n");
+    home.ok(&["--remove"]);
+    assert_eq!(home.files(), before);
+}
+
+/// The program may be gone before its texts are.
+#[test]
+fn removal_needs_no_program() {
+    let home = Home::new();
+    home.file(".codex/config.toml", "model = \"o\"\n");
+    home.file(".claude.json", "{}");
+    let before = home.files();
+    home.ok(&["codex", "claude-code", "--yes", "--no-import"]);
+    let program = fs::read(home.path("bin/treelined")).unwrap();
+    fs::remove_file(home.path("bin/treelined")).unwrap();
+    assert_eq!(home.run(&["codex", "--yes"]).status.code(), Some(1));
+    home.ok(&["--remove", "--yes"]);
+    fs::write(home.path("bin/treelined"), program).unwrap();
+    fs::set_permissions(
+        home.path("bin/treelined"),
+        fs::Permissions::from_mode(0o755),
+    )
+    .unwrap();
+    assert_eq!(home.files(), before);
+}
+
+/// A server of ours to which somebody has added stayed, and nobody said so.
+#[test]
+fn what_stays_on_removal_is_named() {
+    let home = Home::new();
+    home.ok(&["claude-code", "codex", "--yes", "--no-import"]);
+    let text = home
+        .read(".claude.json")
+        .replace("\"type\"", "\"env\": {}, \"type\"");
+    home.file(".claude.json", &text);
+    home.file(
+        ".codex/config.toml",
+        &(home.read(".codex/config.toml") + "enabled = true\n"),
+    );
+    home.file(
+        ".config/goose/config.yaml",
+        "extensions:\n  treelined:\n    enabled: true\n",
+    );
+    let shown = home.ok(&["--remove", "--yes"]);
+    assert!(shown.contains("mcpServers.treelined"), "{shown}");
+    assert!(shown.contains("[mcp_servers.treelined]"), "{shown}");
+    assert!(shown.contains("YAML is not edited"), "{shown}");
+    assert_eq!(home.read(".claude.json"), text);
+}
+
+/// The record of a file was that of the step that failed, so that the file could no longer be taken back to the byte.
+#[test]
+fn a_failed_step_forgets_nothing() {
+    let home = Home::new();
+    home.file(".codex/config.toml", "model = \"o\"");
+    let before = home.files();
+    home.ok(&["codex", "--yes", "--no-import"]);
+    // The name of the file beside is taken: it has the id of the process, which exec keeps.
+    let script = format!(
+        "mkdir .codex/.config.toml.$$.treelined-setup; PATH={} exec {} codex --yes --no-import --daemon /opt/treelined",
+        home.path("bin").display(),
+        env!("CARGO_BIN_EXE_treelined-setup"),
+    );
+    let mut shell = Command::new("/bin/sh");
+    shell
+        .args(["-c", &script])
+        .env_clear()
+        .env("PATH", "/usr/bin:/bin")
+        .env("HOME", home.root.path())
+        .current_dir(home.root.path());
+    let output = shell.output().unwrap();
+    assert_eq!(output.status.code(), Some(1), "{output:?}");
+    for entry in fs::read_dir(home.path(".codex")).unwrap() {
+        // Of files this fails.
+        let _folder = fs::remove_dir(entry.unwrap().path());
+    }
+    home.ok(&["--remove", "--yes"]);
+    assert_eq!(home.files(), before);
+}
