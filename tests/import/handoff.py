@@ -13,6 +13,7 @@ import re
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 from pathlib import Path
 
@@ -23,6 +24,8 @@ HERE = Path(__file__).resolve().parent
 AGENTS = ["codex", "opencode"]
 # Characters of a text of which only the beginning is compared.
 LONG = 8_000
+# Longest time for an answer of the daemon, and for its end, in seconds.
+PATIENCE = 60
 NOT_RUN = "Not run: the branch ends here."
 BEGINNING = "(The beginning of this conversation is not part of this session.)"
 # A red square.
@@ -56,19 +59,34 @@ class Treelined:
 
     def __exit__(self, *_):
         self._process.stdin.close()
-        self._process.wait(20)
+        try:
+            self._process.wait(PATIENCE)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            self._process.wait()
+            raise
 
     def call(self, method, **params):
         self._id += 1
         request = {"jsonrpc": "2.0", "id": self._id, "method": method, "params": params}
         self._process.stdin.write(json.dumps(request) + "\n")
         self._process.stdin.flush()
-        while True:
-            answer = json.loads(self._process.stdout.readline())
+        # A daemon that does not answer is killed, which ends the reading.
+        timer = threading.Timer(PATIENCE, self._process.kill)
+        timer.start()
+        try:
+            return self._answer(method)
+        finally:
+            timer.cancel()
+
+    def _answer(self, method):
+        for line in self._process.stdout:
+            answer = json.loads(line)
             if answer.get("id") == self._id:
                 if "error" in answer:
                     raise AssertionError(f"{method}: {answer['error']}")
                 return answer["result"]
+        raise AssertionError(f"{method}: no answer within {PATIENCE} s, or the daemon has ended")
 
 
 def grow(daemon, rng, cwd, size):
