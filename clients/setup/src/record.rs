@@ -134,9 +134,10 @@ impl Record {
     /// The record; empty if there is none.
     pub(crate) fn read(path: &Path) -> anyhow::Result<Self> {
         match std::fs::read(path) {
-            Ok(text) => {
-                serde_json::from_slice(&text).with_context(|| format!("read {}", path.display()))
-            }
+            Ok(text) => serde_json::from_slice(&text).with_context(|| {
+                let path = path.display();
+                format!("{path} cannot be read; remove it, and setup goes by the form of its texts")
+            }),
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Self::default()),
             Err(error) => Err(error).with_context(|| format!("read {}", path.display())),
         }

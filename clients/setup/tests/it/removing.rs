@@ -254,6 +254,11 @@ fn files_in_earlier_places_are_taken_back() {
         assert!(xdg.output().unwrap().status.success());
     };
     run(&["codex", "pi", "--yes", "--no-import"]);
+    // The unit does not inherit what it was written with.
+    let unit = home.read("configuration/systemd/user/treelined-import-pi.service");
+    let place = home.path("configuration");
+    let variable = format!("\nEnvironment=XDG_CONFIG_HOME={}\n", place.display());
+    assert!(unit.contains(&variable), "{unit}");
     home.ok(&["opencode", "--yes", "--no-import"]);
     home.file(".config/opencode/opencode.jsonc", "{}\n");
     // Only by its form can it be taken out of this one.
@@ -353,5 +358,24 @@ fn a_failed_step_forgets_nothing() {
         let _folder = fs::remove_dir(entry.unwrap().path());
     }
     home.ok(&["--remove", "--yes"]);
+    assert_eq!(home.files(), before);
+}
+
+/// A record that somebody has damaged, or that another version has written: what to do is said.
+#[test]
+fn a_record_that_cannot_be_read_stops_it() {
+    let home = Home::new();
+    home.file(
+        ".local/state/treelined/setup.json",
+        "{\"files\":{\"/a\":{\"at\":1}}}",
+    );
+    let before = home.files();
+    let output = home.run(&["codex", "--yes"]);
+    assert_eq!(output.status.code(), Some(1));
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert!(
+        said.contains("setup.json cannot be read; remove it"),
+        "{said}"
+    );
     assert_eq!(home.files(), before);
 }
