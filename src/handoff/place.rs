@@ -1,5 +1,6 @@
 //! Makes files for agents. A file that exists is never touched.
 
+use std::ffi::OsStr;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -22,45 +23,78 @@ pub struct NewFile {
 }
 
 /// Makes the files, readable for their owner only, with their folders. Each has its whole content and is on the disk when
-/// it gets its name. Fails with `fileExists` for a name that is taken; then no file has changed.
+/// it gets its name. Fails with `fileExists` for a name that is taken. After a failure none of the files is there that were
+/// made.
 pub fn place(files: &[NewFile]) -> Result<()> {
+    let mut made: Vec<Location> = Vec::new();
     for file in files {
-        if let Some(folder) = file.path.parent().filter(|folder| folder.ends_with(FOLDER)) {
-            remove_old(folder, SystemTime::now());
+        let placed = location(&file.path).and_then(|at| {
+            write(&at, &file.bytes)?;
+            made.push(at);
+            made.last().map_or(Ok(()), |at| at.folder.sync())
+        });
+        if let Err(error) = placed {
+            for at in &made {
+                let _gone = at.folder.remove(&at.name);
+            }
+            return Err(failed(&file.path, &error));
         }
-        write(file).map_err(|error| failed(&file.path, &error))?;
     }
     Ok(())
 }
 
-/// Removes the files of a folder that were made long ago: their agents have their own copies by now.
-pub(crate) fn remove_old(folder: &Path, now: SystemTime) {
-    let found = std::fs::read_dir(folder).into_iter().flatten().flatten();
-    for file in found {
-        let modified = file.metadata().and_then(|metadata| metadata.modified());
-        let age = modified
-            .ok()
-            .and_then(|modified| now.duration_since(modified).ok());
-        if age.is_some_and(|age| age > MAX_AGE) {
-            let _removed = std::fs::remove_file(file.path());
+/// The place of a file, whose folder is made. The own folder is not followed where it is a link, and loses its old files.
+fn location(path: &Path) -> io::Result<Location> {
+    let missing = || io::Error::from(io::ErrorKind::InvalidFilename);
+    let parent = path.parent().ok_or_else(missing)?;
+    let folder = match parent.parent().filter(|_| parent.ends_with(FOLDER)) {
+        Some(session_dir) => {
+            let session_dir = Arc::new(Folder::open_or_create(session_dir)?);
+            let own = session_dir.subfolder_or_create(OsStr::new(FOLDER))?;
+            // A folder that cannot be listed can be written.
+            let _unlisted = remove_old(&own, SystemTime::now());
+            own
         }
-    }
+        None => Folder::open_or_create(parent)?,
+    };
+    Ok(Location {
+        folder: Arc::new(folder),
+        name: path.file_name().ok_or_else(missing)?.to_owned(),
+    })
 }
 
-fn write(file: &NewFile) -> io::Result<()> {
-    let missing = || io::Error::from(io::ErrorKind::InvalidFilename);
-    let parent = file.path.parent().ok_or_else(missing)?;
-    let at = Location {
-        folder: Arc::new(Folder::open_or_create(parent)?),
-        name: file.path.file_name().ok_or_else(missing)?.to_owned(),
-    };
+/// Removes the files that were made long ago: their agents have their own copies by now.
+pub(crate) fn remove_old(folder: &Folder, now: SystemTime) -> io::Result<()> {
+    let now = now.duration_since(SystemTime::UNIX_EPOCH);
+    let now = now.map_or(0, |now| now.as_secs().cast_signed());
+    for (name, _) in folder.list()? {
+        if is_own(&name)
+            && let Ok(status) = folder.status(&name)
+            && now.saturating_sub(status.modified.0) > MAX_AGE.as_secs().cast_signed()
+        {
+            folder.remove(&name)?;
+        }
+    }
+    Ok(())
+}
+
+/// Whether a writer gives such a name to a file of the own folder.
+fn is_own(name: &OsStr) -> bool {
+    let name = name.to_string_lossy();
+    let is_between = |start: &str, end: &str| name.starts_with(start) && name.ends_with(end);
+    is_between("session-", ".jsonl")
+        || is_between("ses_", ".json")
+        || is_between("goose-", ".jsonl")
+        || is_between("", ".prompt.md")
+}
+
+fn write(at: &Location, bytes: &[u8]) -> io::Result<()> {
     // Those of processes that were killed would stay for ever. A folder that cannot be listed can be written.
     let _unlisted = temporary::remove_abandoned(&at.folder);
     let temporary = Temporary::for_name(&at.folder, &at.name)?;
-    (&**temporary.file()).write_all(&file.bytes)?;
+    (&**temporary.file()).write_all(bytes)?;
     temporary.file().sync_all()?;
-    temporary.name_new(&at)?;
-    at.folder.sync()
+    temporary.name_new(at)
 }
 
 fn failed(path: &Path, error: &io::Error) -> Error {

@@ -5,15 +5,19 @@ use crate::record::Record;
 use crate::text;
 use crate::writers::{self, NewSession, Store};
 use std::ffi::OsString;
+use std::io::Read;
 use std::path::{Path, PathBuf};
 use treelined_core::error::{Error, Kind, Result};
 use treelined_core::id::Source;
+use treelined_files::os::file;
 use treelined_import::Tool;
 use treelined_import::importer::discover;
 use treelined_import::neutral::{Losses, NeutralPath, Options, PathMessage};
 
 /// The longest argument that a prompt may be, in bytes: systems end arguments at 128 KiB.
 const MAX_ARGUMENT: usize = 96 << 10;
+/// The largest settings of an agent that are read, in bytes.
+const MAX_SETTINGS: u64 = 1 << 20;
 
 /// A conversation to be handed over.
 pub struct Request<'a> {
@@ -61,7 +65,7 @@ pub struct Prepared {
 }
 
 /// Fails with `invalidParams` for a working directory that is missing and for a path without an answer, with
-/// `contextTooLarge`, and with `pathDenied` if the agent's folder cannot be found.
+/// `contextTooLarge`, and with `pathDenied` if the agent's folder is not known or is a relative path.
 pub fn prepare(mut request: Request<'_>) -> Result<Prepared> {
     let cwd = folder(request.cwd)?;
     let options = Options {
@@ -116,8 +120,7 @@ fn write(
     let folder = request.session_dir.join(FOLDER);
     let agent = discover::store(tool, request.environment);
     let settings = agent.as_ref().zip(writers::settings(tool));
-    let settings = settings.map(|(folder, name)| std::fs::read_to_string(folder.join(name)));
-    let settings = settings.and_then(std::result::Result::ok);
+    let settings = settings.and_then(|(folder, name)| settings_in(&folder.join(name)));
     let mut written = writers::write(
         tool,
         &NewSession {
@@ -161,6 +164,19 @@ fn write(
     Ok(())
 }
 
+/// The text of an agent's settings; `None` without a regular file of at most [`MAX_SETTINGS`] bytes.
+fn settings_in(path: &Path) -> Option<String> {
+    // People keep their settings elsewhere, and link to them.
+    let file = file::open_regular(&std::fs::canonicalize(path).ok()?).ok()?;
+    let metadata = file.metadata().ok()?;
+    if !metadata.is_file() || metadata.len() > MAX_SETTINGS {
+        return None;
+    }
+    let mut text = String::new();
+    file.take(MAX_SETTINGS).read_to_string(&mut text).ok()?;
+    Some(text)
+}
+
 /// A prompt as an argument; one that is too long is in a file.
 fn argument(prompt: &str, path: PathBuf, files: &mut Vec<NewFile>) -> String {
     match prompt.len() {
@@ -201,12 +217,13 @@ fn check_limit(tokens: u64, limit: u64) -> Result<()> {
     Err(Error::new(Kind::ContextTooLarge, message).with_details(details))
 }
 
-/// What is to be said first: what was learned on the branch that is left, then the question that has no answer.
+/// The first words of the new session: the summary of the branch that is left, then the question that has no answer.
 fn first_words(learned: Option<&str>, question: Option<&str>) -> Option<String> {
     let learned = learned.map(|learned| {
         format!(
             "Another way was tried from here and left. What was learned there:\n\n{}",
-            learned.trim()
+            // An argument ends at a NUL.
+            learned.trim().replace('\0', "\u{fffd}")
         )
     });
     match (learned, question) {

@@ -385,7 +385,7 @@ fn files_older_than_thirty_days_are_removed() {
     assert_eq!(
         rows["sessions"].as_array().unwrap().len(),
         1,
-        "they are no sessions"
+        "they are not sessions"
     );
 }
 

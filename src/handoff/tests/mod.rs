@@ -10,6 +10,7 @@ use std::ffi::OsString;
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime};
 use treelined_core::context::{self, Format, Kept, PathStep};
 use treelined_core::error::Kind;
 use treelined_core::json;
@@ -487,6 +488,118 @@ fn a_file_that_exists_is_never_touched() {
     assert_eq!(error.kind, Kind::FileExists);
     assert_eq!(fs::read(&path).unwrap(), b"mine");
     assert_eq!(fs::read_dir(path.parent().unwrap()).unwrap().count(), 1);
+}
+
+/// Of two files of which the second could not be made, the first stayed.
+#[test]
+fn a_failure_leaves_none_of_the_files() {
+    let world = World::new();
+    let file = |path: &str| NewFile {
+        path: world.at(path),
+        bytes: b"new".to_vec(),
+    };
+    let (first, second) = (file("folder/one"), file("folder/two"));
+    fs::create_dir(world.at("folder")).unwrap();
+    fs::write(&second.path, "there before").unwrap();
+    let error = place(&[first, second]).unwrap_err();
+    assert_eq!(error.kind, Kind::FileExists);
+    assert_eq!(names(&world.at("folder")), ["two"]);
+    assert_eq!(fs::read(world.at("folder/two")).unwrap(), b"there before");
+}
+
+/// The names in a folder, sorted.
+fn names(folder: &Path) -> Vec<OsString> {
+    let names = fs::read_dir(folder).unwrap();
+    let mut names: Vec<_> = names.map(|entry| entry.unwrap().file_name()).collect();
+    names.sort();
+    names
+}
+
+/// Any old file was removed: also one that is not of a continuation, and all below a link.
+#[test]
+fn only_own_old_files_are_removed_and_no_link_is_followed() {
+    let world = World::new();
+    let own = world.at("sessions/.continuations");
+    let elsewhere = world.at("elsewhere");
+    let old = [
+        "session-1.jsonl",
+        "ses_1.json",
+        "goose-1.jsonl",
+        "1.prompt.md",
+        "notes.md",
+    ];
+    let long_ago = SystemTime::now() - Duration::from_secs(40 * 24 * 60 * 60);
+    for folder in [&own, &elsewhere] {
+        fs::create_dir_all(folder).unwrap();
+        for name in old {
+            let file = fs::File::create(folder.join(name)).unwrap();
+            file.set_modified(long_ago).unwrap();
+        }
+    }
+    let file = NewFile {
+        path: own.join("goose-2.jsonl"),
+        bytes: b"new".to_vec(),
+    };
+    place(std::slice::from_ref(&file)).unwrap();
+    assert_eq!(names(&own), ["goose-2.jsonl", "notes.md"]);
+    fs::remove_dir_all(&own).unwrap();
+    std::os::unix::fs::symlink(&elsewhere, &own).unwrap();
+    assert!(place(&[file]).is_err());
+    assert_eq!(names(&elsewhere).len(), old.len());
+}
+
+/// A pipe kept the daemon waiting, and a file of any size was read.
+#[test]
+fn settings_are_a_regular_file_of_a_sensible_size() {
+    let world = World::new();
+    let settings = world.at("home/.codex/config.toml");
+    fs::create_dir_all(settings.parent().unwrap()).unwrap();
+    let provider = || {
+        let prepared = world.prepare(Some(Tool::Codex), &conversation()).unwrap();
+        let text = String::from_utf8(prepared.files.first().unwrap().bytes.clone()).unwrap();
+        let meta: Value = serde_json::from_str(text.lines().next().unwrap()).unwrap();
+        meta["payload"]["model_provider"].clone()
+    };
+    let usual = provider();
+    let set = "model_provider = \"azure\"\n";
+    fs::write(world.at("dotfiles.toml"), set).unwrap();
+    std::os::unix::fs::symlink(world.at("dotfiles.toml"), &settings).unwrap();
+    assert_eq!(provider(), "azure");
+    fs::remove_file(&settings).unwrap();
+    fs::write(&settings, format!("{set}# {}", "x".repeat(1 << 20))).unwrap();
+    assert_eq!(provider(), usual);
+    fs::remove_file(&settings).unwrap();
+    let mode = rustix::fs::Mode::from_raw_mode(0o600);
+    rustix::fs::mkfifoat(rustix::fs::CWD, &settings, mode).unwrap();
+    assert_eq!(provider(), usual);
+}
+
+/// A NUL in a summary ended the argument, or kept the agent from starting.
+#[test]
+fn a_prompt_has_no_nul() {
+    let world = World::new();
+    let learn = |request: &mut Request<'_>| request.learned = Some("stale\0cache");
+    let prepared = world
+        .prepare_with(Some(Tool::Codex), &conversation(), learn)
+        .unwrap();
+    let said = prepared.steps.last().unwrap().last().unwrap();
+    assert!(said.ends_with("stale\u{fffd}cache"), "{said:?}");
+}
+
+/// The daemon wrote below its own working directory, where the agent does not look.
+#[test]
+fn a_relative_folder_of_an_agent_is_refused() {
+    let world = World::new();
+    // The variables are CODEX_HOME, CLAUDE_CONFIG_DIR and PI_CODING_AGENT_DIR.
+    let relative = |request: &mut Request<'_>| {
+        request.environment = &|name| Some(if name == "HOME" { "/home/ada" } else { "x" }.into());
+    };
+    for tool in [Tool::Codex, Tool::ClaudeCode, Tool::Pi] {
+        let refused = world.prepare_with(Some(tool), &conversation(), relative);
+        let error = refused.err().unwrap();
+        assert_eq!(error.kind, Kind::PathDenied);
+        assert!(error.message.contains("relative path, x"), "{error:?}");
+    }
 }
 
 #[test]

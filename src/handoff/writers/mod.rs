@@ -15,7 +15,7 @@ use session::Written;
 use treelined_core::error::Result;
 use treelined_import::Tool;
 
-/// Writes a path for an agent. Fails with `pathDenied` if the agent's folder cannot be found.
+/// Writes a path for an agent. Fails with `pathDenied` if the agent's folder is not known or is a relative path.
 pub(crate) fn write(tool: Tool, session: &NewSession<'_>) -> Result<Written> {
     match tool {
         Tool::ClaudeCode => claude_code::write(session),

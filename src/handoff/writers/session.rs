@@ -74,12 +74,18 @@ impl NewSession<'_> {
         self.now - Millis::try_from(later).unwrap_or(0)
     }
 
-    /// The folder of the agent.
+    /// The folder of the agent, an absolute path.
     pub(super) fn agent_store(&self) -> Result<&Path> {
-        self.store.agent.as_deref().ok_or_else(|| {
-            let why = "the folder of the agent is not known: HOME is not set";
-            Error::new(Kind::PathDenied, why)
-        })
+        let denied = |why: String| Err(Error::new(Kind::PathDenied, why));
+        match self.store.agent.as_deref() {
+            Some(folder) if folder.is_absolute() => Ok(folder),
+            // The daemon and the agent would look for it below different working directories.
+            Some(folder) => denied(format!(
+                "the folder of the agent is a relative path, {}: set the variable that names it to an absolute one",
+                folder.display()
+            )),
+            None => denied("the folder of the agent is not known: HOME is not set".to_owned()),
+        }
     }
 
     /// The title of the new session.
