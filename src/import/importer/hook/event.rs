@@ -1,9 +1,9 @@
-//! What a hook says: the JSON of Claude Code's and Gemini CLI's hooks, of Codex's `notify`, and of opencode's events.
+//! The input of a hook: the JSON of Claude Code's and Gemini CLI's hooks, of Codex's `notify`, and of opencode's events.
 
 use serde_json::Value;
 use treelined_core::error::{Error, Kind, Result};
 
-/// The most bytes of what a hook says.
+/// The most bytes of the input.
 pub const MAX_INPUT: usize = 4 << 20;
 
 /// The events after which a turn has ended.
@@ -33,14 +33,14 @@ impl HookEvent {
             return Err(wrong(format!("it is longer than {MAX_INPUT} bytes")));
         }
         let value: Value =
-            serde_json::from_slice(input).map_err(|error| wrong(format!("no JSON: {error}")))?;
+            serde_json::from_slice(input).map_err(|error| wrong(format!("it is not JSON: {error}")))?;
         let Value::Object(_) = value else {
-            return Err(wrong("no JSON object".to_owned()));
+            return Err(wrong("it is not a JSON object".to_owned()));
         };
         let text = |pointers: &[&str]| {
-            let found = pointers.iter().find_map(|at| value.pointer(at));
-            match found {
-                None | Some(Value::Null) => Ok(None),
+            let found = pointers.iter().filter_map(|at| value.pointer(at));
+            match found.into_iter().find(|value| !value.is_null()) {
+                None => Ok(None),
                 Some(Value::String(text)) => Ok(Some(text.clone())),
                 Some(_) => Err(wrong(format!("{} is not a string", pointers.join(" or ")))),
             }
@@ -57,14 +57,14 @@ impl HookEvent {
             has_ended: name.is_some_and(|name| ENDS.contains(&name.as_str())),
         };
         match (&event.transcript, &event.session) {
-            (None, None) => Err(wrong("neither transcript_path nor session_id".to_owned())),
+            (None, None) => Err(wrong("it has neither transcript_path nor session_id".to_owned())),
             _ => Ok(event),
         }
     }
 }
 
-/// `reason` is what is wrong with it.
+/// `reason` is a sentence about the input.
 fn wrong(reason: String) -> Error {
-    let message = format!("what the hook said cannot be used: {reason}");
+    let message = format!("the input of the hook cannot be used: {reason}");
     Error::new(Kind::InvalidParams, message)
 }

@@ -1,4 +1,4 @@
-//! `.imports/hooks.log`: what failed for hooks, a line each, since nobody sees their stderr.
+//! `.imports/hooks.log`: a line for each failure of a hook, since nobody sees its stderr.
 
 use crate::importer::ledger::Folder;
 use std::ffi::OsStr;

@@ -1,9 +1,9 @@
-//! What the hooks of tools ask for when a turn has ended (protocol.md §3.17): the import of one conversation, without a
-//! search of all others.
+//! The import of one conversation, without a search of all others, when a hook of its tool says that a turn has ended
+//! (protocol.md §3.17).
 //!
-//! [`request`] reads what a hook says, finds the files ([`event`], [`place`]) and leaves a request in `.imports/requests`
-//! ([`requests`]). [`take`] imports what was requested: in the background for the hook, and at the end of an import that has kept
-//! it waiting. [`log`] keeps a line for what fails, since nobody sees the stderr of a hook.
+//! [`request`] reads the input of a hook, finds the files ([`event`], [`place`]) and leaves a request in `.imports/requests`
+//! ([`requests`]). [`take`] imports the requested files: in the background for the hook, and at the end of an import that has kept
+//! it waiting. [`log`] keeps a line for each failure, since nobody sees the stderr of a hook.
 
 mod event;
 pub mod log;

@@ -3,9 +3,10 @@
 
 use super::event::HookEvent;
 use crate::importer::discover::{Environment, Home, homes_in};
+use crate::importer::source::regular;
 use crate::tool::Tool;
-use std::fs::{self, File};
-use std::io::Read;
+use std::fs;
+use std::io::{self, Read};
 use std::path::{Component, Path, PathBuf};
 use std::time::{Duration, SystemTime};
 use treelined_core::error::{Error, Kind, Result};
@@ -52,17 +53,18 @@ fn within(homes: &[Home], named: &str, environment: Environment<'_>) -> Result<P
     };
     let is_plain = |part| !matches!(part, Component::ParentDir | Component::CurDir);
     if !path.is_absolute() || !path.components().all(is_plain) {
-        return Err(refused("not an absolute path without `..`"));
+        return Err(refused("it is not an absolute path without `..`"));
     }
-    let metadata = fs::symlink_metadata(&path).map_err(|error| refused(&error.to_string()))?;
+    let unread = |error: io::Error| refused(&format!("it cannot be read: {error}"));
+    let metadata = fs::symlink_metadata(&path).map_err(unread)?;
     if !metadata.is_file() {
-        return Err(refused("not a regular file"));
+        return Err(refused("it is not a regular file"));
     }
-    let real = fs::canonicalize(&path).map_err(|error| refused(&error.to_string()))?;
+    let real = fs::canonicalize(&path).map_err(unread)?;
     let is_here = |home: &Home| real.starts_with(home.path()) && home.has_source(&real);
     match homes.iter().any(is_here) {
         true => Ok(real),
-        false => Err(refused("not where the tool keeps its conversations")),
+        false => Err(refused("it is not where the tool keeps its conversations")),
     }
 }
 
@@ -138,8 +140,9 @@ fn regular_files(folder: &Path) -> impl Iterator<Item = Found> {
 }
 
 /// Whether the beginning of a file has this id.
-fn begins_with(path: &Path, id: &str) -> bool {
+pub(super) fn begins_with(path: &Path, id: &str) -> bool {
     let mut beginning = Vec::new();
-    let read = File::open(path).and_then(|file| file.take(BEGINNING).read_to_end(&mut beginning));
+    let opened = regular::open(path);
+    let read = opened.and_then(|(file, _)| file.take(BEGINNING).read_to_end(&mut beginning));
     read.is_ok() && memchr::memmem::find(&beginning, id.as_bytes()).is_some()
 }

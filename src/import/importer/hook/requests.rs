@@ -21,7 +21,7 @@ const LOCK: &str = "lock";
 /// The ending of a request's name.
 const ENDING: &str = ".json";
 /// The most requests that wait.
-const MAX_WAITING: usize = 1_024;
+pub(super) const MAX_WAITING: usize = 1_024;
 /// The most bytes of one.
 const MAX_BYTES: u64 = 1 << 20;
 /// The pause between two attempts to get the lock.
@@ -71,7 +71,9 @@ impl Requests {
 
     /// Adds one. `importBusy` if too many wait.
     pub(super) fn add(&self, request: &Request) -> Result<()> {
-        if self.0.list().map_err(failed)?.len() >= MAX_WAITING {
+        // Those of processes that were killed would stay for ever.
+        temporary::remove_abandoned(&self.0).map_err(failed)?;
+        if self.names()?.len() >= MAX_WAITING {
             let message = format!("{MAX_WAITING} requests of hooks wait for an import");
             return Err(Error::new(Kind::ImportBusy, message));
         }
@@ -121,18 +123,20 @@ impl Requests {
 
     /// The waiting ones with their names, oldest first; `None` for one that cannot be read.
     pub(super) fn waiting(&self) -> Result<Vec<(OsString, Option<Request>)>> {
-        let names = self.0.list().map_err(failed)?.into_iter();
-        let is_request = |name: &OsString| {
-            let is_named = name.as_encoded_bytes().ends_with(ENDING.as_bytes());
-            is_named && !temporary::is_temporary(name)
-        };
-        let mut names: Vec<OsString> = names.map(|(name, _)| name).filter(is_request).collect();
+        let mut names = self.names()?;
         names.sort();
         let read = |name: OsString| {
             let request = self.read(&name);
             (name, request)
         };
         Ok(names.into_iter().map(read).collect())
+    }
+
+    /// The names of the waiting ones.
+    fn names(&self) -> Result<Vec<OsString>> {
+        let names = self.0.list().map_err(failed)?.into_iter();
+        let is_request = |name: &OsString| name.as_encoded_bytes().ends_with(ENDING.as_bytes());
+        Ok(names.map(|(name, _)| name).filter(is_request).collect())
     }
 
     fn read(&self, name: &OsStr) -> Option<Request> {

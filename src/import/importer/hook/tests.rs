@@ -1,8 +1,8 @@
-//! What hooks say, and the files that they may name.
+//! The inputs of hooks, and the files that they may name.
 
 use super::event::{HookEvent, MAX_INPUT};
-use super::place::files;
-use super::requests::{Request, Requests};
+use super::place::{begins_with, files};
+use super::requests::{MAX_WAITING, Request, Requests};
 use crate::tool::Tool;
 use std::ffi::OsString;
 use std::fs;
@@ -10,6 +10,7 @@ use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 use tempfile::TempDir;
+use treelined_core::error::Kind;
 
 fn read(text: &str) -> Option<(Option<String>, Option<String>, bool)> {
     let event = HookEvent::read(text.as_bytes()).ok()?;
@@ -50,9 +51,28 @@ fn the_events_of_each_tool_are_read() {
             some("s"),
             false,
         ),
+        // A null hid the other names.
+        (
+            r#"{"session_id":null,"thread-id":"t","hook_event_name":null,"type":"agent-turn-complete"}"#,
+            None,
+            some("t"),
+            true,
+        ),
     ] {
         assert_eq!(read(text), Some((transcript, session, has_ended)), "{text}");
     }
+}
+
+/// A file that became a pipe after its folder was listed kept the hook waiting.
+#[test]
+fn a_pipe_in_place_of_a_rollout_is_not_waited_for() {
+    let machine = Machine::new();
+    let fifo = machine.home.join("rollout-x.jsonl");
+    let mode = rustix::fs::Mode::from_raw_mode(0o600);
+    rustix::fs::mkfifoat(rustix::fs::CWD, &fifo, mode).unwrap();
+    assert!(!begins_with(&fifo, "id"));
+    let file = machine.file("rollout-y.jsonl", "{\"id\":1}");
+    assert!(begins_with(&file, "id"));
 }
 
 #[test]
@@ -254,4 +274,32 @@ fn requests_are_kept_in_order_and_damaged_ones_are_named() {
         requests.remove(&name).unwrap();
     }
     assert!(requests.waiting().unwrap().is_empty());
+}
+
+/// The file with the lock and those of killed processes counted as requests: after enough of them each hook was refused, and
+/// no import removed them.
+#[test]
+fn only_requests_fill_the_folder() {
+    let machine = Machine::new();
+    let requests = Requests::of(&machine.home).unwrap();
+    let request = Request {
+        tool: Tool::Codex,
+        paths: vec![machine.home.join("a")],
+        has_ended: true,
+    };
+    drop(requests.lock(Instant::now()).unwrap());
+    for number in 0..MAX_WAITING {
+        machine.file(
+            &format!(".imports/requests/.x.{number:016x}.treelined.tmp"),
+            "",
+        );
+    }
+    for number in 1..MAX_WAITING {
+        machine.file(&format!(".imports/requests/{number}.json"), "{}");
+    }
+    requests.add(&request).unwrap();
+    let full = requests.add(&request).unwrap_err();
+    assert_eq!(full.kind, Kind::ImportBusy);
+    let names = fs::read_dir(machine.home.join(".imports/requests")).unwrap();
+    assert_eq!(names.count(), MAX_WAITING + 1, "with the lock");
 }
