@@ -12,6 +12,8 @@ use anyhow::Context;
 use clap::{Args, ValueEnum};
 use serde::Deserialize;
 use serde_json::json;
+use std::borrow::Cow;
+use std::fmt::Write as _;
 use std::io::{self, IsTerminal, Write};
 use std::path::PathBuf;
 use std::process::{Command, ExitCode, Stdio};
@@ -165,10 +167,20 @@ fn hand_over(
         serde_json::from_str(answered.get()).context("read the answer to continue_session")?;
     say(&answer)?;
     if let Some(text) = &answer.text {
+        let text = match io::stdout().is_terminal() {
+            true => Cow::Owned(clean(text)),
+            false => Cow::Borrowed(text.as_str()),
+        };
         io::stdout().write_all(text.as_bytes())?;
         return Ok(None);
     }
     Ok(Some(answer))
+}
+
+/// A text whose lines a terminal shows and does not obey.
+fn clean(text: &str) -> String {
+    let lines: Vec<_> = text.split('\n').map(terminal::line).collect();
+    lines.join("\n")
 }
 
 /// Says what is handed over, and what is lost.
@@ -200,8 +212,7 @@ fn steps(
             writeln!(out, "{}", terminal::line(&file.path))?;
         }
         for step in &answer.steps {
-            let line = format!("cd {} && {}", quoted(&answer.cwd), command_line(step));
-            writeln!(out, "{}", terminal::line(&line))?;
+            writeln!(out, "cd {} && {}", quoted(&answer.cwd), command_line(step))?;
         }
         return Ok(None);
     }
@@ -269,6 +280,15 @@ fn id_in(output: &str) -> Option<String> {
     words.find(is_id).map(str::to_owned)
 }
 
+/// Whether a version is in a text: "1.18.33" is in "v1.18.33 (x)", and not in "1.18.330".
+fn has_word(text: &str, version: &str) -> bool {
+    let is_part = |char: char| char.is_ascii_alphanumeric() || matches!(char, '.' | '-' | '+');
+    let words = text.split(|char| !is_part(char));
+    words
+        .map(|word| word.strip_prefix('v').unwrap_or(word).trim_end_matches('.'))
+        .any(|word| word == version)
+}
+
 /// Says so if the agent has another version than the one that was tested.
 fn check_version(agent: &[String], answer: &Answer) {
     let (Some(program), Some(tested)) = (agent.first(), &answer.tested) else {
@@ -278,7 +298,7 @@ fn check_version(agent: &[String], answer: &Answer) {
     let found = command.arg("--version").stdin(Stdio::null()).output();
     let Ok(found) = found else { return };
     let text = String::from_utf8_lossy(&found.stdout);
-    if !text.contains(tested.as_str()) {
+    if !has_word(&text, tested) {
         let first = text.lines().next().unwrap_or_default();
         let message = format!(
             "{program} says {:?}; {tested} was tested",
@@ -306,7 +326,7 @@ impl Agent {
     }
 }
 
-/// The arguments as a shell reads them.
+/// The arguments as a shell reads them, without a control character: those are escaped as bash, zsh and ksh read them.
 fn command_line(argv: &[String]) -> String {
     let words: Vec<String> = argv.iter().map(|word| quoted(word)).collect();
     words.join(" ")
@@ -319,8 +339,30 @@ fn quoted(word: &str) -> String {
     };
     match !word.is_empty() && word.chars().all(is_plain) {
         true => word.to_owned(),
+        false if word.contains(terminal::is_control) => escaped(word),
         false => format!("'{}'", word.replace('\'', "'\\''")),
     }
+}
+
+/// `$'…'`: each byte of a control character as three octal digits, which no digit behind them changes.
+fn escaped(word: &str) -> String {
+    let mut out = String::from("$'");
+    for char in word.chars() {
+        match char {
+            '\n' => out.push_str("\\n"),
+            '\t' => out.push_str("\\t"),
+            '\'' | '\\' => out.extend(['\\', char]),
+            char if terminal::is_control(char) => {
+                for byte in char.encode_utf8(&mut [0; 4]).bytes() {
+                    // Writing to a string cannot fail.
+                    let _written = write!(out, "\\{byte:03o}");
+                }
+            }
+            char => out.push(char),
+        }
+    }
+    out.push('\'');
+    out
 }
 
 #[cfg(test)]
@@ -346,5 +388,32 @@ mod tests {
     fn a_command_line_is_as_a_shell_reads_it() {
         let argv = ["codex", "resume", "a-1", "it's; rm *", ""].map(str::to_owned);
         assert_eq!(command_line(&argv), r"codex resume a-1 'it'\''s; rm *' ''");
+    }
+
+    /// A line break was printed as its picture within quotes: the agent got another prompt.
+    #[test]
+    fn a_prompt_with_controls_is_the_same_in_a_shell() {
+        let prompt = "it's\n\tone \\ \u{1b}[31m2 \u{202e}ä\u{85}3$(x) `y`";
+        let line = command_line(&["printf", "%s", prompt].map(str::to_owned));
+        assert!(!line.contains(terminal::is_control), "{line}");
+        let said = Command::new("bash").args(["-c", &line]).output().unwrap();
+        assert_eq!(String::from_utf8(said.stdout).unwrap(), prompt, "{line}");
+    }
+
+    #[test]
+    fn a_text_for_a_terminal_has_no_controls_but_line_breaks() {
+        let text = "one\n\u{1b}]0;title\u{7}\n";
+        assert_eq!(clean(text), "one\n␛]0;title␇\n");
+    }
+
+    /// 1.18.330 was taken for 1.18.33.
+    #[test]
+    fn a_version_is_a_whole_word() {
+        for same in ["1.18.33", "v1.18.33\n", "codex 1.18.33.", "x/1.18.33 (y)"] {
+            assert!(has_word(same, "1.18.33"), "{same}");
+        }
+        for other in ["1.18.330", "11.18.33", "1.18.33-beta", "1.18.33.1", ""] {
+            assert!(!has_word(other, "1.18.33"), "{other}");
+        }
     }
 }

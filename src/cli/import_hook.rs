@@ -6,7 +6,7 @@ use super::options::Options;
 use anyhow::{Context, bail};
 use std::ffi::OsString;
 use std::fs::File;
-use std::io::Read;
+use std::io::{IsTerminal, Read};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 use treelined_core::error::{Error, Kind};
@@ -16,8 +16,10 @@ use treelined_files::store::Store;
 use treelined_import::Tool;
 use treelined_import::importer::hook;
 
-/// How long it waits for what the hook says.
-const PATIENCE: Duration = Duration::from_millis(120);
+/// The longest wait for the first byte of the input, and for the rest after it: a busy machine lets an agent write late.
+const PATIENCE: Duration = Duration::from_secs(1);
+/// The longest pause within the input: some agents do not end it.
+const PAUSE: Duration = Duration::from_millis(120);
 /// How long the process in the background waits for another import.
 const TURN: Duration = Duration::from_secs(10);
 
@@ -32,7 +34,7 @@ pub(super) fn is_hook(words: impl IntoIterator<Item = OsString>) -> bool {
     })
 }
 
-/// Requests the import. `argument` is what the hook says, if not on stdin.
+/// Requests the import. `argument` is the input of the hook, if it is not on stdin.
 pub(super) fn run(options: &Options, tool: Tool, argument: Option<&PathBuf>) -> anyhow::Result<()> {
     let session_dir = options.config()?.daemon.session_dir;
     let requested = request(options, &session_dir, tool, argument);
@@ -56,9 +58,14 @@ fn request(
     start_detached(&arguments, &nothing).context("start the import in the background")
 }
 
-/// What the hook says on stdin.
+/// The input of the hook, from stdin.
 fn heard() -> anyhow::Result<Vec<u8>> {
-    let until = Instant::now() + PATIENCE;
+    let patience = match std::io::stdin().is_terminal() {
+        true => PAUSE,
+        false => PATIENCE,
+    };
+    let mut until = Instant::now() + patience;
+    let mut end = None;
     let mut stdin = std::io::stdin().lock();
     let (mut said, mut block) = (Vec::new(), vec![0; 64 << 10]);
     // The lock has no bytes of its own: each read asks the system for as much as the block takes.
@@ -73,9 +80,11 @@ fn heard() -> anyhow::Result<Vec<u8>> {
             break;
         }
         said.extend_from_slice(new);
+        let now = Instant::now();
+        until = (now + PAUSE).min(*end.get_or_insert(now + PATIENCE));
     }
     if said.is_empty() {
-        bail!("the hook said nothing on stdin");
+        bail!("the hook has no input on stdin");
     }
     Ok(said)
 }

@@ -161,8 +161,8 @@ fn the_agent_goes_on_at_once() {
         start.elapsed()
     });
     // An agent that does not end its input, and one that says nothing.
-    for input in [said.as_bytes(), b""] {
-        takes_at_most(Duration::from_millis(300), || {
+    for (input, most) in [(said.as_bytes(), 300), (b"", 1_200)] {
+        takes_at_most(Duration::from_millis(most), || {
             let mut command = home.command(&["import", "--hook", "claude-code"], &[]);
             let start = Instant::now();
             let mut child = command.env("HOME", home.files()).spawn().unwrap();
@@ -172,6 +172,25 @@ fn the_agent_goes_on_at_once() {
             start.elapsed()
         });
     }
+}
+
+/// On a busy machine an agent wrote its input more than 120 ms after the start of the hook, and the turn was lost.
+#[test]
+fn an_agent_may_write_late_and_in_pieces() {
+    let home = Home::in_memory();
+    fs::write(transcript(&home, "s"), ended("s", 1)).unwrap();
+    let said = said(&home, "s");
+    let mut command = home.command(&["import", "--hook", "claude-code"], &[]);
+    let mut child = command.env("HOME", home.files()).spawn().unwrap();
+    let mut stdin = child.stdin.take().unwrap();
+    std::thread::sleep(Duration::from_millis(400));
+    let (begin, end) = said.as_bytes().split_at(20);
+    std::io::Write::write_all(&mut stdin, begin).unwrap();
+    std::thread::sleep(Duration::from_millis(20));
+    std::io::Write::write_all(&mut stdin, end).unwrap();
+    assert!(child.wait().unwrap().success());
+    eventually("the turn is there", || texts(&home).len() == 2);
+    assert_eq!(log(&home), [""; 0]);
 }
 
 #[test]

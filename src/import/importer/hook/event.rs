@@ -32,8 +32,8 @@ impl HookEvent {
         if input.len() > MAX_INPUT {
             return Err(wrong(format!("it is longer than {MAX_INPUT} bytes")));
         }
-        let value: Value =
-            serde_json::from_slice(input).map_err(|error| wrong(format!("it is not JSON: {error}")))?;
+        let value: Value = serde_json::from_slice(input)
+            .map_err(|error| wrong(format!("it is not JSON: {error}")))?;
         let Value::Object(_) = value else {
             return Err(wrong("it is not a JSON object".to_owned()));
         };
@@ -57,7 +57,9 @@ impl HookEvent {
             has_ended: name.is_some_and(|name| ENDS.contains(&name.as_str())),
         };
         match (&event.transcript, &event.session) {
-            (None, None) => Err(wrong("it has neither transcript_path nor session_id".to_owned())),
+            (None, None) => Err(wrong(
+                "it has neither transcript_path nor session_id".to_owned(),
+            )),
             _ => Ok(event),
         }
     }
