@@ -1,16 +1,15 @@
 //! Each writer, read back by the importer of its agent.
 
 mod home;
+mod placing;
 
-use crate::place::{NewFile, place};
+use crate::place::place;
 use crate::prepare::{Prepared, Request, prepare};
 use serde_json::{Value, json};
 use std::collections::HashMap;
 use std::ffi::OsString;
 use std::fs;
-use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
-use std::time::{Duration, SystemTime};
 use treelined_core::context::{self, Format, Kept, PathStep};
 use treelined_core::error::Kind;
 use treelined_core::json;
@@ -468,112 +467,6 @@ fn a_text_says_that_it_is_history() {
     assert!(prepared.files.is_empty() && prepared.steps.is_empty());
 }
 
-/// A handoff never touches a file that is there, and leaves none behind that is not whole.
-#[test]
-fn a_file_that_exists_is_never_touched() {
-    let world = World::new();
-    let path = world.at("folder/inner/file");
-    let file = NewFile {
-        path: path.clone(),
-        bytes: b"mine".to_vec(),
-    };
-    place(std::slice::from_ref(&file)).unwrap();
-    let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
-    assert_eq!((mode(&path), mode(path.parent().unwrap())), (0o600, 0o700));
-    let other = NewFile {
-        bytes: b"other".to_vec(),
-        ..file
-    };
-    let error = place(&[other]).unwrap_err();
-    assert_eq!(error.kind, Kind::FileExists);
-    assert_eq!(fs::read(&path).unwrap(), b"mine");
-    assert_eq!(fs::read_dir(path.parent().unwrap()).unwrap().count(), 1);
-}
-
-/// Of two files of which the second could not be made, the first stayed.
-#[test]
-fn a_failure_leaves_none_of_the_files() {
-    let world = World::new();
-    let file = |path: &str| NewFile {
-        path: world.at(path),
-        bytes: b"new".to_vec(),
-    };
-    let (first, second) = (file("folder/one"), file("folder/two"));
-    fs::create_dir(world.at("folder")).unwrap();
-    fs::write(&second.path, "there before").unwrap();
-    let error = place(&[first, second]).unwrap_err();
-    assert_eq!(error.kind, Kind::FileExists);
-    assert_eq!(names(&world.at("folder")), ["two"]);
-    assert_eq!(fs::read(world.at("folder/two")).unwrap(), b"there before");
-}
-
-/// The names in a folder, sorted.
-fn names(folder: &Path) -> Vec<OsString> {
-    let names = fs::read_dir(folder).unwrap();
-    let mut names: Vec<_> = names.map(|entry| entry.unwrap().file_name()).collect();
-    names.sort();
-    names
-}
-
-/// Any old file was removed: also one that is not of a continuation, and all below a link.
-#[test]
-fn only_own_old_files_are_removed_and_no_link_is_followed() {
-    let world = World::new();
-    let own = world.at("sessions/.continuations");
-    let elsewhere = world.at("elsewhere");
-    let old = [
-        "session-1.jsonl",
-        "ses_1.json",
-        "goose-1.jsonl",
-        "1.prompt.md",
-        "notes.md",
-    ];
-    let long_ago = SystemTime::now() - Duration::from_secs(40 * 24 * 60 * 60);
-    for folder in [&own, &elsewhere] {
-        fs::create_dir_all(folder).unwrap();
-        for name in old {
-            let file = fs::File::create(folder.join(name)).unwrap();
-            file.set_modified(long_ago).unwrap();
-        }
-    }
-    let file = NewFile {
-        path: own.join("goose-2.jsonl"),
-        bytes: b"new".to_vec(),
-    };
-    place(std::slice::from_ref(&file)).unwrap();
-    assert_eq!(names(&own), ["goose-2.jsonl", "notes.md"]);
-    fs::remove_dir_all(&own).unwrap();
-    std::os::unix::fs::symlink(&elsewhere, &own).unwrap();
-    assert!(place(&[file]).is_err());
-    assert_eq!(names(&elsewhere).len(), old.len());
-}
-
-/// A pipe kept the daemon waiting, and a file of any size was read.
-#[test]
-fn settings_are_a_regular_file_of_a_sensible_size() {
-    let world = World::new();
-    let settings = world.at("home/.codex/config.toml");
-    fs::create_dir_all(settings.parent().unwrap()).unwrap();
-    let provider = || {
-        let prepared = world.prepare(Some(Tool::Codex), &conversation()).unwrap();
-        let text = String::from_utf8(prepared.files.first().unwrap().bytes.clone()).unwrap();
-        let meta: Value = serde_json::from_str(text.lines().next().unwrap()).unwrap();
-        meta["payload"]["model_provider"].clone()
-    };
-    let usual = provider();
-    let set = "model_provider = \"azure\"\n";
-    fs::write(world.at("dotfiles.toml"), set).unwrap();
-    std::os::unix::fs::symlink(world.at("dotfiles.toml"), &settings).unwrap();
-    assert_eq!(provider(), "azure");
-    fs::remove_file(&settings).unwrap();
-    fs::write(&settings, format!("{set}# {}", "x".repeat(1 << 20))).unwrap();
-    assert_eq!(provider(), usual);
-    fs::remove_file(&settings).unwrap();
-    let mode = rustix::fs::Mode::from_raw_mode(0o600);
-    rustix::fs::mkfifoat(rustix::fs::CWD, &settings, mode).unwrap();
-    assert_eq!(provider(), usual);
-}
-
 /// A NUL in a summary ended the argument, or kept the agent from starting.
 #[test]
 fn a_prompt_has_no_nul() {
@@ -602,13 +495,28 @@ fn a_relative_folder_of_an_agent_is_refused() {
     }
 }
 
+/// A pipe kept the daemon waiting, and a file of any size was read.
 #[test]
-fn a_folder_that_is_a_file_is_an_error() {
+fn settings_are_a_regular_file_of_a_sensible_size() {
     let world = World::new();
-    fs::write(world.at("file"), "").unwrap();
-    let file = NewFile {
-        path: world.at("file/inner"),
-        bytes: Vec::new(),
+    let settings = world.at("home/.codex/config.toml");
+    fs::create_dir_all(settings.parent().unwrap()).unwrap();
+    let provider = || {
+        let prepared = world.prepare(Some(Tool::Codex), &conversation()).unwrap();
+        let text = String::from_utf8(prepared.files.first().unwrap().bytes.clone()).unwrap();
+        let meta: Value = serde_json::from_str(text.lines().next().unwrap()).unwrap();
+        meta["payload"]["model_provider"].clone()
     };
-    assert!(place(&[file]).is_err());
+    let usual = provider();
+    let set = "model_provider = \"azure\"\n";
+    fs::write(world.at("dotfiles.toml"), set).unwrap();
+    std::os::unix::fs::symlink(world.at("dotfiles.toml"), &settings).unwrap();
+    assert_eq!(provider(), "azure");
+    fs::remove_file(&settings).unwrap();
+    fs::write(&settings, format!("{set}# {}", "x".repeat(1 << 20))).unwrap();
+    assert_eq!(provider(), usual);
+    fs::remove_file(&settings).unwrap();
+    let mode = rustix::fs::Mode::from_raw_mode(0o600);
+    rustix::fs::mkfifoat(rustix::fs::CWD, &settings, mode).unwrap();
+    assert_eq!(provider(), usual);
 }

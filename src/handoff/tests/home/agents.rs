@@ -2,6 +2,7 @@
 
 use super::super::*;
 use super::NOW;
+use crate::place::NewFile;
 
 /// A conversation that was handed over.
 pub(super) struct Guest {
