@@ -109,6 +109,5 @@ fn kind(loss: Loss) -> HandoffLossKind {
         Loss::Blocks => HandoffLossKind::Blocks,
         Loss::EarlierTurns => HandoffLossKind::EarlierTurns,
         Loss::Compacted => HandoffLossKind::Compacted,
-        Loss::CutStrings => HandoffLossKind::CutStrings,
     }
 }

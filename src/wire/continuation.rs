@@ -85,7 +85,8 @@ pub struct ContinueSessionResult {
     pub steps: Vec<Vec<String>>,
     /// The working directory of the new session.
     pub cwd: String,
-    /// What is to be said first. It is an argument of the last step, if it is not too long: then it is in a file.
+    /// The words to say first. They are an argument of the last step; if they are too long, they are in a file that the
+    /// argument names.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub prompt: Option<String>,
     /// The conversation in Markdown. Present for the tool `text`.
@@ -156,8 +157,6 @@ pub enum HandoffLossKind {
     EarlierTurns,
     /// Messages that a summary replaces.
     Compacted,
-    /// Strings that an import has cut.
-    CutStrings,
 }
 
 session_params! {

@@ -1,4 +1,4 @@
-//! What a path loses when it is handed over.
+//! The losses of a path that is handed over.
 
 use std::collections::BTreeMap;
 
@@ -18,7 +18,6 @@ pub enum Loss {
     Blocks,
     EarlierTurns,
     Compacted,
-    CutStrings,
 }
 
 /// The number of losses of each kind.
@@ -79,7 +78,6 @@ impl Loss {
             Self::Blocks => ("block", "blocks", "of an unknown type left out"),
             Self::EarlierTurns => ("earlier turn", "earlier turns", "left out"),
             Self::Compacted => ("summary", "summaries", "in place of earlier turns"),
-            Self::CutStrings => ("text", "texts", "that an import had cut"),
         };
         let noun = if count == 1 { one } else { many };
         format!("{count} {noun} {what}")

@@ -3,7 +3,7 @@
 
 return {
   version = 1,
-  schema_hash = 'sha256:37517f5b1febfc5436c05b46feaf6f8b4d7167010644352794928fa937ada590',
+  schema_hash = 'sha256:e75111523c6ef1428057f9b196bd4575d424bbebe94f8203e92ddbef66116384',
   --- Methods by the names of their functions.
   methods = {
     discover = 'rpc.discover',

@@ -381,7 +381,7 @@
 ---@field losses treelined.HandoffLoss[] What the new session does not have.
 ---@field messages integer The number of messages that are handed over.
 ---@field nativeId? string The agent's id of the new session. Absent if the agent chooses it.
----@field prompt? string What is to be said first. It is an argument of the last step, if it is not too long: then it is in a file.
+---@field prompt? string The words to say first. They are an argument of the last step; if they are too long, they are in a file that the argument names.
 ---@field steps string[][] The programs to run one after the other in `cwd`, as lists of arguments; the last one is the agent. The argument `{nativeId}` stands for the id that the step before it prints.
 ---@field tested? string The version of the agent that was tested.
 ---@field text? string The conversation in Markdown. Present for the tool `text`.
@@ -830,7 +830,7 @@
 ---@field text string The loss in English.
 
 --- A kind of parts that a handoff leaves out or changes.
----@alias treelined.HandoffLossKind 'thoughts'|'closedCalls'|'orphanResults'|'toolNames'|'callIds'|'images'|'systemMessages'|'scaffolding'|'beginning'|'characters'|'blocks'|'earlierTurns'|'compacted'|'cutStrings'
+---@alias treelined.HandoffLossKind 'thoughts'|'closedCalls'|'orphanResults'|'toolNames'|'callIds'|'images'|'systemMessages'|'scaffolding'|'beginning'|'characters'|'blocks'|'earlierTurns'|'compacted'
 
 --- The branch of an entry.
 ---@class treelined.HitBranch

@@ -16,7 +16,7 @@ from ._params import OMITTED, Omitted
 PROTOCOL_VERSION = 1
 """The version of the protocol that these functions speak."""
 
-SCHEMA_HASH = "sha256:37517f5b1febfc5436c05b46feaf6f8b4d7167010644352794928fa937ada590"
+SCHEMA_HASH = "sha256:e75111523c6ef1428057f9b196bd4575d424bbebe94f8203e92ddbef66116384"
 """The schema they were made from; a daemon made from the same one tells the same hash."""
 
 NotificationName: TypeAlias = Literal[

@@ -332,7 +332,6 @@ HandoffLossKind = Literal[
     "blocks",
     "earlierTurns",
     "compacted",
-    "cutStrings",
 ]
 """A kind of parts that a handoff leaves out or changes.
 
@@ -349,7 +348,6 @@ HandoffLossKind = Literal[
 `blocks`: Parts of messages of unknown types, which are left out.
 `earlierTurns`: Turns before the last ones.
 `compacted`: Messages that a summary replaces.
-`cutStrings`: Strings that an import has cut.
 """
 
 HomePaths = Literal["keep", "shorten"]
@@ -1241,7 +1239,7 @@ class ContinueSessionResult(_ContinueSessionResult, total=False):
     nativeId: str
     """The agent's id of the new session. Absent if the agent chooses it."""
     prompt: str
-    """What is to be said first. It is an argument of the last step, if it is not too long: then it is in a file."""
+    """The words to say first. They are an argument of the last step; if they are too long, they are in a file that the argument names."""
     text: str
     """The conversation in Markdown. Present for the tool `text`."""
     tested: str

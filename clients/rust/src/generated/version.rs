@@ -7,4 +7,4 @@ pub const PROTOCOL_VERSION: u64 = 1;
 
 /// The hash of the schema behind these types. A daemon with the same `schema_hash` has the same schema.
 pub const SCHEMA_HASH: &str =
-    "sha256:37517f5b1febfc5436c05b46feaf6f8b4d7167010644352794928fa937ada590";
+    "sha256:e75111523c6ef1428057f9b196bd4575d424bbebe94f8203e92ddbef66116384";

@@ -160,7 +160,7 @@ import type {
 export const PROTOCOL_VERSION = 1;
 
 /** The hash of the schema behind these types. A daemon with the same hash has the same schema. */
-export const SCHEMA_HASH = 'sha256:37517f5b1febfc5436c05b46feaf6f8b4d7167010644352794928fa937ada590';
+export const SCHEMA_HASH = 'sha256:e75111523c6ef1428057f9b196bd4575d424bbebe94f8203e92ddbef66116384';
 
 /** Params and result by method. */
 export interface Methods {

@@ -173,7 +173,6 @@ export type HandedThoughts = 'drop' | 'text';
  * `blocks`: Parts of messages of unknown types, which are left out.
  * `earlierTurns`: Turns before the last ones.
  * `compacted`: Messages that a summary replaces.
- * `cutStrings`: Strings that an import has cut.
  */
 export type HandoffLossKind =
   | 'thoughts'
@@ -188,8 +187,7 @@ export type HandoffLossKind =
   | 'characters'
   | 'blocks'
   | 'earlierTurns'
-  | 'compacted'
-  | 'cutStrings';
+  | 'compacted';
 /**
  * When the file of a new session is written. A `sessionId` that is taken is refused with `sessionExists` at that time.
  *
@@ -2789,7 +2787,7 @@ export interface ContinueSessionResult {
    */
   cwd: string;
   /**
-   * What is to be said first. It is an argument of the last step, if it is not too long: then it is in a file.
+   * The words to say first. They are an argument of the last step; if they are too long, they are in a file that the argument names.
    */
   prompt?: string;
   /**

@@ -120,7 +120,6 @@ string_enum! {
     /// `blocks`: Parts of messages of unknown types, which are left out.
     /// `earlierTurns`: Turns before the last ones.
     /// `compacted`: Messages that a summary replaces.
-    /// `cutStrings`: Strings that an import has cut.
     pub enum HandoffLossKind {
         Thoughts = "thoughts",
         ClosedCalls = "closedCalls",
@@ -135,7 +134,6 @@ string_enum! {
         Blocks = "blocks",
         EarlierTurns = "earlierTurns",
         Compacted = "compacted",
-        CutStrings = "cutStrings",
     }
 }
 
