@@ -7,26 +7,6 @@ use std::path::{Path, PathBuf};
 use crate::faults::shimmed;
 use crate::harness::*;
 
-/// The files below a folder, hidden ones too.
-fn files_below(folder: &Path) -> Vec<PathBuf> {
-    let mut folders = vec![folder.to_owned()];
-    let mut files = Vec::new();
-    while let Some(folder) = folders.pop() {
-        for entry in fs::read_dir(&folder).into_iter().flatten() {
-            let path = entry.unwrap().path();
-            match path.is_dir() {
-                true => folders.push(path),
-                false => files.push(path),
-            }
-        }
-    }
-    files
-}
-
-fn home_of(d: &Daemon) -> PathBuf {
-    d.home.sessions().parent().unwrap().to_owned()
-}
-
 fn last_line(path: &Path) -> Json {
     file_lines(path).pop().unwrap()
 }

@@ -1,7 +1,8 @@
 //! Checks that every conversation must pass (protocol.md §1, §7, §8), and checks that tests share.
 
 use std::collections::HashMap;
-use std::path::PathBuf;
+use std::fs;
+use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 use std::thread;
 use std::time::{Duration, Instant};
@@ -321,6 +322,27 @@ pub(crate) fn takes_at_most(limit: Duration, mut attempt: impl FnMut() -> Durati
         }
     }
     panic!("no attempt took less than {limit:?}: {took:?}");
+}
+
+/// The files below a folder, hidden ones too.
+pub(crate) fn files_below(folder: &Path) -> Vec<PathBuf> {
+    let mut folders = vec![folder.to_owned()];
+    let mut files = Vec::new();
+    while let Some(folder) = folders.pop() {
+        for entry in fs::read_dir(&folder).into_iter().flatten() {
+            let path = entry.unwrap().path();
+            match path.is_dir() {
+                true => folders.push(path),
+                false => files.push(path),
+            }
+        }
+    }
+    files
+}
+
+/// The home of the user for whom the daemon runs.
+pub(crate) fn home_of(d: &Daemon) -> PathBuf {
+    d.home.sessions().parent().unwrap().to_owned()
 }
 
 /// A session of two turns, `u1 a1 u2 a2`, and its file.

@@ -251,25 +251,36 @@ fn the_end_of_the_connection_and_of_the_daemon_have_codes_of_their_own() {
     assert_eq!(socket.close_code(), Some(1001));
 }
 
-/// A page is from a browser: no file is made for it outside of the session directory.
+/// A page is from a browser: no file is made for it outside of the session directory, and none for an agent.
 #[test]
 fn no_file_is_made_for_a_page() {
     let daemon = WebDaemon::start();
     let mut page = daemon.client("page", json!({}));
     page.create();
     page.chain(&["u1", "a1"]);
-    let error = page.err_kind(
-        "continue_session",
-        json!({"tool": "codex"}),
-        "invalidParams",
-    );
-    assert_eq!(error.details("field"), "dryRun");
-    let result = page.ok("continue_session", json!({"tool": "codex", "dryRun": true}));
-    assert_eq!(result["messages"], 2);
+    let (home, sessions) = (home_of(&page), page.home.sessions());
+    let made = || {
+        let mut files = files_below(&home);
+        files.retain(|file| !file.starts_with(&sessions));
+        files.extend(files_below(&sessions.join(".continuations")));
+        files.sort();
+        files
+    };
+    let before = made();
+    for tool in ["claude-code", "codex", "opencode", "gemini", "goose", "pi"] {
+        let error = page.err_kind("continue_session", json!({"tool": tool}), "invalidParams");
+        assert_eq!(error.details("field"), "dryRun");
+        let params = json!({"tool": tool, "dryRun": true});
+        assert_eq!(page.ok("continue_session", params)["messages"], 2);
+    }
     let text = page.ok("continue_session", json!({"tool": "text"}));
     assert!(text["text"].as_str().unwrap().contains("text of a1"));
+    assert_eq!(made(), before);
     let mut script = daemon.shared.client("script", json!({}));
     script.create();
     script.chain(&["u1", "a1"]);
-    script.ok("continue_session", json!({"tool": "codex"}));
+    for tool in ["codex", "goose"] {
+        script.ok("continue_session", json!({"tool": tool}));
+    }
+    assert_eq!(made().len(), before.len() + 2);
 }
