@@ -53,19 +53,24 @@ export interface Shared {
 
 /** Makes a window and another program, `guard`, with `options`, on one daemon. */
 export async function shared(t: TestContext, options: ConnectOptions = {}): Promise<Shared> {
-  const sessionDir = await folder(t);
+  const sessionDir = await mkdtemp(join(tmpdir(), 'treelined-'));
   const place = { sessionDir, socket: join(sessionDir, 'daemon.sock') };
+  const open: { at?: Connection; program?: Client } = {};
+  // One hook: the daemon cannot be stopped without its socket, which is in the folder, and a window would start it again.
+  t.after(async () => {
+    await open.program?.close();
+    await open.at?.dispose();
+    await promisify(execFile)(command, ['stop', '--socket', place.socket]).catch(() => {});
+    await rm(sessionDir, { recursive: true, force: true, maxRetries: 5 });
+  });
   const questions = new Questions();
   const at = connection(t, place, {
     ask: (question, signal, extend) => questions.ask(question, signal, extend),
   });
+  open.at = at;
   await at.client();
   const program = await connect({ command, ...place, clientInfo: { name: 'guard' }, ...options });
-  t.after(async () => {
-    await program.close();
-    await at.dispose();
-    await promisify(execFile)(command, ['stop', '--socket', place.socket]).catch(() => {});
-  });
+  open.program = program;
   return { at, questions, program };
 }
 
