@@ -79,11 +79,13 @@ fn machine() -> Result<String> {
     let memory = fs::read_to_string("/proc/meminfo")?;
     let kilobytes = memory.split_whitespace().nth(1).context("MemTotal")?;
     let gigabytes = kilobytes.parse::<f64>()? / 1e6;
+    let osrelease = fs::read_to_string("/proc/sys/kernel/osrelease")?;
     Ok(format!(
         "{} processors ({}), {gigabytes:.0} GB, Linux {}",
         std::thread::available_parallelism()?,
         model.as_deref().unwrap_or("of an unknown model"),
-        fs::read_to_string("/proc/sys/kernel/osrelease")?.trim(),
+        // The rest names a build of one machine.
+        osrelease.split('.').take(2).collect::<Vec<_>>().join("."),
     ))
 }
 
