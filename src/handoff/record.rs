@@ -1,4 +1,4 @@
-//! What the session remembers of a continuation (session-file.md §4.6).
+//! The record of a continuation in its session (session-file.md §4.6).
 
 use serde_json::{Map, Value, json};
 use std::path::Path;

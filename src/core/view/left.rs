@@ -11,7 +11,7 @@ use crate::tree::{Node, number32};
 use std::collections::HashSet;
 use std::ops::Range;
 
-/// What is not folded of the branches that were left.
+/// The branches that were left and are not folded.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Left {
     /// The branches that hold one of these entries are open.

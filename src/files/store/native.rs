@@ -59,7 +59,7 @@ impl ImportSource {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ContinuedIn {
     pub tool: String,
-    /// `None` if the tool gives an id of its own.
+    /// `None` if the tool gives its own id.
     pub native_id: Option<String>,
 }
 
@@ -96,7 +96,7 @@ fn strings_of<'a>(object: &'a [u8], name: &str) -> Vec<Cow<'a, str>> {
         .collect()
 }
 
-/// What the leaf records of a session say: where it comes from, and where it went on.
+/// The origin of a session and its continuations, from its leaf records.
 #[derive(Debug, Default)]
 pub(super) struct Elsewhere {
     pub(super) source: Option<ImportSource>,

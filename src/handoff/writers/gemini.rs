@@ -60,7 +60,7 @@ pub(super) fn write(session: &NewSession<'_>) -> Written {
         })
     };
     Written {
-        // Gemini CLI makes a copy with an id of its own.
+        // Gemini CLI makes a copy with its own id.
         native_id: None,
         files: vec![NewFile {
             path,

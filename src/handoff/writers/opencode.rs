@@ -29,7 +29,7 @@ pub(super) fn write(session: &NewSession<'_>) -> Written {
         session,
         id: &id,
         ids,
-        model: first_model(session),
+        model: last_model(session),
         messages: Vec::new(),
         question: Value::Null,
     };
@@ -82,8 +82,8 @@ pub(super) fn write(session: &NewSession<'_>) -> Written {
     }
 }
 
-/// The model of the first answer: opencode goes on with the model that the last question names.
-fn first_model(session: &NewSession<'_>) -> Model {
+/// The model of the last answer: opencode goes on with the model that the last question names.
+fn last_model(session: &NewSession<'_>) -> Model {
     let models = session
         .path
         .messages

@@ -9,7 +9,7 @@ use treelined_core::error::Result;
 use treelined_core::timestamp::{self, Millis};
 use treelined_import::neutral::{CallResult, Message, ModelMessage, ModelPart, Part};
 
-/// What becomes of the mark of a result that is an error.
+/// The treatment of the mark of a result that is an error.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Errors {
     Keep,
@@ -36,7 +36,7 @@ pub(super) fn write(session: &NewSession<'_>) -> Result<Written> {
     })
 }
 
-/// goose gives the session an id of its own, and takes the working directory from the file.
+/// goose gives the session its own id, and takes the working directory from the file.
 pub(super) fn write_for_goose(session: &NewSession<'_>) -> Written {
     let id = session.sorted_uuid().to_string();
     let path = session.store.own.join(format!("goose-{id}.jsonl"));

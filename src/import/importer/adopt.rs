@@ -12,13 +12,13 @@ use std::collections::{HashMap, HashSet};
 use treelined_core::error::Result;
 use treelined_core::tree::Tree;
 
-/// What is known of a session when the nodes of its natives are compared with it.
+/// The facts of a session with which the nodes of its natives are compared.
 pub(super) struct Adoption<'a> {
     pub(super) maker: &'a LineMaker<'a>,
     pub(super) planned: &'a SessionTree,
     /// The entries of the session.
     pub(super) tree: &'a Tree,
-    /// What earlier imports have recorded, by the ids that nodes would have.
+    /// The records of earlier imports, by the ids that nodes would have.
     pub(super) recorded: &'a HashMap<String, Option<String>>,
     /// By the natives that continue it.
     pub(super) continuations: &'a HashMap<String, Continuation>,

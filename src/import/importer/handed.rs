@@ -1,4 +1,4 @@
-//! What was handed over to a tool, for the comparison with what the tool gives back (session-file.md §4.6).
+//! Paths that were handed over to a tool, compared with those that the tool gives back (session-file.md §4.6).
 
 use crate::neutral::{Message, NeutralPath, Said, parts, parts_of};
 use treelined_core::json;
@@ -13,7 +13,7 @@ pub(crate) struct Continuation {
     pub(crate) messages: u64,
 }
 
-/// What was handed over, as its agent gives it back.
+/// A path that was handed over, as its agent gives it back.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct HandedOver {
     /// Each part with the number of its step.
@@ -145,7 +145,7 @@ impl HandedOver {
     }
 }
 
-/// What a mapper's entry says: the parts of its message.
+/// The parts of the message of a mapper's entry.
 pub(super) fn said(members: &[u8]) -> Vec<Said> {
     let mut object = b"{\"id\":0".to_vec();
     object.extend_from_slice(members);

@@ -26,7 +26,7 @@ use treelined_files::store::catalogue::CatalogueRow;
 /// The most bytes of messages that are handed over.
 const MAX_BYTES: usize = 512 << 20;
 
-/// What each message of a native session says.
+/// The parts of each message of a native session.
 pub(super) type Beginning = Arc<Vec<Vec<Said>>>;
 
 /// `data.continuation` of a leaf record.
@@ -45,7 +45,7 @@ struct ContinuationRecord {
     sha256: String,
 }
 
-/// What the leaf records of a session say of conversations of one tool.
+/// The leaf records of a session about conversations of one tool.
 #[derive(Debug, Default)]
 pub(super) struct Records {
     /// The natives that imports have brought.
@@ -219,7 +219,7 @@ fn messages(opened: &OpenedLog, entry: Option<Node>) -> Result<Vec<PathMessage>>
     Ok(messages.collect())
 }
 
-/// What each message of a native session says, in the order of its source.
+/// The parts of each message of a native session, in the order of its source.
 pub(super) fn beginning(
     tool: Tool,
     number: usize,

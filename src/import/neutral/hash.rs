@@ -1,5 +1,5 @@
-//! What messages say, part by part, as every agent gives it back whatever the form in which it keeps it, and the hash of
-//! that (session-file.md §4.6).
+//! The words of messages, part by part, as every agent gives them back whatever the form in which it keeps them, and their
+//! hash (session-file.md §4.6).
 
 use super::blocks::{Block, blocks};
 use super::loss::Losses;
@@ -8,7 +8,7 @@ use sha2::{Digest, Sha256};
 use std::fmt::Write;
 use treelined_core::json;
 
-/// What is said: a letter, and the text without its white space. It is never empty.
+/// A part: a letter for its kind, and the text without its white space. It is never empty.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Said {
     pub(crate) letter: u8,

@@ -13,7 +13,7 @@ pub struct PathMessage {
     pub is_scaffolding: bool,
 }
 
-/// What is handed over, and how.
+/// The choice of what is handed over, and how.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Options<'a> {
     /// The agent; `None` for any.
@@ -31,7 +31,7 @@ pub struct Options<'a> {
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct NeutralPath {
     pub messages: Vec<Message>,
-    /// What the user said last, if no model has answered it.
+    /// The last words of the user, if no model has answered them.
     pub prompt: Option<String>,
     pub losses: Losses,
 }

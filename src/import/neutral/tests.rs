@@ -502,7 +502,7 @@ fn nothing_but_a_question_hands_nothing_over() {
     );
 }
 
-/// What an agent gives back in another form has the same hash, and what says something else has not.
+/// Messages that an agent gives back in another form have the same hash, and other messages have another one.
 #[test]
 fn the_hash_is_over_what_every_agent_gives_back() {
     let plain = clean(&[

@@ -1,4 +1,4 @@
-//! What an agent adds to a conversation that was handed over is a branch of the session that it came from.
+//! An addition of an agent to a conversation that was handed over is a branch of the session that it came from.
 
 mod agents;
 mod cases;

@@ -40,7 +40,7 @@ fn imported_from(tool: Tool) -> String {
     longest.unwrap().1
 }
 
-/// What is lost on the way, by kind, for the table of the README.
+/// The losses on the way, by kind, for the table of the README.
 fn lost(prepared: &Prepared) -> String {
     let losses = prepared.losses.iter();
     let losses: Vec<String> = losses.map(|(loss, count)| loss.text(count)).collect();

@@ -16,7 +16,7 @@ const ENDS: [&str; 6] = [
     "session.idle",
 ];
 
-/// The parts of it that count.
+/// The parts of the input that count.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct HookEvent {
     /// The file of the conversation, as the tool names it.

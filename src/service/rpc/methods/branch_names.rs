@@ -1,4 +1,4 @@
-//! What folded rows of `get_tree` say: how the branches that were left are called (protocol.md §6.8).
+//! The text of folded rows of `get_tree`: the names of the branches that were left (protocol.md §6.8).
 
 use crate::daemon::rows::RowReader;
 use treelined_core::entry::Role;
@@ -26,7 +26,7 @@ impl BranchNames<'_> {
         Ok(folded.preview(&names, self.render))
     }
 
-    /// What a person said first in a branch, else the preview of its first entry.
+    /// The first words of a person in a branch, else the preview of its first entry.
     fn name(&self, reader: &mut RowReader<'_>, name: &BranchName) -> Result<String> {
         for item in name.prompts() {
             let Some(entry) = self.snapshot.entry(item) else {
