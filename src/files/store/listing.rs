@@ -75,7 +75,7 @@ impl Listing {
         let bodies = opened.log.bodies();
         let said = last_said(tree, &bodies, messages())?;
         let modified = said.or(created).unwrap_or_else(|| written(location));
-        let Elsewhere { source, continued } = Elsewhere::of(tree, &bodies)?;
+        let mut elsewhere = Elsewhere::of(tree, &bodies)?;
         Ok(Self {
             path: location.path(),
             name: tree.name().map(str::to_owned),
@@ -83,9 +83,9 @@ impl Listing {
             modified,
             message_count: messages().count() as u64,
             first_message: first_message(tree, &bodies, messages())?,
-            source,
+            source: elsewhere.source.take(),
             recorded: recorded(tree, &bodies)?,
-            continued,
+            continued: elsewhere.continued(),
             header,
             problem: None,
         })
@@ -249,6 +249,7 @@ impl RowScanner {
         let started = header.timestamp.as_deref().and_then(timestamp::parse);
         let said = found.last_said.time();
         let modified = said.or(started).unwrap_or_else(|| written(location));
+        let mut elsewhere = found.elsewhere;
         Some(Listing {
             path: location.path(),
             name: found.name,
@@ -256,9 +257,9 @@ impl RowScanner {
             modified,
             message_count: found.messages,
             first_message: found.first_message,
-            source: found.elsewhere.source,
+            source: elsewhere.source.take(),
             recorded: found.recorded,
-            continued: found.elsewhere.continued,
+            continued: elsewhere.continued(),
             header: Some(header),
             problem: None,
         })

@@ -11,13 +11,13 @@ use treelined_core::tree::Tree;
 
 /// The most native ids of a row.
 const MOST_NATIVE_IDS: usize = 64;
-/// The most continuations of a row, the last ones.
+/// The most continuations of a session that its row knows, the last ones (session-file.md §4.6).
 const MOST_CONTINUED: usize = 256;
 /// The first entries, one of which says that the session is a record of an agent's.
 pub(super) const RECORD_ENTRIES: usize = 4;
 /// The custom type of that entry.
 const RECORD_TYPE: &str = "acp.session";
-/// The longest id that an agent gave, in bytes.
+/// The longest id that an agent gave, and the longest name of a tool, in bytes.
 const MOST_RECORDED_BYTES: usize = 256;
 
 /// The conversations of another tool of which a session was made.
@@ -63,24 +63,45 @@ pub struct ContinuedIn {
     pub native_id: Option<String>,
 }
 
-impl ContinuedIn {
-    /// Adds what a leaf record says about a continuation. Other leaf records say nothing.
-    fn take(continued: &mut Vec<Self>, record: &[u8]) {
+/// The continuations of a session by their ids, in the order of the file.
+#[derive(Debug, Default)]
+struct Continuations(Vec<(String, ContinuedIn)>);
+
+impl Continuations {
+    /// Adds what a leaf record says about a continuation. Other leaf records say nothing, and neither does one with a name
+    /// or an id that is too long.
+    fn take(&mut self, record: &[u8]) {
         let Some(record) = json::get_path(record, &["data", "continuation"]) else {
             return;
         };
-        let text = |name: &str| Some(json::string(json::get(record, name)?)?.into_owned());
-        let Some(tool) = text("tool") else {
+        let text = |name: &str| json::get(record, name).and_then(json::string);
+        let short = |name: &str| {
+            let text = text(name).filter(|text| text.len() <= MOST_RECORDED_BYTES);
+            text.map(Cow::into_owned)
+        };
+        let (Some(id), Some(tool)) = (short("id"), short("tool")) else {
             return;
         };
-        let native_id = text("nativeId").filter(|id| id.len() <= MOST_RECORDED_BYTES);
-        let continuation = Self { tool, native_id };
-        if !continued.contains(&continuation) {
-            if continued.len() == MOST_CONTINUED {
-                continued.remove(0);
-            }
-            continued.push(continuation);
+        let native_id = short("nativeId");
+        if native_id.is_none() && text("nativeId").is_some() {
+            return;
         }
+        self.0.retain(|(known, _)| *known != id);
+        if self.0.len() == MOST_CONTINUED {
+            self.0.remove(0);
+        }
+        self.0.push((id, ContinuedIn { tool, native_id }));
+    }
+
+    /// Without repetitions.
+    fn distinct(self) -> Vec<ContinuedIn> {
+        let mut distinct = Vec::new();
+        for (_, continued) in self.0 {
+            if !distinct.contains(&continued) {
+                distinct.push(continued);
+            }
+        }
+        distinct
     }
 }
 
@@ -100,7 +121,7 @@ fn strings_of<'a>(object: &'a [u8], name: &str) -> Vec<Cow<'a, str>> {
 #[derive(Debug, Default)]
 pub(super) struct Elsewhere {
     pub(super) source: Option<ImportSource>,
-    pub(super) continued: Vec<ContinuedIn>,
+    continued: Continuations,
 }
 
 impl Elsewhere {
@@ -116,7 +137,11 @@ impl Elsewhere {
 
     pub(super) fn take(&mut self, record: &[u8]) {
         ImportSource::take(&mut self.source, record);
-        ContinuedIn::take(&mut self.continued, record);
+        self.continued.take(record);
+    }
+
+    pub(super) fn continued(self) -> Vec<ContinuedIn> {
+        self.continued.distinct()
     }
 }
 
@@ -138,4 +163,62 @@ pub(super) fn recorded_by(entry: &[u8]) -> Option<String> {
     let id = text(&["data", "sessionId"])?;
     let is_short = !id.is_empty() && id.len() <= MOST_RECORDED_BYTES;
     is_short.then(|| id.into_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::{Value, json};
+
+    fn continued(records: &[Value]) -> Vec<(String, Option<String>)> {
+        let mut found = Elsewhere::default();
+        for record in records {
+            let line = json!({ "data": { "cause": "continue", "continuation": record } });
+            found.take(line.to_string().as_bytes());
+        }
+        let continued = found.continued().into_iter();
+        continued.map(|it| (it.tool, it.native_id)).collect()
+    }
+
+    /// The row kept both records of a continuation to which an id was added. The one without an id made the session a
+    /// candidate for every conversation of the tool.
+    #[test]
+    fn a_later_record_of_a_continuation_replaces_the_earlier_one() {
+        let records = [
+            json!({ "id": "1", "tool": "goose" }),
+            json!({ "id": "2", "tool": "goose" }),
+            json!({ "id": "1", "tool": "goose", "nativeId": "n" }),
+        ];
+        let named = ("goose".to_owned(), Some("n".to_owned()));
+        let unnamed = ("goose".to_owned(), None);
+        assert_eq!(continued(&records), [unnamed, named.clone()]);
+        let both = [
+            &records[..],
+            &[json!({ "id": "2", "tool": "goose", "nativeId": "n" })],
+        ];
+        assert_eq!(continued(&both.concat()), [named]);
+    }
+
+    /// A native id that was too long became none, so that the session was a candidate for every conversation of the tool,
+    /// and the name of a tool was kept at any length.
+    #[test]
+    fn a_record_with_too_long_a_text_says_nothing() {
+        let long = "x".repeat(MOST_RECORDED_BYTES + 1);
+        let records = [
+            json!({ "id": "1", "tool": "codex", "nativeId": long }),
+            json!({ "id": "2", "tool": long }),
+            json!({ "id": long, "tool": "codex" }),
+        ];
+        assert_eq!(continued(&records), []);
+    }
+
+    #[test]
+    fn a_row_knows_the_last_continuations() {
+        let records: Vec<Value> = (0..MOST_CONTINUED + 2)
+            .map(|at| json!({ "id": at.to_string(), "tool": "pi", "nativeId": at.to_string() }))
+            .collect();
+        let known = continued(&records);
+        let first = known.first().and_then(|(_, native)| native.clone());
+        assert_eq!((known.len(), first.as_deref()), (MOST_CONTINUED, Some("2")));
+    }
 }
