@@ -67,7 +67,7 @@ pub(crate) struct Adopted {
     /// The same by the ids that they would have, as far as no import has recorded it.
     pub(crate) new: BTreeMap<String, Option<String>>,
     /// The entry below which a planned entry without a parent is written.
-    pub(crate) below: HashMap<usize, String>,
+    pub(crate) below: BTreeMap<usize, String>,
     /// The entries at which the leaf of the session may be when a native goes on there for the first time: the last one
     /// that was adopted on the path to its leaf, and the one that was handed over last.
     pub(crate) starts: Vec<String>,

@@ -119,10 +119,13 @@ impl<'a> Adoption<'a> {
             return Ok(None);
         };
         let handed = &continuation.handed;
-        if handed.is_end(at) {
-            return Ok(None);
-        }
         let (_, node) = self.maker.find(member, node)?;
+        if handed.is_end(at) {
+            // Of a result without text, nothing shows that it was handed over but its place.
+            let is_silent = node.kind == NodeKind::ToolResult
+                && said(&self.maker.body(contents, entry)?.members).is_empty();
+            return Ok(is_silent.then_some(at));
+        }
         if let NodeKind::Compaction { .. } = node.kind {
             return Ok(handed.behind_summary(at).or(Some(at)));
         }
