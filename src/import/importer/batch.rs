@@ -3,7 +3,7 @@
 use super::adopt::Adoption;
 use super::create::natives;
 use super::held::HeldNodes;
-use super::home::{self, Records};
+use super::home::{Native, Records};
 use super::ledger::Ledger;
 use super::ledger::rows::{SessionRow, SourceRow};
 use super::line::LineMaker;
@@ -46,6 +46,8 @@ pub(super) struct Batch {
     /// The number of subagents that a session spawned.
     pub(super) spawned: HashMap<String, u64>,
     pub(super) forest: Forest,
+    /// Why sessions from which conversations were handed over are not written: they cannot be compared.
+    pub(super) not_compared: HashMap<usize, Error>,
 }
 
 impl Batch {
@@ -116,6 +118,7 @@ impl Batch {
             known_len,
             session_of_native,
             forest,
+            not_compared: HashMap::new(),
         }
     }
 
@@ -191,8 +194,13 @@ impl Batch {
             if records.has(native) || continuations.contains_key(native) {
                 continue;
             }
-            let mut beginning = || home::beginning(self.tool, *number, member, &mut contents);
-            let found = records.continuation(opened, self.tool, native, &mut beginning)?;
+            let mut its = Native {
+                tool: self.tool,
+                number: *number,
+                member,
+                contents: &mut contents,
+            };
+            let found = records.continuation(opened, self.tool, &mut its)?;
             continuations.extend(found.map(|found| (native.clone(), found)));
         }
         let maker = self.maker(tree);

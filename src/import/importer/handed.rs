@@ -9,8 +9,6 @@ pub(crate) struct Continuation {
     /// The last entry of it.
     pub(crate) entry_id: String,
     pub(crate) handed: HandedOver,
-    /// The number of messages.
-    pub(crate) messages: u64,
 }
 
 /// A path that was handed over, as its agent gives it back.

@@ -4,14 +4,14 @@ use super::handed::{Continuation, HandedOver, said};
 use super::ledger::Ledger;
 use super::line::Contents;
 use super::reading::{ReadSource, SourceContents};
+use crate::family::forest::MemberNumber;
 use crate::format;
 use crate::member::{Member, NodeKind};
 use crate::neutral::{NeutralPath, Options, PathHash, PathMessage, Said, hash};
 use crate::tool::Tool;
 use serde::Deserialize;
-use std::cmp::Reverse;
 use std::collections::{HashMap, HashSet};
-use std::sync::Arc;
+use std::ops::ControlFlow;
 use treelined_core::context::{self, Format, Kept, PathStep};
 use treelined_core::entry::Kind as EntryKind;
 use treelined_core::error::Result;
@@ -25,9 +25,6 @@ use treelined_files::store::catalogue::CatalogueRow;
 
 /// The most bytes of messages that are handed over.
 const MAX_BYTES: usize = 512 << 20;
-
-/// The parts of each message of a native session.
-pub(super) type Beginning = Arc<Vec<Vec<Said>>>;
 
 /// `data.continuation` of a leaf record.
 #[derive(Debug, Clone, Deserialize)]
@@ -52,8 +49,10 @@ pub(super) struct Records {
     natives: HashSet<String>,
     /// The entries of adopted nodes, by the ids that these would have.
     pub(super) adopted: HashMap<String, Option<String>>,
-    /// In the order of the file; of one id the last one.
-    continuations: Vec<ContinuationRecord>,
+    /// By native id the latest continuation of it.
+    named: HashMap<String, ContinuationRecord>,
+    /// Those without a native id whose entry is there, by hash; of one hash the one with the most messages.
+    unnamed: HashMap<String, ContinuationRecord>,
 }
 
 impl Records {
@@ -63,6 +62,8 @@ impl Records {
             return Ok(records);
         };
         let tree = &opened.tree;
+        let mut continuations: Vec<Option<ContinuationRecord>> = Vec::new();
+        let mut places: HashMap<String, usize> = HashMap::new();
         let nodes = (0..tree.node_count()).filter_map(|number| tree.node(number));
         for node in nodes.filter(|node| tree.kind(*node) == EntryKind::LeafRecord) {
             let line = opened.log.bodies().read(tree.place(node))?;
@@ -73,11 +74,29 @@ impl Records {
                 && record.session_id == header.id
                 && record.tool == tool.name()
             {
-                records.continuations.retain(|known| known.id != record.id);
-                records.continuations.push(record);
+                let earlier = places.insert(record.id.clone(), continuations.len());
+                if let Some(earlier) = earlier.and_then(|at| continuations.get_mut(at)) {
+                    *earlier = None;
+                }
+                continuations.push(Some(record));
             }
         }
+        for record in continuations.into_iter().flatten() {
+            records.take_continuation(record, opened);
+        }
         Ok(records)
+    }
+
+    fn take_continuation(&mut self, record: ContinuationRecord, opened: &OpenedLog) {
+        if let Some(native) = &record.native_id {
+            self.named.insert(native.clone(), record);
+            return;
+        }
+        let known = self.unnamed.get(&record.sha256);
+        let is_longest = known.is_none_or(|known| record.messages >= known.messages);
+        if is_longest && opened.tree.find(&record.entry_id).is_some() {
+            self.unnamed.insert(record.sha256.clone(), record);
+        }
     }
 
     fn take_import(&mut self, import: &[u8], session_id: &str, tool: Tool) {
@@ -99,8 +118,7 @@ impl Records {
 
     /// Whether a path was handed over to a native session.
     pub(super) fn is_guest(&self, native: &str) -> bool {
-        let mut records = self.continuations.iter();
-        records.any(|record| record.native_id.as_deref() == Some(native))
+        self.named.contains_key(native)
     }
 
     /// Whether an import has brought a native session.
@@ -108,67 +126,67 @@ impl Records {
         self.natives.contains(native)
     }
 
-    /// The continuation that counts for a native session: the latest one, and of those without a native id, of which the
-    /// session may begin with several, the longest. `beginning` reads what the messages of the session say.
+    /// The continuation that counts for a native session: the latest one with its id, else of those without an id, of which
+    /// the session may begin with several, the longest.
     pub(super) fn continuation(
         &self,
         opened: &OpenedLog,
         tool: Tool,
-        native: &str,
-        beginning: &mut dyn FnMut() -> Result<Beginning>,
+        native: &mut Native<'_>,
     ) -> Result<Option<Continuation>> {
-        let is_candidate = |record: &&ContinuationRecord| {
-            let id = record.native_id.as_deref();
-            id.is_none_or(|id| id == native) && opened.tree.find(&record.entry_id).is_some()
-        };
-        let records = self.continuations.iter().rev().filter(is_candidate);
-        let mut records: Vec<&ContinuationRecord> = records.collect();
-        records.sort_by_key(|record| match record.native_id {
-            Some(_) => Reverse(u64::MAX),
-            None => Reverse(record.messages),
-        });
-        for record in records {
-            let is_named = record.native_id.is_some();
-            let same = |said: &Beginning| beginning_with_hash(said, &record.sha256);
-            let mut began = None;
-            if !is_named {
-                began = same(&beginning()?);
-                if began.is_none() {
-                    continue;
-                }
-            }
-            let path = path_of(opened, tool, record)?;
-            let handed = if hash(&path.messages) == record.sha256 {
-                HandedOver::of(&path)
-            } else {
-                if is_named {
-                    began = same(&beginning()?);
-                }
-                let Some(said) = began else {
-                    continue;
-                };
-                HandedOver::all_of(said, &record.entry_id)
-            };
-            return Ok(Some(Continuation {
-                entry_id: record.entry_id.clone(),
-                handed,
-                messages: record.messages,
-            }));
+        if let Some(record) = self.named.get(&native.member.native_id)
+            && let Some(found) = record.continuation(opened, tool, native)?
+        {
+            return Ok(Some(found));
         }
-        Ok(None)
+        let Some(most) = self.unnamed.values().map(|record| record.messages).max() else {
+            return Ok(None);
+        };
+        let mut longest: Option<&ContinuationRecord> = None;
+        native.walk(most, &mut |hash, _| {
+            let found = self.unnamed.get(hash);
+            longest = found
+                .into_iter()
+                .chain(longest)
+                .max_by_key(|record| record.messages);
+            ControlFlow::Continue(())
+        })?;
+        match longest {
+            Some(record) => record.continuation(opened, tool, native),
+            None => Ok(None),
+        }
     }
 }
 
-/// The parts of the first messages that have this hash.
-fn beginning_with_hash(said: &[Vec<Said>], sha256: &str) -> Option<Vec<Said>> {
-    let mut hash = PathHash::default();
-    for (at, parts) in said.iter().enumerate() {
-        parts.iter().for_each(|part| hash.push(part));
-        if hash.clone().digits() == sha256 {
-            return Some(said.iter().take(at + 1).flatten().cloned().collect());
+impl ContinuationRecord {
+    /// `None` if its hash is neither that of its path nor that of the beginning of the native session.
+    fn continuation(
+        &self,
+        opened: &OpenedLog,
+        tool: Tool,
+        native: &mut Native<'_>,
+    ) -> Result<Option<Continuation>> {
+        if opened.tree.find(&self.entry_id).is_none() {
+            return Ok(None);
         }
+        let handed = match self.path(opened, tool) {
+            Some(path) => Some(HandedOver::of(&path)),
+            None => {
+                let said = native.beginning(self)?;
+                said.map(|said| HandedOver::all_of(said, &self.entry_id))
+            }
+        };
+        Ok(handed.map(|handed| Continuation {
+            entry_id: self.entry_id.clone(),
+            handed,
+        }))
     }
-    None
+
+    /// The path, made again; `None` if it cannot be, or is another one.
+    fn path(&self, opened: &OpenedLog, tool: Tool) -> Option<NeutralPath> {
+        let path = path_of(opened, tool, self).ok()?;
+        (hash(&path.messages) == self.sha256).then_some(path)
+    }
 }
 
 /// The path of a continuation, made again.
@@ -219,32 +237,73 @@ fn messages(opened: &OpenedLog, entry: Option<Node>) -> Result<Vec<PathMessage>>
     Ok(messages.collect())
 }
 
-/// The parts of each message of a native session, in the order of its source.
-pub(super) fn beginning(
-    tool: Tool,
-    number: usize,
-    member: &Member,
-    contents: &mut dyn Contents,
-) -> Result<Beginning> {
-    let mut found = Vec::new();
-    for node in &member.nodes {
-        let is_message = matches!(
-            node.kind,
-            NodeKind::User | NodeKind::Assistant | NodeKind::ToolResult
-        );
-        if !is_message {
-            continue;
+/// A native session whose beginning is compared.
+pub(super) struct Native<'a> {
+    pub(super) tool: Tool,
+    pub(super) number: MemberNumber,
+    pub(super) member: &'a Member,
+    pub(super) contents: &'a mut dyn Contents,
+}
+
+impl Native<'_> {
+    /// Passes the hash of each beginning, message by message, with what its last message says. It ends behind the longest
+    /// beginning that a path with `most` messages may be, and behind [`MAX_BYTES`].
+    fn walk(
+        &mut self,
+        most: u64,
+        see: &mut dyn FnMut(&str, Vec<Said>) -> ControlFlow<()>,
+    ) -> Result<()> {
+        let mut hash = PathHash::default();
+        let (mut turns, mut bytes) = (0, 0);
+        let mut speaker = None;
+        for node in &self.member.nodes {
+            let is_message = matches!(
+                node.kind,
+                NodeKind::User | NodeKind::Assistant | NodeKind::ToolResult
+            );
+            if !is_message {
+                continue;
+            }
+            let mut records = Vec::with_capacity(node.places.len());
+            for place in &node.places {
+                let mut record = Vec::new();
+                self.contents.read(self.number, *place, &mut record)?;
+                bytes += record.len();
+                records.push(record);
+            }
+            let slices: Vec<&[u8]> = records.iter().map(Vec::as_slice).collect();
+            let body = format(self.tool).body(self.member, node, &slices);
+            let said = said(&body.members);
+            for part in &said {
+                // The calls of a model are in its message.
+                let its = match part.letter {
+                    b'c' => b'a',
+                    letter => letter,
+                };
+                turns += u64::from(speaker.replace(its) != Some(its));
+                hash.push(part);
+            }
+            if turns > most || bytes > MAX_BYTES || see(&hash.clone().digits(), said).is_break() {
+                break;
+            }
         }
-        let mut records = Vec::with_capacity(node.places.len());
-        for place in &node.places {
-            let mut bytes = Vec::new();
-            contents.read(number, *place, &mut bytes)?;
-            records.push(bytes);
-        }
-        let slices: Vec<&[u8]> = records.iter().map(Vec::as_slice).collect();
-        found.push(said(&format(tool).body(member, node, &slices).members));
+        Ok(())
     }
-    Ok(Arc::new(found))
+
+    /// The parts of the first messages that have the hash of a continuation.
+    fn beginning(&mut self, record: &ContinuationRecord) -> Result<Option<Vec<Said>>> {
+        let mut parts = Vec::new();
+        let mut is_found = false;
+        self.walk(record.messages, &mut |hash, said| {
+            parts.extend(said);
+            is_found = hash == record.sha256;
+            match is_found {
+                true => ControlFlow::Break(()),
+                false => ControlFlow::Continue(()),
+            }
+        })?;
+        Ok(is_found.then_some(parts))
+    }
 }
 
 /// Finds the sessions of native sessions that the ledger does not place.
@@ -265,75 +324,148 @@ impl Homes<'_> {
             let sources = read.iter().enumerate();
             sources.flat_map(|(at, source)| source.members.iter().map(move |it| (at, it)))
         };
-        let is_new = |member: &Member| self.ledger.target(self.tool, &member.native_id).is_none();
-        if !members().any(|(_, member)| is_new(member)) {
+        let natives = members().map(|(_, member)| member.native_id.as_str());
+        let new: HashSet<&str> = natives
+            .filter(|native| self.ledger.target(self.tool, native).is_none())
+            .collect();
+        if new.is_empty() {
             return Ok(homes);
         }
-        let rows = self.store.rows()?;
+        let offers = self.offers(&new)?;
         let of: Vec<usize> = members().map(|(at, _)| at).collect();
         let mut contents = SourceContents::new(read, &of);
-        let mut opened: HashMap<&str, Option<(OpenedLog, Records)>> = HashMap::new();
         for (number, (_, member)) in members().enumerate() {
-            let native = &member.native_id;
-            if !is_new(member) || homes.contains_key(native) {
+            let id = &member.native_id;
+            if !new.contains(id.as_str()) || homes.contains_key(id) {
                 continue;
             }
-            let mut began: Option<Beginning> = None;
-            let mut beginning = || match &began {
-                Some(began) => Ok(Arc::clone(began)),
-                None => {
-                    let read = beginning(self.tool, number, member, &mut contents)?;
-                    Ok(Arc::clone(began.insert(read)))
-                }
+            let mut native = Native {
+                tool: self.tool,
+                number,
+                member,
+                contents: &mut contents,
             };
-            // The session with the number of messages that it handed over.
-            let mut best: Option<(u64, &str)> = None;
-            for row in &rows {
-                let Some((id, at)) = self.candidate(row, native) else {
-                    continue;
-                };
-                let session = opened.entry(id).or_insert_with(|| self.open(at));
-                let Some((log, records)) = session else {
-                    continue;
-                };
-                if records.has(native) {
-                    best = Some((u64::MAX, id));
-                    break;
-                }
-                let found = records.continuation(log, self.tool, native, &mut beginning)?;
-                let found = found.map(|found| (found.messages, id));
-                let count = |of: Option<(u64, &str)>| of.map(|(count, _)| count);
-                if count(found) > count(best) {
-                    best = found;
-                }
-            }
-            homes.extend(best.map(|(_, id)| (native.clone(), id.to_owned())));
+            let home = offers.home(&mut native)?;
+            homes.extend(home.map(|session| (id.clone(), session.to_owned())));
         }
         Ok(homes)
     }
 
-    /// The session of a row, if it may have a native session.
-    fn candidate<'r>(
-        &self,
-        row: &'r Arc<CatalogueRow>,
-        native: &str,
-    ) -> Option<(&'r str, &Location)> {
+    /// What the sessions say of native sessions. Those that cannot be read say nothing.
+    fn offers(&self, new: &HashSet<&str>) -> Result<Offers> {
+        let mut offers = Offers::default();
+        for row in self.store.rows()?.iter() {
+            let header = row.listing.header.as_ref();
+            let header = header.filter(|_| self.may_offer(row, new));
+            let Some((id, at)) = header.and_then(|it| Some((&it.id, self.known.get(&it.id)?)))
+            else {
+                continue;
+            };
+            if let Ok(opened) = self.store.open(at.clone(), self.cancel)
+                && let Ok(mut records) = Records::of(&opened, self.tool)
+            {
+                let named = &mut records.named;
+                named.retain(|_, record| opened.tree.find(&record.entry_id).is_some());
+                offers.take(id, records, new, |record| {
+                    record.path(&opened, self.tool).is_some()
+                });
+            }
+        }
+        Ok(offers)
+    }
+
+    /// Whether a session may have one of these native sessions.
+    fn may_offer(&self, row: &CatalogueRow, new: &HashSet<&str>) -> bool {
         let row = &row.listing;
         let mut imported = row.source.iter().flat_map(|source| &source.native_ids);
         let mut continued = row.continued.iter();
-        let is_candidate = imported.any(|id| id == native)
+        imported.any(|id| new.contains(id.as_str()))
             || continued.any(|continued| {
                 let id = continued.native_id.as_deref();
-                continued.tool == self.tool.name() && id.is_none_or(|id| id == native)
-            });
-        let id = row.header.as_ref().filter(|_| is_candidate)?.id.as_str();
-        Some((id, self.known.get(id)?))
+                continued.tool == self.tool.name() && id.is_none_or(|id| new.contains(id))
+            })
+    }
+}
+
+/// A session with a continuation.
+#[derive(Debug, Clone)]
+struct Offer {
+    session_id: String,
+    /// The number of messages that were handed over.
+    messages: u64,
+}
+
+/// What sessions say of native sessions that the ledger does not place.
+#[derive(Debug, Default)]
+struct Offers {
+    /// The sessions that have a native session already.
+    imported: HashMap<String, String>,
+    /// By native id: of the continuations whose path is as it was written the one with the most messages.
+    same: HashMap<String, Offer>,
+    /// By native id and hash: the others. They count if the native session begins with the hash.
+    changed: HashMap<String, HashMap<String, Offer>>,
+    /// Those without a native id, by hash.
+    unnamed: HashMap<String, Offer>,
+}
+
+impl Offers {
+    fn take(
+        &mut self,
+        session_id: &str,
+        records: Records,
+        new: &HashSet<&str>,
+        is_same: impl Fn(&ContinuationRecord) -> bool,
+    ) {
+        let natives = records.natives.into_iter();
+        for native in natives.filter(|native| new.contains(native.as_str())) {
+            let known = self.imported.entry(native);
+            known.or_insert_with(|| session_id.to_owned());
+        }
+        let offer = |record: &ContinuationRecord| Offer {
+            session_id: session_id.to_owned(),
+            messages: record.messages,
+        };
+        let named = records.named.into_iter();
+        for (native, record) in named.filter(|(native, _)| new.contains(native.as_str())) {
+            match is_same(&record) {
+                true => keep_longest(&mut self.same, native, offer(&record)),
+                false => {
+                    let changed = self.changed.entry(native).or_default();
+                    keep_longest(changed, record.sha256.clone(), offer(&record));
+                }
+            }
+        }
+        for (hash, record) in records.unnamed {
+            keep_longest(&mut self.unnamed, hash, offer(&record));
+        }
     }
 
-    /// `None` for a session that cannot be read.
-    fn open(&self, at: &Location) -> Option<(OpenedLog, Records)> {
-        let opened = self.store.open(at.clone(), self.cancel).ok()?;
-        let records = Records::of(&opened, self.tool).ok()?;
-        Some((opened, records))
+    /// The session to which a native session belongs.
+    fn home(&self, native: &mut Native<'_>) -> Result<Option<&str>> {
+        let id = &native.member.native_id;
+        if let Some(session) = self.imported.get(id) {
+            return Ok(Some(session));
+        }
+        let mut best = self.same.get(id);
+        let changed = self.changed.get(id);
+        let waiting = self.unnamed.values();
+        let waiting = waiting.chain(changed.into_iter().flat_map(HashMap::values));
+        if let Some(most) = waiting.map(|offer| offer.messages).max() {
+            native.walk(most, &mut |hash, _| {
+                let named = changed.and_then(|changed| changed.get(hash));
+                let found = named.into_iter().chain(self.unnamed.get(hash));
+                best = found.chain(best).max_by_key(|offer| offer.messages);
+                ControlFlow::Continue(())
+            })?;
+        }
+        Ok(best.map(|offer| offer.session_id.as_str()))
+    }
+}
+
+/// Keeps the offer with the most messages; of several the first.
+fn keep_longest(offers: &mut HashMap<String, Offer>, of: String, offer: Offer) {
+    let known = offers.get(&of);
+    if known.is_none_or(|known| known.messages < offer.messages) {
+        offers.insert(of, offer);
     }
 }

@@ -189,8 +189,14 @@ impl Import<'_> {
             let row = ledger.session(batch.tool, id);
             let is_home = homes.contains(id) || row.is_some_and(|row| row.is_home);
             if let Some(file) = known.sessions.get(id).filter(|_| is_home) {
-                let opened = self.store.open(file.clone(), self.cancel)?;
-                batch.adopt(at, &opened)?;
+                let opened = self.store.open(file.clone(), self.cancel);
+                let adopted = opened.and_then(|opened| batch.adopt(at, &opened));
+                match adopted {
+                    Err(error) if ends_import(&error) => return Err(error),
+                    adopted => batch
+                        .not_compared
+                        .extend(adopted.err().map(|error| (at, error))),
+                }
             }
         }
         Ok(())
@@ -302,6 +308,9 @@ impl Import<'_> {
         let work = |(): &mut (), number: usize| {
             let at = order.get(number).copied()?;
             let tree = batch.forest.sessions.get(at)?;
+            if let Some(error) = batch.not_compared.get(&at) {
+                return Some((at, Err(error.clone())));
+            }
             let row = batch.row(tree);
             if trashed.contains(&tree.session_id) {
                 let skipped = Some("trashed".to_owned());

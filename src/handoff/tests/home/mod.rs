@@ -1,6 +1,7 @@
 //! An addition of an agent to a conversation that was handed over is a branch of the session that it came from.
 
 mod agents;
+mod candidates;
 mod cases;
 mod pairs;
 

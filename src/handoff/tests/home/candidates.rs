@@ -1,0 +1,70 @@
+//! Which of several continuations counts, and where what was handed over ends.
+
+use super::*;
+
+/// An earlier record took a conversation whose latest record says nothing true.
+#[test]
+fn only_the_latest_continuation_of_a_native_id_counts() {
+    let check = |change: &dyn Fn(&mut Value)| {
+        let tour = Tour::new();
+        let mut guest = tour.hand_over("e4", Tool::Codex);
+        let mut record: Value = serde_json::from_slice(&guest.prepared.record).unwrap();
+        change(&mut record);
+        tour.remember(&record);
+        guest.say("QUESTION", "ANSWER");
+        let report = tour.import(&guest);
+        report["totals"]["created"].clone()
+    };
+    assert_eq!(check(&|_| {}), 0, "the same record again");
+    let forged = check(&|record| {
+        record["id"] = json!("0123456789abcdef");
+        record["sha256"] = json!("0".repeat(64));
+    });
+    assert_eq!(forged, 1, "a later one of another path");
+    let elsewhere = check(&|record| {
+        record["id"] = json!("0123456789abcdef");
+        record["entryId"] = json!("nowhere");
+    });
+    assert_eq!(elsewhere, 1, "a later one of no entry");
+    let replaced = check(&|record| record["nativeId"] = json!("another"));
+    assert_eq!(replaced, 1, "the same one with another id");
+}
+
+/// A conversation without an id begins with each of two paths that were handed over, one the beginning of the other.
+#[test]
+fn of_several_beginnings_the_longest_counts() {
+    for tool in [Tool::Gemini, Tool::Goose] {
+        for order in [["e4", "e6"], ["e6", "e4"]] {
+            let tour = Tour::new();
+            let guests = order.map(|entry| tour.hand_over(entry, tool));
+            let longest = order.iter().position(|entry| *entry == "e6").unwrap();
+            let mut guest = guests.into_iter().nth(longest).unwrap();
+            guest.say("QUESTION", "ANSWER");
+            let report = tour.import(&guest);
+            assert_eq!(report["totals"]["created"], 0, "{tool:?} {report}");
+            tour.check_branch("e6", "QUESTION", "ANSWER");
+            tour.check_settled(&[tool]);
+        }
+    }
+}
+
+/// A result without text at the end came back as a new entry below itself.
+#[test]
+fn a_result_without_text_at_the_end_is_adopted() {
+    let image = json!([{ "type": "image", "mimeType": "image/png", "data": "iVBORw0KGgo=" }]);
+    for content in [json!([]), image] {
+        for tool in Tool::ALL {
+            let tour = Tour::new();
+            tour.append(&json!({ "type": "message", "id": "e7", "parentId": "e6",
+                "timestamp": "2026-03-01T09:00:00.000Z", "message": { "role": "toolResult",
+                "toolCallId": "toolu_3", "toolName": "deploy", "isError": false, "content": content } }));
+            let mut guest = tour.hand_over("e7", tool);
+            guest.say("QUESTION", "ANSWER");
+            let report = tour.import(&guest);
+            let added = &report["totals"]["entriesAdded"];
+            assert_eq!(added, 2, "{tool:?} {}", tour.text());
+            tour.check_branch("e7", "QUESTION", "ANSWER");
+            tour.check_settled(&[tool]);
+        }
+    }
+}
