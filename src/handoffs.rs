@@ -1,15 +1,14 @@
 //! The part of the daemon that hands conversations over: that of `treelined-handoff`.
 
 use treelined_core::error::{Error, Result};
-use treelined_handoff::{Loss, Losses, PathMessage, Prepared, Request, Tool, place, prepare};
+use treelined_handoff::{
+    Loss, Losses, NeutralPath, Options, PathMessage, Prepared, Request, Tool, place, prepare,
+};
 use treelined_service::parts::{Handoff, HandoffRun, PreparedHandoff};
 use treelined_wire::{
-    ContinueIn, ContinueSessionResult, Durability, HandedFile, HandedThoughts, HandoffLoss,
-    HandoffLossKind,
+    ContinueIn, ContinueSessionParams, ContinueSessionResult, Durability, HandedFile,
+    HandedThoughts, HandoffLoss, HandoffLossKind,
 };
-
-/// The most tokens that are handed over by default.
-const LIMIT: u64 = 150_000;
 
 /// Hands conversations over.
 #[derive(Default)]
@@ -21,22 +20,17 @@ impl Handoff for Handoffs {
         if params.last == Some(0) {
             return Err(Error::invalid_params("last", "must be at least 1"));
         }
-        let path = run.path.into_iter().map(|message| PathMessage {
-            json: message.json,
-            entry_id: message.entry_id,
-            is_scaffolding: message.is_scaffolding,
-        });
         let prepared = prepare(Request {
             tool: tool(params.tool),
             session_id: run.session_id,
             name: run.name,
             cwd: params.cwd.as_deref().unwrap_or(run.cwd),
-            path: path.collect(),
+            path: run.path,
             summary: run.summary.as_deref(),
             learned: run.learned.as_deref(),
-            last: params.last.and_then(|last| usize::try_from(last).ok()),
-            keeps_thoughts: params.thinking == Some(HandedThoughts::Text),
-            limit: params.limit.unwrap_or(LIMIT),
+            last: last(params),
+            keeps_thoughts: keeps_thoughts(params),
+            limit: run.limit,
             session_dir: run.store.path(),
             source: run.source,
             environment: &|name| std::env::var_os(name),
@@ -44,6 +38,24 @@ impl Handoff for Handoffs {
         let is_remembered = params.dry_run != Some(true) && params.tool != ContinueIn::Text;
         Ok(answer(prepared, params.tool, is_remembered))
     }
+
+    fn tokens(&self, params: &ContinueSessionParams, path: &[PathMessage]) -> u64 {
+        let options = Options {
+            tool: tool(params.tool),
+            last: last(params),
+            keeps_thoughts: keeps_thoughts(params),
+            summary: None,
+        };
+        NeutralPath::of(path, options).tokens()
+    }
+}
+
+fn last(params: &ContinueSessionParams) -> Option<usize> {
+    params.last.and_then(|last| usize::try_from(last).ok())
+}
+
+fn keeps_thoughts(params: &ContinueSessionParams) -> bool {
+    params.thinking == Some(HandedThoughts::Text)
 }
 
 fn answer(prepared: Prepared, tool: ContinueIn, is_remembered: bool) -> PreparedHandoff {

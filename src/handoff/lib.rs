@@ -27,4 +27,4 @@ mod writers;
 pub use place::{NewFile, place};
 pub use prepare::{Prepared, Request, prepare};
 pub use treelined_import::Tool;
-pub use treelined_import::neutral::{Loss, Losses, PathMessage};
+pub use treelined_import::neutral::{Loss, Losses, NeutralPath, Options, PathMessage};

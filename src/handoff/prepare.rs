@@ -12,7 +12,7 @@ use treelined_core::id::Source;
 use treelined_files::os::file;
 use treelined_import::Tool;
 use treelined_import::importer::discover;
-use treelined_import::neutral::{Losses, NeutralPath, Options, PathMessage};
+use treelined_import::neutral::{Losses, NeutralPath, Options, PathMessage, tokens_of};
 
 /// The longest argument that a prompt may be, in bytes: systems end arguments at 128 KiB.
 const MAX_ARGUMENT: usize = 96 << 10;
@@ -79,7 +79,7 @@ pub fn prepare(mut request: Request<'_>) -> Result<Prepared> {
         let reason = "names a place before the first answer of a model: begin with the text in the agent itself";
         return Err(Error::invalid_params("entryId", reason));
     }
-    let tokens = path.tokens();
+    let tokens = path.tokens() + request.learned.map_or(0, tokens_of);
     check_limit(tokens, request.limit)?;
     let (id, _) = request.source.random().as_u64_pair();
     let mut prepared = Prepared {
@@ -137,6 +137,8 @@ fn write(
             settings: settings.as_deref().unwrap_or_default(),
         },
     )?;
+    // `last` may leave the summary out.
+    let summary = request.summary.filter(|_| path.begins_with_summary());
     let record = Record {
         id: &prepared.id,
         session_id: request.session_id,
@@ -148,7 +150,7 @@ fn write(
         from: path
             .first_entry()
             .filter(|_| request.last.is_some() || request.summary.is_some()),
-        summary: request.summary,
+        summary,
         keeps_thoughts: request.keeps_thoughts,
         messages: &path.messages,
     };

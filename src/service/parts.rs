@@ -1,6 +1,7 @@
 //! Parts of a daemon that the program chooses.
 
 use std::sync::Arc;
+use treelined_core::context::handed::PathMessage;
 use treelined_core::error::Result;
 use treelined_core::id::Source;
 use treelined_core::timestamp::Millis;
@@ -46,11 +47,16 @@ pub struct ImportRun<'a> {
 pub trait Handoff: Send + Sync {
     /// Makes a new session of an agent, without its files. Fails with `invalidParams`, `contextTooLarge` and `pathDenied`.
     fn prepare(&self, run: HandoffRun<'_>) -> Result<PreparedHandoff>;
+
+    /// The tokens of what [`Self::prepare`] hands over of a path, estimated.
+    fn tokens(&self, params: &ContinueSessionParams, path: &[PathMessage]) -> u64;
 }
 
 /// A conversation to be handed over.
 pub struct HandoffRun<'a> {
     pub params: &'a ContinueSessionParams,
+    /// The most tokens; 0 is no limit.
+    pub limit: u64,
     pub session_id: &'a str,
     /// The working directory of the session.
     pub cwd: &'a str,
@@ -63,15 +69,6 @@ pub struct HandoffRun<'a> {
     pub learned: Option<String>,
     pub store: &'a Store,
     pub source: &'a dyn Source,
-}
-
-/// A message of a context.
-pub struct PathMessage {
-    /// One JSON object with the roles of `format: "agent"` (semantics.md §1).
-    pub json: Vec<u8>,
-    pub entry_id: String,
-    /// Whether another agent wrote it for itself.
-    pub is_scaffolding: bool,
 }
 
 /// A new session of an agent, without its files.

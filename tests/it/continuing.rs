@@ -276,6 +276,39 @@ fn more_than_the_limit_is_refused_or_replaced_by_a_summary() {
     );
 }
 
+/// Thoughts and earlier turns counted that are left out: a path that fits was summarized.
+#[test]
+fn what_is_left_out_makes_nobody_summarize() {
+    let mut d = Daemon::quiet();
+    d.create();
+    let long = "x".repeat(8000);
+    for turn in ["1", "2"] {
+        d.user(&format!("u{turn}"), "Why?");
+        let content =
+            json!([{"type": "thinking", "thinking": long}, {"type": "text", "text": "So."}]);
+        d.ok(
+            "append_message",
+            json!({"message": assistant_with(content), "entryId": format!("a{turn}")}),
+        );
+    }
+    let params = |more: Json| {
+        let mut params = json!({"tool": "pi", "limit": 1000, "compact": true, "dryRun": true});
+        let more = more.as_object().unwrap().clone();
+        params.as_object_mut().unwrap().extend(more);
+        params
+    };
+    let fits = d.ok("continue_session", params(json!({})));
+    assert_eq!(fits["losses"][0]["kind"], "thoughts");
+    assert_eq!(fits["losses"].as_array().unwrap().len(), 1, "{fits}");
+    d.user("u3", &"y".repeat(8000));
+    d.assistant("a3", "I see.");
+    d.user("u4", "Why?");
+    d.assistant("a4", "So.");
+    let last = d.ok("continue_session", params(json!({"last": 1})));
+    let mut losses = last["losses"].as_array().unwrap().iter();
+    assert!(losses.all(|loss| loss["kind"] != "compacted"), "{last}");
+}
+
 #[test]
 fn a_missing_folder_is_named() {
     let (mut d, path) = two_turns();

@@ -2,11 +2,12 @@
 //!
 //! Owns which entries of a path count (the latest compaction, context edits, settings) and which bodies are read. Pure:
 //! bodies come from the caller. `agent` makes messages of one entry, `llm` converts them for a provider, `calls`
-//! pairs calls with results, `content` reads the content of a message.
+//! pairs calls with results, `content` reads the content of a message, `handed` makes the context for another agent.
 
 pub(crate) mod agent;
 mod calls;
 pub(crate) mod content;
+pub mod handed;
 pub(crate) mod llm;
 
 #[cfg(test)]
@@ -265,14 +266,6 @@ pub fn tokens(
         add(&step, body(step.node)?, false);
     }
     Ok(since)
-}
-
-/// The size of messages of [`Format::Agent`] in tokens, estimated as in [`tokens`] without a provider's count.
-pub fn estimated_tokens<'m>(messages: impl IntoIterator<Item = &'m [u8]>) -> u64 {
-    let messages = messages.into_iter().map(agent_message);
-    messages
-        .map(|message| content::estimated_tokens(&message))
-        .sum()
 }
 
 /// A message of [`Format::Agent`] as [`Format::Llm`] has it; `None` if no model sees it.

@@ -274,7 +274,11 @@ fn the_file_for_goose_is_one_of_pi_with_its_names_of_tools() {
     place(&prepared.files).unwrap();
     let file = &prepared.files.first().unwrap().path;
     let store = Store::new(world.at("sessions"));
-    let read = NeutralPath::of(context_of(&store, file), Options::default());
+    let options = Options {
+        tool: Some(Tool::Goose),
+        ..Options::default()
+    };
+    let read = NeutralPath::of(context_of(&store, file), options);
     // goose repeats a number before the text of each error: nothing is marked as one.
     let text = String::from_utf8(prepared.files.first().unwrap().bytes.clone()).unwrap();
     assert!(!text.contains("\"isError\":true"));
@@ -393,6 +397,27 @@ fn what_was_learned_is_said_before_the_question() {
         prompt.contains("The cache is stale.\n\n---\n\nAnd now?"),
         "{prompt}"
     );
+}
+
+/// The limit counted the messages only: a long question passed it.
+#[test]
+fn the_first_words_count_for_the_limit() {
+    let world = World::new();
+    let mut path = conversation();
+    let handed = world.prepare(Some(Tool::Pi), &path).unwrap().tokens;
+    let long = "What was learned is longer than what is left of the limit, so that it is too much to be said first.";
+    let within = |path: &[Value], learned: Option<&'static str>| {
+        let limit = |request: &mut Request<'_>| {
+            request.limit = handed + 20;
+            request.learned = learned;
+        };
+        let prepared = world.prepare_with(Some(Tool::Pi), path, limit);
+        prepared.map(|_| ()).map_err(|error| error.kind)
+    };
+    assert_eq!(within(&path, None), Ok(()));
+    assert_eq!(within(&path, Some(long)), Err(Kind::ContextTooLarge));
+    path.push(json!({ "role": "user", "content": long }));
+    assert_eq!(within(&path, None), Err(Kind::ContextTooLarge));
 }
 
 /// An argument ends at 128 KiB on Linux.

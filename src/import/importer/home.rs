@@ -7,24 +7,21 @@ use super::reading::{ReadSource, SourceContents};
 use crate::family::forest::MemberNumber;
 use crate::format;
 use crate::member::{Member, NodeKind};
-use crate::neutral::{NeutralPath, Options, PathHash, PathMessage, Said, hash};
+use crate::neutral::{NeutralPath, Options, PathHash, Said, hash};
 use crate::tool::Tool;
 use serde::Deserialize;
 use std::collections::{HashMap, HashSet};
 use std::ops::ControlFlow;
-use treelined_core::context::{self, Format, Kept, PathStep};
+use treelined_core::context::PathStep;
+use treelined_core::context::handed::{self, MAX_BYTES};
 use treelined_core::entry::Kind as EntryKind;
 use treelined_core::error::Result;
 use treelined_core::json;
-use treelined_core::tree::Node;
 use treelined_files::cancel::Cancel;
 use treelined_files::log::OpenedLog;
 use treelined_files::os::file::Location;
 use treelined_files::store::Store;
 use treelined_files::store::catalogue::CatalogueRow;
-
-/// The most bytes of messages that are handed over.
-const MAX_BYTES: usize = 512 << 20;
 
 /// `data.continuation` of a leaf record.
 #[derive(Debug, Clone, Deserialize)]
@@ -197,44 +194,23 @@ fn path_of(opened: &OpenedLog, tool: Tool, record: &ContinuationRecord) -> Resul
         keeps_thoughts: record.thinking.as_deref() == Some("text"),
         summary: record.summary.as_deref(),
     };
-    let mut path = messages(opened, opened.tree.find(&record.entry_id))?;
+    let (tree, bodies) = (&opened.tree, opened.log.bodies());
+    let steps = tree.path(tree.find(&record.entry_id)).into_iter();
+    let steps: Vec<PathStep> = steps
+        .map(|node| PathStep {
+            node,
+            kind: tree.kind(node),
+            role: tree.role(node),
+        })
+        .collect();
+    let mut reader = bodies.reader();
+    let mut body = |node| reader.entry(&bodies.fetch(tree, node)?);
+    let mut path = handed::context(tree, &steps, &mut body)?.messages;
     if let Some(from) = &record.from {
         let first = path.iter().position(|message| message.entry_id == *from);
         path.drain(..first.unwrap_or_default());
     }
     Ok(NeutralPath::of(path, options))
-}
-
-/// The context at an entry, as it is handed over.
-fn messages(opened: &OpenedLog, entry: Option<Node>) -> Result<Vec<PathMessage>> {
-    let (tree, bodies) = (&opened.tree, opened.log.bodies());
-    let steps = tree.path(entry).into_iter().map(|node| PathStep {
-        node,
-        kind: tree.kind(node),
-        role: tree.role(node),
-    });
-    let steps: Vec<PathStep> = steps.collect();
-    let mut reader = bodies.reader();
-    let mut imported = HashSet::new();
-    let mut body = |node: Node| {
-        let entry = reader.entry(&bodies.fetch(tree, node)?)?;
-        if tree.kind(node) == EntryKind::CustomMessage && json::get(&entry, "origin").is_some() {
-            imported.insert(tree.id(node).to_owned());
-        }
-        Ok(entry)
-    };
-    let kept = Kept::of(&steps, &mut body, |id| tree.find(id))?;
-    let context = context::build_within(&steps, kept, Format::Agent, MAX_BYTES, &mut body)?;
-    let messages = context.messages.into_iter().zip(context.entry_ids);
-    let messages = messages.map(|(json, id)| {
-        let entry_id = id.unwrap_or_default();
-        PathMessage {
-            is_scaffolding: imported.contains(&entry_id),
-            json,
-            entry_id,
-        }
-    });
-    Ok(messages.collect())
 }
 
 /// A native session whose beginning is compared.

@@ -149,8 +149,8 @@ fn with_unicode(raw: &[u8]) -> String {
 
 /// An image, or its description if agents do not take it.
 fn image(data: Cow<'_, str>, mime_type: &str, losses: &mut Losses) -> Part {
-    let size = data.trim_end_matches('=').len() / 4 * 3;
-    if IMAGE_TYPES.contains(&mime_type) && size <= MAX_IMAGE_BYTES && !data.is_empty() {
+    let is_taken = IMAGE_TYPES.contains(&mime_type) && is_base64(&data);
+    if is_taken && size(&data) <= MAX_IMAGE_BYTES {
         return Part::Image {
             mime_type: mime_type.to_owned(),
             data: data.into_owned(),
@@ -160,14 +160,29 @@ fn image(data: Cow<'_, str>, mime_type: &str, losses: &mut Losses) -> Part {
     Part::Text(described(&data, mime_type))
 }
 
+/// Whether a text is the Base64 of something.
+fn is_base64(data: &str) -> bool {
+    let digits = data.trim_end_matches('=');
+    let is_digit = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'/');
+    !digits.is_empty()
+        && digits.len() % 4 != 1
+        && data.len() - digits.len() <= 2
+        && digits.bytes().all(is_digit)
+}
+
+/// The bytes that Base64 stands for.
+fn size(data: &str) -> usize {
+    data.trim_end_matches('=').len() * 3 / 4
+}
+
 /// An image in words. The hash is that of its Base64.
 pub(super) fn described(data: &str, mime_type: &str) -> String {
     let mut digits = String::new();
     for byte in Sha256::digest(data) {
         let _infallible = write!(digits, "{byte:02x}");
     }
-    let size = data.trim_end_matches('=').len() * 3 / 4;
     format!(
-        "[An image is not part of this session: {mime_type}, {size} bytes, SHA-256 of its Base64 {digits}]"
+        "[An image is not part of this session: {mime_type}, {} bytes, SHA-256 of its Base64 {digits}]",
+        size(data)
     )
 }

@@ -1,14 +1,16 @@
 //! Cleans the messages of a context.
 
-use super::blocks::{Block, blocks};
+use super::blocks::{Block, blocks, described};
 use super::loss::{Loss, Losses};
 use super::path::{
     Call, CallResult, Message, Model, ModelMessage, ModelPart, NeutralPath, Options, Part,
-    PathMessage, UserMessage, text_of,
+    UserMessage,
 };
 use super::tools::rename;
-use std::collections::{HashMap, HashSet};
+use std::borrow::Borrow;
+use std::collections::{HashMap, HashSet, VecDeque};
 use treelined_core::context::for_model;
+use treelined_core::context::handed::PathMessage;
 use treelined_core::entry::Role;
 use treelined_core::json;
 
@@ -21,14 +23,13 @@ const MAX_CALL_ID: usize = 64;
 
 impl NeutralPath {
     /// Cleans the messages of a context.
-    pub fn of(path: Vec<PathMessage>, options: Options<'_>) -> Self {
+    pub fn of(path: impl IntoIterator<Item: Borrow<PathMessage>>, options: Options<'_>) -> Self {
         let mut cleaner = Cleaner::new(options);
         if let Some(summary) = options.summary {
-            cleaner.losses.add(Loss::Compacted, 1);
             cleaner.summary(summary);
         }
         for message in path {
-            cleaner.push(message);
+            cleaner.push(message.borrow());
         }
         cleaner.finish()
     }
@@ -40,14 +41,18 @@ struct Cleaner<'a> {
     losses: Losses,
     /// The ids of calls so far.
     ids: HashSet<String>,
-    /// The calls of the last message of a model that have no result so far, in their order.
-    open: Vec<OpenCall>,
+    /// The number from which a free id is looked for.
+    next_id: usize,
+    /// The calls of the last message of a model, in their order; `None` for one that has its result.
+    open: Vec<Option<OpenCall>>,
+    /// The places of the open calls by their ids in the entry.
+    waiting: HashMap<String, VecDeque<usize>>,
+    /// Whether the last results are in the order of their calls.
+    is_sorted: bool,
 }
 
 /// A call without a result.
 struct OpenCall {
-    /// The id in the entry.
-    stored: String,
     id: String,
     name: String,
 }
@@ -59,27 +64,26 @@ impl<'a> Cleaner<'a> {
             messages: Vec::new(),
             losses: Losses::default(),
             ids: HashSet::new(),
+            next_id: 0,
             open: Vec::new(),
+            waiting: HashMap::new(),
+            is_sorted: true,
         }
     }
 
-    fn push(&mut self, message: PathMessage) {
-        let PathMessage {
-            json,
-            entry_id,
-            is_scaffolding,
-        } = message;
-        if is_scaffolding {
+    fn push(&mut self, message: &PathMessage) {
+        if message.is_scaffolding {
             return self.losses.add(Loss::Scaffolding, 1);
         }
-        let role = json::get(&json, "role").and_then(json::string);
+        let (json, entry) = (&message.json, message.entry_id.clone());
+        let role = json::get(json, "role").and_then(json::string);
         match role.map_or(Role::None, |role| Role::of(&role)) {
             Role::System => self.losses.add(Loss::SystemMessages, 1),
-            Role::Assistant => self.model(&json, entry_id),
-            Role::ToolResult => self.result(&json, entry_id),
+            Role::Assistant => self.model(json, entry),
+            Role::ToolResult => self.result(json, entry),
             role => {
-                if let Some(json) = for_model(&json) {
-                    self.user(&json, entry_id, role == Role::CompactionSummary);
+                if let Some(json) = for_model(json) {
+                    self.user(&json, entry, role == Role::CompactionSummary);
                 }
             }
         }
@@ -122,7 +126,21 @@ impl<'a> Cleaner<'a> {
             Block::Part(part) => Some(part),
             Block::Thought(_) | Block::Call { .. } => None,
         });
-        parts.collect()
+        match self.options.tool {
+            Some(_) => parts.collect(),
+            None => parts.map(|part| Part::Text(self.text(part))).collect(),
+        }
+    }
+
+    /// A part in words.
+    fn text(&mut self, part: Part) -> String {
+        match part {
+            Part::Text(text) => text,
+            Part::Image { mime_type, data } => {
+                self.losses.add(Loss::Images, 1);
+                described(&data, &mime_type)
+            }
+        }
     }
 
     fn model(&mut self, json: &[u8], entry: String) {
@@ -133,12 +151,7 @@ impl<'a> Cleaner<'a> {
         let mut parts = Vec::with_capacity(found.len());
         for block in found {
             match block {
-                Block::Part(Part::Text(text)) => parts.push(ModelPart::Text(text)),
-                Block::Part(Part::Image { mime_type, data }) => {
-                    self.losses.add(Loss::Images, 1);
-                    let text = super::blocks::described(&data, &mime_type);
-                    parts.push(ModelPart::Text(text));
-                }
+                Block::Part(part) => parts.push(ModelPart::Text(self.text(part))),
                 Block::Thought(text) if self.options.keeps_thoughts && !text.trim().is_empty() => {
                     parts.push(ModelPart::Text(text));
                 }
@@ -191,27 +204,33 @@ impl<'a> Cleaner<'a> {
             }
         };
         self.ids.insert(call.id.clone());
-        self.open.push(OpenCall {
-            stored: stored.to_owned(),
+        let waiting = self.waiting.entry(stored.to_owned()).or_default();
+        waiting.push_back(self.open.len());
+        self.open.push(Some(OpenCall {
             id: call.id.clone(),
             name: call.name.clone(),
-        });
+        }));
         call
     }
 
-    fn free_id(&self) -> String {
-        let numbers = self.ids.len()..;
-        let mut ids = numbers.map(|number| format!("call_{number}"));
-        ids.find(|id| !self.ids.contains(id)).unwrap_or_default()
+    fn free_id(&mut self) -> String {
+        self.next_id = self.next_id.max(self.ids.len());
+        loop {
+            let id = format!("call_{}", self.next_id);
+            self.next_id += 1;
+            if !self.ids.contains(&id) {
+                return id;
+            }
+        }
     }
 
     fn result(&mut self, json: &[u8], entry: String) {
         let id = json::get(json, "toolCallId").and_then(json::string);
-        let at = id.and_then(|id| self.open.iter().position(|open| open.stored == *id));
-        let Some(at) = at else {
+        let at = id.and_then(|id| self.waiting.get_mut(&*id)?.pop_front());
+        let open = at.and_then(|at| self.open.get_mut(at)?.take());
+        let Some(open) = open else {
             return self.losses.add(Loss::OrphanResults, 1);
         };
-        let open = self.open.remove(at);
         let parts = self.parts(json);
         self.push_result(CallResult {
             call_id: open.id,
@@ -223,6 +242,7 @@ impl<'a> Cleaner<'a> {
     }
 
     fn push_result(&mut self, result: CallResult) {
+        self.is_sorted = false;
         match self.messages.last_mut() {
             Some(Message::Results(results)) => results.push(result),
             _ => self.messages.push(Message::Results(vec![result])),
@@ -232,9 +252,9 @@ impl<'a> Cleaner<'a> {
     /// Gives a result to each call that has none, and puts the results into the order of the calls: some agents keep each
     /// in its call.
     fn close_calls(&mut self) {
-        let open = std::mem::take(&mut self.open);
-        self.losses.add(Loss::ClosedCalls, open.len() as u64);
-        for open in open {
+        self.waiting.clear();
+        for open in std::mem::take(&mut self.open).into_iter().flatten() {
+            self.losses.add(Loss::ClosedCalls, 1);
             self.push_result(CallResult {
                 call_id: open.id,
                 name: open.name,
@@ -242,6 +262,9 @@ impl<'a> Cleaner<'a> {
                 is_error: true,
                 entry: None,
             });
+        }
+        if std::mem::replace(&mut self.is_sorted, true) {
+            return;
         }
         if let [.., Message::Model(said), Message::Results(results)] = &mut *self.messages {
             let calls = said.parts.iter().enumerate();
@@ -270,11 +293,14 @@ impl<'a> Cleaner<'a> {
             });
             self.messages.insert(0, beginning);
         }
-        NeutralPath {
+        let mut path = NeutralPath {
             messages: self.messages,
             prompt,
             losses: self.losses,
-        }
+        };
+        path.losses
+            .add(Loss::Compacted, u64::from(path.begins_with_summary()));
+        path
     }
 
     /// Takes a question of the user from the end.
@@ -284,10 +310,9 @@ impl<'a> Cleaner<'a> {
         let Some(Message::User(said)) = self.messages.pop_if(|_| is_question) else {
             return None;
         };
-        let images = said.parts.iter();
-        let images = images.filter(|part| matches!(part, Part::Image { .. }));
-        self.losses.add(Loss::Images, images.count() as u64);
-        Some(text_of(&said.parts)).filter(|text| !text.trim().is_empty())
+        let texts = said.parts.into_iter().map(|part| self.text(part));
+        let text = texts.collect::<Vec<_>>().join("\n");
+        (!text.trim().is_empty()).then_some(text)
     }
 
     fn keep_last(&mut self, turns: usize) {

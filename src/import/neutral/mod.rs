@@ -18,5 +18,6 @@ pub(crate) use hash::{PathHash, Said, parts, parts_of};
 pub use loss::{Loss, Losses};
 pub use path::{
     Call, CallResult, Message, Model, ModelMessage, ModelPart, NeutralPath, Options, Part,
-    PathMessage, UserMessage, text_of,
+    UserMessage, text_of, tokens_of,
 };
+pub use treelined_core::context::handed::PathMessage;

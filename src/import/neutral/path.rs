@@ -4,16 +4,7 @@ use super::loss::Losses;
 use crate::tool::Tool;
 use serde_json::{Map, Value};
 
-/// A message of a context as an agent sees it (`format: "agent"`, semantics.md §1).
-pub struct PathMessage {
-    /// One JSON object.
-    pub json: Vec<u8>,
-    pub entry_id: String,
-    /// Whether another agent wrote it for itself.
-    pub is_scaffolding: bool,
-}
-
-/// The choice of what is handed over, and how.
+/// What is handed over, and how.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Options<'a> {
     /// The agent; `None` for any.
@@ -120,9 +111,16 @@ impl NeutralPath {
         entries.into_iter().next()
     }
 
-    /// The size in tokens, estimated (semantics.md §2).
+    /// Whether it begins with a text that stands for what was before (`summary` of [`Options`]).
+    pub fn begins_with_summary(&self) -> bool {
+        let first = self.messages.first();
+        matches!(first, Some(Message::User(said)) if said.is_summary && said.entries.is_empty())
+    }
+
+    /// The size in tokens of messages and prompt, estimated (semantics.md §2).
     pub fn tokens(&self) -> u64 {
-        self.messages.iter().map(Message::tokens).sum()
+        let messages: u64 = self.messages.iter().map(Message::tokens).sum();
+        messages + self.prompt.as_deref().map_or(0, tokens_of)
     }
 }
 
@@ -157,6 +155,11 @@ impl Message {
         };
         characters.div_ceil(4)
     }
+}
+
+/// The tokens of a text, estimated.
+pub fn tokens_of(text: &str) -> u64 {
+    (text.chars().count() as u64).div_ceil(4)
 }
 
 /// The tokens that an image counts (semantics.md §2).

@@ -4,13 +4,14 @@
 use super::preparation::Preparation;
 use super::release::{Release, SessionRequest};
 use super::summaries::{Piece, SummaryJob};
-use crate::parts::{HandoffRun, PathMessage, PreparedHandoff};
+use crate::parts::{Handoff, HandoffRun, PreparedHandoff};
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
-use treelined_core::context::{self, Format, PathStep};
+use treelined_core::context::PathStep;
+use treelined_core::context::handed::{self, HandedContext, PathMessage};
 use treelined_core::durability::Durability;
 use treelined_core::entry::Kind as EntryKind;
-use treelined_core::error::{Error, Kind, Result};
+use treelined_core::error::{Error, Result};
 use treelined_core::flow::compact::{self, CompactionPlan};
 use treelined_core::flow::leaf;
 use treelined_core::flow::navigate::{self, Navigation};
@@ -23,9 +24,7 @@ use treelined_files::session::SessionState;
 use treelined_wire as wire;
 
 /// The most tokens that are handed over by default.
-pub(crate) const LIMIT: u64 = 150_000;
-/// The most bytes of messages that are handed over.
-const MAX_BYTES: usize = 512 << 20;
+const LIMIT: u64 = 150_000;
 
 /// The path of an entry, as it was when the request was reached.
 struct Reading {
@@ -58,8 +57,10 @@ pub(crate) async fn run(
         return Err(Error::invalid_params("dryRun", reason));
     }
     let (request, guard) = release.read(is_writing).await?;
+    let limit = params.limit.unwrap_or(LIMIT);
+    let daemon = Arc::clone(&request.call.daemon);
     let (params, reading) = blocking(move || {
-        let reading = Reading::of(&guard, &params)?;
+        let reading = Reading::of(&guard, &params, limit, daemon.handoff()?)?;
         Ok((params, reading))
     })
     .await?;
@@ -77,6 +78,7 @@ pub(crate) async fn run(
     let mut prepared = blocking(move || {
         daemon.handoff()?.prepare(HandoffRun {
             params: &params,
+            limit,
             session_id: &session_id,
             cwd: &reading.cwd,
             name: reading.name.as_deref(),
@@ -116,19 +118,29 @@ fn is_writing(params: &wire::ContinueSessionParams) -> bool {
 }
 
 impl Reading {
-    fn of(state: &SessionState, params: &wire::ContinueSessionParams) -> Result<Self> {
+    fn of(
+        state: &SessionState,
+        params: &wire::ContinueSessionParams,
+        limit: u64,
+        handoff: &dyn Handoff,
+    ) -> Result<Self> {
         let entry = match &params.entry_id {
             Some(id) => Some(state.find(id)?),
             None => state.leaf(),
         };
         let steps = state.steps(entry);
-        let (mut path, model) = messages(state, &steps)?;
+        let bodies = state.bodies();
+        let mut reader = bodies.reader();
+        let mut body = |node| reader.entry(&bodies.fetch(&state.tree, node)?);
+        let HandedContext {
+            messages: mut path,
+            model,
+        } = handed::context(&state.tree, &steps, &mut body)?;
+        let model = model.map(|(provider, model_id)| ModelName { provider, model_id });
         let mut earlier = None;
-        let limit = params.limit.unwrap_or(LIMIT);
-        let json = path.iter().map(|message| message.json.as_slice());
-        if params.compact == Some(true) && limit > 0 && context::estimated_tokens(json) > limit {
+        let may_compact = params.compact == Some(true) && limit > 0;
+        if may_compact && handoff.tokens(params, &path) > limit {
             let kept = state.kept(&steps)?;
-            let mut body = |node| state.entry(node);
             let plan = compact::plan(&steps, kept, limit / 2, u64::MAX, &mut body)?;
             keep_from(state, &steps, &plan.first_kept_entry_id, &mut path);
             earlier = Some(plan);
@@ -146,47 +158,6 @@ impl Reading {
             left,
         })
     }
-}
-
-/// The context at the end of a path.
-fn messages(
-    state: &SessionState,
-    steps: &[PathStep],
-) -> Result<(Vec<PathMessage>, Option<ModelName>)> {
-    let kept = state.kept(steps)?;
-    let bodies = state.bodies();
-    let mut reader = bodies.reader();
-    let mut imported = HashSet::new();
-    let mut body = |node: Node| {
-        let entry = reader.entry(&bodies.fetch(&state.tree, node)?)?;
-        if state.tree.kind(node) == EntryKind::CustomMessage
-            && json::get(&entry, "origin").is_some()
-        {
-            imported.insert(state.tree.id(node).to_owned());
-        }
-        Ok(entry)
-    };
-    let context = context::build_within(steps, kept, Format::Agent, MAX_BYTES, &mut body);
-    let context = context.map_err(|error| match error.kind {
-        Kind::ResponseTooLarge => {
-            let why = "the path has more than 512 MiB: hand over the last turns, or compact it";
-            Error::new(Kind::ContextTooLarge, why)
-        }
-        _ => error,
-    })?;
-    let ids = context.entry_ids.into_iter();
-    let messages = context.messages.into_iter().zip(ids).map(|(json, id)| {
-        let entry_id = id.unwrap_or_default();
-        PathMessage {
-            is_scaffolding: imported.contains(&entry_id),
-            json,
-            entry_id,
-        }
-    });
-    let model = context
-        .model
-        .map(|(provider, model_id)| ModelName { provider, model_id });
-    Ok((messages.collect(), model))
 }
 
 /// Removes the messages of entries before the one that a compaction keeps first.
@@ -218,6 +189,7 @@ impl LeftBranch {
         if left.is_empty() {
             return Ok(Self::None);
         }
+        let left: HashSet<Node> = left.into_iter().collect();
         let nodes = (0..state.tree.node_count()).rev();
         let nodes = nodes.filter_map(|number| state.tree.node(number));
         for node in nodes.filter(|node| state.tree.kind(*node) == EntryKind::BranchSummary) {

@@ -68,3 +68,30 @@ fn a_result_without_text_at_the_end_is_adopted() {
         }
     }
 }
+
+/// The record named a summary that `last` had left out, so that the path made again was another one, and nothing was adopted
+/// but the end.
+#[test]
+fn a_summary_that_is_left_out_is_not_recorded() {
+    for tool in Tool::ALL {
+        let tour = Tour::new();
+        let mut guest = tour.hand_over_with("e6", tool, |request| {
+            request.summary = Some("Much was said.");
+            request.last = Some(1);
+        });
+        let record: Value = serde_json::from_slice(&guest.prepared.record).unwrap();
+        let said = (&record["summary"], &record["from"]);
+        assert_eq!(said, (&Value::Null, &json!("e5")), "{tool:?}");
+        guest.say("QUESTION", "ANSWER");
+        tour.import(&guest);
+        tour.check_branch("e6", "QUESTION", "ANSWER");
+        // Of the path as it was made again, each node has its entry; of another one all have the last.
+        let text = tour.text();
+        let mut lines = text.lines().filter(|line| line.contains("\"adopted\""));
+        assert!(
+            lines.any(|line| line.contains(":\"e5\"")),
+            "{tool:?} {text}"
+        );
+        tour.check_settled(&[tool]);
+    }
+}

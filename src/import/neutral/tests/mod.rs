@@ -1,5 +1,8 @@
 //! The table of protocol.md §3.18, row by row.
 
+mod calls;
+mod images;
+
 use super::{
     Call, CallResult, Loss, Message, ModelMessage, ModelPart, NeutralPath, Options, Part,
     PathMessage, UserMessage, hash, text_of,
@@ -294,7 +297,11 @@ fn images_that_agents_do_not_take_are_described() {
     let said_ = json!({ "role": "user", "content": [
         { "type": "text", "text": "Look." }, image("image/png", "iVBORw0K"), image("image/tiff", "AAAA"), image("image/png", &large),
     ]});
-    let path = clean(&[said_, said("I see.")]);
+    let options = Options {
+        tool: Some(Tool::Codex),
+        ..Options::default()
+    };
+    let path = NeutralPath::of(path(&[said_, said("I see.")]), options);
     let shape = shape(&path);
     assert!(shape[0].starts_with(
         "user Look.+<image/png>+[An image is not part of this session: image/tiff, 3 bytes, SHA-256"
@@ -487,6 +494,28 @@ fn a_summary_stands_for_what_was_before() {
     assert!(shape[0].starts_with("summary ") && shape[0].contains("Much was \"said\"."));
     assert_eq!((shape.len(), path.losses.count(Loss::Compacted)), (3, 1));
     assert_eq!(path.first_entry(), Some("e0"));
+}
+
+/// The last turns had no summary, and yet one was said to stand for what was before.
+#[test]
+fn the_last_turns_leave_the_summary_out() {
+    let messages = [user("One."), said("A."), user("Two."), said("B.")];
+    let cleaned = |last| {
+        let options = Options {
+            summary: Some("Much."),
+            last: Some(last),
+            ..Options::default()
+        };
+        NeutralPath::of(path(&messages), options)
+    };
+    let is_there = |path: NeutralPath| {
+        (
+            path.begins_with_summary(),
+            path.losses.count(Loss::Compacted),
+        )
+    };
+    assert_eq!(is_there(cleaned(1)), (false, 0));
+    assert_eq!(is_there(cleaned(2)), (true, 1));
 }
 
 #[test]
