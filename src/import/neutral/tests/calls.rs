@@ -3,7 +3,7 @@
 use super::*;
 
 /// More than the square of it takes minutes.
-const MANY: usize = 100_000;
+const MANY: usize = 50_000;
 
 fn results_of(path: &NeutralPath) -> &[CallResult] {
     let results = path.messages.iter().find_map(|message| match message {
