@@ -95,3 +95,22 @@ fn a_summary_that_is_left_out_is_not_recorded() {
         tour.check_settled(&[tool]);
     }
 }
+
+/// One session that could not be read ended the import of all conversations of its agent.
+#[test]
+fn a_session_that_cannot_be_read_hinders_no_other() {
+    let tour = Tour::new();
+    let mut guest = tour.hand_over("e4", Tool::Codex);
+    guest.say("QUESTION", "ANSWER");
+    tour.import(&guest);
+    let damaged = tour.file();
+    fs::write(&damaged, "not a session\n").unwrap();
+    guest.say("MORE", "FURTHER");
+    guest.arrange(&tour.world);
+    let other = tour.world.prepare(Some(Tool::Codex), &conversation());
+    place(&other.unwrap().files).unwrap();
+    let report = tour.try_import(Tool::Codex, |_| {}).unwrap();
+    let totals = (&report["totals"]["failed"], &report["totals"]["created"]);
+    assert_eq!(totals, (&json!(1), &json!(1)), "{report}");
+    assert_eq!(fs::read_to_string(&damaged).unwrap(), "not a session\n");
+}
