@@ -150,6 +150,8 @@ fn without_a_summarizer_the_failure_gives_advice() {
     tmux.wait_for("1 Go there");
     tmux.keys("Escape");
     tmux.wait("no dialog", |screen| !screen.contains('╭'));
+    tmux.keys("*");
+    tmux.wait_for("It still fails.");
     tmux.keys("End w");
     tmux.wait_for("No summarizer is configured.");
     tmux.keys(": merge Space x Enter");
