@@ -36,7 +36,7 @@ local SETTLE_MS = 10
 ---@field private drawn {[1]: integer, [2]: integer}[] ranges of drawn rows
 ---@field private columns? integer width of the drawn guides
 ---@field private is_due boolean whether a refresh is scheduled
----@field private following table<integer, true> windows whose cursor the refresh moves to the leaf
+---@field private following table<integer, string> windows whose cursor the refresh moves to the leaf, if it is on this entry
 ---@field private followed? string the leaf to which they moved last
 ---@field private has_retried? boolean whether a refresh without folds and cursor was tried
 ---@field private stop_listening fun()
@@ -387,7 +387,7 @@ function Tree:changed()
   for _, win in ipairs(self:windows()) do
     local node = self:current(win)
     if self.rows.total == 0 or (node and (node.isLeaf or node.id == self.followed)) then
-      self.following[win] = true
+      self.following[win] = node and node.id or ''
     end
   end
   if self.is_due then
@@ -402,8 +402,12 @@ function Tree:changed()
   vim.defer_fn(function()
     self.changed_at = now()
     local goals = {}
-    for win in pairs(self.following) do
-      goals[win] = self.session.others_leaf_id or self.session.leaf_id
+    for win, id in pairs(self.following) do
+      -- A cursor that the user has moved since the change stays there.
+      local node = vim.api.nvim_win_is_valid(win) and self:current(win)
+      if (node and node.id or '') == id then
+        goals[win] = self.session.others_leaf_id or self.session.leaf_id
+      end
     end
     self.followed = select(2, next(goals)) or self.followed
     self.is_due, self.following = false, {}
