@@ -49,10 +49,10 @@ pub(crate) struct ContinueArgs {
     /// Only the last N turns
     #[arg(long, value_name = "N")]
     last: Option<u32>,
-    /// The most tokens, estimated; 0 is no limit (default: 150000)
+    /// The most tokens, estimated; 0 takes any number (default: 150000)
     #[arg(long, value_name = "TOKENS")]
     limit: Option<u64>,
-    /// What becomes of thoughts
+    /// The treatment of thoughts
     #[arg(long, value_enum, default_value_t = Thinking::Drop)]
     thinking: Thinking,
     /// Write nothing; show the files, the steps and what is lost

@@ -50,7 +50,7 @@ pub(crate) struct GoArgs {
     /// Leave a summary of the branch that the session was on
     #[arg(long)]
     summary: bool,
-    /// What the summary is to be about
+    /// The subject of the summary
     #[arg(long, value_name = "TEXT", requires = "summary")]
     focus: Option<String>,
     /// Label the summary, or without one the entry
@@ -76,7 +76,7 @@ struct SummaryEntry {
     id: String,
 }
 
-/// What there is to show.
+/// The parts that the command shows.
 struct Shown {
     moved: Moved,
     verdict: Verdict,

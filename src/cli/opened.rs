@@ -8,7 +8,7 @@ use anyhow::Context;
 use serde::Deserialize;
 use serde_json::json;
 
-/// What the command does with the session.
+/// The access that the command needs to the session.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum SessionUse {
     Read,

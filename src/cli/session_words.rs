@@ -4,7 +4,7 @@
 use super::failure::{ShellError, USAGE};
 use super::session_choice::SessionQuery;
 
-/// What follows the session, and the command that says so in its help.
+/// The words behind the session, and the command whose help has them.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct WordsWanted {
     pub command: &'static str,

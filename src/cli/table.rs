@@ -24,9 +24,9 @@ pub(super) struct Row {
     pub name: &'static str,
     /// Whether this build has it, by its features.
     pub is_built: bool,
-    /// What it does, on one line.
+    /// Its purpose, on one line.
     pub about: &'static str,
-    /// What else a person must know, in sentences; empty if that is all.
+    /// Further sentences for a person; empty if the line says all.
     #[cfg_attr(not(test), allow(dead_code, reason = "the command has it"))]
     pub more: &'static str,
 }

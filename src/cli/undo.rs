@@ -37,7 +37,7 @@ pub(super) struct Reversal {
     pub method: &'static str,
     /// The verb that takes it back.
     pub opposite: &'static str,
-    /// What there is none of if the method has nothing to do.
+    /// The kind of moves, for the message that there are none.
     pub missing: &'static str,
 }
 

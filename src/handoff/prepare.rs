@@ -35,7 +35,7 @@ pub struct Request<'a> {
     /// The number of turns, the last ones.
     pub last: Option<usize>,
     pub keeps_thoughts: bool,
-    /// The most tokens; 0 is no limit.
+    /// The most tokens; 0 takes any number.
     pub limit: u64,
     pub session_dir: &'a Path,
     pub source: &'a dyn Source,

@@ -7,7 +7,7 @@
 //! [`parts::Parts`] that the program gives. This crate promises no interface to other programs; clients have the
 //! protocol.
 //!
-//! What holds between the files: the daemon is made of parts that do not know it, and its verbs are functions above them,
+//! Invariants: the daemon is made of parts that do not know it, and its verbs are functions above them,
 //! each in the file that owns its types. A handler gets what the scope of its method allows: who asks, a place in a
 //! queue, or a session that it cannot change. No file is used by more than twelve others.
 //!

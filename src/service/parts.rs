@@ -55,7 +55,7 @@ pub trait Handoff: Send + Sync {
 /// A conversation to be handed over.
 pub struct HandoffRun<'a> {
     pub params: &'a ContinueSessionParams,
-    /// The most tokens; 0 is no limit.
+    /// The most tokens; 0 takes any number.
     pub limit: u64,
     pub session_id: &'a str,
     /// The working directory of the session.

@@ -20,9 +20,9 @@ session_params! {
         compact: Option<bool>,
         /// The number of turns that are handed over, the last ones. Default: all.
         last: Option<u32>,
-        /// The most tokens that are handed over, estimated; 0 is no limit. Default: 150,000.
+        /// The most tokens that are handed over, estimated; 0 takes any number. Default: 150,000.
         limit: Option<u64>,
-        /// What becomes of thoughts. Default: `drop`.
+        /// The treatment of thoughts. Default: `drop`.
         thinking: Option<HandedThoughts>,
         /// Whether nothing is written. Default: false.
         dry_run: Option<bool>,
@@ -43,7 +43,7 @@ pub enum ContinueIn {
     Text,
 }
 
-/// What becomes of the thoughts of models when a conversation is handed over.
+/// The treatment of the thoughts of models when a conversation is handed over.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum HandedThoughts {
@@ -96,12 +96,12 @@ pub struct ContinueSessionResult {
     pub messages: u64,
     /// Their tokens, estimated.
     pub tokens: u64,
-    /// What the new session does not have.
+    /// The parts of the conversation that the new session does not have.
     pub losses: Vec<HandoffLoss>,
     /// The version of the agent that was tested.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tested: Option<String>,
-    /// What the record of the continuation survives.
+    /// The failures that the record of the continuation survives.
     pub durability: Durability,
 }
 
@@ -175,6 +175,6 @@ session_params! {
 #[serde(rename_all = "camelCase")]
 #[schemars(example = super::examples::example(r#"{"durability": "interval"}"#))]
 pub struct ContinuationStartedResult {
-    /// What the record survives; `none` if the id was known.
+    /// The failures that the record survives; `none` if the id was known.
     pub durability: Durability,
 }

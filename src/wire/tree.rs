@@ -76,7 +76,7 @@ pub enum TreeFormat {
     Nested,
 }
 
-/// What to fold: the descendants of these entries, or the branches that were left.
+/// The rows to fold: the descendants of these entries, or the branches that were left.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(untagged, expecting = "must be an array of ids, or left")]
 pub enum TreeFold {
@@ -219,7 +219,8 @@ pub struct TreeNode<'a> {
     /// The lines to draw before the row, at most `prefixColumns` columns. Present with `render`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub prefix: Option<Cow<'a, str>>,
-    /// What the row stands for. Present for branches that were left and are folded: `preview` is the line to show.
+    /// The branches that the row stands for. Present for branches that were left and are folded: `preview` is the line
+    /// to show.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub folded: Option<FoldedBranches>,
     /// The ids of the request without which the row would be folded. Present if there are some.
@@ -230,7 +231,7 @@ pub struct TreeNode<'a> {
     pub flags: Vec<Cow<'a, str>>,
 }
 
-/// What a folded row stands for.
+/// The branches and entries that a folded row stands for.
 #[derive(Debug, Clone, Copy, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct FoldedBranches {

@@ -30,7 +30,7 @@ NOT_RUN = "Not run: the branch ends here."
 BEGINNING = "(The beginning of this conversation is not part of this session.)"
 # A red square.
 PNG = "iVBORw0KGgoAAAANSUhEUgAAAAgAAAAICAIAAABLbSncAAAAEklEQVR4nGP4z8CAFWEXHbQSACj/P8Fu7N9hAAAAAElFTkSuQmCC"
-# What agents say themselves: goose does not believe that the stand-in sees, and Gemini CLI and Claude Code put an answer
+# Words of the agents themselves: goose does not believe that the stand-in sees, and Gemini CLI and Claude Code put an answer
 # behind a path that ends without one.
 OWN_WORDS = [
     "No response requested.",

@@ -170,7 +170,7 @@ fn a_question_at_the_end_is_the_prompt() {
     assert_eq!(error.details("field"), "entryId");
 }
 
-/// What the dead end taught is said first: the summary that was written when the branch was left, else a new one.
+/// The lesson of the dead end is said first: the summary that was written when the branch was left, else a new one.
 #[test]
 fn the_first_words_have_the_summary_of_the_branch_that_is_left() {
     let home = Home::new();
@@ -345,8 +345,8 @@ fn a_file_that_cannot_be_made_leaves_the_session_as_it_was() {
     );
 }
 
-/// The record is written first, then the file. On a full disk, and after a kill between the two, there is no file and no part
-/// of one; the record names a session that never begins.
+/// The record is written first, then the file. A full disk, or a kill between the two, leaves neither a file nor a part of
+/// one; the record names a session that never begins.
 #[test]
 fn a_fault_between_the_record_and_the_file_leaves_no_part_of_a_file() {
     let Some((shim, mut d, path)) = shimmed(&[]) else {

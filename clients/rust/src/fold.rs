@@ -1,8 +1,8 @@
-//! What `get_tree` folds.
+//! The rows that `get_tree` folds.
 
 use serde::{Deserialize, Serialize};
 
-/// What `get_tree` folds.
+/// The rows that `get_tree` folds.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(untagged)]
 pub enum TreeFold {

@@ -37,7 +37,7 @@ pub(crate) struct Machine {
     variable: fn(&str) -> Option<OsString>,
 }
 
-/// What goes into one file.
+/// The pieces of one file.
 pub(crate) struct Target {
     pub(crate) agent: Agent,
     pub(crate) path: PathBuf,
@@ -141,7 +141,7 @@ impl Agent {
         }
     }
 
-    /// What it gets, and where.
+    /// The pieces that it gets, and their places.
     pub(crate) fn targets(self, machine: &Machine, program: &Program) -> Vec<Target> {
         let folder = self.folder(machine);
         let target = |path: PathBuf, piece| Target {

@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 /// The most bytes of a file that is edited.
 const MAX_BYTES: u64 = 64 << 20;
 
-/// What is at a path; `None` if nothing is. Refuses links, files with several names, and what may not be written.
+/// The file at a path; `None` if there is none. Refuses links, and files that have several names or may not be written.
 pub(crate) fn read(path: &Path) -> Result<Option<Vec<u8>>, Refusal> {
     let metadata = match fs::symlink_metadata(path) {
         Ok(metadata) => metadata,
@@ -76,7 +76,7 @@ pub(crate) fn write(path: &Path, before: Option<&[u8]>, new: &[u8]) -> Result<()
             None => renameat_with(CWD, &beside, CWD, path, RenameFlags::NOREPLACE)
                 .map_err(|error| failed(&error.into())),
         });
-    // What is there now is ours, or what was replaced. If an edit could not be put back, it stays there.
+    // The file there now is ours, or the one that was replaced. If an edit could not be put back, it stays there.
     if named.is_ok() || unchanged(&beside, Some(new)).is_ok() {
         let _gone = fs::remove_file(&beside);
     }
@@ -194,7 +194,7 @@ fn failed(error: &io::Error) -> Refusal {
 mod tests {
     use super::*;
 
-    /// What an editor wrote between the last look and the rename was lost.
+    /// An edit between the last look and the rename was lost.
     #[test]
     fn an_edit_before_the_rename_is_kept() {
         let folder = tempfile::tempdir().unwrap();

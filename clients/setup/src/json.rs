@@ -24,7 +24,7 @@ const EVENTS: [&str; 2] = ["Stop", "SessionEnd"];
 /// The seconds after which Claude Code ends a hook. Ours takes a fraction of one.
 const TIMEOUT: u64 = 10;
 
-/// What is in a text already.
+/// The pieces that a text has already.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Presence {
     Missing,

@@ -76,13 +76,13 @@ fn main() -> ExitCode {
 fn run(args: &Args) -> anyhow::Result<ExitCode> {
     let machine = Machine::this().context("HOME is not set")?;
     let program = match program_of(args, &machine) {
-        // What is taken out is known by its form; the program may be gone.
+        // The form of a piece identifies it; the program may be gone.
         Err(_) if args.remove => Program::new(Path::new("treelined"), None, Vec::new())
             .context("name the program with --daemon")?,
         program => program?,
     };
     let agents: Vec<Agent> = match args.agents.as_slice() {
-        // What was added to an agent that is gone is taken out too.
+        // The pieces of an agent that is gone are taken out too.
         [] if args.remove => Agent::ALL.to_vec(),
         [] => Agent::ALL
             .into_iter()
@@ -306,7 +306,7 @@ fn imports(args: &Args) -> Vec<Vec<&'static str>> {
     }
 }
 
-/// What the imports did.
+/// The results of the imports.
 struct Imported {
     /// The sums of their totals, for `--json`.
     totals: Option<Value>,

@@ -1,4 +1,4 @@
-//! What setup puts into a file, and how it is taken out again.
+//! The pieces that setup puts into a file, and their removal.
 
 use crate::agents::Agent;
 use crate::json::{self, Presence};
@@ -11,7 +11,7 @@ use std::path::PathBuf;
 /// The name of the MCP server.
 const NAME: &str = "treelined";
 
-/// What goes into a file.
+/// A piece of a file.
 pub(crate) enum Piece {
     /// Claude Code's hooks.
     Hooks,
@@ -99,7 +99,7 @@ impl Piece {
         Ok(Some(without))
     }
 
-    /// What a person does beside, now that the text has it: why, and the lines.
+    /// The step that is left to a person once the text has it: why, and the lines.
     pub(crate) fn advice(&self, program: &Program, text: &str) -> Option<(String, String)> {
         match self {
             Self::Codex if codex(program).has_another_notify(text) => {
@@ -112,7 +112,7 @@ impl Piece {
         }
     }
 
-    /// What stays in a text when setup has taken out what it knows: why, and what a person may remove.
+    /// The lines that setup does not take out of a text, and why; a person may remove them.
     pub(crate) fn rest(&self, program: &Program, text: &str) -> Option<(String, String)> {
         let theirs = "somebody has added to it, or written it".to_owned();
         match self {
@@ -131,7 +131,7 @@ impl Piece {
         }
     }
 
-    /// What a person adds, if setup does not.
+    /// The lines that a person adds, if setup does not.
     pub(crate) fn lines(&self, program: &Program) -> String {
         let pretty = |value: &Value| serde_json::to_string_pretty(value).unwrap_or_default();
         match self {

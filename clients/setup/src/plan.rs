@@ -1,4 +1,4 @@
-//! What would change: each file before and after, and what a person has to do by hand.
+//! The plan: each file before and after, and the steps that are left to a person.
 
 use crate::agents::{Agent, Target};
 use crate::file;
@@ -34,7 +34,7 @@ pub(crate) enum What {
     Unlink(PathBuf),
     /// Nothing is changed, for this reason; a person adds these lines, or removes them.
     Manual { reason: String, lines: String },
-    /// What a person may do beside the other steps.
+    /// A step for a person beside the others.
     Advice { reason: String, lines: String },
 }
 
@@ -148,7 +148,7 @@ fn add(target: &Target, program: &Program, record: &Record) -> Result<What, Refu
     let base = match presence {
         Presence::Same | Presence::Theirs => return Ok(What::Nothing),
         Presence::Missing => before.clone(),
-        // What an earlier setup has written goes first.
+        // The pieces of an earlier setup go first.
         Presence::Older => match undone(target, record, now) {
             Some(base) => base,
             None => target.piece.remove(program, now)?,

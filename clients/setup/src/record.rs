@@ -1,5 +1,5 @@
-//! What setup has changed, so that it can be taken back byte for byte: `setup.json` in treelined's folder for state. It has no
-//! copy of a file, which may hold keys: only what was put in, and what that replaced.
+//! The changes of setup, so that they can be taken back byte for byte: `setup.json` in treelined's folder for state. It has
+//! no copy of a file, which may hold keys: only what was put in, and what that replaced.
 
 use crate::agents::Agent;
 use crate::file;
@@ -30,7 +30,7 @@ pub(crate) struct Change {
     existed: bool,
     /// SHA-256 of the file after the change, in hexadecimal digits.
     after: String,
-    /// What differs, in the order of the file.
+    /// The differences, in the order of the file.
     hunks: Vec<Hunk>,
 }
 

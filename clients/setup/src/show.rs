@@ -11,7 +11,7 @@ const AROUND: usize = 2;
 /// The most characters of a line that are shown, and those before and behind a change in a longer one.
 const LONG: usize = 600;
 const BESIDE: usize = 40;
-/// What a person does who has taken back the rest.
+/// The step for a person who has taken back the rest.
 const REMOVE: &str = ". Remove by hand, if it has them";
 
 /// One step as text; empty if there is nothing to say.
@@ -79,7 +79,7 @@ pub(crate) fn json(step: &Step, outcome: Option<&str>) -> Value {
 
 /// The difference, without secrets, with so many lines around it. Long lines are cut.
 fn diff(path: &str, before: Option<&str>, after: Option<&str>, around: usize) -> String {
-    // What cannot be searched for secrets is not shown.
+    // A text that cannot be searched for secrets is not shown.
     let Ok(redactor) = Redactor::new(true, None) else {
         return format!("{path}: is changed\n");
     };

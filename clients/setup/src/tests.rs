@@ -35,7 +35,7 @@ fn json_pieces() -> [Piece; 4] {
     ]
 }
 
-/// What holds of a piece and a text into which it can be put. Returns whether it can.
+/// Checks the invariants of a piece and a text. Returns whether the piece can be put into the text.
 fn check(piece: &Piece, text: &str) -> Result<bool, TestCaseError> {
     let program = program();
     let Ok(Presence::Missing) = piece.presence(&program, text) else {
@@ -90,7 +90,7 @@ fn check(piece: &Piece, text: &str) -> Result<bool, TestCaseError> {
     );
     let without = piece.remove(&program, &older).unwrap().unwrap();
     prop_assert_eq!(piece.presence(&program, &without), Ok(Presence::Missing));
-    // What it says is as before, whatever its form.
+    // Its content is as before, whatever its form.
     for taken_out in [&removed, &without] {
         prop_assert_eq!(said(piece, taken_out), said(piece, text), "{}", taken_out);
     }
@@ -216,7 +216,7 @@ fn toml_text() -> impl Strategy<Value = String> {
     )
 }
 
-/// What a text says, without what is empty: an empty object goes with the last of ours in it.
+/// The content of a text, without empty values: an empty object goes with the last of ours in it.
 fn said(piece: &Piece, text: &str) -> Value {
     let text = text.trim_start_matches('\u{feff}');
     let mut value: Value = match piece {
@@ -291,7 +291,7 @@ fn no_text_makes_an_edit_fail() {
     check_all("[\\[\\]{}\",:=#/* \nhoksmcp\u{feff}.]{0,40}", &pieces, 10);
 }
 
-/// What most people have: the structural removal gives the same bytes too, when something else has changed since.
+/// The usual file: the structural removal gives the same bytes too, when something else has changed since.
 #[test]
 fn usual_files_are_as_before_without_the_record() {
     let usual = [

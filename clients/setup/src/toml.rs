@@ -10,7 +10,7 @@ const NOTIFY: &str = "notify";
 const SERVERS: &str = "mcp_servers";
 const BOM: char = '\u{feff}';
 
-/// What Codex gets.
+/// The pieces of Codex.
 pub(crate) struct Codex {
     /// The program that Codex starts at the end of a turn, with its arguments.
     pub(crate) notify: Vec<String>,

@@ -389,7 +389,7 @@ pub enum Event {
     Missed,
 }
 
-/// What a navigation would leave.
+/// The branch that a navigation would leave.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Prepared {
     /// The number of entries.

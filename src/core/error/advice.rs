@@ -83,7 +83,7 @@ advice! {
     NothingToCompact "The context has no part to summarize."
         "No action is needed; try again when the conversation has grown.";
     ContextTooLarge "The conversation has more tokens than `limit`."
-        "Send `compact: true`, `last`, or a larger `limit`; 0 is no limit.";
+        "Send `compact: true`, `last`, or a larger `limit`; 0 takes any number.";
     EventNotPending "The question is closed, or never existed."
         "No action is needed: another answer decided it, or its time ran out.";
     NoUser "No connection can ask a person in this way."

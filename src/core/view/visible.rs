@@ -30,7 +30,7 @@ pub struct Visible {
     /// The items of the visible roots.
     roots: Vec<u32>,
     hidden: usize,
-    /// What of `rows` stands for branches that were left.
+    /// The `rows` that stand for branches that were left.
     left: LeftRows,
 }
 

@@ -200,7 +200,7 @@ fn image_url(part: &Part) -> Option<String> {
 mod tests {
     use super::*;
 
-    /// Codex 0.169.0 refused a thread without a provider: "This chat uses model provider “”, which is no longer configured".
+    /// Codex 0.169.0 refused a thread without a provider.
     #[test]
     fn the_provider_is_that_of_the_settings() {
         let profile =

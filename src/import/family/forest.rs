@@ -1,4 +1,4 @@
-//! What the joining of members takes and makes.
+//! The input and the output of the joining of members.
 
 use crate::ids::NodeId;
 use crate::member::NodeKind;

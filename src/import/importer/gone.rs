@@ -46,7 +46,7 @@ pub(super) fn gone(
     sources.collect()
 }
 
-/// What an import has found.
+/// The findings of an import.
 struct Present {
     names: HashSet<(Tool, String)>,
     /// Names of files without their folder: tools move files.

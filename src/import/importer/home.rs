@@ -327,7 +327,7 @@ impl Homes<'_> {
         Ok(homes)
     }
 
-    /// What the sessions say of native sessions. Those that cannot be read say nothing.
+    /// The records of the sessions about native sessions. Those that cannot be read say nothing.
     fn offers(&self, new: &HashSet<&str>) -> Result<Offers> {
         let mut offers = Offers::default();
         for row in self.store.rows()?.iter() {
@@ -371,7 +371,7 @@ struct Offer {
     messages: u64,
 }
 
-/// What sessions say of native sessions that the ledger does not place.
+/// The records of sessions about native sessions that the ledger does not place.
 #[derive(Debug, Default)]
 struct Offers {
     /// The sessions that have a native session already.

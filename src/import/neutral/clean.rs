@@ -305,10 +305,12 @@ impl<'a> Cleaner<'a> {
 
     /// Takes a question of the user from the end.
     fn prompt(&mut self) -> Option<String> {
-        let is_question =
-            matches!(self.messages.last(), Some(Message::User(said)) if !said.is_summary);
-        let Some(Message::User(said)) = self.messages.pop_if(|_| is_question) else {
-            return None;
+        let said = match self.messages.pop()? {
+            Message::User(said) if !said.is_summary => said,
+            other => {
+                self.messages.push(other);
+                return None;
+            }
         };
         let texts = said.parts.into_iter().map(|part| self.text(part));
         let text = texts.collect::<Vec<_>>().join("\n");

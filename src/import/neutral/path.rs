@@ -4,7 +4,7 @@ use super::loss::Losses;
 use crate::tool::Tool;
 use serde_json::{Map, Value};
 
-/// What is handed over, and how.
+/// The options of a handoff.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Options<'a> {
     /// The agent; `None` for any.

@@ -1,4 +1,4 @@
-//! What connections offer to the others: commands, and the looks of custom messages.
+//! The offers of connections to the others: commands, and the looks of custom messages.
 
 use crate::commands::OfferedCommands;
 use std::sync::{Arc, Mutex, MutexGuard};
@@ -6,7 +6,7 @@ use treelined_core::id::ConnectionId;
 use treelined_files::lock::lock;
 use treelined_pages::renderers::Renderers;
 
-/// What connections offer, as long as they last.
+/// The offers of connections, as long as the connections last.
 pub(crate) struct Offers {
     commands: Mutex<OfferedCommands>,
     /// Shared with the requests that make rows.

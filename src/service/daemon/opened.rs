@@ -1,4 +1,4 @@
-//! What follows an opening: the session as its connection sees it, the notification behind the response, and the
+//! The effects of an opening: the session as its connection sees it, the notification behind the response, and the
 //! openings for extensions that follow all sessions (protocol.md §7, §11).
 
 use super::call::Call;

@@ -1,4 +1,4 @@
-//! What a navigation reads of its session before it asks (protocol.md §4, step 5).
+//! The facts that a navigation reads of its session before it asks (protocol.md §4, step 5).
 
 use super::convert::stored::id_list;
 use super::summaries;

@@ -52,7 +52,7 @@ impl<O> Remainder<O> {
     }
 }
 
-/// What an immediate handler returns for a result of type `R`: the result, or the rest of its work.
+/// The outcome of an immediate handler for a result of type `R`: the result, or the rest of its work.
 pub(super) trait Output<R> {
     fn send(self, responder: Responder);
 }

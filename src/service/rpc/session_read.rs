@@ -69,7 +69,7 @@ impl<O> ReadAnswer<O> {
     }
 }
 
-/// What a read handler returns for a result of type `R`: the result if it reads at most one entry, else a
+/// The outcome of a read handler for a result of type `R`: the result if it reads at most one entry, else a
 /// [`ReadAnswer`].
 pub(super) trait ReadOutput<R> {
     /// Whether the read is repeated if the file has been replaced.

@@ -1,4 +1,4 @@
-//! What a person does daily at the shell: going back, naming, counting, comparing, deleting.
+//! The daily work at the shell: going back, naming, counting, comparing, deleting.
 
 use super::entries::tour;
 use super::*;

@@ -3,7 +3,7 @@
 
 return {
   version = 1,
-  schema_hash = 'sha256:e75111523c6ef1428057f9b196bd4575d424bbebe94f8203e92ddbef66116384',
+  schema_hash = 'sha256:7fef74c86c568edaa8afe520e5dc25cfcf82bf0dcceb669127dc320fa36146e8',
   --- Methods by the names of their functions.
   methods = {
     discover = 'rpc.discover',

@@ -354,7 +354,7 @@
 
 --- The result of `continuation_started`.
 ---@class treelined.ContinuationStartedResult
----@field durability treelined.Durability What the record survives; `none` if the id was known.
+---@field durability treelined.Durability The failures that the record survives; `none` if the id was known.
 
 --- The agent that goes on with a conversation.
 ---@alias treelined.ContinueIn 'claude-code'|'codex'|'opencode'|'gemini'|'goose'|'pi'|'text'
@@ -367,18 +367,18 @@
 ---@field entryId? string The id of the last entry that is handed over. Default: the leaf.
 ---@field last? integer The number of turns that are handed over, the last ones. Default: all.
 ---@field learned? boolean Whether the first words have a summary of the branch that is left. Default: false.
----@field limit? integer The most tokens that are handed over, estimated; 0 is no limit. Default: 150,000.
+---@field limit? integer The most tokens that are handed over, estimated; 0 takes any number. Default: 150,000.
 ---@field sessionId? string The id of the session. Default: the session that is open, if exactly one is.
----@field thinking? treelined.HandedThoughts What becomes of thoughts. Default: `drop`.
+---@field thinking? treelined.HandedThoughts The treatment of thoughts. Default: `drop`.
 ---@field tool treelined.ContinueIn The agent that goes on.
 
 --- The result of `continue_session`.
 ---@class treelined.ContinueSessionResult
 ---@field continuationId? string The id of the continuation. Absent with `dryRun` and for the tool `text`.
 ---@field cwd string The working directory of the new session.
----@field durability treelined.Durability What the record of the continuation survives.
+---@field durability treelined.Durability The failures that the record of the continuation survives.
 ---@field files treelined.HandedFile[] The files that were made, or would be.
----@field losses treelined.HandoffLoss[] What the new session does not have.
+---@field losses treelined.HandoffLoss[] The parts of the conversation that the new session does not have.
 ---@field messages integer The number of messages that are handed over.
 ---@field nativeId? string The agent's id of the new session. Absent if the agent chooses it.
 ---@field prompt? string The words to say first. They are an argument of the last step; if they are too long, they are in a file that the argument names.
@@ -608,7 +608,7 @@
 --- When the file of a new session is written. A `sessionId` that is taken is refused with `sessionExists` at that time.
 ---@alias treelined.FirstWrite 'now'|'first-entry'
 
---- What a folded row stands for.
+--- The branches and entries that a folded row stands for.
 ---@class treelined.FoldedBranches
 ---@field branches integer The number of branches. Of one, `expand` shows its entries; of several, `each` shows one row each.
 ---@field entries integer The number of visible entries in them.
@@ -820,7 +820,7 @@
 ---@field bytes integer The size.
 ---@field path string The absolute path.
 
---- What becomes of the thoughts of models when a conversation is handed over.
+--- The treatment of the thoughts of models when a conversation is handed over.
 ---@alias treelined.HandedThoughts 'drop'|'text'
 
 --- Parts of a conversation that a handoff leaves out or changes.
@@ -1941,7 +1941,7 @@
 ---@field childCount integer The number of visible children, including those that are folded.
 ---@field depth integer The number of visible ancestors.
 ---@field flags? string[] The unusual properties of the entry: `orphan`, `duplicateId`, `recovered` and others.
----@field folded? treelined.FoldedBranches What the row stands for. Present for branches that were left and are folded: `preview` is the line to show.
+---@field folded? treelined.FoldedBranches The branches that the row stands for. Present for branches that were left and are folded: `preview` is the line to show.
 ---@field icon? string An icon to show before the preview. Present if the renderer of the custom type has one.
 ---@field id string The id of the entry.
 ---@field indent integer The column in a drawing of the tree, which grows only where the tree branches.

@@ -16,7 +16,7 @@ from ._params import OMITTED, Omitted
 PROTOCOL_VERSION = 1
 """The version of the protocol that these functions speak."""
 
-SCHEMA_HASH = "sha256:e75111523c6ef1428057f9b196bd4575d424bbebe94f8203e92ddbef66116384"
+SCHEMA_HASH = "sha256:7fef74c86c568edaa8afe520e5dc25cfcf82bf0dcceb669127dc320fa36146e8"
 """The schema they were made from; a daemon made from the same one tells the same hash."""
 
 NotificationName: TypeAlias = Literal[
@@ -607,9 +607,9 @@ class AsyncMethods(ABC):
 
         `last`: The number of turns that are handed over, the last ones. Default: all.
 
-        `limit`: The most tokens that are handed over, estimated; 0 is no limit. Default: 150,000.
+        `limit`: The most tokens that are handed over, estimated; 0 takes any number. Default: 150,000.
 
-        `thinking`: What becomes of thoughts. Default: `drop`.
+        `thinking`: The treatment of thoughts. Default: `drop`.
 
         `dry_run`: Whether nothing is written. Default: false.
 
@@ -2603,9 +2603,9 @@ class Methods(ABC):
 
         `last`: The number of turns that are handed over, the last ones. Default: all.
 
-        `limit`: The most tokens that are handed over, estimated; 0 is no limit. Default: 150,000.
+        `limit`: The most tokens that are handed over, estimated; 0 takes any number. Default: 150,000.
 
-        `thinking`: What becomes of thoughts. Default: `drop`.
+        `thinking`: The treatment of thoughts. Default: `drop`.
 
         `dry_run`: Whether nothing is written. Default: false.
 

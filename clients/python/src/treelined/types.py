@@ -232,7 +232,7 @@ ErrorKind = Literal[
 `summarizerUnavailable`: The request needs a summary, but no summarizer is configured and no client gave a summary. Configure a summarizer, answer the event with a summary, or leave `summarize` out.
 `summarizerFailed`: The summarizer failed; nothing was changed. Try again, or do it without a summary.
 `nothingToCompact`: The context has no part to summarize. No action is needed; try again when the conversation has grown.
-`contextTooLarge`: The conversation has more tokens than `limit`. Send `compact: true`, `last`, or a larger `limit`; 0 is no limit.
+`contextTooLarge`: The conversation has more tokens than `limit`. Send `compact: true`, `last`, or a larger `limit`; 0 takes any number.
 `eventNotPending`: The question is closed, or never existed. No action is needed: another answer decided it, or its time ran out.
 `noUser`: No connection can ask a person in this way. Go on without the answer, or connect a client that declares `capabilities.ui`.
 `commandExists`: Another connection, or the client itself, has a command of this name. Choose another name; `list_commands` lists those of connections.
@@ -312,7 +312,7 @@ ForkScope = Literal["branch", "tree"]
 """
 
 HandedThoughts = Literal["drop", "text"]
-"""What becomes of the thoughts of models when a conversation is handed over.
+"""The treatment of the thoughts of models when a conversation is handed over.
 
 `drop`: They are left out.
 `text`: They are part of the text.
@@ -1181,7 +1181,7 @@ class ContinuationStartedResult(TypedDict):
     """The result of `continuation_started`."""
 
     durability: Durability
-    """What the record survives; `none` if the id was known."""
+    """The failures that the record survives; `none` if the id was known."""
 
 
 class _ContinueSessionParams(TypedDict):
@@ -1205,9 +1205,9 @@ class ContinueSessionParams(_ContinueSessionParams, total=False):
     last: int | None
     """The number of turns that are handed over, the last ones. Default: all."""
     limit: int | None
-    """The most tokens that are handed over, estimated; 0 is no limit. Default: 150,000."""
+    """The most tokens that are handed over, estimated; 0 takes any number. Default: 150,000."""
     thinking: HandedThoughts | None
-    """What becomes of thoughts. Default: `drop`."""
+    """The treatment of thoughts. Default: `drop`."""
     dryRun: bool | None
     """Whether nothing is written. Default: false."""
 
@@ -1226,9 +1226,9 @@ class _ContinueSessionResult(TypedDict):
     tokens: int
     """Their tokens, estimated."""
     losses: list[HandoffLoss]
-    """What the new session does not have."""
+    """The parts of the conversation that the new session does not have."""
     durability: Durability
-    """What the record of the continuation survives."""
+    """The failures that the record of the continuation survives."""
 
 
 class ContinueSessionResult(_ContinueSessionResult, total=False):
@@ -1632,7 +1632,7 @@ class FlatTree(_FlatTree, total=False):
 
 
 class FoldedBranches(TypedDict):
-    """What a folded row stands for."""
+    """The branches and entries that a folded row stands for."""
 
     branches: int
     """The number of branches. Of one, `expand` shows its entries; of several, `each` shows one row each."""
@@ -4177,7 +4177,7 @@ class TreeNode(_TreeNode, total=False):
     prefix: str
     """The lines to draw before the row, at most `prefixColumns` columns. Present with `render`."""
     folded: FoldedBranches
-    """What the row stands for. Present for branches that were left and are folded: `preview` is the line to show."""
+    """The branches that the row stands for. Present for branches that were left and are folded: `preview` is the line to show."""
     opened: OpenedBy
     """The ids of the request without which the row would be folded. Present if there are some."""
     flags: list[str]

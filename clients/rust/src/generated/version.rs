@@ -7,4 +7,4 @@ pub const PROTOCOL_VERSION: u64 = 1;
 
 /// The hash of the schema behind these types. A daemon with the same `schema_hash` has the same schema.
 pub const SCHEMA_HASH: &str =
-    "sha256:e75111523c6ef1428057f9b196bd4575d424bbebe94f8203e92ddbef66116384";
+    "sha256:7fef74c86c568edaa8afe520e5dc25cfcf82bf0dcceb669127dc320fa36146e8";

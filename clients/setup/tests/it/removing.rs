@@ -1,4 +1,4 @@
-//! What was added is taken out again.
+//! Setup takes out again the pieces that it added.
 
 use crate::{ALL, Files, Home, with};
 use std::fs;
@@ -274,7 +274,7 @@ fn files_in_earlier_places_are_taken_back() {
     assert_eq!(home.files(), before);
 }
 
-/// What somebody has taken out by hand stayed in the record for ever.
+/// A piece that somebody had taken out by hand stayed in the record for ever.
 #[test]
 fn the_record_forgets_what_was_taken_out_by_hand() {
     let home = Home::new();

@@ -342,7 +342,7 @@ fn style_name(fg: Color, bg: Color, modifier: Modifier) -> String {
     words.join(" ")
 }
 
-/// What a navigation leaves, where somebody can summarize it.
+/// The branch that a navigation leaves, where somebody can summarize it.
 pub fn left(abandoned: usize) -> Prepared {
     Prepared {
         abandoned,

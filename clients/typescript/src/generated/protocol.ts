@@ -160,7 +160,7 @@ import type {
 export const PROTOCOL_VERSION = 1;
 
 /** The hash of the schema behind these types. A daemon with the same hash has the same schema. */
-export const SCHEMA_HASH = 'sha256:e75111523c6ef1428057f9b196bd4575d424bbebe94f8203e92ddbef66116384';
+export const SCHEMA_HASH = 'sha256:7fef74c86c568edaa8afe520e5dc25cfcf82bf0dcceb669127dc320fa36146e8';
 
 /** Params and result by method. */
 export interface Methods {

@@ -151,7 +151,7 @@ export type ContextFormat = 'agent' | 'llm' | 'entries';
  */
 export type ContinueIn = 'claude-code' | 'codex' | 'opencode' | 'gemini' | 'goose' | 'pi' | 'text';
 /**
- * What becomes of the thoughts of models when a conversation is handed over.
+ * The treatment of the thoughts of models when a conversation is handed over.
  *
  * `drop`: They are left out.
  * `text`: They are part of the text.
@@ -279,7 +279,7 @@ export type Origin = 'self' | 'other';
  * `summarizerUnavailable`: The request needs a summary, but no summarizer is configured and no client gave a summary. Configure a summarizer, answer the event with a summary, or leave `summarize` out.
  * `summarizerFailed`: The summarizer failed; nothing was changed. Try again, or do it without a summary.
  * `nothingToCompact`: The context has no part to summarize. No action is needed; try again when the conversation has grown.
- * `contextTooLarge`: The conversation has more tokens than `limit`. Send `compact: true`, `last`, or a larger `limit`; 0 is no limit.
+ * `contextTooLarge`: The conversation has more tokens than `limit`. Send `compact: true`, `last`, or a larger `limit`; 0 takes any number.
  * `eventNotPending`: The question is closed, or never existed. No action is needed: another answer decided it, or its time ran out.
  * `noUser`: No connection can ask a person in this way. Go on without the answer, or connect a client that declares `capabilities.ui`.
  * `commandExists`: Another connection, or the client itself, has a command of this name. Choose another name; `list_commands` lists those of connections.
@@ -2709,7 +2709,7 @@ export interface ContinuationStartedParams {
  */
 export interface ContinuationStartedResult {
   /**
-   * What the record survives; `none` if the id was known.
+   * The failures that the record survives; `none` if the id was known.
    */
   durability: Durability;
 }
@@ -2746,11 +2746,11 @@ export interface ContinueSessionParams {
    */
   last?: number | null;
   /**
-   * The most tokens that are handed over, estimated; 0 is no limit. Default: 150,000.
+   * The most tokens that are handed over, estimated; 0 takes any number. Default: 150,000.
    */
   limit?: number | null;
   /**
-   * What becomes of thoughts. Default: `drop`.
+   * The treatment of thoughts. Default: `drop`.
    */
   thinking?: HandedThoughts | null;
   /**
@@ -2803,7 +2803,7 @@ export interface ContinueSessionResult {
    */
   tokens: number;
   /**
-   * What the new session does not have.
+   * The parts of the conversation that the new session does not have.
    */
   losses: HandoffLoss[];
   /**
@@ -2811,7 +2811,7 @@ export interface ContinueSessionResult {
    */
   tested?: string;
   /**
-   * What the record of the continuation survives.
+   * The failures that the record of the continuation survives.
    */
   durability: Durability;
 }
@@ -3358,7 +3358,7 @@ export interface Redaction {
   entryIds: string[];
 }
 /**
- * What a folded row stands for.
+ * The branches and entries that a folded row stands for.
  */
 export interface FoldedBranches {
   /**
@@ -4091,7 +4091,7 @@ export interface TreeNode {
    */
   prefix?: string;
   /**
-   * What the row stands for. Present for branches that were left and are folded: `preview` is the line to show.
+   * The branches that the row stands for. Present for branches that were left and are folded: `preview` is the line to show.
    */
   folded?: FoldedBranches;
   /**

@@ -104,7 +104,7 @@ fn a_fork_is_listed_then_a_branch_is_opened() {
     // Inside of a branch the newest goes on, and the other ones are folded again.
     let open = "├─ b1\n│  b2\n│  └─ 1 entry · x1\n│  y1\n│  y2\n└─ 1 entry · c1\n";
     assert_eq!(all, with(open));
-    // What was not opened remains one row.
+    // A branch that was not opened remains one row.
     assert_eq!(drawn(&session(), &["b1"], &[]), with(open));
 }
 

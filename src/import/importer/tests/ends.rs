@@ -72,7 +72,7 @@ fn a_mark_counts_sooner_once_the_turn_has_ended() {
     assert_eq!(told(199, true), 0);
     assert_eq!(told(200, false), 0);
     assert_eq!(told(200, true), 1);
-    // What has no mark may still grow.
+    // A message without a mark may still grow.
     let text = text
         + &user("u2", "a1", "two")
         + &part("a2", "u2", "so far", "null").replace("\"m1\"", "\"m2\"");

@@ -13,7 +13,7 @@ const ROOT: &str = "/tmp/former";
 struct Former {
     home: Home,
     source: PathBuf,
-    /// What the tool writes later.
+    /// The records that the tool writes later.
     rest: String,
 }
 

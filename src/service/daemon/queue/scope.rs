@@ -1,4 +1,4 @@
-//! What a job may do with the set of open sessions, and for whom it runs.
+//! The rights of a job over the set of open sessions, and the connection for which it runs.
 
 use treelined_core::id::ConnectionId;
 

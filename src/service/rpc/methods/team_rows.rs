@@ -45,7 +45,7 @@ pub(super) fn insert(out: &mut Vec<u8>, members: &[u8]) {
     out.push(b'}');
 }
 
-/// What rows of files say besides what is in the file: about the log, and about other sessions.
+/// The members of rows that are not from the file: about the team, and about other sessions.
 #[derive(Default)]
 pub(super) struct LogMembers {
     /// `None` without a log, or if it is not asked for.

@@ -1,4 +1,4 @@
-//! What may happen to a message while its client does not read.
+//! The fate of a message whose client does not read.
 
 use std::sync::Arc;
 

@@ -55,7 +55,7 @@ string_enum! {
     /// `summarizerUnavailable`: The request needs a summary, but no summarizer is configured and no client gave a summary. Configure a summarizer, answer the event with a summary, or leave `summarize` out.
     /// `summarizerFailed`: The summarizer failed; nothing was changed. Try again, or do it without a summary.
     /// `nothingToCompact`: The context has no part to summarize. No action is needed; try again when the conversation has grown.
-    /// `contextTooLarge`: The conversation has more tokens than `limit`. Send `compact: true`, `last`, or a larger `limit`; 0 is no limit.
+    /// `contextTooLarge`: The conversation has more tokens than `limit`. Send `compact: true`, `last`, or a larger `limit`; 0 takes any number.
     /// `eventNotPending`: The question is closed, or never existed. No action is needed: another answer decided it, or its time ran out.
     /// `noUser`: No connection can ask a person in this way. Go on without the answer, or connect a client that declares `capabilities.ui`.
     /// `commandExists`: Another connection, or the client itself, has a command of this name. Choose another name; `list_commands` lists those of connections.

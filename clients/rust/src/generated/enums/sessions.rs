@@ -94,7 +94,7 @@ string_enum! {
 }
 
 string_enum! {
-    /// What becomes of the thoughts of models when a conversation is handed over.
+    /// The treatment of the thoughts of models when a conversation is handed over.
     ///
     /// `drop`: They are left out.
     /// `text`: They are part of the text.

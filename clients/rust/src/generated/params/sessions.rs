@@ -55,10 +55,10 @@ pub struct ContinueSessionParams {
     /// The number of turns that are handed over, the last ones. Default: all.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub last: Option<u64>,
-    /// The most tokens that are handed over, estimated; 0 is no limit. Default: 150,000.
+    /// The most tokens that are handed over, estimated; 0 takes any number. Default: 150,000.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub limit: Option<u64>,
-    /// What becomes of thoughts. Default: `drop`.
+    /// The treatment of thoughts. Default: `drop`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub thinking: Option<HandedThoughts>,
     /// Whether nothing is written. Default: false.

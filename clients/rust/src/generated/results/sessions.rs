@@ -21,7 +21,7 @@ pub struct CloseSessionResult {}
 #[non_exhaustive]
 #[serde(rename_all = "camelCase")]
 pub struct ContinuationStartedResult {
-    /// What the record survives; `none` if the id was known.
+    /// The failures that the record survives; `none` if the id was known.
     pub durability: Durability,
 }
 
@@ -54,12 +54,12 @@ pub struct ContinueSessionResult {
     pub messages: u64,
     /// Their tokens, estimated.
     pub tokens: u64,
-    /// What the new session does not have.
+    /// The parts of the conversation that the new session does not have.
     pub losses: Vec<HandoffLoss>,
     /// The version of the agent that was tested.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tested: Option<String>,
-    /// What the record of the continuation survives.
+    /// The failures that the record of the continuation survives.
     pub durability: Durability,
 }
 

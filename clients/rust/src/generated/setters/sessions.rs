@@ -344,13 +344,13 @@ impl<R> Call<ContinueSessionParams, R> {
         self
     }
 
-    /// The most tokens that are handed over, estimated; 0 is no limit. Default: 150,000.
+    /// The most tokens that are handed over, estimated; 0 takes any number. Default: 150,000.
     pub fn limit(mut self, limit: u64) -> Self {
         self.params.limit = Some(limit);
         self
     }
 
-    /// What becomes of thoughts. Default: `drop`.
+    /// The treatment of thoughts. Default: `drop`.
     pub fn thinking(mut self, thinking: HandedThoughts) -> Self {
         self.params.thinking = Some(thinking);
         self

@@ -100,7 +100,7 @@ pub struct FlatTree {
     pub next_cursor: Option<String>,
 }
 
-/// What a folded row stands for.
+/// The branches and entries that a folded row stands for.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
 #[serde(rename_all = "camelCase")]
@@ -525,7 +525,7 @@ pub struct TreeNode {
     /// The lines to draw before the row, at most `prefixColumns` columns. Present with `render`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub prefix: Option<String>,
-    /// What the row stands for. Present for branches that were left and are folded: `preview` is the line to show.
+    /// The branches that the row stands for. Present for branches that were left and are folded: `preview` is the line to show.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub folded: Option<FoldedBranches>,
     /// The ids of the request without which the row would be folded. Present if there are some.

@@ -7,7 +7,7 @@ use std::ops::Range;
 /// Rows of a page while a row is looked for.
 const PAGE: usize = 1000;
 
-/// What is looked for, and the row from which on.
+/// The goal of the search, and the row where it begins.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Seek {
     /// Towards the start of this branch, from this row upwards.
