@@ -7,6 +7,7 @@ use super::failure::{FAILED, ShellError, warn};
 use super::opened::{SessionUse, open};
 use super::options::Options;
 use super::session_choice::SessionQuery;
+use super::tool_names;
 use super::words::count;
 use anyhow::Context;
 use clap::{Args, ValueEnum};
@@ -22,6 +23,8 @@ use treelined_files::os::process;
 
 /// The argument that stands for the id that the step before it prints.
 const NATIVE_ID: &str = "{nativeId}";
+/// The word for an agent that has no name here: the conversation is printed as a text.
+const TEXT: &str = "text";
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
@@ -35,8 +38,8 @@ pub(crate) struct ContinueArgs {
     #[command(flatten)]
     branch: BranchChoice,
     /// The agent that goes on; `text` prints the conversation for any other one
-    #[arg(long = "in", value_enum, value_name = "AGENT")]
-    tool: ContinueTool,
+    #[arg(long = "in", value_parser = tool_names::tool_or(TEXT), value_name = "AGENT")]
+    tool: String,
     /// The working directory of the new session; that of the old one if not given
     #[arg(long, value_name = "DIR")]
     cwd: Option<PathBuf>,
@@ -64,17 +67,6 @@ pub(crate) struct ContinueArgs {
     /// Print the result as JSON; runs nothing
     #[arg(long)]
     json: bool,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum ContinueTool {
-    ClaudeCode,
-    Codex,
-    Opencode,
-    Gemini,
-    Goose,
-    Pi,
-    Text,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -111,7 +103,7 @@ struct AnsweredLoss {
 
 impl ContinueArgs {
     fn is_read_only(&self) -> bool {
-        self.print || self.tool == ContinueTool::Text
+        self.print || self.tool == TEXT
     }
 }
 
@@ -149,7 +141,7 @@ fn hand_over(
     let name = |value: clap::builder::PossibleValue| value.get_name().to_owned();
     let params = json!({
         "entryId": entry,
-        "tool": args.tool.to_possible_value().map(name),
+        "tool": args.tool,
         "cwd": cwd.map(|cwd| cwd.display().to_string()),
         "learned": args.learned,
         "compact": args.compact,

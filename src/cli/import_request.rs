@@ -3,10 +3,10 @@
 use super::candidates;
 use super::daemon::{ChildDaemon, RawJson};
 use super::progress::{self, call_with_progress};
+use super::tool_names;
 use super::words::count;
 use anyhow::Context;
-use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
-use clap::{Args, ValueEnum};
+use clap::Args;
 use clap_complete::engine::ArgValueCompleter;
 use serde::Deserialize;
 use serde_json::json;
@@ -32,8 +32,8 @@ pub(crate) struct ImportArgs {
     #[arg(value_name = "PATH")]
     pub(super) paths: Vec<PathBuf>,
     /// The tool
-    #[arg(long, value_enum, default_value_t = From::Auto)]
-    pub(super) from: From,
+    #[arg(long, value_parser = tool_names::tool_or("auto"), default_value = "auto")]
+    pub(super) from: String,
     /// Only conversations of this working directory
     #[arg(long, value_name = "DIR")]
     pub(super) cwd: Option<PathBuf>,
@@ -61,7 +61,7 @@ pub(crate) struct ImportArgs {
     pub(super) watch: bool,
     /// Import the conversation that a hook of this tool names, in JSON on stdin or in place of PATH, in the background; the
     /// exit code is always 0, and failures are in .imports/hooks.log of the session directory
-    #[arg(long, value_name = "TOOL", value_parser = tool_parser(), conflicts_with_all = ["watch", "again", "forget"])]
+    #[arg(long, value_name = "TOOL", value_parser = tool_names::tool(), conflicts_with_all = ["watch", "again", "forget"])]
     pub(super) hook: Option<Tool>,
     /// Import what hooks have asked for
     #[arg(long, hide = true)]
@@ -71,26 +71,6 @@ pub(crate) struct ImportArgs {
     #[arg(long, value_name = "SESSION-ID", conflicts_with_all = ["paths", "again", "dry_run"],
           add = ArgValueCompleter::new(candidates::all_ids))]
     pub(super) forget: Option<String>,
-}
-
-#[derive(Debug, Clone, Copy, ValueEnum)]
-pub(super) enum From {
-    Auto,
-    ClaudeCode,
-    Codex,
-    Opencode,
-    Gemini,
-    Goose,
-    Pi,
-}
-
-/// Reads the name of a tool.
-fn tool_parser() -> impl TypedValueParser<Value = Tool> {
-    let names = PossibleValuesParser::new(Tool::ALL.map(Tool::name));
-    names.try_map(|name| {
-        let tool = Tool::ALL.into_iter().find(|tool| tool.name() == name);
-        tool.ok_or("not a tool")
-    })
 }
 
 #[derive(Deserialize)]
@@ -122,21 +102,6 @@ pub(super) struct Place {
     pub(super) variables: Vec<String>,
 }
 
-impl From {
-    /// `None` for any tool.
-    pub(super) fn tool(self) -> Option<Tool> {
-        match self {
-            Self::Auto => None,
-            Self::ClaudeCode => Some(Tool::ClaudeCode),
-            Self::Codex => Some(Tool::Codex),
-            Self::Opencode => Some(Tool::Opencode),
-            Self::Gemini => Some(Tool::Gemini),
-            Self::Goose => Some(Tool::Goose),
-            Self::Pi => Some(Tool::Pi),
-        }
-    }
-}
-
 pub(super) fn ask(daemon: &mut ChildDaemon, import: &ImportArgs) -> anyhow::Result<RawJson> {
     let is_drawn = progress::is_wanted();
     if is_drawn {
@@ -147,9 +112,8 @@ pub(super) fn ask(daemon: &mut ChildDaemon, import: &ImportArgs) -> anyhow::Resu
         anyhow::Ok(path.display().to_string())
     };
     let paths = import.paths.iter().map(absolute);
-    let from = import.from.to_possible_value();
     let params = json!({
-        "from": from.as_ref().map(PossibleValue::get_name),
+        "from": import.from,
         "paths": paths.collect::<anyhow::Result<Vec<_>>>()?,
         "cwd": import.cwd.as_ref().map(absolute).transpose()?,
         "since": import.since,

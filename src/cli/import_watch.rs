@@ -6,6 +6,7 @@ use super::import_hook;
 use super::import_request::{self, ImportArgs, Imported, ask};
 use super::options::Options;
 use super::screen::{Screen, Style};
+use super::tool_names::tool_of;
 use super::words::count;
 use anyhow::Context;
 use std::collections::HashSet;
@@ -27,7 +28,7 @@ const AFTER_FAILURE: Duration = Duration::from_secs(60);
 
 pub(super) fn run(options: &Options, import: &ImportArgs) -> anyhow::Result<ExitCode> {
     let request = Request {
-        from: import.from.tool(),
+        from: tool_of(&import.from),
         paths: import.paths.clone(),
     };
     let mut is_first = true;

@@ -82,6 +82,7 @@ mod story;
 mod table;
 #[cfg(feature = "nats")]
 mod team;
+mod tool_names;
 mod trash_choice;
 mod tree;
 mod tree_rows;
