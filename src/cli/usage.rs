@@ -164,6 +164,9 @@ mod tests {
             lines[0],
             "invalid value 'codx' for '--from <FROM>'; did you mean 'codex'?"
         );
-        assert!(lines[1].starts_with("  [possible values: auto, "), "{tool}");
+        assert!(
+            lines[1].starts_with("  [possible values: claude-code, "),
+            "{tool}"
+        );
     }
 }
