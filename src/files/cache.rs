@@ -6,11 +6,10 @@
 //! nobody else can have written them. Their users define what blocks and summary hold, and check it.
 
 use crate::os::FileAt;
-use crate::os::file::{Folder, Identity, Location, Status, is_private};
+use crate::os::file::{File, Folder, Identity, Location, Status, is_private};
 use crate::os::handle::HandleAccess;
 use crate::os::temporary::{self, Temporary};
 use std::ffi::OsStr;
-use std::fs::File;
 use std::io::{self, Write};
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};

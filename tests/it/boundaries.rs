@@ -508,6 +508,23 @@ fn only_the_module_os_names_an_operating_system() {
     }
 }
 
+/// `log`, `session` and `cache` named the file of the standard library, so that a simulated disk had no place to stand.
+#[test]
+fn the_files_of_a_store_are_reached_through_os() {
+    let modules = modules();
+    let named = |module: &Module| {
+        module
+            .code
+            .lines()
+            .position(|line| line.contains("std::fs"))
+    };
+    assert!(named(&modules["os"]).is_some(), "the module itself does");
+    for (name, module) in modules.iter().filter(|(name, _)| *name != "os") {
+        let is_open = module.wing == "files" && named(module).is_some();
+        assert!(!is_open, "`{name}` names `std::fs`: use the items of `os`");
+    }
+}
+
 #[test]
 fn files_and_functions_are_short() {
     let function =

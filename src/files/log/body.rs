@@ -4,8 +4,7 @@
 use super::migrate::{self, Boundaries, V1Fields};
 use super::preview_slot::PreviewSlot;
 use crate::os::FileAt;
-use crate::os::file::{self, Status};
-use std::fs::File;
+use crate::os::file::{self, File, Status};
 use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, PoisonError, RwLock};

@@ -11,8 +11,7 @@
 
 use crate::cache::{get_status, put_status};
 use crate::os::FileAt;
-use crate::os::file::{self, Status};
-use std::fs::File;
+use crate::os::file::{self, File, Status};
 use treelined_core::bytes::{Cursor, Fields};
 use treelined_core::tree::Tree;
 use xxhash_rust::xxh3::xxh3_64;

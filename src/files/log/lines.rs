@@ -4,9 +4,8 @@
 
 use crate::cancel::Cancel;
 use crate::os::FileAt;
-use crate::os::file::behind_hole;
+use crate::os::file::{File, behind_hole};
 use memchr::{memchr, memrchr};
-use std::fs::File;
 use std::io;
 use std::ops::Range;
 use treelined_core::bytes::index;

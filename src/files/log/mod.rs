@@ -48,7 +48,7 @@ pub mod whole;
 
 use crate::cache::Cache;
 use crate::cancel::Cancel;
-use crate::os::file::{self, Identity, Location};
+use crate::os::file::{self, File, Identity, Location};
 use crate::os::handle::{Handle, HandleAccess};
 use body::{Bodies, Memory};
 use diagnostic::Diagnostic;
@@ -57,7 +57,6 @@ use header::Header;
 use ingest::Ingest;
 pub use state::{Claim, Log, OpenedLog, Standing};
 use state::{FileLog, LogStorage, OpenFile};
-use std::fs::File;
 use std::sync::Arc;
 use treelined_core::entry::foreign::Writer;
 use treelined_core::error::{Error, Kind, Result};

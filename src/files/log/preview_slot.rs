@@ -2,10 +2,9 @@
 
 use crate::cache::{Cache, CacheBlock, FileKind};
 use crate::lock::lock;
-use crate::os::file::Status;
+use crate::os::file::{File, Status};
 use crate::os::handle::{Handle, HandleAccess};
 use crate::os::{FileAt, file};
-use std::fs::File;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 use treelined_core::tree::FilePlace;

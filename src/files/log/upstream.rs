@@ -1,9 +1,8 @@
 //! The team's stream that a session file is a replica of (fleet.md). The session asks it around each append;
 //! `fleet` has the implementation.
 
-use crate::os::file::Location;
+use crate::os::file::{File, Location};
 use std::collections::HashSet;
-use std::fs::File;
 use std::pin::Pin;
 use std::sync::Arc;
 use treelined_core::error::Result;

@@ -2,6 +2,7 @@
 
 pub use super::status::{FileKind, Identity, Status};
 use std::ffi::OsString;
+pub use std::fs::{File, TryLockError};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;

@@ -3,9 +3,8 @@
 //! One sync runs at a time per session; lines written meanwhile share the next one.
 
 use crate::lock::lock;
-use crate::os::file::{self, Folder, Identity};
+use crate::os::file::{self, File, Folder, Identity};
 use crate::os::handle;
-use std::fs::File;
 use std::io;
 use std::ops::Range;
 use std::sync::atomic::{AtomicUsize, Ordering};

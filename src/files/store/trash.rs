@@ -341,14 +341,14 @@ fn copy_file(from: &Location, to: &Location) -> io::Result<()> {
         .map_err(|error| io::Error::other(error.message))?;
     match source.try_lock() {
         Ok(()) => {}
-        Err(std::fs::TryLockError::WouldBlock) => {
+        Err(file::TryLockError::WouldBlock) => {
             return Err(io::Error::new(
                 io::ErrorKind::ResourceBusy,
                 "another process is writing to it: try again",
             ));
         }
-        Err(std::fs::TryLockError::Error(error)) if file::is_lock_unsupported(&error) => {}
-        Err(std::fs::TryLockError::Error(error)) => return Err(error),
+        Err(file::TryLockError::Error(error)) if file::is_lock_unsupported(&error) => {}
+        Err(file::TryLockError::Error(error)) => return Err(error),
     }
     let copy = Temporary::for_name(&to.folder, &to.name)?;
     let mut copied = 0;
