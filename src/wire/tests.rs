@@ -69,6 +69,8 @@ fn a_wrong_member_is_named_by_its_path() {
         "summary.detail",
     );
     refused::<GetTreeParams>(r#"{"fold":["a",7]}"#, "fold[1]");
+    refused::<GetTreeParams>(r#"{"fold":"right"}"#, "fold");
+    refused::<GetTreeParams>(r#"{"fold":7}"#, "fold");
     refused::<AppendMessageParams>(r#"{"message":"hello"}"#, "message");
     refused::<AppendEntriesParams>(r#"{"entries":[]}"#, "entries");
     refused::<AnswerEventParams>(

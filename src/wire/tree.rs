@@ -4,8 +4,11 @@ use super::entry::Entry;
 use super::params::{Count, Raw, count};
 use super::renderers::RowStyle;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
-use serde::{Deserialize, Serialize};
+use serde::de::value::SeqAccessDeserializer;
+use serde::de::{SeqAccess, Unexpected, Visitor};
+use serde::{Deserialize, Deserializer, Serialize};
 use std::borrow::Cow;
+use std::fmt;
 pub use treelined_core::search::Mode as SearchMode;
 pub use treelined_core::view::{Filter as TreeFilter, Order as TreeOrder, Render as TreeRender};
 
@@ -77,20 +80,40 @@ pub enum TreeFormat {
 }
 
 /// The rows to fold: the descendants of these entries, or the branches that were left.
-#[derive(Debug, Clone, PartialEq, Eq, Deserialize, Serialize)]
-#[serde(untagged, expecting = "must be an array of ids, or left")]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub enum TreeFold {
     /// The descendants of these entries.
     Below(Vec<String>),
     /// The branches that were left.
-    Left(LeftBranches),
+    Left,
 }
 
-/// The word `left`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, Serialize)]
-#[serde(rename_all = "lowercase")]
-pub enum LeftBranches {
-    Left,
+impl<'de> Deserialize<'de> for TreeFold {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(FoldVisitor)
+    }
+}
+
+/// Reads a [`TreeFold`]; a wrong id is named by its place.
+struct FoldVisitor;
+
+impl<'de> Visitor<'de> for FoldVisitor {
+    type Value = TreeFold;
+
+    fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("an array of ids, or left")
+    }
+
+    fn visit_str<E: serde::de::Error>(self, text: &str) -> Result<TreeFold, E> {
+        match text {
+            "left" => Ok(TreeFold::Left),
+            _ => Err(E::invalid_value(Unexpected::Str(text), &self)),
+        }
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, ids: A) -> Result<TreeFold, A::Error> {
+        Vec::deserialize(SeqAccessDeserializer::new(ids)).map(TreeFold::Below)
+    }
 }
 
 impl JsonSchema for TreeFold {

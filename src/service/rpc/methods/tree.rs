@@ -43,7 +43,7 @@ pub(in crate::rpc) fn get_tree(
 ) -> Result<impl Fn(&Read<'_>) -> Result<ReadAnswer<TreeReply>> + Send + Sync> {
     let text = params.query.as_deref().unwrap_or_default();
     let is_nested = params.format == Some(wire::TreeFormat::Nested);
-    if is_nested && matches!(params.fold, Some(wire::TreeFold::Left(_))) {
+    if is_nested && matches!(params.fold, Some(wire::TreeFold::Left)) {
         return Err(Error::invalid_params(
             "fold",
             "left is for the flat form: leave format out, or fold ids",
@@ -106,7 +106,7 @@ impl TreeRequest {
         };
         match &params.fold {
             Some(wire::TreeFold::Below(ids)) => folding.folded = nodes(ids)?,
-            Some(wire::TreeFold::Left(_)) => {
+            Some(wire::TreeFold::Left) => {
                 let left = Left {
                     expand: nodes(params.expand.as_deref().unwrap_or_default())?,
                     each: nodes(params.each.as_deref().unwrap_or_default())?,
