@@ -47,6 +47,26 @@ impl Excerpt {
     /// The excerpt of a field; `None` if the field has no match.
     pub fn of(query: &Query, field: &str) -> Self {
         let first = query.first_in(field).unwrap_or_default();
+        Self::from(field, first, |start, end| {
+            query.places(field, start, first, end)
+        })
+    }
+
+    /// The excerpt of a field around the byte `first`, with these places marked; they are ascending, in bytes.
+    pub(super) fn around(field: &str, first: usize, places: Vec<Range<usize>>) -> Self {
+        Self::from(field, first, |start, end| {
+            let places = places.into_iter().filter(|place| place.start >= start);
+            let from_start = places.map(|place| place.start - start..place.end - start);
+            from_start.take_while(|place| place.start < end).collect()
+        })
+    }
+
+    /// The excerpt around the byte `first`; `places` gives the matches behind a start that begin before an end.
+    fn from(
+        field: &str,
+        first: usize,
+        places: impl FnOnce(usize, usize) -> Vec<Range<usize>>,
+    ) -> Self {
         let (before, _) = field.split_at_checked(first).unwrap_or((field, ""));
         let start = before.char_indices().rev().take(BEFORE).last();
         let start = next_word(before, start.map_or(first, |(at, _)| at));
@@ -56,7 +76,7 @@ impl Excerpt {
         let last = shown.last().map_or(0, |shown| shown.at);
         let last_char = rest.get(last..).and_then(|rest| rest.chars().next());
         let shown_end = last + last_char.map_or(0, char::len_utf8);
-        let found = query.places(field, start, first, shown_end);
+        let found = places(start, shown_end);
         let (whole, cut): (Vec<_>, Vec<_>) =
             found.into_iter().partition(|place| place.end <= shown_end);
         // A part of a match is marked only if no whole match is shown.

@@ -1,0 +1,19 @@
+//! Ranks entries by a question (the mode `ask` of protocol.md §3.16).
+//!
+//! Owns the terms of a text (`terms`, `stem`), the question (`question`), the score of an entry from counts of terms
+//! (`score`), and the passage that shows the answer (`passage`). Pure: callers count terms, and keep the counts.
+
+mod passage;
+mod question;
+mod score;
+mod stem;
+mod terms;
+#[cfg(test)]
+mod tests;
+
+pub use passage::{Passage, Reader};
+pub use question::{Question, QuestionTerm, near_words};
+pub use score::{
+    Corpus, TermCount, UnitCounts, closeness, field_weight, recency, term_score, unit_score,
+};
+pub use terms::{Form, Term, Tokenizer, term_of_fact};

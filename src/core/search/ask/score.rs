@@ -1,0 +1,106 @@
+//! The score of an entry: BM25 over its terms, and over those of its session and branch.
+//!
+//! The constants are set on `tests/search/quality` alone.
+
+use crate::entry::{Kind, Role};
+use crate::search::FieldKind;
+use crate::timestamp::Millis;
+
+/// How soon more of a term counts less.
+const SATURATION: f64 = 1.2;
+/// How much the length of an entry counts.
+const LENGTH: f64 = 0.6;
+/// The weight of the session beside the entry.
+const SESSION: f64 = 0.5;
+/// The weight of the branch beside the entry.
+const BRANCH: f64 = 0.3;
+/// How much a whole phrase adds, how much words that are near, and how much words that are not cut.
+const PHRASE: f64 = 1.0;
+const NEAR: f64 = 0.4;
+const UNCUT: f64 = 0.15;
+/// How much an entry that is new adds, and the time in which this is halved.
+const RECENT: f64 = 0.05;
+const HALVED: f64 = 30.0 * 86_400_000.0;
+
+/// The texts of a whole store, as far as they are known.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub struct Corpus {
+    pub entries: u64,
+    pub sessions: u64,
+    pub branches: u64,
+    /// Terms in all entries, with repetitions.
+    pub terms: u64,
+}
+
+/// What is counted of a unit that has a term.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub struct UnitCounts {
+    /// How often it has the term, each place by the weight of its field.
+    pub weight: u64,
+    /// Its terms, with repetitions.
+    pub terms: u64,
+}
+
+/// The number of units that have a term.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct TermCount {
+    pub entries: u64,
+    pub branches: u64,
+    pub sessions: u64,
+}
+
+/// The weight of a term in a field, in quarters. Half of it, if it is a part of an identifier.
+pub fn field_weight(kind: Kind, field: FieldKind, role: Role) -> u8 {
+    match (field, role, kind) {
+        (FieldKind::Labels, _, _) => 16,
+        (FieldKind::Text, _, Kind::Note) => 12,
+        (FieldKind::Text, Role::User, _) => 8,
+        (FieldKind::Text, Role::Assistant, _) | (FieldKind::Summaries, _, _) => 6,
+        (FieldKind::ToolResults | FieldKind::Thinking, _, _) => 2,
+        (FieldKind::Text | FieldKind::ToolCalls, _, _) => 4,
+    }
+}
+
+/// How rare a term is, if `with` of `all` units have it.
+fn rarity(all: u64, with: u64) -> f64 {
+    let (all, with) = (all.max(with) as f64, with as f64);
+    (1.0 + (all - with + 0.5) / (with + 0.5)).ln()
+}
+
+/// The score of a unit for one term: `mean` is the number of terms of the usual unit.
+fn bm25(rarity: f64, UnitCounts { weight, terms }: UnitCounts, mean: f64) -> f64 {
+    let weight = weight as f64 / 4.0;
+    let length = 1.0 - LENGTH + LENGTH * terms as f64 / mean.max(1.0);
+    rarity * weight * (SATURATION + 1.0) / (weight + SATURATION * length)
+}
+
+/// The score of an entry for one term.
+pub fn term_score(corpus: &Corpus, count: TermCount, entry: UnitCounts) -> f64 {
+    let mean = corpus.terms as f64 / corpus.entries.max(1) as f64;
+    bm25(rarity(corpus.entries, count.entries), entry, mean)
+}
+
+/// What an entry gets for one term from its session, and from its branch.
+pub fn unit_score(
+    corpus: &Corpus,
+    count: TermCount,
+    session: UnitCounts,
+    branch: UnitCounts,
+) -> f64 {
+    let of_sessions = rarity(corpus.sessions, count.sessions);
+    let of_branches = rarity(corpus.branches, count.branches);
+    let mean = |units: u64| corpus.terms as f64 / units.max(1) as f64;
+    SESSION * bm25(of_sessions, session, mean(corpus.sessions))
+        + BRANCH * bm25(of_branches, branch, mean(corpus.branches))
+}
+
+/// The factor for how the words stand in the text: `phrase`, `near` and `uncut` are shares from 0 to 1.
+pub fn closeness(phrase: f64, near: f64, uncut: f64) -> f64 {
+    1.0 + PHRASE * phrase + NEAR * near + UNCUT * uncut
+}
+
+/// The factor for the time of an entry.
+pub fn recency(at: Millis, now: Millis) -> f64 {
+    let age = now.saturating_sub(at).max(0) as f64;
+    1.0 + RECENT * (-age / HALVED).exp2()
+}

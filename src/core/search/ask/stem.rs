@@ -1,0 +1,249 @@
+//! Stems of English words: Porter's algorithm, and the past forms of common irregular verbs.
+
+/// Past forms and their verbs, in the order of the forms.
+const IRREGULAR: &[(&str, &str)] = &[
+    ("ate", "eat"),
+    ("became", "become"),
+    ("began", "begin"),
+    ("begun", "begin"),
+    ("bought", "buy"),
+    ("broke", "break"),
+    ("broken", "break"),
+    ("brought", "bring"),
+    ("built", "build"),
+    ("came", "come"),
+    ("caught", "catch"),
+    ("children", "child"),
+    ("chose", "choose"),
+    ("chosen", "choose"),
+    ("did", "do"),
+    ("done", "do"),
+    ("drew", "draw"),
+    ("drove", "drive"),
+    ("fell", "fall"),
+    ("felt", "feel"),
+    ("fought", "fight"),
+    ("found", "find"),
+    ("frozen", "freeze"),
+    ("gave", "give"),
+    ("given", "give"),
+    ("gone", "go"),
+    ("got", "get"),
+    ("grew", "grow"),
+    ("heard", "hear"),
+    ("held", "hold"),
+    ("kept", "keep"),
+    ("knew", "know"),
+    ("known", "know"),
+    ("led", "lead"),
+    ("left", "leave"),
+    ("lost", "lose"),
+    ("made", "make"),
+    ("meant", "mean"),
+    ("men", "man"),
+    ("met", "meet"),
+    ("paid", "pay"),
+    ("people", "person"),
+    ("ran", "run"),
+    ("said", "say"),
+    ("sang", "sing"),
+    ("sat", "sit"),
+    ("saw", "see"),
+    ("seen", "see"),
+    ("sent", "send"),
+    ("slept", "sleep"),
+    ("sold", "sell"),
+    ("spent", "spend"),
+    ("spoke", "speak"),
+    ("stood", "stand"),
+    ("swam", "swim"),
+    ("taken", "take"),
+    ("taught", "teach"),
+    ("thought", "think"),
+    ("threw", "throw"),
+    ("told", "tell"),
+    ("took", "take"),
+    ("understood", "understand"),
+    ("went", "go"),
+    ("women", "woman"),
+    ("won", "win"),
+    ("wore", "wear"),
+    ("written", "write"),
+    ("wrote", "write"),
+];
+
+/// Endings and what replaces them if the rest is long enough, the longest of each kind first (steps 2 and 3).
+const DERIVED: &[(&str, &str)] = &[
+    ("ational", "ate"),
+    ("tional", "tion"),
+    ("enci", "ence"),
+    ("anci", "ance"),
+    ("izer", "ize"),
+    ("bli", "ble"),
+    ("alli", "al"),
+    ("entli", "ent"),
+    ("eli", "e"),
+    ("ousli", "ous"),
+    ("ization", "ize"),
+    ("ation", "ate"),
+    ("ator", "ate"),
+    ("alism", "al"),
+    ("iveness", "ive"),
+    ("fulness", "ful"),
+    ("ousness", "ous"),
+    ("aliti", "al"),
+    ("iviti", "ive"),
+    ("biliti", "ble"),
+];
+const SHORTER: &[(&str, &str)] = &[
+    ("icate", "ic"),
+    ("ative", ""),
+    ("alize", "al"),
+    ("iciti", "ic"),
+    ("ical", "ic"),
+    ("ful", ""),
+    ("ness", ""),
+];
+/// Endings that go from a long word (step 4).
+const ENDINGS: &[&str] = &[
+    "ement", "ance", "ence", "able", "ible", "ment", "ant", "ent", "ism", "ate", "iti", "ous",
+    "ive", "ize", "al", "er", "ic", "ou",
+];
+
+/// Replaces a word by its stem. Words that are not lower-case letters of ASCII stay, as do those of less than three.
+pub(super) fn stem(word: &mut String) {
+    if word.len() < 3 || !word.bytes().all(|byte| byte.is_ascii_lowercase()) {
+        return;
+    }
+    if let Ok(at) = IRREGULAR.binary_search_by(|(form, _)| (*form).cmp(word.as_str()))
+        && let Some((_, verb)) = IRREGULAR.get(at)
+    {
+        word.replace_range(.., verb);
+    }
+    plural(word);
+    past(word);
+    let before = word.len().saturating_sub(2);
+    if word.ends_with('y') && before > 0 && !is_vowel(word.as_bytes(), before) {
+        replace(word, 1, "i");
+    }
+    derived(word, DERIVED);
+    derived(word, SHORTER);
+    ending(word);
+    if word.ends_with('e') {
+        let rest = without(word, 1);
+        let measure = measure(rest);
+        if measure > 1 || measure == 1 && !ends_short(rest) {
+            word.truncate(word.len() - 1);
+        }
+    }
+    if word.ends_with("ll") && measure(without(word, 1)) > 1 {
+        word.truncate(word.len() - 1);
+    }
+}
+
+/// The word without so many letters at its end.
+fn without(word: &str, letters: usize) -> &str {
+    let len = word.len().saturating_sub(letters);
+    word.get(..len).unwrap_or_default()
+}
+
+fn replace(word: &mut String, letters: usize, by: &str) {
+    word.truncate(word.len().saturating_sub(letters));
+    word.push_str(by);
+}
+
+fn is_vowel(word: &[u8], at: usize) -> bool {
+    match word.get(at) {
+        Some(b'a' | b'e' | b'i' | b'o' | b'u') => true,
+        Some(b'y') => at
+            .checked_sub(1)
+            .is_some_and(|before| !is_vowel_letter(word, before)),
+        _ => false,
+    }
+}
+
+/// As [`is_vowel`], but a `y` is a consonant: a row of them is judged by letters.
+fn is_vowel_letter(word: &[u8], at: usize) -> bool {
+    matches!(word.get(at), Some(b'a' | b'e' | b'i' | b'o' | b'u'))
+}
+
+fn has_vowel(word: &str) -> bool {
+    (0..word.len()).any(|at| is_vowel(word.as_bytes(), at))
+}
+
+/// How often consonants follow vowels.
+fn measure(word: &str) -> usize {
+    let (mut count, mut was_vowel) = (0, false);
+    for at in 0..word.len() {
+        let is_vowel = is_vowel(word.as_bytes(), at);
+        count += usize::from(was_vowel && !is_vowel);
+        was_vowel = is_vowel;
+    }
+    count
+}
+
+/// Whether a word ends with consonant, vowel, consonant, the last one not `w`, `x` or `y`.
+fn ends_short(word: &str) -> bool {
+    let (bytes, len) = (word.as_bytes(), word.len());
+    len >= 3
+        && !is_vowel(bytes, len - 1)
+        && is_vowel(bytes, len - 2)
+        && !is_vowel(bytes, len - 3)
+        && !word.ends_with(['w', 'x', 'y'])
+}
+
+fn plural(word: &mut String) {
+    if word.ends_with("sses") || word.ends_with("ies") {
+        replace(word, 2, "");
+    } else if word.ends_with('s') && !word.ends_with("ss") && !word.ends_with("us") {
+        replace(word, 1, "");
+    }
+}
+
+fn past(word: &mut String) {
+    if word.ends_with("eed") {
+        if measure(without(word, 3)) > 0 {
+            replace(word, 1, "");
+        }
+        return;
+    }
+    let cut = match () {
+        () if word.ends_with("ed") => 2,
+        () if word.ends_with("ing") => 3,
+        () => return,
+    };
+    if !has_vowel(without(word, cut)) {
+        return;
+    }
+    replace(word, cut, "");
+    let last = word.bytes().last();
+    let is_double = last.is_some() && last == without(word, 1).bytes().last();
+    if word.ends_with("at") || word.ends_with("bl") || word.ends_with("iz") {
+        word.push('e');
+    } else if is_double && !word.ends_with(['l', 's', 'z', 'a', 'e', 'i', 'o', 'u']) {
+        replace(word, 1, "");
+    } else if measure(word) == 1 && ends_short(word) {
+        word.push('e');
+    }
+}
+
+fn derived(word: &mut String, endings: &[(&str, &str)]) {
+    let found = endings.iter().find(|(ending, _)| word.ends_with(ending));
+    if let Some((ending, by)) = found
+        && measure(without(word, ending.len())) > 0
+    {
+        replace(word, ending.len(), by);
+    }
+}
+
+fn ending(word: &mut String) {
+    let found = ENDINGS.iter().find(|ending| word.ends_with(**ending));
+    let len = match found {
+        Some(ending) => ending.len(),
+        None if word.ends_with("sion") || word.ends_with("tion") => 3,
+        None => return,
+    };
+    if measure(without(word, len)) > 1 {
+        replace(word, len, "");
+    }
+}

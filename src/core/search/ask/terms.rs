@@ -1,0 +1,298 @@
+//! The terms of a text: words, identifiers whole and in parts, paths, and pairs of CJK characters.
+
+use super::stem::stem;
+use crate::search::fold::folded_text;
+use std::ops::Range;
+
+/// The hash of a term's letters: folded, and a word without its English ending. Indexes keep it, so it does not depend
+/// on the process.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Term(pub u64);
+
+/// How a term stands in its text.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Form {
+    /// A word, or a part of a path.
+    Word,
+    /// A part of an identifier, such as `tree` of `getTree` or `get_tree`.
+    Part,
+    /// An identifier or path that has parts, as a whole.
+    Whole,
+}
+
+/// A term at its place.
+#[derive(Debug)]
+pub struct Token<'t> {
+    pub term: Term,
+    pub form: Form,
+    /// Bytes of the text.
+    pub span: Range<usize>,
+    /// The number of words and parts before it; a whole has that of its first part.
+    pub position: u32,
+    /// Its folded letters, with the ending.
+    pub letters: &'t str,
+}
+
+/// Longer runs of letters are data: keys, hashes, encoded files. In bytes.
+const LONGEST: usize = 64;
+/// The most parts of an identifier or path that is a term as a whole.
+const MOST_PARTS: usize = 16;
+
+/// Hashes bytes (FNV-1a).
+fn hash(bytes: &[u8]) -> u64 {
+    let start = 0xcbf2_9ce4_8422_2325;
+    bytes.iter().fold(start, |hash: u64, byte| {
+        (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3)
+    })
+}
+
+/// The term of a fact about an entry that is not text, such as its tool. No text has it.
+pub fn term_of_fact(name: &str, value: &str) -> Term {
+    Term(hash(format!("\0{name}\0{value}").as_bytes()))
+}
+
+/// Splits texts into terms, reusing memory.
+#[derive(Debug, Default)]
+pub struct Tokenizer {
+    letters: String,
+    stem: String,
+    /// The parts of the run that is read, with the segment of each.
+    parts: Vec<(Range<usize>, usize)>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Class {
+    Lower,
+    Upper,
+    Digit,
+    /// A letter without case outside ASCII.
+    Letter,
+    Cjk,
+    /// Joins the parts of an identifier.
+    Underscore,
+    /// Joins the segments of a path or version.
+    Joint,
+    Other,
+}
+
+fn class(char: char) -> Class {
+    match char {
+        'a'..='z' => Class::Lower,
+        'A'..='Z' => Class::Upper,
+        '0'..='9' => Class::Digit,
+        '_' => Class::Underscore,
+        '.' | '/' => Class::Joint,
+        '\0'..='\x7f' => Class::Other,
+        '\u{3040}'..='\u{30ff}'
+        | '\u{3400}'..='\u{4dbf}'
+        | '\u{4e00}'..='\u{9fff}'
+        | '\u{ac00}'..='\u{d7af}'
+        | '\u{f900}'..='\u{faff}'
+        | '\u{20000}'..='\u{2fa1f}' => Class::Cjk,
+        _ if char.is_lowercase() => Class::Lower,
+        _ if char.is_uppercase() => Class::Upper,
+        _ if char.is_alphanumeric() => Class::Letter,
+        _ => Class::Other,
+    }
+}
+
+impl Class {
+    fn is_word(self) -> bool {
+        matches!(self, Self::Lower | Self::Upper | Self::Digit | Self::Letter)
+    }
+}
+
+impl Tokenizer {
+    /// Passes each term of a text to `see`, in order; a whole comes after its parts.
+    pub fn each(&mut self, text: &str, mut see: impl FnMut(&Token<'_>)) {
+        let (mut at, mut position) = (0, 0);
+        while let Some(char) = text.get(at..).and_then(|rest| rest.chars().next()) {
+            let class = class(char);
+            at = match class {
+                Class::Cjk => self.cjk(text, at, &mut position, &mut see),
+                _ if class.is_word() => self.run(text, at, &mut position, &mut see),
+                _ => at + char.len_utf8(),
+            };
+        }
+    }
+
+    /// Characters and pairs of them; returns the end.
+    fn cjk(
+        &mut self,
+        text: &str,
+        start: usize,
+        position: &mut u32,
+        see: &mut impl FnMut(&Token<'_>),
+    ) -> usize {
+        let rest = text.get(start..).unwrap_or_default();
+        let mut before = None;
+        let mut end = start;
+        for (offset, char) in rest.char_indices() {
+            if class(char) != Class::Cjk {
+                break;
+            }
+            let at = start + offset;
+            end = at + char.len_utf8();
+            self.token(text, at..end, Form::Part, *position, see);
+            if let Some(before) = before {
+                self.token(
+                    text,
+                    before..end,
+                    Form::Word,
+                    position.saturating_sub(1),
+                    see,
+                );
+            }
+            *position += 1;
+            before = Some(at);
+        }
+        // A run of words in another script is not its neighbour.
+        *position += 1;
+        end
+    }
+
+    /// A run of words that are joined, such as an identifier or a path; returns its end.
+    fn run(
+        &mut self,
+        text: &str,
+        start: usize,
+        position: &mut u32,
+        see: &mut impl FnMut(&Token<'_>),
+    ) -> usize {
+        let end = self.split(text, start);
+        let parts = std::mem::take(&mut self.parts);
+        let (mut first, mut segments) = (0, 0);
+        while let Some((span, segment)) = parts.get(first) {
+            let rest = parts.get(first..).unwrap_or_default();
+            let count = rest.iter().take_while(|(_, of)| of == segment).count();
+            let own = rest.get(..count).unwrap_or_default();
+            let form = if count > 1 { Form::Part } else { Form::Word };
+            let at = *position;
+            for (span, _) in own {
+                self.token(text, span.clone(), form, *position, see);
+                *position += 1;
+            }
+            let last = own.last().map_or(span.end, |(span, _)| span.end);
+            if (2..=MOST_PARTS).contains(&count) {
+                self.token(text, span.start..last, Form::Whole, at, see);
+            }
+            first += count;
+            segments += 1;
+        }
+        if (2..=MOST_PARTS).contains(&segments) && parts.len() <= MOST_PARTS {
+            let count = u32::try_from(parts.len()).unwrap_or_default();
+            self.path(text, &parts, position.saturating_sub(count), see);
+        }
+        self.parts = parts;
+        end
+    }
+
+    /// A path as a whole, and its last name.
+    fn path(
+        &mut self,
+        text: &str,
+        parts: &[(Range<usize>, usize)],
+        position: u32,
+        see: &mut impl FnMut(&Token<'_>),
+    ) {
+        let (Some((first, _)), Some((last, _))) = (parts.first(), parts.last()) else {
+            return;
+        };
+        let span = first.start..last.end;
+        self.token(text, span.clone(), Form::Whole, position, see);
+        let path = text.get(span.clone()).unwrap_or_default();
+        if let Some(slash) = path.rfind('/') {
+            let name = span.start + slash + 1..span.end;
+            let before = parts.partition_point(|(part, _)| part.start < name.start);
+            let in_name = parts.get(before..).unwrap_or_default();
+            let of_one = in_name.first().map(|(_, segment)| segment);
+            if in_name.last().map(|(_, segment)| segment) != of_one {
+                let before = u32::try_from(before).unwrap_or_default();
+                self.token(text, name, Form::Whole, position + before, see);
+            }
+        }
+    }
+
+    /// Finds the parts of the run that begins at `start`; returns its end.
+    fn split(&mut self, text: &str, start: usize) -> usize {
+        self.parts.clear();
+        let rest = text.get(start..).unwrap_or_default();
+        let mut chars = rest.char_indices().peekable();
+        let (mut part, mut segment, mut before) = (start, 0, Class::Other);
+        let mut end = start;
+        while let Some((offset, char)) = chars.next() {
+            let (class, at) = (class(char), start + offset);
+            let next = chars
+                .peek()
+                .map_or(Class::Other, |(_, next)| self::class(*next));
+            match class {
+                Class::Underscore | Class::Joint if next.is_word() => {
+                    self.close(part..at, segment);
+                    segment += usize::from(class == Class::Joint);
+                    part = at + char.len_utf8();
+                }
+                _ if class.is_word() => {
+                    let begins_hump = class == Class::Upper
+                        && (before == Class::Lower
+                            || before == Class::Upper && next == Class::Lower);
+                    if begins_hump && at > part {
+                        self.close(part..at, segment);
+                        part = at;
+                    }
+                }
+                _ => break,
+            }
+            before = class;
+            end = at + char.len_utf8();
+        }
+        self.close(part..end, segment);
+        // `'s`, `n't` and the like are not words.
+        let tail = text.get(end..).unwrap_or_default();
+        let ending = tail.strip_prefix(['\'', '’']).unwrap_or(tail);
+        let letters = ending.bytes().take_while(u8::is_ascii_alphabetic).count();
+        let is_ending = ending.len() < tail.len() && (1..=2).contains(&letters);
+        if is_ending {
+            end + (tail.len() - ending.len()) + letters
+        } else {
+            end
+        }
+    }
+
+    fn close(&mut self, span: Range<usize>, segment: usize) {
+        if !span.is_empty() {
+            self.parts.push((span, segment));
+        }
+    }
+
+    fn token(
+        &mut self,
+        text: &str,
+        span: Range<usize>,
+        form: Form,
+        position: u32,
+        see: &mut impl FnMut(&Token<'_>),
+    ) {
+        if span.len() > LONGEST {
+            return;
+        }
+        let stored = text.get(span.clone()).unwrap_or_default();
+        self.letters.clear();
+        if stored.is_ascii() {
+            // The two spellings of an identifier are one term.
+            let letters = stored.bytes().filter(|byte| *byte != b'_');
+            let letters = letters.map(|byte| char::from(byte.to_ascii_lowercase()));
+            self.letters.extend(letters);
+        } else {
+            self.letters.push_str(&folded_text(stored));
+        }
+        self.stem.clone_from(&self.letters);
+        stem(&mut self.stem);
+        see(&Token {
+            term: Term(hash(self.stem.as_bytes())),
+            form,
+            span,
+            position,
+            letters: &self.letters,
+        });
+    }
+}

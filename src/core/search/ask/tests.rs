@@ -1,0 +1,228 @@
+use super::*;
+use crate::entry::{Kind, Role};
+use crate::search::FieldKind;
+use std::ops::Range;
+
+fn terms(text: &str) -> Vec<Term> {
+    let mut terms = Vec::new();
+    Tokenizer::default().each(text, |token| terms.push(token.term));
+    terms
+}
+
+fn letters(text: &str) -> Vec<(String, Form)> {
+    let mut all = Vec::new();
+    Tokenizer::default().each(text, |token| {
+        all.push((token.letters.to_owned(), token.form))
+    });
+    all
+}
+
+fn stemmed(word: &str) -> String {
+    let mut word = word.to_owned();
+    stem::stem(&mut word);
+    word
+}
+
+#[test]
+fn words_of_one_stem_are_one_term() {
+    for (one, other) in [
+        ("configuration", "configure"),
+        ("migrations", "migrate"),
+        ("running", "run"),
+        ("went", "go"),
+        ("tries", "try"),
+        ("caches", "cache"),
+        ("connected", "connection"),
+        ("Users'", "user"),
+        ("Melanie's", "melanie"),
+    ] {
+        assert_eq!(terms(one), terms(other), "{one} {other}");
+    }
+    for (word, stem) in [
+        ("caresses", "caress"),
+        ("ponies", "poni"),
+        ("hopping", "hop"),
+        ("falling", "fall"),
+        ("relational", "relat"),
+        ("adjustable", "adjust"),
+        ("sky", "ski"),
+        ("as", "as"),
+        ("e2e", "e2e"),
+    ] {
+        assert_eq!(stemmed(word), stem);
+    }
+    assert_ne!(terms("universe"), terms("separate"));
+}
+
+#[test]
+fn identifiers_are_terms_whole_and_in_parts() {
+    use Form::{Part, Whole, Word};
+    let expect = |text: &str, expected: &[(&str, Form)]| {
+        let found = letters(text);
+        let found: Vec<_> = found
+            .iter()
+            .map(|(text, form)| (text.as_str(), *form))
+            .collect();
+        assert_eq!(found, expected, "{text}");
+    };
+    expect(
+        "getTree",
+        &[("get", Part), ("tree", Part), ("gettree", Whole)],
+    );
+    expect(
+        "get_tree",
+        &[("get", Part), ("tree", Part), ("gettree", Whole)],
+    );
+    expect(
+        "HTTPServer",
+        &[("http", Part), ("server", Part), ("httpserver", Whole)],
+    );
+    expect("race-condition", &[("race", Word), ("condition", Word)]);
+    expect(
+        "src/find/run_all.rs",
+        &[
+            ("src", Word),
+            ("find", Word),
+            ("run", Part),
+            ("all", Part),
+            ("runall", Whole),
+            ("rs", Word),
+            ("src/find/runall.rs", Whole),
+            ("runall.rs", Whole),
+        ],
+    );
+    expect(
+        "The end. It's 3.5",
+        &[
+            ("the", Word),
+            ("end", Word),
+            ("it", Word),
+            ("3", Word),
+            ("5", Word),
+            ("3.5", Whole),
+        ],
+    );
+    expect(
+        "東京都",
+        &[
+            ("東", Part),
+            ("京", Part),
+            ("東京", Word),
+            ("都", Part),
+            ("京都", Word),
+        ],
+    );
+    expect(&"x".repeat(65), &[]);
+}
+
+/// Splitting was quadratic in runs of joined parts in a first form.
+#[test]
+fn long_runs_are_split_in_linear_time() {
+    for text in [
+        "a.".repeat(1 << 17),
+        "aB".repeat(1 << 17),
+        "東".repeat(1 << 17),
+    ] {
+        let mut count = 0;
+        Tokenizer::default().each(&text, |_| count += 1);
+        assert!(count >= 1 << 17);
+    }
+}
+
+#[test]
+fn common_words_count_only_if_there_are_no_others() {
+    let question = Question::parse("What did we decide about the build cache?")
+        .unwrap()
+        .unwrap();
+    let words = question.terms().iter().map(|term| question.word(term.word));
+    assert_eq!(words.collect::<Vec<_>>(), ["decide", "build", "cache"]);
+    let question = Question::parse("to be or not to be").unwrap().unwrap();
+    assert_eq!(question.terms().len(), 1);
+    let question = Question::parse("what is it").unwrap().unwrap();
+    assert_eq!(question.terms().len(), 3);
+    assert!(Question::parse(" ?! ").unwrap().is_none());
+    assert!(Question::parse(&"many words ".repeat(33)).is_err());
+}
+
+fn passage_of(question: &str, text: &str) -> (Passage, crate::search::Excerpt) {
+    let question = Question::parse(question).unwrap().unwrap();
+    let mut reader = Reader::new(&question, vec![1.0; question.terms().len()]);
+    let passage = reader.passage(text).expect("a passage");
+    let excerpt = reader.excerpt(text, &passage);
+    (passage, excerpt)
+}
+
+/// Snippets showed the first place of any word, half of them without one of the two words that were asked for.
+#[test]
+fn a_passage_has_the_most_words_nearest_together() {
+    let text = format!(
+        "The exit was far away. {}And then: exit code 7, which means a code of the shell. {}",
+        "Some other text. ".repeat(40),
+        "More text, code after code. ".repeat(20)
+    );
+    let (passage, excerpt) = passage_of("exit code", &text);
+    assert_eq!((passage.run, passage.terms, passage.extent), (2, 2, 1));
+    let chars: Vec<char> = excerpt.text.chars().collect();
+    let marked = excerpt
+        .ranges
+        .iter()
+        .map(|range| chars[range.clone()].iter().collect::<String>());
+    assert_eq!(marked.take(3).collect::<Vec<_>>(), ["exit", "code", "code"]);
+    assert!(excerpt.text.starts_with('…') && excerpt.text.ends_with('…'));
+    assert!(excerpt.text.chars().count() <= 200);
+}
+
+#[test]
+fn a_word_in_an_identifier_is_cut_and_other_forms_are_marked_whole() {
+    let (passage, _) = passage_of("cached tree", "getTree reads the caches");
+    assert_eq!((passage.terms, passage.uncut), (2, 1));
+    let (passage, _) = passage_of("gettree", "call getTree");
+    assert_eq!(
+        (passage.terms, passage.uncut, passage.places),
+        (1, 1, vec![Range { start: 5, end: 12 }])
+    );
+}
+
+#[test]
+fn a_run_of_words_that_repeat_is_found() {
+    let (passage, _) = passage_of("to be or not to be", "whether to be or not to be, that");
+    assert_eq!(passage.run, 6);
+    let (passage, _) = passage_of("exit exit code", "exit code");
+    assert_eq!(passage.run, 2);
+}
+
+#[test]
+fn rare_terms_in_weighty_fields_and_short_entries_score_more() {
+    let corpus = Corpus {
+        entries: 1000,
+        sessions: 10,
+        branches: 20,
+        terms: 100_000,
+    };
+    let count = |entries| TermCount {
+        entries,
+        branches: 1,
+        sessions: 1,
+    };
+    let counts = |weight, terms| UnitCounts { weight, terms };
+    let score = |with, weight, terms| term_score(&corpus, count(with), counts(weight, terms));
+    assert!(score(1, 8, 100) > score(100, 8, 100));
+    assert!(score(1, 8, 100) > score(1, 4, 100));
+    assert!(score(1, 8, 100) > score(1, 8, 1000));
+    assert!(score(1000, 8, 100) > 0.0);
+    assert!(
+        field_weight(Kind::Label, FieldKind::Labels, Role::None)
+            > field_weight(Kind::Message, FieldKind::Text, Role::User)
+    );
+    assert!(closeness(1.0, 1.0, 1.0) > closeness(0.0, 1.0, 1.0));
+    assert!(recency(1000, 1000) > recency(0, 1 << 40) && recency(5, 0) < 1.06);
+}
+
+#[test]
+fn wrong_words_have_near_ones() {
+    assert_eq!(near_words("raceconditon", "racecondition"), Some(1));
+    assert_eq!(near_words("cofnig", "config"), Some(1));
+    assert_eq!(near_words("cat", "car"), None);
+    assert_eq!(near_words("config", "confirm"), None);
+    assert_eq!(near_words("configg", "confirm"), Some(2));
+}
