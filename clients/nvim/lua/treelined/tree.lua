@@ -36,7 +36,7 @@ local SETTLE_MS = 10
 ---@field private drawn {[1]: integer, [2]: integer}[] ranges of drawn rows
 ---@field private columns? integer width of the drawn guides
 ---@field private is_due boolean whether a refresh is scheduled
----@field private following table<integer, string> windows whose cursor the refresh moves to the leaf, if it is on this entry
+---@field private following table<integer, string> windows whose cursor a refresh moves to the leaf, if on this entry
 ---@field private followed? string the leaf to which they moved last
 ---@field private has_retried? boolean whether a refresh without folds and cursor was tried
 ---@field private stop_listening fun()
