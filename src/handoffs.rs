@@ -1,6 +1,7 @@
 //! The part of the daemon that hands conversations over: that of `treelined-handoff`.
 
 use treelined_core::error::{Error, Result};
+use treelined_files::os::program::is_on_path;
 use treelined_handoff::{
     Loss, Losses, NeutralPath, Options, PathMessage, Prepared, Request, Tool, place, prepare,
 };
@@ -70,6 +71,7 @@ fn answer(prepared: Prepared, tool: ContinueIn, is_remembered: bool) -> Prepared
             tool,
             native_id: prepared.native_id,
             files: made.collect(),
+            missing: missing(&prepared.steps),
             steps: prepared.steps,
             cwd: prepared.cwd,
             prompt: prepared.prompt,
@@ -83,6 +85,18 @@ fn answer(prepared: Prepared, tool: ContinueIn, is_remembered: bool) -> Prepared
         record: prepared.record,
         place: Box::new(move || place(&files)),
     }
+}
+
+/// The programs of the steps that are not on the `PATH`, each once; `None` if all are.
+fn missing(steps: &[Vec<String>]) -> Option<Vec<String>> {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let mut missing: Vec<String> = Vec::new();
+    for program in steps.iter().filter_map(|step| step.first()) {
+        if !is_on_path(program, &path) && !missing.contains(program) {
+            missing.push(program.clone());
+        }
+    }
+    (!missing.is_empty()).then_some(missing)
 }
 
 fn tool(tool: ContinueIn) -> Option<Tool> {

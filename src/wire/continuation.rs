@@ -98,6 +98,9 @@ pub struct ContinueSessionResult {
     pub tokens: u64,
     /// The parts of the conversation that the new session does not have.
     pub losses: Vec<HandoffLoss>,
+    /// The programs of `steps` that are not on the daemon's `PATH`. Absent if all are.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub missing: Option<Vec<String>>,
     /// The version of the agent that was tested.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tested: Option<String>,

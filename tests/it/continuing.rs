@@ -88,6 +88,31 @@ fn a_dry_run_and_a_text_write_nothing() {
     d.err_kind("continue_session", json!({"tool": "codex"}), "readOnly");
 }
 
+/// A client showed the command of an agent that the machine does not have, and nothing said so.
+#[test]
+fn a_program_that_is_not_installed_is_named() {
+    let programs = tempfile::tempdir().unwrap();
+    let codex = programs.path().join("codex");
+    fs::write(&codex, "#!/bin/sh\n").unwrap();
+    // A file that cannot be run is not a program.
+    fs::write(programs.path().join("pi"), "").unwrap();
+    let executable = std::os::unix::fs::PermissionsExt::from_mode(0o755);
+    fs::set_permissions(&codex, executable).unwrap();
+    let path = programs.path().display().to_string();
+    let mut d = Daemon::start_with(&[], &[("PATH", &path)]);
+    d.ignore_bookkeeping();
+    d.create();
+    d.chain(&["u1", "a1"]);
+    let mut missing = |tool: &str| {
+        let result = d.ok("continue_session", json!({"tool": tool, "dryRun": true}));
+        result.get("missing").cloned()
+    };
+    assert_eq!(missing("codex"), None);
+    assert_eq!(missing("pi"), Some(json!(["pi"])));
+    assert_eq!(missing("opencode"), Some(json!(["opencode"])), "once");
+    assert_eq!(missing("text"), None);
+}
+
 #[test]
 fn each_agent_gets_a_private_file_and_the_source_keeps_its_bytes() {
     let (mut d, path) = two_turns();

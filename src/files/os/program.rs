@@ -3,7 +3,7 @@
 
 pub use super::failure::Failure;
 use super::unix::{group, process, safety};
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -162,6 +162,12 @@ pub(super) fn this_program() -> io::Result<PathBuf> {
 #[cfg(not(target_os = "linux"))]
 pub(super) fn this_program() -> io::Result<PathBuf> {
     std::env::current_exe()
+}
+
+/// Whether a program is a file in one of the folders of `path`, as a shell looks for it by its `PATH`.
+pub fn is_on_path(program: &str, path: &OsStr) -> bool {
+    let mut found = std::env::split_paths(path).map(|folder| folder.join(program).metadata());
+    found.any(|metadata| metadata.is_ok_and(|metadata| safety::is_executable(&metadata)))
 }
 
 /// The hidden command that leaves the terminal and runs this program without waiting for it.

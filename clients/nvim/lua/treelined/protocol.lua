@@ -3,7 +3,7 @@
 
 return {
   version = 1,
-  schema_hash = 'sha256:7fef74c86c568edaa8afe520e5dc25cfcf82bf0dcceb669127dc320fa36146e8',
+  schema_hash = 'sha256:bde2e9a99b37755ce5f327f50a2e001874428c954f400e3e38d1edc6db8398f9',
   --- Methods by the names of their functions.
   methods = {
     discover = 'rpc.discover',

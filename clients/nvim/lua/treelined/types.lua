@@ -380,6 +380,7 @@
 ---@field files treelined.HandedFile[] The files that were made, or would be.
 ---@field losses treelined.HandoffLoss[] The parts of the conversation that the new session does not have.
 ---@field messages integer The number of messages that are handed over.
+---@field missing? string[] The programs of `steps` that are not on the daemon's `PATH`. Absent if all are.
 ---@field nativeId? string The agent's id of the new session. Absent if the agent chooses it.
 ---@field prompt? string The words to say first. They are an argument of the last step; if they are too long, they are in a file that the argument names.
 ---@field steps string[][] The programs to run one after the other in `cwd`, as lists of arguments; the last one is the agent. The argument `{nativeId}` stands for the id that the step before it prints.

@@ -1242,6 +1242,8 @@ class ContinueSessionResult(_ContinueSessionResult, total=False):
     """The words to say first. They are an argument of the last step; if they are too long, they are in a file that the argument names."""
     text: str
     """The conversation in Markdown. Present for the tool `text`."""
+    missing: list[str]
+    """The programs of `steps` that are not on the daemon's `PATH`. Absent if all are."""
     tested: str
     """The version of the agent that was tested."""
 
