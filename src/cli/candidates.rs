@@ -7,6 +7,7 @@ use super::words::title;
 use clap_complete::engine::{CompletionCandidate, PathCompleter, ValueCompleter};
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
+use treelined_core::search::{CompletionItem, complete};
 use treelined_core::terminal;
 use treelined_service::rpc;
 
@@ -67,6 +68,19 @@ pub(super) fn all_ids(current: &OsStr) -> Vec<CompletionCandidate> {
         all.extend(deleted(daemon)?);
         Ok(all)
     })
+}
+
+/// The filters of a search that begin so, and their values.
+pub(super) fn filters(current: &OsStr) -> Vec<CompletionCandidate> {
+    let typed = current.to_string_lossy();
+    let completed = complete(&typed, usize::MAX);
+    let before: String = typed.chars().take(completed.start).collect();
+    let items = completed.items.into_iter();
+    let candidate = |item: CompletionItem| {
+        let about = Some(item.about).filter(|about| !about.is_empty());
+        CompletionCandidate::new(format!("{before}{}", item.text)).help(about.map(Into::into))
+    };
+    items.map(candidate).collect()
 }
 
 /// The addresses of `--listen` that begin so.

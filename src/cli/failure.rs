@@ -1,6 +1,7 @@
 //! Errors as a person at a shell reads them: the event with its object, then the remedy. Owns the exit codes.
 
 use serde::Deserialize;
+use serde_json::Value;
 use serde_json::value::RawValue;
 use std::borrow::Cow;
 use std::fmt;
@@ -102,6 +103,12 @@ impl ErrorResponse {
     pub(super) fn kind(&self) -> Option<String> {
         let kind = json::get_path(self.0.get().as_bytes(), &["data", "kind"]);
         kind.and_then(json::string).map(Cow::into_owned)
+    }
+
+    /// `data.details`.
+    pub(super) fn details(&self) -> Option<Value> {
+        let details = json::get_path(self.0.get().as_bytes(), &["data", "details"])?;
+        serde_json::from_slice(details).ok()
     }
 }
 

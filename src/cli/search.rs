@@ -3,8 +3,9 @@
 //! Starts a daemon and is its client. Prints hits grouped by session, in a pager if stdout is a terminal, or each
 //! hit as a line of JSON.
 
+use super::candidates;
 use super::daemon::{ChildDaemon, RawJson};
-use super::failure::{ShellError, USAGE};
+use super::failure::{ErrorResponse, ShellError, USAGE};
 use super::listed::rows;
 use super::options::Options;
 use super::progress::{self, call_with_progress};
@@ -13,6 +14,7 @@ use super::session_choice;
 use super::words::count;
 use anyhow::Context;
 use clap::{Args, ValueEnum};
+use clap_complete::engine::ArgValueCompleter;
 use serde::Deserialize;
 use serde_json::json;
 use std::collections::HashMap;
@@ -32,13 +34,16 @@ const ID_COLUMNS: usize = 16;
 #[command(after_help = "\
 Examples:
   treelined search build cache                 entries that have both words
-  treelined search '\"stale cache\"' --cwd .     a phrase, in the sessions of this directory
+  treelined search '\"stale cache\" cwd:.'       a phrase, in the sessions of this directory
+  treelined search cache role:user since:2w      what you said about it in the last two weeks
+  treelined search type:note                     the notes about branches that were left
+  treelined search 'cache -redis tool:bash'      without a word; also in: branch: source: before: /pattern/
   treelined search --regex 'fix(ed|es)?' --in text,summaries --since 2026-11-01
 
 Exit codes: 0 found, 1 nothing found, 2 failed.")]
 pub(crate) struct SearchArgs {
-    /// The words that an entry must have, in any case; "…" within an argument is a phrase
-    #[arg(required = true)]
+    /// The words that an entry must have, in any case, and filters such as role:user; "…" within an argument is a phrase
+    #[arg(required = true, add = ArgValueCompleter::new(candidates::filters))]
     words: Vec<String>,
     /// WORDS are a regular expression
     #[arg(long)]
@@ -150,11 +155,31 @@ pub(super) fn run(options: &Options, search: &SearchArgs) -> anyhow::Result<Exit
         Err(error) if !super::failure::is_unread(&error) => {
             // 1 says that nothing was found.
             let mut shown = ShellError::of(&error);
+            if let Some(message) = pointed(&error, &search.query()) {
+                shown.message = message;
+            }
             shown.code = USAGE;
             Ok(shown.report())
         }
         shown => shown,
     }
+}
+
+impl SearchArgs {
+    fn query(&self) -> String {
+        self.words.join(" ")
+    }
+}
+
+/// The reason why the query is refused, and the query with a mark below the fault.
+fn pointed(error: &anyhow::Error, query: &str) -> Option<String> {
+    let details = error.downcast_ref::<ErrorResponse>()?.details()?;
+    let position = usize::try_from(details.get("position")?.as_u64()?).ok()?;
+    let reason = details.get("reason")?.as_str()?;
+    let before: String = query.chars().take(position).collect();
+    let (query, before) = (terminal::line(query), terminal::line(&before));
+    let columns = terminal::width(&before);
+    Some(format!("{reason}\n  {query}\n  {:columns$}^", ""))
 }
 
 /// The hits of all pages up to the limit.
@@ -213,10 +238,14 @@ fn page(
 ) -> anyhow::Result<Page> {
     let cwd = search.cwd.as_ref().map(path::absolute).transpose();
     let cwd = cwd.context("find the directory")?;
+    let here = std::env::current_dir().context("find the directory")?;
+    let is_plain = search.regex || search.literal;
     let fields = search.fields.iter().filter_map(Field::to_possible_value);
     let fields: Vec<String> = fields.map(|field| field.get_name().to_owned()).collect();
     let params = json!({
-        "query": search.words.join(" "),
+        "query": search.query(),
+        "syntax": if is_plain { "plain" } else { "filters" },
+        "directory": here.display().to_string(),
         "mode": match (search.regex, search.literal) {
             (true, _) => "regex",
             (_, true) => "literal",

@@ -77,8 +77,13 @@ fn canonical_text(at: Millis) -> Option<[u8; 24]> {
     ])
 }
 
+/// An instant in RFC 3339, or the beginning of a day in UTC (`2026-11-22`).
+pub fn instant_or_day(text: &str) -> Option<Millis> {
+    parse(text).or_else(|| parse(&format!("{text}T00:00:00.000Z")))
+}
+
 /// Milliseconds of a day.
-const DAY: i64 = 86_400_000;
+pub const DAY: i64 = 86_400_000;
 /// Days of the 400 years after which the Gregorian calendar repeats itself.
 const DAYS_OF_ERA: i64 = 146_097;
 /// Days from 0000-03-01 to 1970-01-01.

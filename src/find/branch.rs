@@ -1,17 +1,7 @@
 //! The branch of an entry: its tip, and where it leaves the active path.
 
+use treelined_core::search::BranchFilter;
 use treelined_core::tree::{Node, Tree, branches};
-
-/// The branches that a search covers.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum BranchFilter {
-    #[default]
-    All,
-    /// Entries on the path to the leaf.
-    Active,
-    /// Entries off that path.
-    Abandoned,
-}
 
 /// The branch of an entry.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -31,7 +31,7 @@ mod session;
 mod tests;
 mod weights;
 
-pub use branch::{Branch, BranchFilter};
+pub use branch::Branch;
 use file::SearchedFile;
 pub use index::IndexSettings;
 pub use outcome::{SearchOutcome, SearchWatch, Totals, UnreadFile};

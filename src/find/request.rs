@@ -1,6 +1,5 @@
 //! One search: the query, and the filters of fields, entries and sessions.
 
-use super::branch::BranchFilter;
 use super::page::Key;
 use super::weights::weight;
 use std::borrow::Cow;
@@ -8,18 +7,23 @@ use std::ops::{BitAnd, BitOr, ControlFlow};
 use treelined_core::entry::{Kind, Role};
 use treelined_core::json::{self, Elements};
 use treelined_core::name;
-use treelined_core::search::{FieldKind, Matcher, Query, decoded, each_field_with_kind};
+use treelined_core::search::{
+    BranchFilter, FieldKind, Matcher, Query, decoded, each_field_with_kind,
+};
 use treelined_core::timestamp::Millis;
 
 /// A search.
 #[derive(Debug)]
 pub struct SearchRequest {
     pub query: Query,
+    /// Entries whose own fields have a part of this query are left out.
+    pub without: Option<Query>,
     /// The fields that are searched.
     pub fields: FieldSet,
-    /// Only sessions of this directory and of those below it; normalized.
-    pub cwd: Option<String>,
-    pub entries: EntryFilter,
+    /// Only sessions that are in each of these directories or below it; normalized.
+    pub directories: Vec<String>,
+    /// An entry passes each of these.
+    pub entries: Vec<EntryFilter>,
     /// Only entries of this time or later.
     pub since: Option<Millis>,
     /// Only entries before this time.
@@ -31,8 +35,8 @@ pub struct SearchRequest {
     pub after: Option<Key>,
 }
 
-/// The filter of entries by their lines.
-#[derive(Debug, Default)]
+/// The filter of entries by their lines. Names of tools, programs and types are compared in any case of ASCII letters.
+#[derive(Debug, Default, PartialEq, Eq)]
 pub struct EntryFilter {
     /// The tool that the entry calls, or whose result it is.
     pub tool: Option<String>,
@@ -40,6 +44,8 @@ pub struct EntryFilter {
     pub source: Option<String>,
     /// The role of the message.
     pub role: Option<String>,
+    /// The type of the entry, or its custom type.
+    pub entry_type: Option<String>,
 }
 
 /// A set of kinds of fields.
@@ -59,16 +65,29 @@ impl FieldSet {
     }
 }
 
+impl BitAnd for FieldSet {
+    type Output = Self;
+
+    fn bitand(self, other: Self) -> Self {
+        Self(self.0 & other.0)
+    }
+}
+
 impl SearchRequest {
     /// Whether sessions of this directory are searched.
     pub(super) fn takes_directory(&self, cwd: &str) -> bool {
-        let Some(wanted) = self.cwd.as_deref() else {
+        if self.directories.is_empty() {
             return true;
-        };
+        }
         let cwd = name::directory(cwd);
-        let below = cwd.strip_prefix(wanted);
-        below.is_some_and(|rest| {
-            rest.is_empty() || rest.starts_with('/') || wanted.ends_with('/') || wanted.is_empty()
+        self.directories.iter().all(|wanted| {
+            let below = cwd.strip_prefix(wanted.as_str());
+            below.is_some_and(|rest| {
+                rest.is_empty()
+                    || rest.starts_with('/')
+                    || wanted.ends_with('/')
+                    || wanted.is_empty()
+            })
         })
     }
 
@@ -97,19 +116,26 @@ impl SearchRequest {
 
 impl EntryFilter {
     fn takes(&self, line: &[u8], kind: Kind) -> bool {
-        let is = |path: &[&str], wanted: &str| {
-            let value = json::get_path(line, path).and_then(json::string);
-            value.is_some_and(|value| value == wanted)
-        };
         let is_message = kind == Kind::Message;
-        let has_role = |role: &String| is_message && is(&["message", "role"], role);
-        let is_from = |source: &String| is(&["origin", "tool"], source);
-        let uses =
-            |tool: &String| is_message && (is(&["message", "toolName"], tool) || calls(line, tool));
+        let own_role = || json::get_path(line, &["message", "role"]).and_then(json::string);
+        let has_role = |role: &String| is_message && own_role().as_deref() == Some(role);
+        let is_from = |source: &String| has_name(line, &["origin", "tool"], source);
+        let uses = |tool: &String| {
+            is_message && (has_name(line, &["message", "toolName"], tool) || calls(line, tool))
+        };
+        let is_of = |wanted: &String| {
+            has_name(line, &["type"], wanted) || has_name(line, &["customType"], wanted)
+        };
         self.role.as_ref().is_none_or(has_role)
             && self.source.as_ref().is_none_or(is_from)
             && self.tool.as_ref().is_none_or(uses)
+            && self.entry_type.as_ref().is_none_or(is_of)
     }
+}
+
+fn has_name(json: &[u8], path: &[&str], wanted: &str) -> bool {
+    let value = json::get_path(json, path).and_then(json::string);
+    value.is_some_and(|value| value.eq_ignore_ascii_case(wanted))
 }
 
 /// Whether a message calls this tool.
@@ -120,11 +146,7 @@ fn calls(line: &[u8], tool: &str) -> bool {
     };
     while let Ok(Some(span)) = blocks.next_value() {
         let block = content.get(span).unwrap_or_default();
-        let is = |name: &str, wanted: &str| {
-            let value = json::get(block, name).and_then(json::string);
-            value.is_some_and(|value| value == wanted)
-        };
-        if is("type", "toolCall") && is("name", tool) {
+        if has_name(block, &["type"], "toolCall") && has_name(block, &["name"], tool) {
             return true;
         }
     }
@@ -160,6 +182,7 @@ impl<'l> BestField<'l> {
 pub(super) struct EntryTest<'r> {
     request: &'r SearchRequest,
     matcher: Matcher<'r>,
+    without: Option<Matcher<'r>>,
 }
 
 impl<'r> EntryTest<'r> {
@@ -167,6 +190,7 @@ impl<'r> EntryTest<'r> {
         Self {
             request,
             matcher: Matcher::new(&request.query),
+            without: request.without.as_ref().map(Matcher::new),
         }
     }
 
@@ -243,7 +267,28 @@ impl<'r> EntryTest<'r> {
                 see(kind, matcher.found(), StoredText::Json(raw))
             });
         }
-        best.filter(|_| found == all && self.request.entries.takes(line, kind))
+        let mut filters = self.request.entries.iter();
+        let takes = found == all && filters.all(|filter| filter.takes(line, kind));
+        best.filter(|_| takes && !self.is_left_out(line, kind, role))
+    }
+
+    /// Whether a field of the entry itself has a part of the query for what is left out.
+    fn is_left_out(&mut self, line: &[u8], kind: Kind, role: Role) -> bool {
+        let Some(matcher) = &mut self.without else {
+            return false;
+        };
+        matcher.begin(0);
+        if !matcher.may_add(line) {
+            return false;
+        }
+        each_field_with_kind(line, kind, role, |_, raw| {
+            let _seen = matcher.see_raw(raw);
+            match matcher.is_touched() {
+                true => ControlFlow::Break(()),
+                false => ControlFlow::Continue(()),
+            }
+        });
+        matcher.is_touched()
     }
 }
 

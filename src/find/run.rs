@@ -1,6 +1,5 @@
 //! A running search: batches of files are scanned, then the sessions that may be on the page are opened.
 
-use super::branch::BranchFilter;
 use super::file::{SearchedFile, SearchedPart};
 use super::index::IndexSettings;
 use super::outcome::{SearchOutcome, SearchWatch, Totals, UnreadFile};
@@ -13,6 +12,7 @@ use std::collections::{BTreeMap, BinaryHeap};
 use std::ops::{ControlFlow, Range};
 use std::sync::Arc;
 use treelined_core::error::{Error, Kind, Result};
+use treelined_core::search::BranchFilter;
 use treelined_files::cancel::Cancel;
 use treelined_files::parallel::{self, ThreadPlan};
 use treelined_files::store::{Store, listing};
@@ -253,7 +253,7 @@ impl<'s> SearchRun<'s> {
                 })
             })
             .collect();
-        if self.request.cwd.is_none() {
+        if self.request.directories.is_empty() {
             return Ok(batch);
         }
         let known = |one: &FileBatch<'_>| progress.get(one.number)?.is_in_directory;

@@ -33,3 +33,16 @@ impl Tool {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use treelined_core::search::complete;
+
+    #[test]
+    fn completions_of_a_search_know_each_tool() {
+        let items = complete("source:", usize::MAX).items.into_iter();
+        let names: Vec<String> = items.map(|item| item.text).collect();
+        assert_eq!(names, Tool::ALL.map(Tool::name));
+    }
+}

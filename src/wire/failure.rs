@@ -45,7 +45,7 @@ pub struct InvalidParamsDetails {
     pub field: String,
     /// A sentence for people.
     pub reason: String,
-    /// The number of characters before the fault. Present for templates.
+    /// The number of characters before the fault. Present for templates, and for a query of filters.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub position: Option<u64>,
 }

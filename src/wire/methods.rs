@@ -252,6 +252,13 @@ macro_rules! with_methods {
                     errors: [PARAMS, &[Kind::StorageIo, Kind::PathDenied, Kind::Cancelled]],
                     run: search::search,
                 }
+                "complete_query" {
+                    summary: "Completes a text in the language of filters.",
+                    section: "3.19", scope: immediate,
+                    params: CompleteQueryParams, result: CompleteQueryResult,
+                    errors: [PARAMS],
+                    run: search::complete_query,
+                }
                 "delete_session" {
                     summary: "Moves the file of a session to the trash folder of the session directory.",
                     section: "3.4", scope: registry,

@@ -4,7 +4,7 @@ use super::params::{Count, RequestId, count};
 use super::tree::SearchMode;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-pub use treelined_core::search::FieldKind as SearchField;
+pub use treelined_core::search::{BranchFilter as SearchBranches, FieldKind as SearchField};
 
 /// The params of `search`.
 #[derive(Debug, Default, Deserialize, JsonSchema)]
@@ -14,8 +14,10 @@ pub use treelined_core::search::FieldKind as SearchField;
   "since": "2026-11-01", "branches": "abandoned", "limit": 20
 }"#))]
 pub struct SearchParams {
-    /// The text that the entries must hold; not empty.
+    /// The text that the entries must hold; not empty, unless `syntax` is `filters`.
     pub query: String,
+    /// What `query` is. Default: `plain`.
+    pub syntax: Option<SearchSyntax>,
     /// How `query` is understood. Default: `words`.
     pub mode: Option<SearchMode>,
     /// The fields that are searched. Default: all.
@@ -29,6 +31,13 @@ pub struct SearchParams {
     pub source: Option<String>,
     /// Only messages of this role. Default: all entries.
     pub role: Option<String>,
+    /// Only entries of this type or custom type. Default: all entries.
+    #[serde(rename = "type")]
+    pub entry_type: Option<String>,
+    /// Words and phrases, of which the own fields of an entry have none. Default: none.
+    pub without: Option<String>,
+    /// The directory in which a relative `cwd:` of `query` begins. Default: none, and a relative one is refused.
+    pub directory: Option<String>,
     /// Only entries of this time or later, as `2026-11-22T08:16:21Z` or `2026-11-22` (UTC). Default: no limit.
     pub since: Option<String>,
     /// Only entries before this time, as `since`. Default: no limit.
@@ -43,17 +52,15 @@ pub struct SearchParams {
     pub cursor: Option<String>,
 }
 
-/// The branches that a search takes.
+/// What the `query` of a search is.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-pub enum SearchBranches {
-    /// All entries.
+pub enum SearchSyntax {
+    /// The text as `mode` says.
     #[default]
-    All,
-    /// Entries on the path to the leaf.
-    Active,
-    /// Entries that are not on the path to the leaf.
-    Abandoned,
+    Plain,
+    /// The language of filters: `role:user since:2w "a phrase" -word /pattern/`.
+    Filters,
 }
 
 /// The result of `search`.
@@ -161,4 +168,43 @@ pub struct FoundHit {
     pub token: RequestId,
     /// A hit that is among the best so far.
     pub hit: SearchHit,
+}
+
+/// The params of `complete_query`.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[schemars(example = super::examples::example(r#"{"query": "cache ro", "position": 8}"#))]
+pub struct CompleteQueryParams {
+    /// A text in the language of filters.
+    pub query: String,
+    /// The number of Unicode code points before the cursor. Default: the end of the text.
+    #[serde(default, deserialize_with = "count")]
+    #[schemars(with = "Option<Count>")]
+    pub position: Option<u64>,
+}
+
+/// The result of `complete_query`.
+#[derive(Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+#[schemars(example = super::examples::example(r#"{
+  "start": 6, "end": 8, "items": [{"text": "role:", "about": "messages of this role"}]
+}"#))]
+pub struct CompleteQueryResult {
+    /// The beginning of the part that an item replaces, in Unicode code points.
+    pub start: u64,
+    /// Its end (exclusive): the cursor.
+    pub end: u64,
+    /// The texts that may stand there; empty if none is known.
+    pub items: Vec<QueryCompletion>,
+}
+
+/// A text that may stand in a query.
+#[derive(Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct QueryCompletion {
+    /// A filter with its colon, or a value.
+    pub text: String,
+    /// A few words about a filter. Absent for a value.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub about: Option<String>,
 }

@@ -97,6 +97,7 @@ fn calls() -> Vec<(&'static str, Json)> {
         ("append_message", message("u2", "user")),
         ("append_message", message("a2", "assistant")),
         ("search", json!({"query": "user"})),
+        ("complete_query", json!({"query": "ro"})),
         (
             "append_entries",
             on(json!({"entries": [{"type": "custom", "customType": "it", "id": "c1"}]})),

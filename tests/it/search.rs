@@ -116,6 +116,122 @@ fn a_name_beside_the_path_is_on_no_branch_of_its_own() {
     assert_eq!(found(&mut d, only("active")).len(), 2);
 }
 
+/// The language of filters is read in one place: a text finds what the params find that it stands for.
+#[test]
+fn a_query_of_filters_finds_what_its_params_find() {
+    let home = Home::new();
+    two(&home);
+    let note = json!({"customType": "note", "data": {"targetId": "a2", "reason": "apples rot", "outcome": "abandoned"}});
+    let path = home
+        .session_files()
+        .into_iter()
+        .find(|path| path.ends_with("2025-01-01T00-00-00-000Z_kitchen.jsonl"));
+    let mut text = fs::read_to_string(path.as_ref().unwrap()).unwrap();
+    let mut entry = json!({"type": "custom", "id": "n1", "parentId": "i1", "timestamp": "2025-01-02T00:00:00.000Z"});
+    entry
+        .as_object_mut()
+        .unwrap()
+        .extend(note.as_object().unwrap().clone());
+    text.push_str(&format!("{entry}\n"));
+    fs::write(path.unwrap(), text).unwrap();
+    let mut d = Daemon::quiet_in(&home);
+    for (text, params) in [
+        ("apples", json!({})),
+        ("apples role:USER", json!({"role": "user"})),
+        ("apples role:tool", json!({"role": "toolResult"})),
+        ("apples tool:Bash", json!({"tool": "bash"})),
+        (
+            "apples in:toolCalls,thinking",
+            json!({"in": ["toolCalls", "thinking"]}),
+        ),
+        ("apples branch:left", json!({"branches": "abandoned"})),
+        ("apples type:note", json!({"type": "note"})),
+        (
+            "apples -cake -\"go on\"",
+            json!({"without": "cake \"go on\""}),
+        ),
+        ("apples cwd:/other", json!({"cwd": "/other"})),
+        ("apples cwd:garden", json!({"cwd": "/other/garden"})),
+        ("apples before:2025-01-02", json!({"until": "2025-01-02"})),
+        (
+            "apples since:2025-01-02 before:2025-02-01",
+            json!({"since": "2025-01-02", "until": "2025-02-01"}),
+        ),
+    ] {
+        let mut params = params;
+        params["query"] = json!("apples");
+        let expected = found(&mut d, params);
+        let typed = json!({"query": text, "syntax": "filters", "directory": "/other"});
+        let all = found(&mut d, json!({"query": "apples"})).len();
+        assert_eq!(found(&mut d, typed), expected, "{text}");
+        assert!(
+            !expected.is_empty() && (expected.len() < all || text == "apples"),
+            "{text}: {expected:?}"
+        );
+    }
+    let filters = |query: &str| json!({"query": query, "syntax": "filters"});
+    assert_eq!(
+        found(&mut d, filters("/pea(r|ch)s/ role:tool")),
+        ["garden/t1 toolResults"]
+    );
+    // Without words each entry that passes is found.
+    assert_eq!(found(&mut d, filters("type:note")), ["kitchen/n1 text"]);
+    assert_eq!(
+        found(&mut d, filters("role:user cwd:/other")),
+        ["garden/u1 text"]
+    );
+    assert_eq!(found(&mut d, filters("since:1h")), [""; 0]);
+    // What a param says and the text must both hold.
+    let mut both = filters("apples cwd:/other");
+    both["cwd"] = json!("/home");
+    assert_eq!(found(&mut d, both), [""; 0]);
+    let mut both = filters("apples role:user");
+    both["branches"] = json!("abandoned");
+    assert_eq!(found(&mut d, both), ["kitchen/u2 text"]);
+}
+
+#[test]
+fn a_fault_in_a_query_of_filters_has_its_place() {
+    let home = Home::new();
+    let mut d = Daemon::quiet_in(&home);
+    for (query, position, said) in [
+        (
+            "é rol:user",
+            2,
+            "character 3: `rol:` is not a filter; did you mean `role:`?",
+        ),
+        ("cwd:here", 4, "the client names none"),
+        ("tag:x", 4, "no tags yet"),
+        ("cwd:/nosuch/../x", 4, "cannot be found"),
+    ] {
+        let params = json!({"query": query, "syntax": "filters"});
+        let error = d.err_kind("search", params, "invalidParams");
+        assert_eq!(error.details("field"), "query");
+        assert_eq!(error.details("position"), position);
+        let reason = error.details("reason").as_str().unwrap();
+        assert!(reason.contains(said), "{query}: {reason}");
+    }
+    let params = json!({"query": "x", "syntax": "filters", "mode": "regex"});
+    let error = d.err_kind("search", params, "invalidParams");
+    assert_eq!(error.details("field"), "mode");
+    // Without the language these are words.
+    d.ok("search", json!({"query": "rol:user role: tag:x"}));
+}
+
+#[test]
+fn a_query_is_completed() {
+    let home = Home::new();
+    let mut d = Daemon::quiet_in(&home);
+    let completed = d.ok("complete_query", json!({"query": "é ro x", "position": 4}));
+    let items = json!([{"text": "role:", "about": "messages of this role"}]);
+    assert_eq!(completed, json!({"start": 2, "end": 4, "items": items}));
+    let completed = d.ok("complete_query", json!({"query": "source:cl"}));
+    assert_eq!(
+        completed,
+        json!({"start": 7, "end": 9, "items": [{"text": "claude-code"}]})
+    );
+}
+
 #[test]
 fn hits_come_by_weight_and_then_newest_first() {
     let home = Home::new();

@@ -3,11 +3,12 @@
 //! Owns the meaning of a query ([`Query`]), the text of an entry (`fields`), the test of one against the
 //! other ([`Matcher`]), the ranking of entries by a question ([`ask`]), and the excerpt that shows the place ([`Excerpt`]). Pure: callers pass stored
 //! lines. The decoded text decides, field by field; stored bytes only help to skip lines that cannot match
-//! (`prefilter`).
+//! (`prefilter`). [`Filters`] is what people type: a query with filters.
 
 pub mod ask;
 mod excerpt;
 mod fields;
+mod filters;
 mod fold;
 mod matcher;
 mod prefilter;
@@ -17,6 +18,7 @@ mod tests;
 
 pub use excerpt::{BestField, Excerpt};
 pub use fields::{FieldKind, each_field, each_field_with_kind, row_words};
+pub use filters::{BranchFilter, Completion, CompletionItem, Fault, Filters, Written, complete};
 pub use fold::folded_text;
 pub use matcher::{Matcher, decoded};
 pub use query::{Mode, Query};

@@ -72,23 +72,35 @@ impl Query {
                 )
             }
             Mode::Regex => {
-                if text.len() > LONGEST_PATTERN {
-                    return Err(format!("has more than {LONGEST_PATTERN} bytes"));
-                }
-                let regex = RegexBuilder::new(text)
-                    .multi_line(true)
-                    .size_limit(LARGEST_PATTERN)
-                    .dfa_size_limit(LARGEST_PATTERN)
-                    .nest_limit(DEEPEST_PATTERN)
-                    .build();
-                let regex = regex.map_err(|error| reason(&error))?;
-                (Needles::Regex(regex), vec![Prefilter::pattern(text)])
+                return Self::pattern(text).map(Some);
             }
         };
         Ok(Some(Self {
             needles,
             prefilters,
         }))
+    }
+
+    /// The query that each entry with text matches, and of which nothing is marked.
+    pub fn any() -> Result<Self, String> {
+        Self::pattern("")
+    }
+
+    fn pattern(text: &str) -> Result<Self, String> {
+        if text.len() > LONGEST_PATTERN {
+            return Err(format!("has more than {LONGEST_PATTERN} bytes"));
+        }
+        let regex = RegexBuilder::new(text)
+            .multi_line(true)
+            .size_limit(LARGEST_PATTERN)
+            .dfa_size_limit(LARGEST_PATTERN)
+            .nest_limit(DEEPEST_PATTERN)
+            .build();
+        let regex = regex.map_err(|error| reason(&error))?;
+        Ok(Self {
+            needles: Needles::Regex(regex),
+            prefilters: vec![Prefilter::pattern(text)],
+        })
     }
 
     /// Texts that occur in each match, folded: for one of the lists all texts in it. `None` if there are none known.

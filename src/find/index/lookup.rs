@@ -122,7 +122,13 @@ fn candidate(block: &Block, scores: ScoreSet, query: &BlockQuery<'_>) -> Option<
     let SearchRequest { since, until, .. } = *query.request;
     let is_labelled = query.labelled.contains(&block.file);
     let labels = scores & ScoreSet::LABELS;
-    let scores = scores & block.scores & block.of_entries.passing(&query.request.entries);
+    let scores = query
+        .request
+        .entries
+        .iter()
+        .fold(scores & block.scores, |scores, filter| {
+            scores & block.of_entries.passing(filter)
+        });
     let ceiling = if block.is_opaque || is_labelled && block.has_labels && !labels.is_empty() {
         // The entry that a label is of may have any time.
         Ceiling::NONE

@@ -169,7 +169,8 @@ fn block_query<'q>(
     if alternatives.iter().any(Vec::is_empty) {
         alternatives.clear();
     }
-    let tool = request.entries.tool.as_deref().map(folded_text);
+    let tools = request.entries.iter();
+    let tools = tools.filter_map(|filter| filter.tool.as_deref().map(folded_text));
     let mut test = EntryTest::new(request);
     let (mut labelled, mut named) = (HashSet::new(), HashSet::new());
     for covered in manifest.files.values() {
@@ -194,9 +195,8 @@ fn block_query<'q>(
     BlockQuery {
         request,
         alternatives,
-        required: tool
-            .iter()
-            .filter_map(|tool| TextParts::of_field(tool))
+        required: tools
+            .filter_map(|tool| TextParts::of_field(&tool))
             .collect(),
         labelled,
         named,

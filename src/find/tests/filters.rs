@@ -133,8 +133,11 @@ fn a_filter_of_tools_or_roles_needs_only_the_parts_with_such_entries() {
     for (tool, role) in filters {
         let mut request = request("filler", Mode::Words);
         request.limit = 5;
-        request.entries.tool = tool.map(str::to_owned);
-        request.entries.role = role.map(str::to_owned);
+        request.entries = vec![EntryFilter {
+            tool: tool.map(str::to_owned),
+            role: role.map(str::to_owned),
+            ..EntryFilter::default()
+        }];
         let found = checked(&store, early, &request);
         let is_none = tool == Some("nosuch") || role == Some("custom");
         assert_eq!(found.hits.len(), if is_none { 0 } else { 5 });

@@ -10,15 +10,16 @@ use model::{ModelEntry, Needle};
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
-use treelined_core::search::{FieldKind, Mode, Query};
+use treelined_core::search::{BranchFilter, FieldKind, Mode, Query};
 use treelined_core::test_support::sample;
 
 fn request(query: &str, mode: Mode) -> SearchRequest {
     SearchRequest {
         query: Query::parse(query, mode).unwrap().unwrap(),
         fields: FieldSet::ALL,
-        cwd: None,
-        entries: EntryFilter::default(),
+        without: None,
+        directories: Vec::new(),
+        entries: Vec::new(),
         since: None,
         until: None,
         branches: BranchFilter::All,
@@ -127,7 +128,10 @@ fn filter(
     ];
     request.branches = branches[random.below(12).saturating_sub(9)];
     let role = (random.below(8) == 0).then(|| "user".to_owned());
-    request.entries.role.clone_from(&role);
+    request.entries.push(EntryFilter {
+        role: role.clone(),
+        ..EntryFilter::default()
+    });
     let branches = request.branches;
     move |entry| {
         let is_on = match branches {
@@ -403,11 +407,11 @@ fn a_page_needs_only_the_parts_that_may_have_its_hits() {
     for (&(text, mode), &(fields, role, tool), limit) in sampled(searches.collect(), 8) {
         let filtered = |limit| SearchRequest {
             fields,
-            entries: EntryFilter {
+            entries: vec![EntryFilter {
                 role: role.map(str::to_owned),
                 tool: tool.map(str::to_owned),
-                source: None,
-            },
+                ..EntryFilter::default()
+            }],
             limit,
             ..request(text, mode)
         };

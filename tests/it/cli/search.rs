@@ -103,3 +103,36 @@ fn the_exit_code_says_whether_anything_was_found() {
     assert_eq!(bad.code, Some(2));
     assert!(bad.stderr.contains("unclosed group"), "{}", bad.stderr);
 }
+
+/// The command had four options for filters, and none for the others that the daemon has.
+#[test]
+fn words_may_be_filters_and_a_fault_is_pointed_at() {
+    let home = home_with_two();
+    let found = home.run(
+        &["search", "apples", "role:user", "-cake", "cwd:/"],
+        &[],
+        "",
+    );
+    assert_eq!(
+        found.code,
+        Some(2),
+        "the shell's option -cake: {}",
+        found.stderr
+    );
+    let found = home.run(&["search", "apples role:user -cake cwd:/"], &[], "");
+    assert_eq!(found.code, Some(0), "{}", found.stderr);
+    assert!(
+        found.text().ends_with("2 hits in 2 sessions\n"),
+        "{}",
+        found.text()
+    );
+    let refused = home.run(&["search", "日 apples", "rol:user"], &[], "");
+    assert_eq!(refused.code, Some(2));
+    let shown = "did you mean `role:`? Quote the word to search for it\n  日 apples rol:user\n            ^\n";
+    assert!(refused.stderr.contains(shown), "{}", refused.stderr);
+    // A text or a pattern has no filters.
+    for plain in [["--literal", "tag:x"], ["--regex", "tag:x"]] {
+        let none = home.run(&["search", plain[0], plain[1]], &[], "");
+        assert_eq!(none.code, Some(1), "{}", none.stderr);
+    }
+}

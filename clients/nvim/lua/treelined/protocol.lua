@@ -3,7 +3,7 @@
 
 return {
   version = 1,
-  schema_hash = 'sha256:bde2e9a99b37755ce5f327f50a2e001874428c954f400e3e38d1edc6db8398f9',
+  schema_hash = 'sha256:203b16b0b5c11f498b9843acb570f308d44b0700c6394c779a58d6f9ce277fa5',
   --- Methods by the names of their functions.
   methods = {
     discover = 'rpc.discover',
@@ -16,6 +16,7 @@ return {
     watch_sessions = 'watch_sessions',
     unwatch_sessions = 'unwatch_sessions',
     search = 'search',
+    complete_query = 'complete_query',
     delete_session = 'delete_session',
     list_trash = 'list_trash',
     restore_session = 'restore_session',

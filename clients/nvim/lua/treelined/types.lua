@@ -328,6 +328,17 @@
 ---@field files treelined.TouchedFiles The files that the tool calls of these entries read and modified.
 ---@field stats treelined.BranchStats The sums over these entries.
 
+--- The params of `complete_query`.
+---@class treelined.CompleteQueryParams
+---@field position? integer The number of Unicode code points before the cursor. Default: the end of the text.
+---@field query string A text in the language of filters.
+
+--- The result of `complete_query`.
+---@class treelined.CompleteQueryResult
+---@field end integer Its end (exclusive): the cursor.
+---@field items treelined.QueryCompletion[] The texts that may stand there; empty if none is known.
+---@field start integer The beginning of the part that an item replaces, in Unicode code points.
+
 --- A text, or content blocks.
 ---@alias treelined.Content string|treelined.ContentBlock[]
 
@@ -970,7 +981,7 @@
 --- The `details` of `invalidParams`.
 ---@class treelined.InvalidParamsDetails
 ---@field field string The path of the wrong member, such as `summary.details`; empty for the params as a whole.
----@field position? integer The number of characters before the fault. Present for templates.
+---@field position? integer The number of characters before the fault. Present for templates, and for a query of filters.
 ---@field reason string A sentence for people.
 
 --- A label for an entry. The latest label of an entry counts.
@@ -1374,6 +1385,11 @@
 ---@field token treelined.RequestId The id of the navigation, or of the request for a compaction or an import.
 ---@field total? number The number that `progress` will reach. Absent if it is not known.
 
+--- A text that may stand in a query.
+---@class treelined.QueryCompletion
+---@field about? string A few words about a filter. Absent for a value.
+---@field text string A filter with its colon, or a value.
+
 --- The secrets of one kind that an export replaces.
 ---@class treelined.Redaction
 ---@field count integer The number of replaced secrets.
@@ -1589,15 +1605,19 @@
 ---@field branches? treelined.SearchBranches The branches that are searched. Default: `all`.
 ---@field cursor? string The `nextCursor` of the previous page. Default: the first page.
 ---@field cwd? string Only sessions of this working directory and of those below it. Default: all sessions.
+---@field directory? string The directory in which a relative `cwd:` of `query` begins. Default: none, and a relative one is refused.
 ---@field in? treelined.SearchField[] The fields that are searched. Default: all.
 ---@field limit? integer The most hits of the page, at most 1,000. Default: 50.
 ---@field mode? treelined.SearchMode How `query` is understood. Default: `words`.
----@field query string The text that the entries must hold; not empty.
+---@field query string The text that the entries must hold; not empty, unless `syntax` is `filters`.
 ---@field role? string Only messages of this role. Default: all entries.
 ---@field since? string Only entries of this time or later, as `2026-11-22T08:16:21Z` or `2026-11-22` (UTC). Default: no limit.
 ---@field source? string Only entries imported from this program. Default: all entries.
+---@field syntax? treelined.SearchSyntax What `query` is. Default: `plain`.
 ---@field tool? string Only entries that call this tool, and its results. Default: all entries.
+---@field type? string Only entries of this type or custom type. Default: all entries.
 ---@field until? string Only entries before this time, as `since`. Default: no limit.
+---@field without? string Words and phrases, of which the own fields of an entry have none. Default: none.
 
 --- The result of `search`.
 ---@class treelined.SearchResult
@@ -1605,6 +1625,9 @@
 ---@field nextCursor? string The `cursor` of the next page. Absent on the last page.
 ---@field partial? treelined.UnsearchedFile[] Files that could not be searched. Absent if there are none.
 ---@field totals treelined.SearchTotals Sums over all pages.
+
+--- What the `query` of a search is.
+---@alias treelined.SearchSyntax 'plain'|'filters'
 
 --- Sums over all pages of a search.
 ---@class treelined.SearchTotals
@@ -2093,6 +2116,7 @@
 ---@field watch_sessions fun(self: treelined.Client, params?: treelined.WatchSessionsParams, callback?: fun(err: treelined.Error|nil, result: treelined.WatchSessionsResult|nil), options?: treelined.CallOptions): integer Has the daemon tell this connection about changes of the list of sessions.
 ---@field unwatch_sessions fun(self: treelined.Client, params?: treelined.UnwatchSessionsParams, callback?: fun(err: treelined.Error|nil, result: treelined.UnwatchSessionsResult|nil), options?: treelined.CallOptions): integer Ends what `watch_sessions` began.
 ---@field search fun(self: treelined.Client, params?: treelined.SearchParams, callback?: fun(err: treelined.Error|nil, result: treelined.SearchResult|nil), options?: treelined.CallOptions): integer Finds the entries of all sessions that hold words, a text or a pattern.
+---@field complete_query fun(self: treelined.Client, params?: treelined.CompleteQueryParams, callback?: fun(err: treelined.Error|nil, result: treelined.CompleteQueryResult|nil), options?: treelined.CallOptions): integer Completes a text in the language of filters.
 ---@field delete_session fun(self: treelined.Client, params?: treelined.DeleteSessionParams, callback?: fun(err: treelined.Error|nil, result: treelined.DeleteSessionResult|nil), options?: treelined.CallOptions): integer Moves the file of a session to the trash folder of the session directory.
 ---@field list_trash fun(self: treelined.Client, params?: treelined.ListTrashParams, callback?: fun(err: treelined.Error|nil, result: treelined.ListTrashResult|nil), options?: treelined.CallOptions): integer Lists the sessions in the trash folder.
 ---@field restore_session fun(self: treelined.Client, params?: treelined.RestoreSessionParams, callback?: fun(err: treelined.Error|nil, result: treelined.RestoreSessionResult|nil), options?: treelined.CallOptions): integer Moves a deleted session from the trash folder back to the session directory.

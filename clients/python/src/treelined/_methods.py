@@ -16,7 +16,7 @@ from ._params import OMITTED, Omitted
 PROTOCOL_VERSION = 1
 """The version of the protocol that these functions speak."""
 
-SCHEMA_HASH = "sha256:bde2e9a99b37755ce5f327f50a2e001874428c954f400e3e38d1edc6db8398f9"
+SCHEMA_HASH = "sha256:203b16b0b5c11f498b9843acb570f308d44b0700c6394c779a58d6f9ce277fa5"
 """The schema they were made from; a daemon made from the same one tells the same hash."""
 
 NotificationName: TypeAlias = Literal[
@@ -399,12 +399,16 @@ class AsyncMethods(ABC):
         self,
         *,
         query: str,
+        syntax: shapes.SearchSyntax | None | Omitted = OMITTED,
         mode: shapes.SearchMode | None | Omitted = OMITTED,
         in_: list[shapes.SearchField] | None | Omitted = OMITTED,
         cwd: str | None | Omitted = OMITTED,
         tool: str | None | Omitted = OMITTED,
         source: str | None | Omitted = OMITTED,
         role: str | None | Omitted = OMITTED,
+        type: str | None | Omitted = OMITTED,
+        without: str | None | Omitted = OMITTED,
+        directory: str | None | Omitted = OMITTED,
         since: str | None | Omitted = OMITTED,
         until: str | None | Omitted = OMITTED,
         branches: shapes.SearchBranches | None | Omitted = OMITTED,
@@ -414,7 +418,9 @@ class AsyncMethods(ABC):
     ) -> shapes.SearchResult:
         """Finds the entries of all sessions that hold words, a text or a pattern.
 
-        `query`: The text that the entries must hold; not empty.
+        `query`: The text that the entries must hold; not empty, unless `syntax` is `filters`.
+
+        `syntax`: What `query` is. Default: `plain`.
 
         `mode`: How `query` is understood. Default: `words`.
 
@@ -427,6 +433,12 @@ class AsyncMethods(ABC):
         `source`: Only entries imported from this program. Default: all entries.
 
         `role`: Only messages of this role. Default: all entries.
+
+        `type`: Only entries of this type or custom type. Default: all entries.
+
+        `without`: Words and phrases, of which the own fields of an entry have none. Default: none.
+
+        `directory`: The directory in which a relative `cwd:` of `query` begins. Default: none, and a relative one is refused.
 
         `since`: Only entries of this time or later, as `2026-11-22T08:16:21Z` or `2026-11-22` (UTC). Default: no limit.
 
@@ -443,12 +455,16 @@ class AsyncMethods(ABC):
             "search",
             {
                 "query": query,
+                "syntax": syntax,
                 "mode": mode,
                 "in": in_,
                 "cwd": cwd,
                 "tool": tool,
                 "source": source,
                 "role": role,
+                "type": type,
+                "without": without,
+                "directory": directory,
                 "since": since,
                 "until": until,
                 "branches": branches,
@@ -456,6 +472,21 @@ class AsyncMethods(ABC):
                 "cursor": cursor,
             },
             timeout=timeout,
+        )
+        return answered
+
+    async def complete_query(
+        self, *, query: str, position: int | None | Omitted = OMITTED, timeout: float | None = None
+    ) -> shapes.CompleteQueryResult:
+        """Completes a text in the language of filters.
+
+        `query`: A text in the language of filters.
+
+        `position`: The number of Unicode code points before the cursor. Default: the end of the text.
+
+        """
+        answered: shapes.CompleteQueryResult = await self.call(
+            "complete_query", {"query": query, "position": position}, timeout=timeout
         )
         return answered
 
@@ -2395,12 +2426,16 @@ class Methods(ABC):
         self,
         *,
         query: str,
+        syntax: shapes.SearchSyntax | None | Omitted = OMITTED,
         mode: shapes.SearchMode | None | Omitted = OMITTED,
         in_: list[shapes.SearchField] | None | Omitted = OMITTED,
         cwd: str | None | Omitted = OMITTED,
         tool: str | None | Omitted = OMITTED,
         source: str | None | Omitted = OMITTED,
         role: str | None | Omitted = OMITTED,
+        type: str | None | Omitted = OMITTED,
+        without: str | None | Omitted = OMITTED,
+        directory: str | None | Omitted = OMITTED,
         since: str | None | Omitted = OMITTED,
         until: str | None | Omitted = OMITTED,
         branches: shapes.SearchBranches | None | Omitted = OMITTED,
@@ -2410,7 +2445,9 @@ class Methods(ABC):
     ) -> shapes.SearchResult:
         """Finds the entries of all sessions that hold words, a text or a pattern.
 
-        `query`: The text that the entries must hold; not empty.
+        `query`: The text that the entries must hold; not empty, unless `syntax` is `filters`.
+
+        `syntax`: What `query` is. Default: `plain`.
 
         `mode`: How `query` is understood. Default: `words`.
 
@@ -2423,6 +2460,12 @@ class Methods(ABC):
         `source`: Only entries imported from this program. Default: all entries.
 
         `role`: Only messages of this role. Default: all entries.
+
+        `type`: Only entries of this type or custom type. Default: all entries.
+
+        `without`: Words and phrases, of which the own fields of an entry have none. Default: none.
+
+        `directory`: The directory in which a relative `cwd:` of `query` begins. Default: none, and a relative one is refused.
 
         `since`: Only entries of this time or later, as `2026-11-22T08:16:21Z` or `2026-11-22` (UTC). Default: no limit.
 
@@ -2439,12 +2482,16 @@ class Methods(ABC):
             "search",
             {
                 "query": query,
+                "syntax": syntax,
                 "mode": mode,
                 "in": in_,
                 "cwd": cwd,
                 "tool": tool,
                 "source": source,
                 "role": role,
+                "type": type,
+                "without": without,
+                "directory": directory,
                 "since": since,
                 "until": until,
                 "branches": branches,
@@ -2452,6 +2499,21 @@ class Methods(ABC):
                 "cursor": cursor,
             },
             timeout=timeout,
+        )
+        return answered
+
+    def complete_query(
+        self, *, query: str, position: int | None | Omitted = OMITTED, timeout: float | None = None
+    ) -> shapes.CompleteQueryResult:
+        """Completes a text in the language of filters.
+
+        `query`: A text in the language of filters.
+
+        `position`: The number of Unicode code points before the cursor. Default: the end of the text.
+
+        """
+        answered: shapes.CompleteQueryResult = self.call(
+            "complete_query", {"query": query, "position": position}, timeout=timeout
         )
         return answered
 

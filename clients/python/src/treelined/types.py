@@ -454,6 +454,13 @@ SearchMode = Literal["words", "literal", "regex"]
 `regex`: The regular expression matches in one field; `^` and `$` match at line ends.
 """
 
+SearchSyntax = Literal["plain", "filters"]
+"""What the `query` of a search is.
+
+`plain`: The text as `mode` says.
+`filters`: The language of filters: `role:user since:2w "a phrase" -word /pattern/`.
+"""
+
 SessionSort = Literal["recent", "created", "name", "threaded"]
 """The order of a list of sessions.
 
@@ -1144,6 +1151,29 @@ class ComparedBranch(TypedDict):
     """The files that the tool calls of these entries read and modified."""
     stats: BranchStats
     """The sums over these entries."""
+
+
+class _CompleteQueryParams(TypedDict):
+    query: str
+    """A text in the language of filters."""
+
+
+class CompleteQueryParams(_CompleteQueryParams, total=False):
+    """The params of `complete_query`."""
+
+    position: int | None
+    """The number of Unicode code points before the cursor. Default: the end of the text."""
+
+
+class CompleteQueryResult(TypedDict):
+    """The result of `complete_query`."""
+
+    start: int
+    """The beginning of the part that an item replaces, in Unicode code points."""
+    end: int
+    """Its end (exclusive): the cursor."""
+    items: list[QueryCompletion]
+    """The texts that may stand there; empty if none is known."""
 
 
 class ContextEditEntry(TypedDict):
@@ -2309,7 +2339,7 @@ class InvalidParamsDetails(_InvalidParamsDetails, total=False):
     """The `details` of `invalidParams`."""
 
     position: int
-    """The number of characters before the fault. Present for templates."""
+    """The number of characters before the fault. Present for templates, and for a query of filters."""
 
 
 class _LabelEntry(TypedDict):
@@ -3064,6 +3094,18 @@ class Progress(_Progress, total=False):
     """A sentence for people."""
 
 
+class _QueryCompletion(TypedDict):
+    text: str
+    """A filter with its colon, or a value."""
+
+
+class QueryCompletion(_QueryCompletion, total=False):
+    """A text that may stand in a query."""
+
+    about: str
+    """A few words about a filter. Absent for a value."""
+
+
 class Redaction(TypedDict):
     """The secrets of one kind that an export replaces."""
 
@@ -3455,12 +3497,16 @@ class _SearchParams(TypedDict):
 _SearchParamsOptions = TypedDict(
     "_SearchParamsOptions",
     {
+        "syntax": "SearchSyntax | None",
         "mode": "SearchMode | None",
         "in": "list[SearchField] | None",
         "cwd": "str | None",
         "tool": "str | None",
         "source": "str | None",
         "role": "str | None",
+        "type": "str | None",
+        "without": "str | None",
+        "directory": "str | None",
         "since": "str | None",
         "until": "str | None",
         "branches": "SearchBranches | None",

@@ -7,4 +7,4 @@ pub const PROTOCOL_VERSION: u64 = 1;
 
 /// The hash of the schema behind these types. A daemon with the same `schema_hash` has the same schema.
 pub const SCHEMA_HASH: &str =
-    "sha256:bde2e9a99b37755ce5f327f50a2e001874428c954f400e3e38d1edc6db8398f9";
+    "sha256:203b16b0b5c11f498b9843acb570f308d44b0700c6394c779a58d6f9ce277fa5";

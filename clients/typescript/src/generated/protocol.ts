@@ -28,6 +28,8 @@ import type {
   CompactResult,
   CompareBranchesParams,
   CompareBranchesResult,
+  CompleteQueryParams,
+  CompleteQueryResult,
   ContinuationStartedParams,
   ContinuationStartedResult,
   ContinueSessionParams,
@@ -160,7 +162,7 @@ import type {
 export const PROTOCOL_VERSION = 1;
 
 /** The hash of the schema behind these types. A daemon with the same hash has the same schema. */
-export const SCHEMA_HASH = 'sha256:7fef74c86c568edaa8afe520e5dc25cfcf82bf0dcceb669127dc320fa36146e8';
+export const SCHEMA_HASH = 'sha256:203b16b0b5c11f498b9843acb570f308d44b0700c6394c779a58d6f9ce277fa5';
 
 /** Params and result by method. */
 export interface Methods {
@@ -174,6 +176,7 @@ export interface Methods {
   'watch_sessions': { params: WatchSessionsParams; result: WatchSessionsResult };
   'unwatch_sessions': { params: UnwatchSessionsParams; result: UnwatchSessionsResult };
   'search': { params: SearchParams; result: SearchResult };
+  'complete_query': { params: CompleteQueryParams; result: CompleteQueryResult };
   'delete_session': { params: DeleteSessionParams; result: DeleteSessionResult };
   'list_trash': { params: ListTrashParams; result: ListTrashResult };
   'restore_session': { params: RestoreSessionParams; result: RestoreSessionResult };
@@ -395,6 +398,14 @@ export abstract class MethodCalls {
     options?: CallOptions,
   ): Promise<SearchResult> {
     return this.call('search', params, options);
+  }
+
+  /** Completes a text in the language of filters. `complete_query` */
+  completeQuery(
+    params: CompleteQueryParams,
+    options?: CallOptions,
+  ): Promise<CompleteQueryResult> {
+    return this.call('complete_query', params, options);
   }
 
   /** Moves the file of a session to the trash folder of the session directory. `delete_session` */

@@ -557,6 +557,13 @@ export type SummaryOf = 'branch' | 'compaction';
  * `abandoned`: Entries that are not on the path to the leaf.
  */
 export type SearchBranches = 'all' | 'active' | 'abandoned';
+/**
+ * What the `query` of a search is.
+ *
+ * `plain`: The text as `mode` says.
+ * `filters`: The language of filters: `role:user since:2w "a phrase" -word /pattern/`.
+ */
+export type SearchSyntax = 'plain' | 'filters';
 
 /**
  * The params of `abort_navigation`. Leaf and file stay as they were before the navigation.
@@ -2688,6 +2695,49 @@ export interface TouchedFiles {
   modifiedFiles: string[];
 }
 /**
+ * The params of `complete_query`.
+ */
+export interface CompleteQueryParams {
+  /**
+   * A text in the language of filters.
+   */
+  query: string;
+  /**
+   * The number of Unicode code points before the cursor. Default: the end of the text.
+   */
+  position?: number | null;
+}
+/**
+ * The result of `complete_query`.
+ */
+export interface CompleteQueryResult {
+  /**
+   * The beginning of the part that an item replaces, in Unicode code points.
+   */
+  start: number;
+  /**
+   * Its end (exclusive): the cursor.
+   */
+  end: number;
+  /**
+   * The texts that may stand there; empty if none is known.
+   */
+  items: QueryCompletion[];
+}
+/**
+ * A text that may stand in a query.
+ */
+export interface QueryCompletion {
+  /**
+   * A filter with its colon, or a value.
+   */
+  text: string;
+  /**
+   * A few words about a filter. Absent for a value.
+   */
+  about?: string;
+}
+/**
  * The params of `continuation_started`.
  */
 export interface ContinuationStartedParams {
@@ -2806,6 +2856,10 @@ export interface ContinueSessionResult {
    * The parts of the conversation that the new session does not have.
    */
   losses: HandoffLoss[];
+  /**
+   * The programs of `steps` that are not on the daemon's `PATH`. Absent if all are.
+   */
+  missing?: string[];
   /**
    * The version of the agent that was tested.
    */
@@ -4599,7 +4653,7 @@ export interface InvalidParamsDetails {
    */
   reason: string;
   /**
-   * The number of characters before the fault. Present for templates.
+   * The number of characters before the fault. Present for templates, and for a query of filters.
    */
   position?: number;
 }
@@ -5785,9 +5839,13 @@ export interface RunCommandResult {
  */
 export interface SearchParams {
   /**
-   * The text that the entries must hold; not empty.
+   * The text that the entries must hold; not empty, unless `syntax` is `filters`.
    */
   query: string;
+  /**
+   * What `query` is. Default: `plain`.
+   */
+  syntax?: SearchSyntax | null;
   /**
    * How `query` is understood. Default: `words`.
    */
@@ -5812,6 +5870,18 @@ export interface SearchParams {
    * Only messages of this role. Default: all entries.
    */
   role?: string | null;
+  /**
+   * Only entries of this type or custom type. Default: all entries.
+   */
+  type?: string | null;
+  /**
+   * Words and phrases, of which the own fields of an entry have none. Default: none.
+   */
+  without?: string | null;
+  /**
+   * The directory in which a relative `cwd:` of `query` begins. Default: none, and a relative one is refused.
+   */
+  directory?: string | null;
   /**
    * Only entries of this time or later, as `2026-11-22T08:16:21Z` or `2026-11-22` (UTC). Default: no limit.
    */

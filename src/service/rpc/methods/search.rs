@@ -2,18 +2,24 @@
 
 use crate::daemon::convert::line::line;
 use crate::rpc::arrival::Arrival;
+use crate::rpc::caller::Caller;
 use crate::rpc::handler::Remainder;
 use crate::rpc::reply::page_bytes;
+use serde_json::json;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use treelined_core::error::{Error, Result};
+use treelined_core::id::Source;
 use treelined_core::name;
-use treelined_core::search::Query;
+use treelined_core::search::{
+    BranchFilter, Fault, FieldKind, Filters, Mode, Query, Written, complete,
+};
 use treelined_core::timestamp::{self, Millis};
 use treelined_files::blocking::blocking;
+use treelined_files::clock::SystemSource;
 use treelined_find::{
-    self, Branch, BranchFilter, EntryFilter, FieldSet, Hit, IndexSettings, Key, SearchOutcome,
-    SearchRequest, SearchWatch, SearchedStore,
+    self, Branch, EntryFilter, FieldSet, Hit, IndexSettings, Key, SearchOutcome, SearchRequest,
+    SearchWatch, SearchedStore,
 };
 use treelined_wire as wire;
 
@@ -64,16 +70,44 @@ pub(in crate::rpc) fn search(
     }))
 }
 
-fn request(params: wire::SearchParams) -> Result<SearchRequest> {
-    let query = Query::parse(&params.query, params.mode.unwrap_or_default());
+pub(in crate::rpc) fn complete_query(
+    _: &Caller<'_>,
+    params: wire::CompleteQueryParams,
+) -> Result<wire::CompleteQueryResult> {
+    let position = params
+        .position
+        .map(|position| usize::try_from(position).unwrap_or(usize::MAX));
+    let completed = complete(&params.query, position.unwrap_or(usize::MAX));
+    let items = completed
+        .items
+        .into_iter()
+        .map(|item| wire::QueryCompletion {
+            text: item.text,
+            about: Some(item.about.to_owned()).filter(|about| !about.is_empty()),
+        });
+    Ok(wire::CompleteQueryResult {
+        start: completed.start as u64,
+        end: completed.end as u64,
+        items: items.collect(),
+    })
+}
+
+fn request(mut params: wire::SearchParams) -> Result<SearchRequest> {
+    let said = match params.syntax.unwrap_or_default() {
+        wire::SearchSyntax::Plain => None,
+        wire::SearchSyntax::Filters => Some(filters(&mut params)?),
+    };
+    let query = match &said {
+        Some(said) if said.text.is_empty() => Query::any().map(Some),
+        _ => Query::parse(&params.query, params.mode.unwrap_or_default()),
+    };
     let query = query.map_err(|reason| Error::invalid_params("query", reason))?;
     let query = query.ok_or_else(|| Error::invalid_params("query", "is empty"))?;
-    let fields = match params.fields {
-        None => FieldSet::ALL,
-        Some(fields) if fields.is_empty() => {
-            return Err(Error::invalid_params("in", "names no field"));
-        }
-        Some(fields) => FieldSet::of(fields),
+    let said = said.unwrap_or_default();
+    let without = match (params.without.as_deref(), said.without.as_str()) {
+        (None, "") => None,
+        (one, other) => Query::parse(&[one.unwrap_or_default(), other].join(" "), Mode::Words)
+            .map_err(|reason| Error::invalid_params("without", reason))?,
     };
     let limit = params.limit.unwrap_or(USUAL_HITS);
     if limit > MOST_HITS {
@@ -84,36 +118,125 @@ fn request(params: wire::SearchParams) -> Result<SearchRequest> {
         Key::of_cursor(cursor)
             .ok_or_else(|| Error::invalid_params("cursor", "is no cursor of search"))
     });
-    Ok(SearchRequest {
-        query,
-        fields,
-        cwd: params.cwd.as_deref().map(name::directory),
-        entries: EntryFilter {
+    let (since, until) = (
+        time("since", params.since.as_deref())?,
+        time("until", params.until.as_deref())?,
+    );
+    let fields = fields(params.fields, said.fields)?;
+    let cwd = said
+        .cwd
+        .map(|cwd| directory(cwd, params.directory.as_deref()));
+    let entries = [
+        EntryFilter {
             tool: params.tool,
             source: params.source,
             role: params.role,
+            entry_type: params.entry_type,
         },
-        since: time("since", params.since.as_deref())?,
-        until: time("until", params.until.as_deref())?,
-        branches: match params.branches.unwrap_or_default() {
-            wire::SearchBranches::All => BranchFilter::All,
-            wire::SearchBranches::Active => BranchFilter::Active,
-            wire::SearchBranches::Abandoned => BranchFilter::Abandoned,
+        EntryFilter {
+            tool: said.tool,
+            source: said.source,
+            role: said.role,
+            entry_type: said.entry_type,
         },
+    ];
+    let is_filter = |filter: &EntryFilter| *filter != EntryFilter::default();
+    Ok(SearchRequest {
+        query,
+        without,
+        fields,
+        directories: [params.cwd.as_deref().map(name::directory), cwd.transpose()?]
+            .into_iter()
+            .flatten()
+            .collect(),
+        entries: entries.into_iter().filter(is_filter).collect(),
+        since: since.max(said.since),
+        until: [until, said.before].into_iter().flatten().min(),
+        branches: branches(params.branches, said.branches)?,
         limit: usize::try_from(limit).unwrap_or(usize::MAX),
         after: after.transpose()?,
     })
 }
 
-/// An instant, or the beginning of a day in UTC.
-fn time(field: &str, text: Option<&str>) -> Result<Option<Millis>> {
-    let Some(text) = text else {
-        return Ok(None);
+/// Reads the query as filters. Its text and mode take the place of the query's.
+fn filters(params: &mut wire::SearchParams) -> Result<Filters> {
+    if !matches!(params.mode, None | Some(Mode::Words)) {
+        let reason = "is said by the query itself with `syntax: \"filters\"`";
+        return Err(Error::invalid_params("mode", reason));
+    }
+    let filters = Filters::parse(&params.query, SystemSource.now_ms()).map_err(fault)?;
+    params.query.clone_from(&filters.text);
+    params.mode = Some(filters.mode());
+    Ok(filters)
+}
+
+fn fault(Fault { position, reason }: Fault) -> Error {
+    let message = format!("character {}: {reason}", position + 1);
+    Error::invalid_params("query", message.as_str()).with_details(json!({
+        "field": "query", "reason": message, "position": position,
+    }))
+}
+
+/// The fields that both lists name.
+fn fields(given: Option<Vec<FieldKind>>, said: Option<Vec<FieldKind>>) -> Result<FieldSet> {
+    if given.as_ref().is_some_and(Vec::is_empty) {
+        return Err(Error::invalid_params("in", "names no field"));
+    }
+    let set = |kinds: Option<Vec<FieldKind>>| kinds.map_or(FieldSet::ALL, FieldSet::of);
+    Ok(set(given) & set(said))
+}
+
+/// The branches that both choices have.
+fn branches(given: Option<BranchFilter>, said: Option<BranchFilter>) -> Result<BranchFilter> {
+    use BranchFilter::{Abandoned, Active, All};
+    Ok(
+        match (given.unwrap_or_default(), said.unwrap_or_default()) {
+            (one, All) => one,
+            (All, other) => other,
+            (one, other) if one == other => one,
+            (Active, _) | (Abandoned, _) => {
+                let reason = "is not the choice of branches in the query; leave out one of them";
+                return Err(Error::invalid_params("branches", reason));
+            }
+        },
+    )
+}
+
+/// The directory of a filter, as sessions are compared with it.
+fn directory(cwd: Written, base: Option<&str>) -> Result<String> {
+    let Written { value, position } = cwd;
+    let refused = |reason: &str| {
+        Err(fault(Fault {
+            position,
+            reason: reason.to_owned(),
+        }))
     };
-    let day = || timestamp::parse(&format!("{text}T00:00:00.000Z"));
-    let at = timestamp::parse(text).or_else(day);
+    let path = match (value.strip_prefix('~'), base) {
+        (Some(rest), _) if rest.is_empty() || rest.starts_with('/') => match std::env::home_dir() {
+            Some(home) => format!("{}{rest}", home.display()),
+            None => return refused("`~` has no meaning here: no home directory is known"),
+        },
+        _ if value.starts_with('/') => value,
+        (_, Some(base)) => format!("{base}/{value}"),
+        (_, None) => {
+            return refused(
+                "is a relative directory, and the client names none; write an absolute one",
+            );
+        }
+    };
+    if !path.split('/').any(|part| part == "..") {
+        return Ok(name::directory(&path));
+    }
+    match std::fs::canonicalize(&path) {
+        Ok(real) => Ok(real.to_string_lossy().into_owned()),
+        Err(error) => refused(&format!("is a directory that cannot be found: {error}")),
+    }
+}
+
+fn time(field: &str, text: Option<&str>) -> Result<Option<Millis>> {
     let unreadable = || Error::invalid_params(field, "is neither YYYY-MM-DD nor an RFC 3339 time");
-    at.map(Some).ok_or_else(unreadable)
+    let at = text.map(|text| timestamp::instant_or_day(text).ok_or_else(unreadable));
+    at.transpose()
 }
 
 /// A page ends before the first hit that does not fit into `fits` bytes, but has at least one.

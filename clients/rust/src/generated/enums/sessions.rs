@@ -204,6 +204,17 @@ string_enum! {
 }
 
 string_enum! {
+    /// What the `query` of a search is.
+    ///
+    /// `plain`: The text as `mode` says.
+    /// `filters`: The language of filters: `role:user since:2w "a phrase" -word /pattern/`.
+    pub enum SearchSyntax {
+        Plain = "plain",
+        Filters = "filters",
+    }
+}
+
+string_enum! {
     /// The order of a list of sessions.
     ///
     /// `recent`: By the last activity, newest first.

@@ -5,7 +5,7 @@
 use crate::{
     ContinueIn, DurabilityPolicy, ExportFormat, ExportScope, FirstWrite, ForkPosition, ForkScope,
     HandedThoughts, HomePaths, ImportFrom, OpenMode, SearchBranches, SearchField, SearchMode,
-    SessionSort,
+    SearchSyntax, SessionSort,
 };
 use serde::Serialize;
 
@@ -16,6 +16,17 @@ pub struct CloseSessionParams {
     /// The id of the session. Default: the session that is open, if exactly one is.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub session_id: Option<String>,
+}
+
+/// The params of `complete_query`.
+#[derive(Debug, Clone, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct CompleteQueryParams {
+    /// A text in the language of filters.
+    pub query: String,
+    /// The number of Unicode code points before the cursor. Default: the end of the text.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub position: Option<u64>,
 }
 
 /// The params of `continuation_started`.
@@ -283,8 +294,11 @@ pub struct RestoreSessionParams {
 #[derive(Debug, Clone, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct SearchParams {
-    /// The text that the entries must hold; not empty.
+    /// The text that the entries must hold; not empty, unless `syntax` is `filters`.
     pub query: String,
+    /// What `query` is. Default: `plain`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub syntax: Option<SearchSyntax>,
     /// How `query` is understood. Default: `words`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub mode: Option<SearchMode>,
@@ -303,6 +317,15 @@ pub struct SearchParams {
     /// Only messages of this role. Default: all entries.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub role: Option<String>,
+    /// Only entries of this type or custom type. Default: all entries.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub r#type: Option<String>,
+    /// Words and phrases, of which the own fields of an entry have none. Default: none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub without: Option<String>,
+    /// The directory in which a relative `cwd:` of `query` begins. Default: none, and a relative one is refused.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub directory: Option<String>,
     /// Only entries of this time or later, as `2026-11-22T08:16:21Z` or `2026-11-22` (UTC). Default: no limit.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub since: Option<String>,

@@ -4,9 +4,9 @@
 
 use crate::{
     CancelReason, ContinueIn, Diagnostic, Durability, ForkMessage, HandedFile, HandoffLoss,
-    ImportPlace, ImportRecord, ImportTotals, ImportedFile, ImportedSession, Json, Redaction,
-    RowDiagnostic, SearchHit, SearchTotals, Session, SessionRow, TeamSessionRow, TrashedRow,
-    UnsearchedFile,
+    ImportPlace, ImportRecord, ImportTotals, ImportedFile, ImportedSession, Json, QueryCompletion,
+    Redaction, RowDiagnostic, SearchHit, SearchTotals, Session, SessionRow, TeamSessionRow,
+    TrashedRow, UnsearchedFile,
 };
 use serde::{Deserialize, Serialize};
 
@@ -15,6 +15,19 @@ use serde::{Deserialize, Serialize};
 #[non_exhaustive]
 #[serde(rename_all = "camelCase")]
 pub struct CloseSessionResult {}
+
+/// The result of `complete_query`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
+#[serde(rename_all = "camelCase")]
+pub struct CompleteQueryResult {
+    /// The beginning of the part that an item replaces, in Unicode code points.
+    pub start: u64,
+    /// Its end (exclusive): the cursor.
+    pub end: u64,
+    /// The texts that may stand there; empty if none is known.
+    pub items: Vec<QueryCompletion>,
+}
 
 /// The result of `continuation_started`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

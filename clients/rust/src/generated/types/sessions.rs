@@ -232,6 +232,18 @@ pub struct OpenOn {
     pub since: String,
 }
 
+/// A text that may stand in a query.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
+#[serde(rename_all = "camelCase")]
+pub struct QueryCompletion {
+    /// A filter with its colon, or a value.
+    pub text: String,
+    /// A few words about a filter. Absent for a value.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub about: Option<String>,
+}
+
 /// The secrets of one kind that an export replaces.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]

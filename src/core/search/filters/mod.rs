@@ -1,0 +1,15 @@
+//! The language of filters in which people write a search: words, phrases, words that must be missing, a pattern, and
+//! filters such as `role:user` (protocol.md §3.19).
+//!
+//! The only place that reads the language: each client passes on what was typed. Time is linear in the text.
+
+mod complete;
+mod keys;
+mod parse;
+#[cfg(test)]
+mod tests;
+mod token;
+
+pub use complete::{Completion, CompletionItem, complete};
+pub use keys::BranchFilter;
+pub use parse::{Fault, Filters, Written};

@@ -1,0 +1,250 @@
+//! Reads a text as a search.
+
+use super::keys::{BRANCHES, BranchFilter, FIELDS, Filter, ROLES};
+use super::token::{TokenKind, characters, filter_in, tokens};
+use crate::search::fields::FieldKind;
+use crate::search::query::{Mode, Query};
+use crate::suggest;
+use crate::timestamp::{self, DAY, Millis};
+
+/// A search as its text says it. What the text does not name is `None`.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Filters {
+    /// The words and phrases, or the pattern; empty if there are none.
+    pub text: String,
+    /// Whether `text` is a pattern.
+    pub is_pattern: bool,
+    /// Words and phrases that an entry must not have; empty if there are none.
+    pub without: String,
+    pub fields: Option<Vec<FieldKind>>,
+    /// The directory as written, and where.
+    pub cwd: Option<Written>,
+    pub tool: Option<String>,
+    pub source: Option<String>,
+    pub role: Option<String>,
+    /// The type of the entry, or its custom type.
+    pub entry_type: Option<String>,
+    /// Only entries of this time or later.
+    pub since: Option<Millis>,
+    /// Only entries before this time.
+    pub before: Option<Millis>,
+    pub branches: Option<BranchFilter>,
+}
+
+/// A value, and the number of characters before it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Written {
+    pub value: String,
+    pub position: usize,
+}
+
+/// The reason why a text is not a search.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Fault {
+    /// The number of characters before the fault.
+    pub position: usize,
+    /// The end of a sentence that begins with the name of the text.
+    pub reason: String,
+}
+
+impl Filters {
+    /// Reads a text at this time.
+    pub fn parse(text: &str, now: Millis) -> Result<Self, Fault> {
+        let mut filters = Self::default();
+        let (mut words, mut without) = (Vec::new(), Vec::new());
+        let mut seen: Vec<Filter> = Vec::new();
+        for token in tokens(text) {
+            let fault = |at, reason| Err(Fault::at(text, at, reason));
+            match token.kind {
+                TokenKind::Word(word) => {
+                    if let Some(reason) = mistyped(word) {
+                        return fault(token.start, reason);
+                    }
+                    words.push(word.to_owned());
+                }
+                TokenKind::Phrase(phrase) => words.push(quoted(phrase)),
+                TokenKind::Excluded(word) => {
+                    if let Some((filter, _)) = filter_in(word) {
+                        let reason =
+                            format!("`{}:` cannot be excluded; only words can", filter.name());
+                        return fault(token.start, reason);
+                    }
+                    without.push(word.to_owned());
+                }
+                TokenKind::ExcludedPhrase(phrase) => without.push(quoted(phrase)),
+                TokenKind::Pattern(pattern) if filters.text.is_empty() => {
+                    filters.text = pattern.to_owned();
+                    filters.is_pattern = true;
+                    if let Err(reason) = Query::parse(pattern, Mode::Regex) {
+                        return fault(token.start, reason);
+                    }
+                }
+                TokenKind::Pattern(_) => {
+                    return fault(
+                        token.start,
+                        "is a second pattern; one is possible".to_owned(),
+                    );
+                }
+                TokenKind::Filter {
+                    filter,
+                    value,
+                    value_at,
+                } => {
+                    if seen.contains(&filter) && filter != Filter::In {
+                        let reason = format!("says `{}:` a second time", filter.name());
+                        return fault(token.start, reason);
+                    }
+                    seen.push(filter);
+                    filters
+                        .add(filter, value, value_at, text, now)
+                        .map_err(|reason| Fault::at(text, value_at, reason))?;
+                }
+            }
+            if filters.is_pattern && !words.is_empty() {
+                let reason = "has a pattern and words; put all into one pattern, or leave one out";
+                return fault(token.start, reason.to_owned());
+            }
+        }
+        if !filters.is_pattern {
+            filters.text = words.join(" ");
+        }
+        filters.without = without.join(" ");
+        Ok(filters)
+    }
+
+    /// How `text` is to be understood.
+    pub fn mode(&self) -> Mode {
+        match self.is_pattern {
+            true => Mode::Regex,
+            false => Mode::Words,
+        }
+    }
+
+    fn add(
+        &mut self,
+        filter: Filter,
+        value: &str,
+        value_at: usize,
+        text: &str,
+        now: Millis,
+    ) -> Result<(), String> {
+        if value.is_empty() {
+            let (name, example) = (filter.name(), filter.example());
+            return Err(format!(
+                "`{name}:` has no value, such as {name}:{example}; \"{name}:\" in quotes is a word"
+            ));
+        }
+        let own = || Some(value.to_owned());
+        match filter {
+            Filter::Role => self.role = Some(role(value)?),
+            Filter::Tool => self.tool = own(),
+            Filter::Source => self.source = own(),
+            Filter::Type => self.entry_type = own(),
+            Filter::Cwd => {
+                let position = characters(text, value_at);
+                let value = value.to_owned();
+                self.cwd = Some(Written { value, position });
+            }
+            Filter::Since => self.since = Some(time(value, now)?),
+            Filter::Before => self.before = Some(time(value, now)?),
+            Filter::In => {
+                let fields = self.fields.get_or_insert_default();
+                for name in value.split(',') {
+                    fields.push(known(name, "field", &FIELDS)?);
+                }
+            }
+            Filter::Branch => self.branches = Some(known(value, "choice of branches", &BRANCHES)?),
+            Filter::Tag => {
+                return Err("has `tag:`, but sessions have no tags yet; leave it out".to_owned());
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Fault {
+    fn at(text: &str, byte: usize, reason: String) -> Self {
+        let position = characters(text, byte);
+        Self { position, reason }
+    }
+}
+
+/// A phrase as a query of words has it.
+fn quoted(phrase: &str) -> String {
+    format!("\"{phrase}\"")
+}
+
+/// The reason why a word is probably a mistyped filter.
+fn mistyped(word: &str) -> Option<String> {
+    let (name, value) = word.split_once(':')?;
+    let is_name = name.len() > 2 && name.bytes().all(|byte| byte.is_ascii_lowercase());
+    // `std::fs` and `http://…` are words.
+    if !is_name || value.is_empty() || value.starts_with([':', '/']) {
+        return None;
+    }
+    let names = Filter::ALL.map(Filter::name).into_iter();
+    let meant = match name {
+        "until" => "before",
+        "after" => "since",
+        _ => suggest::nearest(name, names.filter(|name| name.len() > 2))?,
+    };
+    Some(format!(
+        "`{name}:` is not a filter; did you mean `{meant}:`? Quote the word to search for it"
+    ))
+}
+
+/// One of the known roles, in any case; else another role as it is, unless it is near a known one.
+fn role(value: &str) -> Result<String, String> {
+    let known = ROLES.iter().find(|name| name.eq_ignore_ascii_case(value));
+    match known {
+        Some(name) => Ok((*name).to_owned()),
+        None if value == "tool" => Ok("toolResult".to_owned()),
+        None => match suggest::nearest(value, ROLES) {
+            Some(meant) => Err(format!("{value:?} is not a role; did you mean {meant:?}?")),
+            None => Ok(value.to_owned()),
+        },
+    }
+}
+
+/// The value of this name, in any case.
+fn known<T: Copy>(name: &str, what: &str, all: &[(&str, T)]) -> Result<T, String> {
+    let found = all
+        .iter()
+        .find(|(known, _)| known.eq_ignore_ascii_case(name));
+    found.map(|(_, value)| *value).ok_or_else(|| {
+        let names: Vec<&str> = all.iter().map(|(name, _)| *name).collect();
+        format!("{name:?} is not a {what}: {}", names.join(", "))
+    })
+}
+
+/// An instant, the beginning of a day in UTC, or a time ago such as `2w`.
+fn time(value: &str, now: Millis) -> Result<Millis, String> {
+    let today = now - now.rem_euclid(DAY);
+    let at = match value {
+        "today" => Some(today),
+        "yesterday" => Some(today - DAY),
+        _ => timestamp::instant_or_day(value).or_else(|| ago(value, now)),
+    };
+    at.ok_or_else(|| {
+        format!(
+            "{value:?} is not a time: write 90min, 12h, 3d, 2w, 6mo, 1y, today, yesterday, 2026-11-01 or \
+             2026-11-01T08:00:00Z"
+        )
+    })
+}
+
+fn ago(value: &str, now: Millis) -> Option<Millis> {
+    let end = value.find(|c: char| !c.is_ascii_digit())?;
+    let (number, unit) = value.split_at_checked(end)?;
+    let unit = match unit {
+        "min" => 60_000,
+        "h" => 3_600_000,
+        "d" => DAY,
+        "w" => 7 * DAY,
+        "mo" => 30 * DAY,
+        "y" => 365 * DAY,
+        _ => return None,
+    };
+    let number: Millis = number.parse().ok()?;
+    now.checked_sub(number.checked_mul(unit)?)
+}
