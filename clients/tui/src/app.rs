@@ -4,9 +4,10 @@
 use crate::args::Args;
 use crate::choice::{self, Choice};
 use crate::config::{Config, Settings};
-use crate::daemon::Daemon;
+use crate::daemon::{self, Daemon};
 use crate::message::{Effect, Filter, Message, Target};
 use crate::model::Model;
+use crate::operation::Agent;
 use crate::shell_error::{FAILED, ShellError};
 use crate::terminal::{self, Terminal};
 use crate::theme::Background;
@@ -14,6 +15,7 @@ use crate::view;
 use crossterm::event::{Event, EventStream, KeyEventKind};
 use futures_util::StreamExt;
 use std::io::{self, IsTerminal};
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 use tokio::signal::unix::{SignalKind, signal};
@@ -22,6 +24,9 @@ use treelined_client::{Builder, Client};
 
 /// Interval of ticks while something on the screen is animated.
 const TICK: Duration = Duration::from_millis(100);
+
+/// The name of the daemon's program.
+const PROGRAM: &str = "treelined";
 
 /// How long the daemon may take to end when the program ends.
 const GRACE: Duration = Duration::from_secs(3);
@@ -63,6 +68,7 @@ pub async fn run(args: Args) -> Result<ExitCode, ShellError> {
         summary: config.summary.unwrap_or_default(),
         double_escape: config.double_escape,
         cwd: cwd.clone(),
+        program: command_words(&args, &config),
     };
     let (sender, messages) = unbounded_channel();
     let daemon = Daemon::new(builder, cwd, sender);
@@ -96,10 +102,6 @@ fn builder(args: &Args, config: &Config) -> Builder {
     let mut builder = Client::builder()
         .client_info("treelined-tui", env!("CARGO_PKG_VERSION"))
         .grace(GRACE);
-    let beside = || {
-        let here = std::env::current_exe().ok()?.with_file_name("treelined");
-        here.is_file().then_some(here)
-    };
     match (&args.daemon, config.daemon.as_deref()) {
         (Some(program), _) => builder = builder.program(program),
         (None, Some([program, rest @ ..])) => builder = builder.program(program).args(rest),
@@ -124,11 +126,48 @@ fn builder(args: &Args, config: &Config) -> Builder {
     builder
 }
 
+/// Returns the words that begin a command of treelined about the same sessions.
+fn command_words(args: &Args, config: &Config) -> Vec<String> {
+    let text = |path: &Path| path.to_string_lossy().into_owned();
+    let mut words = match (&args.daemon, &config.daemon) {
+        (Some(program), _) => vec![text(program)],
+        (None, Some(argv)) => argv.clone(),
+        (None, None) => vec![match beside() {
+            Some(program) if !daemon::is_on_path(PROGRAM) => text(&program),
+            _ => PROGRAM.to_owned(),
+        }],
+    };
+    if let Some(folder) = &args.session_dir {
+        words.extend(["--session-dir".to_owned(), text(folder)]);
+    }
+    if let Some(summarizer) = &args.summarizer {
+        words.extend(["--summarizer".to_owned(), summarizer.clone()]);
+    }
+    words
+}
+
+/// The program beside this one.
+fn beside() -> Option<PathBuf> {
+    let here = std::env::current_exe().ok()?.with_file_name(PROGRAM);
+    here.is_file().then_some(here)
+}
+
 struct Loop {
     model: Model,
     daemon: Daemon,
     messages: UnboundedReceiver<Message>,
     began: Instant,
+}
+
+/// What follows a message.
+enum Next {
+    GoOn,
+    Quit,
+    /// Give the terminal to a program.
+    Run {
+        agent: Agent,
+        argv: Vec<String>,
+    },
 }
 
 impl Loop {
@@ -157,33 +196,52 @@ impl Loop {
             let mut next = message;
             // Handle everything that has arrived before drawing once.
             while let Some(message) = next {
-                if self.handle(message, terminal)? {
-                    return Ok(ExitCode::SUCCESS);
+                match self.handle(message, terminal)? {
+                    Next::GoOn => {}
+                    Next::Quit => return Ok(ExitCode::SUCCESS),
+                    Next::Run { agent, argv } => {
+                        // The stream would take keys from the program.
+                        drop(events);
+                        let result = tokio::task::block_in_place(|| terminal.run(&argv))?;
+                        events = EventStream::new();
+                        // A Ctrl+C there was for the program.
+                        interrupt = signal(SignalKind::interrupt())?;
+                        self.resized(terminal)?;
+                        self.handle(Message::Ran { agent, result }, terminal)?;
+                    }
                 }
                 next = self.messages.try_recv().ok();
             }
         }
     }
 
-    /// Handles one message. Returns whether the user has quit.
-    fn handle(&mut self, message: Message, terminal: &mut Terminal) -> io::Result<bool> {
+    /// Handles one message.
+    fn handle(&mut self, message: Message, terminal: &mut Terminal) -> io::Result<Next> {
+        let mut next = Next::GoOn;
         let mut effects = self.model.update(Message::Tick(self.began.elapsed()));
         effects.extend(self.model.update(message));
         for effect in effects {
             match effect {
-                Effect::Quit => return Ok(true),
+                Effect::Quit => return Ok(Next::Quit),
                 Effect::Copy(text) => terminal.copy(&text)?,
                 Effect::Suspend => {
                     terminal.suspend()?;
-                    let (columns, rows) = terminal.size()?;
-                    for effect in self.model.update(Message::Resize(columns, rows)) {
-                        self.daemon.run(effect);
-                    }
+                    self.resized(terminal)?;
                 }
+                Effect::Run { agent, argv } => next = Next::Run { agent, argv },
                 effect => self.daemon.run(effect),
             }
         }
-        Ok(false)
+        Ok(next)
+    }
+
+    /// Takes the size that the terminal may have got while others had it.
+    fn resized(&mut self, terminal: &Terminal) -> io::Result<()> {
+        let (columns, rows) = terminal.size()?;
+        for effect in self.model.update(Message::Resize(columns, rows)) {
+            self.daemon.run(effect);
+        }
+        Ok(())
     }
 }
 

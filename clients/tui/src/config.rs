@@ -81,6 +81,8 @@ pub struct Settings {
     pub double_escape: DoubleEscape,
     /// The directory whose sessions are listed first.
     pub cwd: String,
+    /// The words that begin a command of treelined.
+    pub program: Vec<String>,
 }
 
 impl Config {

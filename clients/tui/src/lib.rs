@@ -6,8 +6,8 @@
 //! - [`model`]: the state. [`Model::update`](model::Model::update) turns a [`message::Message`] into
 //!   [`message::Effect`]s. No I/O, no clock, no terminal.
 //! - [`view`]: draws the model on a frame.
-//! - [`text`], [`marked`], [`markdown`], [`keys`], [`theme`], [`time`], [`operation`]: sanitized text, its marked parts, keys,
-//!   colours, formatted times, operations that end with a text.
+//! - [`text`], [`marked`], [`markdown`], [`keys`], [`theme`], [`time`], [`shell`], [`operation`]: sanitized text, its marked
+//!   parts, keys, colours, formatted times, commands for a shell, operations that end with a text.
 //!
 //! Around them, [`daemon`] runs effects and returns answers, [`terminal`] sets the terminal up and restores
 //! it, [`app`] is the event loop, and [`args`] and [`config`] read what the user has configured. [`choice`] finds the
@@ -24,6 +24,7 @@ pub mod marked;
 pub mod message;
 pub mod model;
 pub mod operation;
+pub mod shell;
 pub mod shell_error;
 pub mod terminal;
 pub mod text;

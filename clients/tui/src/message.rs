@@ -8,7 +8,7 @@ use crate::model::document::Document;
 use crate::model::picker::{PickerItem, PickerKind};
 use crate::model::question::Question;
 use crate::model::rows::Row;
-use crate::operation::Operation;
+use crate::operation::{Agent, Operation};
 use crossterm::event::{KeyEvent, MouseEvent};
 use serde_json::Value;
 use std::time::Duration;
@@ -24,6 +24,11 @@ pub enum Message {
     Resize(u16, u16),
     /// Time since the program's start; sent while something on the screen is animated.
     Tick(Duration),
+    /// Another program has ended that had the terminal; the error says how.
+    Ran {
+        agent: Agent,
+        result: Result<(), String>,
+    },
     /// An answer or an event of the daemon.
     Daemon(Daemon),
 }
@@ -34,6 +39,11 @@ pub enum Effect {
     Quit,
     /// Suspend the program until the shell continues it.
     Suspend,
+    /// Give the terminal to a program until it ends: the one that goes on in an agent.
+    Run {
+        agent: Agent,
+        argv: Vec<String>,
+    },
     /// Copy into the terminal's clipboard.
     Copy(String),
     /// Start a daemon and reopen the session that was open.
@@ -98,6 +108,8 @@ pub enum Effect {
         id: u64,
         operation: Operation,
     },
+    /// Ask what another agent gets.
+    PreviewHandoff(HandoffRequest),
     /// List the items of a picker.
     ListItems(PickerKind),
     /// Cancel the running command.
@@ -217,6 +229,32 @@ pub struct NavigationRequest {
     pub rewind: bool,
 }
 
+/// A handoff to ask about.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct HandoffRequest {
+    /// The last entry that is handed over.
+    pub entry: String,
+    pub agent: Agent,
+    /// Whether a summary of the branch that is left is wanted.
+    pub learned: bool,
+    /// Whether any number of tokens may be handed over.
+    pub unlimited: bool,
+}
+
+/// What another agent gets.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct HandoffPreview {
+    pub messages: u64,
+    /// Estimated.
+    pub tokens: u64,
+    /// What the agent does not get, for people.
+    pub losses: Vec<String>,
+    /// Programs that the daemon does not find.
+    pub missing: Vec<String>,
+    /// The conversation, for an agent that gets a text; not sanitized.
+    pub text: Option<String>,
+}
+
 /// A user message to send.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Draft {
@@ -306,6 +344,11 @@ pub enum Daemon {
     Listed {
         kind: PickerKind,
         result: Result<Vec<PickerItem>, Failure>,
+    },
+    /// What another agent gets.
+    Previewed {
+        request: HandoffRequest,
+        result: Result<HandoffPreview, Failure>,
     },
     /// The result of answering a question.
     Answered(Result<(), Failure>),

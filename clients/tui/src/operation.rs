@@ -66,15 +66,52 @@ pub enum ImportSource {
     Path(String),
 }
 
-/// The tools whose conversations can be imported: the daemon's name, the tool's own name.
-pub const TOOLS: [(&str, &str); 6] = [
-    ("claude-code", "Claude Code"),
-    ("codex", "Codex"),
-    ("opencode", "opencode"),
-    ("gemini", "Gemini CLI"),
-    ("goose", "Goose"),
-    ("pi", "pi"),
-];
+/// An agent that goes on with a conversation; schema/agents.tsv has the list that clients share.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Agent {
+    /// The daemon's name for it.
+    pub tool: &'static str,
+    /// The name for people.
+    pub name: &'static str,
+    /// Its program; `None` for any other agent, which gets a text.
+    pub program: Option<&'static str>,
+}
+
+impl Agent {
+    pub const ALL: [Self; 7] = [
+        Self::of("claude-code", "Claude Code", "claude"),
+        Self::of("codex", "Codex", "codex"),
+        Self::of("opencode", "opencode", "opencode"),
+        Self::of("gemini", "Gemini CLI", "gemini"),
+        Self::of("goose", "goose", "goose"),
+        Self::of("pi", "pi", "pi"),
+        Self {
+            tool: "text",
+            name: "any other agent, as a text",
+            program: None,
+        },
+    ];
+
+    const fn of(tool: &'static str, name: &'static str, program: &'static str) -> Self {
+        Self {
+            tool,
+            name,
+            program: Some(program),
+        }
+    }
+
+    /// Finds an agent by the daemon's name for it.
+    pub fn named(tool: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|agent| agent.tool == tool)
+    }
+
+    /// The agents whose conversations can be imported.
+    pub fn imported() -> impl Iterator<Item = Self> {
+        Self::ALL
+            .into_iter()
+            .filter(|agent| agent.program.is_some())
+    }
+}
 
 impl Operation {
     /// Returns the name of the command that starts it.
@@ -178,7 +215,9 @@ pub fn import_of(argument: &str) -> Option<ImportSource> {
         "" => return None,
         "all" | "auto" => ImportSource::All,
         "here" => ImportSource::Here,
-        tool if TOOLS.iter().any(|(name, _)| *name == tool) => ImportSource::Tool(tool.to_owned()),
+        tool if Agent::imported().any(|agent| agent.tool == tool) => {
+            ImportSource::Tool(tool.to_owned())
+        }
         path => ImportSource::Path(path.to_owned()),
     })
 }
@@ -214,6 +253,17 @@ mod tests {
         ] {
             assert_eq!(export_of(argument), expected, "{argument}");
         }
+    }
+
+    #[test]
+    fn the_agents_are_those_of_the_table_that_all_clients_share() {
+        let table = include_str!("../../../schema/agents.tsv");
+        let rows = table.lines().filter(|line| !line.starts_with('#'));
+        let own = Agent::ALL.map(|agent| {
+            let program = agent.program.unwrap_or("-");
+            format!("{}\t{}\t{program}", agent.tool, agent.name)
+        });
+        assert_eq!(rows.collect::<Vec<_>>(), own);
     }
 
     #[test]

@@ -10,10 +10,11 @@ use crossterm::event::{
 };
 use crossterm::execute;
 use crossterm::terminal::{
-    EnterAlternateScreen, LeaveAlternateScreen, disable_raw_mode, enable_raw_mode,
+    Clear, ClearType, EnterAlternateScreen, LeaveAlternateScreen, disable_raw_mode, enable_raw_mode,
 };
 use ratatui::backend::CrosstermBackend;
-use std::io::{self, Stdout, Write, stdout};
+use std::io::{self, BufRead, Stdout, Write, stdout};
+use std::process::Command;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
@@ -66,6 +67,33 @@ impl Terminal {
         stop();
         enter(self.mouse)?;
         self.inner.clear()
+    }
+}
+
+impl Terminal {
+    /// Gives the terminal to a program until it ends. One that fails has its last lines read before the screen comes
+    /// back. The error says how the program has ended.
+    pub fn run(&mut self, argv: &[String]) -> io::Result<Result<(), String>> {
+        let Some((program, arguments)) = argv.split_first() else {
+            return Ok(Ok(()));
+        };
+        restore();
+        let ended = match Command::new(program).args(arguments).status() {
+            Ok(status) if status.success() => Ok(()),
+            Ok(status) => Err(format!("has ended with {status}")),
+            Err(error) => Err(format!("cannot start: {error}")),
+        };
+        if let Err(why) = &ended {
+            let program = crate::text::line(program);
+            writeln!(stdout(), "\n{program} {why}.\nEnter goes back to the tree.")?;
+            io::stdin().lock().read_line(&mut String::new())?;
+        }
+        enter(self.mouse)?;
+        // A terminal of its own knows nothing of the screen before. To clear the old one is to ask where the cursor is, and
+        // nobody reads the answer here.
+        execute!(stdout(), Clear(ClearType::All))?;
+        self.inner = ratatui::Terminal::new(CrosstermBackend::new(stdout()))?;
+        Ok(ended)
     }
 }
 

@@ -5,10 +5,13 @@ mod changes;
 mod compare;
 mod convert;
 mod figures;
+mod handoff;
 mod operations;
 mod people;
 mod presence;
 mod search;
+
+pub use handoff::is_on_path;
 
 use crate::message::{self, Effect, Failure, Folds, Message, PagePosition, Sort, Target};
 use crate::model::document::{self, Document};
@@ -143,6 +146,7 @@ impl Daemon {
         Some(match effect {
             Effect::Quit
             | Effect::Suspend
+            | Effect::Run { .. }
             | Effect::Copy(_)
             | Effect::Connect
             | Effect::Search(_)
@@ -170,6 +174,7 @@ impl Daemon {
             | Effect::GetEntry { .. }
             | Effect::GetText { .. }
             | Effect::GetTokens { .. }
+            | Effect::PreviewHandoff(_)
             | Effect::Prepare { .. } => return read(&client, effect).await,
             Effect::Navigate(_)
             | Effect::AbortNavigation { .. }
@@ -435,6 +440,10 @@ async fn read(client: &Client, effect: Effect) -> Option<message::Daemon> {
                 tokens.push((id, read));
             }
             Answer::Tokens(tokens)
+        }
+        Effect::PreviewHandoff(request) => {
+            let result = handoff::preview(client, &request).await.map_err(failure);
+            Answer::Previewed { request, result }
         }
         Effect::Prepare { target, rewind } => {
             let result = prepare(client, &target, rewind).await.map_err(failure);

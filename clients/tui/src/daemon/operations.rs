@@ -1,6 +1,6 @@
 //! Runs the operations of this program, and lists what they can be about.
 
-use super::{Daemon, figures};
+use super::{Daemon, figures, handoff};
 use crate::message::{self, CommandOutput, Target};
 use crate::model::picker::{PickerItem, PickerKind};
 use crate::operation::{self, ImportSource, Operation};
@@ -181,6 +181,7 @@ impl Daemon {
                 });
                 items.collect()
             }
+            PickerKind::Continue => handoff::agents(),
             PickerKind::Import | PickerKind::Export => Vec::new(),
         })
     }

@@ -46,6 +46,7 @@ pub const TREE: Table = &[
     (Action::Merge, &["W", "w"]),
     (Action::Compact, &["K"]),
     (Action::Branches, &["b", "B"]),
+    (Action::Continue, &["H"]),
     (Action::Export, &["x", "X"]),
     (Action::Mark, &["M", "m"]),
     (Action::Compare, &["C", "c"]),

@@ -70,6 +70,7 @@ actions! {
     Merge "merge" "append a summary of this branch at the leaf",
     Compact "compact" "summarize the older part of the context",
     Branches "branches" "list the branches",
+    Continue "continue-elsewhere" "continue in another tool",
     Export "export" "write the session into a file",
     Mark "mark" "mark for comparing",
     Compare "compare" "compare the marked entries",

@@ -4,17 +4,21 @@
 use super::dialog::FailureDialog;
 
 impl FailureDialog {
-    /// Returns advice by the kind of the error (protocol.md §8.2) and the daemon's summarizer.
+    /// Returns advice by the kind of the error.
     pub fn advice(&self, summarizer: Option<&str>) -> &'static str {
-        let kind = self.failure.kind.as_str();
-        of_summaries(kind, summarizer)
-            .or_else(|| of_sessions(kind))
-            .or_else(|| of_logs(kind))
-            .or_else(|| of_entries(kind))
-            .or_else(|| of_storage(kind))
-            .or_else(|| of_requests(kind))
-            .unwrap_or("Nothing was changed.")
+        of(&self.failure.kind, summarizer)
     }
+}
+
+/// Returns advice by the kind of an error (protocol.md §8.2) and the daemon's summarizer.
+pub fn of(kind: &str, summarizer: Option<&str>) -> &'static str {
+    of_summaries(kind, summarizer)
+        .or_else(|| of_sessions(kind))
+        .or_else(|| of_logs(kind))
+        .or_else(|| of_entries(kind))
+        .or_else(|| of_storage(kind))
+        .or_else(|| of_requests(kind))
+        .unwrap_or("Nothing was changed.")
 }
 
 fn of_summaries(kind: &str, summarizer: Option<&str>) -> Option<&'static str> {

@@ -87,6 +87,7 @@ impl Model {
             }
             Daemon::Compared { id, result } => self.compared(id, result),
             Daemon::Listed { kind, result } => self.listed(kind, result),
+            Daemon::Previewed { request, result } => self.previewed(&request, result),
             Daemon::Answered(result) => self.answered(result),
             answer @ (Daemon::Commands(_) | Daemon::CommandEnded { .. }) => {
                 self.command_answer(answer)
@@ -480,12 +481,20 @@ impl Model {
             return Vec::new();
         }
         let undo = self.hint(Action::Undo);
-        let summary = match (navigating.summarize, navigation.summarized) {
-            (_, true) => " A summary of the branch is in its place.",
-            (true, false) => " There was nothing to summarize.",
-            (false, false) => "",
+        let moved = match (navigating.summarize, navigation.summarized) {
+            (_, true) => "Summarized.",
+            (true, false) => "Nothing to summarize.",
+            (false, false) => "Moved.",
         };
-        self.say(format!("Moved.{summary} {undo} takes you back."));
+        let next = self.hint(Action::Continue);
+        let next = match navigation.draft {
+            Some(_) => format!("Send the text, then {next} goes on in another agent."),
+            None => {
+                let compose = self.hint(Action::Compose);
+                format!("{compose} writes a message here, {next} goes on in another agent.")
+            }
+        };
+        self.say(format!("{moved} {next} {undo} takes you back."));
         if let Some(draft) = navigation.draft {
             self.editor = Some(Editor::new(Draft {
                 expected_leaf: navigation.new_leaf,

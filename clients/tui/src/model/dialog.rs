@@ -1,5 +1,6 @@
 //! Dialogs over the screen.
 
+use super::handoff::Handoff;
 use super::input::Input;
 use super::picker::Picker;
 use super::question::Question;
@@ -25,6 +26,8 @@ pub enum Dialog {
     Trash { session_id: String, title: String },
     /// Confirms copying entries to the leaf; `title` is the preview of the first.
     Copy { entries: Vec<String>, title: String },
+    /// What another agent gets, and the command that goes on there.
+    Handoff(Handoff),
     /// A failure and advice.
     Failed(FailureDialog),
     /// A question of another client.

@@ -4,7 +4,7 @@
 //! part of the screen keeps its state in its own module. `control` handles keys and the mouse,
 //! `answers` the messages of the daemon.
 
-mod advice;
+pub mod advice;
 mod answers;
 pub mod columns;
 pub mod command;
@@ -13,6 +13,7 @@ mod control;
 pub mod dialog;
 pub mod document;
 pub mod editor;
+pub mod handoff;
 pub mod input;
 pub mod layout;
 pub mod picker;
@@ -237,6 +238,7 @@ impl Model {
                 self.sessions.now = now;
                 Vec::new()
             }
+            Message::Ran { agent, result } => self.ran(agent, result),
             Message::Daemon(message) => {
                 let mut effects = self.daemon(message);
                 effects.extend(self.release());

@@ -1,7 +1,7 @@
-//! A list to choose from: user messages, branches, the trash, sources and formats.
+//! A list to choose from: user messages, branches, the trash, sources, formats and agents.
 
 use super::input::Input;
-use crate::operation::{ExportFormat, TOOLS};
+use crate::operation::{Agent, ExportFormat};
 
 /// The use of a list, which decides the effect of a choice.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -18,12 +18,14 @@ pub enum PickerKind {
     Import,
     /// Formats, to export.
     Export,
+    /// Agents, to go on in one.
+    Continue,
 }
 
 /// An item; its texts are sanitized.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct PickerItem {
-    /// An entry, a session, a source or a format.
+    /// An entry, a session, a source, a format or an agent.
     pub id: String,
     pub text: String,
     /// A few words at the right.
@@ -56,6 +58,7 @@ impl PickerKind {
             Self::Trash => "Trash",
             Self::Import => "Import",
             Self::Export => "Export",
+            Self::Continue => "Continue in",
         }
     }
 
@@ -68,6 +71,7 @@ impl PickerKind {
             Self::Trash => "restores",
             Self::Import => "imports",
             Self::Export => "exports",
+            Self::Continue => "shows what is handed over",
         }
     }
 
@@ -76,7 +80,7 @@ impl PickerKind {
             Self::Fork | Self::Pop => "There is no user message.",
             Self::Branches => "There is no branch.",
             Self::Trash => "The trash is empty.",
-            Self::Import | Self::Export => "Nothing to choose from.",
+            Self::Import | Self::Export | Self::Continue => "Nothing to choose from.",
         }
     }
 }
@@ -106,7 +110,7 @@ impl Picker {
             item("here", "All tools, this directory", ""),
             item("all", "All tools, all directories", ""),
         ];
-        items.extend(TOOLS.map(|(id, name)| item(id, name, id)));
+        items.extend(Agent::imported().map(|agent| item(agent.tool, agent.name, agent.tool)));
         picker.arrived(items);
         picker
     }

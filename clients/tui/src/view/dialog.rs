@@ -1,6 +1,6 @@
 //! Draws the dialogs.
 
-use super::{command, focus, help, picker, popup, question};
+use super::{command, focus, handoff, help, picker, popup, question};
 use crate::keys::{Action, Context};
 use crate::message::End;
 use crate::model::Model;
@@ -55,6 +55,7 @@ pub fn draw(model: &Model, frame: &mut Frame) {
             };
             confirm(model, frame, &title, &TO_THE_LEAF);
         }
+        Some(Dialog::Handoff(shown)) => handoff::draw(model, frame, shown),
         Some(Dialog::Failed(failed)) => draw_failed(model, frame, failed),
         // It is drawn over running operations too.
         Some(Dialog::Question(question)) => question::draw(model, frame, question),

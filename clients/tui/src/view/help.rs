@@ -41,6 +41,7 @@ const fn topic(action: Action) -> &'static str {
         A::FilterUserOnly | A::FilterLabeled | A::FilterAll | A::NextFilter => "Finding",
         A::Accept | A::Back | A::Label | A::Undo | A::Redo | A::Copy => "Going and changing",
         A::Compose | A::Rewind | A::Compact | A::Export => "Going and changing",
+        A::Continue => "Going and changing",
         A::Fork | A::CherryPick | A::Merge | A::Branches | A::Mark | A::Compare => "Branches",
         A::LabelTimes | A::Columns | A::TogglePreview | A::LargerPreview => "Looks",
         A::SmallerPreview | A::FocusPreview => "Looks",

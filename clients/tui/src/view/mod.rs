@@ -9,6 +9,7 @@ mod compare;
 mod dialog;
 mod editor;
 mod focus;
+mod handoff;
 mod help;
 mod picker;
 mod popup;

@@ -81,6 +81,7 @@ impl Place {
             summary: Summary::Never,
             double_escape: Default::default(),
             cwd: "/p".into(),
+            program: vec!["treelined".into()],
         };
         let mut tui = Tui {
             model: Model::new(settings, (80, 24), 0, Some(target)),

@@ -80,6 +80,7 @@ impl Screen {
             summary: Summary::Ask,
             double_escape: DoubleEscape::None,
             cwd: "/home/ada/project".into(),
+            program: vec!["treelined".into()],
         };
         Self {
             model: Model::new(settings, (columns, rows), NOW, target),

@@ -6,6 +6,7 @@ mod commands;
 mod compare;
 mod dialogs;
 mod editor;
+mod handoff;
 mod harness;
 mod hostile;
 mod keys;

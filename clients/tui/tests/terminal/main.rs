@@ -67,6 +67,51 @@ fn keys_lead_from_the_list_into_the_tree_and_back() {
     tmux.is_restored();
 }
 
+/// The terminal is the agent's while it runs: no key goes to the tree, and the screen comes back afterwards.
+#[test]
+fn an_agent_gets_the_terminal_and_gives_it_back() {
+    if is_missing() {
+        return;
+    }
+    let tmux = tour(80, 24);
+    let bin = tmux.folder.path().join("bin");
+    std::fs::create_dir(&bin).unwrap();
+    let script = "#!/bin/sh\n[ \"$1\" = --version ] && echo 0 && exit\necho \"AGENT $*\"\nread said\n\
+                  printf %s \"$said\" > heard\n[ \"$said\" = quit ]\n";
+    std::fs::write(bin.join("codex"), script).unwrap();
+    let mode = std::os::unix::fs::PermissionsExt::from_mode(0o755);
+    std::fs::set_permissions(bin.join("codex"), mode).unwrap();
+    let home = tmux.folder.path().display();
+    tmux.typed(&format!("export HOME={home} PATH={home}/bin:$PATH"));
+    tmux.keys("Enter");
+    tmux.start("--latest");
+    tmux.wait_for("← active");
+    for (said, then) in [
+        ("quit", "Back from Codex. :import codex brings"),
+        ("jjj", "Enter goes back to the tree."),
+    ] {
+        tmux.keys("H");
+        tmux.wait_for("installed");
+        tmux.typed("codex");
+        tmux.keys("Enter");
+        tmux.wait_for("Nothing is lost.");
+        tmux.keys("Enter");
+        tmux.wait_for("AGENT resume");
+        tmux.typed(said);
+        tmux.keys("Enter");
+        tmux.wait_for(then);
+        assert_eq!(
+            std::fs::read_to_string(tmux.folder.path().join("heard")).unwrap(),
+            said
+        );
+    }
+    tmux.keys("Enter");
+    tmux.wait_for("The command for Codex has ended with exit status: 1.");
+    tmux.wait_for("Added. It builds. ← active");
+    tmux.keys("Q");
+    tmux.is_restored();
+}
+
 #[test]
 fn a_navigation_with_a_summary_can_be_undone() {
     if is_missing() {
@@ -83,7 +128,7 @@ fn a_navigation_with_a_summary_can_be_undone() {
     tmux.check("choose", "entries are left behind");
     tmux.keys("2");
     tmux.wait_for("[branch summary]");
-    tmux.wait_for("Moved. A summary of the branch is in its place.");
+    tmux.wait_for("Summarized. Send the text, then H goes on in another agent.");
     // The text of the user message opens as a draft, which is changed and sent.
     tmux.check("draft", "New user message");
     tmux.typed(" And the target folder.");

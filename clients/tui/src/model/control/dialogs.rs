@@ -76,6 +76,7 @@ impl Model {
             }
             Some(Dialog::Focus { .. }) => return self.key_in_focus(key),
             Some(Dialog::Picker(_)) => return self.key_in_picker(key),
+            Some(Dialog::Handoff(_)) => return self.key_in_handoff(key),
             Some(Dialog::Trash { session_id, .. }) => {
                 if key.text() == Some('y') {
                     let session_id = session_id.clone();

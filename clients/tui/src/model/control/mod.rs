@@ -3,6 +3,7 @@
 
 mod command;
 mod dialogs;
+mod handoff;
 mod mouse;
 mod operations;
 mod panes;

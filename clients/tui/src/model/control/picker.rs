@@ -5,7 +5,7 @@ use crate::message::{Effect, Failure, PagePosition};
 use crate::model::Model;
 use crate::model::dialog::{Dialog, NavigationChoice};
 use crate::model::picker::{Picker, PickerItem, PickerKind};
-use crate::operation::{ExportFormat, Operation, import_of};
+use crate::operation::{Agent, ExportFormat, Operation, import_of};
 use crossterm::event::KeyCode;
 
 /// Items of a page.
@@ -127,6 +127,10 @@ impl Model {
             }),
             PickerKind::Import => match import_of(&item.id) {
                 Some(source) => self.operate(Operation::Import(source)),
+                None => Vec::new(),
+            },
+            PickerKind::Continue => match Agent::named(&item.id) {
+                Some(agent) => self.preview_handoff(agent),
                 None => Vec::new(),
             },
             PickerKind::Export => match ExportFormat::named(&item.id) {

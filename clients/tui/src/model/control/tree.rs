@@ -108,6 +108,8 @@ impl Model {
             Action::Merge => self.merge(String::new()),
             Action::Compact => self.ask_focus(FocusOf::Compaction),
             Action::Branches => self.pick(PickerKind::Branches),
+            Action::Continue if self.tree.is_at_folded() => self.toggle_fold(),
+            Action::Continue => self.pick(PickerKind::Continue),
             Action::Export => self.pick(PickerKind::Export),
             Action::Mark => {
                 self.tree.toggle_mark();

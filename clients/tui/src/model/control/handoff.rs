@@ -1,0 +1,120 @@
+//! The keys of a handoff to another agent.
+
+use crate::keys::Key;
+use crate::message::{Effect, Failure, HandoffPreview, HandoffRequest};
+use crate::model::Model;
+use crate::model::dialog::Dialog;
+use crate::model::handoff::{Handoff, HandoffSize, HandoffState};
+use crate::operation::Agent;
+use crate::shell;
+use crossterm::event::KeyCode;
+
+impl Model {
+    /// Asks what an agent would get up to the selected entry.
+    pub(super) fn preview_handoff(&mut self, agent: Agent) -> Vec<Effect> {
+        let (Some(row), Some(session)) = (self.tree.selected(), &self.session) else {
+            return Vec::new();
+        };
+        let handoff = Handoff::new(agent, row.id.clone(), row.preview.clone(), session);
+        let request = handoff.request();
+        self.dialog = Some(Dialog::Handoff(handoff));
+        vec![Effect::PreviewHandoff(request)]
+    }
+
+    pub(in crate::model) fn previewed(
+        &mut self,
+        request: &HandoffRequest,
+        result: Result<HandoffPreview, Failure>,
+    ) -> Vec<Effect> {
+        if let Some(Dialog::Handoff(handoff)) = &mut self.dialog
+            && matches!(handoff.preview, HandoffState::Asked)
+            && handoff.request() == *request
+        {
+            handoff.preview = match result {
+                Ok(preview) => HandoffState::Known(preview),
+                Err(failure) => HandoffState::Failed(failure),
+            };
+        }
+        Vec::new()
+    }
+
+    pub(super) fn key_in_handoff(&mut self, key: Key) -> Vec<Effect> {
+        let Some(Dialog::Handoff(handoff)) = &mut self.dialog else {
+            return Vec::new();
+        };
+        let is_large = handoff.is_too_large() || handoff.size != HandoffSize::Limited;
+        match (key.text(), key.code()) {
+            (Some('q'), _) | (_, KeyCode::Esc) => self.dialog = None,
+            (Some('l'), _) => {
+                handoff.learned = !handoff.learned;
+                if handoff.is_text() {
+                    return ask_again(handoff);
+                }
+            }
+            (Some('c'), _) if is_large && !handoff.is_text() => {
+                handoff.size = HandoffSize::Compacted;
+                handoff.preview = HandoffState::Unknown;
+            }
+            (Some('0'), _) if is_large => {
+                handoff.size = HandoffSize::Whole;
+                return ask_again(handoff);
+            }
+            (Some('y'), _) => {
+                let program = &self.settings.program;
+                let copied = match handoff.text() {
+                    Some(text) => text.to_owned(),
+                    None => shell::command_line(&handoff.command(program)),
+                };
+                let copied_what = match handoff.is_text() {
+                    true => "The text is copied.",
+                    false => "The command is copied.",
+                };
+                self.say(copied_what);
+                return vec![Effect::Copy(copied)];
+            }
+            (_, KeyCode::Enter) if handoff.can_run() => return self.go_on_elsewhere(),
+            _ => {}
+        }
+        Vec::new()
+    }
+
+    /// Shows the text, or runs the command that goes on in the agent.
+    fn go_on_elsewhere(&mut self) -> Vec<Effect> {
+        let Some(Dialog::Handoff(handoff)) = self.dialog.take() else {
+            return Vec::new();
+        };
+        let Some(text) = handoff.text() else {
+            let argv = handoff.command(&self.settings.program);
+            let agent = handoff.agent;
+            return vec![Effect::Run { agent, argv }];
+        };
+        let lines: Vec<String> = crate::text::lines(text).collect();
+        self.dialog = Some(Dialog::Pager {
+            title: "The conversation as a text".to_owned(),
+            text: lines.join("\n"),
+            top: 0,
+        });
+        Vec::new()
+    }
+
+    /// Says what comes next once the agent has ended.
+    pub(in crate::model) fn ran(
+        &mut self,
+        agent: Agent,
+        result: Result<(), String>,
+    ) -> Vec<Effect> {
+        match result {
+            Ok(()) => self.say(format!(
+                "Back from {}. :import {} brings what was said there.",
+                agent.name, agent.tool
+            )),
+            Err(why) => self.say_error(format!("The command for {} {why}.", agent.name)),
+        }
+        Vec::new()
+    }
+}
+
+fn ask_again(handoff: &mut Handoff) -> Vec<Effect> {
+    handoff.preview = HandoffState::Asked;
+    vec![Effect::PreviewHandoff(handoff.request())]
+}

@@ -1,0 +1,113 @@
+//! Going on with a conversation in another agent (protocol.md §3.18): what the agent gets, and the command that goes on
+//! there.
+
+use crate::message::{Failure, HandoffPreview, HandoffRequest, Session};
+use crate::operation::Agent;
+
+/// What an agent would get.
+#[derive(Debug)]
+pub struct Handoff {
+    pub agent: Agent,
+    /// The last entry that is handed over, and its preview.
+    pub entry: String,
+    pub about: String,
+    /// The session, as the command names it.
+    session: String,
+    /// Whether a summary of the branch that is left comes first.
+    pub learned: bool,
+    pub size: HandoffSize,
+    pub preview: HandoffState,
+}
+
+/// The treatment of a conversation that is larger than the limit.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum HandoffSize {
+    /// It is refused.
+    Limited,
+    /// A summary replaces its earlier turns.
+    Compacted,
+    /// All of it is handed over.
+    Whole,
+}
+
+/// How far the preview has come.
+#[derive(Debug)]
+pub enum HandoffState {
+    Asked,
+    Known(HandoffPreview),
+    Failed(Failure),
+    /// It is not asked for: the summary would be written twice.
+    Unknown,
+}
+
+impl Handoff {
+    pub fn new(agent: Agent, entry: String, about: String, session: &Session) -> Self {
+        // Whoever has a file from elsewhere has no session directory in which an id is found.
+        let is_usual = |path: &&String| !path.ends_with(&format!("_{}.jsonl", session.id));
+        let path = session.path.as_ref().filter(is_usual);
+        Self {
+            agent,
+            entry,
+            about,
+            session: path.unwrap_or(&session.id).clone(),
+            learned: false,
+            size: HandoffSize::Limited,
+            preview: HandoffState::Asked,
+        }
+    }
+
+    /// Returns the request for the preview. Only a text is asked for with the summary: a preview of others would have
+    /// it written twice.
+    pub fn request(&self) -> HandoffRequest {
+        HandoffRequest {
+            entry: self.entry.clone(),
+            agent: self.agent,
+            learned: self.learned && self.is_text(),
+            unlimited: self.size == HandoffSize::Whole,
+        }
+    }
+
+    pub fn is_text(&self) -> bool {
+        self.agent.program.is_none()
+    }
+
+    /// Returns the conversation as a text, for an agent that gets one.
+    pub fn text(&self) -> Option<&str> {
+        match &self.preview {
+            HandoffState::Known(preview) => preview.text.as_deref(),
+            _ => None,
+        }
+    }
+
+    /// Returns whether the conversation is larger than the limit.
+    pub fn is_too_large(&self) -> bool {
+        matches!(&self.preview, HandoffState::Failed(failure) if failure.kind == "contextTooLarge")
+    }
+
+    /// Returns whether what is lost has been said, or cannot be said.
+    pub fn can_run(&self) -> bool {
+        matches!(self.preview, HandoffState::Known(_) | HandoffState::Unknown)
+    }
+
+    /// Returns the words of the command, behind those that begin each command of treelined.
+    pub fn command(&self, program: &[String]) -> Vec<String> {
+        let mut words = program.to_vec();
+        let named = [
+            "continue",
+            &self.session,
+            &self.entry,
+            "--in",
+            self.agent.tool,
+        ];
+        words.extend(named.map(str::to_owned));
+        if self.learned {
+            words.push("--learned".to_owned());
+        }
+        match self.size {
+            HandoffSize::Limited => {}
+            HandoffSize::Compacted => words.push("--compact".to_owned()),
+            HandoffSize::Whole => words.extend(["--limit", "0"].map(str::to_owned)),
+        }
+        words
+    }
+}
