@@ -229,6 +229,8 @@ export class App {
     else if (action === 'open-all') tree.toggleAll();
     else if (action === 'next-prompt') tree.movePrompt(1);
     else if (action === 'previous-prompt') tree.movePrompt(-1);
+    else if (action === 'toggle-tools') session.toggleAll('tools');
+    else if (action === 'toggle-thinking') session.toggleAll('thinking');
     else if (action === 'mark') tree.mark();
     else if (action === 'compare') session.compare().catch(this.failed);
     else if (action === 'copy') {

@@ -32,9 +32,12 @@ export type Action =
   | 'copy'
   | 'compose'
   | 'rewind'
+  | 'continue-elsewhere'
   | 'mark'
   | 'compare'
   | 'stats'
+  | 'toggle-tools'
+  | 'toggle-thinking'
   | 'toggle-path'
   | 'focus-path'
   | 'sessions'
@@ -90,6 +93,8 @@ export const BINDINGS: readonly Binding[] = [
   { action: 'mark', keys: ['M', 'm'], about: 'mark for comparing' },
   { action: 'compare', keys: ['C', 'c'], about: 'compare the marked entries' },
   { action: 'stats', keys: ['t'], about: 'time, tokens and cost' },
+  { action: 'toggle-tools', keys: ['V', 'v'], about: 'open or close all tool calls' },
+  { action: 'toggle-thinking', keys: ['Z', 'z'], about: 'open or close all thinking' },
   { action: 'toggle-path', keys: ['F'], about: 'hide or show the tree' },
   { action: 'focus-path', keys: ['tab'], about: 'to the text and back' },
   { action: 'label', keys: ['L'], about: 'label the entry', live: true },
@@ -98,6 +103,12 @@ export const BINDINGS: readonly Binding[] = [
   { action: 'redo', keys: ['ctrl+r', 'U'], about: 'redo it', live: true },
   { action: 'compose', keys: ['I', 'i'], about: 'write a message here', live: true },
   { action: 'rewind', keys: ['E', 'e'], about: 'edit a user message again', live: true },
+  {
+    action: 'continue-elsewhere',
+    keys: ['H'],
+    about: 'continue in another tool',
+    live: true,
+  },
   { action: 'compact', keys: ['K'], about: 'compact the context', live: true },
   { action: 'sessions', keys: ['S', 's'], about: 'the list of sessions', live: true },
   {

@@ -4,6 +4,7 @@ import type { App } from './app.ts';
 import { hint, type Action } from './keys.ts';
 import { formatRoute, parseRoute, type SessionRoute } from './route.ts';
 import { questionOf, type Question } from './questions.ts';
+import { Handoff } from './handoff.ts';
 import { Moves } from './moves.ts';
 import { Presence } from './presence.ts';
 import { SessionList } from './session-list.ts';
@@ -35,6 +36,7 @@ export type LiveDialog =
   | { kind: 'command'; commands: Command[] | undefined }
   | { kind: 'output'; name: string; output: string }
   | { kind: 'question'; question: Question }
+  | { kind: 'handoff'; handoff: Handoff }
   | undefined;
 
 export class Live {
@@ -336,6 +338,13 @@ export class Live {
     this.askToGo(id);
   }
 
+  /** Shows what another agent would get up to an entry. */
+  askHandoff(id: string): void {
+    const handoff = new Handoff(this, id);
+    this.show({ kind: 'handoff', handoff });
+    handoff.ask();
+  }
+
   askLabel(id: string, label: string | undefined): void {
     this.show({ kind: 'label', id, label: label ?? '' });
   }
@@ -370,6 +379,8 @@ export class Live {
     else if (action === 'compact') {
       if (this.summarizes) this.show({ kind: 'compact' });
       else this.app.say('Nothing can be compacted: no summarizer is configured.', 'warning');
+    } else if (action === 'continue-elsewhere') {
+      this.askHandoff(row.id);
     } else if (action === 'compose') {
       this.moves.compose();
     } else return false;

@@ -1,6 +1,7 @@
 /** Moves, labels, compactions, commands and messages. */
 
 import type { Live } from './live.ts';
+import { hint } from './keys.ts';
 import { storage } from './live.ts';
 import { RpcError } from '../source/rpc.ts';
 import { visible } from '../text/visible.ts';
@@ -131,7 +132,12 @@ export class Moves {
     if (result.editorText !== undefined) this.write(result.editorText);
     const summary =
       result.summaryEntry === undefined ? '' : ' A summary of the branch is in its place.';
-    app.say(`Moved.${summary} u takes you back.`);
+    const elsewhere = `${hint('continue-elsewhere')} goes on in another agent.`;
+    const next =
+      result.editorText === undefined
+        ? `${hint('compose')} writes a message here, ${elsewhere}`
+        : `Send the text, then ${elsewhere}`;
+    app.say(`Moved.${summary} ${next} ${hint('undo')} takes you back.`);
     this.toLeaf();
   }
 

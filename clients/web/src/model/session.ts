@@ -15,12 +15,17 @@ export interface Surroundings {
   selected(id: string): void;
 }
 
+/** Details of which an entry can have many. */
+export type PartKind = 'tools' | 'thinking';
+
 export class Session {
   readonly tree: Tree;
   readonly bodies: Bodies;
   path: Path | undefined;
   /** Details that the reader has opened or closed. */
   readonly opened = new Map<string, boolean>();
+  /** The kinds of details that were opened or closed all at once. */
+  private readonly all = new Map<PartKind, boolean>();
   /** Heights of entries, by their id, as they were measured last. */
   readonly heights = new Map<string, number>();
   compared: Comparison | undefined;
@@ -94,6 +99,22 @@ export class Session {
 
   isOpen(key: string, initially: boolean): boolean {
     return this.opened.get(key) ?? initially;
+  }
+
+  /** Whether a part of this kind is open, as the reader has left it or all of them. */
+  isPartOpen(kind: PartKind, place: string, initially: boolean): boolean {
+    return this.isOpen(`${kind} ${place}`, this.all.get(kind) ?? initially);
+  }
+
+  togglePart(kind: PartKind, place: string, open: boolean): void {
+    this.toggle(`${kind} ${place}`, open);
+  }
+
+  /** Opens all parts of a kind, or closes them. */
+  toggleAll(kind: PartKind): void {
+    this.all.set(kind, this.all.get(kind) !== true);
+    for (const key of this.opened.keys()) if (key.startsWith(`${kind} `)) this.opened.delete(key);
+    this.around.changed();
   }
 
   toggle(key: string, open: boolean): void {

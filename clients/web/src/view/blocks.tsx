@@ -232,12 +232,12 @@ function Picture({ mimeType, data }: { mimeType: string; data: string }) {
 
 function Thinking({ html, context }: { html: string; context: BlockContext }) {
   const { session, place } = context;
-  const open = session.isOpen(place, false);
+  const open = session.isPartOpen('thinking', place, false);
   return (
     <Fold
       class="thinking"
       open={open}
-      toggle={(now) => session.toggle(place, now)}
+      toggle={(now) => session.togglePart('thinking', place, now)}
       head={
         <>
           <span class="fold-name">Thinking</span>

@@ -10,6 +10,7 @@ import { Dialog } from './dialog.tsx';
 import { IconButton } from './icons.tsx';
 import { QuestionDialog } from './question.tsx';
 import { CommandDialog } from './command.tsx';
+import { HandoffDialog } from './handoff.tsx';
 
 export function LiveButtons({ app, live }: { app: App; live: Live }) {
   const off = !live.canWrite;
@@ -85,6 +86,16 @@ export function LiveBar({ app, live, session }: BarProps) {
       {row && !row.isLeaf && (
         <button type="button" class="quiet-button" onClick={() => app.act('to-active')}>
           To the leaf <kbd>A</kbd>
+        </button>
+      )}
+      {row && (
+        <button
+          type="button"
+          class="quiet-button"
+          disabled={off}
+          onClick={() => live.askHandoff(row.id)}
+        >
+          Continue in an agent <kbd>{hint('continue-elsewhere')}</kbd>
         </button>
       )}
       <label class="ask">
@@ -184,6 +195,9 @@ export function LiveDialogs({ app, live }: { app: App; live: Live }) {
       {dialog?.kind === 'compact' && <CompactDialog live={live} close={close} />}
       {dialog?.kind === 'command' && (
         <CommandDialog app={app} live={live} commands={dialog.commands} close={close} />
+      )}
+      {dialog?.kind === 'handoff' && (
+        <HandoffDialog app={app} handoff={dialog.handoff} close={close} />
       )}
       {dialog?.kind === 'output' && (
         <Dialog title={`Output of ${visible(dialog.name)}`} close={close}>

@@ -8,13 +8,13 @@ export function ToolCallView({ call, context }: { call: ToolCall; context: Block
   const { session, place } = context;
   const selected = session.path?.id;
   const isSelected = call.result !== undefined && call.result.entryId === selected;
-  const open = session.isOpen(place, isSelected);
+  const open = session.isPartOpen('tools', place, isSelected);
   const failed = call.result?.isError === true;
   return (
     <Fold
       class={`tool-call${failed ? ' failed' : ''}${isSelected ? ' selected' : ''}`}
       open={open}
-      toggle={(now) => session.toggle(place, now)}
+      toggle={(now) => session.togglePart('tools', place, now)}
       head={<Head call={call} />}
     >
       <Inside call={call} context={context} />

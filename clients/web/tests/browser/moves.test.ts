@@ -9,8 +9,8 @@ import { SessionWriter, text } from '../sample.ts';
 import { Stage, type Served, type Watched } from './harness.ts';
 import { Peer } from './peer.ts';
 
-function small(id: string): SessionWriter {
-  const s = new SessionWriter(id);
+function small(id: string, cwd?: string): SessionWriter {
+  const s = new SessionWriter(id, cwd);
   s.user('u1', null, 'Plan a trip to Rome.');
   s.assistant('a1', 'u1', [text('By train?')]);
   s.user('u2', 'a1', 'By plane.');
@@ -44,8 +44,9 @@ describe('moves in the live page', () => {
     const command = `cat >/dev/null; printf 'Tried a plane, '; ${wait}; printf 'which left at noon.'`;
     const beside = small('beside');
     beside.add('s1', 'a1', 'custom', { customType: 'todo.state', data: {} });
-    const sessions = ['stream', 'cancel', 'tabs', 'question'].map(small);
-    served = await stage.serveWithSummarizer(command, ...sessions, long('compact'), beside);
+    const sessions = ['stream', 'cancel', 'tabs', 'question', 'gone'].map((id) => small(id));
+    sessions.push(small('elsewhere', '/'), long('compact'), beside);
+    served = await stage.serveWithSummarizer(command, ...sessions);
   });
 
   afterEach(async () => {
@@ -123,6 +124,38 @@ describe('moves in the live page', () => {
     await page.locator('#tree').focus();
     await page.keyboard.press('O');
     await page.getByText('No newer entries are on another branch.').waitFor();
+  });
+
+  // Whoever had gone back had nobody to answer, and `H` did nothing.
+  test('another agent goes on by a command to copy, after what is lost', async () => {
+    const page = await openPage('elsewhere');
+    await row(page, 'By plane.').click();
+    await page.locator('#tree').focus();
+    await page.keyboard.press('Enter');
+    await page.locator('dialog').getByRole('button', { name: 'No summary' }).click();
+    await page.getByText('Send the text, then H goes on in another agent.').waitFor();
+    await row(page, 'By train?').click();
+    await page.locator('#tree').focus();
+    await page.keyboard.press('H');
+    const dialog = page.locator('dialog');
+    await dialog.getByText('2 messages, about').waitFor();
+    await dialog.getByLabel('The agent that goes on').selectOption('text');
+    await dialog.getByText('2 messages, about').waitFor();
+    await dialog.getByText('By train?').waitFor();
+    await dialog.getByRole('button', { name: 'Copy the text' }).waitFor();
+    await dialog.getByLabel('The agent that goes on').selectOption('codex');
+    await dialog.getByLabel('Begin with what').check();
+    await dialog.getByText('treelined continue elsewhere a1 --in codex --learned').waitFor();
+    await dialog.getByRole('button', { name: 'Copy the command' }).click();
+    await page.getByText(/command is copied|does not let the page copy/).waitFor();
+  });
+
+  test('an agent that cannot go on says what to do', async () => {
+    const page = await openPage('gone');
+    // The session is of a folder that is not there.
+    await page.locator('#tree').focus();
+    await page.keyboard.press('H');
+    await page.locator('dialog').getByText('Correct what the message names').waitFor();
   });
 
   test('a compaction is shown with what it replaces', async () => {

@@ -1,0 +1,118 @@
+/** Going on with a conversation in another agent (protocol.md §3.18): what the agent gets, and the command to run. */
+
+import type { Live } from './live.ts';
+import { RpcError } from '../source/rpc.ts';
+
+export interface Agent {
+  tool: string;
+  name: string;
+}
+
+/** The agents; schema/agents.tsv has the list that clients share. */
+export const AGENTS: readonly Agent[] = [
+  { tool: 'claude-code', name: 'Claude Code' },
+  { tool: 'codex', name: 'Codex' },
+  { tool: 'opencode', name: 'opencode' },
+  { tool: 'gemini', name: 'Gemini CLI' },
+  { tool: 'goose', name: 'goose' },
+  { tool: 'pi', name: 'pi' },
+  { tool: 'text', name: 'any other agent, as a text' },
+];
+
+/** What an agent gets, as `continue_session` says it. */
+export interface HandoffPreview {
+  messages: number;
+  tokens: number;
+  losses: { text: string }[];
+  missing?: string[];
+  text?: string;
+}
+
+/** How a conversation above the limit is treated: it is refused, a summary replaces its beginning, or all of it goes. */
+export type HandoffSize = 'limited' | 'compacted' | 'whole';
+
+const HINTS = new Map([
+  ['contextTooLarge', 'Have the earlier turns summarized, or hand all of it over.'],
+  ['summarizerUnavailable', 'No summarizer is configured. Go without a summary.'],
+  ['invalidParams', 'Correct what the message names, or choose another entry.'],
+  ['pathDenied', 'The folder of the agent is not absolute; look at its environment variable.'],
+]);
+
+export class Handoff {
+  tool = AGENTS[0]?.tool ?? '';
+  learned = false;
+  size: HandoffSize = 'limited';
+  preview: HandoffPreview | undefined;
+  /** Why there is no preview, and what to do. */
+  failure: { kind: string; message: string; hint: string } | undefined;
+  private asked = 0;
+
+  constructor(
+    private readonly live: Live,
+    readonly entryId: string,
+  ) {}
+
+  get isText(): boolean {
+    return this.tool === 'text';
+  }
+
+  /** Whether the sizes are offered. */
+  get isLarge(): boolean {
+    return this.size !== 'limited' || this.failure?.kind === 'contextTooLarge';
+  }
+
+  choose(change: Partial<Pick<Handoff, 'tool' | 'learned' | 'size'>>): void {
+    Object.assign(this, change);
+    this.ask();
+  }
+
+  /** Asks for a preview, which writes nothing. Only a text is asked for with a summary: others would have it written twice. */
+  ask(): void {
+    const asked = ++this.asked;
+    this.preview = undefined;
+    this.failure = undefined;
+    this.live.app.changed();
+    if (this.size === 'compacted') return;
+    const params = {
+      sessionId: this.live.sessionId,
+      entryId: this.entryId,
+      tool: this.tool,
+      dryRun: true,
+      ...(this.isText && this.learned ? { learned: true } : {}),
+      ...(this.size === 'whole' ? { limit: 0 } : {}),
+    };
+    this.live
+      .call<HandoffPreview>('continue_session', params)
+      .then((preview) => {
+        if (asked !== this.asked) return;
+        this.preview = preview;
+        this.live.app.changed();
+      })
+      .catch((error: unknown) => {
+        if (asked !== this.asked) return;
+        const message = error instanceof Error ? error.message : String(error);
+        const kind = error instanceof RpcError ? error.kind : '';
+        this.failure = { kind, message, hint: HINTS.get(kind) ?? 'Nothing was changed.' };
+        this.live.app.changed();
+      });
+  }
+
+  /** The command that makes the new session and starts the agent. */
+  get command(): string {
+    const { path } = this.live.route;
+    const words = ['treelined', 'continue', path ?? this.live.sessionId ?? '', this.entryId];
+    words.push('--in', this.tool);
+    if (this.learned) words.push('--learned');
+    if (this.size === 'compacted') words.push('--compact');
+    if (this.size === 'whole') words.push('--limit', '0');
+    return commandLine(words);
+  }
+}
+
+/** Words as a shell reads them. */
+export function commandLine(words: readonly string[]): string {
+  const quoted = words.map((word) =>
+    /^[\w\-./:=,@+]+$/.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`,
+  );
+  return quoted.join(' ');
+}

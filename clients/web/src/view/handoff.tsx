@@ -1,0 +1,119 @@
+/** What another agent would get, and the command that goes on there, ready to copy. */
+
+import type { App } from '../model/app.ts';
+import { AGENTS, type Handoff, type HandoffPreview } from '../model/handoff.ts';
+import { plural, visible } from '../text/visible.ts';
+import { Dialog } from './dialog.tsx';
+
+interface Props {
+  app: App;
+  handoff: Handoff;
+  close: () => void;
+}
+
+export function HandoffDialog({ app, handoff, close }: Props) {
+  const text = handoff.preview?.text;
+  const copied = handoff.isText ? text : handoff.command;
+  return (
+    <Dialog title="Continue in another agent" close={close}>
+      <label class="field">
+        The agent that goes on
+        <select
+          value={handoff.tool}
+          onChange={(event) => handoff.choose({ tool: event.currentTarget.value })}
+        >
+          {AGENTS.map(({ tool, name }) => (
+            <option value={tool}>{name}</option>
+          ))}
+        </select>
+      </label>
+      <label class="ask">
+        <input
+          type="checkbox"
+          checked={handoff.learned}
+          onChange={(event) => handoff.choose({ learned: event.currentTarget.checked })}
+        />
+        Begin with what the branch that is left has taught
+      </label>
+      <div class="handed" role="status">
+        {handoff.preview && <Outcome preview={handoff.preview} />}
+        {handoff.failure && (
+          <p class="handed-failure">
+            {visible(handoff.failure.message)} {handoff.failure.hint}
+          </p>
+        )}
+        {handoff.size === 'compacted' && (
+          <p>A summary of the earlier turns is written when the command runs.</p>
+        )}
+        {!handoff.preview && !handoff.failure && handoff.size !== 'compacted' && (
+          <p class="quiet">Looking at what is handed over…</p>
+        )}
+      </div>
+      {handoff.isLarge && (
+        <label class="field">
+          It is larger than the limit
+          <select
+            value={handoff.size}
+            onChange={(event) => {
+              const size = event.currentTarget.value;
+              handoff.choose({
+                size: size === 'compacted' || size === 'whole' ? size : 'limited',
+              });
+            }}
+          >
+            <option value="limited">choose</option>
+            {!handoff.isText && (
+              <option value="compacted">a summary in place of the earlier turns</option>
+            )}
+            <option value="whole">all of it, whatever its size</option>
+          </select>
+        </label>
+      )}
+      {copied !== undefined && (
+        <>
+          <pre class="output command" tabIndex={0}>
+            {copied}
+          </pre>
+          <div class="choices">
+            <button
+              type="button"
+              class="main-button"
+              onClick={() => {
+                const about = handoff.isText
+                  ? 'The text is copied.'
+                  : 'The command is copied: run it in a terminal.';
+                void app.copy(copied, about);
+              }}
+            >
+              {handoff.isText ? 'Copy the text' : 'Copy the command'}
+            </button>
+          </div>
+        </>
+      )}
+    </Dialog>
+  );
+}
+
+function Outcome({ preview }: { preview: HandoffPreview }) {
+  const { messages, tokens, losses, missing = [] } = preview;
+  return (
+    <>
+      <p>
+        {plural(messages, 'message')}, about {tokens.toLocaleString('en')} tokens.
+        {losses.length === 0 && ' Nothing is lost.'}
+      </p>
+      {losses.length > 0 && (
+        <ul aria-label="What is lost">
+          {losses.map((loss) => (
+            <li>{visible(loss.text)}</li>
+          ))}
+        </ul>
+      )}
+      {missing.map((program) => (
+        <p class="handed-failure">
+          {visible(program)} is not on the PATH of the daemon: install it, or choose another agent.
+        </p>
+      ))}
+    </>
+  );
+}
