@@ -1,4 +1,5 @@
-//! Errors as a person at a shell reads them, in the style of treelined's commands, with their exit codes.
+//! The errors that the program prints on a terminal, with exit codes, in the style of treelined's
+//! commands.
 
 use crate::text;
 use std::fmt;
@@ -8,12 +9,12 @@ pub const FAILED: u8 = 1;
 pub const USAGE: u8 = 2;
 pub const NOT_FOUND: u8 = 3;
 
-/// An error as the commands of treelined show it.
+/// An error, printed as the commands of treelined print theirs.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ShellError {
-    /// Further lines list alternatives. Sanitized.
+    /// The message, sanitized. Lines after the first one list alternatives.
     pub message: String,
-    /// A sentence or a command; empty if there is none.
+    /// What the user can try: a sentence or a command. Empty if there is nothing to try.
     pub remedy: String,
     pub code: u8,
 }
@@ -28,7 +29,7 @@ impl ShellError {
         }
     }
 
-    /// The error of wrong arguments.
+    /// The error for wrong arguments.
     pub fn of_usage(error: &clap::Error) -> Self {
         let report = error.render().to_string();
         let report = report.strip_prefix("error: ").unwrap_or(&report);

@@ -27,7 +27,7 @@ export const settings = {
   },
 };
 
-/** The options of the daemon. Fails if there is no program. */
+/** Returns the options to start the daemon with. Throws if its program is not found. */
 export function startOptions(extensionDir: string): Start {
   const sessionDir = get<string>('sessionDirectory', '');
   const summarizer = get<string>('summarizer', '');
@@ -41,7 +41,7 @@ export function startOptions(extensionDir: string): Start {
   };
 }
 
-/** The working directories of this window: the folders that are on this machine. */
+/** Returns the workspace folders of this window that are on this machine. */
 export function folders(): string[] {
   return (vscode.workspace.workspaceFolders ?? [])
     .filter(({ uri }) => uri.scheme === 'file')

@@ -6,8 +6,8 @@ local uv = vim.uv or vim.loop
 
 local M = {}
 
---- Bytes of the daemon's latest stderr output that an error quotes.
-local LAST_WORDS = 4096
+--- How many bytes of stderr, the latest ones, an error quotes.
+local MAX_STDERR_BYTES = 4096
 
 --- How long to wait for remaining output after the process has ended, in milliseconds.
 local DRAIN_MS = 1000
@@ -30,7 +30,7 @@ Process.__index = Process
 ---@field cwd? string
 ---@field env? table<string, string> added to Neovim's environment
 ---@field on_line fun(line: string)
----@field on_arrival? fun(line: string) called at once, in a |lua-loop-callbacks|
+---@field on_arrival? fun(line: string) called when the line arrives, as a |lua-loop-callbacks|
 ---@field on_log? fun(text: string) called with each piece of stderr
 ---@field on_end fun(why: treelined.Error) called once, after the last line
 
@@ -66,14 +66,15 @@ local function close(handle)
   end
 end
 
---- Returns the program of the daemon for those who name none.
+--- Returns the daemon's program for callers that set no `command`.
 ---@return string
 function M.default_command()
   local given = vim.env.TREELINED_BIN
   return given and given ~= '' and given or 'treelined'
 end
 
---- Says where a missing program was searched and how to install it.
+--- Explains why the daemon did not start. For a missing program, says where it was searched for and
+--- how to install it.
 ---@param options treelined.ProcessOptions
 ---@param said string
 ---@return string
@@ -178,7 +179,7 @@ function M.start(options)
     end)
   end)
   read(stdout, push, function()
-    -- Without its output the daemon is useless, so it is ended.
+    -- A daemon that has closed its stdout cannot answer, so it is killed.
     if not code then
       after(DRAIN_MS, function()
         self:kill('sigkill')
@@ -186,7 +187,7 @@ function M.start(options)
     end
   end)
   read(stderr, function(data)
-    words = (words .. data):sub(-LAST_WORDS)
+    words = (words .. data):sub(-MAX_STDERR_BYTES)
     if options.on_log then
       vim.schedule(function()
         options.on_log(data)
@@ -196,7 +197,7 @@ function M.start(options)
   return self, nil
 end
 
---- Queues a line for the daemon. A failed write shows as the daemon's end.
+--- Queues a line for the daemon. A failed write is not reported; `on_end` reports the daemon's end.
 ---@param line string
 function Process:write(line)
   if not self.stdin:is_closing() then
@@ -204,7 +205,7 @@ function Process:write(line)
   end
 end
 
---- Returns the number of bytes that are not written to the pipe yet.
+--- Returns the number of queued bytes that are not yet written to the pipe.
 ---@return integer
 function Process:queued()
   return self.stdin:is_closing() and 0 or self.stdin:get_write_queue_size()

@@ -1,7 +1,7 @@
---- The search over all sessions: its hits in the quickfix list, and the way from a hit to its entry.
+--- Searches all sessions, shows the hits in the quickfix list, and opens the entry of a hit.
 ---
---- Each list has a scratch buffer with a line per hit, to which its items point. Entering a line of that buffer opens
---- the session of the hit instead.
+--- Each list has a scratch buffer with one line per hit. The items of the quickfix list point to these lines. When a
+--- jump enters the scratch buffer, the window shows the tree of the hit's session instead.
 
 local advice = require('treelined.advice')
 local config = require('treelined.config')
@@ -12,13 +12,13 @@ local utf8 = require('treelined.utf8')
 
 local M = {}
 
---- Hits of a list at most; the daemon returns the best.
+--- The most hits in a list. The daemon returns the best ones.
 local LIMIT = 1000
 
---- Lists whose hits are kept. Quickfix keeps as many lists.
+--- The number of lists whose hits are kept. Quickfix keeps the same number of lists.
 local LISTS = 10
 
---- Columns of the session's name.
+--- The most columns of a session's name.
 local NAME = 32
 
 --- The buffers of the lists, from the oldest to the newest, and their hits.
@@ -65,12 +65,12 @@ local function format(hit)
   for _, span in ipairs(utf8.spans(snippet, hit.ranges)) do
     spans[#spans + 1] = { span[1] + #before, span[2] + #before }
   end
-  -- A bar ends the highlight of the name in the quickfix window.
+  -- Neovim highlights the text before the first bar as a file name, so the name itself has no bar.
   local head = ('%s|%s| '):format(cut(name:gsub('|', '¦'), NAME), FIELDS[hit.field] or hit.field)
   return head .. text, text, spans, #head
 end
 
---- Makes the buffer of a list, and forgets the oldest list.
+--- Makes the buffer of a list. Deletes the oldest list if there are more than `LISTS`.
 local function buffer_of(hits, lines)
   local buf = vim.api.nvim_create_buf(false, true)
   vim.api.nvim_buf_set_lines(buf, 0, -1, false, lines)
@@ -79,7 +79,7 @@ local function buffer_of(hits, lines)
   vim.api.nvim_create_autocmd('BufEnter', {
     buffer = buf,
     callback = function()
-      -- The jump moves the cursor after this event.
+      -- A jump moves the cursor only after this event.
       vim.schedule(function()
         M.open_here(buf)
       end)
@@ -240,7 +240,7 @@ local function open(hit, hits)
   end)
 end
 
---- Opens the hit under the cursor of a list's buffer, in its window.
+--- Opens the hit of the cursor line of a list's buffer, in the current window.
 ---@param buf integer
 function M.open_here(buf)
   if vim.api.nvim_get_current_buf() ~= buf then
@@ -252,7 +252,7 @@ function M.open_here(buf)
       hits, hit = list.hits, list.hits[vim.api.nvim_win_get_cursor(0)[1]]
     end
   end
-  -- The tree takes the place of the buffer that the window had before.
+  -- Leave the scratch buffer, so that the tree replaces the buffer that the window had before.
   local before = vim.fn.bufnr('#')
   if before > 0 and before ~= buf and vim.api.nvim_buf_is_loaded(before) then
     vim.api.nvim_set_current_buf(before)

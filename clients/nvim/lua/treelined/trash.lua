@@ -6,10 +6,10 @@ local sessions = require('treelined.session')
 
 local M = {}
 
---- Moves a session to the trash, after a question.
+--- Asks the user, then moves a session to the trash.
 ---@param id string
 ---@param title string
----@param callback? fun() called when it is deleted
+---@param callback? fun() called when the session is in the trash
 function M.delete(id, title, callback)
   local text = ('Move "%s" to the trash? `:Treelined restore` brings it back.'):format(title)
   local options = { prompt = text, kind = 'treelined.confirm' }

@@ -7,7 +7,8 @@ use ratatui::style::Style;
 use ratatui::text::Line;
 use ratatui::widgets::{Block, BorderType, Clear, Paragraph};
 
-/// Returns the outer area of a box for `lines` lines of `columns`, centred, as far as it fits.
+/// Returns the outer area of a box with `lines` lines of `columns` columns, cut to the screen. The
+/// box is centred horizontally, with one third of the free rows above it.
 pub fn area(screen: Rect, columns: u16, lines: usize) -> Rect {
     let width = columns.saturating_add(4).min(screen.width);
     let height = u16::try_from(lines)
@@ -32,13 +33,13 @@ pub fn inner(area: Rect) -> Rect {
     }
 }
 
-/// Returns the columns of text in a box that prefers `wish`.
+/// Returns the width of the text in a box: `wish` columns, or fewer on a narrow screen.
 pub fn columns(screen: Rect, wish: u16) -> u16 {
     wish.min(screen.width.saturating_sub(4))
 }
 
-/// Returns the lines of a box: those of its body, an empty one, and those of its keys. On a low screen the empty line
-/// goes first, then the end of the body.
+/// Returns the lines of a box: the body, an empty line, and the lines that explain the keys. If the
+/// screen is too low, leaves out the empty line, or replaces the end of the body by `…`.
 pub fn with_keys(
     screen: Rect,
     mut body: Vec<Line<'static>>,
@@ -55,7 +56,7 @@ pub fn with_keys(
     body
 }
 
-/// Draws a line on the lower border of a box.
+/// Draws a line of text over the lower border of a box.
 pub fn foot(frame: &mut Frame, area: Rect, line: Line) {
     let row = Rect {
         x: area.x + 2.min(area.width),

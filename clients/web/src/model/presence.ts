@@ -1,12 +1,13 @@
-/** The other machines that have the open session open, asked for from time to time. */
+/** Polls the daemon for the other machines that have the current session open. */
 
 import { hostsOf, type SessionRow } from './session-list.ts';
 
+/** Milliseconds between two requests. */
 const PAUSE = 20_000;
 
 interface Answer {
   sessions: SessionRow[];
-  /** Only from a daemon with a log. */
+  /** Set only if the daemon is connected to a team's stream. */
   teamCount?: number;
 }
 
@@ -20,7 +21,7 @@ export class Presence {
     private readonly changed: () => void,
   ) {}
 
-  /** Asks about this session in place of the one before. */
+  /** Polls for this session, and no longer for the previous one. */
   watch(sessionId: string): void {
     this.stop();
     this.ask(sessionId, this.generation);
@@ -43,7 +44,7 @@ export class Presence {
         if (isNew) this.changed();
         this.timer = setTimeout(() => this.ask(sessionId, generation), PAUSE);
       })
-      // The next opening asks again.
+      // A failed request ends the polling until a session is opened again.
       .catch(() => undefined);
   }
 }

@@ -1,4 +1,4 @@
-/** The tree: filter, query, folds, cursor. */
+/** The state of the tree pane: filter, query, folds and cursor. */
 
 import { FILTERS, type Filter, type Row } from '../wire.ts';
 import { parseQuery, type Query } from '../text/query.ts';
@@ -20,11 +20,11 @@ export class Tree {
   folds: Folds = { all: false, expand: [], each: [] };
   marks: string[] = [];
   reveal: Reveal | undefined;
-  /** The share of the bodies that the search has read; undefined if it is not reading. */
+  /** The share of the entries' bodies that the search has read, below 1; undefined if no search is running. */
   searching: number | undefined;
   private generation = 0;
-  /** The entry to which the cursor goes once its row is read. */
-  private heading: { id: string; how: Reveal['how'] } | undefined;
+  /** The entry to which the cursor moves when the rows are read. */
+  private destination: { id: string; how: Reveal['how'] } | undefined;
   private latest = Promise.resolve();
 
   constructor(
@@ -35,11 +35,11 @@ export class Tree {
   ) {}
 
   /**
-   * Reads the rows again. The cursor stays on its entry, or goes to another one: also if the rows are read once more
-   * before it is there.
+   * Reads the rows again. The cursor stays on its entry, or moves to the entry `wanted`. If another reload begins before
+   * the cursor has moved, that reload moves it to `wanted`.
    */
   reload(how: Reveal['how'] = 'keep', wanted?: string): Promise<void> {
-    if (wanted !== undefined && wanted !== this.cursorId) this.heading = { id: wanted, how };
+    if (wanted !== undefined && wanted !== this.cursorId) this.destination = { id: wanted, how };
     this.latest = this.read(++this.generation, how);
     return this.latest;
   }
@@ -49,34 +49,34 @@ export class Tree {
     try {
       const { filter, query, folds } = this;
       const asked = { filter, query, folds };
-      const view = await this.source.view(asked, this.heading?.id ?? this.cursorId);
+      const view = await this.source.view(asked, this.destination?.id ?? this.cursorId);
       let goal: string | undefined;
       let at = -1;
-      // The reader may move the cursor meanwhile.
+      // The user may move the cursor while the index is read.
       do {
-        goal = this.heading?.id ?? this.cursorId;
+        goal = this.destination?.id ?? this.cursorId;
         at = goal === undefined ? -1 : await view.indexOf(goal);
-      } while (isLatest() && goal !== (this.heading?.id ?? this.cursorId));
+      } while (isLatest() && goal !== (this.destination?.id ?? this.cursorId));
       if (!isLatest()) return await this.latest;
-      const reveal = this.heading?.how ?? how;
-      this.heading = undefined;
+      const reveal = this.destination?.how ?? how;
+      this.destination = undefined;
       this.view = view;
-      this.place(at < 0 ? Math.min(this.cursor, Math.max(0, view.total - 1)) : at, reveal);
+      this.setCursor(at < 0 ? Math.min(this.cursor, Math.max(0, view.total - 1)) : at, reveal);
     } catch (error) {
       if (!isLatest()) return await this.latest;
-      this.heading = undefined;
+      this.destination = undefined;
       this.failed(error);
     }
   }
 
-  private place(at: number, how: Reveal['how']): void {
+  private setCursor(at: number, how: Reveal['how']): void {
     this.cursor = at;
     this.reveal = { at, how };
     this.follow();
     this.changed();
   }
 
-  /** Learns the id of the row under the cursor, once it is loaded. */
+  /** Sets `cursorId` to the id of the row under the cursor, or loads that row. */
   follow(): void {
     const row = this.view?.row(this.cursor);
     if (!row) {
@@ -90,11 +90,11 @@ export class Tree {
 
   move(to: number, how: Reveal['how'] = 'nearest'): void {
     const last = (this.view?.total ?? 0) - 1;
-    this.heading = undefined;
-    this.place(Math.max(0, Math.min(last, to)), how);
+    this.destination = undefined;
+    this.setCursor(Math.max(0, Math.min(last, to)), how);
   }
 
-  /** Moves the cursor to an entry, whatever has to be unfolded or unfiltered for it. */
+  /** Moves the cursor to an entry. Unfolds its branch and clears the query if they hide it. */
   async go(id: string, how: Reveal['how'] = 'center'): Promise<boolean> {
     await this.reload(how, id);
     if (this.row()?.folded) {
@@ -132,7 +132,7 @@ export class Tree {
     else void this.reload('nearest');
   }
 
-  /** Opens the branches of a row, or closes the branch that it is part of. */
+  /** Opens the branches that are folded into a row. On another row, closes the branch that the row belongs to. */
   toggleFold(at = this.cursor): void {
     const row = this.view?.row(at);
     if (row?.folded) return this.open(row);
@@ -160,7 +160,7 @@ export class Tree {
     void this.reload('keep', head);
   }
 
-  /** Opens all branches, or folds those that were left. */
+  /** Opens all branches; if they are open, folds those that the conversation has left. */
   toggleAll(): void {
     this.folds = { all: !this.folds.all, expand: [], each: [] };
     void this.reload('center');
@@ -175,7 +175,7 @@ export class Tree {
     }
   }
 
-  /** Closes the branch or the list that begins here, or moves to the start of the branch. */
+  /** Closes the branch, or the list of branches, that begins at this row; else moves to the start of its branch. */
   foldOrUp(): void {
     const row = this.row();
     if (!row) return;
@@ -220,7 +220,7 @@ export class Tree {
   }
 }
 
-/** Whether a branch begins with this row: its guides end with an arm. */
+/** Whether a branch begins with this row: then its guide lines end with `├─` or `└─`. */
 export function headsBranch(row: Row): boolean {
   return /[├└]─ ?$/u.test(row.prefix);
 }

@@ -1,9 +1,9 @@
-/** Compares branches, and sums their statistics, from the numbers in a page file (FORMAT.md). */
+/** Compares branches and sums their statistics, from the element `stats` of a page file (FORMAT.md §7). */
 
 import type { Block, Comparison, ComparedBranch, Files, Stats, Tokens } from '../wire.ts';
 import type { FileRows } from './file-rows.ts';
 
-/** What the file has of usage and files, by rows; older files have the totals only. */
+/** The element `stats` of a page file: totals, and usage and files by row. Older files have only `total`. */
 export interface FileStats {
   total: Stats;
   usage?: {
@@ -69,17 +69,17 @@ export function sumRows(rows: FileRows, stats: FileStats, path: number[]): Stats
   return { messages: Object.fromEntries(messages), activeMs, ...usageOf(rows, stats, path) };
 }
 
-/** For each row its place in the columns of usage. */
-const places = new WeakMap<FileStats, Int32Array>();
+/** The index of each row in the arrays of `usage`; −1 if the row used no model. */
+const usageIndexes = new WeakMap<FileStats, Int32Array>();
 
-function placesOf(stats: FileStats, usage: { rows: number[] }, count: number): Int32Array {
-  const known = places.get(stats);
+function usageIndexesOf(stats: FileStats, usage: { rows: number[] }, count: number): Int32Array {
+  const known = usageIndexes.get(stats);
   if (known) return known;
   const made = new Int32Array(count).fill(-1);
   usage.rows.forEach((row, at) => {
     made[row] = at;
   });
-  places.set(stats, made);
+  usageIndexes.set(stats, made);
   return made;
 }
 
@@ -90,7 +90,7 @@ function usageOf(
 ): { tokens?: Tokens; cost?: number } {
   const usage = stats.usage;
   if (!usage) return {};
-  const known = placesOf(stats, usage, rows.count);
+  const known = usageIndexesOf(stats, usage, rows.count);
   const tokens: Tokens = { input: 0, output: 0, cacheRead: 0, cacheWrite: 0 };
   let cost = 0;
   for (const row of path) {
@@ -105,7 +105,7 @@ function usageOf(
   return { tokens, cost };
 }
 
-/** The files that tool calls change, by the changes that they show. */
+/** Returns the files that tool calls change: the path of each diff in a call, else the call's argument. */
 export function changedFiles(blocks: Block[]): string[] {
   const names = new Set<string>();
   for (const block of blocks) {
