@@ -17,7 +17,7 @@ use treelined_core::terminal;
 use treelined_core::timestamp::Millis;
 use treelined_files::clock::SystemSource;
 
-/// Most columns for ids.
+/// The most columns of an id.
 const MOST_ID: usize = 16;
 
 #[derive(Debug, Args)]
@@ -130,7 +130,7 @@ fn show(
 }
 
 impl Branch {
-    /// The id of its end, the time, the number of messages, and the name.
+    /// The texts of the columns: the id of the tip, the time, the number of messages, and the name.
     fn cells(&self, now: Millis) -> [String; 4] {
         let id = terminal::line(&self.tip_id);
         [

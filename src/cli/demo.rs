@@ -1,7 +1,7 @@
 //! `treelined demo`: a conversation with a branch, offline, in a temporary folder.
 //!
-//! Nothing is simulated: the program is a client of a daemon and prints the messages of both. [`story`] has the
-//! conversation.
+//! Nothing is simulated: the program is a client of a daemon and prints the messages that the two
+//! exchange. [`story`] has the texts of the conversation.
 
 use super::daemon::{ChildDaemon, Incoming, RawJson};
 use super::drawing::{Drawing, DrawnRow};
@@ -20,10 +20,11 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use treelined_core::terminal;
 
-/// Longest string that is shown whole, in characters.
+/// The longest string that is not cut, in characters.
 const LONGEST_SHOWN: usize = 32;
+/// The characters that are shown of a longer string.
 const SHOWN: usize = 8;
-/// Characters shown of an id that the daemon allocates.
+/// The characters that are shown of an id that the daemon chooses.
 const ID_COLUMNS: usize = 8;
 
 #[derive(Debug, Args)]
@@ -48,7 +49,7 @@ pub(super) fn run(options: &Options, demo: &DemoArgs) -> anyhow::Result<ExitCode
         daemon: ChildDaemon::start(&options)?,
         screen: Screen::new(),
         answer: None,
-        answered: None,
+        unacknowledged: None,
         page: page_path(demo)?,
     };
     tour.screen.columns = tour.screen.columns.min(80);
@@ -60,15 +61,15 @@ pub(super) fn run(options: &Options, demo: &DemoArgs) -> anyhow::Result<ExitCode
 struct Tour {
     daemon: ChildDaemon,
     screen: Screen,
-    /// The answer to the next question.
+    /// The answer to send to the next question.
     answer: Option<Value>,
-    /// The request with that answer, until the daemon acknowledges it.
-    answered: Option<u64>,
+    /// The id of the request that sent the answer, until the daemon responds to it.
+    unacknowledged: Option<u64>,
     /// The file for the page.
     page: PathBuf,
 }
 
-/// A new file in the folder that is given, else in that for temporary files.
+/// Returns a new path in the given folder, or in the folder for temporary files if none is given.
 fn page_path(demo: &DemoArgs) -> anyhow::Result<PathBuf> {
     let folder = demo.folder.clone().unwrap_or_else(std::env::temp_dir);
     let folder = std::path::absolute(folder).context("find the folder")?;
@@ -144,8 +145,8 @@ impl Tour {
         Ok(())
     }
 
-    /// Makes a call and shows it, with all messages until its response; answers questions and acknowledges them in
-    /// between.
+    /// Makes a call and shows it, with all messages until its response. Answers a question in between,
+    /// and waits until the daemon has acknowledged the answer.
     fn call(&mut self, method: &str, params: &Value) -> anyhow::Result<RawJson> {
         self.sent(method, params)?;
         let wanted = self.daemon.send(method, &params.to_string())?;
@@ -153,17 +154,17 @@ impl Tour {
         loop {
             match self.daemon.receive()? {
                 Incoming::Response { id, outcome } => {
-                    let came = outcome.map_err(ErrorResponse)?;
-                    self.came("result", &came)?;
+                    let response = outcome.map_err(ErrorResponse)?;
+                    self.received("result", &response)?;
                     if id == wanted {
-                        result = Some(came);
-                    } else if self.answered == Some(id) {
-                        self.answered = None;
+                        result = Some(response);
+                    } else if self.unacknowledged == Some(id) {
+                        self.unacknowledged = None;
                     }
                 }
                 Incoming::Notification { method, params } => self.notified(&method, &params)?,
             }
-            if self.answered.is_none()
+            if self.unacknowledged.is_none()
                 && let Some(result) = result.take()
             {
                 return Ok(result);
@@ -178,7 +179,7 @@ impl Tour {
 
     fn notified(&mut self, method: &str, params: &RawJson) -> anyhow::Result<()> {
         if method != "session_before_tree" {
-            return self.came(method, params);
+            return self.received(method, params);
         }
         #[derive(Deserialize)]
         #[serde(rename_all = "camelCase")]
@@ -215,20 +216,20 @@ impl Tour {
             let answer = json!({ "eventId": question.event_id, "result": result });
             self.sent("answer_event", &answer)?;
             let id = self.daemon.send("answer_event", &answer.to_string())?;
-            self.answered = Some(id);
+            self.unacknowledged = Some(id);
         }
         Ok(())
     }
 
     fn sent(&mut self, method: &str, params: &Value) -> anyhow::Result<()> {
         self.arrow("→", Style::Cyan, method, &shortened(params).to_string())?;
-        // Shows the beginning of a call that takes long.
+        // Show the request before a response that takes long.
         self.screen.flush()?;
         Ok(())
     }
 
-    /// Shows or counts a notification by its name.
-    fn came(&mut self, what: &str, message: &RawJson) -> anyhow::Result<()> {
+    /// Shows a notification or a result, with the members that matter to the reader.
+    fn received(&mut self, what: &str, message: &RawJson) -> anyhow::Result<()> {
         const WORTH: [&str; 8] = [
             "accepted",
             "outcome",
@@ -252,7 +253,7 @@ impl Tour {
         Ok(())
     }
 
-    /// A message on one line if it fits.
+    /// Shows a message behind an arrow, on one line if it fits.
     fn arrow(&mut self, arrow: &str, style: Style, what: &str, message: &str) -> io::Result<()> {
         let arrow = self.screen.style(style, arrow);
         let what = format!("{what:<19}");

@@ -17,7 +17,7 @@ use std::io::{self, Write};
 use std::process::ExitCode;
 use treelined_core::terminal;
 
-/// Columns of the names.
+/// The width of the column of names.
 const NAMES: usize = 12;
 
 #[derive(Debug, Args)]
@@ -119,7 +119,7 @@ fn leaf(daemon: &mut ChildDaemon) -> anyhow::Result<Option<String>> {
     Ok(leaf.leaf_id)
 }
 
-/// Shows a row; a text that does not fit goes on below itself.
+/// Shows a row. A text that does not fit is broken after a comma and continues on the next line.
 fn row(screen: &mut Screen, name: &str, text: &str) -> io::Result<()> {
     let left = screen.columns.saturating_sub(NAMES).max(1);
     let name = screen.style(Style::Dim, &format!("{name:<NAMES$}"));
@@ -211,7 +211,7 @@ impl ModelStats {
     }
 }
 
-/// A cost in the currency of the provider. Tools that record none leave 0.
+/// A cost in the currency of the provider. 0 means that the tool has recorded no cost.
 fn cost(cost: f64) -> String {
     match cost > 0.0 {
         true => format!("{cost:.4}"),

@@ -1,5 +1,6 @@
-//! All that a daemon can ask: clients, hooks and extensions, and the open questions to them.
-//! [`super::question`] puts a before event to them, and [`super::extension`] has what is special about extensions.
+//! The parties that a daemon asks (clients, hooks and extensions) and the open questions to them.
+//! [`super::event_question`] asks clients and hooks about a before event, and [`super::extension`] asks
+//! extensions.
 
 use super::connections::Connections;
 use super::notify::Notifier;
@@ -12,10 +13,11 @@ use crate::peers::Peers;
 use std::sync::Arc;
 use treelined_core::id::{ConnectionId, Source};
 
-/// The answerers of a daemon, and the questions to them.
+/// The parties that can answer questions, and the open questions to them.
 pub(crate) struct Questions {
+    /// The open questions of before events.
     pub(crate) asks: Asks<ReceivedAnswer>,
-    /// The open questions of connections to others.
+    /// The open questions that one connection asks others.
     pub(crate) peers: Peers,
     pub(crate) extensions: Extensions,
     pub(super) hooks: Arc<Hooks>,
@@ -55,8 +57,9 @@ impl Questions {
         self.asks.waits_for(Answerer::Client(client)) || self.peers.is_asked(client)
     }
 
-    /// Takes a client out of all questions, or out of those about a session, as one without an opinion. Questions of
-    /// its own operations end as aborted.
+    /// Removes a client from the questions that wait for it: from all of them, or from those about a session.
+    /// A question then goes on without an answer of this client, unless a replacement is set. Questions
+    /// that the client's requests ask end as aborted.
     pub(crate) fn leave(&self, client: ConnectionId, session_id: Option<&str>) {
         self.asks.leave(client, session_id);
         self.peers.leave(client, session_id);

@@ -5,17 +5,17 @@ use treelined_core::error::Result;
 use treelined_core::flow::validate;
 use treelined_wire as wire;
 
-/// An answer with its meaning.
+/// An answer, and whether it replaces one that failed.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct ReceivedAnswer {
     pub answer: wire::EventAnswer,
-    /// Whether it replaces the answer of a failed hook or extension.
+    /// Whether it replaces the answer of a client, a hook or an extension that failed.
     pub is_failure: bool,
 }
 
 impl ReceivedAnswer {
-    /// The answer that replaces that of a client, a hook or an extension that fails, and the text for people that says
-    /// why.
+    /// Returns the answer that replaces the answer of a client, a hook or an extension that failed. If it
+    /// cancels the operation, it gives the user the reason `why`.
     pub(super) fn of_failure(on_failure: OnFailure, why: &str) -> Self {
         let cancels = on_failure == OnFailure::Cancel;
         let reason = || why.chars().take(wire::MOST_REASON_CHARACTERS).collect();

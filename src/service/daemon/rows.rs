@@ -1,4 +1,5 @@
-//! Reads the facts of bodies that rows show: from cached previews, else from the bodies.
+//! Reads the facts that rows show about entries' bodies: from cached previews if there are any, else from the
+//! bodies.
 
 use std::collections::HashMap;
 use std::ops::{ControlFlow, Range};
@@ -15,19 +16,19 @@ use treelined_files::session::SessionState;
 use treelined_files::store::Store;
 use treelined_pages::renderers::{self, Renderers};
 
-/// Fewer rows than this do not need previews.
+/// Previews are made only for this many rows or more.
 const MANY: usize = 4096;
 
-/// Reads the facts of rows; file order is fastest.
+/// Reads the facts of rows. Reading rows in file order is fastest.
 pub(crate) struct RowReader<'b> {
     bodies: body::BodyReader<'b>,
-    extracts: Option<preview_cache::PreviewReader<'b>>,
+    previews: Option<preview_cache::PreviewReader<'b>>,
     callers: Callers<'b>,
 }
 
-/// The assistant messages whose calls were used last, the most recent at the end.
+/// The assistant messages whose tool calls were looked up last, the latest one at the end.
 struct Callers<'b> {
-    /// A separate window of the file, since calls are before their results.
+    /// A separate reader, since a call may stand far before its result in the file.
     bodies: body::BodyReader<'b>,
     held: Vec<(Node, Calls)>,
 }
@@ -35,14 +36,14 @@ struct Callers<'b> {
 /// Tool calls by id.
 type Calls = HashMap<String, ToolCall<'static>>;
 
-/// The number of messages kept: enough for the branches between which a view alternates.
+/// The number of assistant messages that are kept: enough for a view that alternates between branches.
 const HELD_CALLERS: usize = 8;
 
 impl<'b> RowReader<'b> {
     pub(crate) fn new(bodies: &'b Bodies) -> Self {
         Self {
             bodies: bodies.reader(),
-            extracts: preview_cache::PreviewReader::of(bodies),
+            previews: preview_cache::PreviewReader::of(bodies),
             callers: Callers {
                 bodies: bodies.reader(),
                 held: Vec::new(),
@@ -50,12 +51,13 @@ impl<'b> RowReader<'b> {
         }
     }
 
-    /// A stored line.
+    /// Returns the line that is stored at `place`.
     pub(crate) fn line(&mut self, place: FilePlace) -> Result<&[u8]> {
         self.bodies.stored(place, usize::MAX)
     }
 
-    /// The facts of a tool result's row, and the call that it answers: the nearest caller with a call of this id.
+    /// Returns the facts of a tool result's row and the call that the result answers: the call with its id in the
+    /// nearest of `callers`.
     pub(crate) fn result<'c>(
         &mut self,
         node: Node,
@@ -82,7 +84,7 @@ impl<'b> RowReader<'b> {
         Ok((facts, None))
     }
 
-    /// Moves the caller to the end of the list.
+    /// Moves the caller to the end of the list. Reads its calls if it is not in the list.
     fn turn_to(&mut self, caller: &Caller) -> Result<()> {
         let Callers { bodies, held } = &mut self.callers;
         let is_it = |(node, _): &(Node, Calls)| *node == caller.node;
@@ -93,8 +95,8 @@ impl<'b> RowReader<'b> {
             return Ok(());
         }
         let (place, subject) = (caller.place(), caller.subject());
-        let extract = (self.extracts.as_mut())
-            .and_then(|extracts| extracts.get(caller.node.number(), place))
+        let extract = (self.previews.as_mut())
+            .and_then(|previews| previews.get(caller.node.number(), place))
             .and_then(|extract| RowFacts::of_extract(extract, subject));
         let facts = match extract {
             Some(facts) => facts.into_owned(),
@@ -109,7 +111,7 @@ impl<'b> RowReader<'b> {
         Ok(())
     }
 
-    /// The facts of a body's row. Reads only as much of the body as needed.
+    /// Returns the facts that a row shows about a body. Reads only as much of the body as needed.
     pub(crate) fn facts(
         &mut self,
         node: Node,
@@ -117,11 +119,11 @@ impl<'b> RowReader<'b> {
         subject: Subject,
     ) -> Result<RowFacts<'_>> {
         let Self {
-            bodies, extracts, ..
+            bodies, previews, ..
         } = self;
-        let extract = extracts
+        let extract = previews
             .as_mut()
-            .and_then(|extracts| extracts.get(node.number(), place));
+            .and_then(|previews| previews.get(node.number(), place));
         match extract.and_then(|extract| RowFacts::of_extract(extract, subject)) {
             Some(facts) => Ok(facts),
             None => read(bodies, place, subject),
@@ -130,7 +132,7 @@ impl<'b> RowReader<'b> {
 }
 
 impl RowReader<'_> {
-    /// The look of a custom message's row. It is made from the body each time: renderers come and go.
+    /// Returns the look of a custom message's row. It is not cached, since renderers come and go.
     pub(crate) fn look(
         &mut self,
         place: FilePlace,
@@ -165,7 +167,7 @@ fn read(
     Ok(RowFacts::of_line(line, subject).into_owned())
 }
 
-/// The entries that need previews: all entries of a file.
+/// The entries whose previews are to be made: all entries of a file.
 pub(crate) struct ToExtract {
     entries: Vec<(FilePlace, Subject)>,
     /// Offset of the end of the last entry's line in the file, in bytes, its line break included.
@@ -174,7 +176,8 @@ pub(crate) struct ToExtract {
 }
 
 impl ToExtract {
-    /// The previews to make before `rows` rows are made; `None` if there are few rows or enough previews.
+    /// Returns the previews to make before a request reads `rows` rows; `None` if there are few rows or
+    /// enough previews.
     pub(crate) fn before(rows: usize, state: &SessionState, store: &Store) -> Option<Self> {
         let tree = &state.tree;
         let count = tree.node_count();
@@ -187,7 +190,7 @@ impl ToExtract {
         if slot.get().is_none() {
             preview_cache::load(&cache, &bodies);
         }
-        let kept = slot.get().map_or(0, |extracts| extracts.count());
+        let kept = slot.get().map_or(0, |previews| previews.count());
         if count.saturating_sub(kept) < MANY.max(count / 8) {
             return None;
         }
@@ -210,8 +213,8 @@ impl ToExtract {
         })
     }
 
-    /// Makes the previews on several threads, unless another request has made them. A failure does not fail
-    /// the request, which then reads bodies.
+    /// Makes the previews on several threads, unless another request has made them. If it fails, the
+    /// request reads the bodies instead.
     pub(crate) fn make(&self, bodies: &Bodies) {
         let Some(slot) = bodies.previews() else {
             return;
@@ -257,7 +260,8 @@ impl ToExtract {
 }
 
 fn block(reader: &mut body::BodyReader<'_>, entries: &[(FilePlace, Subject)]) -> Result<NewBlock> {
-    // An entry whose body a later line replaced has its place there, far from its neighbours.
+    // If a later line replaced the body of an entry, the entry has the offset of that line, far from its
+    // neighbours.
     let places = || entries.iter().map(|(place, _)| *place);
     let start = places().map(|place| place.offset).min().unwrap_or_default();
     let end = places().map(end_of).max().unwrap_or_default();
@@ -265,7 +269,7 @@ fn block(reader: &mut body::BodyReader<'_>, entries: &[(FilePlace, Subject)]) ->
         offset: start,
         len: u32::try_from(end - start).unwrap_or(u32::MAX),
     };
-    // Lines that fit are read at once, so that single reads use the reader's window.
+    // Read all lines at once if they fit. The reads below then find them in the reader's window.
     let mut block = match lines.len {
         0..=LONGEST_SOURCE => BlockBuilder::new(lines, reader.stored(lines, usize::MAX)?),
         _ => BlockBuilder::new(lines, b""),

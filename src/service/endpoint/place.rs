@@ -1,6 +1,6 @@
-//! The path of the socket, the files beside it, and the checks of their folder.
+//! The path of the socket and of the files beside it, and the checks of their folder.
 //!
-//! Another user must not be able to put a socket there: a client would send its messages to that user.
+//! Another user must not be able to put a socket into the folder: a client would send its messages to that user.
 
 use anyhow::{Context, bail};
 use sha2::{Digest, Sha256};
@@ -13,7 +13,7 @@ use treelined_files::os::file::{make_private, make_private_folder, owner_and_mod
 use treelined_files::os::socket::MAX_PATH_BYTES;
 use treelined_files::os::{path, process, program};
 
-/// The environment variable of the user's folder for sockets.
+/// The environment variable that names the user's folder for sockets.
 const RUNTIME_DIR: &str = "XDG_RUNTIME_DIR";
 
 /// The socket of a shared daemon, and the files beside it.
@@ -25,7 +25,7 @@ pub struct Place {
 }
 
 impl Place {
-    /// The given path, else the one derived from the session directory.
+    /// Returns the given path, or the path that is derived from the session directory.
     pub fn resolve(given: Option<&Path>, session_dir: &Path) -> anyhow::Result<Self> {
         Self::resolve_in(given, session_dir, &|name| std::env::var_os(name))
     }
@@ -74,7 +74,7 @@ impl Place {
         self.beside(".json")
     }
 
-    /// The socket's name with another ending in place of `.sock`.
+    /// The path of the socket with another ending instead of `.sock`.
     fn beside(&self, ending: &str) -> PathBuf {
         let name = self.socket.file_name().unwrap_or_default();
         let stem = name.as_encoded_bytes().strip_suffix(b".sock");
@@ -147,7 +147,7 @@ impl Place {
                 "{shown} can be written by others; use chmod go-w, or give another path with --socket"
             );
         }
-        // Another user who could rename a folder above it could put another one in its place.
+        // A user who can rename a folder on the path can replace the folder of the socket by another one.
         let checked = match mode & 0o1000 {
             0 => folder,
             _ => folder.parent().unwrap_or(folder),
@@ -185,8 +185,8 @@ fn name_for(session_dir: &Path) -> String {
     name
 }
 
-/// The path without links. Of a path that does not exist, the part that does is resolved: it has the same name
-/// once it is made.
+/// Resolves the symbolic links of a path. If the path does not exist, only its existing part is resolved, so
+/// that the result is the same after the path is created.
 pub fn canonical(path: &Path) -> PathBuf {
     for above in path.ancestors() {
         if let Ok(found) = above.canonicalize() {
@@ -200,7 +200,7 @@ pub fn canonical(path: &Path) -> PathBuf {
     path.to_owned()
 }
 
-/// Removes a file of the socket; a failure is logged.
+/// Removes the socket or a file beside it. Logs a failure.
 pub(super) fn remove(path: &Path) {
     if let Err(error) = fs::remove_file(path) {
         tracing::warn!(path = %path.display(), %error, "a file of the socket could not be removed");

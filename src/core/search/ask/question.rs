@@ -1,10 +1,10 @@
-//! A question as people type it.
+//! A question in words, as a person types it.
 
 use super::terms::{Form, Term, Tokenizer};
 use std::collections::HashMap;
 
-/// Words of English that say little; they count only in phrases, or if the question has no others.
-const COMMON: &[&str] = &[
+/// English stop words. They count only in phrases, or if the question has no other words.
+const STOP_WORDS: &[&str] = &[
     "a", "about", "after", "all", "also", "am", "an", "and", "any", "are", "as", "at", "be",
     "been", "before", "but", "by", "can", "could", "did", "do", "does", "for", "from", "had",
     "has", "have", "he", "her", "him", "his", "how", "i", "if", "in", "into", "is", "it", "its",
@@ -13,25 +13,25 @@ const COMMON: &[&str] = &[
     "we", "were", "what", "when", "where", "which", "who", "whom", "whose", "why", "will", "with",
     "would", "you", "your",
 ];
-/// Most words of a question.
+/// The most words of a question.
 const MOST_WORDS: usize = 64;
-/// The weight of an identifier's part beside the whole.
-const PART: f64 = 0.5;
-/// The weight of an identifier as a whole.
-const WHOLE: f64 = 1.5;
-/// The most letters by which a word may differ from a known one.
-const NEAR: usize = 2;
-/// Words of fewer letters are near too many others.
-const SHORTEST: usize = 4;
+/// The weight of a part of an identifier. The weight of a word is 1.
+const PART_WEIGHT: f64 = 0.5;
+/// The weight of a whole identifier or path that has parts.
+const WHOLE_WEIGHT: f64 = 1.5;
+/// The largest edit distance between a mistyped word and its correction.
+const MAX_DISTANCE: usize = 2;
+/// Shorter words are not corrected, since they are similar to too many others. In bytes.
+const MIN_BYTES: usize = 4;
 
 /// A question: its words in order, and the terms to look up.
 #[derive(Debug)]
 pub struct Question {
-    /// The word at each position: its letters as typed, folded.
+    /// The word at each position, case-folded, with its ending.
     words: Vec<String>,
-    /// The terms that count, each once.
+    /// The terms to look up, each once. Stop words are left out if there are others.
     terms: Vec<QuestionTerm>,
-    /// The positions of each term, common ones too.
+    /// The positions of each term, those of stop words included.
     places: HashMap<Term, Vec<usize>>,
 }
 
@@ -42,7 +42,7 @@ pub struct QuestionTerm {
     pub weight: f64,
     /// The position of its first word.
     pub word: usize,
-    /// Whether it is a word of the question, and not a part or a whole of an identifier.
+    /// Whether the term is a plain word: neither a part of an identifier nor a whole one with parts.
     pub is_word: bool,
 }
 
@@ -54,7 +54,7 @@ impl Question {
         let (mut common, mut numbers) = (Vec::new(), HashMap::new());
         Tokenizer::default().each(text, |token| {
             if token.form != Form::Whole {
-                // Positions of a question are those of its words: a gap in the text is none.
+                // Number the words consecutively: the tokenizer's positions have gaps.
                 let next = words.len();
                 let pair = *numbers.entry(token.position).or_insert(next);
                 if pair == next {
@@ -64,8 +64,8 @@ impl Question {
             }
             let weight = match token.form {
                 Form::Word => 1.0,
-                Form::Part => PART,
-                Form::Whole => WHOLE,
+                Form::Part => PART_WEIGHT,
+                Form::Whole => WHOLE_WEIGHT,
             };
             let term = QuestionTerm {
                 term: token.term,
@@ -74,7 +74,7 @@ impl Question {
                 is_word: token.form == Form::Word,
             };
             let is_common =
-                token.form == Form::Word && COMMON.binary_search(&token.letters).is_ok();
+                token.form == Form::Word && STOP_WORDS.binary_search(&token.letters).is_ok();
             let of = if is_common { &mut common } else { &mut terms };
             let has_room = of.len() <= MOST_WORDS * 2;
             match of.iter_mut().find(|one| one.term == term.term) {
@@ -100,17 +100,17 @@ impl Question {
         &self.terms
     }
 
-    /// The letters of the word at a position.
+    /// The word at a position, case-folded.
     pub fn word(&self, position: usize) -> &str {
         self.words.get(position).map_or("", String::as_str)
     }
 
-    /// The number of words, common ones too.
+    /// The number of words, stop words included.
     pub fn len(&self) -> usize {
         self.words.len()
     }
 
-    /// Whether there is no word; a parsed question has one.
+    /// Whether there is no word. A parsed question has at least one.
     pub fn is_empty(&self) -> bool {
         self.words.is_empty()
     }
@@ -120,20 +120,24 @@ impl Question {
         self.places.get(&term).map_or(&[], Vec::as_slice)
     }
 
-    /// The number of a term in [`Question::terms`].
+    /// The index of a term in [`Question::terms`].
     pub fn number(&self, term: Term) -> Option<usize> {
         self.terms.iter().position(|one| one.term == term)
     }
 }
 
-/// How near a known word is to a wrong one: the number of letters to change, add, remove or exchange, at most 2. `None`
-/// if it is not near.
+/// Returns the edit distance between a mistyped word and a known one: the number of letters to change,
+/// add, remove or swap. `None` if it is larger than 2, or larger than 1 for a short word.
 pub fn near_words(wrong: &str, known: &str) -> Option<usize> {
     let (one, other) = (wrong.len(), known.len());
-    if one < SHORTEST || one.abs_diff(other) > NEAR || wrong == known {
+    if one < MIN_BYTES || one.abs_diff(other) > MAX_DISTANCE || wrong == known {
         return None;
     }
-    let most = if one < SHORTEST * 2 - 1 { 1 } else { NEAR };
+    let most = if one < MIN_BYTES * 2 - 1 {
+        1
+    } else {
+        MAX_DISTANCE
+    };
     let distance = strsim::damerau_levenshtein(wrong, known);
     (distance <= most).then_some(distance)
 }

@@ -1,12 +1,13 @@
 //! The `llm` summarizer: asks a model over HTTP and streams its answer (semantics.md §3.3).
 //!
 //! This module chooses the model, applies time limits and retries, and decides whether an answer is a
-//! summary. [`anthropic`] and [`openai`] know the requests and streams of their APIs. Errors repeat nothing
-//! of a server's text but short identifiers, and [`secret`] removes the key from those and from answers.
+//! summary. [`anthropic`] and [`openai`] know the requests and streams of their APIs. An error repeats
+//! only short identifiers of a server's text. [`secret`] removes the key from these and from answers.
 //!
-//! It uses `reqwest` and no client library for models. Whether an answer is a summary depends on why it
-//! ended, on limits of time and size while it arrives, and on `Retry-After`: `rig` drops the first while
-//! streaming (its issue 2248), `async-openai` knows one API, and `genai` brings a dozen.
+//! It uses `reqwest` and no client library for models. To decide whether an answer is a summary, it needs the
+//! reason why the answer ended, limits of time and size while the answer arrives, and `Retry-After`. `rig`
+//! drops the reason while streaming (its issue 2248), `async-openai` supports one API only, and `genai` brings
+//! a dozen.
 
 mod address;
 mod anthropic;
@@ -34,36 +35,36 @@ use treelined_core::error::{Error, Kind};
 use treelined_core::summary::conversation::TokenBudget;
 use treelined_core::summary::{ModelName, Summary, SummaryRequest, prompt};
 
-/// The longest response that is read, in bytes, everything around the text included.
+/// The longest response that is read, in bytes. All bytes count, not only the text of the answer.
 const MAX_ANSWER_BYTES: usize = 16 << 20;
-/// The part of a failed response's body that is read, in bytes.
+/// The most bytes that are read of the body of a failed response.
 const MAX_FAILURE_BYTES: usize = 16 << 10;
-/// The longest pause of a server's `Retry-After` that is waited for.
+/// The longest `Retry-After` of a server that is waited for; a longer one ends the attempts.
 const MAX_RETRY_AFTER: Duration = Duration::from_secs(30);
-/// Pause before the second attempt; doubled for each further one.
+/// The pause before the second attempt. It doubles for each further attempt.
 const FIRST_PAUSE: Duration = Duration::from_millis(500);
 
 /// The known providers, and how a model is chosen.
 #[derive(Debug, Clone)]
 pub struct LlmSettings {
-    /// By the name that conversations give.
+    /// The providers, by the names that conversations use for them.
     pub providers: BTreeMap<String, Provider>,
-    /// The model for conversations whose own cannot be asked.
+    /// The model to ask if the conversation's own model cannot be asked.
     pub model: Option<ModelName>,
-    /// Prefers `model` to the conversation's own.
+    /// Whether to ask `model` first, and the conversation's own model only if `model` cannot be asked.
     pub prefer_configured: bool,
-    /// The context windows of models in tokens, by model id; they go before the built-in ones.
+    /// The context windows of models in tokens, by model id. They override the built-in ones.
     pub context_windows: BTreeMap<String, u64>,
     /// The budget for models whose context window is unknown.
     pub budget: TokenBudget,
     /// The longest answer, in tokens, for APIs that require a limit.
     pub max_output_tokens: u64,
     pub connect_timeout: Duration,
-    /// The longest time without data.
+    /// The longest time that a server may send no data.
     pub idle_timeout: Duration,
-    /// The longest time in all, retries included.
+    /// The longest time for a summary, retries included.
     pub total_timeout: Duration,
-    /// Attempts after the first.
+    /// The number of attempts after the first one.
     pub retries: u32,
 }
 
@@ -96,7 +97,7 @@ pub struct ApiKey {
 #[derive(Debug, Clone)]
 pub struct Llm {
     client: Client,
-    /// For servers on this machine, which are asked without a proxy; `None` if there are none.
+    /// The client for servers on this machine, without a proxy; `None` if no provider is on this machine.
     direct: Option<Client>,
     settings: Arc<LlmSettings>,
 }
@@ -121,7 +122,7 @@ impl Llm {
         })
     }
 
-    /// The budget for the model that would be asked.
+    /// The budget for the model that `summarize` would ask. `own` is the conversation's model.
     pub fn budget(&self, own: Option<&ModelName>) -> TokenBudget {
         let settings = &self.settings;
         let window = self.choose(own).ok().and_then(|(model, _)| {
@@ -152,7 +153,7 @@ impl Llm {
         }
     }
 
-    /// Chooses the first model that can be asked of the conversation's own and the configured one.
+    /// Chooses between the conversation's own model and the configured one: the first that can be asked.
     fn choose<'a>(
         &'a self,
         own: Option<&'a ModelName>,
@@ -184,7 +185,7 @@ impl Llm {
         ))
     }
 
-    /// Tries until a summary is complete. After text was passed on, a failure is final.
+    /// Tries until a summary is complete. A failure is final once text was passed to `hear`.
     async fn attempts(
         &self,
         model: &ModelName,
@@ -284,7 +285,7 @@ impl Llm {
         mut redactor: Redactor<'_>,
         hear: OnPiece<'_>,
     ) -> Result<Summary, ModelFailure> {
-        // A response that is not an event stream would not be one at the next attempt.
+        // A response that is not an event stream is not retried: the next one would not be one either.
         let content_type = response.headers().get(CONTENT_TYPE);
         let content_type = content_type.and_then(|value| value.to_str().ok());
         let mut is_stream = content_type.is_none_or(|it| it.starts_with("text/event-stream"));
