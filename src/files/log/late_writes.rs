@@ -1,8 +1,8 @@
-//! Lines that arrive in a file after it was replaced: a writer without the lock may have opened it before. The
-//! old file is held for a minute, and whole lines that arrive meanwhile are copied to the new one
-//! (session-file.md §2).
+//! Copies lines that are written to a session file after another file has replaced it (session-file.md §2).
 //!
-//! Owns the old file and its late lines; the session writes them.
+//! A program that takes no lock may have opened the old file before, and may still write to it. The old
+//! file is kept open for a minute, and complete lines that arrive in it are copied to the new file. This
+//! module reads the old file and holds the late lines; the session writes them to the new file.
 
 use super::append::Lock;
 use super::file_log::Tail;
@@ -21,25 +21,25 @@ use treelined_core::entry::{Line, scan};
 use treelined_core::error::{Error, Result};
 use treelined_core::tree::Tree;
 
-/// The time for which a writer may still write to a file that it has opened.
+/// How long the old file is kept open for late lines.
 const HELD: Duration = Duration::from_secs(60);
-/// The time for which an incomplete last line of the new file delays late lines.
+/// How long late lines wait for the end of an incomplete last line in the new file.
 const IN_FLIGHT: Duration = Duration::from_secs(2);
 
-/// The hidden command of a process that goes on for a daemon that has ended.
+/// The hidden command of the process that continues to copy late lines when a daemon has ended.
 pub const CARRY_OVER_COMMAND: &str = "carry-over";
 
-/// How far a process has followed a replaced file.
+/// The progress of a process with a replaced file, for the process that continues.
 #[derive(Debug, Clone, Copy)]
 pub struct Handover {
-    /// Bytes from the start of the file whose lines are in the new one.
+    /// Offset in the old file, in bytes, up to which its lines are in the new file.
     pub carried_to: u64,
-    /// For how long lines may still arrive.
+    /// How much longer late lines are copied.
     pub remaining: Duration,
 }
 
 impl Handover {
-    /// The arguments of a process of this program that goes on, with the old file as its stdin.
+    /// The arguments for this program to continue in another process. Its stdin is the old file.
     pub fn arguments(&self, successor: &Path) -> [OsString; 4] {
         [
             CARRY_OVER_COMMAND.into(),
@@ -53,21 +53,22 @@ impl Handover {
 /// A session file that another file has replaced.
 pub struct ReplacedFile {
     log: Log,
-    /// The entries of the old file; parents in version 1 are known by position only.
+    /// The entries of the old file. In version 1, the parent of an entry is known only by position.
     tree: Tree,
-    /// Keeps the file open: its name belongs to another file.
+    /// The old file. It cannot be opened again, since its path leads to the new file.
     file: Arc<File>,
+    /// When the wait for late lines ends.
     until: Instant,
-    /// Bytes from the start of the file whose lines are pending or in the new file.
+    /// Offset in bytes up to which lines were read: they are pending or in the new file.
     read_to: u64,
-    /// Bytes from the start of the file whose lines are in the new file.
+    /// Offset in bytes up to which the lines are in the new file.
     carried_to: u64,
-    /// The file's size at the last check: an incomplete fragment may follow the last whole line.
+    /// The file's size at the last check. It is larger than `read_to` if the last line is incomplete.
     looked_at: u64,
-    /// Whether the file was checked after its time had ended.
+    /// Whether the file was read after `until`, for the last time.
     is_settled: bool,
-    /// The length of the new file whose incomplete last line the pending lines wait for, and the time from which it
-    /// has had that length.
+    /// If pending lines wait for the end of an incomplete line in the new file: the length of the new
+    /// file, and the time since which it has that length.
     waits_for: Option<(u64, Instant)>,
     /// Lines read from the old file and not yet written to the new one.
     pending: Vec<Vec<u8>>,
@@ -96,7 +97,7 @@ impl ReplacedFile {
         })
     }
 
-    /// As `Self::of`, for a file that another process has handed over.
+    /// Continues with a file that another process has handed over. `None` if the file is closed.
     pub fn taken_over(log: Log, tree: Tree, handed: Handover) -> Option<Self> {
         let mut replaced = Self::of(log, tree)?;
         replaced.until = Instant::now() + handed.remaining.min(HELD);
@@ -106,7 +107,8 @@ impl ReplacedFile {
         Some(replaced)
     }
 
-    /// What another process needs to go on; `None` if no more lines are expected.
+    /// Returns the old file and the progress, for another process to continue. `None` if no more lines
+    /// are expected.
     pub(crate) fn handover(&self) -> Option<(Arc<File>, Handover)> {
         let remaining = self.until.checked_duration_since(Instant::now())?;
         let carried_to = self.carried_to;
@@ -138,13 +140,14 @@ impl ReplacedFile {
             || (is_last_look && status.size > self.read_to)
     }
 
-    /// The complete late lines, as version 3, without those that `successor` has: another process may have copied them.
+    /// Returns the complete late lines, migrated to version 3. Leaves out lines whose entries are in
+    /// `successor` already, since another process may have copied them.
     pub(crate) fn arrivals(&mut self, successor: &Tree) -> Result<Vec<Vec<u8>>> {
         let LogStorage::File(log) = &mut self.log.store else {
             return Ok(Vec::new());
         };
         let from = self.read_to;
-        // The last check also takes a line without its break.
+        // The last check also takes a line without a line break.
         let is_last_look = Instant::now() >= self.until;
         let tail = if is_last_look {
             Tail::Take
@@ -172,8 +175,9 @@ impl ReplacedFile {
         Ok(self.pending.clone())
     }
 
-    /// Whether late lines can be appended. They wait for the end of an incomplete last line in the new file, since
-    /// appending would cut it in two, but not for one that has stopped growing, and not after the last check.
+    /// Whether late lines can be appended to the new file. If its last line is incomplete, they wait for
+    /// the end of that line, since appending would cut it in two. They do not wait if the line has stopped
+    /// growing, nor after the last check.
     pub(crate) fn may_append(&mut self, successor: &Log) -> bool {
         let Some(end) = successor.end_in_fragment() else {
             return true;
@@ -185,7 +189,7 @@ impl ReplacedFile {
         self.is_settled || since.elapsed() >= IN_FLIGHT
     }
 
-    /// Call it once the lines from [`ReplacedFile::arrivals`] are in the new file.
+    /// Records that the lines from [`ReplacedFile::arrivals`] are in the new file.
     pub(crate) fn carried(&mut self) {
         self.pending.clear();
         self.carried_to = self.read_to;
@@ -194,7 +198,7 @@ impl ReplacedFile {
 }
 
 impl Log {
-    /// The length of the file, if its last line has no line break.
+    /// Returns the length of the file if its last line has no line break.
     fn end_in_fragment(&self) -> Option<u64> {
         use crate::os::FileAt;
         let LogStorage::File(log) = &self.store else {
@@ -207,7 +211,8 @@ impl Log {
         (read.is_ok() && last != *b"\n").then_some(size)
     }
 
-    /// Appends lines that others wrote to the old file, and adds them to the tree as entries of others.
+    /// Appends lines that other programs wrote to the old file, and reads them into the tree as entries
+    /// that this process did not write.
     pub fn write_for_others(
         &mut self,
         lock: &Lock,
@@ -280,7 +285,7 @@ mod tests {
         assert_eq!(old.arrivals(&new).unwrap(), [b"{\"torn".to_vec()]);
         old.carried();
         assert!(!old.has_arrivals() && !old.is_over());
-        // The last check also takes a line without its break.
+        // The last check also takes a line without a line break.
         old.until = Instant::now();
         assert!(old.has_arrivals());
         assert_eq!(old.arrivals(&new).unwrap(), [entry.as_bytes().to_vec()]);

@@ -20,7 +20,8 @@ pub struct Log {
     pub(super) ingest: Ingest,
 }
 
-/// Fails if the id of a new session is taken. While the returned lock is held no other process takes one.
+/// Checks that the id of a new session is free; fails if another session has it. No other process can
+/// take an id while the returned lock is held.
 pub type Claim = Box<dyn Fn() -> Result<file::FolderLock> + Send>;
 
 pub(super) enum LogStorage {
@@ -47,24 +48,24 @@ pub enum Standing {
     Deleted,
 }
 
-/// The file of a session, up to the bytes that were read.
+/// A session file, and how far it has been read.
 pub(super) struct FileLog {
     pub(super) at: Location,
     /// `None` until the first entry is written.
     pub(super) open: Option<Box<OpenFile>>,
     /// Called before the file is made.
     pub(super) claim: Option<Claim>,
-    /// The first line, in the file or for its first write.
+    /// The first line: read from the file, or to be written with the first entry.
     pub(super) header_line: Vec<u8>,
     /// Offset of the first line in bytes; damaged lines may precede it.
     pub(super) header_at: u64,
-    /// Bytes from the start of the file whose lines are in the tree.
+    /// Offset in bytes up to which the lines are in the tree.
     pub(super) end: u64,
     /// Whether the byte before `end` is a line break, or the file is empty.
     pub(super) ends_in_break: bool,
     /// Offset in bytes of a torn last line that was already reported.
     pub(super) torn_at: Option<u64>,
-    /// Bytes from the start of the file without a line break after `end`: they are not searched again.
+    /// Offset in bytes up to which the file was searched for a line break after `end`, without success.
     pub(super) tail_to: u64,
 }
 
@@ -74,9 +75,10 @@ pub(super) struct OpenFile {
     /// Open read-only until the first append, since opening never writes.
     pub(super) handle: Handle,
     pub(super) identity: Identity,
-    /// Set once a body differs from the expected one.
+    /// Set if the bytes of an entry are not those that the tree expects: then the file is opened again.
     pub(super) stale: Arc<AtomicBool>,
     pub(super) previews: Arc<PreviewSlot>,
-    /// The file's status when every line of it was checked; `None` if a later edit might not change it.
+    /// The file's status when all its lines were checked; `None` if a later edit might leave the status
+    /// unchanged.
     pub(super) checked: Option<Arc<Status>>,
 }

@@ -1,4 +1,5 @@
-//! The blocks of a stored message as parts. Reads raw JSON of any shape.
+//! Converts the content blocks of a stored message to the parts of a neutral path. Accepts JSON of any
+//! shape, and counts what is lost.
 
 use super::loss::{Loss, Losses};
 use super::path::Part;
@@ -10,13 +11,13 @@ use treelined_core::json::{self, Elements};
 
 /// The largest image that agents take, in bytes.
 const MAX_IMAGE_BYTES: usize = 5 << 20;
-/// The types of images that they take.
+/// The types of images that agents take.
 const IMAGE_TYPES: [&str; 4] = ["image/png", "image/jpeg", "image/gif", "image/webp"];
 
 /// A block of a message.
 pub(super) enum Block<'a> {
     Part(Part),
-    /// The words; empty if only the provider can read them.
+    /// The text of the thought; empty if the message has no readable text of it.
     Thought(String),
     Call {
         id: Cow<'a, str>,
@@ -25,7 +26,7 @@ pub(super) enum Block<'a> {
     },
 }
 
-/// The blocks of a content, raw JSON: a string is one text.
+/// Returns the blocks of a message's `content`, which is raw JSON. A string is one block of text.
 pub(super) fn blocks<'a>(content: &'a [u8], losses: &mut Losses) -> Vec<Block<'a>> {
     if content.starts_with(b"\"") {
         let text = clean(content, losses).map(|text| Block::Part(Part::Text(text)));
@@ -66,7 +67,8 @@ fn block<'a>(raw: &'a [u8], losses: &mut Losses) -> Option<Block<'a>> {
     })
 }
 
-/// A text without NUL and characters that are not Unicode.
+/// Decodes a JSON string. Replaces each NUL and each lone surrogate by U+FFFD, and counts the string as a
+/// loss if it had any.
 fn clean(literal: &[u8], losses: &mut Losses) -> Option<String> {
     let text = json::string(literal)?;
     let is_whole = !text.contains(['\0', char::REPLACEMENT_CHARACTER])
@@ -75,14 +77,15 @@ fn clean(literal: &[u8], losses: &mut Losses) -> Option<String> {
     Some(text.replace('\0', "\u{fffd}"))
 }
 
-/// Whether a literal has U+FFFD itself.
+/// Whether a literal contains U+FFFD, as a character or as an escape.
 fn has_replacement(literal: &[u8]) -> bool {
     let own = "\u{fffd}".as_bytes();
     let is_own = |window: &[u8]| window.eq_ignore_ascii_case(b"\\ufffd");
     literal.windows(own.len()).any(|window| window == own) || literal.windows(6).any(is_own)
 }
 
-/// Arguments of a call. What is not an object becomes a text in `_raw`, as in an import.
+/// Returns the arguments of a call. If they are not a JSON object, their text becomes the member `_raw`, as
+/// in an import.
 fn arguments(raw: &[u8], losses: &mut Losses) -> Map<String, Value> {
     if let Ok(Value::Object(arguments)) = serde_json::from_slice(raw) {
         return cleaned(arguments, losses);
@@ -119,7 +122,7 @@ fn cleaned(mut arguments: Map<String, Value>, losses: &mut Losses) -> Map<String
     arguments
 }
 
-/// JSON whose escapes of lone surrogates are U+FFFD.
+/// Replaces the escapes of lone surrogates in JSON by the escape of U+FFFD.
 fn with_unicode(raw: &[u8]) -> String {
     let text = String::from_utf8_lossy(raw);
     let mut out = String::with_capacity(text.len());
@@ -147,7 +150,7 @@ fn with_unicode(raw: &[u8]) -> String {
     out
 }
 
-/// An image, or its description if agents do not take it.
+/// Returns an image, or a text that replaces it if agents do not take it.
 fn image(data: Cow<'_, str>, mime_type: &str, losses: &mut Losses) -> Part {
     let is_taken = IMAGE_TYPES.contains(&mime_type) && is_base64(&data);
     if is_taken && size(&data) <= MAX_IMAGE_BYTES {
@@ -170,12 +173,12 @@ fn is_base64(data: &str) -> bool {
         && digits.bytes().all(is_digit)
 }
 
-/// The bytes that Base64 stands for.
+/// Returns the number of bytes that a Base64 text encodes.
 fn size(data: &str) -> usize {
     data.trim_end_matches('=').len() * 3 / 4
 }
 
-/// An image in words. The hash is that of its Base64.
+/// Returns the text that replaces an image. It has the hash of the image's Base64 text.
 pub(super) fn described(data: &str, mime_type: &str) -> String {
     let mut digits = String::new();
     for byte in Sha256::digest(data) {

@@ -1,8 +1,9 @@
-//! Finds the sources of other tools below paths and in the tools' own folders.
+//! Finds the sources of other tools: below paths that the user names, else where the tools keep them.
 //!
-//! A path is a file or a folder. A file is read as a file of the named tool, or of the tool whose format it has. In a
-//! folder, the tools' own arrangement counts if it has one of them ([`homes`]), otherwise the content of each file
-//! below it ([`content`]). Symbolic links below a path are not followed.
+//! A path is a file or a folder. If the user names a tool, a file is read as a file of that tool; otherwise its
+//! content says which tool wrote it. If a folder has the layout in which a tool keeps its sessions, the
+//! layout says which files are sources ([`homes`]). In other folders, the content of each file says it
+//! ([`content`]). Symbolic links below a path are not followed.
 
 mod content;
 mod homes;
@@ -29,12 +30,12 @@ use std::{fs, io};
 use treelined_core::error::{Error, Result};
 use treelined_files::os::file::Status;
 
-/// The places to search for sources.
+/// The locations to search for sources.
 #[derive(Debug, Clone, Default)]
 pub struct Request {
     /// `None` for any tool.
     pub from: Option<Tool>,
-    /// If empty, the default places of each tool.
+    /// If empty, the default locations of each tool are searched.
     pub paths: Vec<PathBuf>,
 }
 
@@ -44,14 +45,14 @@ pub(crate) struct FoundSources {
     /// Ordered by tool, then by path and part.
     pub(crate) sources: Vec<Source>,
     pub(crate) failures: Vec<SourceFailure>,
-    /// The databases whose sessions are among the sources. Once all of them are imported, the ledger records it, and a
-    /// database is not opened again before it changes.
+    /// The databases that were opened. Once all sessions of a database are imported, the ledger records the
+    /// database, and later imports do not open it until it changes.
     pub(crate) databases: Vec<DatabaseRow>,
-    /// The folders that were listed, each with its status before.
+    /// The folders that were listed, each with its status from before the listing.
     pub(super) folders: Vec<(PathBuf, Status)>,
 }
 
-/// Finds the sources. Fails if a path is missing or inside the session directory.
+/// Finds the sources. Fails if a named path is missing or inside the session directory.
 pub(crate) fn discover(
     request: &Request,
     session_dir: &Path,
@@ -92,7 +93,7 @@ fn discover_in(
     Ok(found)
 }
 
-/// The source in a file of a tool; `None` if the file is not there, or is a database.
+/// Returns the source in a file of a tool; `None` if the file is missing or a database.
 pub(super) fn source_at(tool: Tool, path: &Path, session_dir: &Path) -> Option<Source> {
     if is_database(tool) || !path.is_file() {
         return None;
@@ -109,7 +110,7 @@ pub(super) fn source_at(tool: Tool, path: &Path, session_dir: &Path) -> Option<S
     sources.find(|source| source.path == path)
 }
 
-/// Where the tools of a request keep their sessions.
+/// Returns the default locations of the tools of a request.
 pub(super) fn searched_places(request: &Request) -> Vec<ImportPlace> {
     let tools = match &request.from {
         Some(tool) => std::slice::from_ref(tool),
@@ -130,7 +131,8 @@ pub(super) fn searched_places(request: &Request) -> Vec<ImportPlace> {
     places.collect()
 }
 
-/// The homes in which all sources of a request are files; `None` if it has other sources, or if a path is missing.
+/// Returns the homes of a request if every source in them is a file. `None` if a named path is missing,
+/// inside the session directory or without a tool's layout, or if a source is a database.
 pub(super) fn homes_of_files(request: &Request, session_dir: &Path) -> Option<Vec<Home>> {
     let session_dir = fs::canonicalize(session_dir).ok()?;
     let tools = match &request.from {
@@ -143,7 +145,7 @@ pub(super) fn homes_of_files(request: &Request, session_dir: &Path) -> Option<Ve
         let homes = tools.iter().flat_map(|tool| homes::homes(*tool, &real));
         let before = found.len();
         found.extend(homes);
-        // Other files are told apart by their content.
+        // Without a tool's layout, only the content of a file says whether it is a source.
         if found.len() == before || real.starts_with(&session_dir) {
             return None;
         }
@@ -161,7 +163,7 @@ pub(super) fn homes_of_files(request: &Request, session_dir: &Path) -> Option<Ve
     are_files.then_some(found)
 }
 
-/// Bytes that compare like the parts of the path, in a fraction of the time.
+/// Returns a sort key: keys compare as the paths do, part by part, but faster.
 fn path_order(path: &Path) -> Vec<u8> {
     let bytes = path.as_os_str().as_encoded_bytes().iter();
     let first = |byte: &u8| if *byte == b'/' { 0 } else { *byte };
@@ -177,7 +179,7 @@ pub struct WatchedPlace {
     pub(crate) is_recursive: bool,
 }
 
-/// The folder where a tool keeps its sessions, whether or not it is there; `None` if the environment does not say it.
+/// Returns the first default location of a tool's sessions. It may be missing. `None` if `HOME` is not set.
 pub fn store(tool: Tool, environment: &dyn Fn(&str) -> Option<OsString>) -> Option<PathBuf> {
     homes::default_places(tool, environment).into_iter().next()
 }
@@ -204,7 +206,7 @@ fn watched_in(request: &Request, environment: Environment<'_>) -> Vec<WatchedPla
             if homes.is_empty() {
                 places.push(match path.parent().filter(|_| path.is_file()) {
                     Some(folder) => WatchedPlace::flat(folder),
-                    // A tool's own folder without its arrangement: only the arrangement's appearance counts.
+                    // The layout of the tool is missing. A default folder is watched only for its appearance.
                     None => WatchedPlace {
                         is_recursive: !request.paths.is_empty(),
                         path,
@@ -229,7 +231,7 @@ fn watched_in(request: &Request, environment: Environment<'_>) -> Vec<WatchedPla
 }
 
 impl WatchedPlace {
-    /// A place without the folders in it.
+    /// A folder without its subfolders.
     fn flat(folder: &Path) -> Self {
         Self {
             path: folder.to_owned(),
@@ -242,18 +244,18 @@ struct Search<'s> {
     session_dir: PathBuf,
     ledger: &'s Ledger,
     found: FoundSources,
-    /// A source that several paths contain is listed once.
+    /// The sources found so far: one that several paths contain is listed once.
     seen: HashSet<(Tool, OsString)>,
 }
 
 impl Search<'_> {
-    /// A path that the user names.
+    /// Searches a path that the user names.
     fn path(&mut self, path: &Path, tools: &[Tool]) -> Result<()> {
         let wrong =
             |reason: &str| Error::invalid_params("paths", format!("{}: {reason}", path.display()));
         let real = match fs::canonicalize(path) {
             Ok(real) => real,
-            // The kept bytes have the rest of it.
+            // The file is gone, but an earlier import has kept the end that it held back.
             Err(error) if error.kind() == io::ErrorKind::NotFound && self.has_held(path, tools) => {
                 return Ok(());
             }
@@ -273,13 +275,13 @@ impl Search<'_> {
         Ok(())
     }
 
-    /// Whether an import has held back the end of a source at or below a path.
+    /// Whether an earlier import has held back, and kept, the end of a source at or below a path.
     fn has_held(&self, path: &Path, tools: &[Tool]) -> bool {
         let mut held = tools.iter().flat_map(|tool| self.ledger.held(Some(*tool)));
         held.any(|row| is_below(Path::new(&row.source), path))
     }
 
-    /// A place where the tool keeps its sessions, if it exists.
+    /// Searches a default location of a tool, if it exists.
     fn default_place(&mut self, tool: Tool, place: &Path) {
         let Ok(real) = fs::canonicalize(place) else {
             return;
@@ -310,7 +312,7 @@ impl Search<'_> {
         }
     }
 
-    /// The sources in a tool's own arrangement.
+    /// Adds the sources of a home.
     fn home(&mut self, home: &Home) {
         if home.is_container() {
             self.container(home.tool, &home.path);
@@ -329,7 +331,7 @@ impl Search<'_> {
         self.add_files(home.tool, files, &home.path);
     }
 
-    /// The files below a folder that have a tool's format, with any names.
+    /// Adds the files below a folder whose content has a tool's format, whatever their names are.
     fn by_content(&mut self, folder: &Path, tools: &[Tool]) {
         let mut walk = walk::Walk::new(folder, &self.session_dir);
         let mut files = Vec::new();
@@ -385,7 +387,7 @@ impl Search<'_> {
         });
     }
 
-    /// A file that no tool writes whose conversations can be imported.
+    /// Reports a file that no supported tool writes. `writer` is the program that writes it, if known.
     fn unknown(&mut self, path: &Path, writer: Option<&str>) {
         let message = match writer {
             Some(writer) => {
@@ -401,11 +403,11 @@ impl Search<'_> {
         });
     }
 
-    /// A file that the user names.
+    /// Adds a file that the user names.
     fn file(&mut self, path: &Path, tools: &[Tool]) {
         let found = content::recognize(path, tools);
         let found = match (tools, found) {
-            // The user knows better, unless it is certain that no tool here writes it.
+            // Believe a user who names the tool, unless another program is known to write such files.
             ([_], Ok(Recognition::Unknown(Some(writer)))) => Ok(Recognition::Unknown(Some(writer))),
             ([tool], _) => Ok(Recognition::Tool(*tool)),
             (_, found) => found,
@@ -422,7 +424,7 @@ impl Search<'_> {
         }
     }
 
-    /// A single file, and the files beside it that belong to its session.
+    /// Adds a file, with the files beside it that belong to its session.
     fn add_file(&mut self, tool: Tool, path: &Path) {
         if is_database(tool) {
             self.container(tool, path);
@@ -448,7 +450,8 @@ impl Search<'_> {
         self.add_files(tool, files, above);
     }
 
-    /// Makes sources of files, some of which may be side files of others. `folder` is above all of them.
+    /// Adds each file as a source, and each side file to the source that it belongs to. All files are below
+    /// `folder`.
     fn add_files(&mut self, tool: Tool, files: Vec<PathBuf>, folder: &Path) {
         let (sides, mut files): (Vec<PathBuf>, Vec<PathBuf>) = files
             .into_iter()
@@ -482,7 +485,7 @@ impl Search<'_> {
         }
     }
 
-    /// The native sessions in a database or a folder of small files.
+    /// Adds the native sessions in a database or in a folder of small files.
     fn container(&mut self, tool: Tool, path: &Path) {
         if path.starts_with(&self.session_dir)
             || !self.seen.insert((tool, path.as_os_str().to_owned()))
@@ -526,7 +529,7 @@ impl Search<'_> {
     }
 }
 
-/// Whether a source is at or below a path that the user names and that may be gone.
+/// Whether a source is at or below a path. If the path is missing, its existing ancestors are resolved.
 pub(super) fn is_below(source: &Path, path: &Path) -> bool {
     let above = path.ancestors().find_map(|above| {
         let real = fs::canonicalize(above).ok()?;
@@ -558,14 +561,15 @@ fn may_be_source(path: &Path, error: &io::Error) -> bool {
     is_log && error.kind() != io::ErrorKind::NotFound
 }
 
-/// Whether a file may have a conversation of an unknown tool, judged by its name. The tools' own lists have none.
+/// Whether a file may have a conversation of an unknown tool, judged by its name. Supported tools
+/// keep lists without conversations in `session_index.jsonl` and `history.jsonl`.
 fn is_unknown_log(path: &Path) -> bool {
     let name = path.file_name().and_then(OsStr::to_str).unwrap_or_default();
     let is_list = matches!(name, "session_index.jsonl" | "history.jsonl");
     name.ends_with(".jsonl") && !name.starts_with('.') && !is_list
 }
 
-/// The arrangement of a file's bytes.
+/// Returns how a tool stores the records of a file.
 pub(super) fn medium(tool: Tool, path: &Path) -> Medium {
     if let Some(extraction) = extraction(tool) {
         return Medium::Extracted(extraction);
@@ -576,7 +580,7 @@ pub(super) fn medium(tool: Tool, path: &Path) -> Medium {
     }
 }
 
-/// If a file exists both plain and compressed, the plain one counts.
+/// Drops each compressed file that also exists uncompressed.
 fn drop_compressed_twins(files: &mut Vec<PathBuf>) {
     let plain: HashSet<PathBuf> = files
         .iter()
