@@ -179,7 +179,7 @@ impl<'r> From<&'r TeamSessionRow> for Candidate<'r> {
     }
 }
 
-/// Returns the place of the row with this id, with this name, or with an id that begins so.
+/// Returns the index of the row with this id, with this name, or with an id that begins so.
 fn choose(named: &str, rows: &[Candidate<'_>]) -> Result<Option<usize>, ShellError> {
     let is_long = named.chars().count() >= FEWEST;
     let tests: [&dyn Fn(&Candidate<'_>) -> bool; 3] = [

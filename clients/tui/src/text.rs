@@ -42,7 +42,7 @@ pub fn line(text: &str) -> String {
     line_with_starts(text, |_| {})
 }
 
-/// The same; calls `starts` for each character of `text` with the place in bytes where it begins in the line.
+/// The same; calls `starts` for each character of `text` with the byte offset where it begins in the line.
 pub fn line_with_starts(text: &str, mut starts: impl FnMut(usize)) -> String {
     let mut out = String::with_capacity(text.len());
     let mut previous = ' ';

@@ -184,7 +184,7 @@ function M.navigate(tree)
   if node and node.folded then
     tree:set_fold('open')
   elseif node then
-    -- At the leaf only a user message has a target: the place before it, to edit it again.
+    -- At the leaf only a user message has a target: the position before it, to edit it again.
     local rewind = node.role == 'user' and node.isLeaf or nil
     ask_and_run(tree, 'navigate_tree', { targetId = node.id, rewind = rewind })
   end

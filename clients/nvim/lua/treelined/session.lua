@@ -20,7 +20,7 @@ local M = {}
 ---@field created? string
 ---@field first_message string empty if nothing was said
 ---@field read_only boolean
----@field leaf_id? string nil: the place before the first entry
+---@field leaf_id? string nil: the position before the first entry
 ---@field others_leaf_id? string the file's leaf, if other programs have moved it elsewhere; the newest entries, if the
 --- file opens beside them
 ---@field newer_turns? integer user messages there, if the file opens beside them
@@ -259,7 +259,7 @@ function M.adopt(owner, info)
   return session
 end
 
---- Keeps the place of the newest entries, if the file opens beside them.
+--- Keeps the tip and the number of turns of the newest entries, if the file opens beside them.
 local function note_beside(session, diagnostics)
   for _, found in ipairs(diagnostics or {}) do
     if found.kind == 'leafBesideNewest' then

@@ -1,4 +1,4 @@
-// Going to another place of the tree: what is left behind, the choice of a summary, the move, its outcome.
+// Navigation to another position in the tree: what is left behind, the choice of a summary, the move, its outcome.
 
 import { randomUUID } from 'node:crypto';
 import type { ContentBlock, Entry, NavigateTreeParams, TreeNode } from 'treelined';
@@ -46,7 +46,7 @@ export function reasonText(reason: string, by?: string, message?: string): strin
 /** Asks the daemon what a move to `row` would leave behind. */
 export async function plan(session: Session, row: TreeNode): Promise<Plan> {
   const params: Plan['params'] = { targetId: row.id };
-  // At the leaf only a message of the user has a place to go: before it.
+  // At the leaf only a message of the user has a target: the position before it.
   if (row.isLeaf && row.role === 'user') params.rewind = true;
   const result = await session.call('navigate_tree', { ...params, dryRun: true });
   if ('preparation' in result) {

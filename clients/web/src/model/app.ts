@@ -80,7 +80,7 @@ export class App {
         if (await session.tree.go(wanted)) return;
       }
     }
-    // Whoever gets a file without a place in it reads it from its beginning.
+    // A file that is opened without an entry in its address is read from the beginning.
     session.fromBeginning = this.file !== undefined;
     await session.tree.reload('center', session.source.selected);
   }

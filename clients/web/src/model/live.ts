@@ -148,7 +148,7 @@ export class Live {
     this.app.changed();
   }
 
-  /** After a new connection: the same session, the same place. */
+  /** Opens the same session again after a new connection, at the same position. */
   private async reopen(source: LiveSource): Promise<void> {
     source.update(await this.askToOpen(this.route));
     this.presence.watch(source.session.sessionId);

@@ -127,7 +127,7 @@ export class Moves {
       app.say(reasonText(result) ?? 'Nothing has moved.', 'warning');
       return;
     }
-    // Somebody has chosen the place now.
+    // The user has now chosen the position.
     this.live.note();
     if (result.editorText !== undefined) this.write(result.editorText);
     const summary =

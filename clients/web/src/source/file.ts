@@ -320,7 +320,7 @@ class FilePath implements Path {
     void this.load(from, to);
   }
 
-  /** Reads the rows of these places. */
+  /** Reads the rows from index `from` to `to` of the path. */
   async load(from: number, to: number): Promise<void> {
     const missing = this.path.slice(Math.max(0, from), to).filter((row) => !this.rows.rows[row]);
     await Promise.all(missing.map((row) => this.loadRow(row)));

@@ -18,7 +18,7 @@ export interface Line {
 
 export interface LeftView extends FileView {
   lines: ReadonlyMap<number, Line>;
-  /** By number of a row that is shown, or folded, its place in this view. */
+  /** By the number of a row that is shown or folded, its index in this view. */
   places: ReadonlyMap<number, number>;
   /** The view that was folded, and how many rows each branch has in it. */
   whole: FileView;

@@ -188,7 +188,7 @@ class LivePath implements Path {
   readonly length: number;
   private readonly rows: (Row | undefined)[];
   private readonly places = new Map<string, number>();
-  /** The lowest place that is filled. */
+  /** The lowest index that is filled. */
   private filled: number;
   private filling: Promise<void> | undefined;
 

@@ -60,7 +60,7 @@ export interface Path {
   readonly length: number;
   entry(at: number): Row | undefined;
   want(from: number, to: number): void;
-  /** The place of an entry of this path, or −1. Entries that are not loaded are not found. */
+  /** The index of an entry in this path, or −1. Entries that are not loaded are not found. */
   indexOf(id: string): number;
 }
 

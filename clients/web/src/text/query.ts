@@ -45,7 +45,7 @@ export function matches(query: Query, folded: string): boolean {
   return !query.error && query.words.every((word) => folded.includes(word));
 }
 
-/** The places where a query occurs in a text: `[start, end)` in UTF-16 units, ascending, at most `limit`. */
+/** The ranges where a query occurs in a text: `[start, end)` in UTF-16 units, ascending, at most `limit`. */
 export function marksOf(query: Query | undefined, text: string, limit = 200): [number, number][] {
   if (!query || query.error) return [];
   const found: [number, number][] = [];

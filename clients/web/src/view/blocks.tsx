@@ -15,7 +15,7 @@ import { SummaryCard } from './summary.tsx';
 export interface BlockContext {
   app: App;
   session: Session;
-  /** Names the block's place, for what is open in it. */
+  /** Names the block's position, as the key for what is open in it. */
   place: string;
 }
 

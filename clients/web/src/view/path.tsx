@@ -40,7 +40,7 @@ class Column {
     }
   }
 
-  /** The place of the last entry that is shown in full. */
+  /** The index of the last entry that is shown in full. */
   last(): number {
     for (let at = (this.path?.length ?? 0) - 1; at >= 0; at--) {
       const row = this.path?.entry(at);
@@ -56,7 +56,7 @@ class Column {
     return height > view - 80 ? top - 16 : this.heights.total() - view + 48;
   }
 
-  /** The entries in view, and the places of hidden ones set to nothing. */
+  /** The indexes of the entries in view. The heights of hidden ones are set to 0. */
   visible(top: number, view: number): number[] {
     const shown: number[] = [];
     const { path, heights } = this;
@@ -212,7 +212,7 @@ interface PlaceProps {
   drawn: number;
 }
 
-/** The place of an entry. While the reader scrolls, only the places that come into view are drawn. */
+/** The box of an entry. While the reader scrolls, only the boxes that come into view are drawn. */
 const Place = memo(({ app, session, observer, row, previous, at, y }: PlaceProps) => {
   const box = useRef<HTMLDivElement>(null);
   useLayoutEffect(() => {

@@ -1,4 +1,4 @@
-/** A summary as a card. What it takes the place of is one click away. */
+/** A summary as a card. One click shows the entries that it replaces. */
 
 import type { Summary } from '../wire.ts';
 import { plural, visible } from '../text/visible.ts';

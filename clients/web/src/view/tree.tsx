@@ -55,7 +55,7 @@ export function TreePane({ app, session }: { app: App; session: Session }) {
     last.current = { reveal, cursor: tree.cursor, top: element?.scrollTop ?? 0 };
   });
 
-  // The rows to come into view are drawn at once, not after those at the old place.
+  // The rows to come into view are drawn at once, not after those at the old scroll position.
   const moves = tree.reveal !== last.current.reveal ? tree.reveal : undefined;
   const view = box.current ?? { clientHeight: size.height, scrollTop: 0 };
   const target = moves ? revealed(moves.at, moves.how, view, last.current) : top;
