@@ -43,7 +43,7 @@ impl ChildDaemon {
         Self::start_with(options, &own_daemon(), Stdio::inherit())
     }
 
-    /// As [`Self::start`], without its log.
+    /// Like [`Self::start`], without its log.
     pub(super) fn start_silent(options: &Options) -> anyhow::Result<Self> {
         Self::start_with(options, &own_daemon(), Stdio::null())
     }

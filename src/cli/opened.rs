@@ -41,7 +41,7 @@ pub(super) fn open(
     session_of(&answered)
 }
 
-/// As [`open`]; the result of `open_session` as it is.
+/// Like [`open`], but returns the result of `open_session` unchanged.
 pub(super) fn answer(
     daemon: &mut ChildDaemon,
     query: &SessionQuery,

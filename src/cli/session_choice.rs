@@ -136,7 +136,7 @@ impl SessionQuery {
         }
     }
 
-    /// As [`Self::find`], with its own daemon if the text is not a path.
+    /// Like [`Self::find`], with its own daemon if the text is not a path.
     pub(super) fn find_alone(&self, options: &Options) -> anyhow::Result<PathBuf> {
         if let Self::Named(text) = self
             && let Some(path) = existing_file(text)?

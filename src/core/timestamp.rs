@@ -26,7 +26,7 @@ fn format_any(at: Millis) -> String {
     }
 }
 
-/// As [`format`], without the general formatter: a tree has as many timestamps as rows. `None` outside the
+/// Like [`format`], without the general formatter: a tree has as many timestamps as rows. `None` outside the
 /// years 0 to 9999.
 fn canonical_text(at: Millis) -> Option<[u8; 24]> {
     let (days, millis) = (at.div_euclid(DAY), at.rem_euclid(DAY));
@@ -94,7 +94,7 @@ pub fn parse(text: &str) -> Option<Millis> {
     canonical(text.as_bytes()).or_else(|| Some(text.parse::<Timestamp>().ok()?.as_millisecond()))
 }
 
-/// As [`parse`], with whether [`format`] would write exactly this text.
+/// Like [`parse`], with whether [`format`] would write exactly this text.
 pub(crate) fn parse_exact(text: &str) -> Option<(Millis, bool)> {
     match canonical(text.as_bytes()) {
         Some(at) => Some((at, true)),

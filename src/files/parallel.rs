@@ -107,7 +107,7 @@ pub fn map_in_order<S, T: Send, B>(
     })
 }
 
-/// As [`map_in_order`], for chunks of `range` with at most `size` numbers. Fails with the first failure in
+/// Like [`map_in_order`], for chunks of `range` with at most `size` numbers. Fails with the first failure in
 /// order. A range of one chunk stays on this thread.
 pub fn in_order<T: Send>(
     range: Range<usize>,

@@ -55,7 +55,7 @@ pub trait LogBackend: Send + Sync {
     /// there once.
     fn append(&self, session: &str, expected: Position, lines: &[u8]) -> Result<AppendOutcome>;
 
-    /// As [`Self::append`], without a thread that waits; `None` if the backend has no such way.
+    /// Like [`Self::append`], without a thread that waits; `None` if the backend has no such way.
     fn begin_append(
         self: Arc<Self>,
         session: &str,
@@ -69,7 +69,7 @@ pub trait LogBackend: Send + Sync {
     /// The lines after `from` up to the present end. A session that does not exist has none.
     fn read<'a>(&'a self, session: &str, from: Position) -> Result<LogParts<'a>>;
 
-    /// As [`Self::read`], and then each later part when it arrives. It ends only with an error.
+    /// Like [`Self::read`], but then also returns each later part when it arrives. It ends only with an error.
     fn follow<'a>(&'a self, session: &str, from: Position) -> Result<LogParts<'a>>;
 
     /// The last part of a session's lines; `None` for a session that does not exist.

@@ -37,7 +37,7 @@ impl<'s> SessionFiles<'s> {
         Self { store, given: None }
     }
 
-    /// As [`Self::of`], where the session of this file is the one in it. Returns the session's id too.
+    /// Like [`Self::of`], where the session of this file is the one in it. Returns the session's id too.
     pub fn with_file(store: &'s Store, at: Location) -> Result<(Self, String)> {
         let Some(header) = listing::header(&at) else {
             let why = format!("{} has no session header", at.path().display());
@@ -207,7 +207,7 @@ pub(super) fn parts(at: &Location, from: u64) -> Result<FileParts> {
     })
 }
 
-/// As [`parts`], and then the bytes behind the last line break.
+/// Like [`parts`], but also returns the bytes after the last line break.
 pub(super) fn parts_and_tail(at: &Location, from: u64) -> Result<FileParts> {
     let parts = parts(at, from)?;
     Ok(FileParts {

@@ -37,7 +37,7 @@ pub fn quoted_or_null(text: Option<&str>) -> Vec<u8> {
     text.map_or_else(|| b"null".to_vec(), quoted)
 }
 
-/// As [`push_string`], for bytes that are known to be UTF-8.
+/// Like [`push_string`], for bytes that are known to be UTF-8.
 pub(crate) fn push_utf8(out: &mut Vec<u8>, bytes: &[u8]) {
     const HEX: &[u8; 16] = b"0123456789abcdef";
     out.push(b'"');

@@ -34,7 +34,7 @@ pub fn string(raw: &[u8]) -> Option<Cow<'_, str>> {
     Some(Cow::Owned(out))
 }
 
-/// As [`string`], for an id: a lone surrogate becomes U+FFFD and its four hexadecimal digits, so that ids
+/// Like [`string`], for an id: a lone surrogate becomes U+FFFD and its four hexadecimal digits, so that ids
 /// that differ only there differ still.
 pub fn id(raw: &[u8]) -> Option<Cow<'_, str>> {
     let text = string(raw)?;
@@ -253,7 +253,7 @@ fn skip_on_avx2(text: &[u8], at: usize, escaped: bool) -> Result<Literal, Malfor
     skip_blocks(text, at, escaped, |bytes| block::marks_avx2(bytes))
 }
 
-/// As `skip_on`, where `marks` finds the marks of a block.
+/// Like `skip_on`, where `marks` finds the marks of a block.
 ///
 /// In real sessions every twentieth byte is an escape, nearly always `\n`, `\t` or `\"`, at places that no
 /// branch predictor can know. So these are skipped without a branch. All others (the end of the string,
@@ -318,7 +318,7 @@ fn skip_blocks(
     skip_words(text, at - usize::from(carry != 0), escaped)
 }
 
-/// As `skip_on`, eight bytes at a time, if the text ends within the next block.
+/// Like `skip_on`, eight bytes at a time, if the text ends within the next block.
 fn skip_words(text: &[u8], mut at: usize, mut found: bool) -> Result<Literal, Malformed> {
     // The high bit of the lowest byte: whether the byte before this word is a backslash that escapes the
     // first byte.
@@ -363,7 +363,7 @@ fn skip_words(text: &[u8], mut at: usize, mut found: bool) -> Result<Literal, Ma
     skip_string_end(text, at - usize::from(carried != 0), found)
 }
 
-/// As `skip_words`, byte by byte, if the text ends within the next word.
+/// Like `skip_words`, byte by byte, if the text ends within the next word.
 fn skip_string_end(text: &[u8], mut at: usize, mut escaped: bool) -> Result<Literal, Malformed> {
     loop {
         match text.get(at) {

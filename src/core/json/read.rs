@@ -238,7 +238,7 @@ pub fn get<'a>(object: &'a [u8], name: &str) -> Option<&'a [u8]> {
     object.get(found?)
 }
 
-/// As [`get`] for each of these names, in one walk.
+/// Like [`get`], for each of these names, in one pass.
 pub fn get_each<'a, const N: usize>(object: &'a [u8], names: [&str; N]) -> MemberValues<'a, N> {
     pick(object, skip_space(object, 0), names).map_or([None; N], |(picked, _)| picked)
 }
@@ -246,7 +246,7 @@ pub fn get_each<'a, const N: usize>(object: &'a [u8], names: [&str; N]) -> Membe
 /// The raw values of several members, each the last one of its name.
 pub type MemberValues<'a, const N: usize> = [Option<&'a [u8]>; N];
 
-/// As [`get`] for several members, of the object that starts exactly at `at`; with the position after it.
+/// Like [`get`], for several members of the object that starts exactly at `at`. Also returns the position after it.
 pub(crate) fn pick<'a, const N: usize>(
     text: &'a [u8],
     at: usize,
@@ -264,7 +264,7 @@ pub(crate) fn pick<'a, const N: usize>(
     Ok((found, members.end()))
 }
 
-/// As [`get`], down a path of member names: `get_path(entry, &["message", "role"])`.
+/// Like [`get`], down a path of member names: `get_path(entry, &["message", "role"])`.
 pub fn get_path<'a>(object: &'a [u8], path: &[&str]) -> Option<&'a [u8]> {
     path.iter().try_fold(object, |value, name| get(value, name))
 }

@@ -104,7 +104,7 @@ pub fn each_field<'a>(
     each_field_with_kind(line, kind, Role::None, |_, raw| see(raw));
 }
 
-/// As [`each_field`], with the kind of each field in a message of this role.
+/// Like [`each_field`], with the kind of each field in a message of this role.
 pub fn each_field_with_kind<'a>(
     line: &'a [u8],
     kind: Kind,

@@ -93,7 +93,7 @@ fn is_represented(result: &AgentMessage, calls: &HashSet<String>) -> bool {
         .is_some_and(|id| calls.contains(&*id))
 }
 
-/// As [`content::estimated_tokens`], but a tool result counts only as far as its text is shown.
+/// Like [`content::estimated_tokens`], but a tool result counts only as far as its text is shown.
 fn estimated_tokens(message: &AgentMessage) -> u64 {
     let tokens = content::estimated_tokens(message);
     match message.role {

@@ -112,7 +112,7 @@ impl Tree {
         id.unwrap_or_default()
     }
 
-    /// As [`Tree::id`], without the check for UTF-8.
+    /// Like [`Tree::id`], without the check for UTF-8.
     pub fn id_bytes(&self, node: Node) -> &[u8] {
         let id = id_of(&self.rows, &self.ids, node.0);
         debug_assert!(id.is_some(), "each row has an id");
@@ -159,7 +159,7 @@ impl Tree {
         self.find_hashed(id, self.hasher.hash(id))
     }
 
-    /// As [`Tree::find_any`], with the hash of [`Tree::id_hasher`].
+    /// Like [`Tree::find_any`], with the hash of [`Tree::id_hasher`].
     pub fn find_hashed(&self, id: &str, hash: IdHash) -> Option<Node> {
         self.by_id
             .find(hash.wide(), |&at| self.id_bytes(Node(at)) == id.as_bytes())
@@ -220,7 +220,7 @@ impl Tree {
         children
     }
 
-    /// As [`Tree::children`], into a buffer that the caller uses again.
+    /// Like [`Tree::children`], into a buffer that the caller uses again.
     pub fn children_into(&self, node: Option<Node>, children: &mut Vec<Node>) {
         children.clear();
         match node {
@@ -338,7 +338,7 @@ impl Tree {
         Some(Insertion { node, refused })
     }
 
-    /// As [`Tree::insert`], for an entry that has only plain facts, with the hash of its id.
+    /// Like [`Tree::insert`], for an entry that has only plain facts, with the hash of its id.
     pub fn insert_plain(
         &mut self,
         (id, hash): (&str, IdHash),
@@ -381,7 +381,7 @@ impl Tree {
         std::hint::black_box(found.count());
     }
 
-    /// As [`Tree::insert`], for the copy of an entry of another tree, below a node of this one (`None`: as
+    /// Like [`Tree::insert`], for the copy of an entry of another tree, below a node of this one (`None`: as
     /// a root). `None` if the tree is full.
     pub fn insert_copy(
         &mut self,

@@ -281,7 +281,7 @@ impl Outline {
         self.callers_from(item, 0)
     }
 
-    /// As [`Outline::callers`], without those above the roots of the scope.
+    /// Like [`Outline::callers`], without those above the roots of the scope.
     pub fn callers_in_scope(&self, item: usize) -> impl Iterator<Item = &Caller> {
         self.callers_from(item, self.callers_above)
     }

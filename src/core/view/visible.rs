@@ -173,7 +173,7 @@ impl Visible {
         some(self.nearest.get(item).copied().unwrap_or(NONE))
     }
 
-    /// As [`Visible::row_of`]; without a row at or above the item the next row in order, else the last.
+    /// Like [`Visible::row_of`]. If there is no row at or above the item, returns the next row, or else the last one.
     /// `None` if there are no rows.
     pub fn row_near(&self, item: usize) -> Option<usize> {
         let last = self.rows.len().checked_sub(1)?;

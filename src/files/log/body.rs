@@ -191,7 +191,7 @@ impl Bodies {
         }
     }
 
-    /// Fails with `sessionReplaced` unless `stored`, the bytes of that place, is a whole line with the entry `id`,
+    /// Fails with `sessionReplaced` unless `stored`, the bytes at that offset, is a whole line with the entry `id`,
     /// either with its line break or at the end of the bytes.
     pub fn check_line(&self, stored: &[u8], len: usize, id: &str) -> Result<()> {
         let read = match stored.split_at_checked(len) {
@@ -248,7 +248,7 @@ impl Bodies {
     }
 
     /// The entry as clients receive it: one JSON object in UTF-8. `sessionReplaced` if the file has another entry at
-    /// this place (session-file.md §3), or bytes that are not a JSON object.
+    /// this offset (session-file.md §3), or bytes that are not a JSON object.
     pub fn entry(&self, fetch: &Fetch) -> Result<Vec<u8>> {
         let stored = self.read(fetch.place)?;
         self.noticed(fetch.check_object(&stored))?;
@@ -297,7 +297,7 @@ impl Fetch {
         }
     }
 
-    /// As [`Fetch::check`]; also checks that the bytes are exactly one JSON object, since they become part of a
+    /// Like [`Fetch::check`], but also checks that the bytes are exactly one JSON object, since they become part of a
     /// message.
     fn check_object(&self, stored: &[u8]) -> Result<()> {
         self.check(stored)?;
@@ -346,7 +346,7 @@ impl BodyReader<'_> {
         let end = place.offset + len as u64;
         let window_end = self.start + self.window.len() as u64;
         if place.offset < self.start || end > window_end {
-            // A place close behind the last one suggests that the next follow too.
+            // A line close behind the last one suggests that the next lines follow too.
             let near = place.offset >= self.start && place.offset <= window_end + WINDOW as u64;
             self.fill(
                 place.offset,
@@ -457,7 +457,7 @@ fn vanished() -> Error {
     )
 }
 
-/// Whether the stored bytes are an entry with this id. An id at its usual place is found without reading
+/// Whether the stored bytes are an entry with this id. An id at its usual position is found without reading
 /// further.
 fn says_it_is(stored: &[u8], id: &[u8]) -> bool {
     begins_with_id(stored, id)
@@ -468,7 +468,7 @@ fn says_it_is(stored: &[u8], id: &[u8]) -> bool {
         )
 }
 
-/// As [`says_it_is`], from the first bytes alone: `{"type":"…","id":"<id>"`, as this program and pi write them.
+/// Like [`says_it_is`], from the first bytes alone: `{"type":"…","id":"<id>"`, as this program and pi write them.
 fn begins_with_id(stored: &[u8], id: &[u8]) -> bool {
     let is_plain = |byte: &&u8| byte.is_ascii_lowercase() || **byte == b'_';
     let Some(rest) = stored.strip_prefix(b"{\"type\":\"") else {

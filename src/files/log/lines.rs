@@ -53,7 +53,7 @@ impl<'f> Lines<'f> {
         Self::in_chunks(file, offset, CHUNK)
     }
 
-    /// As [`Lines::new`], reading `chunk` bytes at a time.
+    /// Like [`Lines::new`], reading `chunk` bytes at a time.
     pub fn in_chunks(file: &'f File, offset: u64, chunk: usize) -> Self {
         Self {
             file,

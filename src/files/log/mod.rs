@@ -85,13 +85,13 @@ impl Log {
         Self::open_unless(at, &Cancel::new())
     }
 
-    /// As [`Log::open`], until it is cancelled.
+    /// Like [`Log::open`], but `cancel` ends it.
     pub fn open_unless(at: Location, cancel: &Cancel) -> Result<OpenedLog> {
         let file = at.folder.file(&at.name, HandleAccess::Read)?;
         Self::open_file(at, file, cancel)
     }
 
-    /// As [`Log::open_unless`], for a file that is open for reading and was replaced at its place.
+    /// Like [`Log::open_unless`], for a file that is open for reading and that another file has replaced at `at`.
     pub fn open_replaced(at: Location, file: File) -> Result<OpenedLog> {
         Self::open_file(at, file, &Cancel::new())
     }

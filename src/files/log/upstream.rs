@@ -89,7 +89,7 @@ pub trait Upstream: Send + Sync {
     /// them: [`Self::settle`] finds out.
     fn publish(&self, lines: &[u8]) -> Result<PublishOutcome>;
 
-    /// As [`Self::publish`], without a thread that waits; `None` if there is no connection to a server at this moment.
+    /// Like [`Self::publish`], without a thread that waits; `None` if there is no connection to a server at this moment.
     /// The future must be polled on a runtime, and needs the lock of the file until it ends.
     fn begin_publish(self: Arc<Self>, lines: &[u8]) -> Option<Publishing>;
 

@@ -54,7 +54,7 @@ impl Handle {
         Self::of(Arc::new(file), access)
     }
 
-    /// As [`Handle::new`], of a file that others use too.
+    /// Like [`Handle::new`], for a file that others use too.
     pub(crate) fn of(file: Arc<File>, access: HandleAccess) -> Self {
         let handle = Self {
             slot: Arc::default(),
@@ -64,7 +64,7 @@ impl Handle {
         handle
     }
 
-    /// As [`Handle::new`], but open until it is dropped.
+    /// Like [`Handle::new`], but the file stays open until the handle is dropped.
     pub(crate) fn kept(file: File) -> Self {
         let handle = Self {
             slot: Arc::default(),

@@ -133,7 +133,7 @@ impl Session {
         }
     }
 
-    /// As [`Self::guard`], for a session that has been closed and has no queue.
+    /// Like [`Self::guard`], for a session that has been closed and has no queue.
     pub async fn guard_after_close<T>(&self, with: T) -> SessionGuard<T> {
         let asked = Instant::now();
         let core = Arc::clone(&self.core).lock_owned().await;

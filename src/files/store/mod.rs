@@ -212,7 +212,7 @@ impl Store {
         }
     }
 
-    /// As [`Store::tidy`], once for each folder.
+    /// Like [`Store::tidy`], but only once for each folder.
     pub fn tidy_once(&self, folder: &Arc<Folder>) {
         let mut tidied = lock(&self.tidied);
         let is_first = tidied.insert(folder.path().to_owned());
@@ -274,7 +274,7 @@ impl Store {
         Ok(rows)
     }
 
-    /// As [`Self::list`], but writes nothing to the cache.
+    /// Like [`Self::list`], but writes nothing to the cache.
     pub fn rows(&self) -> Result<Vec<Arc<CatalogueRow>>> {
         let cache = self.cache();
         let files = self.files()?;

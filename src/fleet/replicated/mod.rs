@@ -90,7 +90,7 @@ impl ReplicatedFile {
         })
     }
 
-    /// As [`Upstream::settle`], with the lock of the file taken here. Without a file there is nothing to do. Fails with
+    /// Like [`Upstream::settle`], with the lock of the file taken here. Without a file there is nothing to do. Fails with
     /// `sessionDeleted` if the log is closed.
     pub(crate) fn settle_alone(&self, torn: TornLine) -> Result<()> {
         match self.locked()? {
@@ -194,7 +194,7 @@ impl ReplicatedFile {
         Ok(())
     }
 
-    /// As [`Self::save`], if the record lags far behind.
+    /// Like [`Self::save`], but saves only if the record lags far behind.
     pub(crate) fn save_sometimes(&self) -> Result<()> {
         let unsaved = lock(&self.state).unsaved;
         match unsaved >= SAVED_EVERY {

@@ -24,7 +24,7 @@ const QUIET: Duration = Duration::from_secs(600);
 /// A tool's mark at the end of a message counts once its source has not changed for this long: a tool writes the records of
 /// one message together.
 const PAUSE: Duration = Duration::from_secs(1);
-/// As [`PAUSE`], once the tool has said that the turn has ended: what it has yet to write of the message comes at once.
+/// Like [`PAUSE`], once the tool has said that the turn has ended: what it has yet to write of the message comes at once.
 pub(super) const SETTLED: Duration = Duration::from_millis(200);
 /// The most open sources while a session is written.
 const MAX_OPEN: usize = 4;
@@ -224,7 +224,7 @@ pub(super) fn hold_back(member: &mut Member) -> Vec<Node> {
 }
 
 /// Whether a copy of another session has no complete message of a person so far. Without one nothing joins it to that session,
-/// and it would get one of its own for ever.
+/// and it would be imported as a separate session for ever.
 fn is_beginning_of_copy(member: &Member) -> bool {
     let is_closed_turn = |node: &Node| node.kind == NodeKind::User && !node.is_open;
     matches!(member.base, Base::CopyOf { .. }) && !member.nodes.iter().any(is_closed_turn)

@@ -64,7 +64,7 @@ impl Unrest {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Wake {
     Changed,
-    /// As `Changed`; the places must be watched again.
+    /// Like `Changed`, but the locations must also be watched again.
     Stale,
     TimedOut,
 }

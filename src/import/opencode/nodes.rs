@@ -170,7 +170,7 @@ impl<'a> Thread<'a> {
         self.last_of(self.steps.end())
     }
 
-    /// As [`Self::end`], for a pending revert to a message or to a part of it.
+    /// Like [`Self::end`], for a pending revert to a message or to a part of it.
     pub(super) fn leaf_of_revert(&self, message: &str, keeps_part: bool) -> Option<u32> {
         let index = self.steps.indexes.get(message).copied();
         match index.and_then(|index| self.steps.all.get(index)) {

@@ -336,7 +336,7 @@ pub(super) fn image<'v>(part: &'v Value<'_>) -> Option<(Cow<'v, str>, Cow<'v, st
     image_of(url, mime)
 }
 
-/// As [`image`], of the members of the part.
+/// Like [`image`], for the members of the part.
 pub(super) fn image_of<'v>(
     url: Option<&'v [u8]>,
     mime: Option<&'v [u8]>,

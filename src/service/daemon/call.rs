@@ -49,7 +49,7 @@ impl Call {
         self.place_in(Scope::Session, session_id)
     }
 
-    /// As [`Self::place`], to close, delete, restore or copy the session.
+    /// Like [`Self::place`], to close, delete, restore or copy the session.
     pub(crate) fn place_to_change(&self, session_id: Option<&str>) -> Place {
         self.place_in(Scope::Change, session_id)
     }

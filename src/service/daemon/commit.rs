@@ -46,7 +46,7 @@ impl ChangePlace {
         Ok(Change::new(&self.call, open, guard))
     }
 
-    /// As [`Self::reached`]; fails if the session is read-only.
+    /// Like [`Self::reached`], but fails if the session is read-only.
     pub(crate) async fn writable(self) -> Result<Change> {
         let mut change = self.reached().await?;
         check_writable(&change.open, &mut change.guard)?;

@@ -190,7 +190,7 @@ impl Connection {
         self.progress_toward(token, progress, None);
     }
 
-    /// As [`Self::progress`], with the total.
+    /// Like [`Self::progress`], with the total.
     pub(crate) fn progress_toward(&self, token: &RequestId, progress: u64, total: Option<u64>) {
         let wanted = self.client().is_some_and(|client| client.progress);
         if !(wanted && self.wants(notification::Progress::NAME)) {

@@ -102,7 +102,7 @@ impl SessionFiles {
         });
     }
 
-    /// As [`Self::delete`], on a thread that may block; `None` for a session without a file.
+    /// Like [`Self::delete`], on a thread that may block; `None` for a session without a file.
     pub(crate) async fn delete_file(
         self: &Arc<Self>,
         id: &str,

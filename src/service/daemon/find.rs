@@ -250,7 +250,7 @@ fn own_kind(line: &[u8], kind: Kind) -> Option<Cow<'static, str>> {
     }
 }
 
-/// As [`own_kind`], for the role.
+/// Like [`own_kind`], for the role.
 fn own_role(line: &[u8], role: Role) -> Option<Cow<'static, str>> {
     match (role.name(), role) {
         (Some(name), _) => Some(Cow::Borrowed(name)),

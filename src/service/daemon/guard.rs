@@ -35,7 +35,7 @@ pub(crate) fn guard_of(lease: Lease, asked: Instant) -> Result<(Arc<OpenSession>
     }
 }
 
-/// As [`guard_of`], if the session is open for any connection.
+/// Like [`guard_of`], if the session is open for any connection.
 pub(crate) fn guard_for_all(
     lease: Lease,
     asked: Instant,

@@ -68,7 +68,7 @@ fn veto_in(output: &[u8]) -> Option<Option<String>> {
     None
 }
 
-/// As [`veto_in`], of an object at the beginning of the text.
+/// Like [`veto_in`], for an object at the beginning of the text.
 fn veto(text: &[u8]) -> Option<Option<String>> {
     let mut members = Members::open(text, 0).ok()?;
     let (mut cancels, mut reason) = (false, None);

@@ -191,7 +191,7 @@ impl Notifier {
         self.notify_unlike(open, |_| false, |seq, _| notification(seq));
     }
 
-    /// As [`Self::notify`], with params that also depend on whether `is_special` holds for the connection.
+    /// Like [`Self::notify`], with params that also depend on whether `is_special` holds for the connection.
     pub(crate) fn notify_unlike<N: Notification>(
         &self,
         open: &OpenSession,

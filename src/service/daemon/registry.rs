@@ -61,7 +61,7 @@ impl Registry {
         async move { guard_of(lease.await?, asked) }
     }
 
-    /// As [`Self::guard`], for a job of the daemon itself.
+    /// Like [`Self::guard`], for a job of the daemon itself.
     pub(crate) fn own_guard(
         &self,
         id: &str,

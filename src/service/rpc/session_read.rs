@@ -122,7 +122,7 @@ pub(super) fn read<P, R, O>(
     checked_read::<P, R, O, _>(params, responder, handler);
 }
 
-/// As [`read`], for a handler that checks its params before it needs the session.
+/// Like [`read`], for a handler that checks its params before it needs the session.
 pub(super) fn checked_read<P, R, O, W>(
     params: Option<&str>,
     responder: Responder,

@@ -162,7 +162,7 @@ fn is_vowel(word: &[u8], at: usize) -> bool {
     }
 }
 
-/// As [`is_vowel`], but a `y` is a consonant: a row of them is judged by letters.
+/// Like [`is_vowel`], but always treats `y` as a consonant.
 fn is_vowel_letter(word: &[u8], at: usize) -> bool {
     matches!(word.get(at), Some(b'a' | b'e' | b'i' | b'o' | b'u'))
 }

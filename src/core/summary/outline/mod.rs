@@ -377,7 +377,7 @@ fn one_line(text: &str, room: usize) -> String {
     line
 }
 
-/// As [`one_line`], but cut after a sentence if one ends before the limit.
+/// Like [`one_line`], but cut after a sentence if one ends before the limit.
 fn sentences(text: &str, room: usize) -> String {
     let line = one_line(text, room);
     if !line.ends_with('…') {

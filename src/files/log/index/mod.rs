@@ -50,7 +50,7 @@ impl Log {
         Self::open_indexed_from(at, cache, WORTHWHILE, cancel)
     }
 
-    /// As [`Log::open_indexed`], with an index for every `worthwhile` bytes.
+    /// Like [`Log::open_indexed`], with an index for every `worthwhile` bytes.
     fn open_indexed_from(
         at: Location,
         cache: &Cache,

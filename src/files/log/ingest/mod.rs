@@ -109,7 +109,7 @@ impl Ingest {
         Ok(true)
     }
 
-    /// As [`Ingest::line`], for a line that several threads have scanned.
+    /// Like [`Ingest::line`], for a line that several threads have scanned.
     pub(crate) fn scanned_line(
         &mut self,
         tree: &mut Tree,

@@ -60,7 +60,7 @@ impl Folder {
         Self::open_to_stay(path)
     }
 
-    /// As [`Folder::open`], but it stays open.
+    /// Like [`Folder::open`], but the folder stays open.
     pub fn open_to_stay(path: &Path) -> io::Result<Self> {
         let folder = File::from(open_at(fs::CWD, path.as_os_str(), FOLDER, Mode::empty())?);
         Ok(Self {
@@ -85,7 +85,7 @@ impl Folder {
         self.subfolder(name)
     }
 
-    /// As [`Folder::subfolder_or_create`]. A new name becomes durable only with [`Folder::sync`].
+    /// Like [`Folder::subfolder_or_create`], but a new name becomes durable only with [`Folder::sync`].
     pub fn subfolder_or_create_unsynced(self: &Arc<Self>, name: &OsStr) -> io::Result<Self> {
         self.make_unsynced(name)?;
         self.subfolder(name)
@@ -111,7 +111,7 @@ impl Folder {
         }
     }
 
-    /// As [`Folder::make_subfolder`], without a sync. Returns whether it is new.
+    /// Like [`Folder::make_subfolder`], but without a sync. Returns whether the folder is new.
     fn make_unsynced(&self, name: &OsStr) -> io::Result<bool> {
         let make = || self.at(|fd| fs::mkdirat(fd, name, FOLDER_MODE));
         let made = match make() {
@@ -286,7 +286,7 @@ impl Folder {
         Ok(self.at(|folder| fs::renameat(folder, from, &*to_folder, to))?)
     }
 
-    /// As [`Folder::rename`], but fails with `EEXIST` if the name is taken.
+    /// Like [`Folder::rename`], but fails with `EEXIST` if the name is taken.
     pub fn rename_new(&self, from: &OsStr, to_folder: &Folder, to: &OsStr) -> io::Result<()> {
         let target = to_folder.fd()?;
         let flags = fs::RenameFlags::NOREPLACE;

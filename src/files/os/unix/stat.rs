@@ -13,7 +13,7 @@ fn signed(number: impl TryInto<i64>) -> i64 {
     number.try_into().unwrap_or(i64::MAX)
 }
 
-/// As [`signed`], for numbers that are never negative.
+/// Like [`signed`], for numbers that are never negative.
 fn unsigned(number: impl TryInto<u64>) -> u64 {
     number.try_into().unwrap_or(u64::MAX)
 }

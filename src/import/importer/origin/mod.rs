@@ -122,7 +122,7 @@ impl Origins {
         }
     }
 
-    /// As [`Origins::writer`], for the file `path` that belongs to a source.
+    /// Like [`Origins::writer`], for the file `path` that belongs to a source.
     pub fn side_writer(&self, tool: Tool, path: &Path) -> Result<OriginWriter> {
         let name = path.to_string_lossy();
         self.writer_of(tool, &name, &name)

@@ -55,7 +55,7 @@ impl Home {
         self.try_import_at(SystemTime::now(), change)
     }
 
-    /// As [`Self::try_import`], with another time than the machine's.
+    /// Like [`Self::try_import`], with another time than the machine's.
     fn try_import_at(
         &self,
         now: SystemTime,

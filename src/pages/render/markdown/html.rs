@@ -131,7 +131,7 @@ impl HtmlWriter {
         self.element_within(start, end, MOST_OPEN);
     }
 
-    /// As [`Self::element`], with room for the elements that belong to it.
+    /// Like [`Self::element`], with room for the elements that belong to it.
     fn container(&mut self, start: &str, end: EndTag) {
         self.element_within(start, end, MOST_OPEN - FIXED_DEPTH);
     }

@@ -14,7 +14,7 @@ pub(crate) fn to_jsonrpc(error: &Error) -> ErrorObjectOwned {
     ErrorObjectOwned::owned(code, message, Some(data))
 }
 
-/// As [`to_jsonrpc`], for notifications.
+/// Like [`to_jsonrpc`], for notifications.
 pub(crate) fn to_wire(error: &Error) -> wire::ErrorObject {
     wire::ErrorObject {
         code: error.kind.code(),

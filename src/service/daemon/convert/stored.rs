@@ -9,7 +9,7 @@ pub(crate) fn raw(json: &[u8]) -> wire::Raw {
     raw_text(String::from_utf8_lossy(json).into_owned())
 }
 
-/// As [`raw`], for an owned value.
+/// Like [`raw`], for an owned value.
 pub(crate) fn raw_owned(json: Vec<u8>) -> wire::Raw {
     match String::from_utf8(json) {
         Ok(text) => raw_text(text),

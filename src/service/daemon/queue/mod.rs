@@ -101,7 +101,7 @@ impl<Q: Sessions> Queues<Q> {
         run_here(|| job(lease));
     }
 
-    /// As [`Self::run`]; this call takes the place in the queue.
+    /// Like [`Self::run`]; this call takes the place in the queue.
     pub(crate) fn lease(
         self: &Arc<Self>,
         by: Asker,

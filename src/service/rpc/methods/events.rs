@@ -35,7 +35,7 @@ fn answer_peer(caller: &Caller<'_>, event_id: &str, reply: EventReply) -> Result
     }
 }
 
-/// As [`answer_peer`], for a before event.
+/// Like [`answer_peer`], for a before event.
 fn answer_before_event(
     caller: &Caller<'_>,
     event_id: &str,

@@ -136,8 +136,8 @@ impl<R: Read> FrameReader<R> {
         self.next_and_more().map(|(frame, _)| frame)
     }
 
-    /// As [`next`](Self::next); also returns whether another frame is buffered, as [`has_buffered`](Self::has_buffered)
-    /// does.
+    /// Like [`next`](Self::next), but also returns whether another frame is buffered, as
+    /// [`has_buffered`](Self::has_buffered) does.
     ///
     /// # Errors
     ///

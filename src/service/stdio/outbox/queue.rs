@@ -133,7 +133,7 @@ impl Outbox {
         self.push_message(Message::Own(message), class);
     }
 
-    /// As [`push`](Self::push), for a message that several connections may share.
+    /// Like [`push`](Self::push), for a message that several connections may share.
     pub(crate) fn push_message(&self, message: Message, class: Class) {
         self.push_item(OutboxItem::Message(message), class);
     }
@@ -366,7 +366,7 @@ impl OutboxState {
     }
 
     /// Extends the gap that ends just before `seq`, or begins one. No delivered message can be inside a
-    /// consecutive gap, since each has a `seq` of its own, and everything after the gap in the queue is
+    /// consecutive gap, since each has a different `seq`, and everything after the gap in the queue is
     /// later.
     fn lose(&mut self, session: Arc<str>, seq: u64) {
         let last = self
