@@ -34,7 +34,7 @@ struct EntryOrigin {
 /// The records of a kept source.
 #[derive(Default)]
 struct KeptRecords {
-    /// The places of the records, ascending.
+    /// The offsets and lengths of the records, ascending.
     places: Vec<Place>,
     /// Objects inside records that entries name: what a record repeats of a conversation is in it whole.
     inner: HashSet<(u64, u64)>,
@@ -287,7 +287,7 @@ fn is_object(record: &[u8], at: u64, len: u64) -> bool {
 }
 
 impl KeptRecords {
-    /// The number of the record at a place; inside a document, of the record around it.
+    /// The number of the record at a position. Inside a document, that of the record around the position.
     fn number_of(&self, place: Place) -> Option<usize> {
         let after = self.places.partition_point(|record| record.at <= place.at);
         let number = after.checked_sub(1)?;

@@ -122,7 +122,7 @@ fn missing(
     Ok(ShellError::new(NOT_FOUND, message, remedy))
 }
 
-/// The first rows, each on a line of its own.
+/// The first rows, each on a separate line.
 fn lines(rows: &[&DrawnRow], most: usize) -> String {
     let shown = rows.iter().take(most).map(|row| {
         let line = row.plain();

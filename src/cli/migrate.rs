@@ -55,7 +55,7 @@ pub(super) fn run(options: &Options, migrate: &Migrate) -> anyhow::Result<ExitCo
     Ok(ExitCode::SUCCESS)
 }
 
-/// Migrates the file at this place, and says so on stderr.
+/// Migrates the file at this location, and says so on stderr.
 #[cfg(feature = "nats")]
 pub(super) fn quietly(options: &Options, location: &Location) -> anyhow::Result<()> {
     let original = location.folder.file(&location.name, HandleAccess::Read)?;

@@ -48,7 +48,7 @@ impl Position {
     }
 }
 
-/// Shows an entry on one line after `what`, which has a style of its own.
+/// Shows an entry on one line after `what`, which is already styled.
 pub(super) fn line(screen: &mut Screen, what: &str, row: &DrawnRow) -> io::Result<()> {
     let text = row.plain();
     let left = screen.columns.saturating_sub(terminal::width(what) + 1);

@@ -102,7 +102,7 @@ impl Screen {
     }
 }
 
-/// A text with the places where a query matches, in characters, ascending and disjoint.
+/// A text with the ranges where a query matches, in characters, ascending and disjoint.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct MarkedText<'t> {
     pub text: &'t str,

@@ -1,4 +1,4 @@
-//! `treelined serve`: the places where it serves, and its start without a terminal.
+//! `treelined serve`: the sockets where it listens, and its start without a terminal.
 
 use super::failure::{ShellError, USAGE};
 use super::options::Options;

@@ -1,4 +1,4 @@
-//! The shared daemon, as the commands find it: its place, its options, and its start.
+//! The shared daemon, as the commands find it: its socket, its options, and its start.
 
 use super::failure::{NOT_FOUND, ShellError, warn};
 use super::options::Options;
@@ -52,7 +52,7 @@ pub(super) struct StarterProcess {
     pub cwd: String,
 }
 
-/// The place of the shared daemon, by the settings.
+/// The socket and the settings of the shared daemon.
 pub(super) struct SharedDaemon {
     pub place: Place,
     pub settings: Settings,
@@ -109,7 +109,7 @@ impl SharedDaemon {
         )
     }
 
-    /// Listens at this place, which differs from the daemon's own if `--listen` or systemd names another.
+    /// Listens on this socket, which differs from the daemon's own if `--listen` or systemd names another.
     pub(super) fn listen(
         &self,
         place: &Place,

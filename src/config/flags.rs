@@ -1,4 +1,4 @@
-//! What the command line gives, and how the environment is read.
+//! The options of the command line, and the reading of the environment.
 
 use serde::Deserialize;
 use std::ffi::OsString;

@@ -1,4 +1,4 @@
-//! What treelined knows without a machine: entries, trees, rows, contexts, the lines of each operation, and raw JSON.
+//! The pure part of treelined: entries, trees, rows, contexts, the lines of each operation, and raw JSON.
 //!
 //! The core does no input or output, and knows no clock, randomness, thread, lock or runtime: what it needs of those is
 //! an argument. So each function gives the same answer for the same bytes on every machine, and its tests need no

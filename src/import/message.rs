@@ -5,7 +5,7 @@
 use treelined_core::json;
 use treelined_core::timestamp::Millis;
 
-/// Deepest nesting of a value that is copied unchanged. An entry adds some levels of its own.
+/// Deepest nesting of a value that is copied unchanged. The entry around it adds some levels.
 const DEEPEST: usize = 200;
 
 /// Content blocks, written in order.

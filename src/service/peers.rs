@@ -100,13 +100,13 @@ impl Peers {
         }
     }
 
-    /// As [`Asks::answer`].
+    /// See [`Asks::answer`].
     pub(crate) fn answer(&self, id: &str, by: ConnectionId, reply: EventReply) -> Result<()> {
         let digest = Digest::of(&reply);
         self.asks.answer(id, Answerer::Client(by), digest, reply)
     }
 
-    /// As [`Asks::extend`].
+    /// See [`Asks::extend`].
     pub(crate) fn extend(&self, id: &str, by: ConnectionId, more: Duration) -> Result<Duration> {
         self.asks.extend(id, Answerer::Client(by), more)
     }
@@ -121,7 +121,7 @@ impl Peers {
         self.asks.waits_for(Answerer::Client(connection))
     }
 
-    /// As [`Asks::leave`].
+    /// See [`Asks::leave`].
     pub(crate) fn leave(&self, connection: ConnectionId, session: Option<&str>) {
         self.asks.leave(connection, session);
     }

@@ -65,7 +65,7 @@ impl Error {
         )
     }
 
-    /// For an entry from a client that breaks protocol.md §9 in `field`; `index` is its place in the request.
+    /// For an entry from a client that breaks protocol.md §9 in `field`; `index` is its position in the request.
     pub fn entry_invalid(index: usize, field: impl Into<String>, reason: &str) -> Self {
         let field = field.into();
         Self::new(

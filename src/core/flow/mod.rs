@@ -1,6 +1,6 @@
 //! Plans the operations on a session: computes the lines to write from the tree.
 //!
-//! Pure: no files, no clock of its own, no waiting, no JSON-RPC. The session writes the lines.
+//! Pure: no files, no clock, no waiting, no JSON-RPC. The session writes the lines.
 
 pub mod append;
 pub mod compact;

@@ -25,7 +25,7 @@ const FOLDED_FIRST: usize = 256;
 /// The most marked ranges of an excerpt.
 const MOST_RANGES: usize = 16;
 
-/// One line of a field, and the places of the matches in it.
+/// One line of a field, and the ranges of the matches in it.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Excerpt {
     /// White space folded to single spaces, control characters removed. Begins and ends with `…` where the field has
@@ -52,7 +52,7 @@ impl Excerpt {
         })
     }
 
-    /// The excerpt of a field around the byte `first`, with these places marked; they are ascending, in bytes.
+    /// The excerpt of a field around the byte `first`, with these ranges marked. They are ascending, in bytes.
     pub(super) fn around(field: &str, first: usize, places: Vec<Range<usize>>) -> Self {
         Self::from(field, first, |start, end| {
             let places = places.into_iter().filter(|place| place.start >= start);

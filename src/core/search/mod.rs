@@ -1,9 +1,10 @@
 //! Finds words, literal text and patterns in the whole text of entries.
 //!
 //! Owns the meaning of a query ([`Query`]), the text of an entry (`fields`), the test of one against the
-//! other ([`Matcher`]), the ranking of entries by a question ([`ask`]), and the excerpt that shows the place ([`Excerpt`]). Pure: callers pass stored
-//! lines. The decoded text decides, field by field; stored bytes only help to skip lines that cannot match
-//! (`prefilter`). [`Filters`] is what people type: a query with filters.
+//! other ([`Matcher`]), the ranking of entries by a question ([`ask`]), and the excerpt that shows
+//! the match ([`Excerpt`]). Pure: callers pass stored lines. The decoded text decides, field by
+//! field; stored bytes only help to skip lines that cannot match (`prefilter`). A person types
+//! [`Filters`]: a query with filters.
 
 pub mod ask;
 mod excerpt;

@@ -280,7 +280,7 @@ impl Search {
         }
     }
 
-    /// The next place from `from` on that may be a part of the needle in another spelling: an escape of anything but a
+    /// The next offset from `from` on that may be a part of the needle in another spelling: an escape of anything but a
     /// control character, or another character.
     fn next_hidden(&self, line: &[u8], mut from: usize) -> Option<usize> {
         loop {

@@ -20,7 +20,7 @@ pub(super) const NONE: u32 = u32::MAX;
 /// The timestamp of an entry whose stored text names no instant.
 pub(super) const NO_TIME: Millis = Millis::MIN;
 
-/// The place of a line in the file, without its line break.
+/// The offset and the length of a line in the file, without its line break.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct FilePlace {
     /// Bytes from the start of the file.

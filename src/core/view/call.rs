@@ -133,7 +133,7 @@ impl RowFacts<'_> {
         line.into_text()
     }
 
-    /// What came of a call, with the mark before it; empty if it succeeded silently.
+    /// The outcome of a call, with the mark before it; empty if it succeeded silently.
     fn outcome(
         &self,
         call: Option<&ToolCall<'_>>,

@@ -151,8 +151,8 @@ fn words(text: &str, most: usize) -> &str {
     text.get(..end).unwrap_or_default()
 }
 
-/// What to show at the beginning of a text, the bytes that this stands for, and the place and length in bytes of what
-/// closes it.
+/// The text to show for the beginning of a text, the number of bytes that it replaces, and the offset and length in
+/// bytes of the mark that closes it.
 type Mark<'t> = (&'t str, usize, Option<(usize, usize)>);
 
 /// The first `length` bytes as they are.

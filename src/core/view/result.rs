@@ -1,4 +1,4 @@
-//! What a tool result tells: the line that tells most, the number of its lines, and of tests how many failed.
+//! Summarizes a tool result: its most informative line, the number of its lines, and how many tests failed.
 //!
 //! Texts are read as they are written inside string literals, in one pass. Reminders that an agent puts into results
 //! are left out, and so are the tags around a text.
@@ -14,7 +14,7 @@ pub(super) enum Which {
     Last,
 }
 
-/// What a text of a result tells.
+/// The facts that are read from a text of a result.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) struct Told<'a> {
     /// The line as written inside the string literal; `None` if no line counts.

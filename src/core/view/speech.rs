@@ -1,4 +1,4 @@
-//! What a person said in a text of a message, without what a tool wrapped around it or put into it.
+//! Extracts the words of a person from the text of a message: leaves out the text that a tool put around or into them.
 //!
 //! Agents write their own words into messages of the user: reminders, slash commands and their output, the environment.
 //! Those are left out. A message with nothing else is an aside: one word that says what it is.
@@ -17,7 +17,7 @@ const UNMARKED: usize = 4 * PreviewLine::LIMIT;
 /// The most characters of an aside.
 const ASIDE: usize = 80;
 
-/// What an element says that a tool has put into a message.
+/// The meaning of an element that a tool has put into a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Says {
     Nothing,
@@ -78,7 +78,7 @@ pub(super) struct Speech {
     is_markdown: bool,
     /// Whether tools may have put elements into the text.
     has_elements: bool,
-    /// What the elements say.
+    /// The meaning of the elements.
     aside: Option<Says>,
     command: PreviewLine,
     arguments: PreviewLine,

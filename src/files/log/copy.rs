@@ -38,7 +38,7 @@ pub(crate) struct LogWriter {
 /// A line to copy byte for byte: an entry whose parent is the one before it.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct CopiedLine<'a> {
-    /// The place in the source.
+    /// The position of the line in the source.
     pub place: FilePlace,
     pub id: &'a str,
     pub facts: PlainFacts,

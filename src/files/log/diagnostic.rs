@@ -70,7 +70,7 @@ impl Damage {
     }
 }
 
-/// One finding and its place.
+/// One finding and its position in the file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Diagnostic {
     pub damage: Damage,

@@ -284,7 +284,7 @@ impl FileLog {
     }
 
     /// Whether the first line and the end of the last line read are unchanged. A program that migrates in place keeps
-    /// the inode but changes the first line; one that edits in place rarely leaves a line break at the same place.
+    /// the inode but changes the first line; one that edits in place rarely leaves a line break at the same offset.
     fn is_as_it_was(&self, file: &File) -> bool {
         const LOOK: usize = 512;
         let mut buffer = [0; LOOK];

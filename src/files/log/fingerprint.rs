@@ -84,7 +84,7 @@ fn ends(file: &File, end: u64) -> Option<(u64, u64)> {
     Some((first, xxh3_64(&bytes)))
 }
 
-/// Whether a sample of the tree's lines are at the tree's places in the file, with the same ids.
+/// Whether a sample of the tree's lines are at the tree's offsets in the file, with the same ids.
 pub(crate) fn is_still_there(file: &File, tree: &Tree) -> bool {
     let step = (tree.node_count() / SAMPLES).max(1);
     let mut numbers = (0..tree.node_count()).step_by(step);

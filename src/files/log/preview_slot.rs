@@ -1,4 +1,4 @@
-//! The place of an open file's cached previews.
+//! Holds the cached previews of an open file.
 
 use crate::cache::{Cache, CacheBlock, FileKind};
 use crate::lock::lock;
@@ -39,7 +39,7 @@ pub(super) struct SourceLines {
     pub(super) checksum: u64,
 }
 
-/// The place of an open file's previews, once there are any.
+/// Holds the previews of an open file, once there are any.
 #[derive(Default)]
 pub struct PreviewSlot {
     pub(super) current: Mutex<Option<Arc<Previews>>>,

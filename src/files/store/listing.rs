@@ -42,7 +42,7 @@ pub struct Listing {
     pub modified: Millis,
     /// `message` entries of all branches and roles.
     pub message_count: u64,
-    /// What the user said first, as its row shows it; empty if nothing was said.
+    /// The first message of the user, as its row shows it; empty if there is none.
     pub first_message: String,
     /// Where an import found the session; `None` for one of this program.
     pub source: Option<ImportSource>,
@@ -110,7 +110,7 @@ impl Listing {
     }
 }
 
-/// What the user said first, as its row shows it; empty if nothing was said.
+/// Returns the first message of the user, as its row shows it; empty if there is none.
 pub fn first_message_of(opened: &OpenedLog) -> Result<String> {
     let tree = &opened.tree;
     first_message(tree, &opened.log.bodies(), messages_of(tree))
@@ -189,7 +189,7 @@ pub fn first_message(
     Ok(String::new())
 }
 
-/// What a message of the user says, as its row shows it; empty if a tool wrote it.
+/// Returns the text of a message of the user, as its row shows it; empty if a tool wrote it.
 fn text_of(entry: &[u8]) -> String {
     let subject = Subject {
         kind: Kind::Message,

@@ -3,8 +3,8 @@
 //!
 //! A segment is lists of blocks, then the vocabulary, then a table of groups of words, then the blocks, then the sets of
 //! letters and of joints, then a footer with the lengths of the first four parts. The vocabulary has each word once, in the order of its first block, between
-//! line breaks. A group is [`GROUP`] adjacent words: the table has the place of its first word in the vocabulary, and
-//! that of its first list. A list has the place of its word in the group, the number of its bytes, and for each block
+//! line breaks. A group is [`GROUP`] adjacent words: the table has the offset of its first word in the vocabulary, and
+//! that of its first list. A list has the position of its word in the group, the number of its bytes, and for each block
 //! with the word one number: the distance to the block before, and the scores of the fields that have the word.
 //! The set of letters of some adjacent groups has the triples of adjacent bytes of their words, so that a search for a
 //! part of a word reads little of the vocabulary. The set of joints of a block has the places where two words of it
@@ -258,7 +258,7 @@ impl WordHash {
     }
 }
 
-/// The place of a word in a table. With the hash, most other words are told apart without being read.
+/// The slot of a word in a table. With the hash, most other words are told apart without being read.
 #[derive(Debug, Clone, Copy)]
 struct WordSlot {
     hash: WordHash,
@@ -405,7 +405,7 @@ impl SegmentWriter {
         Some(number)
     }
 
-    /// Loads the places of words that are known into the processor's cache. One after the other, each look-up would wait
+    /// Loads the slots of known words into the processor's cache. One after the other, each look-up would wait
     /// for memory; together they wait once.
     fn prefetch(&self, words: &[BlockWord]) {
         let slots = words

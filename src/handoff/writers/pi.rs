@@ -1,4 +1,4 @@
-//! pi: a session file of its own format, which is ours; and goose, which imports such a file with one path.
+//! pi: a session file in pi's format, which is also treelined's; and goose, which imports such a file with one path.
 
 use super::json::Lines;
 use super::session::{NATIVE_ID, NewSession, Steps, Written, command};

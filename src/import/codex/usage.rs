@@ -71,7 +71,7 @@ impl Tokens {
 /// Follows the usage of a rollout.
 #[derive(Debug, Default)]
 pub(super) struct Meter {
-    /// Responses have records of their own, so totals are ignored.
+    /// Whether responses have separate records: then totals are ignored.
     has_records: bool,
     total: Option<Tokens>,
     /// The tokens of the latest response: approximately the size of the context.

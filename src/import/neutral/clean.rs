@@ -45,7 +45,7 @@ struct Cleaner<'a> {
     next_id: usize,
     /// The calls of the last message of a model, in their order; `None` for one that has its result.
     open: Vec<Option<OpenCall>>,
-    /// The places of the open calls by their ids in the entry.
+    /// The positions of the open calls, by their ids in the entry.
     waiting: HashMap<String, VecDeque<usize>>,
     /// Whether the last results are in the order of their calls.
     is_sorted: bool,

@@ -46,7 +46,7 @@ pub struct Splitter {
     layout: Layout,
     /// A line of a document that is not blank has been read.
     has_first_line: bool,
-    /// As [`LONGEST`].
+    /// See [`LONGEST`].
     longest: usize,
     /// The beginning of a line.
     kept: Vec<u8>,

@@ -28,7 +28,7 @@ pub(super) struct ReadEntry {
 pub(super) struct EntryReader<'s> {
     source: &'s ContentSource,
     entries: BodyReader<'s>,
-    /// Calls and results are read through windows of their own.
+    /// Calls and results have separate readers, each with a window of the file.
     callers: BodyReader<'s>,
     results: BodyReader<'s>,
     /// The calls of the assistant messages that were used last, the most recent at the end.

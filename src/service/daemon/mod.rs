@@ -14,7 +14,7 @@
 //! - Changes. [`append`] writes adjacent appends of a queue, [`commit`] makes any other change, and [`commit_tail`] ends
 //!   both. [`agent_turn`] is the turn of a session's client. [`follow`] detects the entries of other writers. [`release`]
 //!   holds operations that ask before they commit: [`navigation`], which reads its [`preparation`], and
-//!   [`compaction`] use it; [`fork`] and [`continuation`] have steps of their own.
+//!   [`compaction`] use it; [`fork`] and [`continuation`] have their own steps.
 //! - Questions. [`event_question`] asks clients, hooks and extensions; [`extension`] and [`hook_answer`] have what is
 //!   special about those, and [`received_answer`] is what all of them answer. [`summaries`] runs the summarizer.
 //! - Reads. [`find`] and [`rows`] read what the tree shows, [`first_message`] names a session, [`session_row`] makes a row

@@ -7,7 +7,7 @@ use super::marks::{BLOCK, Marks};
 use bytemuck::must_cast;
 use std::arch::x86_64::*;
 
-/// As [`super::marks`].
+/// See [`super::marks`].
 #[inline]
 #[target_feature(enable = "avx512bw")]
 pub(crate) fn marks_avx512(bytes: &[u8; BLOCK]) -> Option<Marks> {
@@ -23,7 +23,7 @@ pub(crate) fn marks_avx512(bytes: &[u8; BLOCK]) -> Option<Marks> {
     })
 }
 
-/// As [`super::marks`].
+/// See [`super::marks`].
 #[inline]
 #[target_feature(enable = "avx2")]
 pub(crate) fn marks_avx2(bytes: &[u8; BLOCK]) -> Option<Marks> {

@@ -7,14 +7,14 @@ use std::ops::Range;
 
 /// The bytes of a text within which the words of a passage stand.
 const WINDOW: usize = 170;
-/// The most places of a text that are compared; a text with more has the words everywhere.
+/// The most occurrences in a text that are compared. A text with more has the words everywhere.
 const MOST_PLACES: usize = 1 << 16;
 
-/// A place of a word of the question in a text.
+/// An occurrence of a word of the question in a text.
 #[derive(Debug, Clone)]
 struct Place {
     span: Range<usize>,
-    /// The number of the term in the question; `None` for a common word.
+    /// The index of the term in the question; `None` for a stop word.
     term: Option<usize>,
     position: u32,
     form: Form,
@@ -86,7 +86,7 @@ impl<'q> Reader<'q> {
         })
     }
 
-    /// Finds the places of the question's words; returns the longest run.
+    /// Finds the occurrences of the question's words. Returns the length of the longest run of them.
     fn find(&mut self, text: &str) -> usize {
         let Self {
             question,
@@ -129,7 +129,7 @@ impl<'q> Reader<'q> {
         longest
     }
 
-    /// The places of the best passage: the most weight, then the nearest together, then the first.
+    /// The occurrences in the best passage: the most weight, then the nearest together, then the first.
     fn best(&self) -> Option<Range<usize>> {
         let mut counts = vec![0_u32; self.weights.len()];
         let weight_of = |term: usize| self.weights.get(term).copied().unwrap_or_default();

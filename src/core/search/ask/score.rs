@@ -32,12 +32,12 @@ pub struct Corpus {
     pub terms: u64,
 }
 
-/// What is counted of a unit that has a term.
+/// The counts of a unit (an entry, a branch or a session) that has a term.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct UnitCounts {
-    /// How often it has the term, each place by the weight of its field.
+    /// The number of times that the unit has the term, each weighted by its field.
     pub weight: u64,
-    /// Its terms, with repetitions.
+    /// The number of terms of the unit, with repetitions.
     pub terms: u64,
 }
 
@@ -80,7 +80,7 @@ pub fn term_score(corpus: &Corpus, count: TermCount, entry: UnitCounts) -> f64 {
     bm25(rarity(corpus.entries, count.entries), entry, mean)
 }
 
-/// What an entry gets for one term from its session, and from its branch.
+/// The score that an entry gets for one term from its session and its branch.
 pub fn unit_score(
     corpus: &Corpus,
     count: TermCount,

@@ -20,7 +20,7 @@ pub enum Form {
     Whole,
 }
 
-/// A term at its place.
+/// A term at its position in a text.
 #[derive(Debug)]
 pub struct Token<'t> {
     pub term: Term,

@@ -2,7 +2,7 @@
 //! bodies again (session-file.md §2, protocol.md §6).
 //!
 //! Each of the first entries of a file, in file order, has a *preview*: bytes that `view` makes of its body.
-//! Previews are kept in blocks, which are read on demand. If a block is damaged, or a preview is of another place
+//! Previews are kept in blocks, which are read on demand. If a block is damaged, or a preview is of another line
 //! in the file, the body is read instead. The cache belongs to a session file as its
 //! [fingerprint](super::fingerprint) says. Once the file has grown, or was edited in place while open, the lines
 //! of a block are compared with its checksum of them before the block is used.

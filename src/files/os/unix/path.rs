@@ -3,7 +3,7 @@
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 
-/// The folder of programs' data below the home folder, where a system has one of its own.
+/// The folder for the data of programs below the home folder, on systems that define one.
 pub const APPLICATION_SUPPORT: Option<&str> = match cfg!(target_os = "macos") {
     true => Some("Library/Application Support"),
     false => None,

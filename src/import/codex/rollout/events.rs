@@ -28,7 +28,7 @@ const ABOUT_CALLS: &[&str] = &[
     "WebSearch",
 ];
 
-/// Events that become entries of their own.
+/// Events that become separate entries.
 const SHOWN: &[&str] = &[
     "turn_aborted",
     "error",

@@ -1,4 +1,4 @@
-//! The arrangement of each tool's sessions, and their default places.
+//! The folder layout of each tool's sessions, and their default locations.
 
 use crate::tool::Tool;
 use std::ffi::{OsStr, OsString};

@@ -11,7 +11,7 @@ use treelined_core::timestamp::Millis;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct SourceRow {
     pub(crate) tool: Tool,
-    /// As `Source::name`.
+    /// See `Source::name`.
     pub(crate) source: String,
     /// The native sessions of its members, the main one first.
     pub(crate) natives: Vec<String>,

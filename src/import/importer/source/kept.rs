@@ -7,7 +7,7 @@ use hashbrown::HashSet;
 use treelined_core::error::Result;
 
 impl Origins {
-    /// Prepares for sources that are read at the same time: those with the same key get origins of their own.
+    /// Prepares for sources that are read at the same time: those with the same key get separate origins.
     pub(crate) fn for_sources(mut self, sources: &[Source]) -> Self {
         let mut keys = HashSet::new();
         let all = sources.iter().map(origin_key);
