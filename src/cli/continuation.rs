@@ -1,4 +1,4 @@
-//! `treelined continue`: goes on with a conversation in another agent.
+//! `treelined continue`: continues a conversation in another agent.
 
 use super::branch_choice::BranchChoice;
 use super::daemon::ChildDaemon;

@@ -29,8 +29,8 @@ pub(super) fn template() -> String {
     )
 }
 
-/// The text in lines of at most so many columns, but for words that are longer. A line goes on below the place where its text
-/// begins, behind the name of an option or an example.
+/// Wraps a text to lines of at most `columns` columns, unless a word is longer. The rest of a line is indented to the
+/// column where its text begins, after the name of an option or an example.
 pub(super) fn fitted(text: &str, columns: usize) -> String {
     let lines = text.lines().map(|line| match shown_width(line) <= columns {
         true => line.to_owned(),

@@ -200,7 +200,7 @@ impl NatsLog {
     /// The outcome of an append to a session that ends elsewhere: the message behind the expected one has these lines,
     /// or there is a conflict.
     ///
-    /// A server that was stopped answers with its old state for a moment after it goes on, so that a missing message
+    /// A server that was stopped answers with its old state for a moment after it is resumed, so that a missing message
     /// is asked for again.
     async fn settled(
         &self,

@@ -66,7 +66,8 @@ pub fn plan(tree: &Tree, target: Node, rewind: bool) -> Navigation {
 }
 
 /// Plans a merge: a summary of the branch that ends at `tip`, from its common ancestor with the leaf on
-/// (semantics.md §5). A tip whose step is on the path to the leaf has no steps of its own.
+/// (semantics.md §5). If the path to the leaf has the step of the tip already, there is
+/// nothing to merge.
 pub fn plan_merge(tree: &Tree, tip: Node) -> Navigation {
     let leaf = tree.leaf();
     let (ancestor, abandoned) = tree.branch(Some(tip), leaf);

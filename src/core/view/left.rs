@@ -394,7 +394,7 @@ impl Shown {
         folded.branches += 1;
         folded.entries += number32(branch.len());
         let new = folded.row;
-        // A branch that is open between two others has names of its own in between.
+        // If a branch between two others is open, its names stand between theirs.
         let is_next = (folded.names + folded.named) as usize == names_end;
         if is_next && (folded.named as usize) < NAMES {
             folded.named += 1;

@@ -102,7 +102,7 @@ fn block(row: &str, is_first: bool) -> &str {
 /// Appends the bytes `at..end` of a row without the marks of emphasis, code and links.
 fn push_inline(line: &mut PreviewLine, row: &str, mut at: usize, end: usize) {
     let is_table = row.trim_start().starts_with('|');
-    // Where a mark is closed that was opened before, and where the text goes on.
+    // For each open mark, the offset where it is closed and the offset where the text continues.
     let mut closed: Vec<(usize, usize)> = Vec::new();
     while at < end && !line.is_full() {
         if let Some(found) = closed.iter().position(|(start, _)| *start == at) {

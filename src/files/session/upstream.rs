@@ -192,7 +192,8 @@ fn names(entry_ids: &[EntryId]) -> Vec<&str> {
     entry_ids.iter().map(EntryId::as_str).collect()
 }
 
-/// The error for one of several operations that failed together: an unknown outcome is that of its own new entries.
+/// Returns the error for one of several operations that failed together. If the outcome is unknown, the
+/// error names only the new entries of this operation.
 pub fn failure_of<'a>(failure: &Error, new: impl Iterator<Item = &'a EntryId>) -> Error {
     let details = failure.details.as_ref();
     let names = |key: &&str| details.is_some_and(|details| details.get(key).is_some());

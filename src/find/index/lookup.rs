@@ -1,4 +1,4 @@
-//! Finds the blocks of a segment that may hold a match, with the best place that a hit in them can have.
+//! Finds the blocks of a segment that may hold a match, with the best rank that a hit in them can have.
 
 use super::damage::damaged;
 use super::segment::{
@@ -35,7 +35,7 @@ pub(super) struct Candidate {
 #[derive(Debug)]
 pub(super) struct TextParts {
     pieces: Vec<Piece>,
-    /// The hashes of places where two words meet.
+    /// The hashes of the joints: the end of a word with the beginning of the next word.
     joints: Vec<u64>,
 }
 
@@ -248,7 +248,7 @@ impl<'f> Segment<'f> {
         Ok(fields)
     }
 
-    /// The places of the words with a piece; `None` if there are more than [`MOST_WORDS`].
+    /// The offsets in the vocabulary of the words with a piece; `None` if there are more than [`MOST_WORDS`].
     fn words_with(&self, piece: &Piece) -> io::Result<Option<Vec<u32>>> {
         let mut search = WordSearch::of(piece);
         let with_letters = self.letters.with_all(self.file, letters(&search.needle))?;

@@ -3,7 +3,7 @@
 //! A line is `{"timestamp", "ordinal"?, "type", "payload", "metadata"?}`; the first files, until August 2025, have
 //! payloads without the envelope. The types that matter:
 //!
-//! - `session_meta`: thread, directory, model provider, and the place that the file goes on from. The copy of the
+//! - `session_meta`: thread, directory, model provider, and the position from which the file continues. The copy of the
 //!   parent's that a legacy fork has on its second line means nothing.
 //! - `response_item`: the conversation, as the model's interface has it. Items between two boundaries are one message
 //!   of the model: a result, a message of the user, a new turn, and the usage of a response are boundaries.

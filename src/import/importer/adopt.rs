@@ -29,7 +29,7 @@ pub(super) struct Adoption<'a> {
 struct Compared<'a> {
     /// The first entry above it.
     root: usize,
-    /// Where the comparison goes on below it.
+    /// Where the comparison continues below it.
     next: Option<(&'a Continuation, Cursor)>,
 }
 

@@ -24,7 +24,7 @@ const QUIET: Duration = Duration::from_secs(600);
 /// A tool's mark at the end of a message counts once its source has not changed for this long: a tool writes the records of
 /// one message together.
 const PAUSE: Duration = Duration::from_secs(1);
-/// Like [`PAUSE`], once the tool has said that the turn has ended: what it has yet to write of the message comes at once.
+/// Like [`PAUSE`], but after the tool has said that the turn has ended: it then writes the rest of the message at once.
 pub(super) const SETTLED: Duration = Duration::from_millis(200);
 /// The most open sources while a session is written.
 const MAX_OPEN: usize = 4;
