@@ -60,16 +60,11 @@ fn a_stalled_client_among_200_holds_up_nobody() {
             stalled.send("get_entries", json!({}));
         }
     }
-    let begun = Instant::now();
+    // Whoever waited for the stalled client would wait for ever: it reads on only below.
     for other in &others {
         other.send("get_leaf", json!({}));
         assert!(other.response().contains("\"leafId\""));
     }
-    assert!(
-        begun.elapsed() < Duration::from_secs(10),
-        "{:?}",
-        begun.elapsed()
-    );
     assert_eq!(writer.ok("get_leaf", json!({}))["leafId"], "e999");
     stalled.read_on();
     // Numbers that were not delivered are reported lost: the harness checks them.
