@@ -3,7 +3,7 @@
 use std::fs::{self, File};
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime};
 
 use super::conversation;
 use super::watch::Watcher;
@@ -83,7 +83,8 @@ fn a_hook_brings_the_turn_that_has_ended() {
     assert_eq!(log(&home), [""; 0]);
 }
 
-/// A subagent is a file of its own beside the conversation.
+/// A subagent has a file beside the conversation. When that was younger than the conversation, its last answer did not count
+/// yet, and no later import brought it.
 #[test]
 fn a_hook_brings_the_subagents_of_its_conversation() {
     let home = Home::in_memory();
@@ -97,11 +98,11 @@ fn a_hook_brings_the_subagents_of_its_conversation() {
         "\"type\"",
         "\"isSidechain\":true,\"agentId\":\"a1\",\"type\"",
     );
-    fs::write(
-        folder.join("agent-a1.jsonl"),
-        agent.replace("s-", "x-").replace("msg_s", "msg_x"),
-    )
-    .unwrap();
+    let path = folder.join("agent-a1.jsonl");
+    fs::write(&path, agent.replace("s-", "x-").replace("msg_s", "msg_x")).unwrap();
+    let file = fs::File::options().append(true).open(&path).unwrap();
+    file.set_modified(SystemTime::now() + Duration::from_millis(500))
+        .unwrap();
     hook(&home, &["claude-code"], &said(&home, "s"));
     let all = ["answer 0", "question 0", "the result", "the task"];
     eventually("both are there", || texts(&home) == all);

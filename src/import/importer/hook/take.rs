@@ -2,6 +2,7 @@
 
 use super::requests::{Request, Requests};
 use crate::importer::reading::SETTLED;
+use crate::importer::report::ImportReport;
 use crate::importer::request::{Import, ImportRequest};
 use crate::importer::source::facts::SourceStatus;
 use crate::tool::Tool;
@@ -11,6 +12,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 use treelined_core::error::{Error, Kind, Result};
 use treelined_core::id::Source as _;
+use treelined_core::timestamp::{self, Millis};
 use treelined_files::cancel::Cancel;
 use treelined_files::clock::SystemSource;
 use treelined_files::store::Store;
@@ -27,10 +29,20 @@ const MAX_ROUNDS: usize = 4;
 /// The files of one tool, and whether the turn has ended.
 type Groups = BTreeMap<(Tool, bool), BTreeMap<PathBuf, Option<SourceStatus>>>;
 
+/// What was imported.
+#[derive(Default)]
+struct Imported {
+    /// The files with their status before.
+    files: Groups,
+    /// When an answer counts that a file, or one of its subagents', has held back.
+    held_until: Option<Millis>,
+}
+
 /// Imports what hooks have requested, until nothing is left; returns what failed. Waits at most `patience` for
 /// another import, and then fails with `importBusy`: the requests stay, for whoever takes them next.
 ///
-/// A file that changes soon after is imported again, as a tool may write after its hook.
+/// A file that changes soon after is imported again, as a tool may write after its hook; so is one whose last answer, or a
+/// subagent's, was written too late to count.
 pub fn take(store: &Store, patience: Duration) -> Result<Vec<Error>> {
     let until = Instant::now() + patience;
     let Some(requests) = Requests::existing(store.path()) else {
@@ -40,11 +52,11 @@ pub fn take(store: &Store, patience: Duration) -> Result<Vec<Error>> {
         return Ok(Vec::new());
     }
     let mut failures = Vec::new();
-    let mut imported = Groups::new();
+    let mut imported = Imported::default();
     for _ in 0..MAX_ROUNDS {
         let lock = requests.lock(until)?.ok_or_else(busy)?;
         let waiting = requests.waiting()?;
-        let mut wanted = changed(&imported);
+        let mut wanted = imported.again();
         for (_, request) in &waiting {
             match request {
                 Some(request) => add(&mut wanted, request),
@@ -57,7 +69,7 @@ pub fn take(store: &Store, patience: Duration) -> Result<Vec<Error>> {
             requests.remove(name)?;
         }
         drop(lock);
-        if !changes_within(&imported, UNREST) {
+        if !is_again_within(&imported, UNREST) {
             break;
         }
     }
@@ -86,14 +98,13 @@ fn settle(wanted: &Groups) {
     }
 }
 
-/// Imports the files; returns them with their status before.
 fn import(
     store: &Store,
     wanted: &Groups,
     until: Instant,
     failures: &mut Vec<Error>,
-) -> Result<Groups> {
-    let mut imported = Groups::new();
+) -> Result<Imported> {
+    let mut imported = Imported::default();
     for ((tool, has_ended), paths) in wanted {
         let status = |path: &PathBuf| Some((path.clone(), SourceStatus::of_database(path).ok()));
         let before: BTreeMap<_, _> = paths.keys().filter_map(status).collect();
@@ -109,14 +120,22 @@ fn import(
         if request.paths.is_empty() {
             continue;
         }
-        failures.extend(run(store, &request, until)?);
-        imported.insert((*tool, *has_ended), before);
+        let report = run(store, &request, until, failures)?;
+        let held = report.totals.held_until.as_deref();
+        let held = held.and_then(timestamp::parse).into_iter();
+        imported.held_until = held.chain(imported.held_until).min();
+        imported.files.insert((*tool, *has_ended), before);
     }
     Ok(imported)
 }
 
-/// One import, for which it waits. Returns why it failed, or fails if another one is still running.
-fn run(store: &Store, request: &ImportRequest, until: Instant) -> Result<Vec<Error>> {
+/// One import, for which it waits. Fails if another one is still running.
+fn run(
+    store: &Store,
+    request: &ImportRequest,
+    until: Instant,
+    failures: &mut Vec<Error>,
+) -> Result<ImportReport> {
     loop {
         let import = Import {
             store,
@@ -128,17 +147,35 @@ fn run(store: &Store, request: &ImportRequest, until: Instant) -> Result<Vec<Err
         };
         match import.run_repeatably() {
             Ok((report, _)) => {
-                let failed = report.files.into_iter().filter_map(|file| {
-                    let error = file.error?;
-                    let message = format!("{}: {}", file.path, error.message);
+                let failed = report.files.iter().filter_map(|file| {
+                    let message = format!("{}: {}", file.path, file.error.as_ref()?.message);
                     Some(Error::new(Kind::ImportFailed, message))
                 });
-                return Ok(failed.collect());
+                failures.extend(failed);
+                return Ok(report);
             }
-            Err(error) if error.kind != Kind::ImportBusy => return Ok(vec![error]),
+            Err(error) if error.kind != Kind::ImportBusy => {
+                failures.push(error);
+                return Ok(ImportReport::default());
+            }
             Err(_) if Instant::now() < until => thread::sleep(BUSY),
             Err(_) => return Err(busy()),
         }
+    }
+}
+
+impl Imported {
+    /// The files to import again: all of them once what was held back counts, else those that have changed.
+    fn again(&self) -> Groups {
+        let counts = |at| at <= SystemSource.now_ms();
+        if !self.held_until.is_some_and(counts) {
+            return changed(&self.files);
+        }
+        let all = self.files.iter().map(|(group, files)| {
+            let files = files.keys().map(|path| (path.clone(), None));
+            (*group, files.collect())
+        });
+        all.collect()
     }
 }
 
@@ -158,14 +195,12 @@ fn changed(imported: &Groups) -> Groups {
     changed
 }
 
-fn changes_within(imported: &Groups, time: Duration) -> bool {
+/// Whether files have to be imported again after at most this time.
+fn is_again_within(imported: &Imported, time: Duration) -> bool {
     let until = Instant::now() + time;
-    while Instant::now() < until {
-        if !changed(imported).is_empty() {
+    while Instant::now() < until && !imported.files.is_empty() {
+        if !imported.again().is_empty() {
             return true;
-        }
-        if imported.is_empty() {
-            return false;
         }
         thread::sleep(LOOK);
     }
