@@ -95,6 +95,8 @@ daemon starts the next time."
    (calls :initform (make-hash-table)
           :documentation "By id, the functions that end open calls with an error.")
    (last-id :initform nil :documentation "The id of the last request.")
+   (unsent :initform nil :documentation "The messages that are not sent yet, the oldest first.")
+   (sending :initform nil :documentation "Whether a message is being sent.")
    (summarizer :initform nil :documentation "What writes summaries, or nil.")
    (why :initform nil :documentation "The error because of which Emacs ends the program."))
   :documentation "A connection to a daemon, one message per line.")
@@ -114,15 +116,27 @@ Emacs pauses for seconds after an error in a process filter."
 
 (cl-defmethod jsonrpc-connection-send
   ((connection treelined-client) &key id method params &allow-other-keys)
-  "Send a request or notification METHOD with PARAMS and ID over CONNECTION."
-  (when id
-    (oset connection last-id id))
-  (process-send-string
-   (oref connection process)
-   (concat (json-serialize `(:jsonrpc "2.0" ,@(and id (list :id id))
-                                      :method ,(format "%s" method) :params ,params)
-                           :null-object nil :false-object :json-false)
-           "\n")))
+  "Send a request or notification METHOD with PARAMS and ID over CONNECTION.
+A request is sent by `treelined-client--flush', when its answer is awaited."
+  (let ((text (concat (json-serialize `(:jsonrpc "2.0" ,@(and id (list :id id))
+                                                 :method ,(format "%s" method) :params ,params)
+                                      :null-object nil :false-object :json-false)
+                      "\n")))
+    (oset connection unsent (append (oref connection unsent) (list text)))
+    (if id
+        (oset connection last-id id)
+      (treelined-client--flush connection))))
+
+(defun treelined-client--flush (connection)
+  "Send the messages of CONNECTION that are not sent yet.
+While the program does not read, Emacs runs timers and filters, which may
+call it: their messages follow this one."
+  (unless (oref connection sending)
+    (oset connection sending t)
+    (unwind-protect
+        (while (oref connection unsent)
+          (process-send-string (oref connection process) (pop (oref connection unsent))))
+      (oset connection sending nil))))
 
 (cl-defmethod jsonrpc-running-p ((connection treelined-client))
   "Return non-nil if the daemon of CONNECTION is alive."
@@ -451,7 +465,12 @@ Signal an error of the type `file-missing' if there is no such program."
                                            (treelined-failure
                                             "timeout"
                                             (format "%s: no answer within %d s" method seconds)
-                                            nil t)))))))
+                                            nil t)))))
+       (condition-case why
+           (treelined-client--flush connection)
+         (error
+          (funcall finish else
+                   (treelined-failure "disconnected" (error-message-string why)))))))
     id))
 
 (defun treelined-request (method params then &optional else)

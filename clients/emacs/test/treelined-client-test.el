@@ -217,4 +217,25 @@
     (treelined-test-wait called)))
 
 (provide 'treelined-client-test)
+;; A call of a timer during the send of a long message was taken for the call of the message, whose answer was lost.
+(ert-deftest treelined-client-calls-during-the-send-of-a-long-message-keep-their-answers ()
+  (treelined-test-with
+    (treelined-test-call 'create_session :sessionId "long" :cwd "/tmp" :name "long" :write "now")
+    (let* ((words (apply #'concat (make-list 200000 "many words ")))
+           (asked 0)
+           (answered 0)
+           (timer (run-at-time 0 0.001
+                               (lambda ()
+                                 (setq asked (1+ asked))
+                                 (treelined-request 'get_tree '(:sessionId "long" :limit 1)
+                                                    (lambda (_) (setq answered (1+ answered))))))))
+      (unwind-protect
+          (dotimes (number 5)
+            (treelined-test-say "long" (format "u%d" number) "user" words))
+        (cancel-timer timer))
+      (treelined-test-wait (= asked answered))
+      (should (> asked 5))
+      (should (equal "u4" (plist-get (treelined-test-call 'get_tree :sessionId "long" :limit 1)
+                                     :leafId))))))
+
 ;;; treelined-client-test.el ends here
