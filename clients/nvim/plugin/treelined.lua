@@ -43,6 +43,7 @@ for _, name in ipairs({
   'copy',
   'compare',
   'fork',
+  'continue',
   'branches',
   'refresh',
   'keys',

@@ -217,11 +217,11 @@ function M.fold_open_all(tree)
 end
 
 function M.next_prompt(tree)
-  tree:go_to_prompt(1)
+  require('treelined.jump').to_prompt(tree, 1)
 end
 
 function M.previous_prompt(tree)
-  tree:go_to_prompt(-1)
+  require('treelined.jump').to_prompt(tree, -1)
 end
 
 --- Lists the keys.
@@ -308,6 +308,16 @@ function M.fork(tree)
       end
     end)
   end)
+end
+
+--- Continues in another tool with the conversation up to the entry under the cursor.
+---@param tree treelined.Tree
+---@param tool? string asks for it if left out
+M['continue'] = function(tree, tool)
+  local node = tree:current()
+  if node then
+    require('treelined.continuation').start(tree.session, node, tool)
+  end
 end
 
 local function describe_branch(branch)

@@ -37,6 +37,12 @@ local function complete_import(lead)
   return vim.list_extend(tools, vim.fn.getcompletion(lead, 'file'))
 end
 
+local function complete_continue(lead)
+  return vim.tbl_filter(function(tool)
+    return vim.startswith(tool, lead)
+  end, require('treelined.continuation').tools)
+end
+
 local function on_tree(name)
   return function(argument, lines)
     actions().run(name, argument, lines)
@@ -71,6 +77,7 @@ M.subcommands = {
   compare = { run = on_tree('compare') },
   compact = { run = on_tree('compact') },
   fork = { run = on_tree('fork') },
+  continue = { run = on_tree('continue'), complete = complete_continue },
   branches = { run = on_tree('branches') },
   delete = { run = on_tree('delete') },
   export = {

@@ -23,6 +23,7 @@ local M = {}
 ---@field prompt_insert? boolean open the prompt in insert mode
 ---@field prompt_window? string command that makes the prompt's window
 ---@field entry_window? string command that makes the window of entries and summaries
+---@field terminal_window? string command that makes the window in which another agent goes on
 M.defaults = {
   args = {},
   shared = false,
@@ -36,6 +37,7 @@ M.defaults = {
   prompt_insert = true,
   prompt_window = 'belowright 8split',
   entry_window = 'belowright 12split',
+  terminal_window = 'botright split',
 }
 
 local TYPES = {
@@ -59,6 +61,7 @@ local TYPES = {
   prompt_insert = 'boolean',
   prompt_window = 'string',
   entry_window = 'string',
+  terminal_window = 'string',
 }
 
 M.filters = TYPES.filter

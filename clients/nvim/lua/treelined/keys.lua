@@ -47,6 +47,12 @@ M.tree = {
     action = 'merge',
   },
   { 'gf', '<Plug>(treelined-fork)', 'continue from here in a new session', action = 'fork' },
+  {
+    'H',
+    '<Plug>(treelined-continue)',
+    'continue in another tool',
+    action = 'continue-elsewhere',
+  },
   { 'b', '<Plug>(treelined-branches)', 'choose a branch to go to', action = 'branches' },
   {
     'R',

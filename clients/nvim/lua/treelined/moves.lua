@@ -43,6 +43,9 @@ local COMPACT_REASONS = {
 --- What the one did that kept the change from being made.
 local DEEDS = { cancelledByClient = ' cancelled', hookFailed = ' failed' }
 
+--- What to do after going back to a user message: treelined does not answer it.
+local NEXT = ':w writes this message here; then H in the tree lets an agent answer it'
+
 --- Says why nothing was changed, and who cancelled it or failed.
 local function reason_text(result, reasons)
   local deed = DEEDS[result.reason]
@@ -68,7 +71,7 @@ end
 --- Shows the result of a navigation: its summary, the new leaf, and text that is returned for editing.
 local function show_result(tree, result, reasons)
   local session = tree.session
-  if result.reason then
+  if result.reason and not result.editorText then
     say(reason_text(result, reasons))
   end
   if result.summaryEntry then
@@ -78,7 +81,7 @@ local function show_result(tree, result, reasons)
     tree:refresh(result.newLeafId)
   end
   if result.editorText then
-    prompt.put(session, result.editorText, result.editorImages)
+    prompt.put(session, result.editorText, result.editorImages, NEXT)
   end
 end
 

@@ -110,8 +110,9 @@ end
 ---@param session treelined.OpenSession
 ---@param text string
 ---@param images? table[]
+---@param advice_now? string what to do now; said unless the prompt has had another text
 ---@return integer buf
-function M.put(session, text, images)
+function M.put(session, text, images, advice_now)
   local buf = enter(session)
   local before = text_of(buf)
   fill(buf, text)
@@ -122,6 +123,8 @@ function M.put(session, text, images)
   begin_to_write(buf)
   if before ~= '' and before ~= text then
     say('u restores the previous text of the prompt')
+  elseif advice_now then
+    say(advice_now)
   end
   return buf
 end

@@ -484,19 +484,6 @@ function Tree:set_fold(how)
   end
 end
 
---- Puts the cursor on the next message of a person, or on the one before, among the rows that were fetched.
----@param step 1|-1
-function Tree:go_to_prompt(step)
-  local _, row = self:current()
-  repeat
-    row = row + step
-    local node = self.rows:get(row)
-    if node and node.role == 'user' and not node.folded and node.style ~= 'dim' then
-      return vim.api.nvim_win_set_cursor(0, { row, 0 })
-    end
-  until not node
-end
-
 local function watch(tree, group)
   local function on(events, callback, pattern)
     local where = pattern and { pattern = pattern } or { buffer = tree.buf }

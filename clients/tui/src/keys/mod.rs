@@ -485,7 +485,10 @@ mod tests {
                 continue;
             }
             let action = Action::ALL.iter().find(|action| action.name() == row[0]);
-            let action = action.unwrap_or_else(|| panic!("{row:?}"));
+            let Some(action) = action else {
+                assert!(keys.is_empty(), "{row:?}");
+                continue;
+            };
             let bound = keymap.keys(Context::Tree, *action);
             let bound: Vec<String> = bound.iter().map(Key::to_string).collect();
             assert_eq!(bound, keys, "{}", row[0]);

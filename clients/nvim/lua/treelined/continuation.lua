@@ -1,0 +1,202 @@
+--- Goes on in another agent: asks for it, says what it does not get, and runs `treelined continue` in a terminal, which
+--- makes the new session and starts the agent. protocol.md §3.18.
+
+local advice = require('treelined.advice')
+local config = require('treelined.config')
+local process = require('treelined.process')
+local utf8 = require('treelined.utf8')
+local windows = require('treelined.windows')
+
+local M = {}
+
+--- The agents, and `text` for any other one.
+M.tools = { 'claude-code', 'codex', 'opencode', 'gemini', 'goose', 'pi', 'text' }
+
+local NAMES = {
+  ['claude-code'] = 'Claude Code',
+  gemini = 'Gemini CLI',
+  text = 'another agent, as a text',
+}
+
+local GO, LEARNED, COPY =
+  'Go on', 'Go on with a summary of the branch that is left', 'Copy the command'
+
+--- What helps if the conversation is too large: a choice, and the params and options that mean it.
+local SHORTER = {
+  { 'Only the last 20 turns', { last = 20 }, { '--last', '20' } },
+  { 'Earlier turns as a summary', { compact = true }, { '--compact' } },
+  { 'All of it', { limit = 0 }, { '--limit', '0' } },
+}
+
+---@class treelined.Continuation
+---@field session treelined.OpenSession
+---@field node treelined.TreeNode the last entry that is handed over
+---@field tool string
+---@field shorter? table the chosen row of SHORTER
+
+local function say(text, level)
+  vim.notify('treelined: ' .. text, level or vim.log.levels.INFO)
+end
+
+local function name_of(tool)
+  return NAMES[tool] or tool
+end
+
+local function count(number, one)
+  return number == 1 and '1 ' .. one or ('%d %ss'):format(number, one)
+end
+
+--- Returns what is handed over and lost, on one line.
+local function describe(result)
+  local parts = {
+    ('%s, about %s'):format(count(result.messages, 'message'), count(result.tokens, 'token')),
+  }
+  for _, loss in ipairs(result.losses) do
+    parts[#parts + 1] = 'lost: ' .. loss.text
+  end
+  local agent = result.steps[#result.steps]
+  if agent and vim.fn.executable(agent[1]) == 0 then
+    parts[#parts + 1] = agent[1] .. ' is not installed here'
+  end
+  return utf8.line(table.concat(parts, '; '))
+end
+
+--- Returns the program and its arguments. The options of the daemon find the same sessions and the same summarizer.
+---@param to treelined.Continuation
+---@param learned boolean
+---@return string[]
+local function command(to, learned)
+  local settings = config.get()
+  local argv = { settings.command or process.default_command() }
+  if settings.session_dir then
+    vim.list_extend(argv, { '--session-dir', settings.session_dir })
+  end
+  if settings.summarizer then
+    vim.list_extend(argv, { '--summarizer', settings.summarizer })
+  end
+  vim.list_extend(argv, settings.args)
+  vim.list_extend(argv, { 'continue', '--in', to.tool })
+  vim.list_extend(argv, learned and { '--learned' } or {})
+  vim.list_extend(argv, to.shorter and to.shorter[3] or {})
+  return vim.list_extend(argv, { '--', to.session.path, to.node.id })
+end
+
+--- Runs a command in a terminal in a new window.
+local function run_in_terminal(to, argv)
+  vim.cmd(config.get().terminal_window)
+  vim.cmd('enew')
+  local options = {
+    env = config.get().env,
+    on_exit = function(_, status)
+      if status == 0 then
+        say(('`:Treelined import %s` brings what was said there into the tree'):format(to.tool))
+      end
+    end,
+  }
+  if vim.fn.has('nvim-0.11') == 1 then
+    vim.fn.jobstart(argv, vim.tbl_extend('force', options, { term = true }))
+  else
+    vim.fn.termopen(argv, options)
+  end
+  vim.cmd('startinsert')
+end
+
+local function shell_line(argv)
+  return table.concat(vim.tbl_map(vim.fn.shellescape, argv), ' ')
+end
+
+local function show_text(text)
+  local buf = windows.scratch('treelined://handoff')
+  vim.bo[buf].filetype = 'markdown'
+  windows.fill(buf, utf8.lines(text))
+  windows.split_to(buf)
+  vim.fn.setreg('"', text)
+  say('this is in the register "; give it to the agent as its first message')
+end
+
+--- Asks the daemon what would be handed over; nothing is written.
+---@param to treelined.Continuation
+---@param learned boolean
+---@param callback fun(result: table)
+local function preview(to, learned, callback)
+  local params = { entryId = to.node.id, tool = to.tool, learned = learned, dryRun = true }
+  params = vim.tbl_extend('force', params, to.shorter and to.shorter[2] or {})
+  to.session:request('continue_session', params, function(err, result)
+    if not err then
+      return callback(result)
+    elseif err.kind ~= 'contextTooLarge' then
+      return advice.report(err)
+    end
+    local options = {
+      prompt = utf8.line(err.message) .. '. Hand over:',
+      kind = 'treelined.shorter',
+      format_item = function(row)
+        return row[1]
+      end,
+    }
+    vim.ui.select(SHORTER, options, function(row)
+      if row then
+        to.shorter = row
+        preview(to, learned, callback)
+      end
+    end)
+  end)
+end
+
+--- Shows what is lost, and does what the person chooses.
+---@param to treelined.Continuation
+---@param result table
+local function confirm(to, result)
+  local choices = { GO }
+  if not to.node.isLeaf then
+    choices[#choices + 1] = LEARNED
+  end
+  if to.tool ~= 'text' then
+    choices[#choices + 1] = COPY
+  end
+  local text = ('%s. In %s:'):format(describe(result), name_of(to.tool))
+  vim.ui.select(choices, { prompt = text, kind = 'treelined.continue' }, function(chosen)
+    if not chosen then
+      return
+    elseif to.tool == 'text' then
+      return preview(to, chosen == LEARNED, function(handed)
+        show_text(handed.text)
+      end)
+    elseif chosen == COPY then
+      vim.fn.setreg('"', shell_line(command(to, false)))
+      return say('the command is in the register "; nothing is written before it runs')
+    elseif chosen == GO then
+      return run_in_terminal(to, command(to, false))
+    end
+    -- Says now, and not in the terminal, that nobody can write the summary.
+    preview(to, true, function()
+      run_in_terminal(to, command(to, true))
+    end)
+  end)
+end
+
+--- Goes on in another agent with the conversation up to an entry.
+---@param session treelined.OpenSession
+---@param node treelined.TreeNode
+---@param tool? string asks for it if left out
+function M.start(session, node, tool)
+  if not tool then
+    local options = { prompt = 'Go on in:', kind = 'treelined.tool', format_item = name_of }
+    return vim.ui.select(M.tools, options, function(chosen)
+      if chosen then
+        M.start(session, node, chosen)
+      end
+    end)
+  elseif not vim.tbl_contains(M.tools, tool) then
+    local list = table.concat(M.tools, ', ')
+    return say(('there is no agent "%s"; use %s'):format(tool, list), vim.log.levels.ERROR)
+  elseif not session.path and tool ~= 'text' then
+    return say('this session has no file; choose `text`', vim.log.levels.ERROR)
+  end
+  local to = { session = session, node = node, tool = tool }
+  preview(to, false, function(result)
+    confirm(to, result)
+  end)
+end
+
+return M
