@@ -52,7 +52,7 @@ Errors are shown."
 (defun treelined-actions--moved (session target result)
   "Show the RESULT of a navigation of SESSION to the entry TARGET."
   (treelined-entry-stream-end session (plist-get result :summaryEntry))
-  (when (plist-get result :reason)
+  (when (and (plist-get result :reason) (not (plist-get result :editorText)))
     (treelined-actions--say result))
   (when (and (derived-mode-p 'treelined-tree-mode) (not (plist-get result :cancelled)))
     ;; Point may be elsewhere after a summary that took its time.
@@ -60,7 +60,11 @@ Errors are shown."
                                 (plist-get result :newLeafId))))
   (when-let* ((text (plist-get result :editorText)))
     (treelined-later treelined-draft-function text
-                     (list :session session :images (plist-get result :editorImages)))))
+                     (list :session session :images (plist-get result :editorImages)))
+    ;; Treelined does not answer it.
+    (treelined-later #'message "%s" (substitute-command-keys
+                                     "\\<treelined-compose-mode-map>\\[treelined-compose-send] writes this \
+message here; then \\<treelined-tree-mode-map>\\[treelined-tree-continue] in the tree lets an agent answer it"))))
 
 (defun treelined-navigate (session params)
   "Move the leaf of SESSION with PARAMS of `navigate_tree'.
@@ -323,7 +327,7 @@ argument, the fork has one row again."
   (treelined-tree-reload))
 
 (defun treelined-tree-next-prompt (count)
-  "Put point on the next fetched message of the user, COUNT times."
+  "Put point on the next message of the user, COUNT times."
   (interactive "p" treelined-tree-mode)
   (treelined-tree--next count "No more messages of the user here"
                         (lambda (node)
@@ -332,7 +336,7 @@ argument, the fork has one row again."
                                (not (equal (plist-get node :style) "dim"))))))
 
 (defun treelined-tree-previous-prompt (count)
-  "Put point on the previous fetched message of the user, COUNT times."
+  "Put point on the previous message of the user, COUNT times."
   (interactive "p" treelined-tree-mode)
   (treelined-tree-next-prompt (- count)))
 
@@ -358,26 +362,50 @@ An empty query shows all rows again."
     (treelined-tree-go-to leaf)))
 
 (defun treelined-tree--next (count none wantedp)
-  "Put point on the next fetched row that WANTEDP accepts, COUNT times.
-If there is none, point stays, and the error says NONE."
-  (let ((step (if (< count 0) -1 1))
-        (start (point)))
-    (dotimes (_ (abs count))
-      (while (and (zerop (forward-line step))
-                  (not (eobp))
-                  (not (funcall wantedp (treelined-tree-node))))))
-    (unless (funcall wantedp (treelined-tree-node))
-      (goto-char start)
-      (user-error none))))
+  "Put point on the next row that WANTEDP accepts, COUNT times.
+Rows that were not fetched are fetched, page by page, until there is one or
+point has moved.  If there is none, point stays, and the error says NONE."
+  (treelined-tree--seek (if (< count 0) -1 1) (abs count) none wantedp
+                        (treelined-tree--index) (treelined-tree--index)))
+
+(defun treelined-tree--seek (step count none wantedp start from)
+  "Look for COUNT rows that WANTEDP accepts, from the index FROM on by STEP.
+START is the index of point.  NONE is the error if there are too few."
+  (let ((index from)
+        node)
+    (save-excursion
+      (treelined-tree--goto from)
+      (while (and (> count 0)
+                  (< -1 (setq index (+ index step)) treelined-tree-total)
+                  (zerop (forward-line step))
+                  (setq node (treelined-tree-node)))
+        (when (funcall wantedp node)
+          (setq count (1- count)))))
+    (cond ((zerop count)
+           (treelined-tree--goto index)
+           (treelined-tree-fetch)
+           (when hl-line-mode
+             (hl-line-highlight)))
+          ((not (< -1 index treelined-tree-total))
+           (user-error none))
+          (t
+           (treelined-tree--fetch-page
+            (if (> step 0) index (max 0 (- index (1- treelined-page-size))))
+            (min treelined-page-size (if (> step 0) (- treelined-tree-total index) (1+ index)))
+            (lambda ()
+              (when (eql start (treelined-tree--index))
+                (condition-case error
+                    (treelined-tree--seek step count none wantedp start (- index step))
+                  (user-error (message "%s" (error-message-string error)))))))))))
 
 (defun treelined-tree-next-branch (count)
-  "Put point on the next fetched row where the tree branches, COUNT times."
+  "Put point on the next row where the tree branches, COUNT times."
   (interactive "p" treelined-tree-mode)
   (treelined-tree--next count "No more branches here"
                         (lambda (node) (plist-get node :isBranchPoint))))
 
 (defun treelined-tree-previous-branch (count)
-  "Put point on the previous fetched row where the tree branches, COUNT times."
+  "Put point on the previous row where the tree branches, COUNT times."
   (interactive "p" treelined-tree-mode)
   (treelined-tree-next-branch (- count)))
 

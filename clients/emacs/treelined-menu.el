@@ -11,6 +11,7 @@
 (require 'transient)
 (require 'treelined-actions)
 (require 'treelined-ask)
+(require 'treelined-continue)
 (require 'treelined-search)
 (require 'treelined-import)
 (require 'treelined-list)
@@ -53,6 +54,7 @@
   (define-key map "m" #'treelined-tree-mark)
   (define-key map "M" #'treelined-tree-mark)
   (define-key map "B" #'treelined-tree-fork)
+  (define-key map "H" #'treelined-tree-continue)
   (define-key map "K" #'treelined-tree-compact)
   (define-key map ":" #'treelined-run-command)
   (define-key map "x" #'treelined-run-command)
@@ -100,7 +102,8 @@
     ("L" "label" treelined-tree-label)
     ("m" "mark" treelined-tree-mark)
     ("c" "compare" treelined-tree-compare)
-    ("B" "fork" treelined-tree-fork)]
+    ("B" "fork" treelined-tree-fork)
+    ("H" "in another tool" treelined-tree-continue)]
    ["Search"
     ("/" "this session" treelined-tree-search)
     ("M-n" "next match" treelined-tree-next-match)

@@ -295,8 +295,8 @@ one above it.  Call AFTER, if it is not nil, in the buffer when it is drawn."
         (mapc #'funcall (nreverse after)))))
   (force-mode-line-update))
 
-(defun treelined-tree--fetch-page (first limit)
-  "Fetch LIMIT rows from the index FIRST on."
+(defun treelined-tree--fetch-page (first limit &optional then)
+  "Fetch LIMIT rows from the index FIRST on, and call THEN when they are drawn."
   (let ((rows treelined-tree--rows))
     (dotimes (index limit)
       (puthash (+ first index) 'asked rows))
@@ -306,7 +306,10 @@ one above it.  Call AFTER, if it is not nil, in the buffer when it is drawn."
        ;; Another tree has another table.
        (when (and (derived-mode-p 'treelined-tree-mode) (eq rows treelined-tree--rows))
          (if (equal (plist-get result :revision) treelined-tree--revision)
-             (treelined-tree--draw-page first (plist-get result :nodes))
+             (progn
+               (treelined-tree--draw-page first (plist-get result :nodes))
+               (when then
+                 (funcall then)))
            (treelined-tree-reload))))
      (lambda (error)
        (dotimes (index limit)
