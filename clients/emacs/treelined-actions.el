@@ -58,13 +58,20 @@ Errors are shown."
     ;; Point may be elsewhere after a summary that took its time.
     (treelined-tree-reload (and (equal target (treelined-tree-id))
                                 (plist-get result :newLeafId))))
-  (when-let* ((text (plist-get result :editorText)))
-    (treelined-later treelined-draft-function text
-                     (list :session session :images (plist-get result :editorImages)))
-    ;; Treelined does not answer it.
-    (treelined-later #'message "%s" (substitute-command-keys
-                                     "\\<treelined-compose-mode-map>\\[treelined-compose-send] writes this \
-message here; then \\<treelined-tree-mode-map>\\[treelined-tree-continue] in the tree lets an agent answer it"))))
+  (let ((text (plist-get result :editorText)))
+    (when text
+      (treelined-later treelined-draft-function text
+                       (list :session session :images (plist-get result :editorImages))))
+    ;; Treelined answers nothing (protocol.md §3.18).
+    (when (or text (not (plist-get result :reason)))
+      (treelined-later
+       #'message "treelined: %s"
+       (substitute-command-keys
+        (if text
+            "Send the text with \\<treelined-compose-mode-map>\\[treelined-compose-send], then \
+\\<treelined-tree-mode-map>\\[treelined-tree-continue] in the tree goes on in another agent."
+          "\\<treelined-tree-mode-map>\\[treelined-compose] writes a message here, \
+\\[treelined-tree-continue] goes on in another agent."))))))
 
 (defun treelined-navigate (session params)
   "Move the leaf of SESSION with PARAMS of `navigate_tree'.

@@ -16,14 +16,15 @@
 (defconst treelined-continue--tools
   '(("Claude Code" . "claude-code") ("Codex" . "codex") ("opencode" . "opencode")
     ("Gemini CLI" . "gemini") ("goose" . "goose") ("pi" . "pi")
-    ("another agent, as a text" . "text"))
-  "The agents by their names; `text' is for any other one.")
+    ("any other agent, as a text" . "text"))
+  "The agents by their names; schema/agents.tsv has the list that clients share.")
 
 (defconst treelined-continue--shorter
   '((?n "last 20 turns" (:last 20) ("--last" "20"))
-    (?s "earlier turns summarized" (:compact t) ("--compact"))
+    (?s "earlier turns summarized" (:compact t) ("--compact") (:limit 0))
     (?a "all of it" (:limit 0) ("--limit" "0")))
-  "What helps if a conversation is too large: key, name, params and options.")
+  "What helps if a conversation is too large: key, name, params and options.
+The last are params that ask for its size: nothing is summarized for a question.")
 
 (defun treelined-continue--command (session entry tool options)
   "Return the command to go on in TOOL behind the ENTRY of SESSION.
@@ -34,9 +35,7 @@ OPTIONS are further ones.  Those of the daemon find the same sessions."
 
 (defun treelined-continue--description (result)
   "Return what is handed over and lost by RESULT of `continue_session'."
-  (let* ((messages (plist-get result :messages))
-         (steps (plist-get result :steps))
-         (agent (and (> (length steps) 0) (aref (aref steps (1- (length steps))) 0))))
+  (let ((messages (plist-get result :messages)))
     (string-join
      (append (list (format (ngettext "%d message, about %d tokens" "%d messages, about %d tokens"
                                      messages)
@@ -44,33 +43,39 @@ OPTIONS are further ones.  Those of the daemon find the same sessions."
              (mapcar (lambda (loss)
                        (concat "lost: " (treelined-row-shown (plist-get loss :text) " ")))
                      (plist-get result :losses))
-             (and agent (not (executable-find agent))
-                  (list (concat agent " is not installed here"))))
+             (mapcar (lambda (program) (concat program " is not installed here"))
+                     (plist-get result :missing)))
      "; ")))
 
-(defun treelined-continue--preview (session params options then)
+(defun treelined-continue--ask (session params then &optional else)
   "Ask what PARAMS of `continue_session' hand over of SESSION; write nothing.
-Call THEN with the result and OPTIONS of the command.  If it is too much,
-ask for less."
-  (treelined-session-request
-   session 'continue_session (append params '(:dryRun t))
+Call THEN with the result later.  ELSE is as in `treelined-request'."
+  (treelined-session-request session 'continue_session (append params '(:dryRun t))
+                             (lambda (result)
+                               (treelined-later then result))
+                             else))
+
+(defun treelined-continue--preview (session params row then)
+  "Ask what PARAMS of `continue_session' hand over of SESSION.
+ROW of `treelined-continue--shorter' makes it shorter; without one, ask for
+it if it is too much.  Call THEN with the result and the row."
+  (treelined-continue--ask
+   session (append (or (nth 4 row) (nth 2 row)) params)
    (lambda (result)
-     (treelined-later then result options))
+     (funcall then result row))
    (lambda (error)
      (if (equal (plist-get error :kind) "contextTooLarge")
-         (treelined-later #'treelined-continue--ask-for-less session params options then error)
+         (treelined-later #'treelined-continue--ask-for-less session params then error)
        (treelined-report error)))))
 
-(defun treelined-continue--ask-for-less (session params options then error)
+(defun treelined-continue--ask-for-less (session params then error)
   "Ask for less than ERROR refuses, and go on with it.
-SESSION, PARAMS, OPTIONS and THEN are as in `treelined-continue--preview'."
+SESSION, PARAMS and THEN are as in `treelined-continue--preview'."
   (let* ((choices (mapcar (lambda (row) (list (car row) (cadr row)))
                           treelined-continue--shorter))
          (key (car (read-multiple-choice (concat (plist-get error :message) ".  Hand over:")
-                                         choices)))
-         (row (assq key treelined-continue--shorter)))
-    (treelined-continue--preview session (append params (nth 2 row))
-                                 (append options (nth 3 row)) then)))
+                                         choices))))
+    (treelined-continue--preview session params (assq key treelined-continue--shorter) then)))
 
 (defun treelined-continue--run (session command tool)
   "Run COMMAND, to go on with SESSION in TOOL, in a terminal."
@@ -103,42 +108,46 @@ SESSION, PARAMS, OPTIONS and THEN are as in `treelined-continue--preview'."
     (pop-to-buffer (current-buffer)))
   (message "treelined: this is in the kill ring; give it to the agent as its first message"))
 
-(defun treelined-continue--confirm (session node tool result options)
+(defun treelined-continue--choose (result node tool)
+  "Say what RESULT hands over to TOOL up to NODE and loses; return a key."
+  (car (read-multiple-choice
+        (format "%s.  Go on in %s?" (treelined-continue--description result)
+                (car (rassoc tool treelined-continue--tools)))
+        (append '((?y "yes" "Go on."))
+                (unless (plist-get node :isLeaf)
+                  '((?l "with what was learned"
+                        "The first words say what the branch that is left has taught.")))
+                (unless (equal tool "text")
+                  '((?w "copy the command" "Put the command into the kill ring.")))
+                '((?n "no" "Nothing is written."))))))
+
+(defun treelined-continue--confirm (session node tool result row)
   "Say what RESULT hands over to TOOL and loses, and do what the person chooses.
-The conversation is that of SESSION up to NODE; OPTIONS are for the command."
-  (let* ((entry (plist-get node :id))
-         (is-text (equal tool "text"))
-         (key (car (read-multiple-choice
-                    (format "%s.  Go on in %s?" (treelined-continue--description result)
-                            (car (rassoc tool treelined-continue--tools)))
-                    (append '((?y "yes" "Go on."))
-                            (unless (plist-get node :isLeaf)
-                              '((?l "with what was learned"
-                                    "The first words say what the branch that is left has taught.")))
-                            (unless is-text
-                              '((?w "copy the command" "Put the command into the kill ring.")))
-                            '((?n "no" "Nothing is written."))))))
-         (learned (eq key ?l)))
+The conversation is that of SESSION up to NODE; ROW says how it is shorter."
+  (let* ((key (treelined-continue--choose result node tool))
+         (learned (eq key ?l))
+         (entry (plist-get node :id))
+         (params (append (nth 2 row) (list :entryId entry :tool tool)
+                         (and learned '(:learned t))))
+         (command (and (not (equal tool "text"))
+                       (treelined-continue--command
+                        session entry tool
+                        (append (nth 3 row) (and learned '("--learned")))))))
     (cond
      ((eq key ?n))
      ((eq key ?w)
-      (kill-new (mapconcat #'shell-quote-argument
-                           (treelined-continue--command session entry tool options) " "))
+      (kill-new (mapconcat #'shell-quote-argument command " "))
       (message "treelined: the command is in the kill ring; nothing is written before it runs"))
-     ((and is-text (not learned))
-      (treelined-continue--show-text (plist-get result :text)))
-     ((not learned)
-      (treelined-continue--run
-       session (treelined-continue--command session entry tool options) tool))
+     ((null command)
+      (treelined-continue--ask session params
+                               (lambda (result)
+                                 (treelined-continue--show-text (plist-get result :text)))))
+     ((or (not learned) (slot-value (treelined-connection) 'summarizer))
+      (treelined-continue--run session command tool))
      (t
-      ;; Says now, and not in the terminal, that nobody can write the summary.
-      (treelined-continue--preview
-       session (list :entryId entry :tool tool :learned t) (append options '("--learned"))
-       (lambda (result options)
-         (if is-text
-             (treelined-continue--show-text (plist-get result :text))
-           (treelined-continue--run
-            session (treelined-continue--command session entry tool options) tool))))))))
+      ;; Says now, and not in the terminal, that nobody can write the summary; there may be one.
+      (treelined-continue--ask session params
+                               (lambda (_) (treelined-continue--run session command tool)))))))
 
 (defun treelined-tree-continue (tool)
   "Continue in TOOL with the conversation up to the entry at point.
@@ -154,8 +163,8 @@ comes back into this tree by \\[treelined-import]."
       (user-error "This session has no file; choose a text"))
     (treelined-continue--preview
      session (list :entryId (plist-get node :id) :tool tool) nil
-     (lambda (result options)
-       (treelined-continue--confirm session node tool result options)))))
+     (lambda (result row)
+       (treelined-continue--confirm session node tool result row)))))
 
 (provide 'treelined-continue)
 ;;; treelined-continue.el ends here

@@ -113,7 +113,7 @@ KEYS answer the questions in turn."
         (treelined-test-go "u3")
         (treelined-tree-navigate)
         (treelined-test-wait
-         (member "C-c C-c writes this message here; then H in the tree lets an agent answer it"
+         (member "treelined: Send the text with C-c C-c, then H in the tree goes on in another agent."
                  said))))))
 
 ;; Only rows that were fetched were looked at, so that the keys ended below the window.
@@ -133,5 +133,17 @@ KEYS answer the questions in turn."
       (treelined-tree-next-prompt 1)
       (treelined-test-wait (equal "u9" (treelined-tree-id)))
       (should-error (treelined-tree-next-prompt 1) :type 'user-error))))
+
+;; A client had other names for the same agents.
+(ert-deftest treelined-continue-agents-are-those-of-the-table-that-all-clients-share ()
+  (with-temp-buffer
+    (insert-file-contents (expand-file-name "../../schema/agents.tsv" treelined-test-folder))
+    (let ((rows (seq-remove (lambda (line) (string-prefix-p "#" line))
+                            (split-string (buffer-string) "\n" t))))
+      (should (equal (mapcar (lambda (row)
+                               (let ((cells (split-string row "\t")))
+                                 (cons (nth 1 cells) (nth 0 cells))))
+                             rows)
+                     treelined-continue--tools)))))
 
 ;;; treelined-continue-test.el ends here

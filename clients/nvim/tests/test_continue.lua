@@ -175,7 +175,7 @@ return {
       child:type('e')
       child:gives('vim.api.nvim_buf_get_lines(0, 0, -1, false)', { 'says u2' })
       child:gives('notes', {
-        'treelined: :w writes this message here; then H in the tree lets an agent answer it',
+        'treelined: send the text with :w, then H in the tree goes on in another agent',
       })
     end,
   },
@@ -209,6 +209,30 @@ return {
       child:gives("vim.fn.line('.')", 3)
       child:type(']]')
       child:gives("vim.fn.getline('.'):match('says u300') ~= nil", true)
+    end,
+  },
+  {
+    'the agents are those of the table that all clients share',
+    function()
+      local agents = {}
+      for line in io.lines(f.root .. '/../../schema/agents.tsv') do
+        if not vim.startswith(line, '#') then
+          local row = vim.split(line, '\t')
+          agents[#agents + 1] = { row[1], row[2] }
+        end
+      end
+      equal(require('treelined.continuation').agents, agents)
+    end,
+  },
+  {
+    'after a move to another entry a line says what can be done there',
+    function(t)
+      local child = shown(t)
+      choose(child, 'No summary')
+      child:type('ggj<CR>')
+      child:gives('notes', {
+        'treelined: i writes a message here, H goes on in another agent',
+      })
     end,
   },
 }

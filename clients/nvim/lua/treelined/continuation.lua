@@ -9,22 +9,30 @@ local windows = require('treelined.windows')
 
 local M = {}
 
---- The agents, and `text` for any other one.
-M.tools = { 'claude-code', 'codex', 'opencode', 'gemini', 'goose', 'pi', 'text' }
-
-local NAMES = {
-  ['claude-code'] = 'Claude Code',
-  gemini = 'Gemini CLI',
-  text = 'another agent, as a text',
+--- The agents with their names; schema/agents.tsv has the list that clients share.
+M.agents = {
+  { 'claude-code', 'Claude Code' },
+  { 'codex', 'Codex' },
+  { 'opencode', 'opencode' },
+  { 'gemini', 'Gemini CLI' },
+  { 'goose', 'goose' },
+  { 'pi', 'pi' },
+  { 'text', 'any other agent, as a text' },
 }
+
+--- The agents by their names in the protocol.
+M.tools = vim.tbl_map(function(agent)
+  return agent[1]
+end, M.agents)
 
 local GO, LEARNED, COPY =
   'Go on', 'Go on with a summary of the branch that is left', 'Copy the command'
 
---- What helps if the conversation is too large: a choice, and the params and options that mean it.
+--- What helps if the conversation is too large: a choice, the params and the options that mean it, and the params that
+--- ask for its size: nothing is summarized for a question.
 local SHORTER = {
   { 'Only the last 20 turns', { last = 20 }, { '--last', '20' } },
-  { 'Earlier turns as a summary', { compact = true }, { '--compact' } },
+  { 'Earlier turns as a summary', { compact = true }, { '--compact' }, { limit = 0 } },
   { 'All of it', { limit = 0 }, { '--limit', '0' } },
 }
 
@@ -39,7 +47,11 @@ local function say(text, level)
 end
 
 local function name_of(tool)
-  return NAMES[tool] or tool
+  for _, agent in ipairs(M.agents) do
+    if agent[1] == tool then
+      return agent[2]
+    end
+  end
 end
 
 local function count(number, one)
@@ -54,9 +66,8 @@ local function describe(result)
   for _, loss in ipairs(result.losses) do
     parts[#parts + 1] = 'lost: ' .. loss.text
   end
-  local agent = result.steps[#result.steps]
-  if agent and vim.fn.executable(agent[1]) == 0 then
-    parts[#parts + 1] = agent[1] .. ' is not installed here'
+  for _, program in ipairs(result.missing or {}) do
+    parts[#parts + 1] = program .. ' is not installed here'
   end
   return utf8.line(table.concat(parts, '; '))
 end
@@ -116,11 +127,11 @@ end
 
 --- Asks the daemon what would be handed over; nothing is written.
 ---@param to treelined.Continuation
----@param learned boolean
 ---@param callback fun(result: table)
-local function preview(to, learned, callback)
-  local params = { entryId = to.node.id, tool = to.tool, learned = learned, dryRun = true }
-  params = vim.tbl_extend('force', params, to.shorter and to.shorter[2] or {})
+local function preview(to, callback)
+  local row = to.shorter or {}
+  local params = { entryId = to.node.id, tool = to.tool, dryRun = true }
+  params = vim.tbl_extend('force', params, row[4] or row[2] or {})
   to.session:request('continue_session', params, function(err, result)
     if not err then
       return callback(result)
@@ -130,16 +141,31 @@ local function preview(to, learned, callback)
     local options = {
       prompt = utf8.line(err.message) .. '. Hand over:',
       kind = 'treelined.shorter',
-      format_item = function(row)
-        return row[1]
+      format_item = function(choice)
+        return choice[1]
       end,
     }
-    vim.ui.select(SHORTER, options, function(row)
-      if row then
-        to.shorter = row
-        preview(to, learned, callback)
+    vim.ui.select(SHORTER, options, function(choice)
+      if choice then
+        to.shorter = choice
+        preview(to, callback)
       end
     end)
+  end)
+end
+
+--- Asks for the text for any other agent, or whether a summary can be written, and calls back with the result.
+---@param to treelined.Continuation
+---@param learned boolean
+---@param callback fun(result: table)
+local function ask(to, learned, callback)
+  local params = { entryId = to.node.id, tool = to.tool, learned = learned, dryRun = true }
+  params = vim.tbl_extend('force', params, to.shorter and to.shorter[2] or {})
+  to.session:request('continue_session', params, function(err, result)
+    if err then
+      return advice.report(err)
+    end
+    callback(result)
   end)
 end
 
@@ -159,17 +185,17 @@ local function confirm(to, result)
     if not chosen then
       return
     elseif to.tool == 'text' then
-      return preview(to, chosen == LEARNED, function(handed)
+      return ask(to, chosen == LEARNED, function(handed)
         show_text(handed.text)
       end)
     elseif chosen == COPY then
       vim.fn.setreg('"', shell_line(command(to, false)))
       return say('the command is in the register "; nothing is written before it runs')
-    elseif chosen == GO then
-      return run_in_terminal(to, command(to, false))
+    elseif chosen == GO or to.session:summarizer() then
+      return run_in_terminal(to, command(to, chosen == LEARNED))
     end
-    -- Says now, and not in the terminal, that nobody can write the summary.
-    preview(to, true, function()
+    -- Says now, and not in the terminal, that nobody can write the summary; there may be one already.
+    ask(to, true, function()
       run_in_terminal(to, command(to, true))
     end)
   end)
@@ -194,7 +220,7 @@ function M.start(session, node, tool)
     return say('this session has no file; choose `text`', vim.log.levels.ERROR)
   end
   local to = { session = session, node = node, tool = tool }
-  preview(to, false, function(result)
+  preview(to, function(result)
     confirm(to, result)
   end)
 end

@@ -43,8 +43,10 @@ local COMPACT_REASONS = {
 --- What the one did that kept the change from being made.
 local DEEDS = { cancelledByClient = ' cancelled', hookFailed = ' failed' }
 
---- What to do after going back to a user message: treelined does not answer it.
-local NEXT = ':w writes this message here; then H in the tree lets an agent answer it'
+--- What to do after a move, behind a user message whose text is in the prompt, and behind another entry: treelined
+--- answers nothing. protocol.md §3.18.
+local SEND_NEXT = 'send the text with :w, then H in the tree goes on in another agent'
+local WRITE_NEXT = 'i writes a message here, H goes on in another agent'
 
 --- Says why nothing was changed, and who cancelled it or failed.
 local function reason_text(result, reasons)
@@ -69,10 +71,10 @@ local function update_header(tree)
 end
 
 --- Shows the result of a navigation: its summary, the new leaf, and text that is returned for editing.
-local function show_result(tree, result, reasons)
+local function show_result(tree, method, result)
   local session = tree.session
   if result.reason and not result.editorText then
-    say(reason_text(result, reasons))
+    say(reason_text(result, method == 'merge_branch' and MERGE_REASONS or REASONS))
   end
   if result.summaryEntry then
     entry.show(session, entry.text(result.summaryEntry), 'summary')
@@ -81,7 +83,9 @@ local function show_result(tree, result, reasons)
     tree:refresh(result.newLeafId)
   end
   if result.editorText then
-    prompt.put(session, result.editorText, result.editorImages, NEXT)
+    prompt.put(session, result.editorText, result.editorImages, SEND_NEXT)
+  elseif not result.reason and not result.cancelled and method ~= 'merge_branch' then
+    say(WRITE_NEXT)
   end
 end
 
@@ -113,7 +117,7 @@ local function run(tree, method, params, callback)
     if err then
       report(err)
     else
-      show_result(tree, result, method == 'merge_branch' and MERGE_REASONS or REASONS)
+      show_result(tree, method, result)
     end
     if err or not result.summaryEntry then
       abandon()
