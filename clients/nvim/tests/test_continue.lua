@@ -65,7 +65,7 @@ return {
         'pi',
         'text',
       })
-      f.matches(child:lua('return asked[2][1]'), '^2 messages, about %d+ tokens.* In codex:$')
+      f.matches(child:lua('return asked[2][1]'), '^2 messages, about %d+ tokens.* In Codex:$')
       equal(child:lua('return asked[2][2]'), { GO, LEARNED, COPY })
       equal(written(child), {})
       choose(child, 'codex', GO)
@@ -133,17 +133,17 @@ return {
     function(t)
       local child = shown(t)
       local client = t.client({ command = f.command, session_dir = child.session_dir })
-      assert(client:request_sync('open_session', { sessionId = child.talk.sessionId }))
-      for _, id in ipairs({ 'u3', 'a3' }) do
-        local message = f.message(id)
+      local id = f.converse(client, { name = 'long', cwd = child.home }).sessionId
+      for _, entry in ipairs({ 'u3', 'a3' }) do
+        local message = f.message(entry)
         message.content[1].text = ('many words '):rep(40000)
-        local said = { sessionId = child.talk.sessionId, entryId = id, message = message }
+        local said = { sessionId = id, entryId = entry, message = message }
         assert(client:request_sync('append_message', said))
       end
       client:close_sync()
-      child:sees('many words')
-      child:type('oG')
-      child:gives("vim.fn.getline('.'):match('active') ~= nil", true)
+      child:command('Treelined open ' .. id)
+      child:sees(' long · ')
+      child:gives("vim.fn.line('.')", 6)
       choose(child, 3, GO)
       child:command('Treelined continue codex')
       child:sees('codex got 2 arguments: resume ')

@@ -3,6 +3,7 @@
 import * as vscode from 'vscode';
 import { App } from './app.js';
 import { Asking } from './asking.js';
+import { continuationCommands } from './commands/continuation.js';
 import { entryCommands, rowCommands } from './commands/entries.js';
 import { moveCommands } from './commands/moves.js';
 import type { Parts } from './commands/parts.js';
@@ -39,6 +40,7 @@ export async function activate(context: vscode.ExtensionContext): Promise<void> 
     ...entryCommands(parts),
     ...rowCommands(parts),
     ...moveCommands(parts),
+    ...continuationCommands(parts),
     ...programCommands(parts),
   } as Record<string, (...args: never[]) => Promise<unknown>>;
   for (const [name, run] of Object.entries(commands)) {

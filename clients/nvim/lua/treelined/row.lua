@@ -17,12 +17,20 @@ function M.title(row)
   return utf8.line(row.sessionId)
 end
 
---- Returns a session of a list in one line.
+--- Returns a session of a list in one line: its age, title and size, its project, and the tool that it comes from.
 ---@param row treelined.SessionRow|treelined.TrashedRow
 ---@return string
 function M.describe(row)
   local count = row.messageCount == 1 and '1 message' or row.messageCount .. ' messages'
-  return ('%4s  %s · %s'):format(when.age(row.modified), M.title(row), count)
+  local parts =
+    { M.title(row), count, utf8.line(vim.fn.fnamemodify(row.cwd or '', ':t')), row.source or '' }
+  local text = table.concat(
+    vim.tbl_filter(function(part)
+      return part ~= ''
+    end, parts),
+    ' · '
+  )
+  return ('%4s  %s'):format(when.age(row.modified), text)
 end
 
 return M

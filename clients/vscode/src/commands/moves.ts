@@ -131,12 +131,14 @@ async function go(parts: Parts, session: Session, to: Plan, summary: Summary): P
   if (outcome.isMoved) await tree.follow(outcome.newLeafId, since);
 }
 
-function announce({ app }: Parts, { isMoved, message, summary }: Outcome): void {
+function announce({ app }: Parts, { isMoved, message, summary, draft }: Outcome): void {
   if (message !== undefined) void vscode.window.showInformationMessage(message);
   if (!isMoved) return;
-  const text = summary
+  const moved = summary
     ? 'Moved. A summary of the branch is the leaf.'
     : 'Moved. The branch stays in the tree.';
+  // Treelined answers nothing.
+  const text = `${moved} ${draft ? 'Send the text with Ctrl+Enter, then' : '“Write a Message” writes here,'} “Continue in Another Tool” goes on in another agent.`;
   void vscode.window.showInformationMessage(text, 'Undo').then((undo) => {
     if (undo) void app.run(() => app.shown().call('undo_navigation', {}));
   });

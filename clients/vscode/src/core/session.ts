@@ -81,6 +81,11 @@ export class Session {
     return this.#info.sessionId;
   }
 
+  /** Its file; a session in memory has none. */
+  get path(): string | undefined {
+    return this.#info.path ?? undefined;
+  }
+
   get cwd(): string {
     return this.#info.cwd;
   }
