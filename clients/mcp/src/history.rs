@@ -1,7 +1,8 @@
 //! The sessions that an agent may read, and those in which it may leave notes.
 
 use crate::clean::Cleaner;
-use crate::request::SearchRequest;
+use crate::finding::Findings;
+use crate::request::Query;
 use crate::scope::Scope;
 use serde::Deserialize;
 use serde_json::json;
@@ -10,7 +11,8 @@ use std::fmt;
 use std::path::Path;
 use tokio::sync::{Mutex, MutexGuard};
 use treelined_client::{
-    Client, Entry, Error, ErrorKind, ListSessionsResult, OpenMode, SearchHit, Session, SessionRow,
+    Client, Entry, Error, ErrorKind, ListSessionsResult, OpenMode, SearchHit, SearchMode,
+    SearchSyntax, Session, SessionRow,
 };
 use treelined_redact::Redactor;
 
@@ -18,6 +20,8 @@ use treelined_redact::Redactor;
 const PAGE_BYTES: u64 = 32 << 10;
 /// The rows of one answer of the daemon, where all sessions are looked at.
 const ROWS: u64 = 200;
+/// The hits of one answer of the daemon.
+const HITS: u64 = 200;
 /// The times that a note is tried again after another writer was faster.
 const ROUNDS: usize = 5;
 
@@ -31,6 +35,8 @@ pub struct History {
     /// The session that was read last, which stays open: its pages are read without opening it again. One call uses it
     /// at a time.
     kept: Mutex<Option<String>>,
+    /// The searches that can go on.
+    pub findings: Mutex<Findings>,
 }
 
 /// A failure, in words for the model.
@@ -69,6 +75,7 @@ impl History {
             own,
             redactor,
             kept: Mutex::new(None),
+            findings: Mutex::new(Findings::default()),
         }
     }
 
@@ -250,66 +257,80 @@ impl History {
         Ok(call.await?)
     }
 
-    /// The ids of the sessions in scope, and whether the daemon, which compares the texts of directories, selects just
-    /// them by the scope.
-    async fn ids_in_scope(&self) -> Result<(HashSet<String>, bool)> {
-        let (mut ids, mut are_as_written) = (HashSet::new(), true);
+    /// The sessions in scope, now.
+    pub async fn readable(&self) -> Result<Readable> {
+        let mut readable = Readable {
+            ids: HashSet::new(),
+            are_as_written: true,
+        };
         let mut directories = self.scope.directories();
         let mut cursor = None;
         loop {
             let page = self.page(None, ROWS, cursor).await?;
             for row in page.sessions {
                 let is_in_scope = directories.are_with(&row.cwd);
-                are_as_written &= is_in_scope == self.scope.holds_text(&row.cwd);
+                readable.are_as_written &= is_in_scope == self.scope.holds_text(&row.cwd);
                 if is_in_scope {
-                    ids.insert(row.session_id);
+                    readable.ids.insert(row.session_id);
                 }
             }
             cursor = page.next_cursor;
             if cursor.is_none() {
-                return Ok((ids, are_as_written));
+                return Ok(readable);
             }
         }
     }
 
-    /// At least `limit` hits in scope if there are so many.
-    pub async fn search(&self, request: SearchRequest) -> Result<Found> {
-        let (ids, are_as_written) = self.ids_in_scope().await?;
-        let mut found = Found {
-            hits: Vec::new(),
-            total: 0,
-            at_least: !are_as_written,
-            next_cursor: request.cursor,
+    /// One page of the daemon's hits, of which those in scope are kept.
+    pub async fn find(
+        &self,
+        query: &Query,
+        readable: &Readable,
+        cursor: Option<String>,
+    ) -> Result<Found> {
+        let mut call = self.client.search(&query.text).limit(HITS);
+        call = match query.is_pattern {
+            true => call.mode(SearchMode::Regex),
+            false => call.syntax(SearchSyntax::Filters),
         };
-        loop {
-            let mut call = self.client.search(&request.query);
-            call = call
-                .mode(request.mode.clone())
-                .branches(request.branches.clone());
-            call = call.limit(request.limit);
-            if let Some(cwd) = self.scope.path().filter(|_| are_as_written) {
-                call = call.cwd(cwd);
-            }
-            if let Some(cursor) = found.next_cursor.take() {
-                call = call.cursor(cursor);
-            }
-            let page = call.await?;
-            let in_scope = page.hits.into_iter();
-            found
-                .hits
-                .extend(in_scope.filter(|hit| ids.contains(&hit.session_id)));
-            found.next_cursor = page.next_cursor;
-            // Totals of the daemon count sessions that are not in scope.
-            found.total = match are_as_written {
-                true => page.totals.entries,
-                false => found.hits.len() as u64,
-            };
-            found.at_least |= page.totals.at_least.unwrap_or_default();
-            if found.next_cursor.is_none() || found.hits.len() as u64 >= request.limit {
-                return Ok(found);
-            }
+        if let Ok(here) = std::env::current_dir() {
+            call = call.directory(here.to_string_lossy());
         }
+        if let Some(cwd) = self.scope.path().filter(|_| readable.are_as_written) {
+            call = call.cwd(cwd);
+        }
+        if let Some(entry_type) = query.entry_type {
+            call = call.r#type(entry_type);
+        }
+        if !query.fields.is_empty() {
+            call = call.r#in(query.fields.clone());
+        }
+        if let Some(cursor) = cursor {
+            call = call.cursor(cursor);
+        }
+        let page = call.await?;
+        let hits = page.hits.into_iter();
+        let hits: Vec<SearchHit> = hits
+            .filter(|hit| readable.ids.contains(&hit.session_id))
+            .collect();
+        Ok(Found {
+            // Totals of the daemon count sessions that are not in scope.
+            total: match readable.are_as_written {
+                true => page.totals.entries,
+                false => hits.len() as u64,
+            },
+            at_least: !readable.are_as_written || page.totals.at_least.unwrap_or_default(),
+            hits,
+            next_cursor: page.next_cursor,
+        })
     }
+}
+
+/// The sessions in scope.
+pub struct Readable {
+    ids: HashSet<String>,
+    /// Whether the daemon, which compares the texts of directories, selects just them by the scope.
+    are_as_written: bool,
 }
 
 /// Hits of a search.

@@ -2,6 +2,7 @@
 
 mod clean;
 mod cuts;
+mod finding;
 mod history;
 mod notes;
 mod portable;

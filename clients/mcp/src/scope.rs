@@ -28,6 +28,17 @@ impl Scope {
         path.is_none_or(|path| Path::new(directory).starts_with(path))
     }
 
+    /// The path of a file below the directory, without links and `..`; `None` if it is not below it. With all directories
+    /// it is the path as written.
+    pub fn relative(&self, file: &str) -> Option<String> {
+        let Some(directory) = &self.path else {
+            return Some(file.to_owned());
+        };
+        let file = resolved(&directory.join(file))?;
+        let file = file.strip_prefix(directory).ok()?;
+        Some(file.display().to_string())
+    }
+
     /// Looks at directories, each once.
     pub fn directories(&self) -> Directories<'_> {
         Directories {
@@ -52,6 +63,16 @@ impl Directories<'_> {
     /// Whether it is the directory of the scope itself.
     pub fn is_own(&mut self, directory: &str) -> bool {
         self.is(directory, |directory, scope| directory == scope)
+    }
+
+    /// Whether the path is that of the file in the scope, or ends with it if the scope is all directories.
+    pub fn have(&mut self, path: &Path, file: &str) -> bool {
+        let Some(scope) = self.scope else {
+            return path.ends_with(file);
+        };
+        let known = self.known.entry(path.display().to_string());
+        let known = known.or_insert_with(|| resolved(path));
+        known.as_ref().is_some_and(|path| *path == scope.join(file))
     }
 
     fn is(&mut self, directory: &str, compare: impl Fn(&Path, &Path) -> bool) -> bool {
@@ -150,5 +171,12 @@ mod tests {
         assert!(directories.is_own(&format!("{}/link", root.display())));
         assert!(!directories.is_own(&format!("{}/proj/below", root.display())));
         assert!(Scope::new(None).directories().are_with("anywhere"));
+        let relative = |file: &str| scope.relative(file);
+        assert_eq!(relative("./below/a.rs").as_deref(), Some("below/a.rs"));
+        assert_eq!(relative("below/../gone.rs").as_deref(), Some("gone.rs"));
+        let link = format!("{}/link/below/a.rs", root.display());
+        assert_eq!(relative(&link).as_deref(), Some("below/a.rs"));
+        assert_eq!(relative("../secret/a.rs"), None);
+        assert_eq!(relative("out/a.rs"), None);
     }
 }

@@ -13,6 +13,8 @@ from session import prepare
 
 CALLS = {
     "search_history": {"query": "cache"},
+    "what_was_tried": {"topic": "cache"},
+    "files_history": {"path": "src/a.rs"},
     "list_sessions": {},
     "list_branches": {"session": "s1"},
     "read_branch": {"tip": "u2"},

@@ -132,10 +132,10 @@ impl DaemonFiles {
 }
 
 /// A summary, label or note about an entry of a branch.
-struct Remark {
+pub(super) struct Remark {
     entry_id: String,
     at: String,
-    passage: Passage,
+    pub passage: Passage,
 }
 
 impl Remark {
@@ -226,6 +226,17 @@ async fn reasons(open: &OpenSession<'_>, branch: &str, mut cleaner: Cleaner<'_>)
 }
 
 impl OpenSession<'_> {
+    /// The entries of a branch that are not on the path to the leaf, and the files that they changed.
+    pub(super) async fn left_side(&self, tip: &str) -> Result<(Vec<String>, Vec<String>)> {
+        match &self.leaf {
+            Some(leaf) => {
+                let side = self.compare(tip, leaf).await?.a;
+                Ok((side.entry_ids, side.files.modified_files))
+            }
+            None => Ok((self.left_entries(tip).await?, Vec::new())),
+        }
+    }
+
     /// The ids of the entries of a branch that are not on the path to the leaf.
     async fn left_entries(&self, tip: &str) -> Result<Vec<String>> {
         if let Some(leaf) = &self.leaf {
@@ -243,7 +254,11 @@ impl OpenSession<'_> {
     }
 
     /// The summaries, labels and notes about these entries, the oldest first.
-    async fn remarks(&self, branch: &HashSet<&str>, cleaner: &Cleaner<'_>) -> Result<Vec<Remark>> {
+    pub(super) async fn remarks(
+        &self,
+        branch: &HashSet<&str>,
+        cleaner: &Cleaner<'_>,
+    ) -> Result<Vec<Remark>> {
         let labelled = self.rows(TreeFilter::LabeledOnly).await?;
         let labelled = labelled.into_iter();
         let labelled = labelled.filter(|row| branch.contains(row.id.as_str()));

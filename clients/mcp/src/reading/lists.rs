@@ -1,113 +1,11 @@
-//! Lists: hits of a search, sessions, branches.
+//! Lists: sessions, branches.
 
 use super::answers::{Facts, MAX_LINE, MAX_TOKENS, answer, budget, fits};
 use crate::clean::{Cleaner, inert};
-use crate::history::{Found, History, OpenSession, Result};
-use crate::request::SearchRequest;
+use crate::history::{History, OpenSession, Result};
 use crate::text::quoted;
-use std::collections::BTreeMap;
 use std::fmt::Write;
-use treelined_client::{SearchField, SearchHit, SessionRow};
-
-/// The most characters of a snippet.
-const MAX_SNIPPET: usize = 240;
-
-pub async fn search_history(history: &History, mut request: SearchRequest) -> Result<String> {
-    request.limit = request.limit.clamp(1, 100);
-    loop {
-        let answer = found(history, request.clone()).await?;
-        if fits(&answer) || request.limit == 1 {
-            return Ok(answer);
-        }
-        request.limit /= 2;
-    }
-}
-
-async fn found(history: &History, request: SearchRequest) -> Result<String> {
-    let Found {
-        hits,
-        total,
-        at_least,
-        next_cursor,
-    } = history.search(request).await?;
-    let mut cleaner = history.cleaner();
-    let snippets = snippets(history, &hits, &mut cleaner).await?;
-    let mut record = String::new();
-    for (hit, snippet) in hits.iter().zip(snippets) {
-        let left = match hit.branch.on_active_path {
-            true => "",
-            false => ", a branch that was left",
-        };
-        let _infallible = write!(
-            record,
-            "\nentry {} of session {}, branch {}{left}, {}\n{}{}",
-            inert(&hit.entry_id),
-            inert(&hit.session_id),
-            inert(&hit.branch.tip_id),
-            cleaner.word(&hit.at),
-            quoted(&snippet),
-            quoted(&format!(
-                "session: {}",
-                cleaner.cut_line(&hit.session_name, MAX_LINE)
-            ))
-        );
-    }
-    let mut facts = Facts::default();
-    let about = if at_least { "at least " } else { "" };
-    facts.add("hits", format!("{about}{total}"));
-    facts.add("shown", hits.len());
-    facts.cursor(next_cursor.as_deref());
-    Ok(answer(facts, &record, cleaner))
-}
-
-/// The snippets of the hits, in their order, without secrets: each entry is looked at as a whole, since a snippet may
-/// have a part of a secret only.
-async fn snippets(
-    history: &History,
-    hits: &[SearchHit],
-    cleaner: &mut Cleaner<'_>,
-) -> Result<Vec<String>> {
-    let mut snippets: Vec<String> = vec![String::new(); hits.len()];
-    let mut of_session: BTreeMap<&str, Vec<(&SearchHit, &mut String)>> = BTreeMap::new();
-    for (hit, snippet) in hits.iter().zip(&mut snippets) {
-        match history.shows_secrets() {
-            true => *snippet = cleaner.line(&hit.snippet, MAX_SNIPPET),
-            false => {
-                let hits = of_session.entry(&hit.session_id).or_default();
-                hits.push((hit, snippet));
-            }
-        }
-    }
-    for (session, hits) in of_session {
-        // One that cannot be opened has no snippets.
-        let Ok(open) = history.open(Some(session)).await else {
-            continue;
-        };
-        for (hit, snippet) in hits {
-            // A label is not a part of its entry.
-            *snippet = match open.client.get_entry(&hit.entry_id).await {
-                Ok(found) if hit.field != SearchField::Labels => {
-                    let (whole, matched) = (&hit.snippet, matched(hit));
-                    cleaner.excerpt(&found.entry, whole, &matched, MAX_SNIPPET)
-                }
-                Ok(_) => cleaner.cut_line(&hit.snippet, MAX_SNIPPET),
-                Err(_) => String::new(),
-            };
-        }
-        open.close().await?;
-    }
-    Ok(snippets)
-}
-
-/// The first match in the snippet of a hit.
-fn matched(hit: &SearchHit) -> String {
-    let range = hit.ranges.first().map(Vec::as_slice).unwrap_or_default();
-    let place = |at: Option<&u64>| usize::try_from(at.copied().unwrap_or_default());
-    let (start, end) = (place(range.first()), place(range.get(1)));
-    let (start, end) = (start.unwrap_or_default(), end.unwrap_or_default());
-    let chars = hit.snippet.chars().skip(start);
-    chars.take(end.saturating_sub(start)).collect()
-}
+use treelined_client::SessionRow;
 
 pub async fn list_sessions(
     history: &History,

@@ -2,13 +2,19 @@
 
 pub mod answers;
 mod branches;
+mod files;
+mod hits;
 mod lists;
 mod pages;
+mod tried;
 
 use answers::{Facts, MAX_LINE};
 pub use branches::{compare_branches, why_left};
-pub use lists::{list_branches, list_sessions, search_history, titles};
+pub use files::files_history;
+pub use hits::search_history;
+pub use lists::{list_branches, list_sessions, titles};
 pub use pages::{BranchPart, read_branch, read_entry};
+pub use tried::what_was_tried;
 
 use crate::clean::Cleaner;
 use crate::history::OpenSession;

@@ -37,11 +37,8 @@ fn an_error_quotes_little_of_a_long_argument() {
         ("why_left", json!({"branch": long})),
         ("compare_branches", json!({"a": "u1", "b": long})),
         ("list_branches", json!({"session": long})),
-        ("search_history", json!({"query": "x", "mode": long})),
-        (
-            "search_history",
-            json!({"query": format!("({long}"), "mode": "regex"}),
-        ),
+        ("search_history", json!({"query": "x", "every": long})),
+        ("search_history", json!({"query": format!("/({long}/")})),
         ("search_history", json!({"query": "x", "cursor": long})),
         ("list_sessions", json!({"cursor": long})),
         ("label_entry", json!({"entry": long, "label": "x"})),

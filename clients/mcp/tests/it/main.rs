@@ -6,6 +6,7 @@ mod completions;
 mod records;
 mod scope;
 mod secrets;
+mod tried;
 
 use serde_json::{Value, json};
 use std::io::{BufRead, BufReader, Write};
@@ -225,7 +226,7 @@ fn an_agent_finds_what_was_tried_and_why_it_was_left() {
         text.contains("\n> Clear the zebra cache.\n> session: the build\n"),
         "{text}"
     );
-    let abandoned = json!({"query": "import", "branches": "abandoned"});
+    let abandoned = json!({"query": "import branch:left"});
     assert_eq!(
         fact(&server.text("search_history", abandoned), "hits"),
         Some("0")
@@ -391,7 +392,7 @@ fn notes_need_permission_and_do_not_move_the_conversation() {
     assert!(!names(&mut folders.server(&[])).contains(&"leave_note".to_owned()));
 
     let mut server = folders.server(&["--allow-notes"]);
-    assert_eq!(names(&mut server).len(), 10);
+    assert_eq!(names(&mut server).len(), 12);
     let note =
         json!({"entry": "a2", "reason": "The cache is empty already.", "outcome": "abandoned"});
     server.text("leave_note", note);

@@ -52,7 +52,7 @@ fn the_scope_is_where_a_directory_leads() {
     assert_eq!(listed(&mut server), ["in", "own"]);
     let (mut sessions, mut cursor) = (Vec::new(), None::<String>);
     loop {
-        let page = json!({"query": "zebra", "limit": 1, "cursor": cursor});
+        let page = json!({"query": "zebra", "every": true, "limit": 1, "cursor": cursor});
         let text = server.text("search_history", page);
         assert!(
             fact(&text, "hits").unwrap().starts_with("at least "),

@@ -1,0 +1,175 @@
+//! The calls of tools that read or changed a file.
+
+use super::answers::{Facts, answer, budget};
+use crate::clean::{Cleaner, inert};
+use crate::history::{Failure, History, Result};
+use crate::request::Query;
+use crate::scope::Directories;
+use crate::text::quoted;
+use serde_json::Value;
+use std::path::Path;
+use treelined_client::{SearchField, SearchHit};
+
+/// The most entries that are looked at: each is read.
+const MOST_ENTRIES: usize = 60;
+/// The most characters of a session's name.
+const MAX_NAME: usize = 60;
+
+/// Parts of the names of tools, in small letters.
+const CHANGES: [&str; 8] = [
+    "write", "edit", "patch", "replace", "create", "delete", "move", "insert",
+];
+const READS: [&str; 6] = ["read", "view", "cat", "open", "grep", "search"];
+
+pub async fn files_history(history: &History, path: &str) -> Result<String> {
+    let scope = history.scope();
+    let Some(file) = scope.relative(path).filter(|file| !file.is_empty()) else {
+        return Err(Failure(format!(
+            "{} is not a file below {}; start this server with --all for other directories",
+            inert(path),
+            scope.path().unwrap_or_default()
+        )));
+    };
+    let query = Query {
+        // A quote would end the phrase.
+        text: format!("\"{}\"", file.split('"').next().unwrap_or_default()),
+        fields: vec![SearchField::ToolCalls],
+        ..Query::default()
+    };
+    let found = history
+        .find(&query, &history.readable().await?, None)
+        .await?;
+    let mut cleaner = history.cleaner();
+    let mut directories = scope.directories();
+    let (mut record, mut shown, mut read, room) = (String::new(), 0, 0, budget(None));
+    let all = found.hits.len();
+    for hit in found.hits.into_iter().take(MOST_ENTRIES) {
+        let Ok(open) = history.open(Some(&hit.session_id)).await else {
+            continue;
+        };
+        let entry = open.client.get_entry(&hit.entry_id).await;
+        open.close().await?;
+        read += 1;
+        // One that cannot be read any more has no calls.
+        let Ok(entry) = entry else { continue };
+        let value: Value = entry.entry.json().parse().unwrap_or_default();
+        let uses = uses(&value, &file, &mut directories);
+        if uses.is_empty() {
+            continue;
+        }
+        let said = use_text(&hit, &uses, &mut cleaner);
+        if record.len() + said.len() > room && shown > 0 {
+            read -= 1;
+            break;
+        }
+        record += &said;
+        shown += 1;
+    }
+    let mut facts = Facts::default();
+    facts.add("shown", shown);
+    let left_out = all - read;
+    if left_out > 0 || found.next_cursor.is_some() {
+        facts.add("leftOut", format!("at least {}", left_out.max(1)));
+    }
+    Ok(answer(facts, &record, cleaner))
+}
+
+fn use_text(hit: &SearchHit, uses: &[(&str, String)], cleaner: &mut Cleaner<'_>) -> String {
+    let left = match hit.branch.on_active_path {
+        true => "",
+        false => ", a branch that was left",
+    };
+    let mut said: Vec<String> = uses
+        .iter()
+        .map(|(what, tool)| format!("{what} by {}", cleaner.word(tool)))
+        .collect();
+    said.dedup();
+    format!(
+        "\nentry {} of session {}, branch {}{left}, {}: {}\n{}",
+        inert(&hit.entry_id),
+        inert(&hit.session_id),
+        inert(&hit.branch.tip_id),
+        cleaner.word(&hit.at),
+        said.join(", "),
+        quoted(&format!(
+            "session: {}",
+            cleaner.cut_line(&hit.session_name, MAX_NAME)
+        ))
+    )
+}
+
+/// What the calls of a message do with a file, and their tools.
+fn uses(
+    entry: &Value,
+    file: &str,
+    directories: &mut Directories<'_>,
+) -> Vec<(&'static str, String)> {
+    let content = entry.pointer("/message/content").and_then(Value::as_array);
+    let calls = content.into_iter().flatten();
+    let calls = calls.filter(|block| block.get("type").and_then(Value::as_str) == Some("toolCall"));
+    let mut uses = Vec::new();
+    for call in calls {
+        let name = call.get("name").and_then(Value::as_str).unwrap_or_default();
+        if call
+            .get("arguments")
+            .is_some_and(|value| names(value, file, directories))
+        {
+            uses.push((access(name), name.to_owned()));
+        }
+    }
+    uses
+}
+
+fn access(tool: &str) -> &'static str {
+    let tool = tool.to_lowercase();
+    let has = |parts: &[&str]| parts.iter().any(|part| tool.contains(part));
+    match (has(&CHANGES), has(&READS)) {
+        (true, _) => "changed",
+        (_, true) => "read",
+        _ => "named",
+    }
+}
+
+/// Whether a text in this value names the file, relative or by a directory in scope.
+fn names(value: &Value, file: &str, directories: &mut Directories<'_>) -> bool {
+    let mut open = vec![value];
+    while let Some(value) = open.pop() {
+        match value {
+            Value::String(text) if text_names(text, file, directories) => return true,
+            Value::Array(items) => open.extend(items),
+            Value::Object(members) => open.extend(members.values()),
+            _ => {}
+        }
+    }
+    false
+}
+
+fn text_names(text: &str, file: &str, directories: &mut Directories<'_>) -> bool {
+    let is_part = |c: char| c.is_alphanumeric() || "/._-~".contains(c);
+    text.match_indices(file).any(|(at, _)| {
+        let (before, rest) = text.split_at(at);
+        let behind = rest.get(file.len()..).unwrap_or_default();
+        let start = before.rfind(|c| !is_part(c)).map_or(0, |at| {
+            at + before
+                .get(at..)
+                .and_then(|rest| rest.chars().next())
+                .map_or(1, char::len_utf8)
+        });
+        let folder = before.get(start..).unwrap_or_default();
+        // A sentence may end behind it.
+        let mut behind = behind.chars();
+        let ends = match (behind.next(), behind.next()) {
+            (Some('.'), Some(next)) => !is_part(next),
+            (Some(next), _) => next == '.' || !is_part(next),
+            (None, _) => true,
+        };
+        ends && match folder {
+            "" | "./" => true,
+            folder if folder.starts_with('/') && folder.ends_with('/') => {
+                let path = Path::new(folder).join(file);
+                directories.have(&path, file)
+            }
+            _ => false,
+        }
+    })
+}

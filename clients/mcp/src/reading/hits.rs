@@ -1,0 +1,219 @@
+//! The hits of a search: notes first, and one of each session.
+
+use super::answers::{Facts, answer, budget};
+use crate::clean::{Cleaner, inert};
+use crate::finding::Finding;
+use crate::history::{Failure, History, Result};
+use crate::request::{Query, SearchRequest};
+use crate::text::{Note, quoted};
+use std::collections::BTreeMap;
+use treelined_client::{SearchField, SearchHit};
+
+/// The most characters of a snippet: more than the daemon sends.
+const MAX_SNIPPET: usize = 240;
+/// The most characters of a session's name.
+const MAX_NAME: usize = 60;
+/// The most notes that come first.
+const FIRST_NOTES: usize = 3;
+/// The most pages of the daemon for one answer.
+const MOST_PAGES: usize = 5;
+
+pub async fn search_history(history: &History, request: SearchRequest) -> Result<String> {
+    let limit = usize::try_from(request.limit.clamp(1, 100)).unwrap_or(1);
+    let mut finding = match &request.cursor {
+        None => begun(history, &request).await?,
+        Some(cursor) => {
+            let kept = history.findings.lock().await.of(cursor);
+            kept.filter(|kept| kept.query == request.query)
+                .ok_or_else(|| {
+                    Failure(
+                        "the cursor is not of this search, or is too old; leave it out".to_owned(),
+                    )
+                })?
+        }
+    };
+    let hits = taken(history, &mut finding, limit).await?;
+    let mut cleaner = history.cleaner();
+    let snippets = snippets(history, &hits, &mut cleaner).await?;
+    let (mut record, mut shown, room) = (String::new(), 0, budget(None));
+    let mut hits = hits.into_iter();
+    for (hit, snippet) in hits.by_ref().zip(snippets) {
+        let said = finding.line(&hit, &snippet, &mut cleaner);
+        if record.len() + said.len() > room && shown > 0 {
+            finding.put_back(std::iter::once(hit).chain(hits));
+            break;
+        }
+        record += &said;
+        shown += 1;
+    }
+    let mut facts = Facts::default();
+    let about = if finding.at_least { "at least " } else { "" };
+    facts.add("hits", format!("{about}{}", finding.total));
+    facts.add("shown", shown);
+    if finding.has_more() {
+        let cursor = history.findings.lock().await.keep(finding);
+        facts.cursor(Some(&cursor));
+    }
+    Ok(answer(facts, &record, cleaner))
+}
+
+/// A search with its first page, notes in front.
+async fn begun(history: &History, request: &SearchRequest) -> Result<Finding> {
+    let readable = history.readable().await?;
+    let query = Query::filters(&request.query);
+    let found = history.find(&query, &readable, None).await?;
+    let mut finding = Finding {
+        query: request.query.clone(),
+        every: request.every,
+        cursor: found.next_cursor,
+        total: found.total,
+        at_least: found.at_least,
+        ..Finding::default()
+    };
+    if !found.hits.is_empty() {
+        let of_notes = Query {
+            entry_type: Some(Note::TYPE),
+            ..query
+        };
+        let notes = history.find(&of_notes, &readable, None).await?.hits;
+        finding.waiting.extend(notes.into_iter().take(FIRST_NOTES));
+        finding.notes = finding.waiting.iter().map(place).collect();
+    }
+    finding.add(found.hits);
+    Ok(finding)
+}
+
+/// At most `limit` hits that are to be shown.
+async fn taken(history: &History, finding: &mut Finding, limit: usize) -> Result<Vec<SearchHit>> {
+    let mut taken = Vec::new();
+    for _page in 0..MOST_PAGES {
+        while taken.len() < limit
+            && let Some(hit) = finding.next()
+        {
+            taken.push(hit);
+        }
+        let Some(cursor) = finding.cursor.clone().filter(|_| taken.len() < limit) else {
+            break;
+        };
+        let readable = history.readable().await?;
+        let query = Query::filters(&finding.query);
+        let found = history.find(&query, &readable, Some(cursor)).await?;
+        finding.cursor = found.next_cursor;
+        finding.at_least |= found.at_least;
+        finding.add(found.hits);
+    }
+    Ok(taken)
+}
+
+fn place(hit: &SearchHit) -> (String, String) {
+    (hit.session_id.clone(), hit.entry_id.clone())
+}
+
+impl Finding {
+    /// Adds hits behind the others. Notes that come first are not among them.
+    fn add(&mut self, hits: Vec<SearchHit>) {
+        let notes = &self.notes;
+        let others = hits.into_iter().filter(|hit| !notes.contains(&place(hit)));
+        self.waiting.extend(others);
+    }
+
+    /// The next hit to show.
+    fn next(&mut self) -> Option<SearchHit> {
+        loop {
+            let hit = self.waiting.pop_front()?;
+            let is_first = self.sessions.insert(hit.session_id.clone());
+            if is_first || self.every {
+                return Some(hit);
+            }
+        }
+    }
+
+    /// Puts hits back that were not shown.
+    fn put_back(&mut self, hits: impl Iterator<Item = SearchHit>) {
+        let hits: Vec<SearchHit> = hits.collect();
+        for hit in hits.into_iter().rev() {
+            self.sessions.remove(&hit.session_id);
+            self.waiting.push_front(hit);
+        }
+    }
+
+    /// Whether there may be hits that are not shown.
+    fn has_more(&mut self) -> bool {
+        let (sessions, every) = (&self.sessions, self.every);
+        self.waiting
+            .retain(|hit| every || !sessions.contains(&hit.session_id));
+        !self.waiting.is_empty() || self.cursor.is_some()
+    }
+
+    fn line(&self, hit: &SearchHit, snippet: &str, cleaner: &mut Cleaner<'_>) -> String {
+        let left = match hit.branch.on_active_path {
+            true => "",
+            false => ", a branch that was left",
+        };
+        let what = match self.notes.contains(&place(hit)) {
+            true => "note",
+            false => "entry",
+        };
+        format!(
+            "\n{what} {} of session {}, branch {}{left}, {}\n{}{}",
+            inert(&hit.entry_id),
+            inert(&hit.session_id),
+            inert(&hit.branch.tip_id),
+            cleaner.word(&hit.at),
+            quoted(snippet),
+            quoted(&format!(
+                "session: {}",
+                cleaner.cut_line(&hit.session_name, MAX_NAME)
+            ))
+        )
+    }
+}
+
+/// The snippets of the hits, in their order, without secrets: each entry is looked at as a whole, since a snippet may
+/// have a part of a secret only.
+pub(super) async fn snippets(
+    history: &History,
+    hits: &[SearchHit],
+    cleaner: &mut Cleaner<'_>,
+) -> Result<Vec<String>> {
+    let mut snippets: Vec<String> = vec![String::new(); hits.len()];
+    let mut of_session: BTreeMap<&str, Vec<(&SearchHit, &mut String)>> = BTreeMap::new();
+    for (hit, snippet) in hits.iter().zip(&mut snippets) {
+        match history.shows_secrets() {
+            true => *snippet = cleaner.line(&hit.snippet, MAX_SNIPPET),
+            false => {
+                let hits = of_session.entry(&hit.session_id).or_default();
+                hits.push((hit, snippet));
+            }
+        }
+    }
+    for (session, hits) in of_session {
+        // One that cannot be opened has no snippets.
+        let Ok(open) = history.open(Some(session)).await else {
+            continue;
+        };
+        for (hit, snippet) in hits {
+            // A label is not a part of its entry.
+            *snippet = match open.client.get_entry(&hit.entry_id).await {
+                Ok(found) if hit.field != SearchField::Labels => {
+                    let (whole, matched) = (&hit.snippet, matched(hit));
+                    cleaner.excerpt(&found.entry, whole, &matched, MAX_SNIPPET)
+                }
+                Ok(_) => cleaner.cut_line(&hit.snippet, MAX_SNIPPET),
+                Err(_) => String::new(),
+            };
+        }
+        open.close().await?;
+    }
+    Ok(snippets)
+}
+
+/// The first match in the snippet of a hit.
+fn matched(hit: &SearchHit) -> String {
+    let range = hit.ranges.first().map(Vec::as_slice).unwrap_or_default();
+    let place = |at: Option<&u64>| usize::try_from(at.copied().unwrap_or_default());
+    let (start, end) = (place(range.first()), place(range.get(1)));
+    let (start, end) = (start.unwrap_or_default(), end.unwrap_or_default());
+    let chars = hit.snippet.chars().skip(start);
+    chars.take(end.saturating_sub(start)).collect()
+}

@@ -1,0 +1,167 @@
+//! What was tried before: the branches about a topic, the ones that were left with their reason, outcome and files.
+
+use super::answers::{FACT_BYTES, Facts, TOKEN_BYTES, answer};
+use super::hits::snippets;
+use crate::clean::{Cleaner, folded, inert, shortened};
+use crate::history::{History, OpenSession, Result};
+use crate::request::Query;
+use crate::text::{Passage, quoted};
+use std::collections::HashSet;
+use treelined_client::SearchHit;
+
+/// The most tokens of the answer.
+const MAX_TOKENS: u64 = 2_000;
+/// The most branches of one answer: each is compared with the present place.
+const MOST_BRANCHES: usize = 12;
+/// The most reasons of a branch, the newest ones.
+const MOST_REASONS: usize = 3;
+/// The most characters of a reason, a snippet and the end of a branch.
+const MAX_SAID: usize = 320;
+const MAX_SNIPPET: usize = 160;
+/// The most characters of a session's name, and of the files of a branch.
+const MAX_NAME: usize = 60;
+const MAX_FILES: usize = 240;
+
+/// A branch with a hit.
+struct TriedBranch {
+    /// The best hit.
+    hit: SearchHit,
+    /// The time of the newest hit.
+    at: String,
+    snippet: String,
+}
+
+impl TriedBranch {
+    fn is_of(&self, hit: &SearchHit) -> bool {
+        self.hit.session_id == hit.session_id && self.hit.branch.tip_id == hit.branch.tip_id
+    }
+}
+
+pub async fn what_was_tried(history: &History, topic: &str) -> Result<String> {
+    let readable = history.readable().await?;
+    let mut found = history
+        .find(&Query::filters(topic), &readable, None)
+        .await?;
+    let mut words = "all";
+    if let Some(any) = Query::any_word(topic).filter(|_| found.hits.is_empty()) {
+        found = history.find(&any, &readable, None).await?;
+        words = "any";
+    }
+    let (mut branches, all) = branches(found.hits);
+    let hits: Vec<SearchHit> = branches.iter().map(|branch| branch.hit.clone()).collect();
+    let mut cleaner = history.cleaner();
+    let snippets = snippets(history, &hits, &mut cleaner).await?;
+    for (branch, snippet) in branches.iter_mut().zip(snippets) {
+        branch.snippet = shortened(&snippet, MAX_SNIPPET);
+    }
+    let room = usize::try_from(MAX_TOKENS * TOKEN_BYTES).unwrap_or_default() - FACT_BYTES;
+    let (mut record, mut left, mut kept) = (String::new(), 0, 0);
+    for branch in &branches {
+        // A session that was deleted meanwhile has no branches.
+        let Ok(open) = history.open(Some(&branch.hit.session_id)).await else {
+            continue;
+        };
+        let said = branch_text(&open, branch, &mut cleaner).await;
+        let said = open.close_after(said).await?;
+        if record.len() + said.len() > room && !record.is_empty() {
+            break;
+        }
+        record += &said;
+        match branch.hit.branch.on_active_path {
+            true => kept += 1,
+            false => left += 1,
+        }
+    }
+    let mut facts = Facts::default();
+    facts.add("words", words);
+    facts.add("left", left);
+    facts.add("kept", kept);
+    facts.add("leftOut", all.saturating_sub(left + kept));
+    facts.add(
+        "readOn",
+        "why_left, read_branch or compare_branches with these ids",
+    );
+    Ok(answer(facts, &record, cleaner))
+}
+
+/// The branches of hits, those with the newest hit first, and how many there are.
+fn branches(hits: Vec<SearchHit>) -> (Vec<TriedBranch>, usize) {
+    let mut branches: Vec<TriedBranch> = Vec::new();
+    for hit in hits {
+        match branches.iter_mut().find(|branch| branch.is_of(&hit)) {
+            Some(branch) if branch.at < hit.at => branch.at = hit.at,
+            Some(_) => {}
+            None => branches.push(TriedBranch {
+                at: hit.at.clone(),
+                snippet: String::new(),
+                hit,
+            }),
+        }
+    }
+    let all = branches.len();
+    branches.sort_by(|one, other| other.at.cmp(&one.at));
+    branches.truncate(MOST_BRANCHES);
+    (branches, all)
+}
+
+async fn branch_text(
+    open: &OpenSession<'_>,
+    branch: &TriedBranch,
+    cleaner: &mut Cleaner<'_>,
+) -> Result<String> {
+    let TriedBranch { hit, at, snippet } = branch;
+    let (tip, session) = (inert(&hit.branch.tip_id), inert(&hit.session_id));
+    let (at, entry) = (cleaner.word(at), inert(&hit.entry_id));
+    let name = cleaner.cut_line(&hit.session_name, MAX_NAME);
+    let state = match hit.branch.on_active_path {
+        true => "kept",
+        false => "left",
+    };
+    let mut said = format!("\nbranch {tip} of session {session}, {state}, {at}, entry {entry}\n");
+    said += &quoted(&format!("session: {name}"));
+    said += &quoted(&format!("about: {snippet}"));
+    if !hit.branch.on_active_path {
+        said += &left_text(open, &hit.branch.tip_id, cleaner).await?;
+    }
+    Ok(said)
+}
+
+/// Why a branch was left, how it ended, and its files.
+async fn left_text(open: &OpenSession<'_>, tip: &str, cleaner: &mut Cleaner<'_>) -> Result<String> {
+    let (own, files) = open.left_side(tip).await?;
+    let names: HashSet<&str> = own.iter().map(String::as_str).collect();
+    let remarks = open.remarks(&names, cleaner).await?;
+    let mut said = String::new();
+    let first = remarks.len().saturating_sub(MOST_REASONS);
+    for remark in remarks.iter().skip(first) {
+        let Passage {
+            role,
+            text,
+            secrets,
+        } = &remark.passage;
+        cleaner.count(secrets);
+        said += &quoted(&format!("{role}: {}", shortened(&folded(text), MAX_SAID)));
+    }
+    if remarks.is_empty() {
+        let entry = open.client.get_entry(tip).await?.entry;
+        if let Some(passage) = Passage::of(&entry, cleaner) {
+            cleaner.count(&passage.secrets);
+            let text = shortened(&folded(&passage.text), MAX_SAID);
+            said += &quoted(&format!(
+                "no reason was written; it ends with {}: {text}",
+                passage.role
+            ));
+        }
+    }
+    if !files.is_empty() {
+        let files: Vec<String> = files
+            .iter()
+            .map(|file| cleaner.text(&folded(file)))
+            .collect();
+        said += &quoted(&format!(
+            "changed: {}",
+            shortened(&files.join(", "), MAX_FILES)
+        ));
+    }
+    Ok(said)
+}

@@ -1,0 +1,187 @@
+//! What was tried before, and who read or changed a file.
+
+use crate::{Folders, fact, ids};
+use serde_json::{Value, json};
+
+/// The most bytes of an answer of 2,000 tokens.
+const MAX_TRIED: usize = 6_000;
+
+fn call(id: &str, tool: &str, arguments: &Value) -> [(&'static str, Value); 2] {
+    let called = json!([{"type": "toolCall", "id": id, "name": tool, "arguments": arguments}]);
+    let result = json!({"role": "toolResult", "toolCallId": id, "toolName": tool, "content": []});
+    [
+        (
+            "append_message",
+            json!({"entryId": id, "message": {"role": "assistant", "content": called}}),
+        ),
+        ("append_message", json!({"message": result})),
+    ]
+}
+
+fn open(id: &str) -> (&'static str, Value) {
+    ("open_session", json!({"sessionId": id}))
+}
+
+/// An agent had to search, to list branches and to ask for each why it was left.
+#[test]
+fn one_answer_says_what_was_tried_and_why_it_was_left() {
+    let folders = Folders::new();
+    folders.conversation("s1", &folders.path("work"));
+    folders.conversation("away", &folders.path("elsewhere"));
+    let secret = "ghp_abcdefghijklmnopqrstuvwxyz0123456789";
+    let mut requests = vec![open("s1"), ("set_leaf", json!({"leafId": "a2"}))];
+    requests.extend(call("c1", "edit", &json!({"path": "src/zebra.rs"})));
+    let end = json!({"role": "assistant", "content": [{"type": "text", "text": format!("zebra {secret}")}]});
+    requests.push(("append_message", json!({"entryId": "a9", "message": end})));
+    requests.push(("set_leaf", json!({"leafId": "u3"})));
+    let note =
+        json!({"targetId": "a9", "reason": "The zebra cache is empty.", "outcome": "abandoned"});
+    requests.push((
+        "append_entries",
+        json!({"entries": [{"type": "custom", "customType": "note", "data": note}]}),
+    ));
+    let kept = json!({"role": "user", "content": "The zebra stays."});
+    requests.push(("append_message", json!({"entryId": "u9", "message": kept})));
+    folders.daemon(&requests);
+    let mut server = folders.server(&[]);
+    let text = server.text("what_was_tried", json!({"topic": "zebra"}));
+    assert_eq!(
+        (fact(&text, "left"), fact(&text, "kept")),
+        (Some("1"), Some("1")),
+        "{text}"
+    );
+    for said in [
+        "\nbranch a9 of session s1, left, ",
+        "> note about a9: abandoned: The zebra cache is empty.\n",
+        "> changed: src/zebra.rs\n",
+        "\nbranch u9 of session s1, kept, ",
+    ] {
+        assert!(text.contains(said), "{said}: {text}");
+    }
+    assert!(!text.contains("away") && !text.contains(secret), "{text}");
+    // Not every word must occur.
+    let text = server.text("what_was_tried", json!({"topic": "the zebra crossing"}));
+    assert_eq!(
+        (fact(&text, "words"), fact(&text, "left")),
+        (Some("any"), Some("1")),
+        "{text}"
+    );
+    let text = server.text("what_was_tried", json!({"topic": "unheard"}));
+    assert_eq!(
+        (fact(&text, "left"), fact(&text, "kept")),
+        (Some("0"), Some("0"))
+    );
+    // The notes come first, and then one hit of each session.
+    let text = server.text("search_history", json!({"query": "zebra"}));
+    assert!(
+        text.contains("\nnote ") && ids(&text, "entry").is_empty(),
+        "{text}"
+    );
+    let every = json!({"query": "zebra", "every": true, "limit": 2});
+    let text = server.text("search_history", every.clone());
+    assert!(
+        text.find("\nnote ").unwrap() < text.find("\nentry ").unwrap(),
+        "{text}"
+    );
+    // A cursor named the path of a file.
+    let cursor = fact(&text, "nextCursor").unwrap().to_owned();
+    assert!(cursor.parse::<u64>().is_ok(), "{cursor}");
+    let mut next = every;
+    next["cursor"] = json!(cursor);
+    let more = server.text("search_history", next.clone());
+    assert!(
+        ids(&more, "entry")
+            .iter()
+            .all(|id| !ids(&text, "entry").contains(id)),
+        "{more}"
+    );
+    next["query"] = json!("other");
+    let refused = server.failure("search_history", next);
+    assert!(refused.contains("not of this search"), "{refused}");
+    let refused = server.failure("search_history", json!({"query": "zebra rol:user"}));
+    assert!(
+        refused.contains("character 7") && refused.contains("role:"),
+        "{refused}"
+    );
+}
+
+#[test]
+fn what_was_tried_has_a_budget() {
+    let folders = Folders::new();
+    let mut requests = Vec::new();
+    for number in 0..40 {
+        let id = format!("s{number}");
+        let said = json!({"role": "user", "content": format!("zebra {}", "針".repeat(400))});
+        let create =
+            json!({"sessionId": id, "cwd": folders.path("work"), "name": "名前".repeat(90)});
+        requests.push(("create_session", create));
+        for entry in ["u1", "u2"] {
+            let append = json!({"sessionId": id, "entryId": entry, "message": said});
+            requests.push(("append_message", append));
+        }
+        requests.push(("set_leaf", json!({"sessionId": id, "leafId": "u1"})));
+    }
+    folders.daemon(&requests);
+    let mut server = folders.server(&[]);
+    let text = server.text("what_was_tried", json!({"topic": "zebra"}));
+    assert!(text.len() <= MAX_TRIED, "{} bytes", text.len());
+    let number = |name: &str| fact(&text, name).unwrap().parse::<usize>().unwrap();
+    assert!(number("left") > 0 && number("kept") > 0, "{text}");
+    assert_eq!(number("left") + number("kept") + number("leftOut"), 80);
+}
+
+#[test]
+fn a_files_history_names_the_calls_that_read_or_changed_it() {
+    let folders = Folders::new();
+    folders.conversation("s1", &folders.path("work"));
+    folders.conversation("away", &folders.path("elsewhere"));
+    std::fs::create_dir_all(folders.path("work/src")).unwrap();
+    let absolute = |name: &str| folders.path(name).display().to_string();
+    let mut requests = vec![open("s1")];
+    for (id, tool, arguments) in [
+        ("c1", "read", json!({"path": "src/a.rs"})),
+        (
+            "c2",
+            "Edit",
+            json!({"file_path": absolute("work/src/a.rs")}),
+        ),
+        ("c3", "bash", json!({"command": "wc -l ./src/a.rs; true"})),
+        (
+            "c4",
+            "apply_patch",
+            json!({"input": "*** Update File: src/a.rs\n@@"}),
+        ),
+        ("o1", "read", json!({"path": "src/a.rs.orig"})),
+        ("o2", "read", json!({"path": "lib/src/a.rs"})),
+        (
+            "o3",
+            "read",
+            json!({"path": absolute("elsewhere/src/a.rs")}),
+        ),
+        ("o4", "read", json!({"path": "xsrc/a.rs"})),
+    ] {
+        requests.extend(call(id, tool, &arguments));
+    }
+    requests.extend([("close_session", json!({})), open("away")]);
+    requests.extend(call("c5", "read", &json!({"path": "src/a.rs"})));
+    folders.daemon(&requests);
+    let mut server = folders.server(&[]);
+    for path in ["src/a.rs", "./src/../src/a.rs", &absolute("work/src/a.rs")] {
+        let text = server.text("files_history", json!({"path": path}));
+        let mut found = ids(&text, "entry");
+        found.sort_unstable();
+        assert_eq!(found, ["c1", "c2", "c3", "c4"], "{path}: {text}");
+        for said in [
+            "read by read",
+            "changed by Edit",
+            "named by bash",
+            "changed by apply_patch",
+        ] {
+            assert!(text.contains(said), "{said}: {text}");
+        }
+    }
+    for outside in ["../elsewhere/src/a.rs", "/etc/passwd", ""] {
+        let refused = server.failure("files_history", json!({"path": outside}));
+        assert!(refused.contains("--all"), "{refused}");
+    }
+}
