@@ -44,6 +44,11 @@ pub fn ago(then: i64, now: i64) -> String {
     }
 }
 
+/// Formats how long ago an ISO 8601 time was, by the clock of this machine.
+pub fn since(stored: &str) -> String {
+    ago(seconds(stored), Timestamp::now().as_second())
+}
+
 /// Formats a duration: `7 s`, `2:05`.
 pub fn elapsed(time: Duration) -> String {
     let seconds = time.as_secs();

@@ -155,7 +155,7 @@ impl Daemon {
                 let listed = client.list_branches().await?.branches.into_iter();
                 let items = listed.map(|branch| {
                     let count = branch.message_count as usize;
-                    let when = time::local(&branch.last_activity);
+                    let when = time::since(&branch.last_activity);
                     PickerItem {
                         text: text::line(&branch.name),
                         note: format!("{count} {} · {when}", plural(count, "message")),
@@ -173,7 +173,7 @@ impl Daemon {
                     let title = title.unwrap_or(row.first_message);
                     PickerItem {
                         text: text::line(if title.is_empty() { "(empty)" } else { &title }),
-                        note: time::local(&row.deleted_at),
+                        note: time::since(&row.deleted_at),
                         id: row.session_id,
                         path: row.trashed_path,
                         ..PickerItem::default()

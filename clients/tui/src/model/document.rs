@@ -5,9 +5,14 @@
 //! Images are named, not drawn. At most [`SHOWN`] bytes of an entry are shown, since nobody reads a tool
 //! result of 20 MB in a preview; copying takes all of it.
 
+mod layout;
+
+pub use layout::Closed;
+
 use super::prose;
 use crate::markdown::Prose;
 use crate::text;
+use layout::Content;
 use serde_json::Value;
 
 /// Bytes of text shown at most.
@@ -25,6 +30,9 @@ pub struct Document {
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Part {
     style: LineStyle,
+    content: Content,
+    /// The place of the block that it is of.
+    block: usize,
     lines: Vec<SourceLine>,
 }
 
@@ -115,19 +123,6 @@ impl Document {
             parts: document.parts,
         }
     }
-
-    /// Lays the entry out in `columns`.
-    pub fn layout(&self, columns: usize) -> Vec<Line> {
-        let mut out: Vec<Line> = Vec::new();
-        for part in &self.parts {
-            for line in &part.lines {
-                let style = part.style;
-                let pieces = laid_out(line, style, columns);
-                out.extend(pieces.into_iter().map(|prose| Line { style, prose }));
-            }
-        }
-        out
-    }
 }
 
 /// Returns the tokens that an answer of a model took: those it read and those it wrote.
@@ -141,36 +136,6 @@ pub fn tokens(entry: &Value) -> Option<u64> {
             .map(|member| of(member))
             .fold(0, u64::saturating_add),
     )
-}
-
-/// Breaks a line into lines of at most `columns`.
-fn laid_out(line: &SourceLine, style: LineStyle, columns: usize) -> Vec<Prose> {
-    let keeps_columns = [
-        LineStyle::Code,
-        LineStyle::Added,
-        LineStyle::Removed,
-        LineStyle::Table,
-    ];
-    if keeps_columns.contains(&style) {
-        let whole = format!("{}{}", line.marker, line.prose.text);
-        let folded = text::fold(&whole, columns);
-        return folded.into_iter().map(Prose::plain).collect();
-    }
-    let wide = text::width(&line.marker);
-    if wide == 0 || wide >= columns {
-        return line.prose.wrap(columns);
-    }
-    let indent = match style {
-        // The bar of a quotation is before each line.
-        LineStyle::Quote => line.marker.clone(),
-        _ => " ".repeat(wide),
-    };
-    let wrapped = line.prose.wrap(columns - wide).into_iter().enumerate();
-    let placed = wrapped.map(|(at, prose)| match at {
-        0 => prose.behind(&line.marker),
-        _ => prose.behind(&indent),
-    });
-    placed.collect()
 }
 
 fn title(entry: &Value, kind: &str) -> String {
@@ -253,6 +218,8 @@ fn pretty(value: &Value) -> String {
 #[derive(Default)]
 struct Writer<'a> {
     changes: &'a [Change],
+    content: Content,
+    block: usize,
     parts: Vec<Part>,
     bytes: usize,
     is_cut: bool,
@@ -283,6 +250,7 @@ impl Writer<'_> {
     fn message(&mut self, message: &Value) {
         match str_of(message, "role") {
             "bashExecution" => {
+                self.content = Content::Tool;
                 self.push(
                     LineStyle::Note,
                     &format!("$ {}", str_of(message, "command")),
@@ -301,11 +269,13 @@ impl Writer<'_> {
                 if failed {
                     self.push(LineStyle::Error, "failed");
                 }
+                self.content = Content::Tool;
                 self.push_changes(str_of(message, "toolCallId"));
                 self.content(message.get("content"), LineStyle::Code);
             }
             _ => self.content(message.get("content"), LineStyle::Text),
         }
+        self.content = Content::Said;
         let error = str_of(message, "errorMessage");
         if !error.is_empty() {
             self.push(LineStyle::Error, error);
@@ -330,6 +300,18 @@ impl Writer<'_> {
     }
 
     fn block(&mut self, block: &Value, style: LineStyle) {
+        let around = self.content;
+        self.block += 1;
+        self.content = match str_of(block, "type") {
+            "thinking" => Content::Thinking,
+            "toolCall" => Content::Tool,
+            _ => around,
+        };
+        self.put_block(block, style);
+        self.content = around;
+    }
+
+    fn put_block(&mut self, block: &Value, style: LineStyle) {
         match str_of(block, "type") {
             "text" if style == LineStyle::Text => self.prose(str_of(block, "text")),
             "text" => self.push(style, str_of(block, "text")),
@@ -388,10 +370,7 @@ impl Writer<'_> {
         for (style, line) in prose::lines(&lines) {
             match self.parts.last_mut().filter(|part| part.style == style) {
                 Some(part) => part.lines.push(line),
-                None => self.parts.push(Part {
-                    style,
-                    lines: vec![line],
-                }),
+                None => self.part(style, vec![line]),
             }
         }
         self.note_the_rest(text, shown);
@@ -402,7 +381,7 @@ impl Writer<'_> {
             return;
         };
         let lines = text::lines(shown).map(SourceLine::plain).collect();
-        self.parts.push(Part { style, lines });
+        self.part(style, lines);
         self.note_the_rest(text, shown);
     }
 
@@ -425,11 +404,17 @@ impl Writer<'_> {
             self.is_cut = true;
             let more = crate::time::bytes(text.len() - shown.len());
             let note = format!("… {more} more; copying takes all of it");
-            self.parts.push(Part {
-                style: LineStyle::Note,
-                lines: vec![SourceLine::plain(note)],
-            });
+            self.part(LineStyle::Note, vec![SourceLine::plain(note)]);
         }
+    }
+
+    fn part(&mut self, style: LineStyle, lines: Vec<SourceLine>) {
+        self.parts.push(Part {
+            style,
+            content: self.content,
+            block: self.block,
+            lines,
+        });
     }
 }
 

@@ -1,6 +1,6 @@
 //! The preview: the whole entry under the cursor, laid out for the pane, with its own scroll position.
 
-use super::document::{Document, Line};
+use super::document::{Closed, Document, Line};
 use crate::message::Effect;
 
 /// The preview pane.
@@ -11,6 +11,7 @@ pub struct Preview {
     document: Document,
     lines: Vec<Line>,
     width: usize,
+    closed: Closed,
     /// The requested entry.
     asked: Option<String>,
     pub top: usize,
@@ -34,7 +35,7 @@ impl Preview {
         self.document = document.unwrap_or_default();
         self.id = Some(id);
         self.top = 0;
-        self.lines = self.document.layout(self.width.max(1));
+        self.lay_out();
     }
 
     /// Forgets the entry, which may have changed.
@@ -48,8 +49,28 @@ impl Preview {
         self.height = height;
         if width != self.width {
             self.width = width;
-            self.lines = self.document.layout(width.max(1));
+            self.lay_out();
         }
+        self.scroll(0);
+    }
+
+    /// Opens all tool calls, or closes them. Returns whether they are closed.
+    pub fn toggle_tools(&mut self) -> bool {
+        self.closed.tools = !self.closed.tools;
+        self.lay_out();
+        self.closed.tools
+    }
+
+    /// Opens all thinking, or closes it. Returns whether it is closed.
+    pub fn toggle_thinking(&mut self) -> bool {
+        self.closed.thinking = !self.closed.thinking;
+        self.lay_out();
+        self.closed.thinking
+    }
+
+    fn lay_out(&mut self) {
+        let columns = self.width.max(1);
+        self.lines = self.document.layout_with(columns, self.closed);
         self.scroll(0);
     }
 

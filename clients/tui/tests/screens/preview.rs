@@ -99,3 +99,28 @@ fn a_new_width_wraps_the_text_again() {
     screen.send(Message::Resize(130, 20));
     screen.check("preview-beside");
 }
+
+/// One key for all calls and one for all thoughts, of this entry and of the next ones.
+#[test]
+fn calls_and_thoughts_are_opened_and_closed_by_a_key_each() {
+    let mut screen = Screen::tree(80, 24, tour());
+    let content = json!([
+        {"type": "thinking", "thinking": "First the cache.\nThen the import."},
+        {"type": "toolCall", "id": "1", "name": "bash", "arguments": {"command": "ls"}},
+    ]);
+    let message = json!({"role": "assistant", "content": content});
+    for id in ["q1", "q3"] {
+        let entry = json!({"type": "message", "id": id, "message": message});
+        screen.entries.insert(id.into(), entry);
+    }
+    screen.keys("home z");
+    let closed = "▸ thinking: First the cache.  (2 lines)";
+    let text = screen.text();
+    assert!(text.contains(closed), "{text}");
+    assert!(text.contains("Thinking is closed in the preview. Z opens"), "{text}");
+    screen.keys("a tab V");
+    let text = screen.text();
+    assert!(text.contains(closed) && text.contains("▸ → bash(command: ls)"), "{text}");
+    screen.keys("Z v");
+    assert!(!screen.text().contains('▸'), "{}", screen.text());
+}

@@ -85,4 +85,10 @@ test('the keys are those of the table that all clients share', () => {
     assert.deepEqual(bound, keys, name);
   }
   assert.ok(rows.length > 30);
+  // An action of the page that the table lacked was not found: only its rows were looked at.
+  const listed = new Set(rows.map((row) => row.split('\t')[0]));
+  assert.deepEqual(
+    BINDINGS.map(({ action }) => action).filter((action) => !listed.has(action)),
+    [],
+  );
 });

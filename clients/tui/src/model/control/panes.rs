@@ -17,6 +17,9 @@ impl Model {
             Some(Action::Last) => self.preview.top = self.preview.last_top(),
             Some(Action::FocusPreview) => self.preview_focused = false,
             Some(Action::TogglePreview) => self.half = !self.half,
+            Some(action @ (Action::ToggleTools | Action::ToggleThinking)) => {
+                return self.close_parts(action);
+            }
             Some(Action::Copy) => return self.copy_selected(),
             Some(Action::Command) => return self.begin_command(),
             Some(Action::Answer) => return self.answer_waiting(),
@@ -25,6 +28,20 @@ impl Model {
             Some(Action::Quit) => return vec![Effect::Quit],
             _ => {}
         }
+        Vec::new()
+    }
+
+    /// Opens or closes all tool calls, or all thinking, and says so: the entry may have none.
+    pub(super) fn close_parts(&mut self, action: Action) -> Vec<Effect> {
+        let (what, is_closed) = match action {
+            Action::ToggleTools => ("Tool calls are", self.preview.toggle_tools()),
+            _ => ("Thinking is", self.preview.toggle_thinking()),
+        };
+        let key = self.hint(action);
+        self.say(match is_closed {
+            true => format!("{what} closed in the preview. {key} opens them all."),
+            false => format!("{what} open."),
+        });
         Vec::new()
     }
 

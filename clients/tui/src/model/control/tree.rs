@@ -87,6 +87,7 @@ impl Model {
                 self.half = !self.half;
                 Vec::new()
             }
+            Action::ToggleTools | Action::ToggleThinking => self.close_parts(action),
             Action::FocusPreview => {
                 self.preview_focused = true;
                 Vec::new()
