@@ -138,6 +138,10 @@ pub struct SessionQuery {
     /// Only sessions of the working directory.
     pub here: bool,
     pub named: bool,
+    /// Only sessions of this directory.
+    pub project: Option<String>,
+    /// Only sessions imported from this tool.
+    pub tool: Option<&'static str>,
     pub query: String,
     pub sort: Sort,
     pub cursor: Option<String>,
@@ -521,6 +525,8 @@ pub struct SessionRow {
     pub modified: i64,
     pub messages: u64,
     pub first_message: String,
+    /// The tool from which it was imported, by the daemon's name for it.
+    pub source: Option<String>,
     pub parent: Option<String>,
     /// The reason why the session cannot be opened.
     pub damage: Option<String>,

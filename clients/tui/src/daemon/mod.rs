@@ -280,8 +280,13 @@ impl Daemon {
             Sort::Name => SessionSort::Name,
         };
         let mut call = client.list_sessions().sort(sort).limit(query.limit as u64);
-        if query.here {
+        if let Some(project) = &query.project {
+            call = call.cwd(project);
+        } else if query.here {
             call = call.cwd(&self.cwd);
+        }
+        if let Some(tool) = query.tool {
+            call = call.source(tool);
         }
         if query.named {
             call = call.named(true);

@@ -13,6 +13,7 @@ mod control;
 pub mod dialog;
 pub mod document;
 pub mod editor;
+pub mod groups;
 pub mod handoff;
 pub mod input;
 pub mod layout;
@@ -189,6 +190,7 @@ impl Model {
             back: None,
             opening_hit: None,
         };
+        model.sessions.started = started;
         model.arrange();
         model
     }

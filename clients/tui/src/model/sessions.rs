@@ -3,8 +3,10 @@
 //! Further pages load while the user looks at the first one. The daemon searches and sorts. Threads are drawn
 //! from `parentSession`: the daemon lists forks behind the session they come from.
 
+use super::groups::{Grouping, Period, group};
 use super::input::Input;
 use crate::message::{Effect, Session, SessionPage, SessionQuery, SessionRow, Sort};
+use crate::operation::Agent;
 use std::collections::HashMap;
 use std::time::Duration;
 
@@ -18,19 +20,29 @@ const MAX_DEPTH: usize = 16;
 /// The list of sessions.
 #[derive(Debug)]
 pub struct SessionList {
-    /// The sessions of this machine, then those of others.
-    rows: Vec<SessionRow>,
-    /// The sessions of this machine.
+    /// The loaded sessions of this machine, then those of others.
+    loaded: Vec<SessionRow>,
+    /// The loaded sessions of this machine.
     here_count: usize,
+    /// Those that are shown, in their groups.
+    rows: Vec<SessionRow>,
+    /// The first row and the name of each group.
+    heads: Vec<(usize, String)>,
     /// The guides before each row.
     guides: Vec<String>,
     pub here: bool,
     pub named: bool,
+    /// The directory and the tool of the sessions that are shown; `None` for all.
+    pub project: Option<String>,
+    pub tool: Option<Agent>,
+    pub period: Period,
+    pub grouping: Grouping,
     pub sort: Sort,
     pub search: Input,
     /// Whether letters go into the search.
     pub typing: bool,
     pub cursor: usize,
+    /// The first visible line.
     pub top: usize,
     /// The height of the pane.
     pub height: usize,
@@ -39,6 +51,8 @@ pub struct SessionList {
     pub loading: bool,
     /// Time since the program's start, and time of the open request.
     pub now: Duration,
+    /// The time of that start, in seconds since 1970.
+    pub started: i64,
     asked_at: Duration,
     /// Whether to request the list again after the open request.
     again: bool,
@@ -51,11 +65,17 @@ pub struct SessionList {
 impl SessionList {
     pub fn new() -> Self {
         Self {
-            rows: Vec::new(),
+            loaded: Vec::new(),
             here_count: 0,
+            rows: Vec::new(),
+            heads: Vec::new(),
             guides: Vec::new(),
             here: true,
             named: false,
+            project: None,
+            tool: None,
+            period: Period::Ever,
+            grouping: Grouping::None,
             sort: Sort::Threaded,
             search: Input::line(""),
             typing: false,
@@ -65,6 +85,7 @@ impl SessionList {
             generation: 0,
             loading: false,
             now: Duration::ZERO,
+            started: 0,
             asked_at: Duration::ZERO,
             again: false,
             fresh: true,
@@ -117,6 +138,8 @@ impl SessionList {
             generation: self.generation,
             here: self.here,
             named: self.named,
+            project: self.project.clone(),
+            tool: self.tool.map(|agent| agent.tool),
             query: self.search.text().to_owned(),
             sort: self.sort,
             limit: if cursor.is_none() {
@@ -136,19 +159,15 @@ impl SessionList {
         }
         let mut team = match std::mem::take(&mut self.fresh) {
             true => {
-                self.rows.clear();
+                self.loaded.clear();
                 page.team
             }
-            false => self.rows.split_off(self.here_count),
+            false => self.loaded.split_off(self.here_count),
         };
-        self.rows.extend(page.rows);
-        self.here_count = self.rows.len();
-        self.rows.append(&mut team);
-        self.guides = if self.sort == Sort::Threaded {
-            guides(&self.rows)
-        } else {
-            Vec::new()
-        };
+        self.loaded.extend(page.rows);
+        self.here_count = self.loaded.len();
+        self.loaded.append(&mut team);
+        self.regroup();
         let found = |id: &String| self.rows.iter().position(|row| row.id == *id);
         if let Some(at) = self.wanted.as_ref().and_then(found) {
             self.cursor = at;
@@ -157,6 +176,88 @@ impl SessionList {
         self.show_cursor();
         let next = page.next.map(|cursor| self.ask(Some(cursor)));
         next.into_iter().collect()
+    }
+
+    /// Chooses the rows that are shown, and puts them into groups. The cursor stays on its session.
+    pub fn regroup(&mut self) {
+        let selected = self.selected().map(|row| row.id.clone());
+        let now = self.started + i64::try_from(self.now.as_secs()).unwrap_or(0);
+        let shown = self.loaded.iter();
+        let shown = shown.filter(|row| self.period.has(row.modified, now));
+        self.rows = shown.cloned().collect();
+        self.heads = group(&mut self.rows, self.grouping, now);
+        self.guides = match self.sort {
+            Sort::Threaded => self.guides_of_groups(),
+            _ => Vec::new(),
+        };
+        let at = selected.and_then(|id| self.rows.iter().position(|row| row.id == id));
+        self.cursor = at.unwrap_or(self.cursor);
+        self.show_cursor();
+    }
+
+    /// A thread ends with its group.
+    fn guides_of_groups(&self) -> Vec<String> {
+        let begins = self.heads.iter().map(|(at, _)| *at).skip(1);
+        let ends = begins.chain([self.rows.len()]);
+        let mut begin = 0;
+        let mut out = Vec::with_capacity(self.rows.len());
+        for end in ends {
+            out.extend(guides(self.rows.get(begin..end).unwrap_or_default()));
+            begin = end;
+        }
+        out
+    }
+
+    /// Returns the lines of the list: the heads of groups, and the places of rows.
+    pub fn lines(&self) -> impl Iterator<Item = ListLine<'_>> {
+        let mut heads = self.heads.iter().peekable();
+        (0..self.rows.len()).flat_map(move |row| {
+            let head = heads.next_if(|(at, _)| *at == row);
+            let head = head.map(|(_, name)| ListLine::Head(name));
+            head.into_iter().chain([ListLine::Row(row)])
+        })
+    }
+
+    /// Returns the line of a row.
+    fn line_of(&self, row: usize) -> usize {
+        row + self.heads.partition_point(|(at, _)| *at <= row)
+    }
+
+    /// Returns the row at a visible line.
+    pub fn row_at(&self, line: usize) -> Option<usize> {
+        match self.lines().nth(self.top + line) {
+            Some(ListLine::Row(row)) => Some(row),
+            _ => None,
+        }
+    }
+
+    /// Shows the sessions of the next tool.
+    pub fn next_tool(&mut self) -> Vec<Effect> {
+        let mut tools = Agent::imported();
+        self.tool = match self.tool {
+            None => tools.next(),
+            Some(tool) => tools.skip_while(|it| *it != tool).nth(1),
+        };
+        self.restart()
+    }
+
+    /// Shows the sessions of the selected one's directory only, or those of all again.
+    pub fn toggle_project(&mut self) -> Vec<Effect> {
+        self.project = match self.project {
+            Some(_) => None,
+            None => self.selected().map(|row| row.cwd.clone()),
+        };
+        self.restart()
+    }
+
+    /// Returns the filters and the groups in words, each but the directory.
+    pub fn filters(&self) -> Vec<&'static str> {
+        let named = self.named.then_some("named");
+        let tool = self.tool.map(|agent| agent.name);
+        let period = Some(self.period).filter(|period| *period != Period::Ever);
+        let grouping = Some(self.grouping.about()).filter(|about| !about.is_empty());
+        let all = [named, tool, period.map(Period::about), grouping];
+        all.into_iter().flatten().collect()
     }
 
     /// The open request gets no answer.
@@ -174,7 +275,14 @@ impl SessionList {
     /// Keeps the cursor inside the list and visible.
     pub fn show_cursor(&mut self) {
         self.cursor = self.cursor.min(self.rows.len().saturating_sub(1));
-        self.top = super::scrolled(self.top, self.cursor, self.height, self.rows.len());
+        let line = self.line_of(self.cursor);
+        let total = self.rows.len() + self.heads.len();
+        self.top = super::scrolled(self.top, line, self.height, total);
+        // The head of the group is shown with its first row.
+        let has_head = self.heads.iter().any(|(at, _)| *at == self.cursor);
+        if has_head && self.height > 1 {
+            self.top = self.top.min(line.saturating_sub(1));
+        }
     }
 
     /// Returns whether the daemon is still reading the files of all sessions and no row is loaded.
@@ -194,11 +302,15 @@ impl SessionList {
                 _ => format!("Reading the sessions… {seconds} s (only the first time)"),
             });
         }
-        let place = if self.here { " of this directory" } else { "" };
-        let kind = if self.named {
-            "named session"
-        } else {
-            "session"
+        let place = match (&self.project, self.here) {
+            (Some(project), _) => format!(" of {project}"),
+            (None, true) => " of this directory".to_owned(),
+            (None, false) => String::new(),
+        };
+        let filters = self.filters();
+        let kind = match &*filters {
+            [] => "session".to_owned(),
+            filters => format!("session ({})", filters.join(", ")),
         };
         Some(if self.search.is_empty() {
             format!("There is no {kind}{place}.")
@@ -209,6 +321,15 @@ impl SessionList {
             )
         })
     }
+}
+
+/// A line of the list.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ListLine<'l> {
+    /// The name of a group.
+    Head(&'l str),
+    /// The place of a row.
+    Row(usize),
 }
 
 impl Default for SessionList {
@@ -312,6 +433,7 @@ mod tests {
             modified: 0,
             messages: 1,
             first_message: String::new(),
+            source: None,
             parent: parent.map(Into::into),
             damage: None,
             host: None,

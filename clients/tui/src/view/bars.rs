@@ -36,12 +36,12 @@ pub fn header(model: &Model, frame: &mut Frame, area: Rect) {
         }
         (_, Screen::Sessions) => {
             let list = &model.sessions;
-            let scope = if list.here {
-                model.settings.cwd.clone()
-            } else {
-                "all directories".to_owned()
+            let scope = match &list.project {
+                Some(project) => project.clone(),
+                None if list.here => model.settings.cwd.clone(),
+                None => "all directories".to_owned(),
             };
-            let more = if list.named { "named, " } else { "" };
+            let more: String = list.filters().iter().map(|it| format!("{it}, ")).collect();
             (
                 "Sessions".to_owned(),
                 format!("{scope} · {more}{}", list.sort.name()),

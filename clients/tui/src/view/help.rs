@@ -47,6 +47,7 @@ const fn topic(action: Action) -> &'static str {
         A::SmallerPreview | A::FocusPreview | A::ToggleTools | A::ToggleThinking => "Looks",
         A::Sessions | A::Scope | A::NextSort | A::NamedOnly | A::Rename | A::Trash => "Sessions",
         A::Create | A::Import | A::Restore => "Sessions",
+        A::FilterTool | A::FilterProject | A::FilterDate | A::NextGroup => "Sessions",
         A::Send | A::Newline => "Writing",
         A::Command | A::Answer | A::Reconnect | A::Help | A::Suspend | A::Quit => "Program",
     }

@@ -3,6 +3,8 @@
 use super::{MOST_BELOW_EMPTINESS, first_line_of_emptiness, put, put_emptiness};
 use crate::keys::{Action, Context};
 use crate::message::SessionRow;
+use crate::model::groups::Grouping;
+use crate::model::sessions::ListLine;
 use crate::model::{Connection, Model};
 use crate::text;
 use crate::time;
@@ -45,14 +47,20 @@ pub fn draw(model: &Model, frame: &mut Frame, head: Rect, area: Rect) {
         return;
     }
     put(frame, head, 0, head_line(model, usize::from(area.width)));
-    let rows = list.rows().iter().enumerate().skip(list.top);
-    for (line, (at, row)) in rows.take(usize::from(area.height)).enumerate() {
-        put(
-            frame,
-            area,
-            line,
-            row_line(model, row, at, usize::from(area.width)),
-        );
+    let columns = usize::from(area.width);
+    let lines = list.lines().skip(list.top);
+    for (line, shown) in lines.take(usize::from(area.height)).enumerate() {
+        let drawn = match shown {
+            ListLine::Head(name) => {
+                let name = text::cut_front(&text::line(name), columns);
+                Line::styled(name, model.settings.theme.heading)
+            }
+            ListLine::Row(at) => match list.rows().get(at) {
+                Some(row) => row_line(model, row, at, columns),
+                None => continue,
+            },
+        };
+        put(frame, area, line, drawn);
     }
 }
 
@@ -108,7 +116,9 @@ fn head_line(model: &Model, columns: usize) -> Line<'static> {
 
 /// Returns the width of the column of directories, if it is shown.
 fn directory(model: &Model, columns: usize) -> Option<usize> {
-    (!model.sessions.here && columns >= WIDE).then_some(columns / 4)
+    let list = &model.sessions;
+    let has_one = list.here || list.project.is_some() || list.grouping == Grouping::Project;
+    (!has_one && columns >= WIDE).then_some(columns / 4)
 }
 
 /// The machine of a session that has no file here, whether entries wait for the log, and the other machines that have

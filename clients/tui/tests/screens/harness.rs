@@ -386,6 +386,7 @@ pub fn session(id: &str, title: &str, parent: Option<&str>, age: i64) -> Session
         modified: NOW - age,
         messages: 12,
         first_message: String::new(),
+        source: None,
         parent: parent.map(Into::into),
         damage: None,
         host: None,

@@ -117,10 +117,16 @@ fn calls_and_thoughts_are_opened_and_closed_by_a_key_each() {
     let closed = "▸ thinking: First the cache.  (2 lines)";
     let text = screen.text();
     assert!(text.contains(closed), "{text}");
-    assert!(text.contains("Thinking is closed in the preview. Z opens"), "{text}");
+    assert!(
+        text.contains("Thinking is closed in the preview. Z opens"),
+        "{text}"
+    );
     screen.keys("a tab V");
     let text = screen.text();
-    assert!(text.contains(closed) && text.contains("▸ → bash(command: ls)"), "{text}");
+    assert!(
+        text.contains(closed) && text.contains("▸ → bash(command: ls)"),
+        "{text}"
+    );
     screen.keys("Z v");
     assert!(!screen.text().contains('▸'), "{}", screen.text());
 }

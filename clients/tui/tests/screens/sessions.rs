@@ -243,3 +243,122 @@ fn the_status_says_that_entries_wait_for_the_log() {
         assert_eq!(text.contains("waits for the log"), queued, "{text}");
     }
 }
+
+fn of_tools() -> Vec<SessionRow> {
+    let of = |row: SessionRow, cwd: &str, source: Option<&str>| SessionRow {
+        cwd: cwd.into(),
+        source: source.map(Into::into),
+        ..row
+    };
+    vec![
+        of(
+            session("a", "Fix the build", None, 30),
+            "/home/ada/project",
+            Some("codex"),
+        ),
+        of(
+            session("b", "Plan a trip", None, 7200),
+            "/home/ada/trip",
+            None,
+        ),
+        of(
+            session("c", "With the cache cleared", Some("a"), 90_000),
+            "/home/ada/project",
+            Some("codex"),
+        ),
+        of(
+            session("d", "Pack", Some("b"), 700_000),
+            "/home/ada/trip",
+            Some("claude-code"),
+        ),
+        of(
+            session("e", "Last year", None, 40_000_000),
+            "/home/ada/project",
+            None,
+        ),
+    ]
+}
+
+/// A list of a hundred sessions was one row after the other, whatever project and tool they were of.
+#[test]
+fn sessions_are_grouped_by_project_tool_and_date() {
+    let mut screen = Screen::list(80, 14, of_tools());
+    screen.keys("down down V");
+    screen.check("sessions-by-project");
+    assert_eq!(screen.model.sessions.selected().unwrap().id, "c");
+    screen.keys("V");
+    screen.check("sessions-by-tool");
+    screen.keys("V");
+    screen.check("sessions-by-date");
+    // A click counts lines with heads: the third is the first row of the second group.
+    screen.keys("V V home");
+    let row = screen
+        .text()
+        .lines()
+        .position(|line| line.contains("Plan a trip"))
+        .unwrap();
+    screen.click(4, u16::try_from(row).unwrap());
+    assert_eq!(screen.model.sessions.selected().unwrap().id, "b");
+    let mut small = Screen::list(40, 10, of_tools());
+    small.keys("V end");
+    small.check("sessions-by-project-tiny");
+    small.keys("home");
+    assert!(
+        small.text().contains("/home/ada/project"),
+        "{}",
+        small.text()
+    );
+}
+
+#[test]
+fn sessions_are_filtered_by_project_tool_and_date() {
+    let mut screen = Screen::list(100, 12, of_tools());
+    screen.keys("W");
+    let text = screen.text();
+    assert!(
+        text.contains("last 24 hours") && !text.contains("Last year"),
+        "{text}"
+    );
+    assert!(!text.contains("With the cache"), "{text}");
+    screen.keys("W W W");
+    assert!(screen.text().contains("Last year"));
+    screen.silent = true;
+    let asked = |screen: &mut Screen| match screen.asked.pop() {
+        Some(Effect::ListSessions(query)) => query,
+        other => panic!("{other:?}"),
+    };
+    screen.keys("down P");
+    let query = asked(&mut screen);
+    assert_eq!(query.project.as_deref(), Some("/home/ada/trip"));
+    let page = |ids: &[&str]| treelined_tui::message::SessionPage {
+        rows: of_tools()
+            .into_iter()
+            .filter(|row| ids.contains(&&*row.id))
+            .collect(),
+        team: Vec::new(),
+        next: None,
+    };
+    screen.daemon(Daemon::Sessions {
+        generation: query.generation,
+        result: Ok(page(&["b", "d"])),
+    });
+    assert!(
+        screen
+            .text()
+            .contains("Sessions · /home/ada/trip · threaded"),
+        "{}",
+        screen.text()
+    );
+    screen.keys("A");
+    let query = asked(&mut screen);
+    assert_eq!(query.tool, Some("claude-code"));
+    screen.daemon(Daemon::Sessions {
+        generation: query.generation,
+        result: Ok(page(&[])),
+    });
+    let text = screen.text();
+    assert!(
+        text.contains("There is no session (Claude Code) of /home/ada/trip."),
+        "{text}"
+    );
+}

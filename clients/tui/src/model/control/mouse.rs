@@ -120,10 +120,9 @@ impl Model {
             return Vec::new();
         }
         if let Some(line) = line(panes.list) {
-            let row = self.sessions.top + line;
-            if row >= self.sessions.rows().len() {
+            let Some(row) = self.sessions.row_at(line) else {
                 return Vec::new();
-            }
+            };
             self.sessions.move_to(row);
             return if double {
                 self.open_selected()

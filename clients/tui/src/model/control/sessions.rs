@@ -88,8 +88,21 @@ impl Model {
                 self.is_at_the_top()
             }
             Action::Scope => {
-                list.here = !list.here;
+                // Whoever looks at another directory goes back to this one.
+                list.here = list.project.take().is_some() || !list.here;
                 list.restart()
+            }
+            Action::FilterTool => list.next_tool(),
+            Action::FilterProject => list.toggle_project(),
+            Action::FilterDate => {
+                list.period = list.period.next();
+                list.regroup();
+                Vec::new()
+            }
+            Action::NextGroup => {
+                list.grouping = list.grouping.next();
+                list.regroup();
+                Vec::new()
             }
             Action::NamedOnly => {
                 list.named = !list.named;
