@@ -49,6 +49,8 @@ export class Live {
   questions: Question[] = [];
   /** Whether the list of sessions is shown. */
   listing = false;
+  /** From when an import brings the entries that the last one has held back (protocol.md §3.17). */
+  heldUntil: string | undefined;
   private refreshing: ReturnType<typeof setTimeout> | undefined;
   /** Of a file that opens beside its newest entries: the finding that says so. */
   private beside: Diagnostic | undefined;
@@ -209,9 +211,21 @@ export class Live {
     const shown = this.app.start();
     const selected = place ?? this.source.selected;
     if (selected !== undefined) this.source.beginPath(selected);
+    this.heldUntil = undefined;
+    void this.askHeld().catch(this.app.failed);
     await shown;
     this.sayNewer();
     document.querySelector<HTMLElement>('#tree')?.focus({ preventScroll: true });
+    this.app.changed();
+  }
+
+  private async askHeld(): Promise<void> {
+    const { sessionId } = this;
+    const { imports } = await this.call<{
+      imports: { report: { session: { heldUntil?: string } } }[];
+    }>('import_report', { sessionId });
+    if (sessionId !== this.sessionId) return;
+    this.heldUntil = imports.at(-1)?.report.session.heldUntil;
     this.app.changed();
   }
 
@@ -264,6 +278,7 @@ export class Live {
       diagnostics?: Diagnostic[];
     }>('get_leaf');
     this.note(diagnostics);
+    if (this.heldUntil !== undefined) await this.askHeld();
     source.rows.clear();
     session.bodies.forgetOpenCalls();
     const { tree } = session;

@@ -1,6 +1,7 @@
 /** The list of sessions, and the search in the text of all of them. */
 
 import type { Live } from './live.ts';
+import { AGENTS } from './handoff.ts';
 import { parseQuery, wireQuery } from '../text/query.ts';
 
 export interface SessionRow {
@@ -9,6 +10,7 @@ export interface SessionRow {
   name?: string;
   modified: string;
   messageCount: number;
+  source?: string;
   firstMessage: string;
   diagnostic?: { kind: string; message: string };
   log?: { openOn: OpenOn[] };
@@ -52,11 +54,70 @@ export interface Hit {
   branch: { onActivePath: boolean };
 }
 
+/** What the sessions of a group have in common. */
+export type Grouping = 'none' | 'project' | 'tool' | 'date';
+
+/** The periods by which sessions are filtered and grouped, in days; the last one has all. */
+export const PERIODS = [
+  { days: 1, about: 'Last 24 hours' },
+  { days: 7, about: 'Last 7 days' },
+  { days: 30, about: 'Last 30 days' },
+  { days: Infinity, about: 'Older' },
+] as const;
+
+const DAY = 86_400_000;
+
+/** Which sessions are shown, and how. */
+export interface ListFilter {
+  /** The tool of an import, or all. */
+  tool: string;
+  /** A working directory, or all. */
+  project: string;
+  /** How many days ago the last message was at most. */
+  days: number;
+  grouping: Grouping;
+}
+
+function isWithin(row: SessionRow, days: number, now: number): boolean {
+  return !(now - Date.parse(row.modified) > days * DAY);
+}
+
+/** The group of a session. */
+function groupOf(row: SessionRow, by: Grouping, now: number): string {
+  if (by === 'none') return '';
+  if (by === 'project') return row.cwd || 'No directory';
+  if (by === 'date') return PERIODS.find(({ days }) => isWithin(row, days, now))?.about ?? '';
+  const { source } = row;
+  return AGENTS.find(({ tool }) => tool === source)?.name ?? source ?? 'treelined';
+}
+
+/** The sessions of each group, in the order in which they come; by date the newest group is first. */
+export function groups(
+  rows: readonly SessionRow[],
+  { days, grouping }: ListFilter,
+  now: number,
+): Map<string, SessionRow[]> {
+  const found = new Map<string, SessionRow[]>();
+  if (grouping === 'date') for (const { about } of PERIODS) found.set(about, []);
+  for (const row of rows.filter((each) => isWithin(each, days, now))) {
+    const name = groupOf(row, grouping, now);
+    const group = found.get(name);
+    if (group) group.push(row);
+    else found.set(name, [row]);
+  }
+  for (const [name, group] of found) if (group.length === 0) found.delete(name);
+  return found;
+}
+
 const PAGE = 100;
 const HITS = 200;
 
 export class SessionList {
-  rows: SessionRow[] | undefined;
+  /** The loaded sessions. */
+  private loaded: SessionRow[] | undefined;
+  filter: ListFilter = { tool: '', project: '', days: Infinity, grouping: 'none' };
+  /** The directories of all sessions that were seen. */
+  readonly projects = new Set<string>();
   /** The sessions of other machines. */
   team: TeamRow[] = [];
   hits: Hit[] = [];
@@ -73,6 +134,23 @@ export class SessionList {
   private reading: ReturnType<typeof setTimeout> | undefined;
 
   constructor(private readonly live: Live) {}
+
+  /** The sessions that are shown, in their groups. */
+  get groups(): Map<string, SessionRow[]> {
+    return groups(this.loaded ?? [], this.filter, Date.now());
+  }
+
+  /** The same without groups; undefined before they were read. */
+  get rows(): SessionRow[] | undefined {
+    return this.loaded && [...this.groups.values()].flat();
+  }
+
+  setFilter(change: Partial<ListFilter>): void {
+    this.filter = { ...this.filter, ...change };
+    this.selected = 0;
+    if (change.tool === undefined && change.project === undefined) this.live.app.changed();
+    else this.load().catch(this.live.app.failed);
+  }
 
   async load(): Promise<void> {
     const generation = ++this.generation;
@@ -92,11 +170,14 @@ export class SessionList {
     const page = await this.live.call<ListPage>('list_sessions', {
       limit: PAGE,
       ...(query === '' || /^["/]/.test(query) ? {} : { query }),
+      ...(this.filter.tool === '' ? {} : { source: this.filter.tool }),
+      ...(this.filter.project === '' ? {} : { cwd: this.filter.project }),
       ...(cursor === undefined ? {} : { cursor }),
     });
     if (generation !== this.generation) return;
     if (cursor === undefined) this.team = page.team ?? [];
-    this.rows = cursor === undefined ? page.sessions : [...(this.rows ?? []), ...page.sessions];
+    this.loaded = cursor === undefined ? page.sessions : [...(this.loaded ?? []), ...page.sessions];
+    for (const { cwd } of page.sessions) if (cwd !== '') this.projects.add(cwd);
     this.cursor = page.nextCursor;
     this.hasMore = page.nextCursor !== undefined;
     this.live.app.changed();

@@ -5,6 +5,7 @@ import type { App } from '../model/app.ts';
 import type { Live } from '../model/live.ts';
 import type { Session } from '../model/session.ts';
 import { hint } from '../model/keys.ts';
+import { clock } from '../text/time.ts';
 import { plural, visible } from '../text/visible.ts';
 import { Dialog } from './dialog.tsx';
 import { IconButton } from './icons.tsx';
@@ -69,6 +70,12 @@ export function LiveBar({ app, live, session }: BarProps) {
   const off = live.link?.state !== 'open';
   return (
     <div class="bar">
+      {live.heldUntil !== undefined && (
+        <p class="held">
+          The agent's last answer may still grow and is not here yet. What the agent writes next
+          brings it, or an import after {clock(live.heldUntil, new Date().toISOString())}.
+        </p>
+      )}
       {row && !row.isLeaf ? (
         <button
           type="button"

@@ -3,7 +3,16 @@
 import type { ComponentChildren } from 'preact';
 import type { App } from '../model/app.ts';
 import type { Live } from '../model/live.ts';
-import { hostsOf, type Hit, type SessionRow, type TeamRow } from '../model/session-list.ts';
+import { AGENTS } from '../model/handoff.ts';
+import {
+  hostsOf,
+  PERIODS,
+  type Grouping,
+  type Hit,
+  type SessionList,
+  type SessionRow,
+  type TeamRow,
+} from '../model/session-list.ts';
 import { age } from '../text/time.ts';
 import { plural, visible } from '../text/visible.ts';
 import { Icon, IconButton } from './icons.tsx';
@@ -28,6 +37,7 @@ function onKey(app: App, live: Live, event: KeyboardEvent): boolean {
 export function Sessions({ app, live }: { app: App; live: Live }) {
   const { list } = live;
   const rows = list.rows ?? [];
+  let at = 0;
   const keys = (event: KeyboardEvent): void => {
     if (onKey(app, live, event)) event.preventDefault();
   };
@@ -60,6 +70,7 @@ export function Sessions({ app, live }: { app: App; live: Live }) {
           onInput={(event) => list.search(event.currentTarget.value)}
         />
       </label>
+      <Filters list={list} />
       {list.rows === undefined ? (
         <p class="waiting">{live.link?.state === 'open' ? 'Reading…' : ''}</p>
       ) : list.count === 0 && !list.searching ? (
@@ -67,13 +78,18 @@ export function Sessions({ app, live }: { app: App; live: Live }) {
           {list.typed === '' ? 'There are no sessions yet.' : 'Nothing was found.'}
         </p>
       ) : null}
-      <ul aria-label="Sessions">
-        {rows.map((row, at) => (
-          <Line live={live} at={at} key={row.sessionId}>
-            <SessionLine row={row} />
-          </Line>
-        ))}
-      </ul>
+      {[...list.groups].map(([name, group]) => (
+        <section key={name}>
+          {name !== '' && <h2 dir="auto">{visible(name)}</h2>}
+          <ul aria-label={name === '' ? 'Sessions' : visible(name)}>
+            {group.map((row) => (
+              <Line live={live} at={at++} key={row.sessionId}>
+                <SessionLine row={row} />
+              </Line>
+            ))}
+          </ul>
+        </section>
+      ))}
       {list.hasMore && (
         <button type="button" class="more" onClick={() => list.more()}>
           Show more sessions
@@ -110,6 +126,65 @@ export function Sessions({ app, live }: { app: App; live: Live }) {
         ))}
       </ul>
     </main>
+  );
+}
+
+const GROUPINGS: Record<Grouping, string> = {
+  none: 'No groups',
+  project: 'By project',
+  tool: 'By tool',
+  date: 'By date',
+};
+
+function Filters({ list }: { list: SessionList }) {
+  const { filter } = list;
+  return (
+    <div class="list-filters">
+      <select
+        aria-label="Tool"
+        value={filter.tool}
+        onChange={(event) => list.setFilter({ tool: event.currentTarget.value })}
+      >
+        <option value="">All tools</option>
+        {AGENTS.filter(({ tool }) => tool !== 'text').map(({ tool, name }) => (
+          <option value={tool}>{name}</option>
+        ))}
+      </select>
+      <select
+        aria-label="Project"
+        value={filter.project}
+        onChange={(event) => list.setFilter({ project: event.currentTarget.value })}
+      >
+        <option value="">All projects</option>
+        {[...list.projects].sort().map((project) => (
+          <option value={project}>{visible(project)}</option>
+        ))}
+      </select>
+      <select
+        aria-label="Date"
+        value={String(filter.days)}
+        onChange={(event) => list.setFilter({ days: Number(event.currentTarget.value) })}
+      >
+        {PERIODS.map(({ days, about }) => (
+          <option value={String(days)}>{days === Infinity ? 'Any date' : about}</option>
+        ))}
+      </select>
+      <select
+        aria-label="Groups"
+        value={filter.grouping}
+        onChange={(event) => {
+          const wanted = event.currentTarget.value;
+          list.setFilter({
+            grouping:
+              wanted === 'project' || wanted === 'tool' || wanted === 'date' ? wanted : 'none',
+          });
+        }}
+      >
+        {Object.entries(GROUPINGS).map(([name, about]) => (
+          <option value={name}>{about}</option>
+        ))}
+      </select>
+    </div>
   );
 }
 
