@@ -409,6 +409,19 @@ pub struct Session {
     pub queued: Option<bool>,
 }
 
+/// A session of an agent that goes on from a place of a session.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct AgentSession {
+    /// The agent's own id of its session.
+    pub native_id: String,
+    /// The last entry that was handed over, or the entry `acp.session` at which the record begins.
+    pub entry_id: String,
+    /// The agent to which a path was handed over, by the name that `import_sessions` has for it. Absent for a record.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tool: Option<String>,
+}
+
 /// A session in a list.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
@@ -441,6 +454,10 @@ pub struct SessionRow {
     /// without any.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub same_conversation: Vec<String>,
+    /// The sessions of agents that go on from places of it: those to which a path was handed over, then those that a recorder
+    /// writes down in it; of both the last ones, at most 64. Absent without any.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub agent_sessions: Vec<AgentSession>,
     /// The session that this one comes from, as the header says. Untrusted text.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub parent_session: Option<String>,

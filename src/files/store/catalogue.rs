@@ -12,7 +12,7 @@ use crate::os;
 use crate::os::file::{Folder, Location, Status};
 use crate::parallel::{self, ThreadPlan};
 use crate::store::listing::{Listing, RowScanner};
-use crate::store::native::{ContinuedIn, ImportSource};
+use crate::store::native::{ContinuedIn, ImportSource, Recorded};
 use hashbrown::HashSet;
 use std::borrow::Borrow;
 use std::cmp::Reverse;
@@ -26,7 +26,7 @@ use treelined_core::error::{Kind, Result};
 use treelined_core::timestamp::Millis;
 
 /// The version of the format. Change it with every change of [`save`].
-const FORMAT: &FormatName = b"treelined rows 8";
+const FORMAT: &FormatName = b"treelined rows 9";
 const NAME: &str = "sessions.rows";
 /// The rows are saved again after this many bytes of files were read.
 const WORTH_KEEPING: u64 = 1 << 20;
@@ -294,11 +294,16 @@ fn put(out: &mut Fields, row: &CatalogueRow) {
         out.count(source.native_ids.len());
         source.native_ids.iter().for_each(|id| out.text(id));
     });
-    out.optional(row.recorded.as_deref(), Fields::text);
+    out.count(row.recorded.len());
+    for record in &row.recorded {
+        out.text(&record.native_id);
+        out.text(&record.entry_id);
+    }
     out.count(row.continued.len());
     for continued in &row.continued {
         out.text(&continued.tool);
         out.optional(continued.native_id.as_deref(), Fields::text);
+        out.text(&continued.entry_id);
     }
     out.u8(u8::from(row.problem.is_some()));
 }
@@ -322,11 +327,17 @@ fn get(fields: &mut Cursor<'_>) -> Option<CatalogueRow> {
                 native_ids: ids.collect::<Option<_>>()?,
             })
         })?,
-        recorded: fields.optional(|fields| Some(fields.text()?.to_owned()))?,
+        recorded: fields.list(|fields| {
+            Some(Recorded {
+                native_id: fields.text()?.to_owned(),
+                entry_id: fields.text()?.to_owned(),
+            })
+        })?,
         continued: fields.list(|fields| {
             Some(ContinuedIn {
                 tool: fields.text()?.to_owned(),
                 native_id: fields.optional(|fields| Some(fields.text()?.to_owned()))?,
+                entry_id: fields.text()?.to_owned(),
             })
         })?,
         problem: match fields.u8()? {
@@ -366,11 +377,15 @@ mod tests {
                 tool: "codex".to_owned(),
                 native_ids: vec!["n1".to_owned(), "n2".to_owned()],
             }),
-            recorded: Some("r".to_owned()),
+            recorded: vec![Recorded {
+                native_id: "r".to_owned(),
+                entry_id: "e".to_owned(),
+            }],
             continued: [Some("n"), None]
                 .map(|id| ContinuedIn {
                     tool: "codex".to_owned(),
                     native_id: id.map(str::to_owned),
+                    entry_id: "e".to_owned(),
                 })
                 .into(),
             problem: None,

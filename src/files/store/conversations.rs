@@ -16,9 +16,10 @@ pub struct Conversations(HashMap<String, Vec<String>>);
 
 impl Conversations {
     pub fn of(rows: &[Arc<CatalogueRow>]) -> Self {
-        let recorded = rows.iter().filter_map(|row| row.listing.recorded.clone());
-        let mut sessions: HashMap<String, Vec<String>> =
-            recorded.map(|native| (native, Vec::new())).collect();
+        let recorded = rows.iter().flat_map(|row| &row.listing.recorded);
+        let mut sessions: HashMap<String, Vec<String>> = recorded
+            .map(|record| (record.native_id.clone(), Vec::new()))
+            .collect();
         if sessions.is_empty() {
             return Self::default();
         }
@@ -27,7 +28,9 @@ impl Conversations {
                 continue;
             };
             for native in natives(&row.listing) {
-                if let Some(ids) = sessions.get_mut(native) {
+                if let Some(ids) = sessions.get_mut(native)
+                    && ids.last().is_none_or(|last| last != id)
+                {
                     ids.push(id.to_owned());
                 }
             }
@@ -61,5 +64,6 @@ fn short_id(row: &Listing) -> Option<&str> {
 
 fn natives(row: &Listing) -> impl Iterator<Item = &str> {
     let imported = row.source.iter().flat_map(|source| &source.native_ids);
-    imported.chain(&row.recorded).map(String::as_str)
+    let recorded = row.recorded.iter().map(|record| &record.native_id);
+    imported.chain(recorded).map(String::as_str)
 }

@@ -10,9 +10,7 @@ use crate::log::ingest::Ingest;
 use crate::log::lines::{self, Lines};
 use crate::os::file::{Location, Status, status_of};
 use crate::os::handle::HandleAccess;
-use crate::store::native::{
-    ContinuedIn, Elsewhere, ImportSource, RECORD_ENTRIES, recorded, recorded_by,
-};
+use crate::store::native::{ContinuedIn, Elsewhere, ImportSource, Recorded, Records};
 use hashbrown::{DefaultHashBuilder, HashTable, hash_table};
 use std::hash::BuildHasher;
 use std::path::PathBuf;
@@ -46,8 +44,8 @@ pub struct Listing {
     pub first_message: String,
     /// Where an import found the session; `None` for one of this program.
     pub source: Option<ImportSource>,
-    /// The agent's own id of the conversation that the session is a record of; `None` for others.
-    pub recorded: Option<String>,
+    /// The agents' sessions of which it has a record, the last ones.
+    pub recorded: Vec<Recorded>,
     /// The conversations of other tools to which paths of it were handed over, the last ones.
     pub continued: Vec<ContinuedIn>,
     /// The reason why the file is not a session.
@@ -76,6 +74,8 @@ impl Listing {
         let said = last_said(tree, &bodies, messages())?;
         let modified = said.or(created).unwrap_or_else(|| written(location));
         let mut elsewhere = Elsewhere::of(tree, &bodies)?;
+        let id = header.as_ref().map(|header| header.id.as_str());
+        let recorded = Records::of(tree, &bodies, id.unwrap_or_default())?;
         Ok(Self {
             path: location.path(),
             name: tree.name().map(str::to_owned),
@@ -84,7 +84,7 @@ impl Listing {
             message_count: messages().count() as u64,
             first_message: first_message(tree, &bodies, messages())?,
             source: elsewhere.source.take(),
-            recorded: recorded(tree, &bodies)?,
+            recorded: recorded.finish(),
             continued: elsewhere.continued(),
             header,
             problem: None,
@@ -103,7 +103,7 @@ impl Listing {
             message_count: 0,
             first_message: String::new(),
             source: None,
-            recorded: None,
+            recorded: Vec::new(),
             continued: Vec::new(),
             problem: Some(problem),
         })
@@ -258,7 +258,7 @@ impl RowScanner {
             message_count: found.messages,
             first_message: found.first_message,
             source: elsewhere.source.take(),
-            recorded: found.recorded,
+            recorded: found.records.finish(),
             continued: elsewhere.continued(),
             header: Some(header),
             problem: None,
@@ -276,7 +276,7 @@ impl RowScanner {
             match scan::scan_line(text).ok()? {
                 Line::Entry(envelope) => {
                     self.is_new(envelope.id.as_deref()?)?;
-                    found.take(&envelope, text);
+                    found.take(&envelope, text, &header.id);
                 }
                 Line::Blank => {}
                 Line::Header(_) | Line::Title(_) => return None,
@@ -341,19 +341,16 @@ struct RowContent {
     messages: u64,
     first_message: String,
     elsewhere: Elsewhere,
-    recorded: Option<String>,
-    /// Entries taken.
-    entries: usize,
+    records: Records,
 }
 
 impl RowContent {
-    fn take(&mut self, entry: &Envelope<'_>, text: &[u8]) {
+    fn take(&mut self, entry: &Envelope<'_>, text: &[u8], session_id: &str) {
         if entry.kind == Kind::LeafRecord {
             return self.elsewhere.take(text);
         }
-        self.entries += 1;
-        if self.entries <= RECORD_ENTRIES && entry.kind == Kind::Custom && self.recorded.is_none() {
-            self.recorded = recorded_by(text);
+        if entry.kind == Kind::Custom {
+            self.records.take(text, session_id);
         }
         self.last_said.take(entry);
         if let Facts::SessionInfo { name } = &entry.facts {
@@ -441,8 +438,8 @@ mod tests {
             6 => Just(r#""type":"session_info""#),
             6 => Just(r#""type":"label","targetId":"a","label":"l""#),
             6 => Just(r#""type":"custom","customType":"treelined.leaf","data":{"from":null}"#),
-            3 => Just(r#""type":"custom","customType":"treelined.leaf","data":{"continuation":{"tool":"codex","nativeId":"n"}}"#),
-            3 => Just(r#""type":"custom","customType":"treelined.leaf","data":{"continuation":{"tool":"goose"}}"#),
+            3 => Just(r#""type":"custom","customType":"treelined.leaf","data":{"continuation":{"id":"c","entryId":"e","tool":"codex","nativeId":"n"}}"#),
+            3 => Just(r#""type":"custom","customType":"treelined.leaf","data":{"continuation":{"id":"d","entryId":"e","tool":"goose"}}"#),
             6 => Just(r#""type":"custom","customType":"acp.session","data":{"agent":"a","sessionId":"n"}"#),
             1 => Just(r#""type":"session","version":3"#),
             6 => Just(r#""type":"new","x":1e400"#),

@@ -6,7 +6,7 @@ pub mod conversations;
 mod file_names;
 mod imported;
 pub mod listing;
-mod native;
+pub mod native;
 mod ticks;
 pub mod trash;
 pub mod watch;

@@ -13,9 +13,9 @@ use treelined_core::tree::Tree;
 const MOST_NATIVE_IDS: usize = 64;
 /// The most continuations of a session that its row knows, the last ones (session-file.md §4.6).
 const MOST_CONTINUED: usize = 256;
-/// The first entries, one of which says that the session is a record of an agent's.
-pub(super) const RECORD_ENTRIES: usize = 4;
-/// The custom type of that entry.
+/// The most records of agents' sessions in a session that its row knows, the last ones (session-file.md §5.8).
+const MOST_RECORDS: usize = 64;
+/// The custom type of the entry at which such a record begins.
 const RECORD_TYPE: &str = "acp.session";
 /// The longest id that an agent gave, and the longest name of a tool, in bytes.
 const MOST_RECORDED_BYTES: usize = 256;
@@ -61,6 +61,17 @@ pub struct ContinuedIn {
     pub tool: String,
     /// `None` if the tool gives its own id.
     pub native_id: Option<String>,
+    /// The last entry that was handed over.
+    pub entry_id: String,
+}
+
+/// The record of an agent's session in a session (session-file.md §5.8).
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Recorded {
+    /// The agent's own id of its session.
+    pub native_id: String,
+    /// The entry at which the record begins.
+    pub entry_id: String,
 }
 
 /// The continuations of a session by their ids, in the order of the file.
@@ -79,7 +90,8 @@ impl Continuations {
             let text = text(name).filter(|text| text.len() <= MOST_RECORDED_BYTES);
             text.map(Cow::into_owned)
         };
-        let (Some(id), Some(tool)) = (short("id"), short("tool")) else {
+        let (Some(id), Some(tool), Some(entry_id)) = (short("id"), short("tool"), short("entryId"))
+        else {
             return;
         };
         let native_id = short("nativeId");
@@ -90,7 +102,12 @@ impl Continuations {
         if self.0.len() == MOST_CONTINUED {
             self.0.remove(0);
         }
-        self.0.push((id, ContinuedIn { tool, native_id }));
+        let continued = ContinuedIn {
+            tool,
+            native_id,
+            entry_id,
+        };
+        self.0.push((id, continued));
     }
 
     /// Without repetitions.
@@ -145,24 +162,57 @@ impl Elsewhere {
     }
 }
 
-pub(super) fn recorded(tree: &Tree, bodies: &Bodies) -> Result<Option<String>> {
-    let first = tree.entries().take(RECORD_ENTRIES);
-    for node in first.filter(|node| tree.kind(*node) == Kind::Custom) {
-        let id = recorded_by(&bodies.entry(&bodies.fetch(tree, node)?)?);
-        if id.is_some() {
-            return Ok(id);
+/// The records of agents' sessions in a session, from its `custom` entries.
+#[derive(Debug, Default)]
+pub(super) struct Records(Vec<Recorded>);
+
+impl Records {
+    pub(super) fn of(tree: &Tree, bodies: &Bodies, session_id: &str) -> Result<Self> {
+        let mut reader = bodies.reader();
+        let mut found = Self::default();
+        for node in tree
+            .entries()
+            .filter(|node| tree.kind(*node) == Kind::Custom)
+        {
+            found.take(&reader.entry(&bodies.fetch(tree, node)?)?, session_id);
         }
+        Ok(found)
     }
-    Ok(None)
+
+    pub(super) fn take(&mut self, entry: &[u8], session_id: &str) {
+        let Some(new) = recorded_by(entry, session_id) else {
+            return;
+        };
+        self.0.retain(|known| known.native_id != new.native_id);
+        if self.0.len() == MOST_RECORDS {
+            self.0.remove(0);
+        }
+        self.0.push(new);
+    }
+
+    pub(super) fn finish(self) -> Vec<Recorded> {
+        self.0
+    }
 }
 
-/// The agent's own id of its session in a `custom` entry of a recorder.
-pub(super) fn recorded_by(entry: &[u8]) -> Option<String> {
+/// What a `custom` entry of a session says about the record of an agent's. Others say nothing, and neither does that of
+/// another session.
+pub fn recorded_by(entry: &[u8], session_id: &str) -> Option<Recorded> {
     let text = |path: &[&str]| json::get_path(entry, path).and_then(json::string);
     text(&["customType"]).filter(|custom| custom == RECORD_TYPE)?;
-    let id = text(&["data", "sessionId"])?;
-    let is_short = !id.is_empty() && id.len() <= MOST_RECORDED_BYTES;
-    is_short.then(|| id.into_owned())
+    let short = |path: &[&str]| {
+        let text = text(path)?;
+        let is_short = !text.is_empty() && text.len() <= MOST_RECORDED_BYTES;
+        is_short.then(|| text.into_owned())
+    };
+    // Older recorders do not name it.
+    if text(&["data", "in"]).is_some_and(|its| its != session_id) {
+        return None;
+    }
+    Some(Recorded {
+        native_id: short(&["data", "sessionId"])?,
+        entry_id: short(&["id"])?,
+    })
 }
 
 #[cfg(test)]
@@ -173,6 +223,8 @@ mod tests {
     fn continued(records: &[Value]) -> Vec<(String, Option<String>)> {
         let mut found = Elsewhere::default();
         for record in records {
+            let mut record = record.clone();
+            record["entryId"] = json!("e");
             let line = json!({ "data": { "cause": "continue", "continuation": record } });
             found.take(line.to_string().as_bytes());
         }
@@ -220,5 +272,39 @@ mod tests {
         let known = continued(&records);
         let first = known.first().and_then(|(_, native)| native.clone());
         assert_eq!((known.len(), first.as_deref()), (MOST_CONTINUED, Some("2")));
+    }
+
+    /// A copy of a recorded session took the conversation from the record.
+    #[test]
+    fn a_record_says_nothing_in_a_copy_or_with_a_long_id() {
+        let recorded = |data: Value| {
+            let entry =
+                json!({ "type": "custom", "id": "e", "customType": RECORD_TYPE, "data": data });
+            recorded_by(entry.to_string().as_bytes(), "s").map(|found| found.native_id)
+        };
+        let named = Some("n".to_owned());
+        assert_eq!(recorded(json!({ "sessionId": "n", "in": "s" })), named);
+        assert_eq!(recorded(json!({ "sessionId": "n" })), named);
+        assert_eq!(recorded(json!({ "sessionId": "n", "in": "t" })), None);
+        let long = "x".repeat(MOST_RECORDED_BYTES + 1);
+        assert_eq!(recorded(json!({ "sessionId": long, "in": "s" })), None);
+        assert_eq!(recorded(json!({ "sessionId": "", "in": "s" })), None);
+    }
+
+    #[test]
+    fn a_row_knows_the_last_records() {
+        let mut records = Records::default();
+        for at in (0..MOST_RECORDS + 2).chain([5]) {
+            let entry = json!({ "id": format!("e{at}"), "customType": RECORD_TYPE,
+                "data": { "sessionId": at.to_string() } });
+            records.take(entry.to_string().as_bytes(), "s");
+        }
+        let known = records.finish();
+        let ids = known.iter().map(|known| known.native_id.as_str());
+        let ids: Vec<&str> = ids.collect();
+        assert_eq!(
+            (ids.len(), ids.first(), ids.last()),
+            (MOST_RECORDS, Some(&"2"), Some(&"5"))
+        );
     }
 }

@@ -12,6 +12,9 @@ use treelined_files::store::catalogue::CatalogueRow;
 use treelined_files::store::listing::Listing;
 use treelined_wire as wire;
 
+/// The most sessions of agents in a row.
+const MOST_AGENT_SESSIONS: usize = 64;
+
 /// The JSON of a row, which the row keeps if it is small.
 pub(crate) fn shown_row(row: &CatalogueRow) -> Result<Cow<'_, [u8]>> {
     if let Some(shown) = row.shown.get() {
@@ -67,6 +70,8 @@ fn longest_first(row: &mut wire::SessionRow) -> Vec<&mut String> {
     }
     texts.extend(row.source.as_mut());
     texts.extend(&mut row.native_ids);
+    let agents = row.agent_sessions.iter_mut();
+    texts.extend(agents.flat_map(|agent| [&mut agent.native_id, &mut agent.entry_id]));
     texts.extend([&mut row.first_message, &mut row.cwd]);
     texts.sort_by_key(|text| Reverse(text.len()));
     texts
@@ -105,6 +110,7 @@ pub(crate) fn session_row(row: &Listing) -> wire::SessionRow {
             .as_ref()
             .map(|source| source.native_ids.clone())
             .unwrap_or_default(),
+        agent_sessions: agent_sessions(row),
         parent_session: header.and_then(|header| header.parent_session.clone()),
         spawned_by: header
             .and_then(|header| header.spawned_by.clone())
@@ -117,6 +123,25 @@ pub(crate) fn session_row(row: &Listing) -> wire::SessionRow {
         queued: None,
         same_conversation: Vec::new(),
     }
+}
+
+/// The sessions of agents that go on from places of the session, the last ones.
+fn agent_sessions(row: &Listing) -> Vec<wire::AgentSession> {
+    let continued = row.continued.iter().filter_map(|continued| {
+        Some(wire::AgentSession {
+            native_id: continued.native_id.clone()?,
+            entry_id: continued.entry_id.clone(),
+            tool: Some(continued.tool.clone()),
+        })
+    });
+    let recorded = row.recorded.iter().map(|record| wire::AgentSession {
+        native_id: record.native_id.clone(),
+        entry_id: record.entry_id.clone(),
+        tool: None,
+    });
+    let mut sessions: Vec<wire::AgentSession> = continued.chain(recorded).collect();
+    sessions.drain(..sessions.len().saturating_sub(MOST_AGENT_SESSIONS));
+    sessions
 }
 
 fn spawner(spawner: SpawnedBy) -> wire::SpawnedBy {

@@ -98,3 +98,46 @@ fn a_record_and_an_import_of_one_conversation_name_each_other() {
         assert_eq!(named, 1, "{args:?}: {shown}");
     }
 }
+
+/// An editor loaded a session that an agent had got from here, and its recorder found no session with that id.
+#[test]
+fn a_session_is_found_by_the_agents_that_go_on_from_it() {
+    let home = Home::new();
+    let mut d = Daemon::quiet_in(&home);
+    let handed_over = json!({"id": "0123456789abcdef", "sessionId": "s", "entryId": "m", "tool": "codex",
+        "nativeId": "native-of-codex", "cwd": "/w", "messages": 2, "sha256": "0"});
+    d.ok("create_session", json!({"cwd": "/w", "sessionId": "s"}));
+    let of = |id: &str, agents: &str, its: &str| {
+        json!({"type": "custom", "id": id, "parentId": null, "customType": "acp.session",
+            "data": {"agent": "a", "sessionId": agents, "in": its}})
+    };
+    let message = json!({"type": "message", "id": "m", "parentId": null,
+        "message": {"role": "user", "content": "hello"}});
+    let entries = json!([
+        message,
+        of("about", "recorded", "s"),
+        of("copied", "of-another", "t")
+    ]);
+    d.ok(
+        "append_entries",
+        json!({"sessionId": "s", "entries": entries}),
+    );
+    let listed = |d: &mut Daemon, query: &str| {
+        d.ok("list_sessions", json!({"query": query}))["sessions"].clone()
+    };
+    let path = listed(&mut d, "recorded")[0]["path"].clone();
+    drop(d);
+    let path = path.as_str().unwrap();
+    let record = json!({"type": "custom", "customType": "treelined.leaf", "id": "r", "parentId": "m",
+        "timestamp": "2026-03-01T09:55:00.000Z",
+        "data": {"from": "m", "cause": "continue", "continuation": handed_over}});
+    let text = std::fs::read_to_string(path).unwrap() + &format!("{record}\n");
+    std::fs::write(path, text).unwrap();
+    let mut d = Daemon::quiet_in(&home);
+    let agents = json!([{"nativeId": "native-of-codex", "entryId": "m", "tool": "codex"},
+        {"nativeId": "recorded", "entryId": "about"}]);
+    for query in ["native-of-codex", "recorded"] {
+        assert_eq!(listed(&mut d, query)[0]["agentSessions"], agents, "{query}");
+    }
+    assert_eq!(listed(&mut d, "of-another"), json!([]));
+}

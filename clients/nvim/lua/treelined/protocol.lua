@@ -3,7 +3,7 @@
 
 return {
   version = 1,
-  schema_hash = 'sha256:203b16b0b5c11f498b9843acb570f308d44b0700c6394c779a58d6f9ce277fa5',
+  schema_hash = 'sha256:753c6f9395ce1b495304f21b0a30fd060e7a48e190bd643f3dde28a6be71f8b6',
   --- Methods by the names of their functions.
   methods = {
     discover = 'rpc.discover',

@@ -10,6 +10,12 @@
 ---@class treelined.AbortNavigationResult
 ---@field aborted boolean False if no such navigation was running, or if it is already committed.
 
+--- A session of an agent that goes on from a place of a session.
+---@class treelined.AgentSession
+---@field entryId string The last entry that was handed over, or the entry `acp.session` at which the record begins.
+---@field nativeId string The agent's own id of its session.
+---@field tool? string The agent to which a path was handed over, by the name that `import_sessions` has for it. Absent for a record.
+
 --- The params of `answer_event`. Exactly one of `result`, `error` and `extendMs` is given.
 ---@class treelined.AnswerEventParams
 ---@field error? string Answers `command_invoked`: why the command failed, for people. Default: none.
@@ -1771,6 +1777,7 @@
 
 --- A session in a list.
 ---@class treelined.SessionRow
+---@field agentSessions? treelined.AgentSession[] The sessions of agents that go on from places of it: those to which a path was handed over, then those that a recorder writes down in it; of both the last ones, at most 64. Absent without any.
 ---@field created string When the session was created, in ISO 8601.
 ---@field cwd string The working directory; empty if the file has none.
 ---@field diagnostic? treelined.RowDiagnostic Why the file cannot be opened. Absent if it can.
@@ -1923,6 +1930,7 @@
 
 --- A deleted session.
 ---@class treelined.TrashedRow
+---@field agentSessions? treelined.AgentSession[] The sessions of agents that go on from places of it: those to which a path was handed over, then those that a recorder writes down in it; of both the last ones, at most 64. Absent without any.
 ---@field created string When the session was created, in ISO 8601.
 ---@field cwd string The working directory; empty if the file has none.
 ---@field deletedAt string When the session was deleted, in ISO 8601.

@@ -539,6 +539,20 @@ class AbortNavigationResult(TypedDict):
     """False if no such navigation was running, or if it is already committed."""
 
 
+class _AgentSession(TypedDict):
+    nativeId: str
+    """The agent's own id of its session."""
+    entryId: str
+    """The last entry that was handed over, or the entry `acp.session` at which the record begins."""
+
+
+class AgentSession(_AgentSession, total=False):
+    """A session of an agent that goes on from a place of a session."""
+
+    tool: str
+    """The agent to which a path was handed over, by the name that `import_sessions` has for it. Absent for a record."""
+
+
 class _AnswerEventParams(TypedDict):
     eventId: str
     """The id of the question, from the event."""
@@ -3847,6 +3861,8 @@ class SessionRow(_SessionRow, total=False):
     """The ids that the tool gave the conversations in it, at most 64. Absent for a session that was not imported."""
     sameConversation: list[str]
     """The ids of the other sessions of the same conversation, at most 64: of an import its record, and the reverse. Absent without any."""
+    agentSessions: list[AgentSession]
+    """The sessions of agents that go on from places of it: those to which a path was handed over, then those that a recorder writes down in it; of both the last ones, at most 64. Absent without any."""
     parentSession: str
     """The session that this one comes from, as the header says. Untrusted text."""
     spawnedBy: SpawnedBy
@@ -4143,6 +4159,8 @@ class TrashedRow(_TrashedRow, total=False):
     """The ids that the tool gave the conversations in it, at most 64. Absent for a session that was not imported."""
     sameConversation: list[str]
     """The ids of the other sessions of the same conversation, at most 64: of an import its record, and the reverse. Absent without any."""
+    agentSessions: list[AgentSession]
+    """The sessions of agents that go on from places of it: those to which a path was handed over, then those that a recorder writes down in it; of both the last ones, at most 64. Absent without any."""
     parentSession: str
     """The session that this one comes from, as the header says. Untrusted text."""
     spawnedBy: SpawnedBy

@@ -162,7 +162,7 @@ import type {
 export const PROTOCOL_VERSION = 1;
 
 /** The hash of the schema behind these types. A daemon with the same hash has the same schema. */
-export const SCHEMA_HASH = 'sha256:203b16b0b5c11f498b9843acb570f308d44b0700c6394c779a58d6f9ce277fa5';
+export const SCHEMA_HASH = 'sha256:753c6f9395ce1b495304f21b0a30fd060e7a48e190bd643f3dde28a6be71f8b6';
 
 /** Params and result by method. */
 export interface Methods {

@@ -588,6 +588,23 @@ export interface AbortNavigationResult {
   aborted: boolean;
 }
 /**
+ * A session of an agent that goes on from a place of a session.
+ */
+export interface AgentSession {
+  /**
+   * The agent's own id of its session.
+   */
+  nativeId: string;
+  /**
+   * The last entry that was handed over, or the entry `acp.session` at which the record begins.
+   */
+  entryId: string;
+  /**
+   * The agent to which a path was handed over, by the name that `import_sessions` has for it. Absent for a record.
+   */
+  tool?: string;
+}
+/**
  * The params of `answer_event`. Exactly one of `result`, `error` and `extendMs` is given.
  */
 export interface AnswerEventParams {
@@ -4841,6 +4858,10 @@ export interface SessionRow {
    */
   sameConversation?: string[];
   /**
+   * The sessions of agents that go on from places of it: those to which a path was handed over, then those that a recorder writes down in it; of both the last ones, at most 64. Absent without any.
+   */
+  agentSessions?: AgentSession[];
+  /**
    * The session that this one comes from, as the header says. Untrusted text.
    */
   parentSession?: string;
@@ -5032,6 +5053,10 @@ export interface TrashedRow {
    * The ids of the other sessions of the same conversation, at most 64: of an import its record, and the reverse. Absent without any.
    */
   sameConversation?: string[];
+  /**
+   * The sessions of agents that go on from places of it: those to which a path was handed over, then those that a recorder writes down in it; of both the last ones, at most 64. Absent without any.
+   */
+  agentSessions?: AgentSession[];
   /**
    * The session that this one comes from, as the header says. Untrusted text.
    */

@@ -182,11 +182,16 @@ fn filtered(
         let text = || {
             let name = row.name.as_deref().unwrap_or_default();
             let id = header.map(|header| header.id.as_str()).unwrap_or_default();
-            let natives = row
-                .source
-                .as_ref()
-                .map(|source| source.native_ids.join("\n"));
-            let natives = natives.unwrap_or_default();
+            let imported = row.source.iter().flat_map(|source| &source.native_ids);
+            let recorded = row.recorded.iter().map(|record| &record.native_id);
+            let continued = row.continued.iter();
+            let continued = continued.filter_map(|continued| continued.native_id.as_ref());
+            let natives: Vec<&str> = imported
+                .chain(recorded)
+                .chain(continued)
+                .map(String::as_str)
+                .collect();
+            let natives = natives.join("\n");
             format!("{name}\n{}\n{cwd}\n{id}\n{natives}", row.first_message).to_lowercase()
         };
         let source = row.source.as_ref().map(|source| source.tool.as_str());
@@ -346,7 +351,7 @@ mod tests {
             message_count: 7,
             first_message: "first \"quoted\"".to_owned(),
             source: None,
-            recorded: None,
+            recorded: Vec::new(),
             continued: Vec::new(),
             problem,
         };

@@ -6,6 +6,20 @@ use crate::{HandoffLossKind, Json, SearchField};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
+/// A session of an agent that goes on from a place of a session.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
+#[serde(rename_all = "camelCase")]
+pub struct AgentSession {
+    /// The agent's own id of its session.
+    pub native_id: String,
+    /// The last entry that was handed over, or the entry `acp.session` at which the record begins.
+    pub entry_id: String,
+    /// The agent to which a path was handed over, by the name that `import_sessions` has for it. Absent for a record.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tool: Option<String>,
+}
+
 /// A user message.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
@@ -393,6 +407,9 @@ pub struct SessionRow {
     /// The ids of the other sessions of the same conversation, at most 64: of an import its record, and the reverse. Absent without any.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub same_conversation: Option<Vec<String>>,
+    /// The sessions of agents that go on from places of it: those to which a path was handed over, then those that a recorder writes down in it; of both the last ones, at most 64. Absent without any.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub agent_sessions: Option<Vec<AgentSession>>,
     /// The session that this one comes from, as the header says. Untrusted text.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub parent_session: Option<String>,
@@ -485,6 +502,9 @@ pub struct TrashedRow {
     /// The ids of the other sessions of the same conversation, at most 64: of an import its record, and the reverse. Absent without any.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub same_conversation: Option<Vec<String>>,
+    /// The sessions of agents that go on from places of it: those to which a path was handed over, then those that a recorder writes down in it; of both the last ones, at most 64. Absent without any.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub agent_sessions: Option<Vec<AgentSession>>,
     /// The session that this one comes from, as the header says. Untrusted text.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub parent_session: Option<String>,
