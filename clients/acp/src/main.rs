@@ -7,6 +7,7 @@ mod gaps;
 mod journal;
 mod record;
 mod relay;
+mod told;
 mod turn;
 
 use anyhow::Context;

@@ -2,14 +2,15 @@
 
 use crate::conversation::{Change, ChangeKind};
 use crate::journal::{ChangeIds, make_folder};
-use crate::turn::{Item, key};
+use crate::told::{Kind, Told, said};
+use crate::turn::Item;
 use anyhow::{Context, bail};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use std::collections::HashMap;
 use std::fs;
 use std::path::{Path, PathBuf};
-use treelined_client::{Builder, Client, Entry, ErrorKind, Json};
+use treelined_client::{AgentSession, Builder, Client, Entry, ErrorKind, Json};
 use uuid::Uuid;
 
 /// The name of the folder of the records' positions in the folder of the state.
@@ -24,6 +25,15 @@ struct Position {
     session_id: String,
     /// The last recorded entry; none in an empty session.
     leaf: Option<String>,
+}
+
+/// The session that has a session of the agent.
+struct Home {
+    session_id: String,
+    /// The last entry that was handed over to it.
+    handed_over: Option<String>,
+    /// The entry at which its record begins.
+    record: Option<String>,
 }
 
 /// Writes changes to sessions.
@@ -65,7 +75,12 @@ impl Recorder {
             return Ok(());
         }
         match kind {
-            ChangeKind::Begin { cwd } => self.begin(&agent_session, &cwd, ids).await,
+            ChangeKind::Begin { cwd } => match self.home(&agent_session).await? {
+                Some(home) if home.session_id != ids.session() => {
+                    self.join_at_beginning(&agent_session, home, ids).await
+                }
+                _ => self.begin(&agent_session, &cwd, ids).await,
+            },
             ChangeKind::Append { items, .. } => {
                 self.append(&agent_session, with_ids(items, ids)).await
             }
@@ -77,7 +92,8 @@ impl Recorder {
                     None if items.is_empty() => return Ok(()),
                     None => {}
                 }
-                self.align(&agent_session, &cwd, items, ids).await
+                self.align(&agent_session, &cwd, items, ids).await?;
+                self.note(&agent_session, ids).await
             }
         }
     }
@@ -127,21 +143,28 @@ impl Recorder {
             }
             opened => drop(opened?),
         }
+        let leaf = None;
+        self.keep(agent_session, Position { session_id, leaf })?;
+        self.note(agent_session, ids).await
+    }
+
+    /// Says in the session that the record of the agent's begins.
+    async fn note(&mut self, agent_session: &str, ids: ChangeIds) -> anyhow::Result<()> {
+        let Some(position) = self.position(agent_session) else {
+            return Ok(());
+        };
+        let client = self.open(&position).await?;
         let id = ids.entry("about");
         let about = json!({
             "type": "custom",
             "id": id,
-            "parentId": null,
+            "parentId": position.leaf,
             "customType": "acp.session",
-            "data": { "agent": self.agent, "sessionId": agent_session },
+            "data": { "agent": self.agent, "sessionId": agent_session, "in": position.session_id },
         });
-        write(
-            &client.with_session(&session_id),
-            &[(id.clone(), about.into())],
-        )
-        .await?;
+        write(&client, &[(id.clone(), about.into())]).await?;
         let leaf = Some(id);
-        self.keep(agent_session, Position { session_id, leaf })
+        self.keep(agent_session, Position { leaf, ..position })
     }
 
     async fn append(
@@ -157,14 +180,28 @@ impl Recorder {
             return Ok(());
         }
         let client = self.open(&position).await?;
-        let mut leaf = position.leaf.clone();
+        // An import may have brought what the agent has stored meanwhile.
+        let mut told = Told::of_items(&items);
+        let mut leaf = find(
+            &client,
+            position.leaf.as_deref(),
+            &mut told,
+            Among::Imported,
+        )
+        .await?;
+        let mut items = told.rest(items);
+        if leaf != position.leaf {
+            leaf = pass_results(&client, leaf, &mut items).await?;
+        }
         let mut entries = Vec::new();
         for (id, item) in items {
             let entry = self.entry(item, &id, leaf.as_deref());
             entries.push((id.clone(), Json::from(entry)));
             leaf = Some(id);
         }
-        write(&client, &entries).await?;
+        if !entries.is_empty() {
+            write(&client, &entries).await?;
+        }
         self.keep(agent_session, Position { leaf, ..position })
     }
 
@@ -199,25 +236,22 @@ impl Recorder {
         ids: ChangeIds,
     ) -> anyhow::Result<()> {
         let Some(position) = self.known(agent_session).await? else {
+            if let Some(home) = self.home(agent_session).await? {
+                return self.join(agent_session, home, items, ids).await;
+            }
             self.begin(agent_session, cwd, ids).await?;
             return self.append(agent_session, with_ids(items, ids)).await;
         };
-        let told: Vec<_> = items.iter().filter_map(Item::key).collect();
-        // A resumed session tells nothing, and one that is not told whole cannot be compared: it goes on where it was.
-        if told.is_empty() || items.iter().any(Item::is_gap) {
-            return self.keep(agent_session, position);
-        }
+        let mut told = Told::of(&items);
         let client = self.open(&position).await?;
-        let mut at: Option<String> = None;
-        let mut found = 0;
-        while let Some(message) = told.get(found) {
-            let Some(next) = child(&client, at.as_deref(), message).await? else {
-                break;
-            };
-            at = Some(next);
-            found += 1;
+        // A resumed session tells nothing, and one that is not told whole cannot be compared: it goes on where it was, or
+        // where an import has brought it.
+        if told.is_found() || items.iter().any(Item::is_gap) {
+            let leaf = imported_tip(&client, position.leaf).await?;
+            return self.keep(agent_session, Position { leaf, ..position });
         }
-        if found == told.len() {
+        let at = find(&client, None, &mut told, Among::All).await?;
+        if told.is_found() {
             let is_behind = match (&position.leaf, &at) {
                 (Some(leaf), Some(at)) => follows(&client, leaf, at).await?,
                 _ => false,
@@ -226,10 +260,106 @@ impl Recorder {
             client.set_leaf(leaf.as_deref()).await?;
             return self.keep(agent_session, Position { leaf, ..position });
         }
-        let rest = after_messages(with_ids(items, ids), found);
-        let leaf = if found == 0 { None } else { at };
+        self.keep(
+            agent_session,
+            Position {
+                leaf: at,
+                ..position
+            },
+        )?;
+        self.append(agent_session, told.rest(with_ids(items, ids)))
+            .await
+    }
+
+    /// Goes on in the session that has the agent's already: by an import, by a record that another run has begun, or because a
+    /// path of it was handed over.
+    async fn join(
+        &mut self,
+        agent_session: &str,
+        home: Home,
+        items: Vec<Item>,
+        ids: ChangeIds,
+    ) -> anyhow::Result<()> {
+        let position = Position {
+            session_id: home.session_id,
+            leaf: None,
+        };
+        let client = self.open(&position).await?;
+        let mut told = Told::of(&items);
+        let is_whole = !told.is_found() && !items.iter().any(Item::is_gap);
+        let leaf = match (home.handed_over, home.record) {
+            (Some(entry), _) => {
+                let path = client.get_path().entry_id(&entry).await?.entries;
+                let path: Vec<_> = path.iter().flat_map(words).collect();
+                match is_whole && told.pass_path(&path) {
+                    true => find(&client, Some(&entry), &mut told, Among::All).await?,
+                    false => imported_tip(&client, Some(entry)).await?,
+                }
+            }
+            (None, record) if !is_whole => match record {
+                Some(record) => Some(record),
+                None => client.get_leaf().await?.leaf_id,
+            },
+            (None, _) => find(&client, None, &mut told, Among::All).await?,
+        };
+        // The agent tells another history: it goes on where the session is.
+        let leaf = match leaf {
+            None => client.get_leaf().await?.leaf_id,
+            found => found,
+        };
         self.keep(agent_session, Position { leaf, ..position })?;
-        self.append(agent_session, rest).await
+        self.note(agent_session, ids).await?;
+        match is_whole && told.is_begun() {
+            true => {
+                self.append(agent_session, told.rest(with_ids(items, ids)))
+                    .await
+            }
+            false => Ok(()),
+        }
+    }
+
+    /// Begins in the session to which an import has brought the conversation before its record began: what it has is found as
+    /// it is recorded.
+    async fn join_at_beginning(
+        &mut self,
+        agent_session: &str,
+        home: Home,
+        ids: ChangeIds,
+    ) -> anyhow::Result<()> {
+        let beginning = Position {
+            session_id: home.session_id,
+            leaf: None,
+        };
+        self.keep(agent_session, beginning.clone())?;
+        if home.record.is_none() {
+            self.note(agent_session, ids).await?;
+        }
+        self.keep(agent_session, beginning)
+    }
+
+    /// The session that has an agent's session.
+    async fn home(&mut self, agent_session: &str) -> anyhow::Result<Option<Home>> {
+        let client = self.client().await?;
+        let found = client.list_sessions().query(agent_session).await?.sessions;
+        for row in found {
+            let its = |agent: &&AgentSession| agent.native_id == agent_session;
+            let agents = || row.agent_sessions.iter().flatten().filter(its);
+            let natives = row.native_ids.iter().flatten();
+            let is_imported = natives.into_iter().any(|id| id == agent_session);
+            let of = |is_record: bool| {
+                let mut agents = agents().filter(|agent| agent.tool.is_none() == is_record);
+                agents.next_back().map(|agent| agent.entry_id.clone())
+            };
+            let (record, handed_over) = (of(true), of(false));
+            if is_imported || record.is_some() || handed_over.is_some() {
+                return Ok(Some(Home {
+                    session_id: row.session_id.clone(),
+                    handed_over,
+                    record,
+                }));
+            }
+        }
+        Ok(None)
     }
 
     /// The position of an agent's session whose record still exists.
@@ -300,24 +430,36 @@ async fn write(client: &Client, mut entries: &[(String, Json)]) -> anyhow::Resul
     Ok(())
 }
 
-/// The items after the first `count` messages.
-fn after_messages(items: Vec<(String, Item)>, count: usize) -> Vec<(String, Item)> {
-    let mut passed = 0;
-    let mut is_passed = |(_, item): &(String, Item)| {
-        passed += usize::from(item.key().is_some());
-        passed <= count
-    };
-    items
-        .into_iter()
-        .skip_while(|item| is_passed(item))
-        .collect()
+/// The entries that are compared.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Among {
+    All,
+    Imported,
 }
 
-/// The message below `at` that is this one; entries between that are not messages are passed over.
+/// Finds what was told below an entry; returns the last entry that says it, else the entry.
+async fn find(
+    client: &Client,
+    at: Option<&str>,
+    told: &mut Told,
+    among: Among,
+) -> anyhow::Result<Option<String>> {
+    let mut at = at.map(str::to_owned);
+    while !told.is_found() {
+        let Some(next) = child(client, at.as_deref(), told, among).await? else {
+            break;
+        };
+        at = Some(next);
+    }
+    Ok(at)
+}
+
+/// The entry below `at` that says what was told next; entries between that say nothing are passed over.
 async fn child(
     client: &Client,
     at: Option<&str>,
-    message: &(String, String),
+    told: &mut Told,
+    among: Among,
 ) -> anyhow::Result<Option<String>> {
     let mut above: Vec<Option<String>> = vec![at.map(str::to_owned)];
     let mut looked = 0;
@@ -327,16 +469,54 @@ async fn child(
             bail!("too many entries without a message follow each other");
         }
         for entry in client.get_children(parent.as_deref()).await?.entries {
-            match message_key(&entry) {
-                Some(key) if key == *message => {
-                    return Ok(Some(entry.id().to_owned()));
-                }
-                Some(_) => {}
-                None => above.push(Some(entry.id().to_owned())),
+            let said = words(&entry);
+            if said.is_empty() {
+                above.push(Some(entry.id().to_owned()));
+            } else if (among == Among::All || is_imported(&entry)) && told.pass(&said) {
+                return Ok(Some(entry.id().to_owned()));
             }
         }
     }
     Ok(None)
+}
+
+/// Passes the results that an import has brought below an entry, and those of the items.
+async fn pass_results(
+    client: &Client,
+    at: Option<String>,
+    items: &mut Vec<(String, Item)>,
+) -> anyhow::Result<Option<String>> {
+    let is_result = |(_, item): &(String, Item)| matches!(item, Item::Message(message) if message.get("role") == Some(&json!("toolResult")));
+    let mut at = at;
+    for _step in 0..MAX_BETWEEN {
+        let below = client.get_children(at.as_deref()).await?.entries;
+        let mut results = below.iter().filter(|entry| is_imported(entry));
+        let Some(result) = results.find(|entry| words(entry).is_empty()) else {
+            break;
+        };
+        at = Some(result.id().to_owned());
+        if let Some(first) = items.iter().position(is_result) {
+            items.remove(first);
+        }
+    }
+    Ok(at)
+}
+
+/// The entry to which imports have brought a conversation below its last one: they have one way.
+async fn imported_tip(client: &Client, at: Option<String>) -> anyhow::Result<Option<String>> {
+    let mut at = at;
+    for _step in 0..MAX_BETWEEN {
+        let below = client.get_children(at.as_deref()).await?.entries;
+        match &below
+            .iter()
+            .filter(|entry| is_imported(entry))
+            .collect::<Vec<_>>()[..]
+        {
+            [only] => at = Some(only.id().to_owned()),
+            _ => break,
+        }
+    }
+    Ok(at)
 }
 
 /// Whether `leaf` is `at`, or below it with no message between.
@@ -348,14 +528,23 @@ async fn follows(client: &Client, leaf: &str, at: &str) -> anyhow::Result<bool> 
         }
         let entry = client.get_entry(&place).await?.entry;
         match entry.parent_id() {
-            Some(parent) if message_key(&entry).is_none() => place = parent.to_owned(),
+            Some(parent) if words(&entry).is_empty() => place = parent.to_owned(),
             _ => return Ok(false),
         }
     }
     Ok(false)
 }
 
-fn message_key(entry: &Entry) -> Option<(String, String)> {
+fn member(entry: &Entry, name: &str) -> Option<Value> {
     let entry: Value = serde_json::from_str(entry.json().get()).ok()?;
-    entry.get("message").map(key)
+    entry.get(name).cloned()
+}
+
+/// What an entry says.
+fn words(entry: &Entry) -> Vec<(Kind, String)> {
+    member(entry, "message").map_or_else(Vec::new, |message| said(&message))
+}
+
+fn is_imported(entry: &Entry) -> bool {
+    member(entry, "origin").is_some()
 }

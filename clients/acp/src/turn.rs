@@ -23,29 +23,9 @@ impl Item {
         matches!(self, Item::Custom(GAP, _))
     }
 
-    /// The fields by which a replayed message is found again: role, and text or the id of the call.
-    pub fn key(&self) -> Option<(String, String)> {
-        match self {
-            Item::Message(message) => Some(key(message)),
-            Item::Custom(..) => None,
-        }
+    pub fn is_message(&self) -> bool {
+        matches!(self, Item::Message(_))
     }
-}
-
-/// See [`Item::key`].
-pub fn key(message: &Value) -> (String, String) {
-    let member = |name: &str| {
-        message
-            .get(name)
-            .and_then(Value::as_str)
-            .unwrap_or_default()
-    };
-    let role = member("role");
-    let text = match role {
-        "toolResult" => member("toolCallId").to_owned(),
-        _ => text_of(message.get("content").unwrap_or(&Value::Null)),
-    };
-    (role.to_owned(), text.trim().to_owned())
 }
 
 fn text_of(content: &Value) -> String {
@@ -348,7 +328,7 @@ impl Messages {
                 speaker, blocks, ..
             } => {
                 // A plan between two texts does not part them: the agent does not replay it.
-                if self.results.iter().any(|item| item.key().is_some()) {
+                if self.results.iter().any(Item::is_message) {
                     self.close();
                 }
                 match speaker {

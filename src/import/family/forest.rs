@@ -71,8 +71,10 @@ pub(crate) struct Adopted {
     /// The entries at which the leaf of the session may be when a native goes on there for the first time: the last one
     /// that was adopted on the path to its leaf, and the one that was handed over last.
     pub(crate) starts: Vec<String>,
-    /// The natives that were handed over. The session is not theirs: they do not name it.
+    /// The natives that were handed over or recorded: the leaf of the session may be another's.
     pub(crate) guests: HashSet<String>,
+    /// The number of nodes of the session when its records were compared; `None` without records.
+    pub(crate) compared: Option<usize>,
 }
 
 /// A planned entry.

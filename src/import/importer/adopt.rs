@@ -1,16 +1,20 @@
-//! Nodes that a session has already: the beginning of a conversation that was handed over to a tool (session-file.md
-//! §5.8, "Home").
+//! Nodes that a session has already: the beginning of a conversation that was handed over to a tool, and what a recorder
+//! wrote of it (session-file.md §5.8, "Home").
 
 use super::handed::{Continuation, Cursor, said};
 use super::line::{Contents, LineMaker};
+use super::recorded::{At, Record};
 use crate::family::forest::{
     Adopted, EntryContent, ForkLabel, MemberNumber, SessionTree, TreeEntry,
 };
 use crate::ids::NodeId;
 use crate::member::NodeKind;
+use crate::neutral::Said;
+use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
 use treelined_core::error::Result;
-use treelined_core::tree::Tree;
+use treelined_core::json;
+use treelined_core::tree::{Node, Tree};
 
 /// The facts of a session with which the nodes of its natives are compared.
 pub(super) struct Adoption<'a> {
@@ -22,7 +26,12 @@ pub(super) struct Adoption<'a> {
     pub(super) recorded: &'a HashMap<String, Option<String>>,
     /// By the natives that continue it.
     pub(super) continuations: &'a HashMap<String, Continuation>,
+    /// By the natives that no import has brought so far, the entry at which the record begins.
+    pub(super) records: &'a HashMap<String, String>,
 }
+
+/// The records of native sessions in a session, by their ids.
+pub(super) type Records<'a> = HashMap<String, Record<'a>>;
 
 /// A planned entry, as far as it was compared.
 #[derive(Clone, Copy)]
@@ -30,16 +39,41 @@ struct Compared<'a> {
     /// The first entry above it.
     root: usize,
     /// Where the comparison continues below it.
-    next: Option<(&'a Continuation, Cursor)>,
+    next: Next<'a>,
+}
+
+/// A place where a comparison continues.
+#[derive(Clone, Copy)]
+enum Next<'a> {
+    Nowhere,
+    /// In what was handed over.
+    Handed(&'a Continuation, Cursor),
+    /// In the record, behind the entry of the planned entry, which was not compared now.
+    Behind,
+    Recorded(At),
+    /// The same; the record lacks what is above.
+    Lacking(At),
+}
+
+/// The outcome of a comparison.
+enum Outcome<'a> {
+    /// It is the entry; `None`: before the first one.
+    Adopted(Option<String>, Next<'a>),
+    New(Next<'a>),
 }
 
 impl<'a> Adoption<'a> {
-    pub(super) fn make(&self, contents: &mut dyn Contents) -> Result<Adopted> {
+    pub(super) fn make(
+        &self,
+        contents: &mut dyn Contents,
+        records: &mut Records<'_>,
+    ) -> Result<Adopted> {
         let entries = &self.planned.entries;
         let mut adopted = Adopted::default();
         let mut compared: Vec<Compared<'a>> = Vec::with_capacity(entries.len());
         // The first entries below which something is the same.
         let mut same: HashSet<usize> = HashSet::new();
+        self.take_known(records);
         for (at, entry) in entries.iter().enumerate() {
             let above = entry
                 .parent
@@ -47,28 +81,36 @@ impl<'a> Adoption<'a> {
                 .copied();
             let root = above.map_or(at, |above| above.root);
             let id = entry.id.to_string();
-            let mut next = None;
+            let mut record = self.native(entry).and_then(|id| records.get_mut(id));
+            let mut next = match record {
+                Some(_) => Next::Behind,
+                None => Next::Nowhere,
+            };
             if self.tree.find_any(&id).is_some() {
                 same.insert(root);
             } else if let Some(known) = self.recorded(&id) {
                 adopted.entries.insert(at, known);
                 same.insert(root);
             } else {
-                let start = match (above, entry.parent) {
-                    (Some(above), _) => above.next,
-                    (None, None) => self.start(entry),
-                    (None, Some(_)) => None,
-                };
-                if let Some((continuation, cursor)) = start
-                    && let Some(behind) = self.behind(contents, entry, continuation, cursor)?
-                {
-                    if behind.part > cursor.part || behind.bytes > cursor.bytes {
-                        same.insert(root);
+                let above = above.map(|above| above.next);
+                let start = match (above, entry.parent, record.as_deref_mut()) {
+                    (Some(Next::Behind | Next::Nowhere), Some(parent), Some(record)) => {
+                        self.behind_known(contents, parent, record, &adopted)?
                     }
-                    let its = continuation.handed.entry(behind);
-                    adopted.new.insert(id, its.clone());
-                    adopted.entries.insert(at, its);
-                    next = Some((continuation, behind));
+                    (Some(above), ..) => above,
+                    (None, None, record) => self.start(entry, record.is_some()),
+                    (None, Some(_), _) => Next::Nowhere,
+                };
+                match self.compare(contents, entry, start, record)? {
+                    Outcome::New(then) => next = then,
+                    Outcome::Adopted(its, then) => {
+                        if start.is_before(then) {
+                            same.insert(root);
+                        }
+                        adopted.new.insert(id, its.clone());
+                        adopted.entries.insert(at, its);
+                        next = then;
+                    }
                 }
             }
             compared.push(Compared { root, next });
@@ -82,8 +124,63 @@ impl<'a> Adoption<'a> {
             .keys()
             .filter_map(|at| self.planned.entries.get(*at));
         let guests = entries.filter_map(|entry| self.native(entry)).cloned();
-        adopted.guests = guests.collect();
+        adopted.guests = guests.chain(records.keys().cloned()).collect();
         Ok(adopted)
+    }
+
+    /// The entries of nodes that imports have brought or adopted are taken.
+    fn take_known(&self, records: &mut Records<'_>) {
+        if records.is_empty() {
+            return;
+        }
+        for entry in &self.planned.entries {
+            let id = entry.id.to_string();
+            let its = match self.recorded(&id) {
+                Some(known) => known.and_then(|known| self.tree.find(&known)),
+                None => self.tree.find(&id),
+            };
+            let record = self.native(entry).and_then(|id| records.get_mut(id));
+            if let (Some(record), Some(its)) = (record, its) {
+                record.take(its);
+            }
+        }
+    }
+
+    /// The place behind a planned entry that an earlier import has brought or adopted. Of one that it has adopted, the nodes of
+    /// the same entry are passed again, since the entry may say more.
+    fn behind_known(
+        &self,
+        contents: &mut dyn Contents,
+        planned: usize,
+        record: &mut Record<'_>,
+        adopted: &Adopted,
+    ) -> Result<Next<'a>> {
+        let entries = &self.planned.entries;
+        let its = match adopted.entries.get(&planned) {
+            Some(Some(its)) => its,
+            Some(None) => return Ok(Next::Recorded(At::default())),
+            None => {
+                let own = entries.get(planned);
+                let own = own.and_then(|entry| self.tree.find(&entry.id.to_string()));
+                // A new entry that was not compared: nothing below it is.
+                let behind = own.map(|own| Next::Recorded(At::behind(Some(own))));
+                return Ok(behind.unwrap_or(Next::Nowhere));
+            }
+        };
+        let mut said_of = Vec::new();
+        let mut place = Some(planned);
+        while let Some(at) = place
+            && adopted.entries.get(&at).and_then(Option::as_ref) == Some(its)
+            && let Some(entry) = entries.get(at)
+        {
+            said_of.push(said(&self.maker.body(contents, entry)?.members));
+            place = entry.parent;
+        }
+        let said: Vec<Said> = said_of.into_iter().rev().flatten().collect();
+        Ok(match self.tree.find(its) {
+            Some(node) => Next::Recorded(record.behind_words(node, &said)?),
+            None => Next::Nowhere,
+        })
     }
 
     fn recorded(&self, id: &str) -> Option<Option<String>> {
@@ -103,8 +200,116 @@ impl<'a> Adoption<'a> {
         self.continuations.get(self.native(entry)?)
     }
 
-    fn start(&self, entry: &TreeEntry) -> Option<(&'a Continuation, Cursor)> {
-        Some((self.continuation(entry)?, Cursor::default()))
+    fn start(&self, entry: &TreeEntry, is_recorded: bool) -> Next<'a> {
+        match self.continuation(entry) {
+            Some(continuation) => Next::Handed(continuation, Cursor::default()),
+            None if is_recorded => Next::Recorded(At::default()),
+            None => Next::Nowhere,
+        }
+    }
+
+    fn compare(
+        &self,
+        contents: &mut dyn Contents,
+        entry: &TreeEntry,
+        start: Next<'a>,
+        record: Option<&mut Record<'_>>,
+    ) -> Result<Outcome<'a>> {
+        let mut start = start;
+        if let Next::Handed(continuation, cursor) = start {
+            let handed = &continuation.handed;
+            if let Some(behind) = self.behind(contents, entry, continuation, cursor)? {
+                let next = Next::Handed(continuation, behind);
+                return Ok(Outcome::Adopted(handed.entry(behind), next));
+            }
+            if !handed.is_end(cursor) {
+                return Ok(Outcome::New(Next::Nowhere));
+            }
+            let last = handed.entry(cursor).and_then(|last| self.tree.find(&last));
+            start = Next::Recorded(At::behind(last));
+        }
+        match (start, record) {
+            (Next::Recorded(at), Some(record)) => self.follow(contents, entry, record, at),
+            (Next::Lacking(at), Some(record)) => self.find_again(contents, entry, record, at),
+            _ => Ok(Outcome::New(Next::Nowhere)),
+        }
+    }
+
+    /// Compares a node with what comes next in the record.
+    fn follow(
+        &self,
+        contents: &mut dyn Contents,
+        entry: &TreeEntry,
+        record: &mut Record<'_>,
+        at: At,
+    ) -> Result<Outcome<'a>> {
+        let EntryContent::Node { member, node, .. } = entry.content else {
+            return Ok(Outcome::New(Next::Recorded(at)));
+        };
+        let (_, node) = self.maker.find(member, node)?;
+        let members = self.maker.body(contents, entry)?.members;
+        let said = said(&members);
+        let adopt = |at: At, its: Option<Node>| {
+            let its = its.map(|its| self.tree.id(its).to_owned());
+            Outcome::Adopted(its, Next::Recorded(at))
+        };
+        match node.kind {
+            NodeKind::ToolResult => {
+                let call = call_of(&members);
+                Ok(match record.result(at, call.as_deref())? {
+                    Some(its) => adopt(at, Some(its)),
+                    None => Outcome::New(Next::Recorded(at)),
+                })
+            }
+            NodeKind::User | NodeKind::Assistant if !said.is_empty() => {
+                let from = match node.kind {
+                    NodeKind::User => At::behind(at.entry),
+                    _ => at,
+                };
+                Ok(match record.follow(from, &said)? {
+                    Some(behind) => adopt(behind, behind.entry),
+                    None if node.kind == NodeKind::User => {
+                        self.find_again(contents, entry, record, at)?
+                    }
+                    None => Outcome::New(Next::Lacking(at)),
+                })
+            }
+            NodeKind::Custom | NodeKind::Subagent { .. } if at.entry.is_some() => {
+                Ok(Outcome::New(Next::Recorded(at)))
+            }
+            _ => Ok(match record.goes_on(at)? {
+                true => adopt(at, at.entry),
+                false => Outcome::New(Next::Recorded(at)),
+            }),
+        }
+    }
+
+    /// Finds a message of the user again, behind messages that the record lacks.
+    fn find_again(
+        &self,
+        contents: &mut dyn Contents,
+        entry: &TreeEntry,
+        record: &mut Record<'_>,
+        at: At,
+    ) -> Result<Outcome<'a>> {
+        let lacks = Ok(Outcome::New(Next::Lacking(at)));
+        let EntryContent::Node { member, node, .. } = entry.content else {
+            return lacks;
+        };
+        if self.maker.find(member, node)?.1.kind != NodeKind::User {
+            return lacks;
+        }
+        let said = said(&self.maker.body(contents, entry)?.members);
+        if said.is_empty() {
+            return lacks;
+        }
+        match record.find(at, &said, entry.time)? {
+            Some(behind) => {
+                let its = behind.entry.map(|its| self.tree.id(its).to_owned());
+                Ok(Outcome::Adopted(its, Next::Recorded(behind)))
+            }
+            None => lacks,
+        }
     }
 
     /// The place behind a node, if the node is the same as what comes next.
@@ -139,8 +344,10 @@ impl<'a> Adoption<'a> {
         let roots = self.planned.entries.iter().enumerate();
         let roots = roots.filter(|(at, entry)| entry.parent.is_none() && !same.contains(at));
         for (at, entry) in roots {
-            if let Some(continuation) = self.continuation(entry) {
-                adopted.below.insert(at, continuation.entry_id.clone());
+            let handed = self.continuation(entry).map(|it| &it.entry_id);
+            let recorded = self.native(entry).and_then(|id| self.records.get(id));
+            if let Some(below) = handed.or(recorded) {
+                adopted.below.insert(at, below.clone());
             }
         }
         let is_rewritten = |at: &usize| {
@@ -221,4 +428,27 @@ impl<'a> Adoption<'a> {
         };
         records.map(count).collect()
     }
+}
+
+impl Next<'_> {
+    /// Whether words are between two places of one comparison.
+    fn is_before(self, then: Self) -> bool {
+        match (self, then) {
+            (Next::Handed(_, from), Next::Handed(_, to)) => {
+                to.part > from.part || to.bytes > from.bytes
+            }
+            (Next::Recorded(from) | Next::Lacking(from), Next::Recorded(to)) => from != to,
+            (_, Next::Recorded(_)) => true,
+            _ => false,
+        }
+    }
+}
+
+/// The call of a result in a mapper's entry.
+fn call_of(members: &[u8]) -> Option<String> {
+    let mut object = b"{\"id\":0".to_vec();
+    object.extend_from_slice(members);
+    object.push(b'}');
+    let call = json::get_path(&object, &["message", "toolCallId"]);
+    call.and_then(json::string).map(Cow::into_owned)
 }

@@ -15,8 +15,9 @@ pub(super) fn sources(
     session_dir: &Path,
     found: &mut Vec<Source>,
     ledger: &Ledger,
+    is_recorded: bool,
 ) -> Result<HashSet<String>> {
-    if ledger.rows(session).iter().any(|row| row.is_home) {
+    if is_recorded || ledger.rows(session).iter().any(|row| row.is_home) {
         let message = format!(
             "session {session} is not written anew: agents went on from it, and a new file would lose what they went on from"
         );

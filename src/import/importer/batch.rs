@@ -1,6 +1,6 @@
 //! The members of one tool, joined into sessions, and the ledger's rows for them.
 
-use super::adopt::Adoption;
+use super::adopt::{self, Adoption};
 use super::create::natives;
 use super::held::HeldNodes;
 use super::home::{Native, Records};
@@ -11,6 +11,7 @@ use super::names;
 use super::open_nodes::{count_held, hold_back_open};
 use super::reading::{ReadSource, SourceContents};
 use super::rebuild::placement;
+use super::recorded::Record;
 use super::relatives::base;
 use super::request::ImportRequest;
 use crate::family::forest::{
@@ -203,6 +204,20 @@ impl Batch {
             let found = records.continuation(opened, self.tool, &mut its)?;
             continuations.extend(found.map(|found| (native.clone(), found)));
         }
+        let natives = || {
+            let members = tree.members.iter().filter_map(|at| self.members.get(*at));
+            members.map(|member| &member.native_id)
+        };
+        let (mut recorded, mut begins) = (adopt::Records::new(), HashMap::new());
+        for native in natives() {
+            let Some(nodes) = records.recorded.get(native) else {
+                continue;
+            };
+            recorded.insert(native.clone(), Record::of(opened, nodes));
+            if let Some(first) = nodes.first().filter(|_| !records.has(native)) {
+                begins.insert(native.clone(), opened.tree.id(*first).to_owned());
+            }
+        }
         let maker = self.maker(tree);
         let adoption = Adoption {
             maker: &maker,
@@ -210,12 +225,15 @@ impl Batch {
             tree: &opened.tree,
             recorded: &records.adopted,
             continuations: &continuations,
+            records: &begins,
         };
-        let mut adopted = adoption.make(&mut contents)?;
-        let natives = tree.members.iter().filter_map(|at| self.members.get(*at));
-        let natives = natives.map(|member| &member.native_id);
-        let guests = natives.filter(|native| records.is_guest(native));
+        let mut adopted = adoption.make(&mut contents, &mut recorded)?;
+        let guests = natives().filter(|native| records.is_guest(native));
         adopted.guests.extend(guests.cloned());
+        adopted.compared = (!recorded.is_empty()).then(|| opened.tree.node_count());
+        let is_guest = adopted.guests.contains(&tree.native_id)
+            && !recorded.contains_key(&tree.native_id)
+            || records.is_guest(&tree.native_id);
         let labels = adoption.labels(&adopted);
         let counts = adoption.counts(&adopted);
         for (number, (records, nodes)) in counts {
@@ -225,7 +243,7 @@ impl Batch {
             }
         }
         if let Some(tree) = self.forest.sessions.get_mut(at) {
-            if adopted.guests.contains(&tree.native_id) {
+            if is_guest {
                 tree.name = None;
             }
             tree.labels.extend(labels);

@@ -52,6 +52,13 @@ impl SessionWork<'_> {
             true => Some(lock_fresh(store, &at, &mut opened, self.cancel)?),
             false => None,
         };
+        let compared = self.tree.adopted.compared;
+        if compared.is_some_and(|compared| compared != opened.tree.node_count()) {
+            return Err(Error::new(
+                Kind::SessionLocked,
+                "the session grew while the import compared it; import again",
+            ));
+        }
         let planned = Extension::plan(&self, contents, is_known, &opened)?;
         self.count(&planned, &opened)?;
         let mut file = Appender {

@@ -4,6 +4,7 @@ use super::handed::{Continuation, HandedOver, said};
 use super::ledger::Ledger;
 use super::line::Contents;
 use super::reading::{ReadSource, SourceContents};
+use super::recorded::{At, Record, records_of};
 use crate::family::forest::MemberNumber;
 use crate::format;
 use crate::member::{Member, NodeKind};
@@ -12,11 +13,13 @@ use crate::tool::Tool;
 use serde::Deserialize;
 use std::collections::{HashMap, HashSet};
 use std::ops::ControlFlow;
+use std::sync::Arc;
 use treelined_core::context::PathStep;
 use treelined_core::context::handed::{self, MAX_BYTES};
 use treelined_core::entry::Kind as EntryKind;
 use treelined_core::error::Result;
 use treelined_core::json;
+use treelined_core::tree::Node;
 use treelined_files::cancel::Cancel;
 use treelined_files::log::OpenedLog;
 use treelined_files::os::file::Location;
@@ -50,6 +53,8 @@ pub(super) struct Records {
     named: HashMap<String, ContinuationRecord>,
     /// Those without a native id whose entry is there, by hash; of one hash the one with the most messages.
     unnamed: HashMap<String, ContinuationRecord>,
+    /// By native id the entries at which records of it begin.
+    pub(super) recorded: HashMap<String, Vec<Node>>,
 }
 
 impl Records {
@@ -81,6 +86,7 @@ impl Records {
         for record in continuations.into_iter().flatten() {
             records.take_continuation(record, opened);
         }
+        records.recorded = records_of(opened)?;
         Ok(records)
     }
 
@@ -266,6 +272,19 @@ impl Native<'_> {
         Ok(())
     }
 
+    /// What the first message says that says something; nothing if none does.
+    fn first_words(&mut self) -> Result<Vec<Said>> {
+        let mut first = Vec::new();
+        self.walk(u64::MAX, &mut |_, said| {
+            first = said;
+            match first.is_empty() {
+                true => ControlFlow::Continue(()),
+                false => ControlFlow::Break(()),
+            }
+        })?;
+        Ok(first)
+    }
+
     /// The parts of the first messages that have the hash of a continuation.
     fn beginning(&mut self, record: &ContinuationRecord) -> Result<Option<Vec<Said>>> {
         let mut parts = Vec::new();
@@ -292,10 +311,18 @@ pub(super) struct Homes<'a> {
     pub(super) cancel: &'a Cancel,
 }
 
+/// The sessions of native sessions.
+#[derive(Debug, Default)]
+pub(super) struct Found {
+    pub(super) homes: HashMap<String, String>,
+    /// Those of which there is a record, and that say nothing so far.
+    pub(super) silent: HashSet<String>,
+}
+
 impl Homes<'_> {
     /// The sessions by the native sessions that were read.
-    pub(super) fn find(&self, read: &[ReadSource]) -> Result<HashMap<String, String>> {
-        let mut homes = HashMap::new();
+    pub(super) fn find(&self, read: &[ReadSource]) -> Result<Found> {
+        let mut found = Found::default();
         let members = || {
             let sources = read.iter().enumerate();
             sources.flat_map(|(at, source)| source.members.iter().map(move |it| (at, it)))
@@ -305,32 +332,64 @@ impl Homes<'_> {
             .filter(|native| self.ledger.target(self.tool, native).is_none())
             .collect();
         if new.is_empty() {
-            return Ok(homes);
+            return Ok(found);
         }
-        let offers = self.offers(&new)?;
+        let rows = self.store.rows()?;
         let of: Vec<usize> = members().map(|(at, _)| at).collect();
         let mut contents = SourceContents::new(read, &of);
+        let records = rows.iter().flat_map(|row| &row.listing.recorded);
+        let recorded: HashSet<&str> = records.map(|record| record.native_id.as_str()).collect();
+        let mut first_words: HashMap<&str, Vec<Said>> = HashMap::new();
+        for (number, (_, member)) in members().enumerate() {
+            let id = member.native_id.as_str();
+            if new.contains(id)
+                && recorded.contains(id)
+                && first_words.get(id).is_none_or(Vec::is_empty)
+            {
+                first_words.insert(
+                    id,
+                    self.native(number, member, &mut contents).first_words()?,
+                );
+            }
+        }
+        let offers = self.offers(&rows, &new, &first_words)?;
         for (number, (_, member)) in members().enumerate() {
             let id = &member.native_id;
-            if !new.contains(id.as_str()) || homes.contains_key(id) {
+            if !new.contains(id.as_str()) || found.homes.contains_key(id) {
                 continue;
             }
-            let mut native = Native {
-                tool: self.tool,
-                number,
-                member,
-                contents: &mut contents,
-            };
-            let home = offers.home(&mut native)?;
-            homes.extend(home.map(|session| (id.clone(), session.to_owned())));
+            if let Some(session) = offers.home(&mut self.native(number, member, &mut contents))? {
+                found.homes.insert(id.clone(), session.to_owned());
+            } else if first_words.get(id.as_str()).is_some_and(Vec::is_empty) {
+                found.silent.insert(id.clone());
+            }
         }
-        Ok(homes)
+        Ok(found)
+    }
+
+    fn native<'a>(
+        &self,
+        number: MemberNumber,
+        member: &'a Member,
+        contents: &'a mut SourceContents<'_>,
+    ) -> Native<'a> {
+        Native {
+            tool: self.tool,
+            number,
+            member,
+            contents,
+        }
     }
 
     /// The records of the sessions about native sessions. Those that cannot be read say nothing.
-    fn offers(&self, new: &HashSet<&str>) -> Result<Offers> {
+    fn offers(
+        &self,
+        rows: &[Arc<CatalogueRow>],
+        new: &HashSet<&str>,
+        first_words: &HashMap<&str, Vec<Said>>,
+    ) -> Result<Offers> {
         let mut offers = Offers::default();
-        for row in self.store.rows()?.iter() {
+        for row in rows {
             let header = row.listing.header.as_ref();
             let header = header.filter(|_| self.may_offer(row, new));
             let Some((id, at)) = header.and_then(|it| Some((&it.id, self.known.get(&it.id)?)))
@@ -342,6 +401,17 @@ impl Homes<'_> {
             {
                 let named = &mut records.named;
                 named.retain(|_, record| opened.tree.find(&record.entry_id).is_some());
+                let recorded = std::mem::take(&mut records.recorded);
+                for (native, begins) in recorded {
+                    let said = first_words.get(native.as_str()).map(Vec::as_slice);
+                    let said = said.filter(|said| !said.is_empty());
+                    let behind =
+                        said.map(|said| Record::of(&opened, &begins).follow(At::default(), said));
+                    if matches!(behind, Some(Ok(Some(_)))) {
+                        let known = offers.recorded.entry(native);
+                        known.or_insert_with(|| id.clone());
+                    }
+                }
                 offers.take(id, records, new, |record| {
                     record.path(&opened, self.tool).is_some()
                 });
@@ -355,7 +425,9 @@ impl Homes<'_> {
         let row = &row.listing;
         let mut imported = row.source.iter().flat_map(|source| &source.native_ids);
         let mut continued = row.continued.iter();
+        let mut recorded = row.recorded.iter();
         imported.any(|id| new.contains(id.as_str()))
+            || recorded.any(|record| new.contains(record.native_id.as_str()))
             || continued.any(|continued| {
                 let id = continued.native_id.as_deref();
                 continued.tool == self.tool.name() && id.is_none_or(|id| new.contains(id))
@@ -380,6 +452,8 @@ struct Offers {
     same: HashMap<String, Offer>,
     /// By native id and hash: the others. They count if the native session begins with the hash.
     changed: HashMap<String, HashMap<String, Offer>>,
+    /// The sessions with a record that begins as the native session does.
+    recorded: HashMap<String, String>,
     /// Those without a native id, by hash.
     unnamed: HashMap<String, Offer>,
 }
@@ -434,7 +508,11 @@ impl Offers {
                 ControlFlow::Continue(())
             })?;
         }
-        Ok(best.map(|offer| offer.session_id.as_str()))
+        let recorded = self.recorded.get(id);
+        Ok(best
+            .map(|offer| &offer.session_id)
+            .or(recorded)
+            .map(String::as_str))
     }
 }
 

@@ -33,6 +33,7 @@ mod open_nodes;
 pub mod origin;
 mod reading;
 mod rebuild;
+mod recorded;
 mod relatives;
 pub mod repeat;
 pub mod report;

@@ -5,11 +5,12 @@ use super::batch::Batch;
 use super::create::SessionWork;
 use super::discover::{Request as Search, discover, searched_places, source_at};
 use super::gone::gone;
-use super::home::Homes;
+use super::home::{Found, Homes};
 use super::ledger::Ledger;
 use super::ledger::rows::SourceRow;
 use super::origin::Origins;
 use super::reading::{ReadSource, Reading, SourceContents, tools};
+use super::recorded::records_of;
 use super::relatives::Relatives;
 use super::repeat::ImportState;
 pub use super::request::{Import, ImportRequest};
@@ -34,6 +35,9 @@ use treelined_files::parallel::{ThreadPlan, cores, map_in_order};
 
 /// The threads that wait for the disk while others work.
 const WAITING: usize = 6;
+
+/// The most sessions that are opened to see whether a recorder has written in them; for more, the rows say it.
+const MOST_OPENED: usize = 8;
 
 /// The folders with new names that are not durable yet.
 type NewNames = BTreeMap<PathBuf, Arc<Folder>>;
@@ -74,9 +78,10 @@ impl Import<'_> {
         super::rebuild::rebuild(&mut ledger, self.store, &known.sessions, self.cancel)?;
         if let Some(again) = &self.request.again {
             ledger.note_trashed(again, false)?;
-            if known.sessions.contains_key(again) {
-                let sources = &mut found.sources;
-                known.anew = super::anew::sources(again, self.session_dir, sources, &ledger)?;
+            if let Some(at) = known.sessions.get(again) {
+                let (dir, sources) = (self.session_dir, &mut found.sources);
+                let is_recorded = self.has_record(at)?;
+                known.anew = super::anew::sources(again, dir, sources, &ledger, is_recorded)?;
             }
         }
         let gone = gone(&search, &found, &ledger, self.session_dir);
@@ -134,7 +139,13 @@ impl Import<'_> {
             let first = read.len();
             self.read(next, known, ledger, &mut read, results)?;
             let new = read.get(first..).unwrap_or_default();
-            homes.extend(self.homes(tool, new, known, ledger)?);
+            let found = self.homes(tool, new, known, ledger)?;
+            homes.extend(found.homes);
+            for source in read.get_mut(first..).unwrap_or_default() {
+                let members = &mut source.members;
+                members.retain(|member| !found.silent.contains(&member.native_id));
+            }
+            let new = read.get(first..).unwrap_or_default();
             next = relatives.take(new, ledger, &homes, &known.anew);
         }
         results.found(relatives.added());
@@ -161,7 +172,7 @@ impl Import<'_> {
         read: &[ReadSource],
         known: &Known,
         ledger: &Ledger,
-    ) -> Result<HashMap<String, String>> {
+    ) -> Result<Found> {
         let homes = Homes {
             tool,
             store: self.store,
@@ -181,13 +192,15 @@ impl Import<'_> {
         ledger: &Ledger,
     ) -> Result<()> {
         let homes: HashSet<&String> = homes.values().collect();
+        let recorded = self.recorded(batch, known)?;
         for at in 0..batch.forest.sessions.len() {
             let Some(tree) = batch.forest.sessions.get(at) else {
                 continue;
             };
             let id = &tree.session_id;
             let row = ledger.session(batch.tool, id);
-            let is_home = homes.contains(id) || row.is_some_and(|row| row.is_home);
+            let is_home =
+                homes.contains(id) || recorded.contains(id) || row.is_some_and(|row| row.is_home);
             if let Some(file) = known.sessions.get(id).filter(|_| is_home) {
                 let opened = self.store.open(file.clone(), self.cancel);
                 let adopted = opened.and_then(|opened| batch.adopt(at, &opened));
@@ -200,6 +213,35 @@ impl Import<'_> {
             }
         }
         Ok(())
+    }
+
+    /// Those of the sessions of a batch in which a recorder has written.
+    fn recorded(&self, batch: &Batch, known: &Known) -> Result<HashSet<String>> {
+        let sessions = batch.forest.sessions.iter().map(|tree| &tree.session_id);
+        let there: Vec<(&String, &Location)> = sessions
+            .filter_map(|id| known.sessions.get_key_value(id))
+            .collect();
+        if there.len() > MOST_OPENED {
+            let rows = self.store.rows()?;
+            let rows = rows.iter().filter(|row| !row.listing.recorded.is_empty());
+            let headers = rows.filter_map(|row| row.listing.header.as_ref());
+            return Ok(headers.map(|header| header.id.clone()).collect());
+        }
+        let mut recorded = HashSet::new();
+        for (id, at) in there {
+            if self.has_record(at)? {
+                recorded.insert(id.clone());
+            }
+        }
+        Ok(recorded)
+    }
+
+    /// Whether a recorder has written in a session. One that cannot be opened is not written either.
+    fn has_record(&self, at: &Location) -> Result<bool> {
+        match self.store.open(at.clone(), self.cancel) {
+            Ok(opened) => Ok(!records_of(&opened)?.is_empty()),
+            Err(_) => Ok(false),
+        }
     }
 
     /// Whether the source is unchanged since an earlier import read it.

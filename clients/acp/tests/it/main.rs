@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, missing_docs)]
 
 mod completions;
+mod imports;
 mod recovery;
 mod signals;
 
@@ -67,6 +68,7 @@ impl Folders {
             let kind = message.get("role").or(entry.get("customType")).unwrap();
             let text = match &message["content"] {
                 Value::Array(blocks) => blocks.iter().map(shown).collect::<Vec<_>>().join("|"),
+                Value::String(text) => text.clone(),
                 _ => String::new(),
             };
             (
@@ -264,9 +266,10 @@ fn a_fork_is_a_branch_of_the_same_tree() {
     editor.prompt("s2", "other");
     assert_eq!(editor.end(), 0);
     let recorded = folders.recorded();
-    assert_eq!(recorded.len(), 7, "{recorded:#?}");
-    assert_eq!(recorded[3], row("user", "two", Some(2)));
-    assert_eq!(recorded[5], row("user", "other", Some(2)));
+    assert_eq!(recorded.len(), 8, "{recorded:#?}");
+    assert_eq!(recorded[3], row("acp.session", "", Some(2)));
+    assert_eq!(recorded[4], row("user", "two", Some(2)));
+    assert_eq!(recorded[6], row("user", "other", Some(3)));
 }
 
 /// opencode 1.18 tells the history before it answers `session/fork`: it was taken for new, and the copy had everything twice.
@@ -293,9 +296,10 @@ fn a_fork_that_tells_its_history_is_aligned() {
     editor.prompt("s1", "two");
     assert_eq!(editor.end(), 0);
     let recorded = folders.recorded();
-    assert_eq!(recorded.len(), 7, "{recorded:#?}");
-    assert_eq!(recorded[3], row("user", "other", Some(2)));
-    assert_eq!(recorded[5], row("user", "two", Some(2)));
+    assert_eq!(recorded.len(), 8, "{recorded:#?}");
+    assert_eq!(recorded[3], row("acp.session", "", Some(2)));
+    assert_eq!(recorded[4], row("user", "other", Some(3)));
+    assert_eq!(recorded[6], row("user", "two", Some(2)));
 
     // A copy that ends before its source.
     let mut editor = start();
@@ -304,8 +308,9 @@ fn a_fork_that_tells_its_history_is_aligned() {
     editor.prompt("s2", "third");
     assert_eq!(editor.end(), 0);
     let recorded = folders.recorded();
-    assert_eq!(recorded.len(), 9, "{recorded:#?}");
-    assert_eq!(recorded[7], row("user", "third", Some(2)));
+    assert_eq!(recorded.len(), 11, "{recorded:#?}");
+    assert_eq!(recorded[8], row("acp.session", "", Some(2)));
+    assert_eq!(recorded[9], row("user", "third", Some(8)));
 }
 
 /// See `gaps`: the length of a message is that of the README here.

@@ -4,6 +4,7 @@ mod agents;
 mod candidates;
 mod cases;
 mod pairs;
+mod records;
 
 use super::*;
 use agents::{Guest, place_of};

@@ -1,0 +1,283 @@
+//! What an agent has told, compared with the entries of a session (session-file.md §5.8, "Records"). Pure.
+
+use crate::turn::Item;
+use serde_json::Value;
+
+/// The most parts of a path that are compared from its end.
+const MAX_TAIL: usize = 64;
+
+/// A part of what was said: its kind, and its text without white space. Calls are equal, whatever they call.
+type Said = (Kind, String);
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    User,
+    Agent,
+    Call,
+}
+
+/// The parts of a message. A result has none.
+pub fn said(message: &Value) -> Vec<Said> {
+    let kind = match message.get("role").and_then(Value::as_str) {
+        Some("user") => Kind::User,
+        Some("assistant") => Kind::Agent,
+        _ => return Vec::new(),
+    };
+    let text = |text: &str| -> Option<Said> {
+        let text: String = text.split_whitespace().collect();
+        (!text.is_empty()).then_some((kind, text))
+    };
+    match message.get("content") {
+        Some(Value::String(words)) => text(words).into_iter().collect(),
+        Some(Value::Array(blocks)) => {
+            let parts = blocks.iter().filter_map(|block| {
+                match block.get("type").and_then(Value::as_str)? {
+                    "text" => text(block.get("text")?.as_str()?),
+                    "toolCall" => Some((Kind::Call, String::new())),
+                    _ => None,
+                }
+            });
+            parts.collect()
+        }
+        _ => Vec::new(),
+    }
+}
+
+/// The messages that an agent has told, part by part, and the place up to which they are found in a session.
+#[derive(Clone)]
+pub struct Told {
+    /// Each with the number of its item.
+    parts: Vec<(usize, Said)>,
+    part: usize,
+    bytes: usize,
+}
+
+impl Told {
+    pub fn of(items: &[Item]) -> Told {
+        Told::of_all(items.iter())
+    }
+
+    pub fn of_items<T>(items: &[(T, Item)]) -> Told {
+        Told::of_all(items.iter().map(|(_, item)| item))
+    }
+
+    fn of_all<'a>(items: impl Iterator<Item = &'a Item>) -> Told {
+        let parts = items.enumerate().flat_map(|(number, item)| {
+            let said = match item {
+                Item::Message(message) => said(message),
+                Item::Custom(..) => Vec::new(),
+            };
+            said.into_iter().map(move |said| (number, said))
+        });
+        Told {
+            parts: parts.collect(),
+            part: 0,
+            bytes: 0,
+        }
+    }
+
+    /// Whether something of it was found.
+    pub fn is_begun(&self) -> bool {
+        self.part > 0
+    }
+
+    pub fn is_found(&self) -> bool {
+        self.part >= self.parts.len()
+    }
+
+    /// Passes what an entry says if that comes next; its end may say more than was told.
+    pub fn pass(&mut self, entry: &[Said]) -> bool {
+        let (mut part, mut bytes) = (self.part, self.bytes);
+        for (kind, words) in entry {
+            let mut words = words.as_str();
+            loop {
+                let Some((_, (told_kind, told))) = self.parts.get(part) else {
+                    // A message of the user is told whole.
+                    let is_begun = part > self.part && *kind != Kind::User;
+                    (self.part, self.bytes) = if is_begun {
+                        (part, 0)
+                    } else {
+                        (self.part, self.bytes)
+                    };
+                    return is_begun;
+                };
+                let ahead = told.get(bytes..).unwrap_or_default();
+                if told_kind != kind {
+                    return false;
+                }
+                if let Some(rest) = ahead.strip_prefix(words) {
+                    bytes = told.len() - rest.len();
+                    if rest.is_empty() {
+                        (part, bytes) = (part + 1, 0);
+                    }
+                    break;
+                }
+                let Some(rest) = words.strip_prefix(ahead) else {
+                    return false;
+                };
+                words = rest;
+                (part, bytes) = (part + 1, 0);
+            }
+        }
+        if bytes > 0 && entry.last().is_some_and(|(kind, _)| *kind == Kind::User) {
+            return false;
+        }
+        (self.part, self.bytes) = (part, bytes);
+        true
+    }
+
+    /// Passes everything up to where a path ends that was handed over: its beginning may have been told in other words. False
+    /// if its end was not told.
+    pub fn pass_path(&mut self, path: &[Said]) -> bool {
+        let path = joined(path.iter().cloned());
+        let told = joined(self.parts.iter().map(|(_, said)| said.clone()));
+        let tail = |end: usize| {
+            let told = told.iter().take(end).rev();
+            let same = path.iter().rev().zip(told).take(MAX_TAIL);
+            same.take_while(|((a, _), (b, _))| a == b).count()
+        };
+        let mut best = (0, 0);
+        for end in 1..=told.len() {
+            let length = tail(end);
+            if length > best.0 {
+                best = (length, end);
+            }
+        }
+        let (length, end) = best;
+        if length == 0 {
+            return false;
+        }
+        let parts: usize = told.iter().take(end).map(|(_, count)| count).sum();
+        (self.part, self.bytes) = (parts, 0);
+        true
+    }
+
+    /// What was not found of these items. A message that was found in part has its other blocks.
+    pub fn rest<T>(&self, items: Vec<(T, Item)>) -> Vec<(T, Item)> {
+        let Some(passed) = self
+            .part
+            .checked_sub(1)
+            .and_then(|last| self.parts.get(last))
+        else {
+            return items;
+        };
+        let cut = self.parts.get(self.part).filter(|next| next.0 == passed.0);
+        let (last, begun) = (passed.0, cut.is_some());
+        let found = self.parts.iter().take(self.part);
+        let found = found.filter(|part| part.0 == last).count();
+        let rest = items
+            .into_iter()
+            .enumerate()
+            .filter_map(|(number, (id, mut item))| {
+                if number == last && begun {
+                    leave_out(&mut item, found);
+                    return Some((id, item));
+                }
+                let is_custom = matches!(item, Item::Custom(..));
+                (number > last || is_custom).then_some((id, item))
+            });
+        rest.collect()
+    }
+}
+
+/// Leaves the first parts of a message out, and what is between them.
+fn leave_out(item: &mut Item, parts: usize) {
+    if let Item::Message(message) = item
+        && let Some(Value::Array(blocks)) = message.get_mut("content")
+    {
+        let mut left = parts;
+        blocks.retain(|block| {
+            let is_part = match block.get("type").and_then(Value::as_str) {
+                Some("text") => {
+                    let text = block.get("text").and_then(Value::as_str);
+                    text.is_some_and(|text| !text.trim().is_empty())
+                }
+                Some("toolCall") => true,
+                _ => false,
+            };
+            let is_left_out = left > 0;
+            left -= usize::from(is_part && is_left_out);
+            !is_left_out
+        });
+    }
+}
+
+/// Texts of one kind that follow each other are one, with the number of those that it is made of.
+fn joined(parts: impl Iterator<Item = Said>) -> Vec<(Said, usize)> {
+    let mut joined: Vec<(Said, usize)> = Vec::new();
+    for (kind, text) in parts {
+        match joined.last_mut() {
+            Some(((last, words), count)) if *last == kind && kind != Kind::Call => {
+                words.push_str(&text);
+                *count += 1;
+            }
+            _ => joined.push(((kind, text), 1)),
+        }
+    }
+    joined
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn told() -> Vec<(u8, Item)> {
+        let agent = json!({ "role": "assistant", "content": [
+            { "type": "thinking", "thinking": "Hm." }, { "type": "text", "text": "I look." },
+            { "type": "toolCall", "name": "ls" }, { "type": "toolCall", "name": "cat" }] });
+        let user = json!({ "role": "user", "content": [{ "type": "text", "text": "one two" }] });
+        vec![
+            (0, Item::Message(user)),
+            (1, Item::Message(agent)),
+            (2, Item::Custom("acp.plan", Value::Null)),
+        ]
+    }
+
+    fn items() -> Vec<Item> {
+        told().into_iter().map(|(_, item)| item).collect()
+    }
+
+    /// An import had brought the first call while the turn went on.
+    #[test]
+    fn a_message_that_is_there_in_part_has_its_other_blocks() {
+        let mut all = Told::of(&items());
+        assert!(all.pass(&[(Kind::User, "onetwo".to_owned())]));
+        assert!(all.pass(&[
+            (Kind::Agent, "Ilook.".to_owned()),
+            (Kind::Call, String::new())
+        ]));
+        assert!(!all.is_found());
+        let rest = all.rest(told());
+        assert_eq!(rest.len(), 2);
+        let (1, Item::Message(message)) = &rest[0] else {
+            panic!("{rest:?}")
+        };
+        assert_eq!(
+            message["content"],
+            json!([{ "type": "toolCall", "name": "cat" }])
+        );
+        assert!(all.pass(&[(Kind::Call, String::new())]));
+        assert!(all.is_found());
+    }
+
+    #[test]
+    fn a_message_of_the_user_that_says_more_is_another_one() {
+        let user = |text: &str| vec![(Kind::User, text.to_owned())];
+        for other in ["onetwothree", "one", "two"] {
+            assert!(!Told::of(&items()).pass(&user(other)), "{other}");
+        }
+        assert_eq!(Told::of(&items()).rest(told()).len(), 3);
+    }
+
+    /// The first words of a path that was handed over are a summary, and those of the second are told again later.
+    #[test]
+    fn the_end_of_a_path_is_found_behind_another_beginning() {
+        let path = said(&json!({ "role": "assistant", "content": "I look." }));
+        let mut all = Told::of(&items());
+        assert!(all.pass_path(&path));
+        assert!(!all.is_found());
+        let other = said(&json!({ "role": "assistant", "content": "Another" }));
+        assert!(!Told::of(&items()).pass_path(&other));
+    }
+}

@@ -1,0 +1,319 @@
+//! A conversation that a recorder wrote and its import are one session (session-file.md §5.8, "Records").
+
+use super::*;
+use crate::place::NewFile;
+use std::time::Duration;
+use treelined_files::log::append::TryLock;
+
+/// A conversation of an agent, and a session in which a recorder writes it.
+struct Recording {
+    tour: Tour,
+    guest: Guest,
+    native: String,
+}
+
+/// A question with a call, and its answer.
+fn beginning() -> Vec<Value> {
+    vec![
+        json!({ "role": "user", "content": "FIRST question" }),
+        json!({ "role": "assistant", "content": [{ "type": "text", "text": "I look." },
+            { "type": "toolCall", "id": "call_1", "name": "bash", "arguments": { "command": "ls" } }] }),
+        json!({ "role": "toolResult", "toolCallId": "call_1", "toolName": "bash", "isError": false,
+            "content": [{ "type": "text", "text": "LISTED as the model saw it" }] }),
+        json!({ "role": "assistant", "content": [{ "type": "text", "text": "One file." }] }),
+    ]
+}
+
+fn text(role: &str, words: &str) -> Value {
+    json!({ "role": role, "content": [{ "type": "text", "text": words }] })
+}
+
+fn native_id(prepared: &Prepared, tool: Tool) -> String {
+    let NewFile { bytes, .. } = prepared.files.first().unwrap();
+    let first = bytes.split(|byte| *byte == b'\n').next().unwrap();
+    match (&prepared.native_id, tool) {
+        (Some(id), _) => id.clone(),
+        (None, Tool::Goose) => format!("goose-{}", prepared.id),
+        (None, _) => {
+            let header: Value = serde_json::from_slice(first).unwrap();
+            header["sessionId"].as_str().unwrap().to_owned()
+        }
+    }
+}
+
+impl Recording {
+    /// The agent has these messages, and the recorder none of them so far.
+    fn new(tool: Tool, messages: &[Value]) -> Self {
+        let tour = Tour::new();
+        fs::remove_file(tour.file()).unwrap();
+        let prepared = tour.world.prepare(Some(tool), messages).unwrap();
+        place(&prepared.files).unwrap();
+        let native = native_id(&prepared, tool);
+        let guest = Guest {
+            tool,
+            prepared,
+            added: Vec::new(),
+        };
+        Self {
+            tour,
+            guest,
+            native,
+        }
+    }
+
+    /// The recorder makes a session.
+    fn begin(&self) -> &Self {
+        self.begin_in("record")
+    }
+
+    fn begin_in(&self, its: &str) -> &Self {
+        let cwd = self.tour.world.at("project");
+        let header = json!({ "type": "session", "version": 3, "id": "record",
+            "timestamp": "2026-03-01T09:00:00.000Z", "cwd": cwd });
+        let about = json!({ "type": "custom", "id": "about", "parentId": null,
+            "timestamp": "2026-03-01T09:00:00.000Z", "customType": "acp.session",
+            "data": { "agent": "agent", "sessionId": self.native, "in": its } });
+        let path = self
+            .tour
+            .world
+            .at("sessions/project/2026-03-01T09-00-00-000Z_record.jsonl");
+        fs::write(path, format!("{header}\n{about}\n")).unwrap();
+        self
+    }
+
+    /// The recorder writes these messages below an entry; returns the id of the last one.
+    fn record(&self, parent: &str, messages: &[Value]) -> String {
+        let mut parent = parent.to_owned();
+        for message in messages {
+            let id = format!("a{:07x}", self.tour.text().len());
+            self.tour
+                .append(&json!({ "type": "message", "id": id, "parentId": parent,
+                "timestamp": "2027-01-15T08:00:00.000Z", "message": message }));
+            parent = id;
+        }
+        parent
+    }
+
+    #[track_caller]
+    fn import(&self) -> Value {
+        self.tour.import(&self.guest)
+    }
+
+    /// Nothing but the name of the session was written.
+    #[track_caller]
+    fn check_adopted(&self, messages: usize) {
+        self.import();
+        let text = self.tour.text();
+        let there = text.matches("\"type\":\"message\"").count();
+        assert_eq!(there, messages, "{:?} {text}", self.guest.tool);
+        self.tour.check_settled(&[self.guest.tool]);
+    }
+
+    fn id(&self, words: &str) -> String {
+        self.tour.entry(words)["id"].as_str().unwrap().to_owned()
+    }
+}
+
+/// The record of a conversation and its import were two sessions, and each message was found twice.
+#[test]
+fn a_record_and_an_import_are_one_session() {
+    for tool in Tool::ALL {
+        let mut it = Recording::new(tool, &beginning());
+        let mut messages = beginning();
+        // The editor saw another text of the result, and a title for the name of the tool.
+        messages[1]["content"][1]["name"] = json!("List files");
+        messages[2]["content"][0]["text"] = json!("Shown to the editor");
+        let last = it.begin().record("about", &messages);
+        it.check_adopted(4);
+        // Both go on.
+        it.guest.say("QUESTION", "ANSWER");
+        it.record(
+            &last,
+            &[text("user", "QUESTION"), text("assistant", "ANSWER")],
+        );
+        it.check_adopted(6);
+        // In the agent alone.
+        it.guest.say("MORE", "FURTHER");
+        it.check_adopted(8);
+        it.tour.check_branch(&it.id("ANSWER"), "MORE", "FURTHER");
+        // Recorded behind what the import has brought.
+        it.guest.say("AGAIN", "INDEED");
+        it.record(
+            &it.id("FURTHER"),
+            &[text("user", "AGAIN"), text("assistant", "INDEED")],
+        );
+        it.check_adopted(10);
+        it.tour.check_branch(&it.id("FURTHER"), "AGAIN", "INDEED");
+        assert_eq!(it.tour.words().last().unwrap(), "INDEED");
+    }
+}
+
+/// An import makes the session, and the recorder goes on in it.
+#[test]
+fn a_recorder_goes_on_in_an_import() {
+    for tool in Tool::ALL {
+        let mut it = Recording::new(tool, &beginning());
+        it.import();
+        let last = it.tour.path().last().unwrap().entry_id.clone();
+        it.tour
+            .append(&json!({ "type": "custom", "id": "about", "parentId": last,
+            "timestamp": "2027-01-15T08:00:00.000Z", "customType": "acp.session",
+            "data": { "agent": "agent", "sessionId": it.native, "in": it.tour.id() } }));
+        it.record(
+            "about",
+            &[text("user", "QUESTION"), text("assistant", "ANSWER")],
+        );
+        it.guest.say("QUESTION", "ANSWER");
+        it.check_adopted(6);
+        it.guest.say("MORE", "FURTHER");
+        it.check_adopted(8);
+        it.tour.check_branch(&it.id("ANSWER"), "MORE", "FURTHER");
+    }
+}
+
+/// A path that was handed over goes on behind a recorder.
+#[test]
+fn a_continuation_goes_on_behind_a_recorder() {
+    for tool in Tool::ALL {
+        let tour = Tour::new();
+        let mut guest = tour.hand_over("e6", tool);
+        let native = native_id(&guest.prepared, tool);
+        tour.append(&json!({ "type": "custom", "id": "about", "parentId": "e6",
+            "timestamp": "2027-01-15T08:00:00.000Z", "customType": "acp.session",
+            "data": { "agent": "agent", "sessionId": native, "in": SESSION } }));
+        guest.say("QUESTION", "ANSWER");
+        let it = Recording {
+            tour,
+            guest,
+            native,
+        };
+        it.record(
+            "about",
+            &[text("user", "QUESTION"), text("assistant", "ANSWER")],
+        );
+        it.check_adopted(9);
+        let mut it = it;
+        it.guest.say("MORE", "FURTHER");
+        it.check_adopted(11);
+        it.tour.check_branch(&it.id("ANSWER"), "MORE", "FURTHER");
+    }
+}
+
+/// Between two texts of a turn ACP does not say where a message ends.
+#[test]
+fn one_message_of_a_record_may_be_several_nodes() {
+    for tool in Tool::ALL {
+        let mut native = beginning();
+        native.insert(3, json!({ "role": "assistant", "content": [
+            { "type": "toolCall", "id": "call_2", "name": "bash", "arguments": { "command": "id" } }] }));
+        native.insert(4, json!({ "role": "toolResult", "toolCallId": "call_2", "toolName": "bash", "isError": false,
+            "content": [{ "type": "text", "text": "SECOND" }] }));
+        let it = Recording::new(tool, &native);
+        let mut record = native.clone();
+        let second = record.remove(3)["content"][0].clone();
+        record[1]["content"].as_array_mut().unwrap().push(second);
+        // The results follow, then the answer.
+        assert_eq!(record[3]["toolCallId"], "call_2");
+        it.begin().record("about", &record);
+        it.check_adopted(5);
+    }
+}
+
+/// A turn in the agent's own window, after which the recorder resumed without a history.
+#[test]
+fn a_turn_that_the_record_lacks_is_a_branch_in_its_place() {
+    for tool in Tool::ALL {
+        let mut it = Recording::new(tool, &beginning());
+        let last = it.begin().record("about", &beginning());
+        it.guest.say("ELSEWHERE", "THERE");
+        it.guest.say("QUESTION", "ANSWER");
+        it.record(
+            &last,
+            &[text("user", "QUESTION"), text("assistant", "ANSWER")],
+        );
+        it.check_adopted(8);
+        it.tour.check_branch(&last, "ELSEWHERE", "THERE");
+        it.tour.check_branch(&last, "QUESTION", "ANSWER");
+    }
+}
+
+/// A record that names a conversation of which it has nothing.
+#[test]
+fn a_forged_record_takes_nothing() {
+    for tool in Tool::ALL {
+        let it = Recording::new(tool, &beginning());
+        it.begin().record(
+            "about",
+            &[
+                text("user", "Another question"),
+                text("assistant", "One file."),
+            ],
+        );
+        let before = it.tour.text();
+        assert_eq!(it.import()["totals"]["created"], 1, "{tool:?}");
+        let record = it.tour.files().into_values().find(|text| *text == before);
+        assert!(record.is_some(), "{tool:?}: the record is as it was");
+        // In a copy, it says nothing.
+        let it = Recording::new(tool, &beginning());
+        it.begin_in("another").record("about", &beginning());
+        assert_eq!(it.import()["totals"]["created"], 1, "{tool:?}");
+    }
+}
+
+/// goose and opencode make an empty conversation at the start. It became a session of its own, and what was said then
+/// went there, beside the record.
+#[test]
+fn a_recorded_conversation_that_says_nothing_waits() {
+    for tool in [Tool::Opencode, Tool::Goose] {
+        let it = Recording::new(tool, &beginning());
+        it.begin();
+        it.guest.arrange(&it.tour.world);
+        let store = it.tour.world.at(place_of(tool));
+        match tool {
+            Tool::Goose => {
+                let database = rusqlite::Connection::open(store.join("sessions.db")).unwrap();
+                database.execute("DELETE FROM messages", []).unwrap();
+            }
+            _ => fs::remove_dir_all(store.join("storage/message")).unwrap(),
+        }
+        let before = it.tour.text();
+        it.tour.import_from(tool);
+        assert_eq!(it.tour.text(), before, "{tool:?}");
+        it.record("about", &beginning());
+        it.check_adopted(4);
+    }
+}
+
+/// The recorder writes after the import has compared the session, and before it writes.
+#[test]
+fn a_session_that_grows_during_the_comparison_is_left_to_the_next_import() {
+    let is_seen = [100, 400, 1_500].into_iter().any(|pause| {
+        let mut it = Recording::new(Tool::Codex, &beginning());
+        let last = it.begin().record("about", &beginning());
+        it.guest.say("QUESTION", "ANSWER");
+        it.guest.arrange(&it.tour.world);
+        let store = Store::new(it.tour.world.at("sessions"));
+        let at = treelined_files::os::file::Location::of_path(&it.tour.file()).unwrap();
+        let mut opened = store.open(at, &Cancel::new()).unwrap();
+        let lock = opened.log.try_lock().unwrap();
+        assert!(matches!(lock, TryLock::Locked(_)));
+        let report = std::thread::scope(|scope| {
+            let import = scope.spawn(|| it.tour.try_import(Tool::Codex, |_| {}).unwrap());
+            std::thread::sleep(Duration::from_millis(pause));
+            it.record(
+                &last,
+                &[text("user", "QUESTION"), text("assistant", "ANSWER")],
+            );
+            drop(lock);
+            import.join().unwrap()
+        });
+        it.check_adopted(6);
+        let error = &report["files"][0]["error"]["kind"];
+        assert!(
+            report["totals"]["failed"] == 0 || error == "sessionLocked",
+            "{report}"
+        );
+        report["totals"]["failed"] == 1
+    });
+    assert!(is_seen, "no import compared the session before it grew");
+}
