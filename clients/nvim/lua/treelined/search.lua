@@ -6,7 +6,6 @@
 local advice = require('treelined.advice')
 local config = require('treelined.config')
 local draw = require('treelined.draw')
-local queries = require('treelined.query')
 local sessions = require('treelined.session')
 local utf8 = require('treelined.utf8')
 
@@ -169,7 +168,7 @@ local function say_rest(result)
 end
 
 --- Searches all sessions, and lists the hits in the quickfix window. A search that still runs is cancelled.
----@param query string words, or a regular expression between slashes
+---@param query string in the language of filters, such as `cache role:user since:2w` or `/pattern/`
 ---@param callback? fun(err: treelined.Error|nil, result: treelined.SearchResult|nil)
 function M.search(query, callback)
   sessions.connect(function(err, client)
@@ -180,10 +179,9 @@ function M.search(query, callback)
     if running then
       running.client:cancel(running.id)
     end
-    local text, mode = queries.parse(query)
     local mine = { client = client }
     running = mine
-    local params = { query = text, mode = mode, limit = LIMIT }
+    local params = { query = query, syntax = 'filters', directory = vim.fn.getcwd(), limit = LIMIT }
     mine.id = client:request('search', params, function(failure, result)
       local is_latest = running == mine
       running = not is_latest and running or nil

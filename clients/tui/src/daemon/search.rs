@@ -6,7 +6,9 @@ use super::{Daemon, convert, failure};
 use crate::message::{self, Failure, SearchQuery};
 use std::pin::pin;
 use tokio::sync::oneshot;
-use treelined_client::{Client, Error, InvalidParamsDetails, Notification, SearchResult};
+use treelined_client::{
+    Client, Error, InvalidParamsDetails, Notification, SearchResult, SearchSyntax,
+};
 
 impl Daemon {
     pub(super) fn search(&self, query: SearchQuery) {
@@ -34,10 +36,10 @@ impl Daemon {
         query: SearchQuery,
         mut cancelled: oneshot::Receiver<()>,
     ) -> Result<SearchResult, Error> {
-        let (text, mode) = convert::typed(&query.query);
         let mut call = client
-            .search(text)
-            .mode(mode)
+            .search(&query.query)
+            .syntax(SearchSyntax::Filters)
+            .directory(&self.cwd)
             .limit(query.limit as u64)
             .timeout(LONG);
         if query.here {

@@ -83,7 +83,7 @@ async fn all_sessions_are_searched_and_hits_are_streamed() {
     fixture.daemon.run(search(2, "/f.il(s/"));
     let failure = fixture.found(2).await.1.unwrap_err();
     assert_eq!(failure.kind, "invalidParams");
-    let reason = "is no regular expression: unclosed group";
+    let reason = "character 1: is no regular expression: unclosed group";
     assert_eq!(failure.message, reason);
     fixture.daemon.run(search(3, "/f.ils/"));
     assert_eq!(fixture.found(3).await.1.unwrap().total, 1);
@@ -138,4 +138,27 @@ async fn rows_of_a_search_have_marks() {
     assert_eq!(page.rows.len(), 1);
     let marked = MarkedText::new("says 2", [(0, 4), (5, 6)]);
     assert_eq!(page.rows[0].found.as_ref(), Some(&marked));
+}
+
+/// The search of all sessions took words and patterns, but no filters.
+#[tokio::test]
+async fn the_search_of_all_sessions_takes_filters() {
+    let entries: Vec<Entry> = chain(None, 0, 2).collect();
+    let mut fixture = Fixture::open(&entries).await;
+    fixture.add_session("s1", "apples and pears");
+    fixture.add_session("s2", "apples");
+    fixture
+        .daemon
+        .run(search(1, "apples role:user cwd:/p -pears"));
+    let (_, result) = fixture.found(1).await;
+    let hits = result.unwrap().hits;
+    let sessions: Vec<_> = hits.iter().map(|hit| hit.session_id.as_str()).collect();
+    assert_eq!(sessions, ["s2"]);
+    fixture.daemon.run(search(2, "apples rol:user"));
+    let (_, result) = fixture.found(2).await;
+    let message = result.unwrap_err().message;
+    assert!(
+        message.starts_with("character 8: `rol:` is not a filter"),
+        "{message}"
+    );
 }
