@@ -38,6 +38,8 @@ const SETTINGS = {
   'security.workspace.trust.banner': 'never',
   'window.commandCenter': false,
   'git.enabled': false,
+  // So that the text of a terminal is in the page.
+  'terminal.integrated.gpuAcceleration': 'off',
   'diffEditor.useInlineViewWhenSpaceIsLimited': false,
 };
 

@@ -1,6 +1,8 @@
 // The extension in a real VS Code. VSIX names its package; SCREENSHOTS a folder for pictures.
 
 import assert from 'node:assert/strict';
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
 import { after, before, test } from 'node:test';
 import { Editor, PATIENCE_MS } from './editor.js';
 import { otherProgram, writeTour } from './tour.js';
@@ -49,7 +51,8 @@ const status = () => editor.page.locator('.statusbar').innerText();
 check('a session is listed, and a click shows its tree and position', async () => {
   await editor.row('A tour').first().click();
   await editor.row('Add the import.').first().waitFor();
-  assert.deepEqual((await editor.rows()).length, 6);
+  // The session, the path with its summary, and one row for the branch that was left.
+  assert.equal((await editor.rows()).length, 7);
   await until(
     async () => (await status()).includes('A tour · assistant: Added'),
     'the position is shown',
@@ -96,6 +99,32 @@ check('two branches are compared in an editor for differences', async () => {
   await editor.screenshot('compare');
 });
 
+check(
+  'going on in another tool says what is lost, and types the command without running it',
+  async () => {
+    await editor.select('Add the import.');
+    await editor.command('Treelined: Continue in Another Tool…');
+    await editor.choice('Codex').click();
+    await editor.choice('Go on with a summary').waitFor();
+    const says = editor.page.locator('.quick-input-widget input').first();
+    await until(
+      async () => /^\d+ messages, about \d+ tokens/.test(await says.getAttribute('placeholder')),
+      'it is said what is handed over',
+    );
+    await editor.screenshot('continue');
+    await editor.choice('Go on').click();
+    const terminal = editor.page.locator('.terminal-wrapper.active .xterm-rows').first();
+    await terminal.waitFor();
+    await until(
+      async () => (await terminal.innerText()).replace(/\s/g, '').includes('continue--incodex--'),
+      'the command is typed',
+    );
+    // Enter runs it, and nothing else does.
+    assert.equal(existsSync(join(editor.dir, '.codex')), false);
+    await editor.command('Terminal: Kill the Active Terminal Instance');
+  },
+);
+
 check('a move asks for a summary, and the summary becomes the leaf', async () => {
   await editor.select(/^\s*Cleared/);
   await editor.command('Treelined: Go to This Entry');
@@ -113,9 +142,11 @@ check('a move is undone', async () => {
 });
 
 check('a message that was gone back to is a draft, which is sent as a new branch', async () => {
-  await editor.select('Add the import.');
+  // A summary may have the same words.
+  await editor.select(/^\s*\[the way\] Add the import\./);
   await editor.command('Treelined: Go to This Entry');
   await editor.choice('Go without a summary').click();
+  await editor.message('Send the text with Ctrl+Enter, then “Continue in Another Tool”').waitFor();
   await editor.draft('Add the import.');
   await editor.page.keyboard.type(' Both of them.');
   await editor.screenshot('draft');
@@ -182,6 +213,32 @@ async function daemons() {
   }
   return found;
 }
+
+/** The commands for which a summary is written were offered where nobody writes one. */
+test('without a summarizer no command is offered that needs one', async () => {
+  const plain = await Editor.start(vsix, { settings: { 'treelined.summarizer': 'none' } });
+  const program = await otherProgram(plain);
+  try {
+    await writeTour(program, plain.folder);
+    const offers = async (shown) => {
+      await shown.row('A tour').first().click();
+      await shown.row('Add the import.').first().waitFor();
+      await shown.row('Add the import.').first().click({ button: 'right' });
+      const menu = shown.page.locator('.monaco-menu').last();
+      await menu.getByText('Fork into a New Session').waitFor();
+      const text = await menu.innerText();
+      await shown.page.keyboard.press('Escape');
+      return text.includes('Append a Summary of This Branch');
+    };
+    await plain.open();
+    await plain.page.locator('.activitybar [aria-label="Treelined"]').first().click();
+    assert.equal(await offers(plain), false);
+    assert.equal(await offers(editor), true);
+  } finally {
+    await program.close();
+    await plain.stop();
+  }
+});
 
 test('nothing is started in a folder that is not trusted', async () => {
   const untrusted = await Editor.start(vsix, { isTrusted: false });

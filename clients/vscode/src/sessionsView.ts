@@ -4,8 +4,7 @@ import { basename } from 'node:path';
 import type { SessionRow } from 'treelined';
 import * as vscode from 'vscode';
 import type { App } from './app.js';
-import { sessionTitle } from './core/sessions.js';
-import { ago, count } from './core/text.js';
+import { sessionFacts, sessionTitle } from './core/sessions.js';
 import { folders, settings } from './settings.js';
 
 export type SessionItem =
@@ -82,7 +81,7 @@ export class SessionsView implements vscode.TreeDataProvider<SessionItem>, vscod
     const { row } = item;
     const shown = new vscode.TreeItem(sessionTitle(row), None);
     shown.id = `session ${row.path}`;
-    shown.description = `${ago(row.modified)} · ${count(row.messageCount, 'message')}`;
+    shown.description = sessionFacts(row);
     shown.tooltip = [row.firstMessage, row.cwd, row.diagnostic?.message].filter(Boolean).join('\n');
     shown.iconPath = new vscode.ThemeIcon(
       row.diagnostic ? 'warning' : row.parentSession ? 'repo-forked' : 'comment-discussion',

@@ -10,6 +10,7 @@ import { entryText, speaker } from '../src/core/entry.js';
 import { lookOf, positionText } from '../src/core/look.js';
 import { missingPage, pageHtml } from '../src/core/page.js';
 import { reasonText } from '../src/core/navigation.js';
+import { sessionFacts } from '../src/core/sessions.js';
 import { ago, count, shorten, unitRanges } from '../src/core/text.js';
 import { folder, packageDir } from './fixture.js';
 
@@ -172,4 +173,11 @@ test('a hook that fails is named with what it said', () => {
 test('a change of the mode looks like other changes of settings', () => {
   const row = (type: string) => lookOf({ type, id: 'x', preview: 'plan' } as TreeNode).icon;
   assert.equal(row('mode_change'), row('model_change'));
+});
+
+test('a session is listed with its age, its size and the tool that it comes from', () => {
+  const modified = new Date(Date.now() - 3 * 3_600_000).toISOString();
+  assert.equal(sessionFacts({ modified, messageCount: 1 }), '3h · 1 message');
+  const imported = { modified, messageCount: 2, source: 'codex' };
+  assert.equal(sessionFacts(imported), '3h · 2 messages · codex');
 });

@@ -4,8 +4,8 @@ import type { ImportFrom, SessionRow } from 'treelined';
 import * as vscode from 'vscode';
 import { exportTo, FORMATS, importFrom } from '../core/operations.js';
 import { Session } from '../core/session.js';
-import { sessionTitle } from '../core/sessions.js';
-import { ago, count, shorten } from '../core/text.js';
+import { sessionFacts, sessionTitle } from '../core/sessions.js';
+import { ago, shorten } from '../core/text.js';
 import { folders } from '../settings.js';
 import type { SessionItem } from '../sessionsView.js';
 import type { Parts } from './parts.js';
@@ -147,7 +147,7 @@ async function rowOf(app: Parts['app'], item?: SessionItem): Promise<SessionRow 
   const rows = await app.sessions.rows({ except: [] });
   const picks = rows.map((row) => ({
     label: sessionTitle(row),
-    description: `${ago(row.modified)} · ${count(row.messageCount, 'message')}`,
+    description: sessionFacts(row),
     detail: row.cwd,
     row,
   }));

@@ -5,7 +5,7 @@ import type { SearchHit, SessionRow } from 'treelined';
 import type { Connection } from './connection.js';
 import { Emitter, throttle } from './emitter.js';
 import { queryParams } from './tree.js';
-import { shorten } from './text.js';
+import { ago, count, shorten } from './text.js';
 
 /** Rows that are fetched at once. */
 const PAGE = 100;
@@ -82,4 +82,12 @@ export function sessionTitle(
 ): string {
   const title = row.name ?? shorten(row.firstMessage, 80);
   return title || `${basename(row.cwd) || 'session'} ${row.sessionId.slice(-8)}`;
+}
+
+/** The age and the size of a session, and the tool that it was imported from. */
+export function sessionFacts(
+  row: Pick<SessionRow, 'modified' | 'messageCount' | 'source'>,
+): string {
+  const facts = [ago(row.modified), count(row.messageCount, 'message'), row.source];
+  return facts.filter(Boolean).join(' · ');
 }
