@@ -109,7 +109,10 @@ return {
       child:command('Treelined open')
       child:sees('← active')
       local shown = child:lua('return shown')
-      f.matches(shown[1], '^ now  says u1 · 4 messages$')
+      f.matches(shown[1], '^ now  says u1 · 4 messages · nvim$')
+      local imported =
+        { modified = '', name = 'x', messageCount = 1, cwd = '/a/b', source = 'codex' }
+      f.matches(require('treelined.row').describe(imported), 'x · 1 message · b · codex$')
       f.matches(shown[2], '  the first · 4 messages$')
     end,
   },

@@ -114,8 +114,8 @@ export class Editor {
   async select(text) {
     await this.row(text).first().click();
     await this.page.locator('.monaco-list-row.selected', { hasText: text }).first().waitFor();
-    // The selection reaches the extension a moment later.
-    await this.page.waitForTimeout(300);
+    // The selection reaches the extension a moment later, on a busy machine after some.
+    await this.page.waitForTimeout(1500);
   }
 
   /** Waits for an editor with this text, and puts the cursor at its end. */
