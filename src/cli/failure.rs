@@ -179,6 +179,7 @@ remedies! {
     SessionDeleted FAILED "`treelined restore SESSION` brings it back";
     SessionReplaced FAILED "run the command again: it reads the new file";
     SessionExists FAILED "use the existing session, or another id";
+    CursorExpired FAILED "ask again: the daemon keeps an answer for ten minutes";
     ImportBusy FAILED "run the command again when the other import has ended";
     EntryNotFound NOT_FOUND "`treelined tree SESSION --ids` shows the ids of the entries";
     LeafMoved FAILED "look at `treelined tree SESSION`, and decide again: somebody else has written";

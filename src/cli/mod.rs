@@ -147,6 +147,7 @@ fn outcome(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         Some(Command::Show(show)) => show::run(options, show),
         Some(Command::Call(call)) => call::run(options, call),
         Some(Command::Tree(tree)) => tree::run(options, tree),
+        Some(Command::Ask(ask)) => search::run_ask(options, ask),
         Some(Command::Search(search)) => search::run(options, search),
         Some(Command::Branches(args)) => branches::run(options, args),
         Some(Command::Compare(args)) => compare::run(options, args),

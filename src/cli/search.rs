@@ -1,4 +1,4 @@
-//! `treelined search`: finds entries in all sessions.
+//! `treelined search` and `treelined ask`: find entries in all sessions.
 //!
 //! Starts a daemon and is its client. Prints hits grouped by session, in a pager if stdout is a terminal, or each
 //! hit as a line of JSON.
@@ -69,6 +69,41 @@ pub(crate) struct SearchArgs {
     /// Print a line of JSON for each hit, then one with the totals
     #[arg(long)]
     json: bool,
+    /// Whether the words are a question.
+    #[arg(skip)]
+    is_question: bool,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  treelined ask why did we drop the build cache
+  treelined ask rate limit --cwd .              in the sessions of this directory
+  treelined ask getTree --in text,summaries --since 2026-11-01
+
+Exit codes: 0 found, 1 nothing found, 2 failed.")]
+pub(crate) struct AskArgs {
+    /// The question; not every word must occur
+    #[arg(required = true)]
+    words: Vec<String>,
+    /// The fields to search [default: all]
+    #[arg(long = "in", value_name = "FIELD", value_enum, value_delimiter = ',')]
+    fields: Vec<Field>,
+    /// Ask only sessions of this directory and of those below it
+    #[arg(long, value_name = "DIR")]
+    cwd: Option<PathBuf>,
+    /// Ask the sessions of all directories (the default)
+    #[arg(long, conflicts_with = "cwd")]
+    all: bool,
+    /// Search only entries since this day (2026-11-22) or time (2026-11-22T08:16:21Z)
+    #[arg(long, value_name = "DATE")]
+    since: Option<String>,
+    /// Show at most so many hits, up to 200
+    #[arg(long, value_name = "N", default_value_t = 10)]
+    limit: u64,
+    /// Print a line of JSON for each hit, then one with the totals
+    #[arg(long)]
+    json: bool,
 }
 
 #[derive(Debug, Clone, Copy, ValueEnum)]
@@ -94,12 +129,21 @@ enum Field {
 struct Page {
     hits: Vec<RawJson>,
     totals: RawJson,
+    #[serde(default)]
+    did_you_mean: Vec<NearWords>,
     next_cursor: Option<String>,
     #[serde(default)]
     partial: Vec<SkippedFile>,
     /// Sessions with others of the same conversation.
     #[serde(skip)]
     conversations: HashMap<String, Vec<String>>,
+}
+
+/// A word that no entry has, and known ones.
+#[derive(Deserialize)]
+struct NearWords {
+    word: String,
+    near: Vec<String>,
 }
 
 #[derive(Deserialize)]
@@ -138,6 +182,30 @@ struct Branch {
     tip_id: String,
     on_active_path: bool,
     left_at: Option<String>,
+    reason: Option<Said>,
+    instead: Option<Said>,
+}
+
+/// What an entry says.
+#[derive(Deserialize)]
+struct Said {
+    text: String,
+}
+
+pub(super) fn run_ask(options: &Options, ask: &AskArgs) -> anyhow::Result<ExitCode> {
+    let search = SearchArgs {
+        words: ask.words.clone(),
+        regex: false,
+        literal: false,
+        fields: ask.fields.clone(),
+        cwd: ask.cwd.clone(),
+        all: ask.all,
+        since: ask.since.clone(),
+        limit: ask.limit,
+        json: ask.json,
+        is_question: true,
+    };
+    run(options, &search)
 }
 
 pub(super) fn run(options: &Options, search: &SearchArgs) -> anyhow::Result<ExitCode> {
@@ -249,6 +317,7 @@ fn page(
         "mode": match (search.regex, search.literal) {
             (true, _) => "regex",
             (_, true) => "literal",
+            _ if search.is_question => "ask",
             _ => "words",
         },
         "in": (!fields.is_empty()).then_some(fields),
@@ -290,6 +359,16 @@ fn print(options: &Options, page: &Page) -> anyhow::Result<()> {
     let mut out = String::new();
     for session in &sessions {
         push_session(&mut out, &screen, session, &page.conversations);
+    }
+    for NearWords { word, near } in &page.did_you_mean {
+        let near = near.join(", ");
+        let note = format!(
+            "nothing has {}; did you mean {}?",
+            terminal::line(word),
+            terminal::line(&near)
+        );
+        out.push_str(&screen.style(Style::Dim, &note));
+        out.push('\n');
     }
     out.push_str(&screen.style(Style::Dim, &footer(page)?));
     out.push('\n');
@@ -370,6 +449,18 @@ fn push_hit(out: &mut String, screen: &Screen, hit: &Hit) {
     ];
     out.push_str(line.concat().trim_end());
     out.push('\n');
+    let said = [
+        ("left because: ", &hit.branch.reason),
+        ("instead: ", &hit.branch.instead),
+    ];
+    for (name, said) in said {
+        if let Some(Said { text }) = said {
+            let text = format!("    {name}{}", terminal::line(text));
+            let text = terminal::cut(&text, screen.columns, "…");
+            out.push_str(&screen.style(Style::Dim, &text));
+            out.push('\n');
+        }
+    }
 }
 
 fn footer(page: &Page) -> anyhow::Result<String> {

@@ -81,6 +81,9 @@ commands! {
         "show" Show(show::ShowArgs)
             "Read a branch of a session, from the first message to the last"
             "It is the branch of the leaf, or the one that ends at ENTRY.";
+        "ask" Ask(search::AskArgs)
+            "Ask a question of all sessions"
+            "It shows the best entries, and why a branch was left. Exit code 1 if nothing is found, 2 if it fails.";
         "search" Search(search::SearchArgs)
             "Find words in the entries of all sessions"
             "Exit code 1 if nothing is found, 2 if the search fails.";

@@ -21,6 +21,9 @@ pub const INPUT_BYTES: usize = 1 << 20;
 /// (`importer::repeat`).
 pub const LAST_IMPORT_BYTES: usize = 8 << 20;
 
+/// The answers of the last searches in the mode `ask`, for their later pages (`find::ask::ranking`).
+pub const RANKING_BYTES: usize = 8 << 20;
+
 /// The rows of the team's sessions, and as much again each for their ids, for the sessions that others have open, and
 /// twice for the list made of them. Rows beyond it are left out of the list (`fleet::team`).
 pub const TEAM_BYTES: usize = 12 << 20;
@@ -42,6 +45,7 @@ pub(crate) enum Per {
 pub(crate) const KEPT: &[(&str, Per, usize)] = &[
     ("views", Per::Process, VIEW_BYTES),
     ("input", Per::Process, INPUT_BYTES),
+    ("rankings", Per::Process, RANKING_BYTES),
     ("the last import", Per::Process, LAST_IMPORT_BYTES),
     ("the team's sessions", Per::Log, 5 * TEAM_BYTES),
     ("hook queues", Per::Hook, HOOK_QUEUE_BYTES),

@@ -1,5 +1,6 @@
 //! The branch of an entry: its tip, and where it leaves the active path.
 
+use super::left::LeftBranch;
 use treelined_core::search::BranchFilter;
 use treelined_core::tree::{Node, Tree, branches};
 
@@ -11,6 +12,8 @@ pub struct Branch {
     pub on_active_path: bool,
     /// The nearest ancestor on the active path; `None` for an entry on the path, or without such an ancestor.
     pub left_at: Option<String>,
+    /// Of a branch that was left; only the answer to a question has it.
+    pub left: Option<LeftBranch>,
 }
 
 /// The branches of a session.
@@ -84,12 +87,14 @@ impl<'t> Branches<'t> {
                 tip_id: id(tip),
                 on_active_path: true,
                 left_at: None,
+                left: None,
             };
         };
         Branch {
             tip_id: id(self.tip(above).unwrap_or(above)),
             on_active_path: false,
             left_at: tree.common_ancestor(Some(above), leaf).map(id),
+            left: None,
         }
     }
 }

@@ -5,7 +5,7 @@
 //! of files; `session` turns the lines of one session into hits, with the branch and the labels of each; `page` sorts
 //! hits and keeps the best; `run` does all of it for one search. The `index` of large directories excludes most lines
 //! from the scan. A session is opened only if a line of its file matches, and the index cannot say that none of its hits
-//! is on the page. This crate promises no interface to other programs.
+//! is on the page. [`ask`] ranks entries by a question instead; `left` says why a branch was left. This crate promises no interface to other programs.
 
 #![cfg_attr(
     test,
@@ -17,20 +17,24 @@
     )
 )]
 
+mod ask;
 mod branch;
 mod file;
 mod index;
 mod labels;
+mod left;
 mod outcome;
 mod page;
 mod request;
 mod run;
 mod scan;
+mod searched;
 mod session;
 #[cfg(test)]
 mod tests;
 mod weights;
 
+pub use ask::{AskRequest, MoreHits, NearWords, Ranking, Rankings, ask};
 pub use branch::Branch;
 use file::SearchedFile;
 pub use index::IndexSettings;
@@ -38,19 +42,14 @@ pub use outcome::{SearchOutcome, SearchWatch, Totals, UnreadFile};
 pub use page::{Hit, Key};
 pub use request::{EntryFilter, FieldSet, SearchRequest};
 
+pub use left::{LeftBranch, LeftReason, ReasonKind, SaidText};
+pub use searched::SearchedStore;
+
 use run::SearchRun;
 use std::cmp::Reverse;
 use treelined_core::error::{Error, Result};
 use treelined_files::cancel::Cancel;
 use treelined_files::os::file::{Location, Status};
-use treelined_files::store::Store;
-
-/// The sessions to search: the store, and the settings of the index.
-#[derive(Clone, Copy)]
-pub struct SearchedStore<'s> {
-    pub store: &'s Store,
-    pub index: IndexSettings,
-}
 
 /// Searches all sessions of the store, the most recently changed files first. Fails with `cancelled`, and if the session
 /// directory cannot be read.
@@ -61,7 +60,7 @@ pub fn search(
     watch: &mut SearchWatch<'_>,
 ) -> Result<SearchOutcome> {
     let SearchedStore { store, index } = searched;
-    let mut files = store.session_files()?;
+    let mut files = searched.files(request.session.as_deref())?;
     files.sort_by(|(a, one), (b, other)| {
         let by_time = Reverse(one.modified).cmp(&Reverse(other.modified));
         by_time.then_with(|| a.path().cmp(&b.path()))
@@ -69,7 +68,8 @@ pub fn search(
     let bytes: u64 = files.iter().map(|(_, status)| status.size).sum();
     let whole = |(at, status): &(Location, Status)| SearchedFile::whole(at.clone(), *status);
     let mut searched: Vec<SearchedFile> = files.iter().map(whole).collect();
-    if let Some(cache) = store.cache().filter(|_| bytes >= index.from) {
+    let is_indexed = bytes >= index.from && request.session.is_none();
+    if let Some(cache) = store.cache().filter(|_| is_indexed) {
         index::narrow(&cache, request, &mut searched, cancel);
         searched.retain(|file| !file.parts.is_empty() && file.is_in_directory != Some(false));
         store.index_in_background(move |ending| {

@@ -11,7 +11,7 @@ use treelined_core::timestamp::Millis;
 use treelined_files::lock::lock;
 
 /// An entry that a search found.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Hit {
     pub session_id: String,
     /// The name of the session, else its first message; empty if it has neither.
@@ -20,7 +20,8 @@ pub struct Hit {
     pub field: FieldKind,
     pub at: Millis,
     pub excerpt: Excerpt,
-    pub score: u8,
+    /// A number without a unit; that of other searches does not compare with it.
+    pub score: f64,
     pub branch: Branch,
 }
 

@@ -22,6 +22,8 @@ pub struct SearchRequest {
     pub fields: FieldSet,
     /// Only sessions that are in each of these directories or below it; normalized.
     pub directories: Vec<String>,
+    /// Only the session with this id.
+    pub session: Option<String>,
     /// An entry passes each of these.
     pub entries: Vec<EntryFilter>,
     /// Only entries of this time or later.
@@ -58,6 +60,11 @@ impl FieldSet {
     pub fn of(kinds: impl IntoIterator<Item = FieldKind>) -> Self {
         let bits = kinds.into_iter().map(|kind| 1 << kind as u8);
         Self(bits.fold(0, |all, bit| all | bit))
+    }
+
+    /// Whether it has one of these kinds, a bit each.
+    pub(crate) fn has_any(self, bits: u8) -> bool {
+        self.0 & bits != 0
     }
 
     pub(crate) fn has(self, kind: FieldKind) -> bool {
@@ -120,8 +127,9 @@ impl EntryFilter {
         let own_role = || json::get_path(line, &["message", "role"]).and_then(json::string);
         let has_role = |role: &String| is_message && own_role().as_deref() == Some(role);
         let is_from = |source: &String| has_name(line, &["origin", "tool"], source);
+        let calls = |tool: &str| called_tools(line, |called| called.eq_ignore_ascii_case(tool));
         let uses = |tool: &String| {
-            is_message && (has_name(line, &["message", "toolName"], tool) || calls(line, tool))
+            is_message && (has_name(line, &["message", "toolName"], tool) || calls(tool))
         };
         let is_of = |wanted: &String| {
             has_name(line, &["type"], wanted) || has_name(line, &["customType"], wanted)
@@ -138,15 +146,16 @@ fn has_name(json: &[u8], path: &[&str], wanted: &str) -> bool {
     value.is_some_and(|value| value.eq_ignore_ascii_case(wanted))
 }
 
-/// Whether a message calls this tool.
-fn calls(line: &[u8], tool: &str) -> bool {
+/// Passes the name of each tool that a message calls to `is_meant`, until that holds; returns whether it did.
+pub(super) fn called_tools(line: &[u8], mut is_meant: impl FnMut(&str) -> bool) -> bool {
     let content = json::get_path(line, &["message", "content"]).unwrap_or_default();
     let Ok(mut blocks) = Elements::open(content, 0) else {
         return false;
     };
     while let Ok(Some(span)) = blocks.next_value() {
         let block = content.get(span).unwrap_or_default();
-        if has_name(block, &["type"], "toolCall") && has_name(block, &["name"], tool) {
+        let name = || json::get(block, "name").and_then(json::string);
+        if has_name(block, &["type"], "toolCall") && name().is_some_and(|name| is_meant(&name)) {
             return true;
         }
     }

@@ -87,7 +87,7 @@ pub(super) fn hits(
                 field,
                 at: key.at.0,
                 excerpt,
-                score: key.score.0,
+                score: f64::from(key.score.0),
                 branch: finder.branches.branch(node),
             }),
             None => None,
@@ -98,7 +98,7 @@ pub(super) fn hits(
 }
 
 /// The name of a session, else its first message, cut.
-fn title(opened: &OpenedLog) -> Result<String> {
+pub(super) fn title(opened: &OpenedLog) -> Result<String> {
     match opened.tree.name() {
         Some(name) => Ok(name.chars().take(NAME_CHARS).collect()),
         None => first_message_of(opened),

@@ -246,10 +246,10 @@ macro_rules! with_methods {
                     run: watch::unwatch_sessions,
                 }
                 "search" {
-                    summary: "Finds the entries of all sessions that hold words, a text or a pattern.",
+                    summary: "Finds the entries of all sessions that hold words, a text or a pattern, or ranks them by a question.",
                     section: "3.16", scope: registry,
                     params: SearchParams, result: SearchResult,
-                    errors: [PARAMS, &[Kind::StorageIo, Kind::PathDenied, Kind::Cancelled]],
+                    errors: [PARAMS, &[Kind::SessionNotFound, Kind::CursorExpired, Kind::StorageIo, Kind::PathDenied, Kind::Cancelled]],
                     run: search::search,
                 }
                 "complete_query" {

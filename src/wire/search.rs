@@ -1,7 +1,6 @@
 //! Searching all sessions: `search` and `search_hit` (protocol.md §3.16).
 
 use super::params::{Count, RequestId, count};
-use super::tree::SearchMode;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 pub use treelined_core::search::{BranchFilter as SearchBranches, FieldKind as SearchField};
@@ -14,17 +13,19 @@ pub use treelined_core::search::{BranchFilter as SearchBranches, FieldKind as Se
   "since": "2026-11-01", "branches": "abandoned", "limit": 20
 }"#))]
 pub struct SearchParams {
-    /// The text that the entries must hold; not empty, unless `syntax` is `filters`.
+    /// The text that the entries must hold, or the question; not empty, unless `syntax` is `filters`.
     pub query: String,
     /// What `query` is. Default: `plain`.
     pub syntax: Option<SearchSyntax>,
     /// How `query` is understood. Default: `words`.
-    pub mode: Option<SearchMode>,
+    pub mode: Option<SessionSearchMode>,
     /// The fields that are searched. Default: all.
     #[serde(rename = "in")]
     pub fields: Option<Vec<SearchField>>,
     /// Only sessions of this working directory and of those below it. Default: all sessions.
     pub cwd: Option<String>,
+    /// Only the session with this id. Default: all sessions.
+    pub session_id: Option<String>,
     /// Only entries that call this tool, and its results. Default: all entries.
     pub tool: Option<String>,
     /// Only entries imported from this program. Default: all entries.
@@ -50,6 +51,21 @@ pub struct SearchParams {
     pub limit: Option<u64>,
     /// The `nextCursor` of the previous page. Default: the first page.
     pub cursor: Option<String>,
+}
+
+/// How a search of all sessions understands its query.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum SessionSearchMode {
+    /// All words occur in the entry, whatever their case; `"…"` is one word.
+    #[default]
+    Words,
+    /// The text occurs in one field of the entry exactly.
+    Literal,
+    /// The regular expression matches in one field; `^` and `$` match at line ends.
+    Regex,
+    /// The best entries for a question, ranked: not every word must occur.
+    Ask,
 }
 
 /// What the `query` of a search is.
@@ -80,6 +96,12 @@ pub enum SearchSyntax {
 pub struct SearchResult {
     /// The hits of the page: by score, the newest first among equals.
     pub hits: Vec<SearchHit>,
+    /// Sessions of these hits that have more entries with words of the question. Absent if there are none.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub more: Vec<MoreHits>,
+    /// Words of the question that no entry has, with near ones. Absent if there are none.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub did_you_mean: Vec<NearWords>,
     /// Sums over all pages.
     pub totals: SearchTotals,
     /// The `cursor` of the next page. Absent on the last page.
@@ -88,6 +110,26 @@ pub struct SearchResult {
     /// Files that could not be searched. Absent if there are none.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub partial: Vec<UnsearchedFile>,
+}
+
+/// Entries of a session that are not among the hits.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct MoreHits {
+    /// The id of the session.
+    pub session_id: String,
+    /// The number of entries.
+    pub count: u64,
+}
+
+/// A word that no entry has, and known words.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct NearWords {
+    /// The word of the question.
+    pub word: String,
+    /// Known words that differ from it by at most two letters, the nearest first; at most 3.
+    pub near: Vec<String>,
 }
 
 /// An entry that matches.
@@ -108,7 +150,8 @@ pub struct SearchHit {
     pub snippet: String,
     /// The matches in `snippet`: start and end (exclusive) in Unicode code points; at most 16.
     pub ranges: Vec<[u64; 2]>,
-    /// The weight of the field: the higher, the earlier the hit comes.
+    /// The higher, the earlier the hit comes: the weight of the field, or for a question a number that only compares
+    /// with those of the same answer.
     pub score: f64,
     /// The branch of the entry.
     pub branch: HitBranch,
@@ -125,6 +168,47 @@ pub struct HitBranch {
     /// The deepest entry above that is on the path to the leaf. Absent on the path, and if there is none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub left_at: Option<String>,
+    /// Why it was left, if it is known. Only in the mode `ask`, and off the path.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reason: Option<LeftReason>,
+    /// The first message of the path to the leaf behind `leftAt`: what was tried instead. Only in the mode `ask`, and
+    /// off the path.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub instead: Option<SaidText>,
+}
+
+/// The reason why a branch was left.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct LeftReason {
+    /// Where it stands.
+    pub kind: LeftReasonKind,
+    /// The id of the note, of the label entry, or of the summary.
+    pub entry_id: String,
+    /// Its text on one line, at most 200 characters.
+    pub text: String,
+}
+
+/// Where the reason stands why a branch was left.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub enum LeftReasonKind {
+    /// A note about an entry of the branch.
+    Note,
+    /// A label of an entry of the branch.
+    Label,
+    /// The summary of the branch.
+    Summary,
+}
+
+/// The beginning of what an entry says.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct SaidText {
+    /// The id of the entry.
+    pub entry_id: String,
+    /// Its text on one line, at most 200 characters.
+    pub text: String,
 }
 
 /// Sums over all pages of a search.

@@ -14,6 +14,7 @@
 )]
 
 mod append;
+mod ask;
 mod boundaries;
 mod branch_summary;
 mod cache;

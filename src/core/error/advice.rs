@@ -58,6 +58,8 @@ advice! {
         "Open the existing session, or choose another id.";
     ImportBusy "Another import is running."
         "Wait until it ends, and try again.";
+    CursorExpired "The ranking of the cursor is not kept any more."
+        "Ask again without a cursor.";
     EntryNotFound "The session has no entry with this id."
         "Correct `details.entryId`; `get_tree` and `get_entries` list the entries.";
     LeafMoved "The leaf is not at `expectedLeafId`."

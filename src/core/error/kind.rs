@@ -45,6 +45,7 @@ kinds! {
     SessionReplaced "sessionReplaced" 1108 false,
     SessionExists "sessionExists" 1109 false,
     ImportBusy "importBusy" 1110 true,
+    CursorExpired "cursorExpired" 1111 false,
     EntryNotFound "entryNotFound" 1200 false,
     LeafMoved "leafMoved" 1201 false,
     EntryInvalid "entryInvalid" 1202 false,

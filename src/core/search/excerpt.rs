@@ -52,6 +52,11 @@ impl Excerpt {
         })
     }
 
+    /// The beginning of a field.
+    pub fn beginning(field: &str) -> Self {
+        Self::around(field, 0, Vec::new())
+    }
+
     /// The excerpt of a field around the byte `first`, with these ranges marked. They are ascending, in bytes.
     pub(super) fn around(field: &str, first: usize, places: Vec<Range<usize>>) -> Self {
         Self::from(field, first, |start, end| {

@@ -12,6 +12,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use treelined_core::search::{BranchFilter, FieldKind, Mode, Query};
 use treelined_core::test_support::sample;
+use treelined_files::store::Store;
 
 fn request(query: &str, mode: Mode) -> SearchRequest {
     SearchRequest {
@@ -19,6 +20,7 @@ fn request(query: &str, mode: Mode) -> SearchRequest {
         fields: FieldSet::ALL,
         without: None,
         directories: Vec::new(),
+        session: None,
         entries: Vec::new(),
         since: None,
         until: None,

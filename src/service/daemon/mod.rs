@@ -89,6 +89,7 @@ use tokio::runtime::Handle;
 use treelined_core::error::{Error, Kind, Result};
 use treelined_core::id::{self, Source};
 use treelined_files::store::Store;
+use treelined_find::Rankings;
 use treelined_pages::renderers::Renderers;
 use treelined_wire::OpenWebResult;
 
@@ -100,6 +101,8 @@ pub struct Daemon {
     pub(crate) connections: Arc<Connections>,
     pub(crate) registry: Arc<Registry>,
     pub(crate) files: Arc<SessionFiles>,
+    /// The last answers of `search` in the mode `ask`.
+    pub(crate) rankings: Rankings,
     pub(crate) list_watch: Arc<ListWatch>,
     pub(crate) notifier: Notifier,
     pub(crate) questions: Arc<Questions>,
@@ -137,6 +140,7 @@ impl Daemon {
         let files = Arc::new(files);
         Arc::new(Self {
             instance_id: id::random_token(&*source),
+            rankings: Rankings::default(),
             list_watch: ListWatch::new(&files),
             notifier: Notifier::new(&hooks),
             questions: Arc::new(questions),

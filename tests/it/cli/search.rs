@@ -136,3 +136,23 @@ fn words_may_be_filters_and_a_fault_is_pointed_at() {
         assert_eq!(none.code, Some(1), "{}", none.stderr);
     }
 }
+
+/// The failed attempt is shown with the reason.
+#[test]
+fn a_question_is_answered_with_what_became_of_its_branches() {
+    let home = Home::new();
+    crate::search::two(&home);
+    let found = home.run(&["ask", "baking cakes with what"], &[], "");
+    let text = found.clean().text();
+    assert!(text.contains("Bake a cake of apples, then"), "{text}");
+    assert!(text.contains("instead: Peel them"), "{text}");
+    let lines = json_lines(&home.run(&["ask", "apples", "--json"], &[], ""));
+    assert_eq!(lines.last().unwrap()["totals"]["atLeast"], true);
+    let wrong = home.run(&["ask", "aplpes", "cake"], &[], "");
+    let text = wrong.clean().text();
+    assert!(
+        text.contains("nothing has aplpes; did you mean apples?"),
+        "{text}"
+    );
+    assert_eq!(home.run(&["ask", "plums"], &[], "").code, Some(1));
+}

@@ -24,6 +24,7 @@ M.by_kind = {
   sessionReplaced = '`R` in the tree reads the new file',
   sessionExists = 'open that session, or choose another name',
   importBusy = 'wait until the other import ends',
+  cursorExpired = 'ask again',
   entryNotFound = '`R` draws the tree again',
   leafMoved = '`o` in the tree goes to the leaf of other programs; then try again',
   entryInvalid = 'correct the member that the message names',

@@ -3,7 +3,7 @@
 
 return {
   version = 1,
-  schema_hash = 'sha256:753c6f9395ce1b495304f21b0a30fd060e7a48e190bd643f3dde28a6be71f8b6',
+  schema_hash = 'sha256:018f84f9ea571eb5a1c05abc10b2203060e2a13d82863651b28bc56e93aba96e',
   --- Methods by the names of their functions.
   methods = {
     discover = 'rpc.discover',

@@ -551,7 +551,7 @@
 ---@field retryable boolean True if the same request may succeed later, unchanged.
 
 --- The cause of a failure: the contract of `error.data.kind`.
----@alias treelined.ErrorKind 'parseError'|'invalidRequest'|'methodNotFound'|'invalidParams'|'internalError'|'shuttingDown'|'sessionNotFound'|'sessionBusy'|'sessionLocked'|'headerMissing'|'versionUnsupported'|'readOnly'|'sessionDeleted'|'sessionReplaced'|'sessionExists'|'importBusy'|'entryNotFound'|'leafMoved'|'entryInvalid'|'treeChanged'|'nestingTooDeep'|'duplicateEntryId'|'notAUserMessage'|'nothingToUndo'|'unansweredToolCalls'|'summarizerUnavailable'|'summarizerFailed'|'nothingToCompact'|'contextTooLarge'|'eventNotPending'|'noUser'|'commandExists'|'commandNotFound'|'commandFailed'|'storageFull'|'storageIo'|'pathDenied'|'durabilityUnknown'|'fileExists'|'importFailed'|'logUnavailable'|'logConflict'|'logForeign'|'logDiverged'|'logRewound'|'logMisconfigured'|'logDenied'|'payloadTooLarge'|'batchUnsupported'|'requestTooLarge'|'responseTooLarge'|'overloaded'|'cancelled'
+---@alias treelined.ErrorKind 'parseError'|'invalidRequest'|'methodNotFound'|'invalidParams'|'internalError'|'shuttingDown'|'sessionNotFound'|'sessionBusy'|'sessionLocked'|'headerMissing'|'versionUnsupported'|'readOnly'|'sessionDeleted'|'sessionReplaced'|'sessionExists'|'importBusy'|'cursorExpired'|'entryNotFound'|'leafMoved'|'entryInvalid'|'treeChanged'|'nestingTooDeep'|'duplicateEntryId'|'notAUserMessage'|'nothingToUndo'|'unansweredToolCalls'|'summarizerUnavailable'|'summarizerFailed'|'nothingToCompact'|'contextTooLarge'|'eventNotPending'|'noUser'|'commandExists'|'commandNotFound'|'commandFailed'|'storageFull'|'storageIo'|'pathDenied'|'durabilityUnknown'|'fileExists'|'importFailed'|'logUnavailable'|'logConflict'|'logForeign'|'logDiverged'|'logRewound'|'logMisconfigured'|'logDenied'|'payloadTooLarge'|'batchUnsupported'|'requestTooLarge'|'responseTooLarge'|'overloaded'|'cancelled'
 
 --- The error object of a response.
 ---@class treelined.ErrorObject
@@ -852,8 +852,10 @@
 
 --- The branch of an entry.
 ---@class treelined.HitBranch
+---@field instead? treelined.SaidText The first message of the path to the leaf behind `leftAt`: what was tried instead. Only in the mode `ask`, and off the path.
 ---@field leftAt? string The deepest entry above that is on the path to the leaf. Absent on the path, and if there is none.
 ---@field onActivePath boolean Whether the entry is on the path to the leaf.
+---@field reason? treelined.LeftReason Why it was left, if it is known. Only in the mode `ask`, and off the path.
 ---@field tipId string The tip of the branch: on the active path the leaf, else the last tip below the entry.
 
 --- How paths in a home directory are shown.
@@ -1005,6 +1007,15 @@
 ---@field expectedLeafId? string The leaf that the request expected; null at the empty position.
 ---@field leafId? string The actual leaf; null at the empty position.
 
+--- The reason why a branch was left.
+---@class treelined.LeftReason
+---@field entryId string The id of the note, of the label entry, or of the summary.
+---@field kind treelined.LeftReasonKind Where it stands.
+---@field text string Its text on one line, at most 200 characters.
+
+--- Where the reason stands why a branch was left.
+---@alias treelined.LeftReasonKind 'note'|'label'|'summary'
+
 --- The limits of the daemon.
 ---@class treelined.Limits
 ---@field maxAnswerMs integer How many milliseconds a question can stay open.
@@ -1109,6 +1120,11 @@
 ---@field provider string The provider that served the model; empty if the entries do not name it.
 ---@field tokens treelined.Tokens The tokens used.
 
+--- Entries of a session that are not among the hits.
+---@class treelined.MoreHits
+---@field count integer The number of entries.
+---@field sessionId string The id of the session.
+
 --- One move of the leaf.
 ---@class treelined.Move
 ---@field at string When the leaf moved, in ISO 8601.
@@ -1154,6 +1170,11 @@
 
 --- Why a navigation changed nothing, or wrote no summary.
 ---@alias treelined.NavigationReason 'alreadyThere'|'cancelledByClient'|'noAnswer'|'hookFailed'|'aborted'|'nothingToSummarize'
+
+--- A word that no entry has, and known words.
+---@class treelined.NearWords
+---@field near string[] Known words that differ from it by at most two letters, the nearest first; at most 3.
+---@field word string The word of the question.
 
 --- A node of the nested form.
 ---@class treelined.NestedNode
@@ -1585,6 +1606,11 @@
 ---@field output? string Text to show.
 ---@field prompt? string Text that the client may send as the user's next message.
 
+--- The beginning of what an entry says.
+---@class treelined.SaidText
+---@field entryId string The id of the entry.
+---@field text string Its text on one line, at most 200 characters.
+
 --- The branches that a search takes.
 ---@alias treelined.SearchBranches 'all'|'active'|'abandoned'
 
@@ -1598,7 +1624,7 @@
 ---@field entryId string The id of the entry.
 ---@field field treelined.SearchField The kind of the field that `snippet` is of.
 ---@field ranges integer[][] The matches in `snippet`: start and end (exclusive) in Unicode code points; at most 16.
----@field score number The weight of the field: the higher, the earlier the hit comes.
+---@field score number The higher, the earlier the hit comes: the weight of the field, or for a question a number that only compares with those of the same answer.
 ---@field sessionId string The id of the session.
 ---@field sessionName string The name of the session, else its first message, at most 200 characters; empty if it has neither.
 ---@field snippet string A part of the field on one line, at most 200 characters.
@@ -1614,9 +1640,10 @@
 ---@field directory? string The directory in which a relative `cwd:` of `query` begins. Default: none, and a relative one is refused.
 ---@field in? treelined.SearchField[] The fields that are searched. Default: all.
 ---@field limit? integer The most hits of the page, at most 1,000. Default: 50.
----@field mode? treelined.SearchMode How `query` is understood. Default: `words`.
----@field query string The text that the entries must hold; not empty, unless `syntax` is `filters`.
+---@field mode? treelined.SessionSearchMode How `query` is understood. Default: `words`.
+---@field query string The text that the entries must hold, or the question; not empty, unless `syntax` is `filters`.
 ---@field role? string Only messages of this role. Default: all entries.
+---@field sessionId? string Only the session with this id. Default: all sessions.
 ---@field since? string Only entries of this time or later, as `2026-11-22T08:16:21Z` or `2026-11-22` (UTC). Default: no limit.
 ---@field source? string Only entries imported from this program. Default: all entries.
 ---@field syntax? treelined.SearchSyntax What `query` is. Default: `plain`.
@@ -1627,7 +1654,9 @@
 
 --- The result of `search`.
 ---@class treelined.SearchResult
+---@field didYouMean? treelined.NearWords[] Words of the question that no entry has, with near ones. Absent if there are none.
 ---@field hits treelined.SearchHit[] The hits of the page: by score, the newest first among equals.
+---@field more? treelined.MoreHits[] Sessions of these hits that have more entries with words of the question. Absent if there are none.
 ---@field nextCursor? string The `cursor` of the next page. Absent on the last page.
 ---@field partial? treelined.UnsearchedFile[] Files that could not be searched. Absent if there are none.
 ---@field totals treelined.SearchTotals Sums over all pages.
@@ -1794,6 +1823,9 @@
 ---@field sessionId string The id of the session; empty if the file has none.
 ---@field source? string The tool from which the session was imported, by the name that `import_sessions` has for it. Absent for others.
 ---@field spawnedBy? treelined.SpawnedBy The call that spawned this session, if it is a subagent's, as the header says. Untrusted text.
+
+--- How a search of all sessions understands its query.
+---@alias treelined.SessionSearchMode 'words'|'literal'|'regex'|'ask'
 
 --- The order of a list of sessions.
 ---@alias treelined.SessionSort 'recent'|'created'|'name'|'threaded'
@@ -2123,7 +2155,7 @@
 ---@field list_sessions fun(self: treelined.Client, params?: treelined.ListSessionsParams, callback?: fun(err: treelined.Error|nil, result: treelined.ListSessionsResult|nil), options?: treelined.CallOptions): integer Lists the sessions of the session directory, page by page.
 ---@field watch_sessions fun(self: treelined.Client, params?: treelined.WatchSessionsParams, callback?: fun(err: treelined.Error|nil, result: treelined.WatchSessionsResult|nil), options?: treelined.CallOptions): integer Has the daemon tell this connection about changes of the list of sessions.
 ---@field unwatch_sessions fun(self: treelined.Client, params?: treelined.UnwatchSessionsParams, callback?: fun(err: treelined.Error|nil, result: treelined.UnwatchSessionsResult|nil), options?: treelined.CallOptions): integer Ends what `watch_sessions` began.
----@field search fun(self: treelined.Client, params?: treelined.SearchParams, callback?: fun(err: treelined.Error|nil, result: treelined.SearchResult|nil), options?: treelined.CallOptions): integer Finds the entries of all sessions that hold words, a text or a pattern.
+---@field search fun(self: treelined.Client, params?: treelined.SearchParams, callback?: fun(err: treelined.Error|nil, result: treelined.SearchResult|nil), options?: treelined.CallOptions): integer Finds the entries of all sessions that hold words, a text or a pattern, or ranks them by a question.
 ---@field complete_query fun(self: treelined.Client, params?: treelined.CompleteQueryParams, callback?: fun(err: treelined.Error|nil, result: treelined.CompleteQueryResult|nil), options?: treelined.CallOptions): integer Completes a text in the language of filters.
 ---@field delete_session fun(self: treelined.Client, params?: treelined.DeleteSessionParams, callback?: fun(err: treelined.Error|nil, result: treelined.DeleteSessionResult|nil), options?: treelined.CallOptions): integer Moves the file of a session to the trash folder of the session directory.
 ---@field list_trash fun(self: treelined.Client, params?: treelined.ListTrashParams, callback?: fun(err: treelined.Error|nil, result: treelined.ListTrashResult|nil), options?: treelined.CallOptions): integer Lists the sessions in the trash folder.

@@ -16,7 +16,7 @@ from ._params import OMITTED, Omitted
 PROTOCOL_VERSION = 1
 """The version of the protocol that these functions speak."""
 
-SCHEMA_HASH = "sha256:753c6f9395ce1b495304f21b0a30fd060e7a48e190bd643f3dde28a6be71f8b6"
+SCHEMA_HASH = "sha256:018f84f9ea571eb5a1c05abc10b2203060e2a13d82863651b28bc56e93aba96e"
 """The schema they were made from; a daemon made from the same one tells the same hash."""
 
 NotificationName: TypeAlias = Literal[
@@ -400,9 +400,10 @@ class AsyncMethods(ABC):
         *,
         query: str,
         syntax: shapes.SearchSyntax | None | Omitted = OMITTED,
-        mode: shapes.SearchMode | None | Omitted = OMITTED,
+        mode: shapes.SessionSearchMode | None | Omitted = OMITTED,
         in_: list[shapes.SearchField] | None | Omitted = OMITTED,
         cwd: str | None | Omitted = OMITTED,
+        session_id: str | None | Omitted = OMITTED,
         tool: str | None | Omitted = OMITTED,
         source: str | None | Omitted = OMITTED,
         role: str | None | Omitted = OMITTED,
@@ -416,9 +417,9 @@ class AsyncMethods(ABC):
         cursor: str | None | Omitted = OMITTED,
         timeout: float | None = None,
     ) -> shapes.SearchResult:
-        """Finds the entries of all sessions that hold words, a text or a pattern.
+        """Finds the entries of all sessions that hold words, a text or a pattern, or ranks them by a question.
 
-        `query`: The text that the entries must hold; not empty, unless `syntax` is `filters`.
+        `query`: The text that the entries must hold, or the question; not empty, unless `syntax` is `filters`.
 
         `syntax`: What `query` is. Default: `plain`.
 
@@ -427,6 +428,8 @@ class AsyncMethods(ABC):
         `in_`: The fields that are searched. Default: all.
 
         `cwd`: Only sessions of this working directory and of those below it. Default: all sessions.
+
+        `session_id`: Only the session with this id. Default: all sessions.
 
         `tool`: Only entries that call this tool, and its results. Default: all entries.
 
@@ -459,6 +462,7 @@ class AsyncMethods(ABC):
                 "mode": mode,
                 "in": in_,
                 "cwd": cwd,
+                "sessionId": session_id,
                 "tool": tool,
                 "source": source,
                 "role": role,
@@ -2427,9 +2431,10 @@ class Methods(ABC):
         *,
         query: str,
         syntax: shapes.SearchSyntax | None | Omitted = OMITTED,
-        mode: shapes.SearchMode | None | Omitted = OMITTED,
+        mode: shapes.SessionSearchMode | None | Omitted = OMITTED,
         in_: list[shapes.SearchField] | None | Omitted = OMITTED,
         cwd: str | None | Omitted = OMITTED,
+        session_id: str | None | Omitted = OMITTED,
         tool: str | None | Omitted = OMITTED,
         source: str | None | Omitted = OMITTED,
         role: str | None | Omitted = OMITTED,
@@ -2443,9 +2448,9 @@ class Methods(ABC):
         cursor: str | None | Omitted = OMITTED,
         timeout: float | None = None,
     ) -> shapes.SearchResult:
-        """Finds the entries of all sessions that hold words, a text or a pattern.
+        """Finds the entries of all sessions that hold words, a text or a pattern, or ranks them by a question.
 
-        `query`: The text that the entries must hold; not empty, unless `syntax` is `filters`.
+        `query`: The text that the entries must hold, or the question; not empty, unless `syntax` is `filters`.
 
         `syntax`: What `query` is. Default: `plain`.
 
@@ -2454,6 +2459,8 @@ class Methods(ABC):
         `in_`: The fields that are searched. Default: all.
 
         `cwd`: Only sessions of this working directory and of those below it. Default: all sessions.
+
+        `session_id`: Only the session with this id. Default: all sessions.
 
         `tool`: Only entries that call this tool, and its results. Default: all entries.
 
@@ -2486,6 +2493,7 @@ class Methods(ABC):
                 "mode": mode,
                 "in": in_,
                 "cwd": cwd,
+                "sessionId": session_id,
                 "tool": tool,
                 "source": source,
                 "role": role,

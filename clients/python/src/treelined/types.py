@@ -164,6 +164,7 @@ ErrorKind = Literal[
     "sessionReplaced",
     "sessionExists",
     "importBusy",
+    "cursorExpired",
     "entryNotFound",
     "leafMoved",
     "entryInvalid",
@@ -220,6 +221,7 @@ ErrorKind = Literal[
 `sessionReplaced`: Another file has replaced the session file. Close the session and open it again to read the new file.
 `sessionExists`: A session with this id exists already. Open the existing session, or choose another id.
 `importBusy`: Another import is running. Wait until it ends, and try again.
+`cursorExpired`: The ranking of the cursor is not kept any more. Ask again without a cursor.
 `entryNotFound`: The session has no entry with this id. Correct `details.entryId`; `get_tree` and `get_entries` list the entries.
 `leafMoved`: The leaf is not at `expectedLeafId`. Read `details.entries` and `details.leafId`, decide again, and send the request with the new leaf.
 `entryInvalid`: An entry does not have the members that its type or role requires. Correct the member `details.field` of the entry `details.index`; the message lists the accepted values.
@@ -363,6 +365,14 @@ ImportFrom = Literal["claude-code", "codex", "opencode", "gemini", "goose", "pi"
 `auto`: Every tool, each file by its content.
 """
 
+LeftReasonKind = Literal["note", "label", "summary"]
+"""Where the reason stands why a branch was left.
+
+`note`: A note about an entry of the branch.
+`label`: A label of an entry of the branch.
+`summary`: The summary of the branch.
+"""
+
 ListCommandsParams = dict[str, Any]
 """The params of `list_commands`."""
 
@@ -459,6 +469,15 @@ SearchSyntax = Literal["plain", "filters"]
 
 `plain`: The text as `mode` says.
 `filters`: The language of filters: `role:user since:2w "a phrase" -word /pattern/`.
+"""
+
+SessionSearchMode = Literal["words", "literal", "regex", "ask"]
+"""How a search of all sessions understands its query.
+
+`words`: All words occur in the entry, whatever their case; `"…"` is one word.
+`literal`: The text occurs in one field of the entry exactly.
+`regex`: The regular expression matches in one field; `^` and `$` match at line ends.
+`ask`: The best entries for a question, ranked: not every word must occur.
 """
 
 SessionSort = Literal["recent", "created", "name", "threaded"]
@@ -2095,6 +2114,10 @@ class HitBranch(_HitBranch, total=False):
 
     leftAt: str
     """The deepest entry above that is on the path to the leaf. Absent on the path, and if there is none."""
+    reason: LeftReason
+    """Why it was left, if it is known. Only in the mode `ask`, and off the path."""
+    instead: SaidText
+    """The first message of the path to the leaf behind `leftAt`: what was tried instead. Only in the mode `ask`, and off the path."""
 
 
 class ImageBlock(TypedDict):
@@ -2387,6 +2410,17 @@ class LeafMovedDetails(TypedDict):
     """The newest entries between the two, and those that other processes appended below the leaf: at most 100, and none if they exceed 256 KiB."""
 
 
+class LeftReason(TypedDict):
+    """The reason why a branch was left."""
+
+    kind: LeftReasonKind
+    """Where it stands."""
+    entryId: str
+    """The id of the note, of the label entry, or of the summary."""
+    text: str
+    """Its text on one line, at most 200 characters."""
+
+
 class Limits(TypedDict):
     """The limits of the daemon."""
 
@@ -2571,6 +2605,15 @@ class ModelStats(TypedDict):
     """The cost, in the currency of the usage records."""
 
 
+class MoreHits(TypedDict):
+    """Entries of a session that are not among the hits."""
+
+    sessionId: str
+    """The id of the session."""
+    count: int
+    """The number of entries."""
+
+
 Move = TypedDict(
     "Move", {"at": "str", "from": "str | None", "to": "str | None", "cause": "MoveCause"}
 )
@@ -2639,6 +2682,15 @@ class Navigation(_Navigation, total=False):
     """The label entry that was appended."""
     fromHook: bool
     """Whether a client or a hook wrote the summary. Present with `summaryEntry`."""
+
+
+class NearWords(TypedDict):
+    """A word that no entry has, and known words."""
+
+    word: str
+    """The word of the question."""
+    near: list[str]
+    """Known words that differ from it by at most two letters, the nearest first; at most 3."""
 
 
 class _NestedNode(TypedDict):
@@ -3481,6 +3533,15 @@ class RunCommandResult(TypedDict, total=False):
     """Text that the client may send as the user's next message."""
 
 
+class SaidText(TypedDict):
+    """The beginning of what an entry says."""
+
+    entryId: str
+    """The id of the entry."""
+    text: str
+    """Its text on one line, at most 200 characters."""
+
+
 class SearchHit(TypedDict):
     """An entry that matches."""
 
@@ -3499,7 +3560,7 @@ class SearchHit(TypedDict):
     ranges: list[list[int]]
     """The matches in `snippet`: start and end (exclusive) in Unicode code points; at most 16."""
     score: float
-    """The weight of the field: the higher, the earlier the hit comes."""
+    """The higher, the earlier the hit comes: the weight of the field, or for a question a number that only compares with those of the same answer."""
     branch: HitBranch
     """The branch of the entry."""
 
@@ -3512,9 +3573,10 @@ _SearchParamsOptions = TypedDict(
     "_SearchParamsOptions",
     {
         "syntax": "SearchSyntax | None",
-        "mode": "SearchMode | None",
+        "mode": "SessionSearchMode | None",
         "in": "list[SearchField] | None",
         "cwd": "str | None",
+        "sessionId": "str | None",
         "tool": "str | None",
         "source": "str | None",
         "role": "str | None",
@@ -3545,6 +3607,10 @@ class _SearchResult(TypedDict):
 class SearchResult(_SearchResult, total=False):
     """The result of `search`."""
 
+    more: list[MoreHits]
+    """Sessions of these hits that have more entries with words of the question. Absent if there are none."""
+    didYouMean: list[NearWords]
+    """Words of the question that no entry has, with near ones. Absent if there are none."""
     nextCursor: str
     """The `cursor` of the next page. Absent on the last page."""
     partial: list[UnsearchedFile]

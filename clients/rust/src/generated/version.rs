@@ -7,4 +7,4 @@ pub const PROTOCOL_VERSION: u64 = 1;
 
 /// The hash of the schema behind these types. A daemon with the same `schema_hash` has the same schema.
 pub const SCHEMA_HASH: &str =
-    "sha256:753c6f9395ce1b495304f21b0a30fd060e7a48e190bd643f3dde28a6be71f8b6";
+    "sha256:018f84f9ea571eb5a1c05abc10b2203060e2a13d82863651b28bc56e93aba96e";

@@ -61,6 +61,7 @@ fn of_sessions(kind: &str) -> Option<&'static str> {
             "The file has another version. Update treelined, or run `treelined migrate FILE`."
         }
         "headerMissing" => "The file is not a session. `treelined doctor FILE` says what is in it.",
+        "cursorExpired" => "The answer is not kept any more. Ask again.",
         "importBusy" => "Another import is running. Try again when it has ended.",
         "importFailed" => {
             "Mend the cause that the message names and import again; the rest is imported."

@@ -162,7 +162,7 @@ import type {
 export const PROTOCOL_VERSION = 1;
 
 /** The hash of the schema behind these types. A daemon with the same hash has the same schema. */
-export const SCHEMA_HASH = 'sha256:753c6f9395ce1b495304f21b0a30fd060e7a48e190bd643f3dde28a6be71f8b6';
+export const SCHEMA_HASH = 'sha256:018f84f9ea571eb5a1c05abc10b2203060e2a13d82863651b28bc56e93aba96e';
 
 /** Params and result by method. */
 export interface Methods {
@@ -231,6 +231,7 @@ export interface Methods {
 /** The methods that are about an open session. */
 export const SESSION_METHODS: ReadonlySet<keyof Methods> = new Set<keyof Methods>([
   'close_session',
+  'search',
   'delete_session',
   'import_report',
   'continue_session',
@@ -392,7 +393,7 @@ export abstract class MethodCalls {
     return this.call('unwatch_sessions', params, options);
   }
 
-  /** Finds the entries of all sessions that hold words, a text or a pattern. `search` */
+  /** Finds the entries of all sessions that hold words, a text or a pattern, or ranks them by a question. `search` */
   search(
     params: SearchParams,
     options?: CallOptions,

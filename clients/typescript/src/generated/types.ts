@@ -267,6 +267,7 @@ export type Origin = 'self' | 'other';
  * `sessionReplaced`: Another file has replaced the session file. Close the session and open it again to read the new file.
  * `sessionExists`: A session with this id exists already. Open the existing session, or choose another id.
  * `importBusy`: Another import is running. Wait until it ends, and try again.
+ * `cursorExpired`: The ranking of the cursor is not kept any more. Ask again without a cursor.
  * `entryNotFound`: The session has no entry with this id. Correct `details.entryId`; `get_tree` and `get_entries` list the entries.
  * `leafMoved`: The leaf is not at `expectedLeafId`. Read `details.entries` and `details.leafId`, decide again, and send the request with the new leaf.
  * `entryInvalid`: An entry does not have the members that its type or role requires. Correct the member `details.field` of the entry `details.index`; the message lists the accepted values.
@@ -322,6 +323,7 @@ export type ErrorKind =
   | 'sessionReplaced'
   | 'sessionExists'
   | 'importBusy'
+  | 'cursorExpired'
   | 'entryNotFound'
   | 'leafMoved'
   | 'entryInvalid'
@@ -422,6 +424,14 @@ export type ForkScope = 'branch' | 'tree';
  */
 export type SearchField =
   'text' | 'thinking' | 'toolCalls' | 'toolResults' | 'labels' | 'summaries';
+/**
+ * Where the reason stands why a branch was left.
+ *
+ * `note`: A note about an entry of the branch.
+ * `label`: A label of an entry of the branch.
+ * `summary`: The summary of the branch.
+ */
+export type LeftReasonKind = 'note' | 'label' | 'summary';
 /**
  * The operation that moved the leaf.
  */
@@ -564,6 +574,15 @@ export type SearchBranches = 'all' | 'active' | 'abandoned';
  * `filters`: The language of filters: `role:user since:2w "a phrase" -word /pattern/`.
  */
 export type SearchSyntax = 'plain' | 'filters';
+/**
+ * How a search of all sessions understands its query.
+ *
+ * `words`: All words occur in the entry, whatever their case; `"…"` is one word.
+ * `literal`: The text occurs in one field of the entry exactly.
+ * `regex`: The regular expression matches in one field; `^` and `$` match at line ends.
+ * `ask`: The best entries for a question, ranked: not every word must occur.
+ */
+export type SessionSearchMode = 'words' | 'literal' | 'regex' | 'ask';
 
 /**
  * The params of `abort_navigation`. Leaf and file stay as they were before the navigation.
@@ -3571,7 +3590,7 @@ export interface SearchHit {
    */
   ranges: [number, number][];
   /**
-   * The weight of the field: the higher, the earlier the hit comes.
+   * The higher, the earlier the hit comes: the weight of the field, or for a question a number that only compares with those of the same answer.
    */
   score: number;
   /**
@@ -3595,6 +3614,44 @@ export interface HitBranch {
    * The deepest entry above that is on the path to the leaf. Absent on the path, and if there is none.
    */
   leftAt?: string;
+  /**
+   * Why it was left, if it is known. Only in the mode `ask`, and off the path.
+   */
+  reason?: LeftReason;
+  /**
+   * The first message of the path to the leaf behind `leftAt`: what was tried instead. Only in the mode `ask`, and off the path.
+   */
+  instead?: SaidText;
+}
+/**
+ * The reason why a branch was left.
+ */
+export interface LeftReason {
+  /**
+   * Where it stands.
+   */
+  kind: LeftReasonKind;
+  /**
+   * The id of the note, of the label entry, or of the summary.
+   */
+  entryId: string;
+  /**
+   * Its text on one line, at most 200 characters.
+   */
+  text: string;
+}
+/**
+ * The beginning of what an entry says.
+ */
+export interface SaidText {
+  /**
+   * The id of the entry.
+   */
+  entryId: string;
+  /**
+   * Its text on one line, at most 200 characters.
+   */
+  text: string;
 }
 /**
  * The params of `get_children`.
@@ -5170,6 +5227,19 @@ export interface Navigation {
   durability: Durability;
 }
 /**
+ * Entries of a session that are not among the hits.
+ */
+export interface MoreHits {
+  /**
+   * The id of the session.
+   */
+  sessionId: string;
+  /**
+   * The number of entries.
+   */
+  count: number;
+}
+/**
  * The params of `navigate_tree`. The daemon asks with `session_before_tree`, has a summary written if one is wanted, then moves the leaf in one write. Later requests run while it waits; if they move the leaf, it fails with `leafMoved`.
  */
 export interface NavigateTreeParams {
@@ -5221,6 +5291,19 @@ export interface NavigateTreeParams {
    * The leaf that the client expects; null expects the empty position. The request fails with `leafMoved` if the leaf is another one. Default: no check.
    */
   expectedLeafId?: string | null;
+}
+/**
+ * A word that no entry has, and known words.
+ */
+export interface NearWords {
+  /**
+   * The word of the question.
+   */
+  word: string;
+  /**
+   * Known words that differ from it by at most two letters, the nearest first; at most 3.
+   */
+  near: string[];
 }
 /**
  * The params of `notify_user`.
@@ -5864,7 +5947,7 @@ export interface RunCommandResult {
  */
 export interface SearchParams {
   /**
-   * The text that the entries must hold; not empty, unless `syntax` is `filters`.
+   * The text that the entries must hold, or the question; not empty, unless `syntax` is `filters`.
    */
   query: string;
   /**
@@ -5874,7 +5957,7 @@ export interface SearchParams {
   /**
    * How `query` is understood. Default: `words`.
    */
-  mode?: SearchMode | null;
+  mode?: SessionSearchMode | null;
   /**
    * The fields that are searched. Default: all.
    */
@@ -5883,6 +5966,10 @@ export interface SearchParams {
    * Only sessions of this working directory and of those below it. Default: all sessions.
    */
   cwd?: string | null;
+  /**
+   * Only the session with this id. Default: all sessions.
+   */
+  sessionId?: string | null;
   /**
    * Only entries that call this tool, and its results. Default: all entries.
    */
@@ -5936,6 +6023,14 @@ export interface SearchResult {
    * The hits of the page: by score, the newest first among equals.
    */
   hits: SearchHit[];
+  /**
+   * Sessions of these hits that have more entries with words of the question. Absent if there are none.
+   */
+  more?: MoreHits[];
+  /**
+   * Words of the question that no entry has, with near ones. Absent if there are none.
+   */
+  didYouMean?: NearWords[];
   /**
    * Sums over all pages.
    */

@@ -74,6 +74,7 @@ export const ADVICE: Readonly<Record<AnyKind, Advice>> = {
   sessionReplaced: again('The file was replaced; read it again.'),
   sessionExists: { text: 'Open that session, or choose another name.', remedy: SESSIONS },
   importBusy: { text: 'Wait until the other import ends.' },
+  cursorExpired: { text: 'Ask again.' },
   fileExists: { text: 'Choose another path, or let the file be replaced.' },
   importFailed: { text: 'Correct the cause, and import again.' },
   entryNotFound: again('The entry is not in this session; read the tree again.'),

@@ -6,11 +6,13 @@ use crate::rpc::caller::Caller;
 use crate::rpc::handler::Remainder;
 use crate::rpc::reply::page_bytes;
 use serde_json::json;
+use std::ops::Range;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
-use treelined_core::error::{Error, Result};
+use treelined_core::error::{Error, Kind, Result};
 use treelined_core::id::Source;
 use treelined_core::name;
+use treelined_core::search::ask::Question;
 use treelined_core::search::{
     BranchFilter, Fault, FieldKind, Filters, Mode, Query, Written, complete,
 };
@@ -18,8 +20,9 @@ use treelined_core::timestamp::{self, Millis};
 use treelined_files::blocking::blocking;
 use treelined_files::clock::SystemSource;
 use treelined_find::{
-    self, Branch, EntryFilter, FieldSet, Hit, IndexSettings, Key, SearchOutcome, SearchRequest,
-    SearchWatch, SearchedStore,
+    self, AskRequest, Branch, EntryFilter, FieldSet, Hit, IndexSettings, Key, LeftBranch,
+    LeftReason, Ranking, ReasonKind, SaidText, SearchOutcome, SearchRequest, SearchWatch,
+    SearchedStore, Totals, UnreadFile,
 };
 use treelined_wire as wire;
 
@@ -29,12 +32,14 @@ const USUAL_HITS: u64 = 50;
 const MOST_HITS: u64 = 1000;
 /// The pause between two notifications of progress.
 const PROGRESS_PAUSE: Duration = Duration::from_millis(100);
+/// The beginning of a cursor that names a ranking: the number of the ranking and of its next hit follow.
+const RANKED: &str = "ask:";
 
 pub(in crate::rpc) fn search(
     arrival: &Arrival<'_>,
     params: wire::SearchParams,
 ) -> Result<Remainder<wire::SearchResult>> {
-    let request = request(params)?;
+    let wanted = wanted(params)?;
     let (call, earlier) = (Arc::clone(arrival.call()), arrival.earlier_changes());
     let fits = page_bytes(call.connection.client_frame_bytes());
     let search = move || {
@@ -61,8 +66,29 @@ pub(in crate::rpc) fn search(
             on_hit: &mut on_hit,
             on_progress: &mut on_progress,
         };
-        let outcome = treelined_find::search(searched, &request, &call.cancel, &mut watch)?;
-        result(outcome, fits)
+        let rankings = &call.daemon.rankings;
+        match &wanted {
+            Wanted::Exact(request) => {
+                let outcome = treelined_find::search(searched, request, &call.cancel, &mut watch)?;
+                result(outcome, fits)
+            }
+            Wanted::Answer(request) => {
+                let now = call.daemon.source.now_ms();
+                let ranking =
+                    treelined_find::ask(searched, request, now, &call.cancel, &mut watch)?;
+                let ranking = Arc::new(ranking);
+                let number = rankings.keep(Arc::clone(&ranking));
+                ranked_page(&ranking, number, 0..request.filters.limit, fits)
+            }
+            Wanted::Page {
+                number,
+                from,
+                limit,
+            } => {
+                let ranking = rankings.get(*number).ok_or_else(expired)?;
+                ranked_page(&ranking, *number, *from..from.saturating_add(*limit), fits)
+            }
+        }
     };
     Ok(Remainder::of(async move {
         earlier.await?;
@@ -92,14 +118,78 @@ pub(in crate::rpc) fn complete_query(
     })
 }
 
-fn request(mut params: wire::SearchParams) -> Result<SearchRequest> {
-    let said = match params.syntax.unwrap_or_default() {
-        wire::SearchSyntax::Plain => None,
-        wire::SearchSyntax::Filters => Some(filters(&mut params)?),
+/// What a request asks for.
+enum Wanted {
+    /// The matches of a query.
+    Exact(Box<SearchRequest>),
+    /// The best entries for a question.
+    Answer(Box<AskRequest>),
+    /// Hits of a ranking that is kept, from this one on.
+    Page {
+        number: u64,
+        from: usize,
+        limit: usize,
+    },
+}
+
+fn expired() -> Error {
+    Error::new(
+        Kind::CursorExpired,
+        "the ranking of this cursor is not kept any more: ask again without a cursor",
+    )
+}
+
+fn wanted(mut params: wire::SearchParams) -> Result<Wanted> {
+    use wire::SessionSearchMode::{Ask, Literal, Regex, Words};
+    let mode = match params.mode.unwrap_or_default() {
+        Words | Ask => Mode::Words,
+        Literal => Mode::Literal,
+        Regex => Mode::Regex,
     };
+    let is_question = params.mode == Some(Ask);
+    let (said, mode) = match params.syntax.unwrap_or_default() {
+        wire::SearchSyntax::Plain => (None, mode),
+        wire::SearchSyntax::Filters => {
+            let said = filters(&mut params, mode)?;
+            let mode = said.mode();
+            (Some(said), mode)
+        }
+    };
+    let is_filter_alone = said.as_ref().is_some_and(|said| said.text.is_empty());
+    if !is_question || mode != Mode::Words || is_filter_alone {
+        return Ok(Wanted::Exact(Box::new(request(params, said, mode)?)));
+    }
+    let question = Question::parse(&params.query);
+    let question = question.map_err(|reason| Error::invalid_params("query", reason))?;
+    let question = question.ok_or_else(|| Error::invalid_params("query", "is empty"))?;
+    let place = params.cursor.take().map(|cursor| {
+        let place = cursor.strip_prefix(RANKED)?.split_once(':')?;
+        Some((place.0.parse().ok()?, place.1.parse().ok()?))
+    });
+    let everything = said.unwrap_or_else(Filters::default);
+    let said = Filters {
+        text: String::new(),
+        ..everything
+    };
+    let filters = request(params, Some(said), Mode::Words)?;
+    match place {
+        None => Ok(Wanted::Answer(Box::new(AskRequest { question, filters }))),
+        Some(Some((number, from))) => Ok(Wanted::Page {
+            number,
+            from,
+            limit: filters.limit,
+        }),
+        Some(None) => Err(Error::invalid_params(
+            "cursor",
+            "is no cursor of the mode ask",
+        )),
+    }
+}
+
+fn request(params: wire::SearchParams, said: Option<Filters>, mode: Mode) -> Result<SearchRequest> {
     let query = match &said {
         Some(said) if said.text.is_empty() => Query::any().map(Some),
-        _ => Query::parse(&params.query, params.mode.unwrap_or_default()),
+        _ => Query::parse(&params.query, mode),
     };
     let query = query.map_err(|reason| Error::invalid_params("query", reason))?;
     let query = query.ok_or_else(|| Error::invalid_params("query", "is empty"))?;
@@ -149,6 +239,7 @@ fn request(mut params: wire::SearchParams) -> Result<SearchRequest> {
             .into_iter()
             .flatten()
             .collect(),
+        session: params.session_id,
         entries: entries.into_iter().filter(is_filter).collect(),
         since: since.max(said.since),
         until: [until, said.before].into_iter().flatten().min(),
@@ -158,15 +249,14 @@ fn request(mut params: wire::SearchParams) -> Result<SearchRequest> {
     })
 }
 
-/// Reads the query as filters. Its text and mode take the place of the query's.
-fn filters(params: &mut wire::SearchParams) -> Result<Filters> {
-    if !matches!(params.mode, None | Some(Mode::Words)) {
+/// Reads the query as filters. Its text takes the place of the query's.
+fn filters(params: &mut wire::SearchParams, mode: Mode) -> Result<Filters> {
+    if mode != Mode::Words {
         let reason = "is said by the query itself with `syntax: \"filters\"`";
         return Err(Error::invalid_params("mode", reason));
     }
     let filters = Filters::parse(&params.query, SystemSource.now_ms()).map_err(fault)?;
     params.query.clone_from(&filters.text);
-    params.mode = Some(filters.mode());
     Ok(filters)
 }
 
@@ -239,6 +329,72 @@ fn time(field: &str, text: Option<&str>) -> Result<Option<Millis>> {
     at.transpose()
 }
 
+/// These hits of a ranking, as far as they fit into `fits` bytes, but at least one.
+fn ranked_page(
+    ranking: &Ranking,
+    number: u64,
+    hits: Range<usize>,
+    fits: usize,
+) -> Result<wire::SearchResult> {
+    let (mut page, mut bytes) = (Vec::new(), 0);
+    for hit in ranking.hits.iter().skip(hits.start).take(hits.len()) {
+        let hit = wire_hit(hit);
+        bytes += line(&hit)?.len() + 1;
+        if bytes > fits && !page.is_empty() {
+            break;
+        }
+        page.push(hit);
+    }
+    let end = hits.start + page.len();
+    // A limit of 0 asks for the totals alone.
+    let has_more = end < ranking.hits.len() && !page.is_empty();
+    let is_on_page = |id: &str| {
+        page.iter()
+            .any(|hit: &wire::SearchHit| hit.session_id == id)
+    };
+    let more = ranking
+        .more
+        .iter()
+        .filter(|more| is_on_page(&more.session_id));
+    Ok(wire::SearchResult {
+        more: more
+            .map(|more| wire::MoreHits {
+                session_id: more.session_id.clone(),
+                count: more.count,
+            })
+            .collect(),
+        did_you_mean: ranking
+            .near_words
+            .iter()
+            .map(|near| wire::NearWords {
+                word: near.word.clone(),
+                near: near.near.clone(),
+            })
+            .collect(),
+        hits: page,
+        totals: wire_totals(ranking.totals),
+        next_cursor: has_more.then(|| format!("{RANKED}{number}:{end}")),
+        partial: unsearched(&ranking.partial),
+    })
+}
+
+fn wire_totals(totals: Totals) -> wire::SearchTotals {
+    wire::SearchTotals {
+        sessions: totals.sessions,
+        entries: totals.entries,
+        scanned_bytes: totals.scanned_bytes,
+        at_least: totals.are_least,
+    }
+}
+
+fn unsearched(files: &[UnreadFile]) -> Vec<wire::UnsearchedFile> {
+    let unsearched = files.iter().map(|file| wire::UnsearchedFile {
+        path: file.path.display().to_string(),
+        kind: file.kind.name().to_owned(),
+    });
+    unsearched.collect()
+}
+
 /// A page ends before the first hit that does not fit into `fits` bytes, but has at least one.
 fn result(outcome: SearchOutcome, fits: usize) -> Result<wire::SearchResult> {
     let SearchOutcome {
@@ -259,20 +415,13 @@ fn result(outcome: SearchOutcome, fits: usize) -> Result<wire::SearchResult> {
         page.push(hit);
         last = Some(key);
     }
-    let unsearched = partial.into_iter().map(|file| wire::UnsearchedFile {
-        path: file.path.display().to_string(),
-        kind: file.kind.name().to_owned(),
-    });
     Ok(wire::SearchResult {
         hits: page,
-        totals: wire::SearchTotals {
-            sessions: totals.sessions,
-            entries: totals.entries,
-            scanned_bytes: totals.scanned_bytes,
-            at_least: totals.are_least,
-        },
+        more: Vec::new(),
+        did_you_mean: Vec::new(),
+        totals: wire_totals(totals),
         next_cursor: last.filter(|_| !is_whole).map(Key::to_cursor),
-        partial: unsearched.collect(),
+        partial: unsearched(&partial),
     })
 }
 
@@ -281,7 +430,9 @@ fn wire_hit(hit: &Hit) -> wire::SearchHit {
         tip_id,
         on_active_path,
         left_at,
+        left,
     } = hit.branch.clone();
+    let LeftBranch { reason, instead } = left.unwrap_or_default();
     let ranges = hit.excerpt.ranges.iter();
     wire::SearchHit {
         session_id: hit.session_id.clone(),
@@ -293,11 +444,30 @@ fn wire_hit(hit: &Hit) -> wire::SearchHit {
         ranges: ranges
             .map(|range| [range.start as u64, range.end as u64])
             .collect(),
-        score: f64::from(hit.score),
+        // More digits say nothing.
+        score: (hit.score * 1000.0).round() / 1000.0,
         branch: wire::HitBranch {
             tip_id,
             on_active_path,
             left_at,
+            reason: reason.map(wire_reason),
+            instead: instead.map(wire_said),
         },
     }
+}
+
+fn wire_reason(LeftReason { kind, said }: LeftReason) -> wire::LeftReason {
+    wire::LeftReason {
+        kind: match kind {
+            ReasonKind::Note => wire::LeftReasonKind::Note,
+            ReasonKind::Label => wire::LeftReasonKind::Label,
+            ReasonKind::Summary => wire::LeftReasonKind::Summary,
+        },
+        entry_id: said.entry_id,
+        text: said.text,
+    }
+}
+
+fn wire_said(SaidText { entry_id, text }: SaidText) -> wire::SaidText {
+    wire::SaidText { entry_id, text }
 }

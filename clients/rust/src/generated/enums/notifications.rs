@@ -43,6 +43,7 @@ string_enum! {
     /// `sessionReplaced`: Another file has replaced the session file. Close the session and open it again to read the new file.
     /// `sessionExists`: A session with this id exists already. Open the existing session, or choose another id.
     /// `importBusy`: Another import is running. Wait until it ends, and try again.
+    /// `cursorExpired`: The ranking of the cursor is not kept any more. Ask again without a cursor.
     /// `entryNotFound`: The session has no entry with this id. Correct `details.entryId`; `get_tree` and `get_entries` list the entries.
     /// `leafMoved`: The leaf is not at `expectedLeafId`. Read `details.entries` and `details.leafId`, decide again, and send the request with the new leaf.
     /// `entryInvalid`: An entry does not have the members that its type or role requires. Correct the member `details.field` of the entry `details.index`; the message lists the accepted values.
@@ -97,6 +98,7 @@ string_enum! {
         SessionReplaced = "sessionReplaced",
         SessionExists = "sessionExists",
         ImportBusy = "importBusy",
+        CursorExpired = "cursorExpired",
         EntryNotFound = "entryNotFound",
         LeafMoved = "leafMoved",
         EntryInvalid = "entryInvalid",

@@ -29,6 +29,19 @@ string_enum! {
 }
 
 string_enum! {
+    /// How to understand a query.
+    ///
+    /// `words`: All words occur in the entry, whatever their case; `"…"` is one word.
+    /// `literal`: The text occurs in one field of the entry exactly.
+    /// `regex`: The regular expression matches in one field; `^` and `$` match at line ends.
+    pub enum SearchMode {
+        Words = "words",
+        Literal = "literal",
+        Regex = "regex",
+    }
+}
+
+string_enum! {
     /// The kind of a summary.
     ///
     /// `branch`: Of a branch.

@@ -164,6 +164,19 @@ string_enum! {
 }
 
 string_enum! {
+    /// Where the reason stands why a branch was left.
+    ///
+    /// `note`: A note about an entry of the branch.
+    /// `label`: A label of an entry of the branch.
+    /// `summary`: The summary of the branch.
+    pub enum LeftReasonKind {
+        Note = "note",
+        Label = "label",
+        Summary = "summary",
+    }
+}
+
+string_enum! {
     /// Whether an opened session may be changed. In `read` mode every change is refused, and the leaf follows the file.
     pub enum OpenMode {
         Write = "write",
@@ -211,6 +224,21 @@ string_enum! {
     pub enum SearchSyntax {
         Plain = "plain",
         Filters = "filters",
+    }
+}
+
+string_enum! {
+    /// How a search of all sessions understands its query.
+    ///
+    /// `words`: All words occur in the entry, whatever their case; `"…"` is one word.
+    /// `literal`: The text occurs in one field of the entry exactly.
+    /// `regex`: The regular expression matches in one field; `^` and `$` match at line ends.
+    /// `ask`: The best entries for a question, ranked: not every word must occur.
+    pub enum SessionSearchMode {
+        Words = "words",
+        Literal = "literal",
+        Regex = "regex",
+        Ask = "ask",
     }
 }
 

@@ -93,11 +93,13 @@ impl Client {
         self.call("unwatch_sessions", params)
     }
 
-    /// Finds the entries of all sessions that hold words, a text or a pattern. `search`
+    /// Finds the entries of all sessions that hold words, a text or a pattern, or ranks them by a
+    /// question. `search`
     ///
-    /// - `query`: The text that the entries must hold; not empty, unless `syntax` is `filters`.
+    /// - `query`: The text that the entries must hold, or the question; not empty, unless `syntax` is `filters`.
     ///
-    /// Errors: `invalidParams`, `storageIo`, `pathDenied`, `cancelled`.
+    /// Errors: `invalidParams`, `sessionNotFound`, `cursorExpired`, `storageIo`, `pathDenied`,
+    /// `cancelled`.
     pub fn search(&self, query: impl Into<String>) -> Call<SearchParams, SearchResult> {
         let params = SearchParams {
             query: query.into(),
@@ -105,6 +107,7 @@ impl Client {
             mode: None,
             r#in: None,
             cwd: None,
+            session_id: None,
             tool: None,
             source: None,
             role: None,

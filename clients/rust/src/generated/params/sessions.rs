@@ -4,8 +4,8 @@
 
 use crate::{
     ContinueIn, DurabilityPolicy, ExportFormat, ExportScope, FirstWrite, ForkPosition, ForkScope,
-    HandedThoughts, HomePaths, ImportFrom, OpenMode, SearchBranches, SearchField, SearchMode,
-    SearchSyntax, SessionSort,
+    HandedThoughts, HomePaths, ImportFrom, OpenMode, SearchBranches, SearchField, SearchSyntax,
+    SessionSearchMode, SessionSort,
 };
 use serde::Serialize;
 
@@ -294,20 +294,23 @@ pub struct RestoreSessionParams {
 #[derive(Debug, Clone, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct SearchParams {
-    /// The text that the entries must hold; not empty, unless `syntax` is `filters`.
+    /// The text that the entries must hold, or the question; not empty, unless `syntax` is `filters`.
     pub query: String,
     /// What `query` is. Default: `plain`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub syntax: Option<SearchSyntax>,
     /// How `query` is understood. Default: `words`.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub mode: Option<SearchMode>,
+    pub mode: Option<SessionSearchMode>,
     /// The fields that are searched. Default: all.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub r#in: Option<Vec<SearchField>>,
     /// Only sessions of this working directory and of those below it. Default: all sessions.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cwd: Option<String>,
+    /// Only the session with this id. Default: all sessions.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub session_id: Option<String>,
     /// Only entries that call this tool, and its results. Default: all entries.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tool: Option<String>,

@@ -4,9 +4,9 @@
 
 use crate::{
     CancelReason, ContinueIn, Diagnostic, Durability, ForkMessage, HandedFile, HandoffLoss,
-    ImportPlace, ImportRecord, ImportTotals, ImportedFile, ImportedSession, Json, QueryCompletion,
-    Redaction, RowDiagnostic, SearchHit, SearchTotals, Session, SessionRow, TeamSessionRow,
-    TrashedRow, UnsearchedFile,
+    ImportPlace, ImportRecord, ImportTotals, ImportedFile, ImportedSession, Json, MoreHits,
+    NearWords, QueryCompletion, Redaction, RowDiagnostic, SearchHit, SearchTotals, Session,
+    SessionRow, TeamSessionRow, TrashedRow, UnsearchedFile,
 };
 use serde::{Deserialize, Serialize};
 
@@ -241,6 +241,12 @@ pub struct RestoreSessionResult {
 pub struct SearchResult {
     /// The hits of the page: by score, the newest first among equals.
     pub hits: Vec<SearchHit>,
+    /// Sessions of these hits that have more entries with words of the question. Absent if there are none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub more: Option<Vec<MoreHits>>,
+    /// Words of the question that no entry has, with near ones. Absent if there are none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub did_you_mean: Option<Vec<NearWords>>,
     /// Sums over all pages.
     pub totals: SearchTotals,
     /// The `cursor` of the next page. Absent on the last page.

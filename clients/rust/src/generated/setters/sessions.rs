@@ -8,7 +8,7 @@ use crate::{
     FirstWrite, ForkPosition, ForkScope, ForkSessionParams, GetForkMessagesParams, HandedThoughts,
     HomePaths, ImportFrom, ImportReportParams, ImportSessionsParams, ListSessionsParams,
     ListTrashParams, OpenMode, OpenSessionParams, RestoreSessionParams, SearchBranches,
-    SearchField, SearchMode, SearchParams, SearchSyntax, SessionSort, SetSessionNameParams,
+    SearchField, SearchParams, SearchSyntax, SessionSearchMode, SessionSort, SetSessionNameParams,
     WatchSessionsParams,
 };
 
@@ -162,7 +162,7 @@ impl<R> Call<SearchParams, R> {
     }
 
     /// How `query` is understood. Default: `words`.
-    pub fn mode(mut self, mode: SearchMode) -> Self {
+    pub fn mode(mut self, mode: SessionSearchMode) -> Self {
         self.params.mode = Some(mode);
         self
     }
@@ -176,6 +176,12 @@ impl<R> Call<SearchParams, R> {
     /// Only sessions of this working directory and of those below it. Default: all sessions.
     pub fn cwd(mut self, cwd: impl Into<String>) -> Self {
         self.params.cwd = Some(cwd.into());
+        self
+    }
+
+    /// Only the session with this id. Default: all sessions.
+    pub fn session_id(mut self, session_id: impl Into<String>) -> Self {
+        self.params.session_id = Some(session_id.into());
         self
     }
 

@@ -1,0 +1,204 @@
+//! Looks closely at the best entries of one session: how the words stand, and the passage that shows them.
+
+use super::gather::{Candidate, Gathered};
+use super::request::AskRequest;
+use crate::branch::Branches;
+use crate::labels;
+use crate::left::LeftBranches;
+use crate::page::Hit;
+use crate::request::EntryTest;
+use crate::session::title;
+use std::collections::{BTreeMap, HashMap};
+use std::ops::ControlFlow;
+use treelined_core::entry::{Kind, Role};
+use treelined_core::error::Result;
+use treelined_core::search::ask::{
+    Passage, Reader, UnitCounts, closeness, field_weight, term_score,
+};
+use treelined_core::search::{BranchFilter, Excerpt, FieldKind, decoded, each_field_with_kind};
+use treelined_core::tree::{Node, Tree};
+use treelined_files::cancel::Cancel;
+use treelined_files::os::file::Location;
+use treelined_files::store::Store;
+
+/// How much the path to the leaf adds.
+const ACTIVE: f64 = 1.05;
+
+/// The hits among the candidates of one session, all of which are in this file.
+pub(super) fn hits(
+    store: &Store,
+    request: &AskRequest,
+    gathered: &Gathered,
+    location: &Location,
+    candidates: &[&Candidate],
+    cancel: &Cancel,
+) -> Result<Vec<Hit>> {
+    let opened = store.open(location.clone(), cancel)?;
+    let tree = &opened.tree;
+    let scores = scores(tree, candidates);
+    let (session_name, started) = (title(&opened)?, labels::started(&opened));
+    let session_id = opened.log.header().map(|header| header.id.clone());
+    let bodies = opened.log.bodies();
+    let (mut reader, mut branches) = (bodies.reader(), Branches::of(tree));
+    let mut left: Option<LeftBranches<'_>> = None;
+    let mut texts = TextReader::new(request, gathered);
+    // The query has every entry, so that this tests the filters alone.
+    let mut test = EntryTest::new(&request.filters);
+    let mut hits = Vec::new();
+    for (node, score) in scores {
+        let at = tree.timestamp(node).unwrap_or(started);
+        if !request.filters.takes_time(at) || !branches.takes(node, request.filters.branches) {
+            continue;
+        }
+        let label = tree.label(node).map(|label| &*label.text);
+        let line = reader.stored(tree.place(node), usize::MAX)?;
+        let (kind, role) = (tree.kind(node), tree.role(node));
+        if test.best_field(line, kind, role, label).is_none() {
+            continue;
+        }
+        let Some(shown) = texts.best(line, kind, role, label) else {
+            continue;
+        };
+        let mut branch = branches.branch(node);
+        if !branch.on_active_path && request.filters.branches != BranchFilter::Active {
+            let explained = match &mut left {
+                Some(left) => left,
+                None => left.insert(LeftBranches::of(tree, &mut reader)?),
+            };
+            let left_at = branch.left_at.as_deref().and_then(|id| tree.find(id));
+            if let Some(tip) = tree.find(&branch.tip_id) {
+                branch.left = Some(explained.branch(tip, left_at, &mut reader)?);
+            }
+        }
+        let active = if branch.on_active_path { ACTIVE } else { 1.0 };
+        hits.push(Hit {
+            session_id: session_id.clone().unwrap_or_default(),
+            session_name: session_name.clone(),
+            entry_id: tree.id(node).to_owned(),
+            field: shown.field,
+            at,
+            excerpt: shown.excerpt,
+            score: score * shown.closeness * active,
+            branch,
+        });
+    }
+    Ok(hits)
+}
+
+/// The entries of candidates with their scores. A label counts for the entry that it labels, if it is in force.
+fn scores(tree: &Tree, candidates: &[&Candidate]) -> BTreeMap<Node, f64> {
+    let labelled: HashMap<Node, Node> = tree
+        .labels()
+        .map(|(node, label)| (label.entry, node))
+        .collect();
+    let mut wanted: Vec<&&Candidate> = candidates.iter().collect();
+    wanted.sort_unstable_by_key(|candidate| candidate.offset);
+    let mut scores = BTreeMap::new();
+    for node in tree.entries() {
+        let offset = tree.place(node).offset;
+        let found = wanted.binary_search_by_key(&offset, |candidate| candidate.offset);
+        let Some(candidate) = found.ok().and_then(|at| wanted.get(at)) else {
+            continue;
+        };
+        let about = match tree.kind(node) {
+            Kind::Label => labelled.get(&node).copied(),
+            _ => Some(node),
+        };
+        if let Some(about) = about {
+            *scores.entry(about).or_insert(0.0) += candidate.score;
+        }
+    }
+    scores
+}
+
+/// The field that shows an entry.
+struct ShownField {
+    field: FieldKind,
+    excerpt: Excerpt,
+    closeness: f64,
+}
+
+struct TextReader<'r> {
+    request: &'r AskRequest,
+    reader: Reader<'r>,
+    /// The sum of the weights of all terms.
+    all: f64,
+}
+
+impl<'r> TextReader<'r> {
+    fn new(request: &'r AskRequest, gathered: &Gathered) -> Self {
+        // Rare terms weigh more, as in the score.
+        let unit = UnitCounts {
+            weight: 4,
+            terms: 1,
+        };
+        let terms = request.question.terms().iter().zip(&gathered.counts);
+        let weights: Vec<f64> = terms
+            .map(|(term, count)| term.weight * term_score(&gathered.corpus, *count, unit))
+            .collect();
+        Self {
+            request,
+            all: weights.iter().sum(),
+            reader: Reader::new(&request.question, weights),
+        }
+    }
+
+    /// The field with the best passage; `None` if none has a word that counts.
+    fn best(
+        &mut self,
+        line: &[u8],
+        kind: Kind,
+        role: Role,
+        label: Option<&str>,
+    ) -> Option<ShownField> {
+        let mut best: Option<(f64, FieldKind, String, Passage)> = None;
+        let (reader, fields) = (&mut self.reader, self.request.filters.fields);
+        let mut see = |field: FieldKind, text: &str| {
+            if !fields.has(field) {
+                return;
+            }
+            let Some(passage) = reader.passage(text) else {
+                return;
+            };
+            let of_field = f64::from(field_weight(kind, field, role));
+            let rank = passage.weight * (1.0 + 0.2 * passage.run as f64) * (1.0 + of_field / 64.0);
+            if best.as_ref().is_none_or(|(most, ..)| rank > *most) {
+                best = Some((rank, field, text.to_owned(), passage));
+            }
+        };
+        if let Some(label) = label {
+            see(FieldKind::Labels, label);
+        }
+        each_field_with_kind(line, kind, role, |field, raw| {
+            see(field, &decoded(raw));
+            ControlFlow::Continue(())
+        });
+        let (_, field, text, passage) = best?;
+        // The places that are marked are those of this text.
+        let passage = self.reader.passage(&text).unwrap_or(passage);
+        Some(ShownField {
+            field,
+            closeness: self.closeness(&passage),
+            excerpt: self.reader.excerpt(&text, &passage),
+        })
+    }
+
+    fn closeness(&self, passage: &Passage) -> f64 {
+        let words = self.request.question.len();
+        let phrase = match words {
+            0 | 1 => 0.0,
+            _ => {
+                let share = passage.run.saturating_sub(1) as f64 / (words - 1) as f64;
+                share * share
+            }
+        };
+        let share = passage.weight / self.all.max(f64::MIN_POSITIVE);
+        let terms = passage.terms.max(1) as f64;
+        let spread = (f64::from(passage.extent) + 1.0) / terms;
+        let near = match passage.terms {
+            0 | 1 if self.request.question.terms().len() > 1 => 0.0,
+            _ => share / spread.max(1.0).sqrt(),
+        };
+        closeness(phrase, near, passage.uncut as f64 / terms)
+    }
+}

@@ -1,0 +1,261 @@
+//! The counts of terms in a part of a session file.
+
+use super::request::fact;
+use crate::request::called_tools;
+use hashbrown::{HashMap, HashSet};
+use std::collections::BTreeSet;
+use std::fs::File;
+use std::io;
+use std::ops::{ControlFlow, Range};
+use treelined_core::entry::{Envelope, Facts, Kind, Line, Parent, Role, scan};
+use treelined_core::json;
+use treelined_core::search::ask::{Form, Term, Tokenizer, field_weight};
+use treelined_core::search::{decoded, each_field_with_kind};
+use treelined_core::timestamp::{self, Millis};
+use treelined_files::cancel::Cancel;
+use treelined_files::log::lines::Lines;
+
+/// The most bytes of words that are kept of a session for `didYouMean`.
+const VOCABULARY: usize = 256 << 10;
+/// The letters of such a word.
+const WORD: std::ops::RangeInclusive<usize> = 4..=24;
+
+/// An entry, or another line with an id.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct CountedEntry {
+    /// Its line, in bytes from the start of the file.
+    pub offset: u64,
+    /// `None` if it has no readable time.
+    pub at: Option<Millis>,
+    /// Its terms, with repetitions.
+    pub terms: u32,
+    /// The number of its branch: a chain of entries of which each is the first child of the one before.
+    pub branch: u32,
+    /// The hash of its id.
+    pub id: u64,
+    /// Whether an entry hangs below it.
+    pub has_child: bool,
+}
+
+/// What an entry has of a term.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Posting {
+    /// The number of the entry.
+    pub entry: u32,
+    /// How often it has the term, each place by the weight of its field; 0 for a fact.
+    pub weight: u8,
+    /// The kinds of fields that have it, a bit each.
+    pub fields: u8,
+}
+
+/// The counts of a part of a file.
+#[derive(Debug, Default, Clone, PartialEq)]
+pub(super) struct Counts {
+    pub cwd: Option<String>,
+    /// In file order.
+    pub entries: Vec<CountedEntry>,
+    pub branches: u32,
+    /// Those of each term, in the order of entries.
+    pub postings: HashMap<Term, Vec<Posting>>,
+    /// Words as they are written, folded.
+    pub vocabulary: BTreeSet<String>,
+    /// The end of the last line that was read.
+    pub end: u64,
+}
+
+/// Counts the terms of lines.
+pub(super) struct Counter<'q> {
+    counts: Counts,
+    tokenizer: Tokenizer,
+    /// The terms that are counted; `None` for all, and then words are kept too.
+    only: Option<&'q HashSet<Term>>,
+    numbers: HashMap<u64, u32>,
+    vocabulary_bytes: usize,
+}
+
+impl<'q> Counter<'q> {
+    /// `before` has the counts of the lines before.
+    pub(super) fn new(only: Option<&'q HashSet<Term>>, before: Counts) -> Self {
+        let numbers = before
+            .entries
+            .iter()
+            .zip(0..)
+            .map(|(entry, number)| (entry.id, number));
+        Self {
+            numbers: numbers.collect(),
+            vocabulary_bytes: before.vocabulary.iter().map(String::len).sum(),
+            counts: before,
+            tokenizer: Tokenizer::default(),
+            only,
+        }
+    }
+
+    /// Reads the complete lines of a part of a file; at most `most` bytes.
+    pub(super) fn read(
+        mut self,
+        file: &File,
+        span: Range<u64>,
+        cancel: &Cancel,
+    ) -> io::Result<Counts> {
+        let mut lines = Lines::new(file, span.start).with_cancel(cancel);
+        self.counts.end = span.start;
+        while let Some(line) = lines.next()? {
+            let end = line.offset + line.len + 1;
+            if !line.terminated || end > span.end {
+                break;
+            }
+            if let Some(bytes) = line.bytes {
+                self.line(bytes, line.offset);
+            }
+            self.counts.end = end;
+        }
+        Ok(self.counts)
+    }
+
+    fn line(&mut self, bytes: &[u8], offset: u64) {
+        let scanned = match simdutf8::basic::from_utf8(bytes) {
+            Ok(_) => scan::scan_line(bytes).ok(),
+            Err(_) => None,
+        };
+        match scanned {
+            Some(Line::Header(header)) if offset == 0 => {
+                self.counts.cwd = header.cwd.map(std::borrow::Cow::into_owned);
+            }
+            Some(Line::Entry(envelope)) => self.entry(bytes, offset, &envelope),
+            _ => {}
+        }
+    }
+
+    fn entry(&mut self, bytes: &[u8], offset: u64, envelope: &Envelope<'_>) {
+        let Ok(number) = u32::try_from(self.counts.entries.len()) else {
+            return;
+        };
+        let id = envelope.id.as_deref().map_or(offset, hash);
+        let entry = CountedEntry {
+            offset,
+            at: envelope.timestamp.as_deref().and_then(timestamp::parse),
+            terms: self.terms(bytes, number, envelope),
+            branch: self.branch(&envelope.parent),
+            id,
+            has_child: false,
+        };
+        self.facts(bytes, number, envelope.kind);
+        self.numbers.insert(id, number);
+        self.counts.entries.push(entry);
+    }
+
+    /// The branch of the next entry: that of its parent, if it is the first child.
+    fn branch(&mut self, parent: &Parent<'_>) -> u32 {
+        let above = match parent {
+            Parent::Id(id) => self.numbers.get(&hash(id)),
+            _ => None,
+        };
+        let above = above.and_then(|number| self.counts.entries.get_mut(*number as usize));
+        match above.filter(|above| !above.has_child) {
+            Some(above) => {
+                above.has_child = true;
+                above.branch
+            }
+            None => {
+                self.counts.branches += 1;
+                self.counts.branches - 1
+            }
+        }
+    }
+
+    /// Counts the terms in the text of an entry; returns their number.
+    fn terms(&mut self, bytes: &[u8], number: u32, envelope: &Envelope<'_>) -> u32 {
+        let (kind, mut terms) = (envelope.kind, 0_u32);
+        let role = match envelope.facts {
+            Facts::Message { role, .. } => role,
+            _ => Role::None,
+        };
+        let Self {
+            counts,
+            tokenizer,
+            only,
+            vocabulary_bytes,
+            ..
+        } = self;
+        each_field_with_kind(bytes, kind, role, |field, raw| {
+            let weight = field_weight(kind, field, role);
+            tokenizer.each(&decoded(raw), |token| {
+                terms = terms.saturating_add(u32::from(token.form != Form::Whole));
+                if only.is_some_and(|only| !only.contains(&token.term)) {
+                    return;
+                }
+                let weight = match token.form {
+                    Form::Part => (weight / 2).max(1),
+                    Form::Word | Form::Whole => weight,
+                };
+                add(
+                    &mut counts.postings,
+                    token.term,
+                    number,
+                    weight,
+                    1 << field as u8,
+                );
+                if only.is_none()
+                    && token.form == Form::Word
+                    && *vocabulary_bytes < VOCABULARY
+                    && WORD.contains(&token.letters.len())
+                    && token.letters.bytes().all(|byte| byte.is_ascii_lowercase())
+                    && !counts.vocabulary.contains(token.letters)
+                {
+                    *vocabulary_bytes += token.letters.len();
+                    counts.vocabulary.insert(token.letters.to_owned());
+                }
+            });
+            ControlFlow::Continue(())
+        });
+        terms
+    }
+
+    /// Notes what a filter of entries asks for.
+    fn facts(&mut self, bytes: &[u8], number: u32, kind: Kind) {
+        let postings = &mut self.counts.postings;
+        let only = self.only;
+        let mut note = |name: &str, value: &str| {
+            let term = fact(name, value);
+            if only.is_none_or(|only| only.contains(&term)) {
+                add(postings, term, number, 0, 0);
+            }
+        };
+        let mut note_member = |name: &str, path: &[&str]| {
+            let value = json::get_path(bytes, path).and_then(json::string);
+            if let Some(value) = value {
+                note(name, &value);
+            }
+        };
+        note_member("source", &["origin", "tool"]);
+        note_member("type", &["type"]);
+        note_member("type", &["customType"]);
+        if kind == Kind::Message {
+            note_member("role", &["message", "role"]);
+            note_member("tool", &["message", "toolName"]);
+            called_tools(bytes, |tool| {
+                note("tool", tool);
+                false
+            });
+        }
+    }
+}
+
+fn add(postings: &mut HashMap<Term, Vec<Posting>>, term: Term, entry: u32, weight: u8, fields: u8) {
+    let all = postings.entry(term).or_default();
+    match all.last_mut().filter(|last| last.entry == entry) {
+        Some(last) => {
+            last.weight = last.weight.saturating_add(weight);
+            last.fields |= fields;
+        }
+        None => all.push(Posting {
+            entry,
+            weight,
+            fields,
+        }),
+    }
+}
+
+fn hash(id: &str) -> u64 {
+    xxhash_rust::xxh3::xxh3_64(id.as_bytes())
+}

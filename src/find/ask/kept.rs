@@ -1,0 +1,199 @@
+//! The counts of a session in the cache (session-file.md §5.7).
+
+use super::counts::{CountedEntry, Counts, Posting};
+use std::io;
+use treelined_core::bytes::{Cursor, Fields};
+use treelined_core::search::ask::Term;
+use treelined_core::timestamp::Millis;
+use treelined_files::cache::{Cache, CacheBlock, CacheFile, FileKind};
+use treelined_files::log::fingerprint::Fingerprint;
+use treelined_files::os::file::Status;
+
+pub(super) const KIND: FileKind = FileKind {
+    format: b"treelined terms1",
+    ending: ".terms",
+    most: 1 << 16,
+    most_bytes: 2 << 30,
+};
+/// The bytes of postings after which a block ends: a search reads one for each term.
+const BLOCK: usize = 16 << 10;
+
+/// The counts of the first bytes of a session file, of which a search reads what it needs.
+pub(super) struct KeptCounts {
+    file: CacheFile,
+    pub(super) fingerprint: Fingerprint,
+    /// The status of the file when it was counted.
+    pub(super) status: Status,
+    pub(super) cwd: Option<String>,
+    pub(super) branches: u32,
+    /// The first term of each block of postings.
+    firsts: Vec<Term>,
+}
+
+impl KeptCounts {
+    /// `None` if there are none, or they are damaged.
+    pub(super) fn open(cache: &Cache, status: Status) -> Option<Self> {
+        let file = cache.open(&KIND.name_for(status.identity), KIND.format)?;
+        let mut fields = Cursor::new(&file.summary);
+        let fingerprint = Fingerprint::get(&mut fields)?;
+        let counted = treelined_files::cache::get_status(&mut fields)?;
+        let cwd = fields.optional(|fields| fields.text().map(str::to_owned))?;
+        let branches = fields.u32()?;
+        let firsts = fields.list(|fields| fields.u64().map(Term))?;
+        let is_whole = fields.is_at_end() && file.blocks.len() == firsts.len() + 2;
+        is_whole.then_some(Self {
+            fingerprint,
+            status: counted,
+            cwd,
+            branches,
+            firsts,
+            file,
+        })
+    }
+
+    pub(super) fn entries(&self) -> Option<Vec<CountedEntry>> {
+        let bytes = self.block(0)?;
+        let mut fields = Cursor::new(&bytes);
+        fields.list(|fields| {
+            let entry = CountedEntry {
+                offset: fields.u64()?,
+                at: Some(fields.i64()?).filter(|at| *at != Millis::MIN),
+                terms: fields.u32()?,
+                branch: fields.u32()?,
+                id: fields.u64()?,
+                has_child: fields.u8()? != 0,
+            };
+            (entry.branch < self.branches).then_some(entry)
+        })
+    }
+
+    /// Those of a term; none if no entry has it. `None` if the file is damaged.
+    pub(super) fn postings(&self, term: Term) -> Option<Vec<Posting>> {
+        let block = self.firsts.partition_point(|first| *first <= term);
+        if block == 0 {
+            return Some(Vec::new());
+        }
+        let bytes = self.block(block)?;
+        let mut fields = Cursor::new(&bytes);
+        while !fields.is_at_end() {
+            let (of, len) = (Term(fields.u64()?), fields.u32()?);
+            let postings = fields.take(usize::try_from(len).ok()?)?;
+            if of == term {
+                return decoded(postings);
+            }
+            if of > term {
+                break;
+            }
+        }
+        Some(Vec::new())
+    }
+
+    /// Words, a line each.
+    pub(super) fn vocabulary(&self) -> Option<Vec<u8>> {
+        self.block(self.firsts.len() + 1)
+    }
+
+    fn block(&self, number: usize) -> Option<Vec<u8>> {
+        let block: &CacheBlock = self.file.blocks.get(number)?;
+        block.read(&self.file.file)
+    }
+}
+
+/// Keeps the counts of a file that had this status.
+pub(super) fn write(
+    cache: &Cache,
+    status: Status,
+    fingerprint: &Fingerprint,
+    counts: &Counts,
+) -> io::Result<()> {
+    let mut writer = cache.writer(&KIND.name_for(status.identity))?;
+    writer.push(&entries_block(&counts.entries))?;
+    let mut terms: Vec<(&Term, &Vec<Posting>)> = counts.postings.iter().collect();
+    terms.sort_unstable_by_key(|(term, _)| **term);
+    let (mut firsts, mut block) = (Vec::new(), Fields::default());
+    for (term, postings) in terms {
+        if block.0.is_empty() {
+            firsts.push(*term);
+        }
+        let encoded = encoded(postings);
+        block.u64(term.0);
+        block.u32(u32::try_from(encoded.len()).map_err(io::Error::other)?);
+        block.0.extend_from_slice(&encoded);
+        if block.0.len() >= BLOCK {
+            writer.push(&std::mem::take(&mut block).0)?;
+        }
+    }
+    if !block.0.is_empty() {
+        writer.push(&block.0)?;
+    }
+    let mut words = String::new();
+    for word in &counts.vocabulary {
+        words.push_str(word);
+        words.push('\n');
+    }
+    writer.push(words.as_bytes())?;
+    let mut summary = Fields::default();
+    fingerprint.put(&mut summary);
+    treelined_files::cache::put_status(&mut summary, status);
+    summary.optional(counts.cwd.as_deref(), Fields::text);
+    summary.u32(counts.branches);
+    summary.count(firsts.len());
+    for first in firsts {
+        summary.u64(first.0);
+    }
+    writer.finish(KIND.format, &summary.0).map(drop)
+}
+
+fn entries_block(entries: &[CountedEntry]) -> Vec<u8> {
+    let mut block = Fields::default();
+    block.count(entries.len());
+    for entry in entries {
+        block.u64(entry.offset);
+        block.i64(entry.at.unwrap_or(Millis::MIN));
+        block.u32(entry.terms);
+        block.u32(entry.branch);
+        block.u64(entry.id);
+        block.u8(u8::from(entry.has_child));
+    }
+    block.0
+}
+
+/// The entries as distances in groups of seven bits, each with its weight and fields.
+fn encoded(postings: &[Posting]) -> Vec<u8> {
+    let (mut bytes, mut before) = (Vec::with_capacity(postings.len() * 3), 0);
+    for posting in postings {
+        let mut distance = posting.entry - before;
+        before = posting.entry;
+        while distance >= 0x80 {
+            bytes.push((distance & 0x7f) as u8 | 0x80);
+            distance >>= 7;
+        }
+        bytes.push(distance as u8);
+        bytes.extend([posting.weight, posting.fields]);
+    }
+    bytes
+}
+
+/// `None` if the bytes are not postings.
+fn decoded(bytes: &[u8]) -> Option<Vec<Posting>> {
+    let (mut fields, mut entry) = (Cursor::new(bytes), 0_u32);
+    let mut postings = Vec::with_capacity(bytes.len() / 3);
+    while !fields.is_at_end() {
+        let (mut distance, mut shift) = (0_u32, 0);
+        loop {
+            let byte = fields.u8()?;
+            distance |= u32::from(byte & 0x7f).checked_shl(shift)?;
+            shift += 7;
+            if byte < 0x80 {
+                break;
+            }
+        }
+        entry = entry.checked_add(distance)?;
+        postings.push(Posting {
+            entry,
+            weight: fields.u8()?,
+            fields: fields.u8()?,
+        });
+    }
+    Some(postings)
+}

@@ -1,0 +1,190 @@
+//! Ranks entries of all sessions by a question (protocol.md §3.16, mode `ask`).
+//!
+//! Owns the files `*.terms` in the cache. The counts of a session's terms (`counts`) are kept there (`kept`); lines that
+//! have no counts yet are counted by the search, so an append is found at once. `gather` takes the best entries by
+//! these counts, `answer` reads them, and `ranking` keeps the result for the pages after the first one.
+
+mod answer;
+mod counts;
+mod gather;
+mod kept;
+mod ranking;
+mod request;
+mod update;
+mod vocabulary;
+
+pub use ranking::{MoreHits, Ranking, Rankings};
+pub use request::AskRequest;
+pub use vocabulary::NearWords;
+
+use crate::outcome::{SearchWatch, Totals, UnreadFile};
+use crate::page::Hit;
+use crate::searched::SearchedStore;
+use gather::{Candidate, CountedFile, Gathered, Gatherer, OrderedScore};
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, HashMap};
+use std::ops::ControlFlow;
+use treelined_core::error::{Error, Kind, Result};
+use treelined_core::timestamp::Millis;
+use treelined_files::cancel::Cancel;
+use treelined_files::os::file::{Location, Status};
+use treelined_files::parallel::{self, ThreadPlan};
+
+/// The most hits of a ranking, and of one session in it.
+const MOST_HITS: usize = 200;
+const OF_SESSION: usize = 3;
+/// The bytes without counts up to which the search counts all of their terms.
+const READ_ALL: u64 = 16 << 20;
+const MAX_THREADS: usize = 8;
+
+/// Ranks the entries of all sessions of the store. `now` is the time from which the age of entries counts. Fails with
+/// `cancelled`, with `sessionNotFound` for the session of the request, and if the session directory cannot be read.
+pub fn ask(
+    searched: SearchedStore<'_>,
+    request: &AskRequest,
+    now: Millis,
+    cancel: &Cancel,
+    watch: &mut SearchWatch<'_>,
+) -> Result<Ranking> {
+    let store = searched.store;
+    let files = searched.files(request.filters.session.as_deref())?;
+    let total: u64 = files.iter().map(|(_, status)| status.size).sum();
+    let cache = store.cache();
+    let missing = cache
+        .as_ref()
+        .map_or(total, |cache| update::missing(cache, &files));
+    let gatherer = Gatherer {
+        request,
+        cache: cache.as_ref(),
+        cancel,
+        reads_all: missing <= READ_ALL,
+    };
+    let mut partial = Vec::new();
+    let unread = |location: &Location, kind: Kind| {
+        let path = location.path();
+        partial.push(UnreadFile { path, kind });
+    };
+    let mut counted = gather::all(&gatherer, &files, unread, |bytes| {
+        (watch.on_progress)(bytes, total)
+    })?;
+    let gathered = gather::best(request, &counted, files.len(), now);
+    let near_words = vocabulary::near_words(request, &gathered, cache.as_ref(), &files, &counted);
+    let scanned_bytes = counted.iter().map(|file| file.scanned).sum();
+    if let Some(cache) = cache.filter(|_| request.filters.session.is_none() && missing > 0) {
+        let read: Vec<_> = counted
+            .iter_mut()
+            .filter_map(|CountedFile { number, read, .. }| Some((*number, read.take()?)))
+            .collect();
+        let files = files.clone();
+        store.index_in_background(move |ending| {
+            if let Err(error) = update::update(&cache, &files, read, ending) {
+                tracing::info!(%error, "the counts of terms could not be brought up to date");
+            }
+        });
+    }
+    drop(counted);
+    let mut hits = closely(searched, request, &gathered, &files, cancel, &mut partial)?;
+    hits.sort_by_key(|(_, hit)| (Reverse(OrderedScore(hit.score)), Reverse(hit.at)));
+    let more = limit(&mut hits, &gathered, request.filters.session.is_none());
+    Ok(Ranking {
+        totals: Totals {
+            sessions: gathered.sessions,
+            entries: gathered.entries,
+            scanned_bytes,
+            are_least: true,
+        },
+        hits: hits.into_iter().map(|(_, hit)| hit).collect(),
+        more,
+        near_words,
+        partial,
+    })
+}
+
+/// The hits among the candidates, each with the number of its file.
+fn closely(
+    searched: SearchedStore<'_>,
+    request: &AskRequest,
+    gathered: &Gathered,
+    files: &[(Location, Status)],
+    cancel: &Cancel,
+    partial: &mut Vec<UnreadFile>,
+) -> Result<Vec<(usize, Hit)>> {
+    let mut of_files: BTreeMap<usize, Vec<&Candidate>> = BTreeMap::new();
+    for candidate in &gathered.candidates {
+        of_files.entry(candidate.file).or_default().push(candidate);
+    }
+    let of_files: Vec<(usize, Vec<&Candidate>)> = of_files.into_iter().collect();
+    let look = |(): &mut (), at: usize| {
+        let (number, candidates) = of_files.get(at)?;
+        let (location, _) = files.get(*number)?;
+        let hits = answer::hits(
+            searched.store,
+            request,
+            gathered,
+            location,
+            candidates,
+            cancel,
+        );
+        Some((*number, hits))
+    };
+    let plan = ThreadPlan::up_to(if of_files.len() < 4 { 1 } else { MAX_THREADS });
+    let mut hits = Vec::new();
+    let done = parallel::map_in_order(
+        of_files.len(),
+        plan,
+        || (),
+        look,
+        |found| {
+            match found {
+                Some((number, Ok(found))) => {
+                    hits.extend(found.into_iter().map(|hit| (number, hit)))
+                }
+                Some((number, Err(error))) if error.kind != Kind::Cancelled => {
+                    let path = files.get(number).map(|(location, _)| location.path());
+                    partial.extend(path.map(|path| UnreadFile {
+                        path,
+                        kind: error.kind,
+                    }));
+                }
+                _ => {}
+            }
+            match cancel.is_cancelled() {
+                true => ControlFlow::Break(()),
+                false => ControlFlow::Continue(()),
+            }
+        },
+    );
+    match done {
+        ControlFlow::Continue(()) => Ok(hits),
+        ControlFlow::Break(()) => Err(Error::cancelled()),
+    }
+}
+
+/// Keeps the hits of a ranking, and says how many more entries each of their sessions has.
+fn limit(
+    hits: &mut Vec<(usize, Hit)>,
+    gathered: &Gathered,
+    is_of_all_sessions: bool,
+) -> Vec<MoreHits> {
+    let mut kept: HashMap<usize, usize> = HashMap::new();
+    let mut left = MOST_HITS;
+    hits.retain(|(number, _)| {
+        let of_session = kept.entry(*number).or_insert(0);
+        let takes = left > 0 && (!is_of_all_sessions || *of_session < OF_SESSION);
+        *of_session += usize::from(takes);
+        left -= usize::from(takes);
+        takes
+    });
+    let mut more: BTreeMap<usize, MoreHits> = BTreeMap::new();
+    for (number, hit) in hits.iter() {
+        let found = gathered.of_file.get(*number).copied().unwrap_or_default();
+        let shown = kept.get(number).copied().unwrap_or_default() as u64;
+        if found > shown {
+            more.entry(*number).or_insert_with(|| MoreHits {
+                session_id: hit.session_id.clone(),
+                count: found - shown,
+            });
+        }
+    }
+    more.into_values().collect()
+}

@@ -1,0 +1,121 @@
+//! The result of a question, and the results that are kept for later pages.
+
+use super::vocabulary::NearWords;
+use crate::outcome::{Totals, UnreadFile};
+use crate::page::Hit;
+use std::collections::VecDeque;
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+use treelined_core::budget::RANKING_BYTES;
+use treelined_files::lock::lock;
+
+/// The rankings that are kept, and how long.
+const MOST: usize = 8;
+const KEPT: Duration = Duration::from_mins(10);
+
+/// The best hits for a question, in order.
+#[derive(Debug, Default)]
+pub struct Ranking {
+    pub hits: Vec<Hit>,
+    /// The sessions of hits that have more entries with words of the question.
+    pub more: Vec<MoreHits>,
+    pub totals: Totals,
+    /// Words that no entry has, and those that were perhaps meant.
+    pub near_words: Vec<NearWords>,
+    /// Files that could not be searched.
+    pub partial: Vec<UnreadFile>,
+}
+
+/// Entries of a session that are not among the hits.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct MoreHits {
+    pub session_id: String,
+    pub count: u64,
+}
+
+impl Ranking {
+    /// About how many bytes it takes.
+    fn bytes(&self) -> usize {
+        let hit = |hit: &Hit| {
+            let left = hit.branch.left.iter();
+            let said = left.flat_map(|left| {
+                left.instead
+                    .iter()
+                    .chain(left.reason.iter().map(|it| &it.said))
+            });
+            size_of::<Hit>()
+                + hit.session_id.len()
+                + hit.session_name.len()
+                + hit.entry_id.len()
+                + hit.excerpt.text.len()
+                + said
+                    .map(|said| said.text.len() + said.entry_id.len())
+                    .sum::<usize>()
+        };
+        self.hits.iter().map(hit).sum()
+    }
+}
+
+/// The last rankings of a daemon.
+#[derive(Debug, Default)]
+pub struct Rankings(Mutex<KeptRankings>);
+
+#[derive(Debug, Default)]
+struct KeptRankings {
+    next: u64,
+    /// The oldest first.
+    all: VecDeque<KeptRanking>,
+}
+
+#[derive(Debug)]
+struct KeptRanking {
+    number: u64,
+    since: Instant,
+    ranking: Arc<Ranking>,
+}
+
+impl Rankings {
+    /// Keeps a ranking; returns its number.
+    pub fn keep(&self, ranking: Arc<Ranking>) -> u64 {
+        let mut kept = lock(&self.0);
+        kept.next += 1;
+        let number = kept.next;
+        kept.all.push_back(KeptRanking {
+            number,
+            since: Instant::now(),
+            ranking,
+        });
+        let mut bytes: usize = kept.all.iter().map(|one| one.ranking.bytes()).sum();
+        while (kept.all.len() > MOST || bytes > RANKING_BYTES && kept.all.len() > 1)
+            && let Some(oldest) = kept.all.pop_front()
+        {
+            bytes -= oldest.ranking.bytes();
+        }
+        number
+    }
+
+    /// The ranking with this number; `None` if it is not kept any more.
+    pub fn get(&self, number: u64) -> Option<Arc<Ranking>> {
+        let mut kept = lock(&self.0);
+        kept.all.retain(|one| one.since.elapsed() < KEPT);
+        let found = kept.all.iter().find(|one| one.number == number)?;
+        Some(Arc::clone(&found.ranking))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_last_eight_rankings_are_kept() {
+        let rankings = Rankings::default();
+        let first = rankings.keep(Arc::default());
+        for _ in 1..MOST {
+            rankings.keep(Arc::default());
+        }
+        assert!(rankings.get(first).is_some());
+        let last = rankings.keep(Arc::default());
+        assert!(rankings.get(first).is_none() && rankings.get(last).is_some());
+    }
+}

@@ -1,0 +1,39 @@
+//! One question: the words, and the filters of fields, entries and sessions.
+
+use crate::request::{EntryFilter, SearchRequest};
+use treelined_core::search::ask::{Question, Term, term_of_fact};
+
+/// A question to all sessions.
+#[derive(Debug)]
+pub struct AskRequest {
+    pub question: Question,
+    /// What passes; its query has every entry. With a session, all of its entries are ranked.
+    pub filters: SearchRequest,
+}
+
+impl AskRequest {
+    /// The facts that an entry must have.
+    pub(super) fn facts(&self) -> Vec<Term> {
+        let facts = self.filters.entries.iter().flat_map(|filter| {
+            let EntryFilter {
+                tool,
+                source,
+                role,
+                entry_type,
+            } = filter;
+            let facts = [
+                ("tool", tool),
+                ("source", source),
+                ("role", role),
+                ("type", entry_type),
+            ];
+            facts.map(|(name, value)| Some(fact(name, value.as_deref()?)))
+        });
+        facts.flatten().collect()
+    }
+}
+
+/// The term of a fact. Names are compared in any case of ASCII letters.
+pub(super) fn fact(name: &str, value: &str) -> Term {
+    term_of_fact(name, &value.to_ascii_lowercase())
+}

@@ -1,0 +1,80 @@
+//! Brings the kept counts of sessions up to date.
+
+use super::counts::{Counter, Counts};
+use super::kept::{self, KIND, KeptCounts};
+use std::io;
+use treelined_files::cache::Cache;
+use treelined_files::cancel::Cancel;
+use treelined_files::log::fingerprint::Fingerprint;
+use treelined_files::os::file::{Location, Status};
+use treelined_files::os::handle::HandleAccess;
+
+/// The first bytes of a file that are counted; every search counts what is behind them. Bounds the memory of an update.
+const MOST: u64 = 64 << 20;
+/// The bytes behind the counted ones from which a file is counted anew: so many, and this part of the counted ones.
+const WORTHWHILE: u64 = 64 << 10;
+const PART: u64 = 8;
+
+/// The bytes of files that a search has to read.
+pub(super) fn missing(cache: &Cache, files: &[(Location, Status)]) -> u64 {
+    let missing = |(_, status): &(Location, Status)| {
+        let kept = KeptCounts::open(cache, *status);
+        let end = kept.map_or(0, |kept| kept.fingerprint.end());
+        status.size.saturating_sub(end)
+    };
+    files.iter().map(missing).sum()
+}
+
+/// Whether a file with this status is to be counted.
+fn is_due(cache: &Cache, status: Status) -> bool {
+    let Some(kept) = KeptCounts::open(cache, status) else {
+        return status.size > 0;
+    };
+    let end = kept.fingerprint.end();
+    let behind = status.size.min(MOST).saturating_sub(end);
+    let is_other = kept.status != status && status.size <= end;
+    is_other || behind > 0 && (behind >= WORTHWHILE || behind >= end / PART)
+}
+
+/// Keeps the counts that a search has read of whole files, and counts the other files that are due. If it is cancelled,
+/// finished files remain.
+pub(super) fn update(
+    cache: &Cache,
+    files: &[(Location, Status)],
+    mut read: Vec<(usize, Counts)>,
+    cancel: &Cancel,
+) -> io::Result<()> {
+    let mut has_written = false;
+    for (number, (location, status)) in files.iter().enumerate() {
+        if cancel.is_cancelled() {
+            break;
+        }
+        let known = read.iter().position(|(of, _)| *of == number);
+        let known = known.map(|at| read.swap_remove(at).1);
+        if status.size == 0 || known.is_none() && !is_due(cache, *status) {
+            continue;
+        }
+        // A search reports a file that cannot be read.
+        let Ok(file) = location.folder.file(&location.name, HandleAccess::Read) else {
+            continue;
+        };
+        let counts = match known {
+            Some(counts) => counts,
+            None => {
+                let counter = Counter::new(None, Counts::default());
+                match counter.read(&file, 0..status.size.min(MOST), cancel) {
+                    Ok(counts) => counts,
+                    Err(_) => continue,
+                }
+            }
+        };
+        if let Some(fingerprint) = Fingerprint::of(&file, *status, counts.end) {
+            kept::write(cache, *status, &fingerprint, &counts)?;
+            has_written = true;
+        }
+    }
+    match has_written {
+        true => cache.prune(&KIND),
+        false => Ok(()),
+    }
+}

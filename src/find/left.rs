@@ -1,0 +1,150 @@
+//! Why a branch was left, and what was tried instead.
+
+use std::collections::HashMap;
+use std::ops::ControlFlow;
+use treelined_core::entry::{Kind, Role};
+use treelined_core::error::Result;
+use treelined_core::json;
+use treelined_core::search::{Excerpt, FieldKind, decoded, each_field_with_kind};
+use treelined_core::tree::{Node, Tree};
+use treelined_files::log::body::BodyReader;
+
+/// What is known of a branch that was left.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct LeftBranch {
+    pub reason: Option<LeftReason>,
+    /// The first message on the path to the leaf behind the place where the branch was left.
+    pub instead: Option<SaidText>,
+}
+
+/// The reason why a branch was left.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LeftReason {
+    pub kind: ReasonKind,
+    pub said: SaidText,
+}
+
+/// Where a reason stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ReasonKind {
+    Note,
+    Label,
+    Summary,
+}
+
+/// The beginning of an entry's text, on one line.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SaidText {
+    pub entry_id: String,
+    pub text: String,
+}
+
+/// Explains the branches of one session.
+pub(crate) struct LeftBranches<'t> {
+    tree: &'t Tree,
+    /// The note about each entry, and the summary of the branch that ends there.
+    notes: HashMap<Node, SaidText>,
+    summaries: HashMap<Node, SaidText>,
+    /// The path to the leaf, from the root.
+    path: Vec<Node>,
+    known: HashMap<(Node, Option<Node>), LeftBranch>,
+}
+
+impl<'t> LeftBranches<'t> {
+    pub(crate) fn of(tree: &'t Tree, reader: &mut BodyReader<'_>) -> Result<Self> {
+        let (mut notes, mut summaries) = (HashMap::new(), HashMap::new());
+        for node in tree.entries() {
+            let (kind, place) = (tree.kind(node), tree.place(node));
+            let about: (&[&str], &[&str], _) = match kind {
+                Kind::Note => (&["data", "targetId"], &["data", "reason"], &mut notes),
+                Kind::BranchSummary => (&["fromId"], &["summary"], &mut summaries),
+                _ => continue,
+            };
+            let line = reader.stored(place, usize::MAX)?;
+            let member = |path: &[&str]| json::get_path(line, path).and_then(json::string);
+            let of = member(about.0).and_then(|id| tree.find(&id));
+            if let (Some(of), Some(text)) = (of, member(about.1)) {
+                about.2.insert(of, said(tree, node, &text));
+            }
+        }
+        Ok(Self {
+            tree,
+            notes,
+            summaries,
+            path: tree.path(tree.leaf()),
+            known: HashMap::new(),
+        })
+    }
+
+    /// The branch from below `left_at` to `tip`.
+    pub(crate) fn branch(
+        &mut self,
+        tip: Node,
+        left_at: Option<Node>,
+        reader: &mut BodyReader<'_>,
+    ) -> Result<LeftBranch> {
+        if let Some(known) = self.known.get(&(tip, left_at)) {
+            return Ok(known.clone());
+        }
+        let own = self.tree.ancestors(Some(tip));
+        let own: Vec<Node> = own.take_while(|node| Some(*node) != left_at).collect();
+        let label = |node: &Node| {
+            let label = self.tree.label(*node)?;
+            Some(said(self.tree, label.entry, &label.text))
+        };
+        let reason = |kind, said| LeftReason { kind, said };
+        let noted = own.iter().find_map(|node| self.notes.get(node));
+        let noted = noted.map(|said| reason(ReasonKind::Note, said.clone()));
+        let labelled = || {
+            own.iter()
+                .find_map(label)
+                .map(|said| reason(ReasonKind::Label, said))
+        };
+        let summed = || {
+            let said = own.iter().find_map(|node| self.summaries.get(node))?;
+            Some(reason(ReasonKind::Summary, said.clone()))
+        };
+        let left = LeftBranch {
+            reason: noted.or_else(labelled).or_else(summed),
+            instead: self.instead(left_at, reader)?,
+        };
+        self.known.insert((tip, left_at), left.clone());
+        Ok(left)
+    }
+
+    /// The first message of the user behind an entry of the path to the leaf, else the first message.
+    fn instead(
+        &self,
+        left_at: Option<Node>,
+        reader: &mut BodyReader<'_>,
+    ) -> Result<Option<SaidText>> {
+        let start = left_at.and_then(|at| self.path.iter().position(|node| *node == at));
+        let behind = start.map_or(0, |at| at + 1);
+        let behind = self.path.get(behind..).unwrap_or_default().iter();
+        let mut messages = behind.filter(|node| self.tree.kind(**node) == Kind::Message);
+        let first = messages.clone().next();
+        let node = messages
+            .find(|node| self.tree.role(**node) == Role::User)
+            .or(first);
+        let Some(node) = node.copied() else {
+            return Ok(None);
+        };
+        let line = reader.stored(self.tree.place(node), usize::MAX)?;
+        let mut text = None;
+        each_field_with_kind(line, Kind::Message, self.tree.role(node), |field, raw| {
+            if field == FieldKind::Text {
+                text = Some(decoded(raw).into_owned());
+                return ControlFlow::Break(());
+            }
+            ControlFlow::Continue(())
+        });
+        Ok(text.map(|text| said(self.tree, node, &text)))
+    }
+}
+
+fn said(tree: &Tree, node: Node, text: &str) -> SaidText {
+    SaidText {
+        entry_id: tree.id(node).to_owned(),
+        text: Excerpt::beginning(text).text,
+    }
+}

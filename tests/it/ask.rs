@@ -1,0 +1,324 @@
+//! `search {mode: "ask"}`: entries ranked by a question. protocol.md §3.16.
+
+use std::fs;
+
+use crate::harness::*;
+
+fn ask(d: &mut Daemon, query: &str) -> Json {
+    d.ok("search", json!({"query": query, "mode": "ask"}))
+}
+
+#[track_caller]
+fn ids(result: &Json) -> Vec<String> {
+    let hits = result["hits"].as_array().unwrap().iter();
+    hits.map(|hit| hit["entryId"].as_str().unwrap().to_owned())
+        .collect()
+}
+
+fn store(home: &Home, log: Log, id: &str) {
+    log.store(home, &format!("2025-01-01T00-00-00-000Z_{id}.jsonl"));
+}
+
+/// Of the ten hits that a person saw, 2.4 had the phrase; `rate` found "separate".
+#[test]
+fn a_phrase_comes_before_words_apart_and_these_before_one_word() {
+    let home = Home::new();
+    for number in 0..5 {
+        let id = format!("noise{number}");
+        let log = Log::new(&id).user(
+            "n1",
+            "",
+            "Keep code and exit apart; separate limits for all",
+        );
+        store(&home, log, &id);
+    }
+    store(
+        &home,
+        Log::new("a").user("one", "", "The exit of the building"),
+        "a",
+    );
+    store(
+        &home,
+        Log::new("b").user(
+            "apart",
+            "",
+            "The code of the long and winding tunnel has an exit",
+        ),
+        "b",
+    );
+    store(
+        &home,
+        Log::new("c").user("phrase", "", "It failed with exit code 7"),
+        "c",
+    );
+    let mut d = Daemon::quiet_in(&home);
+    let found = ids(&ask(&mut d, "exit code"));
+    assert_eq!(found[0], "phrase", "{found:?}");
+    let place = |id: &str| found.iter().position(|one| one == id).unwrap();
+    assert!(place("apart") < place("one"), "{found:?}");
+    assert!(ids(&ask(&mut d, "rate")).is_empty());
+    // Not every word must occur, and forms of a word are one.
+    assert_eq!(ids(&ask(&mut d, "why did the tunnels explode"))[0], "apart");
+    let result = ask(&mut d, "exit codes");
+    let hit = &result["hits"][0];
+    assert_eq!(hit["snippet"], "It failed with exit code 7");
+    assert_eq!(hit["ranges"], json!([[15, 19], [20, 24]]));
+    assert_eq!(result["totals"]["atLeast"], true);
+}
+
+#[test]
+fn labels_notes_and_names_are_found() {
+    let home = Home::new();
+    let note =
+        json!({"customType": "note", "data": {"targetId": "u1", "reason": "the parser was wrong"}});
+    let log = Log::new("s")
+        .user("u1", "", "Go")
+        .assistant("a1", "u1", "Done")
+        .entry("custom", "n1", "a1", note)
+        .label("l1", "n1", "a1", json!("winter store"))
+        .label("l2", "l1", "u1", json!("former words"))
+        .label("l3", "l2", "u1", json!("present words"))
+        .entry("session_info", "i1", "l3", json!({"name": "Kitchen"}));
+    store(&home, log, "s");
+    let mut d = Daemon::quiet_in(&home);
+    assert_eq!(ids(&ask(&mut d, "wintry stores"))[0], "a1");
+    assert_eq!(ids(&ask(&mut d, "parser"))[0], "n1");
+    assert_eq!(ids(&ask(&mut d, "kitchen"))[0], "i1");
+    assert_eq!(ids(&ask(&mut d, "present")), ["u1"]);
+    assert!(ids(&ask(&mut d, "former")).is_empty());
+}
+
+#[test]
+fn three_entries_of_a_session_are_hits_and_the_rest_is_counted() {
+    let home = Home::new();
+    let mut log = Log::new("big");
+    let mut above = String::new();
+    for number in 0..9 {
+        let id = format!("u{number}");
+        log = log.user(&id, &above, "The cache again");
+        above = id;
+    }
+    store(&home, log, "big");
+    store(
+        &home,
+        Log::new("small").user("s1", "", "Another cache"),
+        "small",
+    );
+    let mut d = Daemon::quiet_in(&home);
+    let result = ask(&mut d, "cache");
+    assert_eq!(ids(&result).len(), 4);
+    assert_eq!(result["more"], json!([{"sessionId": "big", "count": 6}]));
+    assert_eq!(result["totals"]["entries"], 10);
+    let whole = json!({"query": "cache", "mode": "ask", "sessionId": "big"});
+    assert_eq!(ids(&d.ok("search", whole)).len(), 9);
+    let exact = json!({"query": "cache", "sessionId": "small"});
+    assert_eq!(ids(&d.ok("search", exact)), ["s1"]);
+    let unknown = json!({"query": "cache", "mode": "ask", "sessionId": "none"});
+    d.err_kind("search", unknown, "sessionNotFound");
+}
+
+#[test]
+fn pages_are_of_one_ranking_until_it_is_given_up() {
+    let home = Home::new();
+    for number in 0..5 {
+        let id = format!("s{number}");
+        let text = format!("cache {}", "filler ".repeat(number));
+        store(
+            &home,
+            Log::new(&id).user(&format!("u{number}"), "", &text),
+            &id,
+        );
+    }
+    let mut d = Daemon::quiet_in(&home);
+    let page = |cursor: Option<&str>| json!({"query": "cache", "mode": "ask", "limit": 2, "cursor": cursor});
+    let whole = ids(&ask(&mut d, "cache"));
+    let first = d.ok("search", page(None));
+    // An entry that comes meanwhile changes no later page.
+    store(&home, Log::new("new").user("new", "", "cache"), "new");
+    let second = d.ok("search", page(first["nextCursor"].as_str()));
+    let third = d.ok("search", page(second["nextCursor"].as_str()));
+    assert!(third.get("nextCursor").is_none());
+    let all: Vec<String> = [&first, &second, &third]
+        .into_iter()
+        .flat_map(ids)
+        .collect();
+    assert_eq!(all, whole);
+    for _ in 0..8 {
+        ask(&mut d, "filler");
+    }
+    d.err_kind(
+        "search",
+        page(first["nextCursor"].as_str()),
+        "cursorExpired",
+    );
+    d.err_kind("search", page(Some("4:0:0:/x")), "invalidParams");
+    let words = json!({"query": "cache", "cursor": first["nextCursor"]});
+    d.err_kind("search", words, "invalidParams");
+    d.err_kind(
+        "search",
+        json!({"query": "?", "mode": "ask"}),
+        "invalidParams",
+    );
+}
+
+#[test]
+fn a_word_that_no_entry_has_gets_near_ones() {
+    let home = Home::new();
+    store(
+        &home,
+        Log::new("s").user("u1", "", "The configuration of the scheduler"),
+        "s",
+    );
+    let mut d = Daemon::quiet_in(&home);
+    let result = ask(&mut d, "shceduler configuration");
+    assert_eq!(ids(&result), ["u1"]);
+    assert_eq!(
+        result["didYouMean"],
+        json!([{"word": "shceduler", "near": ["scheduler"]}])
+    );
+    assert!(ask(&mut d, "scheduler").get("didYouMean").is_none());
+}
+
+/// The failed attempt is what no other search returns.
+#[test]
+fn a_hit_says_why_its_branch_was_left_and_what_was_tried_instead() {
+    let home = Home::new();
+    let note = |target: &str| json!({"customType": "note", "data": {"targetId": target, "reason": "It deadlocks.", "outcome": "abandoned"}});
+    let log = Log::new("s")
+        .user("u1", "", "Make it fast")
+        .user("u2", "u1", "Try a mutex around the queue")
+        .assistant("a2", "u2", "Added the mutex.")
+        .user("u3", "u1", "Use a channel")
+        .assistant("a3", "u3", "Works.")
+        .entry("custom", "n1", "a3", note("a2"));
+    store(&home, log, "s");
+    let log = Log::new("t")
+        .user("u1", "", "Start")
+        .user("u2", "u1", "Try a spinlock")
+        .user("u3", "u1", "Sleep")
+        .entry(
+            "branch_summary",
+            "b1",
+            "u3",
+            json!({"fromId": "u2", "summary": "Too hot."}),
+        );
+    store(&home, log, "t");
+    let mut d = Daemon::quiet_in(&home);
+    assert_eq!(
+        ask(&mut d, "mutex queue")["hits"][0]["branch"],
+        json!({
+            "tipId": "a2", "onActivePath": false, "leftAt": "u1",
+            "reason": {"kind": "note", "entryId": "n1", "text": "It deadlocks."},
+            "instead": {"entryId": "u3", "text": "Use a channel"},
+        })
+    );
+    let reason = &ask(&mut d, "spinlock")["hits"][0]["branch"]["reason"];
+    assert_eq!(
+        *reason,
+        json!({"kind": "summary", "entryId": "b1", "text": "Too hot."})
+    );
+    let active = json!({"query": "mutex", "mode": "ask", "branches": "active"});
+    assert!(ids(&d.ok("search", active)).is_empty());
+}
+
+#[test]
+fn filters_select_fields_sessions_and_entries() {
+    let home = Home::new();
+    crate::search::two(&home);
+    let mut d = Daemon::quiet_in(&home);
+    let mut found = |filter: Json| {
+        let mut params = json!({"query": "apples", "mode": "ask"});
+        params
+            .as_object_mut()
+            .unwrap()
+            .extend(filter.as_object().unwrap().clone());
+        let mut ids = ids(&d.ok("search", params));
+        ids.sort();
+        ids
+    };
+    assert_eq!(found(json!({})), ["a1", "t1", "u1", "u2"]);
+    assert_eq!(found(json!({"in": ["toolResults"]})), ["t1"]);
+    assert_eq!(found(json!({"in": ["thinking"]})), ["a1"]);
+    assert_eq!(found(json!({"cwd": "/other"})), ["a1", "t1"]);
+    assert_eq!(found(json!({"tool": "bash"})), ["a1", "t1"]);
+    assert_eq!(found(json!({"role": "user"})), ["u1", "u2"]);
+    assert_eq!(found(json!({"branches": "abandoned"})), ["u2"]);
+    assert!(found(json!({"source": "codex"})).is_empty());
+    assert!(found(json!({"since": "2999-01-01"})).is_empty());
+}
+
+fn terms_files(home: &Home) -> Vec<std::path::PathBuf> {
+    let folder = home.sessions().join(".cache");
+    let files = fs::read_dir(folder).map(|all| all.flatten().map(|one| one.path()).collect());
+    let mut files: Vec<std::path::PathBuf> = files.unwrap_or_default();
+    files.retain(|path| path.extension().is_some_and(|it| it == "terms"));
+    files
+}
+
+fn wait_for_terms(home: &Home, count: usize) {
+    eventually("counts of terms", || terms_files(home).len() >= count);
+}
+
+#[test]
+fn an_append_is_found_at_once_and_scored_as_a_kept_one() {
+    let home = Home::new();
+    store(
+        &home,
+        Log::new("s").user("u1", "", "Where is the parser?"),
+        "s",
+    );
+    store(
+        &home,
+        Log::new("t")
+            .user("u1", "", "Elsewhere")
+            .user("u2", "u1", "The parser"),
+        "t",
+    );
+    let mut d = Daemon::quiet_in(&home);
+    ask(&mut d, "parser");
+    wait_for_terms(&home, 2);
+    let entry = json!({"type": "message", "id": "u9", "parentId": "u1", "timestamp": "2025-01-01T00:00:09.000Z", "message": {"role": "user", "content": "The lexer of the parser", "timestamp": 1}});
+    let file = home
+        .session_files()
+        .into_iter()
+        .find(|path| path.to_string_lossy().contains("_s."))
+        .unwrap();
+    let mut text = fs::read_to_string(&file).unwrap();
+    text.push_str(&format!("{entry}\n"));
+    fs::write(&file, text).unwrap();
+    let scores = |result: &Json| -> Vec<(String, f64)> {
+        let hits = result["hits"].as_array().unwrap().iter();
+        hits.map(|hit| {
+            (
+                hit["entryId"].as_str().unwrap().to_owned(),
+                hit["score"].as_f64().unwrap(),
+            )
+        })
+        .collect()
+    };
+    let with_tail = scores(&ask(&mut d, "lexer parser"));
+    assert_eq!(with_tail[0].0, "u9");
+    for file in terms_files(&home) {
+        fs::remove_file(file).unwrap();
+    }
+    assert_eq!(scores(&ask(&mut d, "lexer parser")), with_tail);
+}
+
+#[test]
+fn damaged_counts_change_no_answer() {
+    let home = Home::new();
+    store(
+        &home,
+        Log::new("s").user("u1", "", "Where is the parser?"),
+        "s",
+    );
+    let mut d = Daemon::quiet_in(&home);
+    let whole = ask(&mut d, "parser");
+    wait_for_terms(&home, 1);
+    for file in terms_files(&home) {
+        let mut bytes = fs::read(&file).unwrap();
+        bytes.iter_mut().take(64).for_each(|byte| *byte ^= 0x55);
+        fs::write(&file, bytes).unwrap();
+    }
+    assert_eq!(ask(&mut d, "parser")["hits"], whole["hits"]);
+}
