@@ -130,14 +130,22 @@ def check(name, model_url, folder):
         editor.prompt(session, prompt)
     editor.end()
 
+    def bring(into):
+        command = [DAEMON, "--session-dir", str(into), "import", "--final", "--from", name, str(store)]
+        subprocess.run(command, check=True, stdout=subprocess.DEVNULL, env=environment)
+
     imported = folder / "imported"
-    subprocess.run(
-        [DAEMON, "--session-dir", str(imported), "import", "--final", "--from", name, str(store)],
-        check=True, stdout=subprocess.DEVNULL, env=environment,
-    )
+    bring(imported)
     ours, theirs = said(folder, recorded), said(folder, imported)
     assert ours == theirs and len(ours) > 6, f"{name}\nrecorded: {ours}\nimported: {theirs}"
     print(f"{name}: {len(ours)} parts recorded as its own store has them")
+    # The import adopts what was recorded: one session, and each part once.
+    for _again in range(2):
+        bring(recorded)
+        for method in ("get_path", "get_entries"):
+            both = said(folder, recorded, method)
+            assert both == ours, f"{name}: {method} recorded and imported: {both}"
+    print(f"{name}: the record and its import are one session")
 
     if name in FORKING:
         # The session as it was, and a copy, go on.
@@ -154,6 +162,10 @@ def check(name, model_url, folder):
         assert path == ours + five, f"{name}: {path}"
         assert everything == ours + four + five, f"{name}: {everything}"
         print(f"{name}: a fork goes on in the same tree")
+        bring(recorded)
+        everything = said(folder, recorded, "get_entries")
+        assert everything == ours + four + five, f"{name}, imported: {everything}"
+        print(f"{name}: the record of a fork and its import are one session")
 
 
 def main():
