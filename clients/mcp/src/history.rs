@@ -11,8 +11,8 @@ use std::fmt;
 use std::path::Path;
 use tokio::sync::{Mutex, MutexGuard};
 use treelined_client::{
-    Client, Entry, Error, ErrorKind, ListSessionsResult, OpenMode, SearchHit, SearchMode,
-    SearchSyntax, Session, SessionRow,
+    Client, Entry, Error, ErrorKind, ListSessionsResult, OpenMode, SearchHit, SearchSyntax,
+    Session, SessionRow, SessionSearchMode,
 };
 use treelined_redact::Redactor;
 
@@ -290,7 +290,7 @@ impl History {
     ) -> Result<Found> {
         let mut call = self.client.search(&query.text).limit(HITS);
         call = match query.is_pattern {
-            true => call.mode(SearchMode::Regex),
+            true => call.mode(SessionSearchMode::Regex),
             false => call.syntax(SearchSyntax::Filters),
         };
         if let Ok(here) = std::env::current_dir() {
