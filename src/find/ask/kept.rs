@@ -164,11 +164,15 @@ fn encoded(postings: &[Posting]) -> Vec<u8> {
     for posting in postings {
         let mut distance = posting.entry - before;
         before = posting.entry;
-        while distance >= 0x80 {
-            bytes.push((distance & 0x7f) as u8 | 0x80);
+        loop {
+            let [low, ..] = distance.to_le_bytes();
             distance >>= 7;
+            if distance == 0 {
+                bytes.push(low & 0x7f);
+                break;
+            }
+            bytes.push(low | 0x80);
         }
-        bytes.push(distance as u8);
         bytes.extend([posting.weight, posting.fields]);
     }
     bytes

@@ -11,7 +11,7 @@ use treelined_files::lock::lock;
 
 /// The rankings that are kept, and how long.
 const MOST: usize = 8;
-const KEPT: Duration = Duration::from_mins(10);
+const KEPT: Duration = Duration::from_secs(600);
 
 /// The best hits for a question, in order.
 #[derive(Debug, Default)]
