@@ -113,7 +113,7 @@ return {
       local imported =
         { modified = '', name = 'x', messageCount = 1, cwd = '/a/b', source = 'codex' }
       f.matches(require('treelined.row').describe(imported), 'x · 1 message · b · codex$')
-      f.matches(shown[2], '  the first · 4 messages$')
+      f.matches(shown[2], '  the first · 4 messages · nvim$')
     end,
   },
   {
