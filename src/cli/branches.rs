@@ -10,6 +10,7 @@ use super::words::count;
 use anyhow::Context;
 use clap::Args;
 use serde::Deserialize;
+use serde_json::json;
 use std::io::{self, Write};
 use std::process::ExitCode;
 use treelined_core::id::Source;
@@ -26,18 +27,23 @@ Examples:
   treelined branches           those of the newest session of this directory
   treelined go \"not the cache\"  goes to the end of a branch, by its label or id
 
-A branch is called by the label of its end, else by what was said first on it. • marks the one that the session is at.")]
+A branch is called by its name, else by the label of its end, else by what was said first on it. • marks the one that the session is at.")]
 pub(crate) struct BranchesArgs {
     #[command(flatten)]
     session: SessionChoice,
+    /// List archived branches too
+    #[arg(long)]
+    archived: bool,
     /// Print the result of list_branches as JSON
     #[arg(long)]
     json: bool,
 }
 
 #[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
 struct BranchList {
     branches: Vec<Branch>,
+    archived_branches: Option<u64>,
 }
 
 #[derive(Deserialize)]
@@ -48,6 +54,8 @@ struct Branch {
     message_count: u64,
     last_activity: String,
     is_active: bool,
+    #[serde(default)]
+    archived: bool,
 }
 
 pub(super) fn run(options: &Options, branches: &BranchesArgs) -> anyhow::Result<ExitCode> {
@@ -61,12 +69,7 @@ pub(super) fn run(options: &Options, branches: &BranchesArgs) -> anyhow::Result<
         false => {
             let list: BranchList =
                 serde_json::from_str(answered.get()).context("read the answer to list_branches")?;
-            show(
-                &mut screen,
-                &session,
-                &list.branches,
-                &branches.session.query(),
-            )?;
+            show(&mut screen, &session, &list, &branches.session.query())?;
         }
     }
     screen.finish()?;
@@ -78,20 +81,27 @@ fn read(
     branches: &BranchesArgs,
 ) -> anyhow::Result<(OpenedSession, RawJson)> {
     let session = open(daemon, &branches.session.query(), SessionUse::Read)?;
-    let answered = daemon.call("list_branches", "{}")?;
+    let answered = daemon.call(
+        "list_branches",
+        &json!({ "archived": branches.archived }).to_string(),
+    )?;
     Ok((session, answered))
 }
 
 fn show(
     screen: &mut Screen,
     session: &OpenedSession,
-    branches: &[Branch],
+    list: &BranchList,
     query: &SessionQuery,
 ) -> io::Result<()> {
+    let branches = &list.branches;
     let title = terminal::line(session.title());
     let title = terminal::cut(&title, screen.columns, "…");
     writeln!(screen, "{}", screen.style(Style::Bold, &title))?;
-    let total = count(branches.len() as u64, "branch", "branches");
+    let mut total = count(branches.len() as u64, "branch", "branches");
+    if let Some(archived) = list.archived_branches {
+        total += &format!(", {archived} archived");
+    }
     writeln!(screen, "{}\n", screen.style(Style::Dim, &total))?;
     let rows: Vec<[String; 4]> = branches
         .iter()
@@ -137,7 +147,10 @@ impl Branch {
             terminal::cut(&id, MOST_ID, "…").into_owned(),
             when(&self.last_activity, now),
             count(self.message_count, "message", "messages"),
-            terminal::line(&self.name).into_owned(),
+            match self.archived {
+                true => format!("{} (archived)", terminal::line(&self.name)),
+                false => terminal::line(&self.name).into_owned(),
+            },
         ]
     }
 }

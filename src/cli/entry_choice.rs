@@ -31,7 +31,11 @@ pub(super) fn find(
     if is_id(daemon, text)? {
         return Ok(text.to_owned());
     }
-    let labelled = rows(daemon, json!({ "filter": "labeled-only" }), |_| true)?;
+    let labelled = rows(
+        daemon,
+        json!({ "filter": "labeled-only", "archived": true }),
+        |_| true,
+    )?;
     let has_label = |row: &&DrawnRow| row.label.as_deref() == Some(text.trim());
     let with_label: Vec<&DrawnRow> = labelled.iter().filter(has_label).collect();
     if let Some(id) = only(text, "have the label", &with_label)? {
@@ -40,7 +44,7 @@ pub(super) fn find(
     // A long id is shown with its end cut.
     let beginning = text.trim_end_matches('…');
     let begins = |row: &DrawnRow| !beginning.is_empty() && row.id.starts_with(beginning);
-    let begun = rows(daemon, json!({ "filter": "all" }), begins)?;
+    let begun = rows(daemon, json!({ "filter": "all", "archived": true }), begins)?;
     let is_long = beginning.chars().count() >= FEWEST;
     let begun: Vec<&DrawnRow> = begun.iter().collect();
     if is_long && let Some(id) = only(text, "have ids that begin with", &begun)? {

@@ -13,6 +13,7 @@
 //! them to a shell and [`completions`] prints its script. [`failure`] shows errors, and has the exit codes; [`veto`] says
 //! who held back a move; [`usage`] makes errors of wrong arguments. [`stderr_log`] is the log. [`interrupt`] ends a command.
 
+mod archive;
 mod arguments;
 mod bash;
 mod branch_choice;
@@ -155,6 +156,9 @@ fn outcome(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         Some(Command::Go(args)) => go::run(options, args),
         Some(Command::Undo(args)) => undo::run(options, args, undo::UNDO),
         Some(Command::Redo(args)) => undo::run(options, args, undo::REDO),
+        Some(Command::NameBranch(args)) => archive::name(options, args),
+        Some(Command::Archive(args)) => archive::archive(options, args),
+        Some(Command::Unarchive(args)) => archive::unarchive(options, args),
         Some(Command::Label(args)) => label::run(options, args),
         Some(Command::Name(args)) => name::run(options, args),
         Some(Command::Remove(args)) => remove::run(options, args),

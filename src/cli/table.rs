@@ -4,9 +4,9 @@
 #[cfg(feature = "nats")]
 use super::fleet;
 use super::{
-    branches, call, compare, completions, connect, continuation, demo, doctor, documents, export,
-    go, import_request, label, late_writes, list, migrate, name, package, purge, remove, restore,
-    search, serve, settings, shared, show, stats, status, stop, tree, undo, web,
+    archive, branches, call, compare, completions, connect, continuation, demo, doctor, documents,
+    export, go, import_request, label, late_writes, list, migrate, name, package, purge, remove,
+    restore, search, serve, settings, shared, show, stats, status, stop, tree, undo, web,
 };
 use clap::{Args, Subcommand};
 use std::ffi::OsString;
@@ -119,6 +119,15 @@ commands! {
         "label" Label(label::LabelArgs)
             "Label an entry as a bookmark, or remove its label"
             "Exit code 3 if it has no label to remove.";
+        "name-branch" NameBranch(archive::NameBranchArgs)
+            "Name a branch of a session, or remove its name"
+            "";
+        "archive" Archive(archive::ArchiveArgs)
+            "Put a branch of a session away"
+            "It is gone from trees, lists and search until it is asked for. Exit code 1 if a client or hook holds the session at the branch.";
+        "unarchive" Unarchive(archive::UnarchiveArgs)
+            "Bring an archived branch of a session back"
+            "Exit code 3 if the entry is in no archived branch.";
         "name" Name(name::NameArgs)
             "Name a session, or remove its name"
             "";

@@ -47,6 +47,9 @@ pub(crate) struct TreeArgs {
     /// Show the entries of the branches that hold this entry, by its id, label or beginning of the id
     #[arg(long, value_name = "ENTRY", add = ArgValueCompleter::new(super::entry_candidates::entries))]
     expand: Vec<String>,
+    /// Show archived branches too
+    #[arg(long)]
+    archived: bool,
     /// Show the ids of the session and its entries
     #[arg(long)]
     ids: bool,
@@ -95,6 +98,7 @@ struct OpenedSession {
 struct Page<R> {
     nodes: Vec<R>,
     hidden: u64,
+    archived_branches: Option<u64>,
     next_cursor: Option<String>,
 }
 
@@ -148,7 +152,7 @@ fn draw(options: &Options, daemon: &mut ChildDaemon, tree: &TreeArgs) -> anyhow:
     let mut cursor = None;
     let mut drawing = None;
     let (mut rows, mut branches, mut inside) = (0, 0, 0);
-    let hidden = loop {
+    let (hidden, archived) = loop {
         let columns = Some(screen.columns);
         let page: Page<DrawnRow> = page(daemon, tree, &expand, columns, cursor.as_deref())?;
         rows += page.nodes.len();
@@ -167,7 +171,7 @@ fn draw(options: &Options, daemon: &mut ChildDaemon, tree: &TreeArgs) -> anyhow:
         }
         match page.next_cursor {
             Some(next) => cursor = Some(next),
-            None => break page.hidden,
+            None => break (page.hidden, page.archived_branches),
         }
     };
     let mut notes = Vec::new();
@@ -183,6 +187,10 @@ fn draw(options: &Options, daemon: &mut ChildDaemon, tree: &TreeArgs) -> anyhow:
         notes.push(format!(
             "{branches} folded with {entries}; --all shows them, --expand ENTRY opens one"
         ));
+    }
+    if let Some(archived) = archived.filter(|_| !tree.archived) {
+        let branches = count(archived, "archived branch", "archived branches");
+        notes.push(format!("{branches}; --archived shows them"));
     }
     if hidden > 0 {
         let entries = count(hidden, "entry", "entries");
@@ -236,6 +244,7 @@ fn page<R: DeserializeOwned>(
         "mode": mode,
         "fold": columns.filter(|_| !tree.all).map(|_| "left"),
         "expand": expand,
+        "archived": tree.archived,
         "render": columns.map(|_| if tree.ascii { "ascii" } else { "unicode" }),
         // A sixth of the screen is for guides (protocol.md §6.3).
         "prefixColumns": columns.map(|columns| columns / 6),

@@ -52,7 +52,7 @@ pub(super) fn nearest(daemon: &mut ChildDaemon, id: &str) -> anyhow::Result<Opti
 
 /// The row of an entry, which need not be one that a tree shows.
 pub(super) fn entry_row(daemon: &mut ChildDaemon, id: &str) -> anyhow::Result<DrawnRow> {
-    let params = json!({ "filter": "all", "around": id });
+    let params = json!({ "filter": "all", "archived": true, "around": id });
     let row = first(daemon, params, 1)?.into_iter().next();
     row.context("find the row of the entry")
 }

@@ -2,7 +2,7 @@
 
 use super::left::LeftBranch;
 use treelined_core::search::BranchFilter;
-use treelined_core::tree::{Node, Tree, branches};
+use treelined_core::tree::{Archived, Node, Tree, branches};
 
 /// The branch of an entry.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -22,6 +22,7 @@ pub(super) struct Branches<'t> {
     on_path: Vec<bool>,
     /// For each entry the tip at or below it that comes last in the file; made on first use.
     tips: Option<Vec<Option<Node>>>,
+    archived: Archived,
 }
 
 /// The position whose branch an entry is on.
@@ -43,11 +44,16 @@ impl<'t> Branches<'t> {
             tree,
             on_path,
             tips: None,
+            archived: tree.archived(),
         }
     }
 
     fn is_active(&self, node: Node) -> bool {
         self.on_path.get(node.number()).copied().unwrap_or_default()
+    }
+
+    pub(super) fn is_archived(&self, node: Node) -> bool {
+        self.archived.hides(node)
     }
 
     pub(super) fn takes(&mut self, node: Node, filter: BranchFilter) -> bool {

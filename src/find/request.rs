@@ -31,6 +31,8 @@ pub struct SearchRequest {
     /// Only entries before this time.
     pub until: Option<Millis>,
     pub branches: BranchFilter,
+    /// Whether archived branches are searched.
+    pub archived: bool,
     /// The most hits of a page.
     pub limit: usize,
     /// The last hit of the page before.

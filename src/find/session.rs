@@ -128,7 +128,9 @@ impl SessionFinder<'_, '_> {
         for (node, score) in self.matching(found)? {
             let at = self.time(node);
             let request = self.request;
-            if !request.takes_time(at) || !self.branches.takes(node, request.branches) {
+            let is_taken = request.archived || !self.branches.is_archived(node);
+            if !is_taken || !request.takes_time(at) || !self.branches.takes(node, request.branches)
+            {
                 continue;
             }
             count += 1;

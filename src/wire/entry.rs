@@ -13,7 +13,13 @@ use treelined_core::id;
 
 /// The `customType` of leaf records.
 const LEAF_RECORD: &str = "treelined.leaf";
-/// The `customType`s of the records of a deletion.
+/// The `customType` of records of a branch.
+const BRANCH_RECORDS: [&str; 3] = [
+    "treelined.branch",
+    "treelined.archived",
+    "treelined.unarchived",
+];
+/// The `customType` of records of a deletion.
 const DELETIONS: [&str; 2] = ["treelined.trashed", "treelined.restored"];
 
 macro_rules! entries {
@@ -122,7 +128,10 @@ entries! {
     /// State of a plugin. It is not part of the context.
     CustomEntry "custom" {
         /// The type, in the plugin's own terms.
-        #[schemars(extend("not" = { "enum": [LEAF_RECORD, DELETIONS[0], DELETIONS[1]] }))]
+        #[schemars(extend("not" = { "enum": [
+            LEAF_RECORD, DELETIONS[0], DELETIONS[1],
+            BRANCH_RECORDS[0], BRANCH_RECORDS[1], BRANCH_RECORDS[2]
+        ] }))]
         custom_type: String,
         /// Any JSON.
         #[schemars(skip_serializing_if = "Option::is_none")]
@@ -339,6 +348,34 @@ pub struct DeletionOf {
     pub session_id: String,
 }
 
+/// A record of a branch (session-file.md §4.7). It is not an entry of the tree.
+#[derive(JsonSchema)]
+#[schemars(rename_all = "camelCase", transform = type_tag("custom"))]
+pub struct BranchRecord {
+    /// `treelined.branch` names a branch, `treelined.archived` archives it, `treelined.unarchived` brings it back.
+    #[schemars(extend("enum" = BRANCH_RECORDS))]
+    pub custom_type: String,
+    /// The id of the record, unique in the session.
+    pub id: String,
+    /// The id of the place where the file opens, which stays; null at the empty position.
+    pub parent_id: Option<String>,
+    /// When the record was written, in ISO 8601 with milliseconds, UTC.
+    pub timestamp: String,
+    /// The branch.
+    pub data: BranchMark,
+}
+
+/// The branch of a record.
+#[derive(JsonSchema)]
+#[schemars(rename_all = "camelCase")]
+pub struct BranchMark {
+    /// The id of the first entry of the branch.
+    pub entry_id: String,
+    /// The name; null or absent removes it. Only with `treelined.branch`.
+    #[schemars(skip_serializing_if = "Option::is_none")]
+    pub name: Option<Option<String>>,
+}
+
 /// The content that a context edit shows instead.
 #[derive(JsonSchema)]
 pub struct Replacement {
@@ -371,6 +408,7 @@ impl JsonSchema for FileLine {
         shapes.extend(known_entries(generator));
         shapes.push(generator.subschema_for::<LeafRecord>());
         shapes.push(generator.subschema_for::<DeletionRecord>());
+        shapes.push(generator.subschema_for::<BranchRecord>());
         shapes.push(generator.subschema_for::<OtherEntry>());
         json_schema!({ "description": "A line of a session file.", "oneOf": shapes })
     }

@@ -98,7 +98,10 @@ pub struct ForkSessionResult {
 session_params! {
     /// The params of `get_fork_messages`.
     #[schemars(example = super::examples::example(r#"{}"#))]
-    GetForkMessagesParams {}
+    GetForkMessagesParams {
+        /// Whether messages of archived branches are listed. Default: false.
+        archived: Option<bool>,
+    }
 }
 
 /// The result of `get_fork_messages`.

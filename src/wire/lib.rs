@@ -21,6 +21,7 @@
 #[macro_use]
 mod params;
 pub mod append;
+pub mod branch;
 pub mod commands;
 pub mod compact;
 pub mod compare;
@@ -50,6 +51,7 @@ pub mod watch;
 pub mod web;
 
 pub use append::*;
+pub use branch::*;
 pub use commands::*;
 pub use compact::*;
 pub use compare::*;

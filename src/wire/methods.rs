@@ -431,6 +431,27 @@ macro_rules! with_methods {
                     errors: [SESSION, FILE],
                     run: moves::get_navigation_log,
                 }
+                "name_branch" {
+                    summary: "Gives a branch a name, or removes its name.",
+                    section: "3.20", scope: session(append),
+                    params: NameBranchParams, result: NameBranchResult,
+                    errors: [SESSION, APPEND, NOT_FOUND],
+                    run: branches::name_branch,
+                }
+                "archive_branch" {
+                    summary: "Puts a branch away: it is gone from trees, lists, counts and search until it is asked for.",
+                    section: "3.20", scope: session(release),
+                    params: ArchiveBranchParams, result: ArchiveBranchResult,
+                    errors: [SESSION, APPEND, BUSY, NOT_FOUND],
+                    run: branches::archive_branch,
+                }
+                "unarchive_branch" {
+                    summary: "Brings an archived branch back.",
+                    section: "3.20", scope: session(append),
+                    params: UnarchiveBranchParams, result: UnarchiveBranchResult,
+                    errors: [SESSION, APPEND, NOT_FOUND],
+                    run: branches::unarchive_branch,
+                }
                 "pop" {
                     summary: "Moves the leaf back to before a user message, by default the last one, and summarizes what follows it.",
                     section: "3.12", scope: session(release),
@@ -669,6 +690,10 @@ macro_rules! with_notifications {
             "session_info_changed" {
                 summary: "Says that the name of the session changed.",
                 section: "7.2", params: SessionInfoChanged,
+            }
+            "branches_changed" {
+                summary: "Says that a branch got another name, was archived or brought back.",
+                section: "7.2", params: BranchesChanged,
             }
             "session_log_changed" {
                 summary: "Says that entries of the session wait for the team's stream, or that all of them are in it.",

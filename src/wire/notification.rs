@@ -281,6 +281,19 @@ pub struct SessionInfoChanged {
     pub name: Option<String>,
 }
 
+/// The params of `branches_changed`.
+#[derive(Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+#[schemars(example = super::examples::example(r#"{"sessionId": "tour", "seq": 2, "archivedBranches": 1}"#))]
+pub struct BranchesChanged {
+    /// The id of the session.
+    pub session_id: String,
+    /// The number of this notification in the session.
+    pub seq: u64,
+    /// The number of archived branches of which none is in another.
+    pub archived_branches: u64,
+}
+
 /// The params of `session_log_changed`.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]

@@ -223,7 +223,10 @@ pub struct GetLabelResult {
 session_params! {
     /// The params of `list_branches`.
     #[schemars(example = super::examples::example(r#"{}"#))]
-    ListBranchesParams {}
+    ListBranchesParams {
+        /// Whether archived branches are listed. Default: false.
+        archived: Option<bool>,
+    }
 }
 
 /// The result of `list_branches`.
@@ -245,6 +248,9 @@ session_params! {
 pub struct ListBranchesResult {
     /// The branches, the active one among them.
     pub branches: Vec<Branch>,
+    /// The number of archived branches, listed or not, of which none is in another. Absent if there is none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub archived_branches: Option<u64>,
 }
 
 /// The entries from a fork, or from the root, to a tip.
@@ -253,9 +259,12 @@ pub struct ListBranchesResult {
 pub struct Branch {
     /// The id of the last entry of the branch.
     pub tip_id: String,
-    /// The name of the branch for people: its label, else the first user message after the fork as its row shows it, else
-    /// the preview.
+    /// The name of the branch for people: the one that it was given, else its label, else the first user message after
+    /// the fork as its row shows it, else the preview.
     pub name: String,
+    /// The name that `name_branch` gave it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub given_name: Option<String>,
     /// The id of the nearest ancestor with several children; null if there is none.
     pub fork_id: Option<String>,
     /// The label of the tip.
@@ -276,6 +285,9 @@ pub struct Branch {
     pub last_activity: String,
     /// True if the leaf is at the tip of this branch.
     pub is_active: bool,
+    /// True if the branch is archived, else absent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub archived: Option<bool>,
 }
 
 session_params! {

@@ -45,6 +45,8 @@ pub struct SearchParams {
     pub until: Option<String>,
     /// The branches that are searched. Default: `all`.
     pub branches: Option<SearchBranches>,
+    /// Whether archived branches are searched. Default: false.
+    pub archived: Option<bool>,
     /// The most hits of the page, at most 1,000. Default: 50.
     #[serde(default, deserialize_with = "count")]
     #[schemars(with = "Option<Count>")]

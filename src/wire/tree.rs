@@ -41,6 +41,8 @@ session_params! {
         expand: Option<Vec<String>>,
         /// With `fold` `left`: the ids of folded rows; the branches at their forks have one row each. Default: none.
         each: Option<Vec<String>>,
+        /// Whether archived branches are shown. An archived branch with `rootId` in it is. Default: false.
+        archived: Option<bool>,
         /// The characters of each row's `prefix`. Default: rows have no `prefix`.
         render: Option<TreeRender>,
         /// The most columns of a row's `prefix`, from 6 to 64: deeper ones begin with the number of missing steps.
@@ -161,6 +163,9 @@ pub struct GetTreeResult<'a> {
     pub total: u64,
     /// The number of entries that filter and query removed.
     pub hidden: u64,
+    /// The number of archived branches, shown or not, of which none is in another. Absent if there is none.
+    #[schemars(skip_serializing_if = "Option::is_none")]
+    pub archived_branches: Option<u64>,
     /// The number of rows before this page.
     pub offset: u64,
     /// The revision of the tree, which changes with every append, label and move.
@@ -224,6 +229,9 @@ pub struct TreeNode<'a> {
     pub is_leaf: bool,
     /// True if the entry has several visible children.
     pub is_branch_point: bool,
+    /// True if the entry is in an archived branch, else absent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub archived: Option<bool>,
     /// The number of tokens before a compaction. Present for compactions.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tokens: Option<u64>,

@@ -180,6 +180,7 @@ fn every_method_of_the_table_answers_with_a_result_of_its_type() {
     let mut d = Daemon::start_with(&["--summarizer", "outline"], &[]);
     d.ignore_bookkeeping();
     for name in [
+        "branches_changed",
         "event_resolved",
         "session_fork",
         "session_before_compact",
@@ -196,6 +197,10 @@ fn every_method_of_the_table_answers_with_a_result_of_its_type() {
         }
     };
     play(&mut d, calls());
+    for name in ["name_branch", "archive_branch", "unarchive_branch"] {
+        let of = json!({"sessionId": "s", "entryId": "u2"});
+        play(&mut d, vec![(name, of)]);
+    }
     let fork = d.send("fork_session", json!({"sessionId": "s"}));
     let event = d.notification("session_before_fork");
     play(

@@ -17,6 +17,12 @@ pub(crate) const LEAF_RECORD: &str = "treelined.leaf";
 pub const TRASHED: &str = "treelined.trashed";
 /// The `customType` of the record behind it, once the session is restored.
 pub const RESTORED: &str = "treelined.restored";
+/// The `customType` of the record that names a branch.
+pub(crate) const BRANCH: &str = "treelined.branch";
+/// The `customType` of the record that archives a branch.
+pub(crate) const ARCHIVED: &str = "treelined.archived";
+/// The `customType` of the record that brings an archived branch back.
+pub(crate) const UNARCHIVED: &str = "treelined.unarchived";
 /// The cause of records that move no leaf.
 pub(crate) const NO_MOVE: &str = "";
 /// The cause of the leaf record that leaves a file where it opens (session-file.md §4.3).
@@ -40,7 +46,7 @@ pub enum Kind {
     Usage,
     ContextEdit,
     /// A `custom` of type `treelined.leaf`: a durable move of the leaf (session-file.md §4). Also a record of a
-    /// deletion, which stays at the leaf.
+    /// deletion or of a branch, which moves nothing.
     LeafRecord,
     /// A type unknown to this program; the entry is kept.
     Unknown,
@@ -261,6 +267,21 @@ pub enum Facts<'a> {
         from: Option<Cow<'a, str>>,
         cause: Option<Cow<'a, str>>,
     },
+    /// A record of a branch (session-file.md §4.7), of [`Kind::LeafRecord`].
+    BranchRecord {
+        /// The first entry of the branch.
+        entry_id: Option<Cow<'a, str>>,
+        change: BranchChange<'a>,
+    },
+}
+
+/// The change that a record makes to a branch.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum BranchChange<'a> {
+    /// `None` removes the name.
+    Name(Option<Cow<'a, str>>),
+    Archive,
+    Unarchive,
 }
 
 /// The largest time of JavaScript, in Unix milliseconds.

@@ -1,7 +1,7 @@
 //! Moves of the leaf: `set_leaf`, `branch`, undo and redo (session-file.md §4).
 
 use super::{IdAllocator, push_raw_member, push_text_member};
-use crate::entry::{CONTINUE, KEEP};
+use crate::entry::{CONTINUE, KEEP, LEAF_RECORD};
 use crate::error::{Error, Kind, Result};
 use crate::flow::PlannedLines;
 use crate::id::Source;
@@ -110,20 +110,32 @@ fn record_with(
     cause: &str,
     members: &[u8],
 ) -> Vec<u8> {
-    let id = minter.id();
     let mut data = b"{\"from\":".to_vec();
     data.extend_from_slice(&quoted_or_null(from.map(|from| tree.id(from))));
     data.extend_from_slice(b",\"cause\":");
     crate::json::push_string(&mut data, cause);
     data.extend_from_slice(members);
     data.push(b'}');
-    let mut line = b"{\"type\":\"custom\",\"customType\":\"treelined.leaf\",\"id\":".to_vec();
+    record_line(minter, LEAF_RECORD, to.map(|to| tree.id(to)), &data)
+}
+
+/// A line that is not an entry, with its data as raw JSON.
+pub(super) fn record_line(
+    minter: &mut IdAllocator<'_>,
+    custom_type: &str,
+    parent_id: Option<&str>,
+    data: &[u8],
+) -> Vec<u8> {
+    let id = minter.id();
+    let mut line = b"{\"type\":\"custom\",\"customType\":".to_vec();
+    crate::json::push_string(&mut line, custom_type);
+    line.extend_from_slice(b",\"id\":");
     crate::json::push_string(&mut line, id.as_str());
     line.extend_from_slice(b",\"parentId\":");
-    line.extend_from_slice(&quoted_or_null(to.map(|to| tree.id(to))));
+    line.extend_from_slice(&quoted_or_null(parent_id));
     line.extend_from_slice(b",\"timestamp\":");
     crate::json::push_string(&mut line, minter.now());
-    push_raw_member(&mut line, "data", &data);
+    push_raw_member(&mut line, "data", data);
     line.push(b'}');
     line
 }

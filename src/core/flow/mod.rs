@@ -3,6 +3,7 @@
 //! Pure: no files, no clock, no waiting, no JSON-RPC. The session writes the lines.
 
 pub mod append;
+pub mod branch;
 pub mod compact;
 pub mod fork;
 pub mod leaf;

@@ -1,5 +1,6 @@
 //! `navigate_tree` (protocol.md §4): plan, resolve and commit, without the waits between them.
 
+use super::branch;
 use super::leaf::{self, BranchSummary};
 use super::{IdAllocator, push_text_member};
 use crate::entry::{Kind, Role};
@@ -26,6 +27,8 @@ pub struct NavigationPlan {
     pub worth_summarizing: bool,
     /// The tip of the branch to merge: then the leaf does not move, and the summary is of that branch.
     pub merges: Option<EntryId>,
+    /// The first entry of the branch to archive, once the leaf has left it.
+    pub archives: Option<EntryId>,
 }
 
 /// The outcome of planning.
@@ -62,6 +65,7 @@ pub fn plan(tree: &Tree, target: Node, rewind: bool) -> Navigation {
         compacted,
         editor_entry: is_input.then_some(target),
         merges: None,
+        archives: None,
     })
 }
 
@@ -86,6 +90,32 @@ pub fn plan_merge(tree: &Tree, tip: Node) -> Navigation {
         compacted,
         editor_entry: None,
         merges: Some(id(tip)),
+        archives: None,
+    })
+}
+
+/// Plans the way out of the branch that begins with `head`, to the position above it. The target is `head`. Without the
+/// leaf in it there is no way to go.
+pub fn plan_archive(tree: &Tree, head: Node) -> Navigation {
+    let old_leaf = tree.leaf();
+    if !old_leaf.is_some_and(|leaf| tree.is_ancestor(head, leaf)) {
+        return Navigation::AlreadyThere;
+    }
+    let new_leaf = tree.parent(head);
+    let (_, abandoned) = tree.branch(old_leaf, new_leaf);
+    let compacted = compacted_entries(tree, &abandoned);
+    let id = |node: Node| EntryId::new(tree.id(node));
+    Navigation::Move(NavigationPlan {
+        target_id: id(head),
+        old_leaf_id: old_leaf.map(id),
+        new_leaf_id: new_leaf.map(id),
+        common_ancestor_id: new_leaf.map(id),
+        worth_summarizing: is_worth_summarizing(tree, &abandoned, compacted),
+        abandoned,
+        compacted,
+        editor_entry: None,
+        merges: None,
+        archives: Some(id(head)),
     })
 }
 
@@ -242,6 +272,12 @@ pub fn commit(
             target_id.as_str(),
             label,
         );
+    }
+    if let Some(head) = &plan.archives {
+        let parent_id = planned.entry_ids.last().map(EntryId::as_str);
+        let at = parent_id.or(new_leaf.map(|leaf| tree.id(leaf)));
+        let record = branch::archived_record(&mut minter, tree, find(head)?, at);
+        planned.lines.push(record);
     }
     if is_unmoved {
         leaf::keep(&mut planned, &mut minter, tree);

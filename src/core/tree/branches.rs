@@ -18,6 +18,8 @@ pub struct Branch {
     pub prompts: Vec<Node>,
     /// Whether the tip is the step of the leaf.
     pub is_active: bool,
+    /// The entry whose name the branch has ([`Tree::branch_name`]).
+    pub named_by: Option<Node>,
 }
 
 /// Every branch, in file order of the tips. Linear: between its fork and its tip a branch shares no step.
@@ -33,6 +35,7 @@ pub fn list(tree: &Tree) -> Vec<Branch> {
     }
     let child_count = |node: Node| children.get(node.number()).copied().unwrap_or_default();
     let active = tree.skip_bookkeeping(tree.leaf());
+    let names = Names::of(tree, &above);
     tree.entries()
         .filter(|node| is_conversation(tree, *node) && child_count(*node) == 0)
         .map(|tip| {
@@ -53,9 +56,52 @@ pub fn list(tree: &Tree) -> Vec<Branch> {
                 message_count,
                 prompts,
                 is_active: active == Some(tip),
+                named_by: names.find(tip),
             }
         })
         .collect()
+}
+
+/// Finds the names of branches. At a fork the name goes on with the step that was written first.
+struct Names<'t> {
+    tree: &'t Tree,
+    above: &'t [Option<Node>],
+    /// For each step the first one below it; empty if no branch has a name.
+    eldest: Vec<Option<Node>>,
+}
+
+impl<'t> Names<'t> {
+    fn of(tree: &'t Tree, above: &'t [Option<Node>]) -> Self {
+        let mut eldest = Vec::new();
+        if tree.has_branch_names() {
+            eldest = vec![None; tree.node_count()];
+            for node in tree.entries().filter(|node| is_conversation(tree, *node)) {
+                let slot = get(above, node).and_then(|parent| eldest.get_mut(parent.number()));
+                if let Some(slot @ None) = slot {
+                    *slot = Some(node);
+                }
+            }
+        }
+        Self {
+            tree,
+            above,
+            eldest,
+        }
+    }
+
+    /// The nearest entry with a name whose name comes down to `tip`. Linear for all tips together: each step is on the
+    /// way of one.
+    fn find(&self, tip: Node) -> Option<Node> {
+        let mut at = Some(tip).filter(|_| !self.eldest.is_empty());
+        while let Some(node) = at {
+            steps::count(1);
+            if self.tree.branch_name(node).is_some() {
+                return Some(node);
+            }
+            at = get(self.above, node).filter(|above| get(&self.eldest, *above) == Some(node));
+        }
+        None
+    }
 }
 
 fn is_conversation(tree: &Tree, node: Node) -> bool {

@@ -140,6 +140,12 @@ impl Tree {
             Facts::LeafRecord {
                 cause: Some(cause), ..
             } if **cause == *IMPORT => {}
+            Facts::BranchRecord { entry_id, change } => {
+                row.flags.set(Flags::STAYS);
+                if let Some(entry_id) = entry_id {
+                    self.marks.take(node, entry_id, change);
+                }
+            }
             Facts::LeafRecord { from, cause } => {
                 let from = self.moved_from(from.as_deref(), "");
                 self.moves.note(Move {

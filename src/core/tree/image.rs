@@ -6,6 +6,7 @@
 
 use super::flags::Flags;
 use super::ids::{IdHash, IdHasher, id_of};
+use super::marks::Marks;
 use super::moves::{Cause, Move, Moves, Position};
 use super::node::{Label, NONE, Node, NodeRow};
 use super::state::Tree;
@@ -29,7 +30,7 @@ pub struct Image {
     /// [`LEN_BYTES`] each.
     pub id_lens: Vec<u8>,
     pub ids: Vec<u8>,
-    /// Everything else: name, labels, waiting nodes, moves.
+    /// Everything else: name, labels, waiting nodes, moves, marks of branches.
     pub rest: Vec<u8>,
 }
 
@@ -112,6 +113,7 @@ impl Tree {
                 put_position(&mut out, *position);
             }
         }
+        self.marks.put(&mut out);
         out.0
     }
 }
@@ -305,6 +307,7 @@ impl ImageRows {
         let waiting_references = fields.waiting_references()?;
         let waiting = fields.waiting()?;
         let moves = fields.moves()?;
+        let marks = Marks::read(&mut fields.fields, count)?;
         if !fields.fields.is_at_end() {
             return None;
         }
@@ -333,6 +336,7 @@ impl ImageRows {
             waiting_labels: HashMap::from_iter(waiting_labels),
             waiting_references: HashMap::from_iter(waiting_references),
             name,
+            marks,
             leaf_records: self.leaf_records,
             last,
             moves,
@@ -357,15 +361,16 @@ impl RestReader<'_> {
         let name = self.fields.optional(|fields| Some(fields.text()?.into()))?;
         let last = match self.fields.u32()? {
             NONE => None,
-            number => Some(node(number, self.count)?),
+            number => Some(Node::checked(number, self.count)?),
         };
         Some((name, last))
     }
 
     fn labels(&mut self) -> Option<Vec<(Node, Label)>> {
         let count = self.count;
-        let labelled =
-            |fields: &mut Cursor<'_>| Some((node(fields.u32()?, count)?, label(fields, count)?));
+        let labelled = |fields: &mut Cursor<'_>| {
+            Some((Node::checked(fields.u32()?, count)?, label(fields, count)?))
+        };
         self.fields.list(labelled)
     }
 
@@ -382,7 +387,10 @@ impl RestReader<'_> {
         let count = self.count;
         self.fields.list(|fields| {
             let id = fields.text()?.into();
-            Some((id, fields.list(|fields| node(fields.u32()?, count))?))
+            Some((
+                id,
+                fields.list(|fields| Node::checked(fields.u32()?, count))?,
+            ))
         })
     }
 
@@ -390,7 +398,7 @@ impl RestReader<'_> {
         let count = self.count;
         let waiting = |fields: &mut Cursor<'_>| {
             Some(WaitingNode {
-                node: node(fields.u32()?, count)?,
+                node: Node::checked(fields.u32()?, count)?,
                 line: fields.u64()?,
             })
         };
@@ -405,7 +413,7 @@ impl RestReader<'_> {
         let position = |fields: &mut Cursor<'_>| position(fields, count);
         let log = self.fields.list(|fields| {
             Some(Move {
-                at: node(fields.u32()?, count)?,
+                at: Node::checked(fields.u32()?, count)?,
                 from: position(fields)?,
                 to: position(fields)?,
                 cause: Cause::from_number(fields.u8()?)?,
@@ -417,13 +425,9 @@ impl RestReader<'_> {
     }
 }
 
-fn node(number: u32, count: u32) -> Option<Node> {
-    (number < count).then_some(Node(number))
-}
-
 fn label(fields: &mut Cursor<'_>, count: u32) -> Option<Label> {
     Some(Label {
-        entry: node(fields.u32()?, count)?,
+        entry: Node::checked(fields.u32()?, count)?,
         text: fields.text()?.into(),
     })
 }
@@ -432,7 +436,7 @@ fn position(fields: &mut Cursor<'_>, count: u32) -> Option<Position> {
     Some(match fields.u32()? {
         AT_ROOT => Position::Root,
         GONE => Position::Gone,
-        number => Position::At(node(number, count)?),
+        number => Position::At(Node::checked(number, count)?),
     })
 }
 

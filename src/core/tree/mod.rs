@@ -8,6 +8,7 @@
 //! for the side index.
 
 mod ancestor;
+mod archived;
 pub mod below;
 mod beside;
 pub mod branches;
@@ -18,6 +19,7 @@ mod ids;
 pub mod image;
 mod lineage;
 mod links;
+mod marks;
 mod moves;
 mod node;
 mod state;
@@ -27,9 +29,11 @@ mod targets;
 mod tests;
 mod waiting;
 
+pub use archived::Archived;
 pub use facts::PlainFacts;
 pub use flags::Flags;
 pub use ids::{IdHash, IdHasher};
+pub use marks::Marks;
 pub use moves::{Cause, Move, Moves, Position};
 pub(crate) use node::number32;
 pub use node::{FilePlace, Label, Node};
@@ -264,6 +268,11 @@ impl Tree {
     /// The session's name: that of the last `session_info` in file order, or of the header.
     pub fn name(&self) -> Option<&str> {
         self.name.as_deref()
+    }
+
+    /// The names and the archive of branches.
+    pub fn marks(&self) -> &Marks {
+        &self.marks
     }
 
     /// The current position of this daemon.

@@ -9,6 +9,11 @@ use crate::timestamp::Millis;
 pub struct Node(pub(super) u32);
 
 impl Node {
+    /// The node of a number from a cache file; `count` is the number of nodes.
+    pub(super) fn checked(number: u32, count: u32) -> Option<Self> {
+        (number < count).then_some(Self(number))
+    }
+
     /// Its number in file order, leaf records counted.
     pub const fn number(self) -> usize {
         self.0 as usize

@@ -3,6 +3,7 @@
 use super::children::Children;
 use super::ids::IdHasher;
 use super::lineage::Lineage;
+use super::marks::Marks;
 use super::moves::Moves;
 use super::node::{Label, Node, NodeRow};
 use super::waiting::{LinkReport, Waiters};
@@ -33,6 +34,7 @@ pub struct Tree {
     /// Entries by the id they refer to, where that has not been read: it may be a leaf record's.
     pub(super) waiting_references: HashMap<Box<str>, Vec<Node>>,
     pub(super) name: Option<Box<str>>,
+    pub(super) marks: Marks,
     pub(super) leaf_records: u32,
     pub(super) leaf: Option<Node>,
     pub(super) last: Option<Node>,

@@ -5,7 +5,8 @@
 
 use super::subject::Subject;
 use crate::entry::{Kind, Role};
-use crate::tree::{FilePlace, Flags, Node, Tree, number32};
+use crate::tree::{Archived, FilePlace, Flags, Node, Tree, number32};
+use hashbrown::HashMap;
 use serde::{Deserialize, Serialize};
 
 /// Which entries to show.
@@ -50,6 +51,8 @@ pub struct Scope {
     /// Whether the active path comes last among siblings, for folding the branches that were left; `order` then
     /// changes nothing.
     pub active_last: bool,
+    /// Whether archived branches are in scope.
+    pub archived: bool,
 }
 
 /// One entry in scope.
@@ -65,11 +68,13 @@ pub struct Item {
     pub kept: bool,
     /// Whether it is the leaf or an ancestor of the leaf.
     pub on_active_path: bool,
+    /// Whether it is in an archived branch.
+    pub is_archived: bool,
 }
 
 impl Item {
     /// The item above it; `None` at the roots of the scope.
-    pub(crate) fn parent(&self) -> Option<usize> {
+    pub fn parent(&self) -> Option<usize> {
         (self.parent != NONE).then_some(self.parent as usize)
     }
 }
@@ -118,6 +123,10 @@ pub struct Outline {
     /// The first callers are above the scope: so many.
     callers_above: usize,
     leaf: Option<usize>,
+    /// The archived branches below the roots of the scope, in it or not.
+    archived_branches: usize,
+    /// The names that branches have from the entry of an item.
+    branch_names: HashMap<usize, Box<str>>,
     /// The number of nodes of the tree it was built from.
     node_count: usize,
 }
@@ -130,29 +139,7 @@ impl Outline {
 
     pub fn new(tree: &Tree, scope: Scope) -> Self {
         let leaf = tree.leaf();
-        let mut active = vec![false; tree.node_count()];
-        for node in tree.ancestors(leaf) {
-            if let Some(active) = active.get_mut(node.number()) {
-                *active = true;
-            }
-        }
-        let is_active = |node: Node| active.get(node.number()).copied().unwrap_or(false);
-        let arrange = |siblings: &mut Vec<Node>| {
-            let moves = scope.active_last || scope.order == Order::ActiveFirst;
-            if !moves || siblings.len() < 2 {
-                return;
-            }
-            let Some(at) = siblings.iter().position(|node| is_active(*node)) else {
-                return;
-            };
-            if scope.active_last {
-                if let Some(from) = siblings.get_mut(at..) {
-                    from.rotate_left(1);
-                }
-            } else if let Some(head) = siblings.get_mut(..=at) {
-                head.rotate_right(1);
-            }
-        };
+        let mut order = SiblingOrder::new(tree, scope);
 
         let mut items = Vec::with_capacity(match scope.root {
             Some(_) => 0,
@@ -164,11 +151,12 @@ impl Outline {
             .map_or(NONE, |root| push_callers_above(&mut callers, tree, root));
         let callers_above = callers.len();
         let mut leaf_item = None;
+        let mut branch_names = HashMap::new();
         let mut siblings = match scope.root {
             Some(root) => vec![root],
             None => tree.children(None),
         };
-        arrange(&mut siblings);
+        order.arrange(&mut siblings);
         let mut open: Vec<(Node, u32)> = siblings.iter().rev().map(|root| (*root, NONE)).collect();
         while let Some((mut node, mut parent)) = open.pop() {
             loop {
@@ -176,6 +164,9 @@ impl Outline {
                 let is_leaf = Some(node) == leaf;
                 if is_leaf {
                     leaf_item = Some(item as usize);
+                }
+                if let Some(name) = tree.branch_name(node) {
+                    branch_names.insert(item as usize, name.into());
                 }
                 let above = items
                     .get(parent as usize)
@@ -186,16 +177,17 @@ impl Outline {
                     caller: push_caller(&mut callers, tree, node, above),
                     is_prompt: scope.active_last && is_prompt(tree, node),
                     kept: keeps(scope.filter, tree, node, is_leaf),
-                    on_active_path: is_active(node),
+                    on_active_path: order.is_active(node),
+                    is_archived: order.archived.hides(node),
                 });
                 parent = item;
-                let Some(child) = tree.only_child(node) else {
-                    break;
-                };
-                node = child;
+                match tree.only_child(node) {
+                    Some(child) if !order.archived.begins_with(child) => node = child,
+                    _ => break,
+                }
             }
             tree.children_into(Some(node), &mut siblings);
-            arrange(&mut siblings);
+            order.arrange(&mut siblings);
             open.extend(siblings.iter().rev().map(|child| (*child, parent)));
         }
         Self {
@@ -203,6 +195,8 @@ impl Outline {
             callers,
             callers_above,
             leaf: leaf_item,
+            archived_branches: order.archived_branches,
+            branch_names,
             node_count: tree.node_count(),
         }
     }
@@ -217,6 +211,7 @@ impl Outline {
         Self {
             items: items.collect(),
             callers: self.callers.clone(),
+            branch_names: self.branch_names.clone(),
             ..*self
         }
     }
@@ -259,6 +254,7 @@ impl Outline {
                 is_prompt: scope.active_last && is_prompt(tree, node),
                 kept: keeps(scope.filter, tree, node, node == above),
                 on_active_path: true,
+                is_archived: false,
             });
         }
         self.leaf = Some(self.items.len() - 1);
@@ -297,6 +293,16 @@ impl Outline {
         std::iter::successors(caller(nearest), move |below| caller(below.above)).take(REACH)
     }
 
+    /// The name of the branch that begins with an item.
+    pub fn branch_name(&self, item: usize) -> Option<&str> {
+        self.branch_names.get(&item).map(|name| &**name)
+    }
+
+    /// The archived branches below the roots of the scope, whether or not they are in it.
+    pub fn archived_branches(&self) -> usize {
+        self.archived_branches
+    }
+
     /// The leaf, if it is in scope.
     pub(crate) fn leaf(&self) -> Option<usize> {
         self.leaf
@@ -305,6 +311,68 @@ impl Outline {
     /// The item of `node`; `None` if it is not in scope. Linear.
     pub fn find(&self, node: Node) -> Option<usize> {
         self.items.iter().position(|item| item.node == node)
+    }
+}
+
+/// Which siblings are in scope, and their order.
+struct SiblingOrder<'t> {
+    tree: &'t Tree,
+    scope: Scope,
+    /// For each node whether it is on the path to the leaf.
+    active: Vec<bool>,
+    archived: Archived,
+    hides_archived: bool,
+    /// The archived branches seen so far.
+    archived_branches: usize,
+}
+
+impl<'t> SiblingOrder<'t> {
+    fn new(tree: &'t Tree, scope: Scope) -> Self {
+        let mut active = vec![false; tree.node_count()];
+        for node in tree.ancestors(tree.leaf()) {
+            if let Some(active) = active.get_mut(node.number()) {
+                *active = true;
+            }
+        }
+        let archived = tree.archived();
+        // Whoever names an entry of an archived branch wants to see it.
+        let is_named = scope.root.is_some_and(|root| archived.hides(root));
+        Self {
+            tree,
+            scope,
+            active,
+            hides_archived: !scope.archived && !is_named,
+            archived,
+            archived_branches: 0,
+        }
+    }
+
+    fn is_active(&self, node: Node) -> bool {
+        self.active.get(node.number()).copied().unwrap_or(false)
+    }
+
+    fn arrange(&mut self, siblings: &mut Vec<Node>) {
+        siblings.retain(|node| {
+            let above = self.tree.parent(*node);
+            let is_within = above.is_some_and(|above| self.archived.hides(above));
+            let begins = self.archived.begins_with(*node) && !is_within;
+            self.archived_branches += usize::from(begins);
+            !(self.hides_archived && begins)
+        });
+        let moves = self.scope.active_last || self.scope.order == Order::ActiveFirst;
+        if !moves || siblings.len() < 2 {
+            return;
+        }
+        let Some(at) = siblings.iter().position(|node| self.is_active(*node)) else {
+            return;
+        };
+        if self.scope.active_last {
+            if let Some(from) = siblings.get_mut(at..) {
+                from.rotate_left(1);
+            }
+        } else if let Some(head) = siblings.get_mut(..=at) {
+            head.rotate_right(1);
+        }
     }
 }
 

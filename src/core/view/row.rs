@@ -190,7 +190,7 @@ impl ServedRow<'_> {
         }
     }
 
-    /// The members from `childCount` to `isBranchPoint`.
+    /// The members from `childCount` to `archived`.
     fn push_place(&self, out: &mut Vec<u8>) {
         let row = self.row;
         out.extend_from_slice(b",\"childCount\":");
@@ -205,6 +205,9 @@ impl ServedRow<'_> {
         push_bool(out, row.is_leaf);
         out.extend_from_slice(b",\"isBranchPoint\":");
         push_bool(out, row.is_branch_point());
+        if row.is_archived {
+            out.extend_from_slice(b",\"archived\":true");
+        }
     }
 
     /// The members from `prefix` to `opened`.

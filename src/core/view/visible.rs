@@ -260,6 +260,7 @@ fn visible_tree(outline: &Outline, matched: Option<&[bool]>) -> (Vec<Row>, Vec<u
             has_later_sibling: false,
             on_active_path: item.on_active_path,
             is_leaf: false,
+            is_archived: item.is_archived,
         });
         last_child.push(NONE);
         nearest.push(number);

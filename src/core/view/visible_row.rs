@@ -22,6 +22,8 @@ pub struct Row {
     pub on_active_path: bool,
     /// Whether it is the nearest row at or above the leaf.
     pub is_leaf: bool,
+    /// Whether it is in an archived branch.
+    pub is_archived: bool,
 }
 
 impl Row {

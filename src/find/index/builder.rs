@@ -178,7 +178,9 @@ impl<'w> FileReader<'w> {
             Line::Header(header) => is_first && header.version > 1 && header.id.is_some(),
             Line::Entry(envelope) => {
                 let id = envelope.id.as_deref();
-                let id = id.filter(|id| !is_first && id.len() <= LONGEST_ID);
+                // Entries of archived branches are no hits: the tree decides.
+                let is_record = matches!(envelope.facts, Facts::BranchRecord { .. });
+                let id = id.filter(|id| !is_first && !is_record && id.len() <= LONGEST_ID);
                 // Two ids share a hash with a probability of 2^-64; then the file counts as not plain.
                 id.is_some_and(|id| self.ids.insert(self.hasher.hash_one(id)))
             }

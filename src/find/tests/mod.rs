@@ -25,6 +25,7 @@ fn request(query: &str, mode: Mode) -> SearchRequest {
         since: None,
         until: None,
         branches: BranchFilter::All,
+        archived: false,
         limit: 1000,
         after: None,
     }

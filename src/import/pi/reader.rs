@@ -316,10 +316,17 @@ impl PiReader {
     }
 }
 
-/// Whether this is bookkeeping of this program: a move of the leaf, a deletion (session-file.md §4).
+/// Whether this is bookkeeping of this program: a move of the leaf, a deletion, a branch (session-file.md §4).
 fn is_leaf_record(entry: &[u8]) -> bool {
     let custom = json::get(entry, "customType").and_then(json::string);
-    let records = ["treelined.leaf", "treelined.trashed", "treelined.restored"];
+    let records = [
+        "treelined.leaf",
+        "treelined.trashed",
+        "treelined.restored",
+        "treelined.branch",
+        "treelined.archived",
+        "treelined.unarchived",
+    ];
     custom.is_some_and(|custom| records.contains(&&*custom))
 }
 

@@ -6,6 +6,7 @@ use super::call::{Call, TakesPlace};
 use super::commit_tail::{CommitTail, late_failure};
 use super::follow::{caught_up, watch_predecessors};
 use super::guard::{Place, SessionGuard, check_writable, guard_of};
+use super::notify::FactsBefore;
 use super::open_session::OpenSession;
 use std::sync::Arc;
 use treelined_core::durability::Durability;
@@ -114,14 +115,12 @@ impl Change {
     {
         let (daemon, open) = (self.daemon, self.open);
         open.session.syncer.check()?;
-        let name_before = self.guard.tree.name().map(str::to_owned);
+        let before = FactsBefore::of(&self.guard);
         let (guard, changes, outcome) = self.guard.commit(&self.cancel, plan).await;
         let Some(mut guard) = guard else {
             return Err(outcome.err().unwrap_or_else(Error::cancelled));
         };
-        let name_before = name_before.as_deref();
-        let tail =
-            CommitTail::announce(&daemon, &open, &guard, changes, name_before, &[], &outcome);
+        let tail = CommitTail::announce(&daemon, &open, &guard, changes, &before, &[], &outcome);
         let durability = tail.durability();
         let outcome = outcome.map(|outcome| {
             let written = outcome.wrote.then_some(durability);

@@ -1,7 +1,7 @@
 //! The steps of a commit after its write: its announcement, its durability, and its publication.
 
 use super::Daemon;
-use super::notify::Publication;
+use super::notify::{FactsBefore, Publication};
 use super::open_session::OpenSession;
 use std::fs::File;
 use std::sync::Arc;
@@ -29,7 +29,7 @@ impl CommitTail {
         open: &Arc<OpenSession>,
         state: &SessionState,
         changes: Changes,
-        name_before: Option<&str>,
+        before: &FactsBefore,
         ends: &[usize],
         outcome: &Result<CommitOutcome>,
     ) -> Self {
@@ -50,9 +50,7 @@ impl CommitTail {
             daemon.files.describe(state);
         }
         if !open.session.is_closed() {
-            daemon
-                .notifier
-                .announce(open, state, changes, name_before, ends);
+            daemon.notifier.announce(open, state, changes, before, ends);
             let was_queued = *lock(&open.queued) == Some(true);
             if was_queued || durability == Durability::Queued {
                 daemon.notifier.note_queue(open, state);

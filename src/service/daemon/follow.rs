@@ -4,6 +4,7 @@
 use super::Daemon;
 use super::commit_tail::CommitTail;
 use super::guard::{Lease, SessionGuard, Tenure, guard_of};
+use super::notify::FactsBefore;
 use super::open_session::OpenSession;
 use super::queue::Access;
 use super::watched::WatchedSession;
@@ -68,10 +69,10 @@ pub(crate) async fn caught_up(
     open: &Arc<OpenSession>,
     guard: SessionGuard,
 ) -> Result<SessionGuard> {
-    let name_before = guard.tree.name().map(str::to_owned);
+    let before = FactsBefore::of(&guard);
     let (mut guard, changes) = guard.refreshed().await?;
     let notifier = &daemon.notifier;
-    notifier.announce(open, &guard, changes, name_before.as_deref(), &[]);
+    notifier.announce(open, &guard, changes, &before, &[]);
     watch_predecessors(daemon, open, &mut guard);
     Ok(guard)
 }
@@ -161,7 +162,7 @@ async fn carry_over(daemon: &Arc<Daemon>, open: &Arc<OpenSession>) -> bool {
     if !guard.has_arrivals() {
         return guard.has_predecessor();
     }
-    let name_before = guard.tree.name().map(str::to_owned);
+    let before = FactsBefore::of(&guard);
     // An empty commit carries late entries over.
     let nothing = |_: &SessionState| Ok(PlannedLines::default());
     let (guard, changes, outcome) = guard.commit(&Cancel::new(), nothing).await;
@@ -169,8 +170,7 @@ async fn carry_over(daemon: &Arc<Daemon>, open: &Arc<OpenSession>) -> bool {
         return false;
     };
     let goes_on = guard.has_predecessor();
-    let name_before = name_before.as_deref();
-    let tail = CommitTail::announce(daemon, open, &guard, changes, name_before, &[], &outcome);
+    let tail = CommitTail::announce(daemon, open, &guard, changes, &before, &[], &outcome);
     drop(guard);
     let (synced, _) = tail.finish().await;
     match outcome {

@@ -14,6 +14,7 @@ use std::time::Duration;
 use treelined_core::durability::Durability;
 use treelined_core::entry::draft::Draft;
 use treelined_core::error::{Error, Kind, Result};
+use treelined_core::flow::branch;
 use treelined_core::flow::leaf::BranchSummary;
 use treelined_core::flow::navigate::{self, NavigationPlan};
 use treelined_core::id::{EntryId, ExpectedLeaf};
@@ -49,6 +50,8 @@ pub(crate) enum NavigationKind {
     To { rewind: bool },
     /// Keeps the leaf, and appends a summary of the other branch.
     Merge,
+    /// Moves the leaf out of the branch that begins with the target, if it is there, and archives that branch.
+    Archive,
 }
 
 /// The destination of a navigation.
@@ -69,6 +72,9 @@ impl Navigator {
         let (planning, target) = self.begin(release, find).await?;
         let plan = match target {
             Destination::Move(plan) => plan,
+            Destination::Leaf(id) if self.kind == NavigationKind::Archive => {
+                return self.archive(planning, id).await;
+            }
             Destination::Leaf(id) => return self.stay(planning, id).await,
         };
         if self.wants_summary {
@@ -132,6 +138,7 @@ impl Navigator {
         let planned = match self.kind {
             NavigationKind::To { rewind } => navigate::plan(tree, node, rewind),
             NavigationKind::Merge => navigate::plan_merge(tree, node),
+            NavigationKind::Archive => navigate::plan_archive(tree, node),
         };
         let target = match planned {
             navigate::Navigation::Move(plan) => Destination::Move(plan),
@@ -182,6 +189,27 @@ impl Navigator {
             Err(error) if error.kind == Kind::Cancelled => Ok(aborted(&leaf_id)),
             Err(error) => Err(error),
         }
+    }
+
+    /// Archives the branch that begins with this entry and does not hold the leaf.
+    async fn archive(
+        &self,
+        planning: PlannedOperation,
+        head_id: EntryId,
+    ) -> Result<wire::Navigation> {
+        let leaf_id = planning.guard.leaf_id().map(EntryId::new);
+        let change = planning.into_change();
+        let source = Arc::clone(&change.daemon.source);
+        let write = move |state: &SessionState| {
+            let head = state.find(head_id.as_str())?;
+            Ok(branch::plan_archive(&state.tree, &*source, head))
+        };
+        let durability = change.commit(write, |_, written| written).await?.seen;
+        Ok(wire::Navigation {
+            reason: None,
+            durability: durability.unwrap_or(Durability::None),
+            ..unmoved(NavigationReason::AlreadyThere, false, &leaf_id, &leaf_id)
+        })
     }
 
     /// Steps 6 to 9.

@@ -163,6 +163,22 @@ impl<M: Fn(u64, bool) -> Option<Vec<u8>>> Texts<M> {
     }
 }
 
+/// The facts of a session before a change.
+pub(crate) struct FactsBefore {
+    name: Option<String>,
+    /// The version of the marks of its branches.
+    branches: u64,
+}
+
+impl FactsBefore {
+    pub(crate) fn of(state: &SessionState) -> Self {
+        Self {
+            name: state.tree.name().map(str::to_owned),
+            branches: state.tree.marks().version(),
+        }
+    }
+}
+
 /// Sends notifications about sessions, to connections and hooks.
 #[derive(Clone)]
 pub(crate) struct Notifier {
@@ -261,14 +277,14 @@ impl Notifier {
     }
 
     /// Announces the changes of operations that were written together: the entries of other writers, then our own, each
-    /// operation as if alone, and the session's name if it differs from `name_before`. `ends` has the number of our
+    /// operation as if alone, and the session's name and branches if they differ from `before`. `ends` has the number of our
     /// entries up to the end of each operation; it is empty for a single operation.
     pub(crate) fn announce(
         &self,
         open: &OpenSession,
         state: &SessionState,
         changes: Changes,
-        name_before: Option<&str>,
+        before: &FactsBefore,
         ends: &[usize],
     ) {
         let own = &changes.own;
@@ -296,11 +312,19 @@ impl Notifier {
             });
         }
         let name = state.tree.name();
-        if name != name_before {
+        if name != before.name.as_deref() {
             self.notify(open, |seq| notification::SessionInfoChanged {
                 session_id: open.id.to_string(),
                 seq,
                 name: name.map(str::to_owned),
+            });
+        }
+        if state.tree.marks().version() != before.branches {
+            let archived = state.tree.archived().count() as u64;
+            self.notify(open, |seq| notification::BranchesChanged {
+                session_id: open.id.to_string(),
+                seq,
+                archived_branches: archived,
             });
         }
     }

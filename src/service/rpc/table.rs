@@ -2,9 +2,9 @@
 
 use super::handler;
 use super::methods::{
-    append, commands, compact, compare, continuation, events, export, fork, handshake, import,
-    list, moves, navigate, people, pick, read, render, renderers, search, sessions, tree, turns,
-    watch, web,
+    append, branches, commands, compact, compare, continuation, events, export, fork, handshake,
+    import, list, moves, navigate, people, pick, read, render, renderers, search, sessions, tree,
+    turns, watch, web,
 };
 use super::response::Responder;
 use super::session_read;

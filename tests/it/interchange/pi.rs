@@ -356,7 +356,9 @@ fn ids_of(entries: &[Json]) -> Vec<&str> {
 }
 
 pub(super) fn is_record(entry: &Json) -> bool {
-    entry["type"] == "custom" && entry["customType"] == "treelined.leaf"
+    let records = ["leaf", "branch", "archived", "unarchived"];
+    let records = records.map(|name| json!(format!("treelined.{name}")));
+    entry["type"] == "custom" && records.contains(&entry["customType"])
 }
 
 /// The parents of the records, and of all stored entries. Simple on purpose.

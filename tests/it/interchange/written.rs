@@ -451,3 +451,36 @@ fn both_continue_a_file_after_a_torn_line() {
     there.assert_same(&View::of_daemon(&mut d, "torn"), "the daemon goes on");
     assert_eq!(there.leaf, "u2");
 }
+
+/// Records of branches are entries below the leaf to pi, which goes on at the same place. What it adds below an archived
+/// branch brings that branch back.
+#[test]
+fn records_of_branches_move_pi_nowhere() {
+    let Some(mut both) = Both::created_here() else {
+        return;
+    };
+    for name in ["branches_changed", "session_tree"] {
+        both.live.ignore(name);
+    }
+    both.live.chain(&["u1", "a1", "u2", "a2"]);
+    both.live.below(Some("a1"), "u3");
+    both.agree_on_the_leaf("two branches");
+    both.ok("name_branch", json!({"entryId": "u3", "name": "right"}));
+    both.ok("archive_branch", json!({"entryId": "a2"}));
+    both.agree_on_the_leaf("a name and an archived branch");
+    let m = both.pi.open(&both.path);
+    let said = both.pi.id(&m, "appendMessage", json!([user("on")]));
+    both.agree("a message of pi");
+    assert_eq!(both.live.entry(&said)["parentId"], "u3");
+    assert_eq!(both.ok("get_tree", json!({}))["archivedBranches"], 1);
+    both.pi.ok(&m, "branch", json!(["a2"]));
+    both.pi.id(&m, "appendMessage", json!([user("left again")]));
+    both.agree("a message in the archived branch");
+    assert_eq!(
+        both.ok("get_tree", json!({}))["archivedBranches"],
+        Json::Null
+    );
+    both.ok("archive_branch", json!({"entryId": "u2"}));
+    both.ok("unarchive_branch", json!({"entryId": "u2"}));
+    both.agree("brought back");
+}

@@ -1,6 +1,7 @@
 //! Reading the tree: `get_tree` with every option, labels, children, paths, branches, entries and
 //! their pages. protocol.md §3 and §6.
 
+mod archive;
 mod branches;
 mod entries;
 mod filters;

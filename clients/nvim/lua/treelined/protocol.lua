@@ -3,7 +3,7 @@
 
 return {
   version = 1,
-  schema_hash = 'sha256:018f84f9ea571eb5a1c05abc10b2203060e2a13d82863651b28bc56e93aba96e',
+  schema_hash = 'sha256:a964a3061a534b9ebf43706f5ff6c1fdc339c7d9cf2aa98e91bf9624b5915157',
   --- Methods by the names of their functions.
   methods = {
     discover = 'rpc.discover',
@@ -41,6 +41,9 @@ return {
     undo_navigation = 'undo_navigation',
     redo_navigation = 'redo_navigation',
     get_navigation_log = 'get_navigation_log',
+    name_branch = 'name_branch',
+    archive_branch = 'archive_branch',
+    unarchive_branch = 'unarchive_branch',
     pop = 'pop',
     get_leaf = 'get_leaf',
     get_tree = 'get_tree',

@@ -74,6 +74,27 @@
 ---@field entryId string The id of the new entry.
 ---@field leafId string The leaf after the append: the new entry.
 
+--- The params of `archive_branch`. If the leaf is in the branch, it moves out first: the daemon asks with `session_before_tree`, as for `navigate_tree`.
+---@class treelined.ArchiveBranchParams
+---@field answerTimeoutMs? integer How many milliseconds to wait for answers to `session_before_tree`; at most `limits.maxAnswerMs`. Default: 30000.
+---@field entryId string The id of an entry of the branch, as its tip.
+---@field expectedLeafId? string The leaf that the client expects; null expects the empty position. The request fails with `leafMoved` if the leaf is another one. Default: no check.
+---@field navigationId? string The id of the move in `abort_navigation` and in notifications. Default: the daemon chooses one.
+---@field onNoAnswer? treelined.OnNoAnswer The outcome if a client does not answer in time. Default: `proceed`.
+---@field sessionId? string The id of the session. Default: the session that is open, if exactly one is.
+
+--- The result of `archive_branch`.
+---@class treelined.ArchiveBranchResult
+---@field by? string The name of the client, hook or extension that cancelled or failed. Present if `reason` is `cancelledByClient` or `hookFailed`.
+---@field cancelled boolean True if nothing changed; `reason` says why.
+---@field durability treelined.Durability How safe the write is at the time of the response; `none` if nothing was written.
+---@field entryId string The id of the first entry of the branch.
+---@field inverse? treelined.BranchInverse The call that takes this back. Absent if nothing was written.
+---@field message? string The reason that it gave, as text for people. Present if it gave a reason.
+---@field newLeafId? string The leaf after; null at the empty position.
+---@field oldLeafId? string The leaf before; null at the empty position.
+---@field reason? treelined.NavigationReason Why nothing changed.
+
 --- How a person answers.
 ---@alias treelined.AskKind 'select'|'confirm'|'input'|'editor'
 
@@ -130,16 +151,23 @@
 
 --- The entries from a fork, or from the root, to a tip.
 ---@class treelined.Branch
+---@field archived? boolean True if the branch is archived, else absent.
 ---@field forkId? string The id of the nearest ancestor with several children; null if there is none.
+---@field givenName? string The name that `name_branch` gave it.
 ---@field icon? string The icon of the last message. Present if its renderer has one.
 ---@field isActive boolean True if the leaf is at the tip of this branch.
 ---@field label? string The label of the tip.
 ---@field lastActivity string When the last entry was written, in ISO 8601.
 ---@field messageCount integer The number of messages after the fork up to the tip.
----@field name string The name of the branch for people: its label, else the first user message after the fork as its row shows it, else the preview.
+---@field name string The name of the branch for people: the one that it was given, else its label, else the first user message after the fork as its row shows it, else the preview.
 ---@field preview string The last message, on one line.
 ---@field style? treelined.RowStyle The style of the last message. Present for displayed custom messages, and if its renderer has one.
 ---@field tipId string The id of the last entry of the branch.
+
+--- The call that takes a change of a branch back.
+---@class treelined.BranchInverse
+---@field method treelined.BranchVerb The method.
+---@field params treelined.InverseParams Its params.
 
 --- The params of `branch`. No client is asked.
 ---@class treelined.BranchParams
@@ -186,6 +214,15 @@
 ---@field role 'branchSummary' The role.
 ---@field summary string The text of the summary.
 ---@field timestamp? number|string When the message was sent, in Unix milliseconds.
+
+--- A method that changes a branch.
+---@alias treelined.BranchVerb 'name_branch'|'archive_branch'|'unarchive_branch'
+
+--- The params of `branches_changed`.
+---@class treelined.BranchesChanged
+---@field archivedBranches integer The number of archived branches of which none is in another.
+---@field seq integer The number of this notification in the session.
+---@field sessionId string The id of the session.
 
 --- An operation that keeps a session busy.
 ---@alias treelined.BusyBy 'turn'|'compaction'|'navigation'
@@ -719,6 +756,7 @@
 
 --- The params of `get_fork_messages`.
 ---@class treelined.GetForkMessagesParams
+---@field archived? boolean Whether messages of archived branches are listed. Default: false.
 ---@field sessionId? string The id of the session. Default: the session that is open, if exactly one is.
 
 --- The result of `get_fork_messages`.
@@ -788,6 +826,7 @@
 
 --- The params of `get_tree`.
 ---@class treelined.GetTreeParams
+---@field archived? boolean Whether archived branches are shown. An archived branch with `rootId` in it is. Default: false.
 ---@field around? string The id of an entry that the page shall contain. Default: none.
 ---@field cursor? string The `nextCursor` of the previous page; fails with `treeChanged` once the tree has changed. Default: none.
 ---@field each? string[] With `fold` `left`: the ids of folded rows; the branches at their forks have one row each. Default: none.
@@ -809,6 +848,7 @@
 
 --- The result of `get_tree`: a page of rows, or the nested tree.
 ---@class treelined.GetTreeResult
+---@field archivedBranches? integer The number of archived branches, shown or not, of which none is in another. Absent if there is none.
 ---@field hidden integer The number of entries that filter and query removed.
 ---@field leafId? string The leaf; null at the empty position.
 ---@field nextCursor? string The `cursor` of the next page. Absent on the last page.
@@ -992,6 +1032,11 @@
 ---@field position? integer The number of characters before the fault. Present for templates, and for a query of filters.
 ---@field reason string A sentence for people.
 
+--- The params of an inverse call.
+---@class treelined.InverseParams
+---@field entryId string The id of the first entry of the branch.
+---@field name? string The former name. Present with `name_branch` if there was one.
+
 --- A label for an entry. The latest label of an entry counts.
 ---@class treelined.LabelEntry
 ---@field id string The id of the entry, unique in the session.
@@ -1024,10 +1069,12 @@
 
 --- The params of `list_branches`.
 ---@class treelined.ListBranchesParams
+---@field archived? boolean Whether archived branches are listed. Default: false.
 ---@field sessionId? string The id of the session. Default: the session that is open, if exactly one is.
 
 --- The result of `list_branches`.
 ---@class treelined.ListBranchesResult
+---@field archivedBranches? integer The number of archived branches, listed or not, of which none is in another. Absent if there is none.
 ---@field branches treelined.Branch[] The branches, the active one among them.
 
 --- The params of `list_commands`.
@@ -1134,6 +1181,20 @@
 
 --- The operation that moved the leaf.
 ---@alias treelined.MoveCause 'set_leaf'|'branch'|'navigate_tree'|'undo'|'redo'
+
+--- The params of `name_branch`.
+---@class treelined.NameBranchParams
+---@field entryId string The id of an entry of the branch, as its tip.
+---@field expectedLeafId? string The leaf that the client expects; null expects the empty position. The request fails with `leafMoved` if the leaf is another one. Default: no check.
+---@field name? string The name. It is stored trimmed and on one line; a blank one, like none, removes the name. Default: none.
+---@field sessionId? string The id of the session. Default: the session that is open, if exactly one is.
+
+--- The result of `name_branch`.
+---@class treelined.NameBranchResult
+---@field durability treelined.Durability How safe the write is at the time of the response; `none` if nothing was written.
+---@field entryId string The id of the first entry of the branch, to which the name belongs.
+---@field inverse? treelined.BranchInverse The call that takes this back. Absent if the branch had this name.
+---@field name? string The name as stored. Absent if it has none now.
 
 --- The params of `navigate_tree`. The daemon asks with `session_before_tree`, has a summary written if one is wanted, then moves the leaf in one write. Later requests run while it waits; if they move the leaf, it fails with `leafMoved`.
 ---@class treelined.NavigateTreeParams
@@ -1634,6 +1695,7 @@
 
 --- The params of `search`.
 ---@class treelined.SearchParams
+---@field archived? boolean Whether archived branches are searched. Default: false.
 ---@field branches? treelined.SearchBranches The branches that are searched. Default: `all`.
 ---@field cursor? string The `nextCursor` of the previous page. Default: the first page.
 ---@field cwd? string Only sessions of this working directory and of those below it. Default: all sessions.
@@ -2002,6 +2064,7 @@
 
 --- A row of the flat form.
 ---@class treelined.TreeNode
+---@field archived? boolean True if the entry is in an archived branch, else absent.
 ---@field childCount integer The number of visible children, including those that are folded.
 ---@field depth integer The number of visible ancestors.
 ---@field flags? string[] The unusual properties of the entry: `orphan`, `duplicateId`, `recovered` and others.
@@ -2060,6 +2123,18 @@
 ---@field entryId string The id of the message's entry.
 ---@field seq integer The number of this notification in the session.
 ---@field sessionId string The id of the session.
+
+--- The params of `unarchive_branch`.
+---@class treelined.UnarchiveBranchParams
+---@field entryId string The id of an entry of the archived branch.
+---@field expectedLeafId? string The leaf that the client expects; null expects the empty position. The request fails with `leafMoved` if the leaf is another one. Default: no check.
+---@field sessionId? string The id of the session. Default: the session that is open, if exactly one is.
+
+--- The result of `unarchive_branch`.
+---@class treelined.UnarchiveBranchResult
+---@field durability treelined.Durability How safe the write is at the time of the response; `none` if nothing was written.
+---@field entryIds string[] The first entry of each branch that was brought back, from the entry upwards: none if it is in no archived branch, several if an archived branch was in another one.
+---@field inverse? treelined.BranchInverse The call that takes this back. Absent if nothing was written.
 
 --- The params of `undo_navigation`.
 ---@class treelined.UndoNavigationParams
@@ -2181,6 +2256,9 @@
 ---@field undo_navigation fun(self: treelined.Client, params?: treelined.UndoNavigationParams, callback?: fun(err: treelined.Error|nil, result: treelined.UndoNavigationResult|nil), options?: treelined.CallOptions): integer Moves the leaf back to where it was before the last move.
 ---@field redo_navigation fun(self: treelined.Client, params?: treelined.RedoNavigationParams, callback?: fun(err: treelined.Error|nil, result: treelined.RedoNavigationResult|nil), options?: treelined.CallOptions): integer Reverses the last undo.
 ---@field get_navigation_log fun(self: treelined.Client, params?: treelined.GetNavigationLogParams, callback?: fun(err: treelined.Error|nil, result: treelined.GetNavigationLogResult|nil), options?: treelined.CallOptions): integer Lists the moves of the leaf, newest first.
+---@field name_branch fun(self: treelined.Client, params?: treelined.NameBranchParams, callback?: fun(err: treelined.Error|nil, result: treelined.NameBranchResult|nil), options?: treelined.CallOptions): integer Gives a branch a name, or removes its name.
+---@field archive_branch fun(self: treelined.Client, params?: treelined.ArchiveBranchParams, callback?: fun(err: treelined.Error|nil, result: treelined.ArchiveBranchResult|nil), options?: treelined.CallOptions): integer Puts a branch away: it is gone from trees, lists, counts and search until it is asked for.
+---@field unarchive_branch fun(self: treelined.Client, params?: treelined.UnarchiveBranchParams, callback?: fun(err: treelined.Error|nil, result: treelined.UnarchiveBranchResult|nil), options?: treelined.CallOptions): integer Brings an archived branch back.
 ---@field pop fun(self: treelined.Client, params?: treelined.PopParams, callback?: fun(err: treelined.Error|nil, result: treelined.PopResult|nil), options?: treelined.CallOptions): integer Moves the leaf back to before a user message, by default the last one, and summarizes what follows it.
 ---@field get_leaf fun(self: treelined.Client, params?: treelined.GetLeafParams, callback?: fun(err: treelined.Error|nil, result: treelined.GetLeafResult|nil), options?: treelined.CallOptions): integer Returns the leaf and its entry.
 ---@field get_tree fun(self: treelined.Client, params?: treelined.GetTreeParams, callback?: fun(err: treelined.Error|nil, result: treelined.GetTreeResult|nil), options?: treelined.CallOptions): integer Returns the tree as rows for a list, or nested, filtered and page by page.

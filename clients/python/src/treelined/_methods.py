@@ -16,7 +16,7 @@ from ._params import OMITTED, Omitted
 PROTOCOL_VERSION = 1
 """The version of the protocol that these functions speak."""
 
-SCHEMA_HASH = "sha256:018f84f9ea571eb5a1c05abc10b2203060e2a13d82863651b28bc56e93aba96e"
+SCHEMA_HASH = "sha256:a964a3061a534b9ebf43706f5ff6c1fdc339c7d9cf2aa98e91bf9624b5915157"
 """The schema they were made from; a daemon made from the same one tells the same hash."""
 
 NotificationName: TypeAlias = Literal[
@@ -31,6 +31,7 @@ NotificationName: TypeAlias = Literal[
     "session_opened",
     "session_closed",
     "session_info_changed",
+    "branches_changed",
     "session_log_changed",
     "entries_appended",
     "turn_requested",
@@ -137,6 +138,10 @@ class AsyncMethods(ABC):
         self,
         name: Literal["session_info_changed"],
         handler: Callable[[shapes.SessionInfoChanged], object],
+    ) -> Callable[[], None]: ...
+    @overload
+    def on(
+        self, name: Literal["branches_changed"], handler: Callable[[shapes.BranchesChanged], object]
     ) -> Callable[[], None]: ...
     @overload
     def on(
@@ -413,6 +418,7 @@ class AsyncMethods(ABC):
         since: str | None | Omitted = OMITTED,
         until: str | None | Omitted = OMITTED,
         branches: shapes.SearchBranches | None | Omitted = OMITTED,
+        archived: bool | None | Omitted = OMITTED,
         limit: int | None | Omitted = OMITTED,
         cursor: str | None | Omitted = OMITTED,
         timeout: float | None = None,
@@ -449,6 +455,8 @@ class AsyncMethods(ABC):
 
         `branches`: The branches that are searched. Default: `all`.
 
+        `archived`: Whether archived branches are searched. Default: false.
+
         `limit`: The most hits of the page, at most 1,000. Default: 50.
 
         `cursor`: The `nextCursor` of the previous page. Default: the first page.
@@ -472,6 +480,7 @@ class AsyncMethods(ABC):
                 "since": since,
                 "until": until,
                 "branches": branches,
+                "archived": archived,
                 "limit": limit,
                 "cursor": cursor,
             },
@@ -756,15 +765,21 @@ class AsyncMethods(ABC):
         return answered
 
     async def get_fork_messages(
-        self, *, session_id: str | None | Omitted = OMITTED, timeout: float | None = None
+        self,
+        *,
+        session_id: str | None | Omitted = OMITTED,
+        archived: bool | None | Omitted = OMITTED,
+        timeout: float | None = None,
     ) -> shapes.GetForkMessagesResult:
         """Lists the user messages of all branches, from which a client can offer forks.
 
         `session_id`: The id of the session. Default: the session that is open, if exactly one is.
 
+        `archived`: Whether messages of archived branches are listed. Default: false.
+
         """
         answered: shapes.GetForkMessagesResult = await self.call(
-            "get_fork_messages", {"sessionId": session_id}, timeout=timeout
+            "get_fork_messages", {"sessionId": session_id, "archived": archived}, timeout=timeout
         )
         return answered
 
@@ -1272,6 +1287,102 @@ class AsyncMethods(ABC):
         )
         return answered
 
+    async def name_branch(
+        self,
+        *,
+        entry_id: str,
+        session_id: str | None | Omitted = OMITTED,
+        name: str | None | Omitted = OMITTED,
+        expected_leaf_id: str | None | Omitted = OMITTED,
+        timeout: float | None = None,
+    ) -> shapes.NameBranchResult:
+        """Gives a branch a name, or removes its name.
+
+        `entry_id`: The id of an entry of the branch, as its tip.
+
+        `session_id`: The id of the session. Default: the session that is open, if exactly one is.
+
+        `name`: The name. It is stored trimmed and on one line; a blank one, like none, removes the name. Default: none.
+
+        `expected_leaf_id`: The leaf that the client expects; null expects the empty position. The request fails with `leafMoved` if the leaf is another one. Default: no check.
+
+        """
+        answered: shapes.NameBranchResult = await self.call(
+            "name_branch",
+            {
+                "entryId": entry_id,
+                "sessionId": session_id,
+                "name": name,
+                "expectedLeafId": expected_leaf_id,
+            },
+            timeout=timeout,
+        )
+        return answered
+
+    async def archive_branch(
+        self,
+        *,
+        entry_id: str,
+        session_id: str | None | Omitted = OMITTED,
+        navigation_id: str | None | Omitted = OMITTED,
+        answer_timeout_ms: int | None | Omitted = OMITTED,
+        on_no_answer: shapes.OnNoAnswer | None | Omitted = OMITTED,
+        expected_leaf_id: str | None | Omitted = OMITTED,
+        timeout: float | None = None,
+    ) -> shapes.ArchiveBranchResult:
+        """Puts a branch away: it is gone from trees, lists, counts and search until it is asked for.
+
+        `entry_id`: The id of an entry of the branch, as its tip.
+
+        `session_id`: The id of the session. Default: the session that is open, if exactly one is.
+
+        `navigation_id`: The id of the move in `abort_navigation` and in notifications. Default: the daemon chooses one.
+
+        `answer_timeout_ms`: How many milliseconds to wait for answers to `session_before_tree`; at most `limits.maxAnswerMs`. Default: 30000.
+
+        `on_no_answer`: The outcome if a client does not answer in time. Default: `proceed`.
+
+        `expected_leaf_id`: The leaf that the client expects; null expects the empty position. The request fails with `leafMoved` if the leaf is another one. Default: no check.
+
+        """
+        answered: shapes.ArchiveBranchResult = await self.call(
+            "archive_branch",
+            {
+                "entryId": entry_id,
+                "sessionId": session_id,
+                "navigationId": navigation_id,
+                "answerTimeoutMs": answer_timeout_ms,
+                "onNoAnswer": on_no_answer,
+                "expectedLeafId": expected_leaf_id,
+            },
+            timeout=timeout,
+        )
+        return answered
+
+    async def unarchive_branch(
+        self,
+        *,
+        entry_id: str,
+        session_id: str | None | Omitted = OMITTED,
+        expected_leaf_id: str | None | Omitted = OMITTED,
+        timeout: float | None = None,
+    ) -> shapes.UnarchiveBranchResult:
+        """Brings an archived branch back.
+
+        `entry_id`: The id of an entry of the archived branch.
+
+        `session_id`: The id of the session. Default: the session that is open, if exactly one is.
+
+        `expected_leaf_id`: The leaf that the client expects; null expects the empty position. The request fails with `leafMoved` if the leaf is another one. Default: no check.
+
+        """
+        answered: shapes.UnarchiveBranchResult = await self.call(
+            "unarchive_branch",
+            {"entryId": entry_id, "sessionId": session_id, "expectedLeafId": expected_leaf_id},
+            timeout=timeout,
+        )
+        return answered
+
     @overload
     async def pop(
         self,
@@ -1411,6 +1522,7 @@ class AsyncMethods(ABC):
         fold: shapes.TreeFold | None | Omitted = OMITTED,
         expand: list[str] | None | Omitted = OMITTED,
         each: list[str] | None | Omitted = OMITTED,
+        archived: bool | None | Omitted = OMITTED,
         render: shapes.TreeRender | None | Omitted = OMITTED,
         prefix_columns: int | None | Omitted = OMITTED,
         limit: int | None | Omitted = OMITTED,
@@ -1435,6 +1547,7 @@ class AsyncMethods(ABC):
         fold: shapes.TreeFold | None | Omitted = OMITTED,
         expand: list[str] | None | Omitted = OMITTED,
         each: list[str] | None | Omitted = OMITTED,
+        archived: bool | None | Omitted = OMITTED,
         render: shapes.TreeRender | None | Omitted = OMITTED,
         prefix_columns: int | None | Omitted = OMITTED,
         limit: int | None | Omitted = OMITTED,
@@ -1459,6 +1572,7 @@ class AsyncMethods(ABC):
         fold: shapes.TreeFold | None | Omitted = OMITTED,
         expand: list[str] | None | Omitted = OMITTED,
         each: list[str] | None | Omitted = OMITTED,
+        archived: bool | None | Omitted = OMITTED,
         render: shapes.TreeRender | None | Omitted = OMITTED,
         prefix_columns: int | None | Omitted = OMITTED,
         limit: int | None | Omitted = OMITTED,
@@ -1482,6 +1596,7 @@ class AsyncMethods(ABC):
         fold: shapes.TreeFold | None | Omitted = OMITTED,
         expand: list[str] | None | Omitted = OMITTED,
         each: list[str] | None | Omitted = OMITTED,
+        archived: bool | None | Omitted = OMITTED,
         render: shapes.TreeRender | None | Omitted = OMITTED,
         prefix_columns: int | None | Omitted = OMITTED,
         limit: int | None | Omitted = OMITTED,
@@ -1515,6 +1630,8 @@ class AsyncMethods(ABC):
 
         `each`: With `fold` `left`: the ids of folded rows; the branches at their forks have one row each. Default: none.
 
+        `archived`: Whether archived branches are shown. An archived branch with `rootId` in it is. Default: false.
+
         `render`: The characters of each row's `prefix`. Default: rows have no `prefix`.
 
         `prefix_columns`: The most columns of a row's `prefix`, from 6 to 64: deeper ones begin with the number of missing steps. Default: 64.
@@ -1544,6 +1661,7 @@ class AsyncMethods(ABC):
                 "fold": fold,
                 "expand": expand,
                 "each": each,
+                "archived": archived,
                 "render": render,
                 "prefixColumns": prefix_columns,
                 "limit": limit,
@@ -1557,15 +1675,21 @@ class AsyncMethods(ABC):
         return answered
 
     async def list_branches(
-        self, *, session_id: str | None | Omitted = OMITTED, timeout: float | None = None
+        self,
+        *,
+        session_id: str | None | Omitted = OMITTED,
+        archived: bool | None | Omitted = OMITTED,
+        timeout: float | None = None,
     ) -> shapes.ListBranchesResult:
         """Lists the branches of the tree, one row for each tip.
 
         `session_id`: The id of the session. Default: the session that is open, if exactly one is.
 
+        `archived`: Whether archived branches are listed. Default: false.
+
         """
         answered: shapes.ListBranchesResult = await self.call(
-            "list_branches", {"sessionId": session_id}, timeout=timeout
+            "list_branches", {"sessionId": session_id, "archived": archived}, timeout=timeout
         )
         return answered
 
@@ -2181,6 +2305,10 @@ class Methods(ABC):
     ) -> Callable[[], None]: ...
     @overload
     def on(
+        self, name: Literal["branches_changed"], handler: Callable[[shapes.BranchesChanged], object]
+    ) -> Callable[[], None]: ...
+    @overload
+    def on(
         self,
         name: Literal["session_log_changed"],
         handler: Callable[[shapes.SessionLogChanged], object],
@@ -2444,6 +2572,7 @@ class Methods(ABC):
         since: str | None | Omitted = OMITTED,
         until: str | None | Omitted = OMITTED,
         branches: shapes.SearchBranches | None | Omitted = OMITTED,
+        archived: bool | None | Omitted = OMITTED,
         limit: int | None | Omitted = OMITTED,
         cursor: str | None | Omitted = OMITTED,
         timeout: float | None = None,
@@ -2480,6 +2609,8 @@ class Methods(ABC):
 
         `branches`: The branches that are searched. Default: `all`.
 
+        `archived`: Whether archived branches are searched. Default: false.
+
         `limit`: The most hits of the page, at most 1,000. Default: 50.
 
         `cursor`: The `nextCursor` of the previous page. Default: the first page.
@@ -2503,6 +2634,7 @@ class Methods(ABC):
                 "since": since,
                 "until": until,
                 "branches": branches,
+                "archived": archived,
                 "limit": limit,
                 "cursor": cursor,
             },
@@ -2787,15 +2919,21 @@ class Methods(ABC):
         return answered
 
     def get_fork_messages(
-        self, *, session_id: str | None | Omitted = OMITTED, timeout: float | None = None
+        self,
+        *,
+        session_id: str | None | Omitted = OMITTED,
+        archived: bool | None | Omitted = OMITTED,
+        timeout: float | None = None,
     ) -> shapes.GetForkMessagesResult:
         """Lists the user messages of all branches, from which a client can offer forks.
 
         `session_id`: The id of the session. Default: the session that is open, if exactly one is.
 
+        `archived`: Whether messages of archived branches are listed. Default: false.
+
         """
         answered: shapes.GetForkMessagesResult = self.call(
-            "get_fork_messages", {"sessionId": session_id}, timeout=timeout
+            "get_fork_messages", {"sessionId": session_id, "archived": archived}, timeout=timeout
         )
         return answered
 
@@ -3303,6 +3441,102 @@ class Methods(ABC):
         )
         return answered
 
+    def name_branch(
+        self,
+        *,
+        entry_id: str,
+        session_id: str | None | Omitted = OMITTED,
+        name: str | None | Omitted = OMITTED,
+        expected_leaf_id: str | None | Omitted = OMITTED,
+        timeout: float | None = None,
+    ) -> shapes.NameBranchResult:
+        """Gives a branch a name, or removes its name.
+
+        `entry_id`: The id of an entry of the branch, as its tip.
+
+        `session_id`: The id of the session. Default: the session that is open, if exactly one is.
+
+        `name`: The name. It is stored trimmed and on one line; a blank one, like none, removes the name. Default: none.
+
+        `expected_leaf_id`: The leaf that the client expects; null expects the empty position. The request fails with `leafMoved` if the leaf is another one. Default: no check.
+
+        """
+        answered: shapes.NameBranchResult = self.call(
+            "name_branch",
+            {
+                "entryId": entry_id,
+                "sessionId": session_id,
+                "name": name,
+                "expectedLeafId": expected_leaf_id,
+            },
+            timeout=timeout,
+        )
+        return answered
+
+    def archive_branch(
+        self,
+        *,
+        entry_id: str,
+        session_id: str | None | Omitted = OMITTED,
+        navigation_id: str | None | Omitted = OMITTED,
+        answer_timeout_ms: int | None | Omitted = OMITTED,
+        on_no_answer: shapes.OnNoAnswer | None | Omitted = OMITTED,
+        expected_leaf_id: str | None | Omitted = OMITTED,
+        timeout: float | None = None,
+    ) -> shapes.ArchiveBranchResult:
+        """Puts a branch away: it is gone from trees, lists, counts and search until it is asked for.
+
+        `entry_id`: The id of an entry of the branch, as its tip.
+
+        `session_id`: The id of the session. Default: the session that is open, if exactly one is.
+
+        `navigation_id`: The id of the move in `abort_navigation` and in notifications. Default: the daemon chooses one.
+
+        `answer_timeout_ms`: How many milliseconds to wait for answers to `session_before_tree`; at most `limits.maxAnswerMs`. Default: 30000.
+
+        `on_no_answer`: The outcome if a client does not answer in time. Default: `proceed`.
+
+        `expected_leaf_id`: The leaf that the client expects; null expects the empty position. The request fails with `leafMoved` if the leaf is another one. Default: no check.
+
+        """
+        answered: shapes.ArchiveBranchResult = self.call(
+            "archive_branch",
+            {
+                "entryId": entry_id,
+                "sessionId": session_id,
+                "navigationId": navigation_id,
+                "answerTimeoutMs": answer_timeout_ms,
+                "onNoAnswer": on_no_answer,
+                "expectedLeafId": expected_leaf_id,
+            },
+            timeout=timeout,
+        )
+        return answered
+
+    def unarchive_branch(
+        self,
+        *,
+        entry_id: str,
+        session_id: str | None | Omitted = OMITTED,
+        expected_leaf_id: str | None | Omitted = OMITTED,
+        timeout: float | None = None,
+    ) -> shapes.UnarchiveBranchResult:
+        """Brings an archived branch back.
+
+        `entry_id`: The id of an entry of the archived branch.
+
+        `session_id`: The id of the session. Default: the session that is open, if exactly one is.
+
+        `expected_leaf_id`: The leaf that the client expects; null expects the empty position. The request fails with `leafMoved` if the leaf is another one. Default: no check.
+
+        """
+        answered: shapes.UnarchiveBranchResult = self.call(
+            "unarchive_branch",
+            {"entryId": entry_id, "sessionId": session_id, "expectedLeafId": expected_leaf_id},
+            timeout=timeout,
+        )
+        return answered
+
     @overload
     def pop(
         self,
@@ -3442,6 +3676,7 @@ class Methods(ABC):
         fold: shapes.TreeFold | None | Omitted = OMITTED,
         expand: list[str] | None | Omitted = OMITTED,
         each: list[str] | None | Omitted = OMITTED,
+        archived: bool | None | Omitted = OMITTED,
         render: shapes.TreeRender | None | Omitted = OMITTED,
         prefix_columns: int | None | Omitted = OMITTED,
         limit: int | None | Omitted = OMITTED,
@@ -3466,6 +3701,7 @@ class Methods(ABC):
         fold: shapes.TreeFold | None | Omitted = OMITTED,
         expand: list[str] | None | Omitted = OMITTED,
         each: list[str] | None | Omitted = OMITTED,
+        archived: bool | None | Omitted = OMITTED,
         render: shapes.TreeRender | None | Omitted = OMITTED,
         prefix_columns: int | None | Omitted = OMITTED,
         limit: int | None | Omitted = OMITTED,
@@ -3490,6 +3726,7 @@ class Methods(ABC):
         fold: shapes.TreeFold | None | Omitted = OMITTED,
         expand: list[str] | None | Omitted = OMITTED,
         each: list[str] | None | Omitted = OMITTED,
+        archived: bool | None | Omitted = OMITTED,
         render: shapes.TreeRender | None | Omitted = OMITTED,
         prefix_columns: int | None | Omitted = OMITTED,
         limit: int | None | Omitted = OMITTED,
@@ -3513,6 +3750,7 @@ class Methods(ABC):
         fold: shapes.TreeFold | None | Omitted = OMITTED,
         expand: list[str] | None | Omitted = OMITTED,
         each: list[str] | None | Omitted = OMITTED,
+        archived: bool | None | Omitted = OMITTED,
         render: shapes.TreeRender | None | Omitted = OMITTED,
         prefix_columns: int | None | Omitted = OMITTED,
         limit: int | None | Omitted = OMITTED,
@@ -3546,6 +3784,8 @@ class Methods(ABC):
 
         `each`: With `fold` `left`: the ids of folded rows; the branches at their forks have one row each. Default: none.
 
+        `archived`: Whether archived branches are shown. An archived branch with `rootId` in it is. Default: false.
+
         `render`: The characters of each row's `prefix`. Default: rows have no `prefix`.
 
         `prefix_columns`: The most columns of a row's `prefix`, from 6 to 64: deeper ones begin with the number of missing steps. Default: 64.
@@ -3575,6 +3815,7 @@ class Methods(ABC):
                 "fold": fold,
                 "expand": expand,
                 "each": each,
+                "archived": archived,
                 "render": render,
                 "prefixColumns": prefix_columns,
                 "limit": limit,
@@ -3588,15 +3829,21 @@ class Methods(ABC):
         return answered
 
     def list_branches(
-        self, *, session_id: str | None | Omitted = OMITTED, timeout: float | None = None
+        self,
+        *,
+        session_id: str | None | Omitted = OMITTED,
+        archived: bool | None | Omitted = OMITTED,
+        timeout: float | None = None,
     ) -> shapes.ListBranchesResult:
         """Lists the branches of the tree, one row for each tip.
 
         `session_id`: The id of the session. Default: the session that is open, if exactly one is.
 
+        `archived`: Whether archived branches are listed. Default: false.
+
         """
         answered: shapes.ListBranchesResult = self.call(
-            "list_branches", {"sessionId": session_id}, timeout=timeout
+            "list_branches", {"sessionId": session_id, "archived": archived}, timeout=timeout
         )
         return answered
 

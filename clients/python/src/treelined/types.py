@@ -28,6 +28,9 @@ AskingEvent = Literal[
 BeginTurnResult = dict[str, Any]
 """The result of `begin_turn`."""
 
+BranchVerb = Literal["name_branch", "archive_branch", "unarchive_branch"]
+"""A method that changes a branch."""
+
 BusyBy = Literal["turn", "compaction", "navigation"]
 """An operation that keeps a session busy."""
 
@@ -694,6 +697,52 @@ class AppendMessageResult(TypedDict):
     """How safe the write is at the time of the response."""
 
 
+class _ArchiveBranchParams(TypedDict):
+    entryId: str
+    """The id of an entry of the branch, as its tip."""
+
+
+class ArchiveBranchParams(_ArchiveBranchParams, total=False):
+    """The params of `archive_branch`. If the leaf is in the branch, it moves out first: the daemon asks with `session_before_tree`, as for `navigate_tree`."""
+
+    sessionId: str | None
+    """The id of the session. Default: the session that is open, if exactly one is."""
+    navigationId: str | None
+    """The id of the move in `abort_navigation` and in notifications. Default: the daemon chooses one."""
+    answerTimeoutMs: int | None
+    """How many milliseconds to wait for answers to `session_before_tree`; at most `limits.maxAnswerMs`. Default: 30000."""
+    onNoAnswer: OnNoAnswer | None
+    """The outcome if a client does not answer in time. Default: `proceed`."""
+    expectedLeafId: str | None
+    """The leaf that the client expects; null expects the empty position. The request fails with `leafMoved` if the leaf is another one. Default: no check."""
+
+
+class _ArchiveBranchResult(TypedDict):
+    cancelled: bool
+    """True if nothing changed; `reason` says why."""
+    entryId: str
+    """The id of the first entry of the branch."""
+    oldLeafId: str | None
+    """The leaf before; null at the empty position."""
+    newLeafId: str | None
+    """The leaf after; null at the empty position."""
+    durability: Durability
+    """How safe the write is at the time of the response; `none` if nothing was written."""
+
+
+class ArchiveBranchResult(_ArchiveBranchResult, total=False):
+    """The result of `archive_branch`."""
+
+    reason: NavigationReason
+    """Why nothing changed."""
+    by: str
+    """The name of the client, hook or extension that cancelled or failed. Present if `reason` is `cancelledByClient` or `hookFailed`."""
+    message: str
+    """The reason that it gave, as text for people. Present if it gave a reason."""
+    inverse: BranchInverse
+    """The call that takes this back. Absent if nothing was written."""
+
+
 class _AskUserParams(TypedDict):
     kind: AskKind
     """How the person answers."""
@@ -792,7 +841,7 @@ class _Branch(TypedDict):
     tipId: str
     """The id of the last entry of the branch."""
     name: str
-    """The name of the branch for people: its label, else the first user message after the fork as its row shows it, else the preview."""
+    """The name of the branch for people: the one that it was given, else its label, else the first user message after the fork as its row shows it, else the preview."""
     forkId: str | None
     """The id of the nearest ancestor with several children; null if there is none."""
     messageCount: int
@@ -808,12 +857,25 @@ class _Branch(TypedDict):
 class Branch(_Branch, total=False):
     """The entries from a fork, or from the root, to a tip."""
 
+    givenName: str
+    """The name that `name_branch` gave it."""
     label: str
     """The label of the tip."""
     icon: str
     """The icon of the last message. Present if its renderer has one."""
     style: RowStyle
     """The style of the last message. Present for displayed custom messages, and if its renderer has one."""
+    archived: bool
+    """True if the branch is archived, else absent."""
+
+
+class BranchInverse(TypedDict):
+    """The call that takes a change of a branch back."""
+
+    method: BranchVerb
+    """The method."""
+    params: InverseParams
+    """Its params."""
 
 
 class _BranchParams(TypedDict):
@@ -916,6 +978,17 @@ class BranchSummaryMessage(_BranchSummaryMessage, total=False):
     """The id of the leaf that was left; `root` at the empty position."""
     timestamp: float | str | None
     """When the message was sent, in Unix milliseconds."""
+
+
+class BranchesChanged(TypedDict):
+    """The params of `branches_changed`."""
+
+    sessionId: str
+    """The id of the session."""
+    seq: int
+    """The number of this notification in the session."""
+    archivedBranches: int
+    """The number of archived branches of which none is in another."""
 
 
 class CancelRequestParams(TypedDict):
@@ -1692,6 +1765,8 @@ class _FlatTree(TypedDict):
 class FlatTree(_FlatTree, total=False):
     """The result of `get_tree`: a page of rows, or the nested tree."""
 
+    archivedBranches: int
+    """The number of archived branches, shown or not, of which none is in another. Absent if there is none."""
     nextCursor: str
     """The `cursor` of the next page. Absent on the last page."""
 
@@ -1876,6 +1951,8 @@ class GetForkMessagesParams(TypedDict, total=False):
 
     sessionId: str | None
     """The id of the session. Default: the session that is open, if exactly one is."""
+    archived: bool | None
+    """Whether messages of archived branches are listed. Default: false."""
 
 
 class GetForkMessagesResult(TypedDict):
@@ -2034,6 +2111,8 @@ class GetTreeParams(TypedDict, total=False):
     """With `fold` `left`: the ids of entries; the branches that hold them are open. Default: none."""
     each: list[str] | None
     """With `fold` `left`: the ids of folded rows; the branches at their forks have one row each. Default: none."""
+    archived: bool | None
+    """Whether archived branches are shown. An archived branch with `rootId` in it is. Default: false."""
     render: TreeRender | None
     """The characters of each row's `prefix`. Default: rows have no `prefix`."""
     prefixColumns: int | None
@@ -2379,6 +2458,18 @@ class InvalidParamsDetails(_InvalidParamsDetails, total=False):
     """The number of characters before the fault. Present for templates, and for a query of filters."""
 
 
+class _InverseParams(TypedDict):
+    entryId: str
+    """The id of the first entry of the branch."""
+
+
+class InverseParams(_InverseParams, total=False):
+    """The params of an inverse call."""
+
+    name: str
+    """The former name. Present with `name_branch` if there was one."""
+
+
 class _LabelEntry(TypedDict):
     type: Literal["label"]
     """The type."""
@@ -2437,13 +2528,20 @@ class ListBranchesParams(TypedDict, total=False):
 
     sessionId: str | None
     """The id of the session. Default: the session that is open, if exactly one is."""
+    archived: bool | None
+    """Whether archived branches are listed. Default: false."""
 
 
-class ListBranchesResult(TypedDict):
-    """The result of `list_branches`."""
-
+class _ListBranchesResult(TypedDict):
     branches: list[Branch]
     """The branches, the active one among them."""
+
+
+class ListBranchesResult(_ListBranchesResult, total=False):
+    """The result of `list_branches`."""
+
+    archivedBranches: int
+    """The number of archived branches, listed or not, of which none is in another. Absent if there is none."""
 
 
 class ListCommandsResult(TypedDict):
@@ -2620,6 +2718,38 @@ Move = TypedDict(
 """One move of the leaf."""
 
 
+class _NameBranchParams(TypedDict):
+    entryId: str
+    """The id of an entry of the branch, as its tip."""
+
+
+class NameBranchParams(_NameBranchParams, total=False):
+    """The params of `name_branch`."""
+
+    sessionId: str | None
+    """The id of the session. Default: the session that is open, if exactly one is."""
+    name: str | None
+    """The name. It is stored trimmed and on one line; a blank one, like none, removes the name. Default: none."""
+    expectedLeafId: str | None
+    """The leaf that the client expects; null expects the empty position. The request fails with `leafMoved` if the leaf is another one. Default: no check."""
+
+
+class _NameBranchResult(TypedDict):
+    entryId: str
+    """The id of the first entry of the branch, to which the name belongs."""
+    durability: Durability
+    """How safe the write is at the time of the response; `none` if nothing was written."""
+
+
+class NameBranchResult(_NameBranchResult, total=False):
+    """The result of `name_branch`."""
+
+    name: str
+    """The name as stored. Absent if it has none now."""
+    inverse: BranchInverse
+    """The call that takes this back. Absent if the branch had this name."""
+
+
 class _NavigateTreeParams(TypedDict):
     targetId: str
     """The id of the target. For a user message or custom_message the leaf moves to its parent, and the result has the text for an editor."""
@@ -2731,6 +2861,8 @@ class _NestedTree(TypedDict):
 class NestedTree(_NestedTree, total=False):
     """The result of `get_tree`: a page of rows, or the nested tree."""
 
+    archivedBranches: int
+    """The number of archived branches, shown or not, of which none is in another. Absent if there is none."""
     nextCursor: str
     """The `cursor` of the next page. Absent on the last page."""
 
@@ -3586,6 +3718,7 @@ _SearchParamsOptions = TypedDict(
         "since": "str | None",
         "until": "str | None",
         "branches": "SearchBranches | None",
+        "archived": "bool | None",
         "limit": "int | None",
         "cursor": "str | None",
     },
@@ -4296,6 +4429,8 @@ class TreeNode(_TreeNode, total=False):
     """The current label of the entry."""
     labelTimestamp: str
     """When the label was set, in ISO 8601."""
+    archived: bool
+    """True if the entry is in an archived branch, else absent."""
     tokens: int
     """The number of tokens before a compaction. Present for compactions."""
     toolName: str
@@ -4363,6 +4498,34 @@ class TurnRequested(TypedDict):
     """The number of this notification in the session."""
     entryId: str
     """The id of the message's entry."""
+
+
+class _UnarchiveBranchParams(TypedDict):
+    entryId: str
+    """The id of an entry of the archived branch."""
+
+
+class UnarchiveBranchParams(_UnarchiveBranchParams, total=False):
+    """The params of `unarchive_branch`."""
+
+    sessionId: str | None
+    """The id of the session. Default: the session that is open, if exactly one is."""
+    expectedLeafId: str | None
+    """The leaf that the client expects; null expects the empty position. The request fails with `leafMoved` if the leaf is another one. Default: no check."""
+
+
+class _UnarchiveBranchResult(TypedDict):
+    entryIds: list[str]
+    """The first entry of each branch that was brought back, from the entry upwards: none if it is in no archived branch, several if an archived branch was in another one."""
+    durability: Durability
+    """How safe the write is at the time of the response; `none` if nothing was written."""
+
+
+class UnarchiveBranchResult(_UnarchiveBranchResult, total=False):
+    """The result of `unarchive_branch`."""
+
+    inverse: BranchInverse
+    """The call that takes this back. Absent if nothing was written."""
 
 
 class UndoNavigationParams(TypedDict, total=False):

@@ -31,6 +31,8 @@ pub enum Notification {
     SessionClosed(SessionClosed),
     /// Says that the name of the session changed. `session_info_changed`
     SessionInfoChanged(SessionInfoChanged),
+    /// Says that a branch got another name, was archived or brought back. `branches_changed`
+    BranchesChanged(BranchesChanged),
     /// Says that entries of the session wait for the team's stream, or that all of them are in it. `session_log_changed`
     SessionLogChanged(SessionLogChanged),
     /// Says that this daemon or another process appended entries. `entries_appended`
@@ -93,6 +95,7 @@ impl Notification {
             "session_opened" => params.parse().map(Notification::SessionOpened),
             "session_closed" => params.parse().map(Notification::SessionClosed),
             "session_info_changed" => params.parse().map(Notification::SessionInfoChanged),
+            "branches_changed" => params.parse().map(Notification::BranchesChanged),
             "session_log_changed" => params.parse().map(Notification::SessionLogChanged),
             "entries_appended" => params.parse().map(Notification::EntriesAppended),
             "turn_requested" => params.parse().map(Notification::TurnRequested),
@@ -124,6 +127,7 @@ impl Notification {
             Notification::SessionOpened(_) => "session_opened",
             Notification::SessionClosed(_) => "session_closed",
             Notification::SessionInfoChanged(_) => "session_info_changed",
+            Notification::BranchesChanged(_) => "branches_changed",
             Notification::SessionLogChanged(_) => "session_log_changed",
             Notification::EntriesAppended(_) => "entries_appended",
             Notification::TurnRequested(_) => "turn_requested",
@@ -155,6 +159,7 @@ impl Notification {
             Notification::SessionOpened(params) => &params.session_id,
             Notification::SessionClosed(params) => &params.session_id,
             Notification::SessionInfoChanged(params) => &params.session_id,
+            Notification::BranchesChanged(params) => &params.session_id,
             Notification::SessionLogChanged(params) => &params.session_id,
             Notification::EntriesAppended(params) => &params.session_id,
             Notification::TurnRequested(params) => &params.session_id,

@@ -7,4 +7,4 @@ pub const PROTOCOL_VERSION: u64 = 1;
 
 /// The hash of the schema behind these types. A daemon with the same `schema_hash` has the same schema.
 pub const SCHEMA_HASH: &str =
-    "sha256:018f84f9ea571eb5a1c05abc10b2203060e2a13d82863651b28bc56e93aba96e";
+    "sha256:a964a3061a534b9ebf43706f5ff6c1fdc339c7d9cf2aa98e91bf9624b5915157";

@@ -12,12 +12,15 @@ import type {
   AppendLabelResult,
   AppendMessageParams,
   AppendMessageResult,
+  ArchiveBranchParams,
+  ArchiveBranchResult,
   AskUserParams,
   AskUserResult,
   BeginTurnParams,
   BeginTurnResult,
   BranchParams,
   BranchResult,
+  BranchesChanged,
   CherryPickParams,
   CherryPickResult,
   CloseSessionParams,
@@ -92,6 +95,8 @@ import type {
   ListTrashResult,
   MergeBranchParams,
   MergeBranchResult,
+  NameBranchParams,
+  NameBranchResult,
   NavigateTreeParams,
   NavigateTreeResult,
   Navigation,
@@ -146,6 +151,8 @@ import type {
   TreeChangedDetails,
   TreeNode,
   TurnRequested,
+  UnarchiveBranchParams,
+  UnarchiveBranchResult,
   UndoNavigationParams,
   UndoNavigationResult,
   UnregisterCommandParams,
@@ -162,7 +169,7 @@ import type {
 export const PROTOCOL_VERSION = 1;
 
 /** The hash of the schema behind these types. A daemon with the same hash has the same schema. */
-export const SCHEMA_HASH = 'sha256:018f84f9ea571eb5a1c05abc10b2203060e2a13d82863651b28bc56e93aba96e';
+export const SCHEMA_HASH = 'sha256:a964a3061a534b9ebf43706f5ff6c1fdc339c7d9cf2aa98e91bf9624b5915157';
 
 /** Params and result by method. */
 export interface Methods {
@@ -201,6 +208,9 @@ export interface Methods {
   'undo_navigation': { params: UndoNavigationParams; result: UndoNavigationResult };
   'redo_navigation': { params: RedoNavigationParams; result: RedoNavigationResult };
   'get_navigation_log': { params: GetNavigationLogParams; result: GetNavigationLogResult };
+  'name_branch': { params: NameBranchParams; result: NameBranchResult };
+  'archive_branch': { params: ArchiveBranchParams; result: ArchiveBranchResult };
+  'unarchive_branch': { params: UnarchiveBranchParams; result: UnarchiveBranchResult };
   'pop': { params: PopParams; result: PopResult };
   'get_leaf': { params: GetLeafParams; result: GetLeafResult };
   'get_tree': { params: GetTreeParams; result: GetTreeResult };
@@ -253,6 +263,9 @@ export const SESSION_METHODS: ReadonlySet<keyof Methods> = new Set<keyof Methods
   'undo_navigation',
   'redo_navigation',
   'get_navigation_log',
+  'name_branch',
+  'archive_branch',
+  'unarchive_branch',
   'pop',
   'get_leaf',
   'get_tree',
@@ -288,6 +301,7 @@ export interface Notifications {
   session_opened: SessionOpened;
   session_closed: SessionClosed;
   session_info_changed: SessionInfoChanged;
+  branches_changed: BranchesChanged;
   session_log_changed: SessionLogChanged;
   entries_appended: EntriesAppended;
   turn_requested: TurnRequested;
@@ -602,6 +616,30 @@ export abstract class MethodCalls {
     options?: CallOptions,
   ): Promise<GetNavigationLogResult> {
     return this.call('get_navigation_log', params, options);
+  }
+
+  /** Gives a branch a name, or removes its name. `name_branch` */
+  nameBranch(
+    params: NameBranchParams,
+    options?: CallOptions,
+  ): Promise<NameBranchResult> {
+    return this.call('name_branch', params, options);
+  }
+
+  /** Puts a branch away: it is gone from trees, lists, counts and search until it is asked for. `archive_branch` */
+  archiveBranch(
+    params: ArchiveBranchParams,
+    options?: CallOptions,
+  ): Promise<ArchiveBranchResult> {
+    return this.call('archive_branch', params, options);
+  }
+
+  /** Brings an archived branch back. `unarchive_branch` */
+  unarchiveBranch(
+    params: UnarchiveBranchParams,
+    options?: CallOptions,
+  ): Promise<UnarchiveBranchResult> {
+    return this.call('unarchive_branch', params, options);
   }
 
   /** Moves the leaf back to before a user message, by default the last one, and summarizes what follows it. `pop` */

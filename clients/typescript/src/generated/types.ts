@@ -58,6 +58,31 @@ export type ContentBlock = TextBlock | ThinkingBlock | ImageBlock | ToolCallBloc
  */
 export type Durability = 'none' | 'os' | 'interval' | 'always' | 'replicated' | 'queued';
 /**
+ * The outcome if a client does not answer in time.
+ */
+export type OnNoAnswer = 'proceed' | 'cancel';
+/**
+ * Why a navigation changed nothing, or wrote no summary.
+ *
+ * `alreadyThere`: The leaf is at the target already; `cancelled` is false. A label is appended all the same.
+ * `cancelledByClient`: A client or a hook answered `cancel`.
+ * `noAnswer`: A client did not answer in time, and `onNoAnswer` is `cancel`.
+ * `hookFailed`: A hook, an extension or a client failed that has not declared to let operations proceed then; `by` names it.
+ * `aborted`: `abort_navigation`, a cancelled request, or the end of the connection aborted it.
+ * `nothingToSummarize`: The leaf moved, but the branch left behind holds only labels and settings.
+ */
+export type NavigationReason =
+  | 'alreadyThere'
+  | 'cancelledByClient'
+  | 'noAnswer'
+  | 'hookFailed'
+  | 'aborted'
+  | 'nothingToSummarize';
+/**
+ * A method that changes a branch.
+ */
+export type BranchVerb = 'name_branch' | 'archive_branch' | 'unarchive_branch';
+/**
  * How a person answers.
  *
  * `select`: By choosing one of `options`.
@@ -126,10 +151,6 @@ export type RequestId = string | number;
  * `ownerGone`: The connection that offers it has ended.
  */
 export type CommandFailure = 'error' | 'timeout' | 'ownerGone';
-/**
- * The outcome if a client does not answer in time.
- */
-export type OnNoAnswer = 'proceed' | 'cancel';
 /**
  * Why a session is compacted.
  *
@@ -499,23 +520,6 @@ export type SessionSort = 'recent' | 'created' | 'name' | 'threaded';
  * The result of `merge_branch`, as that of `navigate_tree`. The leaf stays on its branch: it is the last entry that was appended.
  */
 export type MergeBranchResult = Navigation;
-/**
- * Why a navigation changed nothing, or wrote no summary.
- *
- * `alreadyThere`: The leaf is at the target already; `cancelled` is false. A label is appended all the same.
- * `cancelledByClient`: A client or a hook answered `cancel`.
- * `noAnswer`: A client did not answer in time, and `onNoAnswer` is `cancel`.
- * `hookFailed`: A hook, an extension or a client failed that has not declared to let operations proceed then; `by` names it.
- * `aborted`: `abort_navigation`, a cancelled request, or the end of the connection aborted it.
- * `nothingToSummarize`: The leaf moved, but the branch left behind holds only labels and settings.
- */
-export type NavigationReason =
-  | 'alreadyThere'
-  | 'cancelledByClient'
-  | 'noAnswer'
-  | 'hookFailed'
-  | 'aborted'
-  | 'nothingToSummarize';
 /**
  * The result of `navigate_tree`: the end of the navigation, or its preparation if `dryRun` is true.
  */
@@ -1706,6 +1710,102 @@ export interface AppendMessageResult {
   durability: Durability;
 }
 /**
+ * The params of `archive_branch`. If the leaf is in the branch, it moves out first: the daemon asks with `session_before_tree`, as for `navigate_tree`.
+ */
+export interface ArchiveBranchParams {
+  /**
+   * The id of the session. Default: the session that is open, if exactly one is.
+   */
+  sessionId?: string | null;
+  /**
+   * The id of an entry of the branch, as its tip.
+   */
+  entryId: string;
+  /**
+   * The id of the move in `abort_navigation` and in notifications. Default: the daemon chooses one.
+   */
+  navigationId?: string | null;
+  /**
+   * How many milliseconds to wait for answers to `session_before_tree`; at most `limits.maxAnswerMs`. Default: 30000.
+   */
+  answerTimeoutMs?: number | null;
+  /**
+   * The outcome if a client does not answer in time. Default: `proceed`.
+   */
+  onNoAnswer?: OnNoAnswer | null;
+  /**
+   * The leaf that the client expects; null expects the empty position. The request fails with `leafMoved` if the leaf is another one. Default: no check.
+   */
+  expectedLeafId?: string | null;
+}
+/**
+ * The result of `archive_branch`.
+ */
+export interface ArchiveBranchResult {
+  /**
+   * True if nothing changed; `reason` says why.
+   */
+  cancelled: boolean;
+  /**
+   * Why nothing changed.
+   */
+  reason?: NavigationReason;
+  /**
+   * The name of the client, hook or extension that cancelled or failed. Present if `reason` is `cancelledByClient` or `hookFailed`.
+   */
+  by?: string;
+  /**
+   * The reason that it gave, as text for people. Present if it gave a reason.
+   */
+  message?: string;
+  /**
+   * The id of the first entry of the branch.
+   */
+  entryId: string;
+  /**
+   * The leaf before; null at the empty position.
+   */
+  oldLeafId: string | null;
+  /**
+   * The leaf after; null at the empty position.
+   */
+  newLeafId: string | null;
+  /**
+   * The call that takes this back. Absent if nothing was written.
+   */
+  inverse?: BranchInverse;
+  /**
+   * How safe the write is at the time of the response; `none` if nothing was written.
+   */
+  durability: Durability;
+}
+/**
+ * The call that takes a change of a branch back.
+ */
+export interface BranchInverse {
+  /**
+   * The method.
+   */
+  method: BranchVerb;
+  /**
+   * Its params.
+   */
+  params: InverseParams;
+}
+/**
+ * The params of an inverse call.
+ */
+export interface InverseParams {
+  /**
+   * The id of the first entry of the branch.
+   */
+  entryId: string;
+  /**
+   * The former name. Present with `name_branch` if there was one.
+   */
+  name?: string;
+}
+/**
  * The params of `ask_user`.
  */
 export interface AskUserParams {
@@ -1781,9 +1881,13 @@ export interface Branch {
    */
   tipId: string;
   /**
-   * The name of the branch for people: its label, else the first user message after the fork as its row shows it, else the preview.
+   * The name of the branch for people: the one that it was given, else its label, else the first user message after the fork as its row shows it, else the preview.
    */
   name: string;
+  /**
+   * The name that `name_branch` gave it.
+   */
+  givenName?: string;
   /**
    * The id of the nearest ancestor with several children; null if there is none.
    */
@@ -1816,6 +1920,10 @@ export interface Branch {
    * True if the leaf is at the tip of this branch.
    */
   isActive: boolean;
+  /**
+   * True if the branch is archived, else absent.
+   */
+  archived?: boolean;
 }
 /**
  * The params of `branch`. No client is asked.
@@ -2353,6 +2461,23 @@ export interface ModelStats {
    * The cost, in the currency of the usage records.
    */
   cost: number;
+}
+/**
+ * The params of `branches_changed`.
+ */
+export interface BranchesChanged {
+  /**
+   * The id of the session.
+   */
+  sessionId: string;
+  /**
+   * The number of this notification in the session.
+   */
+  seq: number;
+  /**
+   * The number of archived branches of which none is in another.
+   */
+  archivedBranches: number;
 }
 /**
  * The params of `$/cancel_request`. A client sends it as a notification or as a request. A cancelled navigation answers `cancelled: true`, and any other request fails with `cancelled`. If the operation is already committed, its result stands.
@@ -3801,6 +3926,10 @@ export interface GetForkMessagesParams {
    * The id of the session. Default: the session that is open, if exactly one is.
    */
   sessionId?: string | null;
+  /**
+   * Whether messages of archived branches are listed. Default: false.
+   */
+  archived?: boolean | null;
 }
 /**
  * The result of `get_fork_messages`.
@@ -4057,6 +4186,10 @@ export interface GetTreeParams {
    */
   each?: string[] | null;
   /**
+   * Whether archived branches are shown. An archived branch with `rootId` in it is. Default: false.
+   */
+  archived?: boolean | null;
+  /**
    * The characters of each row's `prefix`. Default: rows have no `prefix`.
    */
   render?: TreeRender | null;
@@ -4109,6 +4242,10 @@ export interface GetTreeResult {
    * The number of entries that filter and query removed.
    */
   hidden: number;
+  /**
+   * The number of archived branches, shown or not, of which none is in another. Absent if there is none.
+   */
+  archivedBranches?: number;
   /**
    * The number of rows before this page.
    */
@@ -4194,6 +4331,10 @@ export interface TreeNode {
    * True if the entry has several visible children.
    */
   isBranchPoint: boolean;
+  /**
+   * True if the entry is in an archived branch, else absent.
+   */
+  archived?: boolean;
   /**
    * The number of tokens before a compaction. Present for compactions.
    */
@@ -4756,6 +4897,10 @@ export interface ListBranchesParams {
    * The id of the session. Default: the session that is open, if exactly one is.
    */
   sessionId?: string | null;
+  /**
+   * Whether archived branches are listed. Default: false.
+   */
+  archived?: boolean | null;
 }
 /**
  * The result of `list_branches`.
@@ -4765,6 +4910,10 @@ export interface ListBranchesResult {
    * The branches, the active one among them.
    */
   branches: Branch[];
+  /**
+   * The number of archived branches, listed or not, of which none is in another. Absent if there is none.
+   */
+  archivedBranches?: number;
 }
 /**
  * The params of `list_commands`.
@@ -5238,6 +5387,48 @@ export interface MoreHits {
    * The number of entries.
    */
   count: number;
+}
+/**
+ * The params of `name_branch`.
+ */
+export interface NameBranchParams {
+  /**
+   * The id of the session. Default: the session that is open, if exactly one is.
+   */
+  sessionId?: string | null;
+  /**
+   * The id of an entry of the branch, as its tip.
+   */
+  entryId: string;
+  /**
+   * The name. It is stored trimmed and on one line; a blank one, like none, removes the name. Default: none.
+   */
+  name?: string | null;
+  /**
+   * The leaf that the client expects; null expects the empty position. The request fails with `leafMoved` if the leaf is another one. Default: no check.
+   */
+  expectedLeafId?: string | null;
+}
+/**
+ * The result of `name_branch`.
+ */
+export interface NameBranchResult {
+  /**
+   * The id of the first entry of the branch, to which the name belongs.
+   */
+  entryId: string;
+  /**
+   * The name as stored. Absent if it has none now.
+   */
+  name?: string;
+  /**
+   * The call that takes this back. Absent if the branch had this name.
+   */
+  inverse?: BranchInverse;
+  /**
+   * How safe the write is at the time of the response; `none` if nothing was written.
+   */
+  durability: Durability;
 }
 /**
  * The params of `navigate_tree`. The daemon asks with `session_before_tree`, has a summary written if one is wanted, then moves the leaf in one write. Later requests run while it waits; if they move the leaf, it fails with `leafMoved`.
@@ -6007,6 +6198,10 @@ export interface SearchParams {
    */
   branches?: SearchBranches | null;
   /**
+   * Whether archived branches are searched. Default: false.
+   */
+  archived?: boolean | null;
+  /**
    * The most hits of the page, at most 1,000. Default: 50.
    */
   limit?: number | null;
@@ -6541,6 +6736,40 @@ export interface TurnRequested {
    * The id of the message's entry.
    */
   entryId: string;
+}
+/**
+ * The params of `unarchive_branch`.
+ */
+export interface UnarchiveBranchParams {
+  /**
+   * The id of the session. Default: the session that is open, if exactly one is.
+   */
+  sessionId?: string | null;
+  /**
+   * The id of an entry of the archived branch.
+   */
+  entryId: string;
+  /**
+   * The leaf that the client expects; null expects the empty position. The request fails with `leafMoved` if the leaf is another one. Default: no check.
+   */
+  expectedLeafId?: string | null;
+}
+/**
+ * The result of `unarchive_branch`.
+ */
+export interface UnarchiveBranchResult {
+  /**
+   * The first entry of each branch that was brought back, from the entry upwards: none if it is in no archived branch, several if an archived branch was in another one.
+   */
+  entryIds: string[];
+  /**
+   * The call that takes this back. Absent if nothing was written.
+   */
+  inverse?: BranchInverse;
+  /**
+   * How safe the write is at the time of the response; `none` if nothing was written.
+   */
+  durability: Durability;
 }
 /**
  * The params of `undo_navigation`.

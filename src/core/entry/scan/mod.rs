@@ -187,7 +187,9 @@ impl<'a> RawEntry<'a> {
     /// The kind of a `custom` entry.
     fn custom_kind(&self) -> Kind {
         match json::string(self.custom_type).as_deref() {
-            Some(LEAF_RECORD | TRASHED | RESTORED) => Kind::LeafRecord,
+            Some(LEAF_RECORD | TRASHED | RESTORED | BRANCH | ARCHIVED | UNARCHIVED) => {
+                Kind::LeafRecord
+            }
             Some("note")
                 if json::get(self.data, "targetId")
                     .and_then(json::id)
@@ -224,13 +226,7 @@ impl<'a> RawEntry<'a> {
             Kind::ContextEdit => Facts::ContextEdit {
                 target_id: json::id(self.target_id),
             },
-            Kind::LeafRecord => Facts::LeafRecord {
-                from: json::get(self.data, "from").and_then(json::id),
-                cause: match json::string(self.custom_type).as_deref() {
-                    Some(TRASHED | RESTORED) => Some(NO_MOVE.into()),
-                    _ => json::get(self.data, "cause").and_then(json::string),
-                },
-            },
+            Kind::LeafRecord => self.record_facts(),
             Kind::ThinkingLevelChange
             | Kind::ModelChange
             | Kind::ModeChange
@@ -238,6 +234,28 @@ impl<'a> RawEntry<'a> {
             | Kind::Note
             | Kind::Usage
             | Kind::Unknown => Facts::None,
+        }
+    }
+
+    /// The facts of a record, which is not an entry.
+    fn record_facts(&self) -> Facts<'a> {
+        let data = |name: &str| json::get(self.data, name);
+        let of_branch = |change| Facts::BranchRecord {
+            entry_id: data("entryId").and_then(json::id),
+            change,
+        };
+        match json::string(self.custom_type).as_deref() {
+            Some(BRANCH) => of_branch(BranchChange::Name(data("name").and_then(json::string))),
+            Some(ARCHIVED) => of_branch(BranchChange::Archive),
+            Some(UNARCHIVED) => of_branch(BranchChange::Unarchive),
+            Some(TRASHED | RESTORED) => Facts::LeafRecord {
+                from: None,
+                cause: Some(NO_MOVE.into()),
+            },
+            _ => Facts::LeafRecord {
+                from: data("from").and_then(json::id),
+                cause: data("cause").and_then(json::string),
+            },
         }
     }
 }

@@ -1,6 +1,7 @@
 //! The tree against a naive one that reads the whole file before it links anything.
 
 mod linear;
+mod marks;
 
 use super::*;
 use crate::entry::{Line, scan};

@@ -75,6 +75,7 @@ fn scopes() -> impl Iterator<Item = Scope> {
             filter,
             order,
             active_last: false,
+            archived: false,
         })
     })
 }

@@ -234,6 +234,7 @@ proptest! {
                 filter: ask.filter,
                 order: if ask.active_first { Order::ActiveFirst } else { Order::Time },
                 active_last: false,
+ archived: false,
             },
             query: if ask.is_odd_only { "one  ODD" } else { " " },
             fold: &fold,

@@ -75,6 +75,7 @@ impl PageSource {
             filter,
             order: Order::ActiveFirst,
             active_last: false,
+            archived: true,
         };
         let everything = Outline::new(tree, scope(Filter::All));
         let outlines = FILTERS.iter();

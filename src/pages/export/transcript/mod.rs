@@ -56,6 +56,7 @@ impl TranscriptSource {
                 filter: Filter::All,
                 order: Order::ActiveFirst,
                 active_last: false,
+                archived: true,
             },
         );
         let matched = matched(&core.tree, part, &outline);

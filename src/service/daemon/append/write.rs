@@ -7,6 +7,7 @@ use crate::daemon::at_once::at_once_or_later;
 use crate::daemon::commit_tail::{CommitTail, late_failure};
 use crate::daemon::follow::watch_predecessors;
 use crate::daemon::guard::{Lease, guard_of};
+use crate::daemon::notify::FactsBefore;
 use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Instant;
@@ -62,7 +63,7 @@ async fn write_all(daemon: Arc<Daemon>, lease: Lease, waiting: VecDeque<Append>)
         if batch.waiting.is_empty() {
             return;
         }
-        let name_before = guard.tree.name().map(str::to_owned);
+        let before = FactsBefore::of(&guard);
         let Ok((ours, rest, changes, committed)) = guard.carry_out(batch).await else {
             return;
         };
@@ -70,16 +71,8 @@ async fn write_all(daemon: Arc<Daemon>, lease: Lease, waiting: VecDeque<Append>)
         let decided = batch.decided(&committed);
         let ends = decided.iter().filter_map(|append| append.outcome.end());
         let ends: Vec<usize> = ends.collect();
-        let name_before = name_before.as_deref();
-        let tail = CommitTail::announce(
-            &daemon,
-            &open,
-            &guard,
-            changes,
-            name_before,
-            &ends,
-            &committed,
-        );
+        let tail =
+            CommitTail::announce(&daemon, &open, &guard, changes, &before, &ends, &committed);
         watch_predecessors(&daemon, &open, &mut guard);
         let finish = finish(tail, decided);
         if batch.waiting.is_empty() {

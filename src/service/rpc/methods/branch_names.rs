@@ -26,8 +26,24 @@ impl BranchNames<'_> {
         Ok(folded.preview(&names, self.render))
     }
 
-    /// The first words of a person in a branch, else the preview of its first entry.
+    /// The name that was given to a branch whose first visible entry is this item.
+    fn given(&self, head: usize) -> Option<&str> {
+        let is_shown = |item: usize| {
+            let row = self.visible.row_of(item);
+            let row = row.and_then(|row| self.visible.rows().get(row));
+            row.is_some_and(|row| row.item() == item)
+        };
+        let above = |item: &usize| self.outline.items().get(*item)?.parent();
+        let hidden = |item: &usize| above(item).filter(|above| !is_shown(*above));
+        let mut items = std::iter::successors(Some(head), hidden);
+        items.find_map(|item| self.outline.branch_name(item))
+    }
+
+    /// The name that a branch was given, else the first words of a person in it, else the preview of its first entry.
     fn name(&self, reader: &mut RowReader<'_>, name: &BranchName) -> Result<String> {
+        if let Some(given) = self.given(name.head()) {
+            return Ok(given.to_owned());
+        }
         for item in name.prompts() {
             let Some(entry) = self.snapshot.entry(item) else {
                 continue;

@@ -12,12 +12,16 @@ use treelined_wire as wire;
 
 pub(in crate::rpc) fn get_fork_messages(
     read: &Read<'_>,
-    _: &wire::GetForkMessagesParams,
+    params: &wire::GetForkMessagesParams,
 ) -> Result<ReadAnswer<wire::GetForkMessagesResult>> {
     let limit = read.frame_bytes();
     let active: HashSet<Node> = read.tree.ancestors(read.leaf()).collect();
+    let (archived, shows) = (read.tree.archived(), params.archived.unwrap_or_default());
     let is_user = |node: &Node| {
-        read.tree.kind(*node) == EntryKind::Message && read.tree.role(*node) == Role::User
+        let is_shown = shows || !archived.hides(*node);
+        is_shown
+            && read.tree.kind(*node) == EntryKind::Message
+            && read.tree.role(*node) == Role::User
     };
     let nodes: Vec<Node> = read.tree.entries().filter(is_user).collect();
     let size = read.stored_bytes(nodes.iter().copied());

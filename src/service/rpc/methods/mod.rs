@@ -2,6 +2,7 @@
 
 pub(super) mod append;
 mod branch_names;
+pub(super) mod branches;
 pub(super) mod commands;
 pub(super) mod compact;
 pub(super) mod compare;

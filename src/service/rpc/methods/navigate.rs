@@ -8,7 +8,7 @@ use crate::daemon::release::Release;
 use crate::rpc::caller::Caller;
 use std::sync::Arc;
 use std::time::Duration;
-use treelined_core::error::{Error, Kind, Result};
+use treelined_core::error::{Kind, Result};
 use treelined_core::flow::navigate;
 use treelined_core::id::{self, ConnectionId, EntryId, Source};
 use treelined_core::name;
@@ -91,17 +91,17 @@ pub(in crate::rpc) async fn merge_branch(
     };
     let find = |state: &SessionState| state.find(&params.tip_id);
     name_navigation(&release, &params, &navigator);
-    let merged = match navigator.run(release, find).await {
-        Err(error) => {
-            aborted_before(&call.daemon.registry, call.connection.id, &params, error).await?
-        }
-        Ok(merged) => merged,
-    };
+    let merged = navigator.run(release, find).await;
+    let merged = or_aborted(&call.daemon.registry, call.connection.id, &params, merged).await?;
     Ok(wire::MergeBranchResult(merged))
 }
 
 /// A navigation with the default options.
-fn navigator(source: &dyn Source, params: &impl Mutation, kind: NavigationKind) -> Navigator {
+pub(super) fn navigator(
+    source: &dyn Source,
+    params: &impl Mutation,
+    kind: NavigationKind,
+) -> Navigator {
     Navigator {
         kind,
         expected: params.expected_leaf().clone(),
@@ -116,7 +116,7 @@ fn navigator(source: &dyn Source, params: &impl Mutation, kind: NavigationKind) 
 }
 
 /// From this point the navigation can be aborted by its id.
-fn name_navigation(release: &Release, params: &impl Mutation, navigator: &Navigator) {
+pub(super) fn name_navigation(release: &Release, params: &impl Mutation, navigator: &Navigator) {
     release.call.names_navigation(AskedNavigation {
         session_id: params.session_id().map(str::to_owned),
         navigation_id: navigator.navigation_id.clone(),
@@ -138,24 +138,26 @@ async fn navigate(
         },
         false => navigator.run(release, find).await,
     };
-    let navigation = match navigation {
-        Ok(navigation) => navigation,
-        Err(error) => {
-            aborted_before(&call.daemon.registry, call.connection.id, params, error).await?
-        }
-    };
+    let navigation = or_aborted(
+        &call.daemon.registry,
+        call.connection.id,
+        params,
+        navigation,
+    )
+    .await?;
     Ok(wire::NavigateTreeResult::Navigation(Box::new(navigation)))
 }
 
-/// The result of a navigation that was aborted while it waited for its place; any other error is passed on.
-async fn aborted_before(
+/// The end of a navigation, also of one that was aborted while it waited for its place; any other error is passed on.
+pub(super) async fn or_aborted(
     registry: &Registry,
     by: ConnectionId,
     params: &impl Mutation,
-    error: Error,
+    ended: Result<wire::Navigation>,
 ) -> Result<wire::Navigation> {
-    if error.kind != Kind::Cancelled {
-        return Err(error);
+    match ended {
+        Err(error) if error.kind == Kind::Cancelled => {}
+        ended => return ended,
     }
     let guard = registry.guard(Some(by), params.session_id(), &Cancel::new());
     let (_, guard) = guard.await?;

@@ -18,6 +18,7 @@ use treelined_core::entry::Role;
 use treelined_core::error::{Error, Kind, Result};
 use treelined_core::json;
 use treelined_core::timestamp;
+use treelined_core::tree::Archived;
 use treelined_core::tree::branches::{self, Branch};
 pub(crate) use treelined_core::tree::{FilePlace, Flags, Node, Tree};
 use treelined_core::view::{Outline, Scope, Subject};
@@ -420,21 +421,31 @@ fn push_settings(out: &mut Vec<u8>, thinking_level: &str, model: Option<&(String
 
 pub(in crate::rpc) fn list_branches(
     read: &Read<'_>,
-    _: &wire::ListBranchesParams,
+    params: &wire::ListBranchesParams,
 ) -> Result<ReadAnswer<wire::ListBranchesResult>> {
     if !read.may_block() && read.tree.node_count() > INLINE_ENTRIES {
         return Ok(ReadAnswer::OnBlockingThread);
     }
     let (tree, bodies) = (&read.tree, read.bodies());
-    let found = branches::list(tree);
+    let mut found = branches::list(tree);
+    let archived = tree.archived();
+    let shows = params.archived.unwrap_or_default();
+    found.retain(|branch| shows || !archived.hides(branch.tip));
+    let count = Some(archived.count() as u64).filter(|count| *count > 0);
     check_branches_fit(tree, &found, read.frame_bytes())?;
     let rows: Vec<BranchRow> = found
         .into_iter()
-        .map(|row| BranchRow::new(tree, row))
+        .map(|row| BranchRow::new(tree, row, &archived))
         .collect();
     // As in the tree, the row of a tip that is a tool result shows its call.
     let some_are_results = rows.iter().any(BranchRow::is_result);
-    let outline = some_are_results.then(|| Outline::new(tree, Scope::default()));
+    let outline = some_are_results.then(|| {
+        let scope = Scope {
+            archived: shows,
+            ..Scope::default()
+        };
+        Outline::new(tree, scope)
+    });
     let renderers = read.call.daemon.offers.renderers();
     let cwd = read.cwd().to_owned();
     // The entries of each tip are read without the session.
@@ -449,7 +460,10 @@ pub(in crate::rpc) fn list_branches(
             let at = outline.as_ref().zip(items.get(&row.tip).copied());
             branches.push(row.with_preview(&mut reader, at, &renderers, &cwd)?);
         }
-        Ok(wire::ListBranchesResult { branches })
+        Ok(wire::ListBranchesResult {
+            branches,
+            archived_branches: count,
+        })
     }))
 }
 
@@ -475,12 +489,12 @@ struct BranchRow {
     tip: Node,
     place: FilePlace,
     subject: Subject,
-    /// The user messages after the fork; none if the branch is named by its label.
+    /// The user messages after the fork; none if the branch has a name or a label.
     prompts: Vec<(Node, FilePlace, Subject)>,
 }
 
 impl BranchRow {
-    fn new(tree: &Tree, branch: Branch) -> Self {
+    fn new(tree: &Tree, branch: Branch, archived: &Archived) -> Self {
         let id = |node: Node| tree.id(node).to_owned();
         let subject = |node: Node| Subject {
             kind: tree.kind(node),
@@ -490,13 +504,16 @@ impl BranchRow {
         };
         let label = tree.label(branch.tip).map(|label| label.text.to_string());
         let mut prompts = branch.prompts;
-        prompts.retain(|_| label.is_none());
+        let named_by = branch.named_by;
+        let given_name = named_by.and_then(|head| tree.branch_name(head));
+        prompts.retain(|_| label.is_none() && given_name.is_none());
         let place = |node: Node| (node, tree.place(node), subject(node));
         Self {
             prompts: prompts.into_iter().map(place).collect(),
             row: wire::Branch {
                 tip_id: id(branch.tip),
                 name: String::new(),
+                given_name: given_name.map(str::to_owned),
                 fork_id: branch.fork.map(id),
                 label,
                 message_count: branch.message_count,
@@ -505,6 +522,7 @@ impl BranchRow {
                 style: None,
                 last_activity: timestamp::format(tree.timestamp(branch.tip).unwrap_or_default()),
                 is_active: branch.is_active,
+                archived: archived.hides(branch.tip).then_some(true),
             },
             tip: branch.tip,
             place: tree.place(branch.tip),
@@ -544,7 +562,8 @@ impl BranchRow {
             }
             (None, None) => reader.facts(tip, place, subject)?.preview.into_owned(),
         };
-        let name = row.label.clone().or(prompt);
+        let name = row.given_name.clone();
+        let name = name.or_else(|| row.label.clone()).or(prompt);
         Ok(wire::Branch {
             name: name.unwrap_or_else(|| preview.clone()),
             preview,

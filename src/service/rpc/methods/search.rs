@@ -244,6 +244,7 @@ fn request(params: wire::SearchParams, said: Option<Filters>, mode: Mode) -> Res
         since: since.max(said.since),
         until: [until, said.before].into_iter().flatten().min(),
         branches: branches(params.branches, said.branches)?,
+        archived: params.archived.unwrap_or_default(),
         limit: usize::try_from(limit).unwrap_or(usize::MAX),
         after: after.transpose()?,
     })

@@ -125,6 +125,7 @@ impl TreeRequest {
                 filter,
                 order: params.order.unwrap_or_default(),
                 active_last: folding.left.is_some(),
+                archived: params.archived.unwrap_or_default(),
             },
             query: query.map(|query| (params.mode.unwrap_or_default(), query)),
             folding,
@@ -316,7 +317,7 @@ impl Page {
                 rows.push(&mut out, shown.range.clone(), max_bytes.min(self.fits))?
             }
         };
-        push_rest(&mut out, &self.head, visible, &shown.snapshot, &served);
+        push_rest(&mut out, &self.head, shown, &served);
         Ok(Prepared::bytes(out))
     }
 
@@ -345,18 +346,17 @@ fn rows_of(view: &View) -> impl Iterator<Item = usize> {
 }
 
 /// The members of a response after its rows; `served` are the rows of the page.
-fn push_rest(
-    out: &mut Vec<u8>,
-    head: &Head,
-    visible: &Visible,
-    snapshot: &Snapshot,
-    served: &Range<usize>,
-) {
+fn push_rest(out: &mut Vec<u8>, head: &Head, shown: &PageRows, served: &Range<usize>) {
+    let (visible, snapshot) = (&shown.view.visible, &shown.snapshot);
     push_id_member(out, "leafId", head.leaf_id.as_deref());
     out.extend_from_slice(b",\"rootIds\":");
     visible.push_root_ids(out, snapshot);
     push_number_member(out, "total", visible.total() as u64);
     push_number_member(out, "hidden", visible.hidden() as u64);
+    match shown.view.outline.archived_branches() {
+        0 => {}
+        count => push_number_member(out, "archivedBranches", count as u64),
+    }
     push_number_member(out, "offset", served.start as u64);
     push_id_member(out, "revision", Some(&head.revision));
     push_number_member(out, "seq", head.seq);

@@ -5,6 +5,15 @@
 use crate::json::string_enum;
 
 string_enum! {
+    /// A method that changes a branch.
+    pub enum BranchVerb {
+        NameBranch = "name_branch",
+        ArchiveBranch = "archive_branch",
+        UnarchiveBranch = "unarchive_branch",
+    }
+}
+
+string_enum! {
     /// The operation that moved the leaf.
     pub enum MoveCause {
         SetLeaf = "set_leaf",

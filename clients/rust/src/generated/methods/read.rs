@@ -39,6 +39,7 @@ impl Client {
             fold: None,
             expand: None,
             each: None,
+            archived: None,
             render: None,
             prefix_columns: None,
             limit: None,
@@ -57,6 +58,7 @@ impl Client {
     pub fn list_branches(&self) -> Call<ListBranchesParams, ListBranchesResult> {
         let params = ListBranchesParams {
             session_id: self.session_id(),
+            archived: None,
         };
         self.call("list_branches", params)
     }

@@ -117,6 +117,7 @@ impl Client {
             since: None,
             until: None,
             branches: None,
+            archived: None,
             limit: None,
             cursor: None,
         };
@@ -315,6 +316,7 @@ impl Client {
     pub fn get_fork_messages(&self) -> Call<GetForkMessagesParams, GetForkMessagesResult> {
         let params = GetForkMessagesParams {
             session_id: self.session_id(),
+            archived: None,
         };
         self.call("get_fork_messages", params)
     }

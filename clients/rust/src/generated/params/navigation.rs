@@ -17,6 +17,29 @@ pub struct AbortNavigationParams {
     pub navigation_id: Option<String>,
 }
 
+/// The params of `archive_branch`. If the leaf is in the branch, it moves out first: the daemon asks with `session_before_tree`, as for `navigate_tree`.
+#[derive(Debug, Clone, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ArchiveBranchParams {
+    /// The id of the session. Default: the session that is open, if exactly one is.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub session_id: Option<String>,
+    /// The id of an entry of the branch, as its tip.
+    pub entry_id: String,
+    /// The id of the move in `abort_navigation` and in notifications. Default: the daemon chooses one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub navigation_id: Option<String>,
+    /// How many milliseconds to wait for answers to `session_before_tree`; at most `limits.maxAnswerMs`. Default: 30000.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub answer_timeout_ms: Option<u64>,
+    /// The outcome if a client does not answer in time. Default: `proceed`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub on_no_answer: Option<OnNoAnswer>,
+    /// The leaf that the client expects; null expects the empty position. The request fails with `leafMoved` if the leaf is another one. Default: no check.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub expected_leaf_id: Option<Option<String>>,
+}
+
 /// The params of `branch`. No client is asked.
 #[derive(Debug, Clone, Serialize)]
 #[serde(rename_all = "camelCase")]
@@ -44,6 +67,34 @@ pub struct GetNavigationLogParams {
     /// The most moves to return. Default: all.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub limit: Option<u64>,
+}
+
+/// The params of an inverse call.
+#[derive(Debug, Clone, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct InverseParams {
+    /// The id of the first entry of the branch.
+    pub entry_id: String,
+    /// The former name. Present with `name_branch` if there was one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
+}
+
+/// The params of `name_branch`.
+#[derive(Debug, Clone, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct NameBranchParams {
+    /// The id of the session. Default: the session that is open, if exactly one is.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub session_id: Option<String>,
+    /// The id of an entry of the branch, as its tip.
+    pub entry_id: String,
+    /// The name. It is stored trimmed and on one line; a blank one, like none, removes the name. Default: none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
+    /// The leaf that the client expects; null expects the empty position. The request fails with `leafMoved` if the leaf is another one. Default: no check.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub expected_leaf_id: Option<Option<String>>,
 }
 
 /// The params of `navigate_tree`. The daemon asks with `session_before_tree`, has a summary written if one is wanted, then moves the leaf in one write. Later requests run while it waits; if they move the leaf, it fails with `leafMoved`.
@@ -147,6 +198,20 @@ pub struct SetLeafParams {
     pub session_id: Option<String>,
     /// The id of the new leaf; null moves to the empty position.
     pub leaf_id: Option<String>,
+    /// The leaf that the client expects; null expects the empty position. The request fails with `leafMoved` if the leaf is another one. Default: no check.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub expected_leaf_id: Option<Option<String>>,
+}
+
+/// The params of `unarchive_branch`.
+#[derive(Debug, Clone, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct UnarchiveBranchParams {
+    /// The id of the session. Default: the session that is open, if exactly one is.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub session_id: Option<String>,
+    /// The id of an entry of the archived branch.
+    pub entry_id: String,
     /// The leaf that the client expects; null expects the empty position. The request fails with `leafMoved` if the leaf is another one. Default: no check.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub expected_leaf_id: Option<Option<String>>,

@@ -175,6 +175,9 @@ pub struct GetTreeParams {
     /// With `fold` `left`: the ids of folded rows; the branches at their forks have one row each. Default: none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub each: Option<Vec<String>>,
+    /// Whether archived branches are shown. An archived branch with `rootId` in it is. Default: false.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub archived: Option<bool>,
     /// The characters of each row's `prefix`. Default: rows have no `prefix`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub render: Option<TreeRender>,
@@ -205,6 +208,9 @@ pub struct ListBranchesParams {
     /// The id of the session. Default: the session that is open, if exactly one is.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub session_id: Option<String>,
+    /// Whether archived branches are listed. Default: false.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub archived: Option<bool>,
 }
 
 /// The params of `render_entries`.

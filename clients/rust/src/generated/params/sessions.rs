@@ -172,6 +172,9 @@ pub struct GetForkMessagesParams {
     /// The id of the session. Default: the session that is open, if exactly one is.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub session_id: Option<String>,
+    /// Whether messages of archived branches are listed. Default: false.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub archived: Option<bool>,
 }
 
 /// The params of `import_report`.
@@ -338,6 +341,9 @@ pub struct SearchParams {
     /// The branches that are searched. Default: `all`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub branches: Option<SearchBranches>,
+    /// Whether archived branches are searched. Default: false.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub archived: Option<bool>,
     /// The most hits of the page, at most 1,000. Default: 50.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub limit: Option<u64>,

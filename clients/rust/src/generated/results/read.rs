@@ -153,6 +153,9 @@ pub struct GetStatsResult {
 pub struct ListBranchesResult {
     /// The branches, the active one among them.
     pub branches: Vec<Branch>,
+    /// The number of archived branches, listed or not, of which none is in another. Absent if there is none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub archived_branches: Option<u64>,
 }
 
 /// The result of `render_entries`.

@@ -78,6 +78,12 @@ impl<R> Call<GetTreeParams, R> {
         self
     }
 
+    /// Whether archived branches are shown. An archived branch with `rootId` in it is. Default: false.
+    pub fn archived(mut self, archived: bool) -> Self {
+        self.params.archived = Some(archived);
+        self
+    }
+
     /// The characters of each row's `prefix`. Default: rows have no `prefix`.
     pub fn render(mut self, render: TreeRender) -> Self {
         self.params.render = Some(render);
@@ -125,6 +131,12 @@ impl<R> Call<ListBranchesParams, R> {
     /// The id of the session. Default: the session that is open, if exactly one is.
     pub fn session_id(mut self, session_id: impl Into<String>) -> Self {
         self.params.session_id = Some(session_id.into());
+        self
+    }
+
+    /// Whether archived branches are listed. Default: false.
+    pub fn archived(mut self, archived: bool) -> Self {
+        self.params.archived = Some(archived);
         self
     }
 }

@@ -239,6 +239,12 @@ impl<R> Call<SearchParams, R> {
         self
     }
 
+    /// Whether archived branches are searched. Default: false.
+    pub fn archived(mut self, archived: bool) -> Self {
+        self.params.archived = Some(archived);
+        self
+    }
+
     /// The most hits of the page, at most 1,000. Default: 50.
     pub fn limit(mut self, limit: u64) -> Self {
         self.params.limit = Some(limit);
@@ -466,6 +472,12 @@ impl<R> Call<GetForkMessagesParams, R> {
     /// The id of the session. Default: the session that is open, if exactly one is.
     pub fn session_id(mut self, session_id: impl Into<String>) -> Self {
         self.params.session_id = Some(session_id.into());
+        self
+    }
+
+    /// Whether messages of archived branches are listed. Default: false.
+    pub fn archived(mut self, archived: bool) -> Self {
+        self.params.archived = Some(archived);
         self
     }
 }

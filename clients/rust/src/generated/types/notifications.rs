@@ -9,6 +9,19 @@ use crate::{
 };
 use serde::{Deserialize, Serialize};
 
+/// The params of `branches_changed`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
+#[serde(rename_all = "camelCase")]
+pub struct BranchesChanged {
+    /// The id of the session.
+    pub session_id: String,
+    /// The number of this notification in the session.
+    pub seq: u64,
+    /// The number of archived branches of which none is in another.
+    pub archived_branches: u64,
+}
+
 /// The params of `command_invoked`. It is sent to the connection that offers the command, which answers with `answer_event`. It has no `seq`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]

@@ -13,8 +13,11 @@ use std::collections::BTreeMap;
 pub struct Branch {
     /// The id of the last entry of the branch.
     pub tip_id: String,
-    /// The name of the branch for people: its label, else the first user message after the fork as its row shows it, else the preview.
+    /// The name of the branch for people: the one that it was given, else its label, else the first user message after the fork as its row shows it, else the preview.
     pub name: String,
+    /// The name that `name_branch` gave it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub given_name: Option<String>,
     /// The id of the nearest ancestor with several children; null if there is none.
     pub fork_id: Option<String>,
     /// The label of the tip.
@@ -34,6 +37,9 @@ pub struct Branch {
     pub last_activity: String,
     /// True if the leaf is at the tip of this branch.
     pub is_active: bool,
+    /// True if the branch is archived, else absent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub archived: Option<bool>,
 }
 
 /// Sums over entries.
@@ -89,6 +95,9 @@ pub struct FlatTree {
     pub total: u64,
     /// The number of entries that filter and query removed.
     pub hidden: u64,
+    /// The number of archived branches, shown or not, of which none is in another. Absent if there is none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub archived_branches: Option<u64>,
     /// The number of rows before this page.
     pub offset: u64,
     /// The revision of the tree, which changes with every append, label and move.
@@ -171,6 +180,9 @@ pub struct NestedTree {
     pub total: u64,
     /// The number of entries that filter and query removed.
     pub hidden: u64,
+    /// The number of archived branches, shown or not, of which none is in another. Absent if there is none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub archived_branches: Option<u64>,
     /// The number of rows before this page.
     pub offset: u64,
     /// The revision of the tree, which changes with every append, label and move.
@@ -507,6 +519,9 @@ pub struct TreeNode {
     pub is_leaf: bool,
     /// True if the entry has several visible children.
     pub is_branch_point: bool,
+    /// True if the entry is in an archived branch, else absent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub archived: Option<bool>,
     /// The number of tokens before a compaction. Present for compactions.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tokens: Option<u64>,

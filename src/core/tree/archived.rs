@@ -1,0 +1,164 @@
+//! The names of the branches of a tree, and which of them are archived now (session-file.md §4.7).
+
+use super::flags::Flags;
+use super::node::Node;
+use super::state::Tree;
+use crate::entry::Kind;
+use hashbrown::{HashMap, HashSet};
+
+/// The archived branches of a tree. The path of the leaf is in none of them.
+#[derive(Default)]
+pub struct Archived {
+    /// The first entry of each.
+    heads: HashSet<Node>,
+    /// Whether a node is in one; empty if there is none.
+    hidden: Vec<bool>,
+    /// Those that are in no other one.
+    count: usize,
+}
+
+impl Archived {
+    /// Whether the entry is in an archived branch.
+    pub fn hides(&self, node: Node) -> bool {
+        self.hidden.get(node.number()).copied().unwrap_or(false)
+    }
+
+    /// Whether an archived branch begins with the entry.
+    pub fn begins_with(&self, node: Node) -> bool {
+        self.heads.contains(&node)
+    }
+
+    /// The archived branches that are in no other one.
+    pub fn count(&self) -> usize {
+        self.count
+    }
+}
+
+impl Tree {
+    /// The name of the branch that begins with this entry.
+    pub fn branch_name(&self, head: Node) -> Option<&str> {
+        if self.marks.by_id.is_empty() {
+            return None;
+        }
+        let mark = self.marks.by_id.get(self.id(head))?;
+        mark.name.as_deref()
+    }
+
+    pub(super) fn has_branch_names(&self) -> bool {
+        let mut marks = self.marks.by_id.values();
+        marks.any(|mark| mark.name.is_some())
+    }
+
+    /// The first entry of the branch of a position: its highest step below a fork, or a root. `None` without a step.
+    pub fn branch_head(&self, position: Option<Node>) -> Option<Node> {
+        let mut head = self.skip_bookkeeping(position)?;
+        while let Some(above) = self.skip_bookkeeping(self.parent(head)) {
+            if self.has_two_steps_below(above) {
+                break;
+            }
+            head = above;
+        }
+        Some(head)
+    }
+
+    /// Whether the conversation goes on in two ways behind a step.
+    fn has_two_steps_below(&self, step: Node) -> bool {
+        let mut open = vec![step];
+        let (mut children, mut found) = (Vec::new(), 0);
+        while let Some(node) = open.pop() {
+            self.children_into(Some(node), &mut children);
+            for child in &children {
+                match self.kind(*child).is_bookkeeping() {
+                    true => open.push(*child),
+                    false => found += 1,
+                }
+            }
+            if found > 1 {
+                return true;
+            }
+        }
+        false
+    }
+
+    /// The branches that are archived now. Linear if a record archives one, else nothing is computed.
+    pub fn archived(&self) -> Archived {
+        let mut marked: HashMap<Node, usize> = HashMap::new();
+        for (id, mark) in &self.marks.by_id {
+            if let Some(record) = mark.archived
+                && let Some(Some(node)) = self.resolve(id)
+            {
+                let last = marked.entry(node).or_default();
+                *last = (*last).max(record.number());
+            }
+        }
+        if marked.is_empty() {
+            return Archived::default();
+        }
+        let order = self.from_the_top();
+        let newest = self.newest_below(&order);
+        let get = |node: Node| newest.get(node.number()).copied().flatten();
+        marked.retain(|node, record| get(*node).is_none_or(|newest| newest < *record));
+        let mut archived = Archived {
+            heads: marked.into_keys().collect(),
+            hidden: vec![false; self.node_count()],
+            count: 0,
+        };
+        for node in order {
+            let is_below = self.parent(node).is_some_and(|above| archived.hides(above));
+            let begins = archived.begins_with(node);
+            archived.count += usize::from(begins && !is_below);
+            if let Some(hidden) = archived.hidden.get_mut(node.number()) {
+                *hidden = begins || is_below;
+            }
+        }
+        archived
+    }
+
+    /// All entries, each behind its parent.
+    fn from_the_top(&self) -> Vec<Node> {
+        let mut order = Vec::with_capacity(self.entry_count());
+        let mut children = self.children(None);
+        let mut open = Vec::new();
+        loop {
+            open.append(&mut children);
+            let Some(node) = open.pop() else {
+                return order;
+            };
+            order.push(node);
+            self.children_into(Some(node), &mut children);
+        }
+    }
+
+    /// For each entry the number of the last line that a branch with it got: a step at or below it, or a move there.
+    /// Where the leaf is, no line is later.
+    fn newest_below(&self, order: &[Node]) -> Vec<Option<usize>> {
+        let mut newest: Vec<Option<usize>> = vec![None; self.node_count()];
+        let mut note = |node: Node, number: usize| {
+            if let Some(newest) = newest.get_mut(node.number()) {
+                *newest = (*newest).max(Some(number));
+            }
+        };
+        for node in (0..self.node_count()).filter_map(|number| self.node(number)) {
+            if self.kind(node) != Kind::LeafRecord {
+                if !self.kind(node).is_bookkeeping() {
+                    note(node, node.number());
+                }
+            } else if let Some(to) = self.parent(node)
+                && !self.flags(node).has(Flags::STAYS)
+            {
+                note(to, node.number());
+            }
+        }
+        for leaf in [self.leaf(), self.file_leaf()].into_iter().flatten() {
+            note(leaf, usize::MAX);
+        }
+        for node in order.iter().rev() {
+            let below = newest.get(node.number()).copied().flatten();
+            let above = self.parent(*node).map(Node::number);
+            if let Some(above) = above.and_then(|above| newest.get_mut(above)) {
+                *above = (*above).max(below);
+            }
+        }
+        newest
+    }
+}

@@ -1,0 +1,73 @@
+//! What records say about branches: names, and which are archived (session-file.md §4.7).
+//!
+//! Marks are kept by the id that their record names, since that entry may come later in the file.
+
+use super::node::Node;
+use crate::bytes::{Cursor, Fields};
+use crate::entry::BranchChange;
+use crate::name;
+use hashbrown::HashMap;
+
+/// What the records say about the branches of a session.
+#[derive(Default)]
+pub struct Marks {
+    pub(super) by_id: HashMap<Box<str>, Mark>,
+    /// Records read so far.
+    records: u64,
+}
+
+/// The last records that name one entry.
+#[derive(Default)]
+pub(super) struct Mark {
+    /// Normalized.
+    pub(super) name: Option<Box<str>>,
+    /// The record that archives the branch, unless another one brings it back.
+    pub(super) archived: Option<Node>,
+}
+
+impl Marks {
+    /// A number that changes with every record.
+    pub fn version(&self) -> u64 {
+        self.records
+    }
+
+    pub(super) fn take(&mut self, record: Node, entry_id: &str, change: &BranchChange<'_>) {
+        self.records += 1;
+        let mark = self.by_id.entry_ref(entry_id).or_default();
+        match change {
+            BranchChange::Name(name) => {
+                mark.name = name.as_deref().and_then(name::given).map(Into::into);
+            }
+            BranchChange::Archive => mark.archived = Some(record),
+            BranchChange::Unarchive => mark.archived = None,
+        }
+    }
+
+    /// Writes the marks into an image.
+    pub(super) fn put(&self, out: &mut Fields) {
+        out.u64(self.records);
+        out.count(self.by_id.len());
+        for (id, mark) in &self.by_id {
+            out.text(id);
+            out.optional(mark.name.as_deref(), Fields::text);
+            out.optional(mark.archived, |out, record| out.u32(record.0));
+        }
+    }
+
+    /// Reads what [`Marks::put`] has written; `count` is the number of nodes.
+    pub(super) fn read(fields: &mut Cursor<'_>, count: u32) -> Option<Self> {
+        let records = fields.u64()?;
+        let by_id = fields.list(|fields| {
+            let id = fields.text()?.into();
+            let mark = Mark {
+                name: fields.optional(|fields| Some(fields.text()?.into()))?,
+                archived: fields.optional(|fields| Node::checked(fields.u32()?, count))?,
+            };
+            Some((id, mark))
+        })?;
+        Some(Self {
+            by_id: HashMap::from_iter(by_id),
+            records,
+        })
+    }
+}

@@ -1,0 +1,139 @@
+//! `name_branch`, `archive_branch` and `unarchive_branch` (protocol.md §3.20).
+
+use crate::daemon::commit::ChangePlace;
+use crate::daemon::navigation::{NavigationKind, Navigator};
+use crate::daemon::release::Release;
+use crate::rpc::methods::navigate::{name_navigation, navigator, or_aborted};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+use treelined_core::durability::Durability;
+use treelined_core::error::{Error, Kind, Result};
+use treelined_core::flow::branch;
+use treelined_core::name;
+use treelined_core::tree::Node;
+use treelined_files::lock::lock;
+use treelined_files::session::SessionState;
+use treelined_wire as wire;
+
+pub(in crate::rpc) async fn name_branch(
+    place: ChangePlace,
+    params: wire::NameBranchParams,
+) -> Result<wire::NameBranchResult> {
+    let change = place.writable().await?;
+    let source = Arc::clone(&change.daemon.source);
+    let name = params.name.as_deref().and_then(name::given);
+    let stored = name.clone();
+    // The first entry, and the former name.
+    let found: Arc<Mutex<(String, Option<String>)>> = Arc::default();
+    let seen = Arc::clone(&found);
+    let plan = move |state: &SessionState| {
+        state.check_expected_leaf(&params.expected_leaf_id)?;
+        let head = head(state, &params.entry_id)?;
+        let former = state.tree.branch_name(head).map(str::to_owned);
+        *lock(&seen) = (state.tree.id(head).to_owned(), former);
+        Ok(branch::plan_name(
+            &state.tree,
+            &*source,
+            head,
+            name.as_deref(),
+        ))
+    };
+    let written = change.commit(plan, |_, written| written).await?.seen;
+    let (entry_id, former) = std::mem::take(&mut *lock(&found));
+    Ok(wire::NameBranchResult {
+        inverse: written.map(|_| inverse(wire::BranchVerb::NameBranch, &entry_id, former)),
+        entry_id,
+        name: stored,
+        durability: written.unwrap_or(Durability::None),
+    })
+}
+
+pub(in crate::rpc) async fn archive_branch(
+    release: Release,
+    params: wire::ArchiveBranchParams,
+) -> Result<wire::ArchiveBranchResult> {
+    let call = Arc::clone(&release.call);
+    let default = navigator(&*call.daemon.source, &params, NavigationKind::Archive);
+    let navigator = Navigator {
+        navigation_id: params
+            .navigation_id
+            .clone()
+            .unwrap_or(default.navigation_id),
+        answer_timeout: params.answer_timeout_ms.map(Duration::from_millis),
+        on_no_answer: params.on_no_answer.unwrap_or_default(),
+        ..default
+    };
+    name_navigation(&release, &params, &navigator);
+    let mut entry_id = params.entry_id.clone();
+    let find = |state: &SessionState| {
+        let head = head(state, &params.entry_id)?;
+        entry_id = state.tree.id(head).to_owned();
+        Ok(head)
+    };
+    let archived = navigator.run(release, find).await;
+    let archived = or_aborted(&call.daemon.registry, call.connection.id, &params, archived).await?;
+    let is_written = archived.durability != Durability::None;
+    let back = || inverse(wire::BranchVerb::UnarchiveBranch, &entry_id, None);
+    Ok(wire::ArchiveBranchResult {
+        cancelled: archived.cancelled,
+        reason: archived.reason,
+        by: archived.by,
+        message: archived.message,
+        inverse: is_written.then(back),
+        old_leaf_id: archived.old_leaf_id,
+        new_leaf_id: archived.new_leaf_id,
+        durability: archived.durability,
+        entry_id,
+    })
+}
+
+pub(in crate::rpc) async fn unarchive_branch(
+    place: ChangePlace,
+    params: wire::UnarchiveBranchParams,
+) -> Result<wire::UnarchiveBranchResult> {
+    let change = place.writable().await?;
+    let source = Arc::clone(&change.daemon.source);
+    let found: Arc<Mutex<Vec<String>>> = Arc::default();
+    let seen = Arc::clone(&found);
+    let plan = move |state: &SessionState| {
+        state.check_expected_leaf(&params.expected_leaf_id)?;
+        let node = state.find(&params.entry_id)?;
+        let archived = state.tree.archived();
+        let heads = state.tree.ancestors(Some(node));
+        let heads: Vec<Node> = heads.filter(|node| archived.begins_with(*node)).collect();
+        *lock(&seen) = heads
+            .iter()
+            .map(|head| state.tree.id(*head).to_owned())
+            .collect();
+        Ok(branch::plan_unarchive(&state.tree, &*source, &heads))
+    };
+    let written = change.commit(plan, |_, written| written).await?.seen;
+    let entry_ids = std::mem::take(&mut *lock(&found));
+    let outermost = entry_ids.last();
+    Ok(wire::UnarchiveBranchResult {
+        inverse: outermost.map(|head| inverse(wire::BranchVerb::ArchiveBranch, head, None)),
+        entry_ids,
+        durability: written.unwrap_or(Durability::None),
+    })
+}
+
+/// The first entry of the branch of an entry.
+fn head(state: &SessionState, entry_id: &str) -> Result<Node> {
+    let node = state.find(entry_id)?;
+    state.tree.branch_head(Some(node)).ok_or_else(|| {
+        let message =
+            "the entry is on no branch, since no step of the conversation is at or above it";
+        Error::new(Kind::EntryNotFound, message)
+            .with_details(serde_json::json!({ "entryId": entry_id }))
+    })
+}
+
+fn inverse(method: wire::BranchVerb, entry_id: &str, name: Option<String>) -> wire::BranchInverse {
+    wire::BranchInverse {
+        method,
+        params: wire::InverseParams {
+            entry_id: entry_id.to_owned(),
+            name,
+        },
+    }
+}
