@@ -119,7 +119,7 @@ pub struct BranchInverse {
     /// The method.
     pub method: BranchVerb,
     /// Its params.
-    pub params: InverseParams,
+    pub params: InverseArguments,
 }
 
 /// A method that changes a branch.
@@ -134,7 +134,7 @@ pub enum BranchVerb {
 /// The params of an inverse call.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-pub struct InverseParams {
+pub struct InverseArguments {
     /// The id of the first entry of the branch.
     pub entry_id: String,
     /// The former name. Present with `name_branch` if there was one.

@@ -94,7 +94,7 @@ impl Tree {
         if marked.is_empty() {
             return Archived::default();
         }
-        let order = self.from_the_top();
+        let order = self.top_down();
         let newest = self.newest_below(&order);
         let get = |node: Node| newest.get(node.number()).copied().flatten();
         marked.retain(|node, record| get(*node).is_none_or(|newest| newest < *record));
@@ -115,7 +115,7 @@ impl Tree {
     }
 
     /// All entries, each behind its parent.
-    fn from_the_top(&self) -> Vec<Node> {
+    fn top_down(&self) -> Vec<Node> {
         let mut order = Vec::with_capacity(self.entry_count());
         let mut children = self.children(None);
         let mut open = Vec::new();

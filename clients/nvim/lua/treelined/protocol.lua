@@ -3,7 +3,7 @@
 
 return {
   version = 1,
-  schema_hash = 'sha256:a964a3061a534b9ebf43706f5ff6c1fdc339c7d9cf2aa98e91bf9624b5915157',
+  schema_hash = 'sha256:d5ad294ed7fbf69481295da48b7126da8e1eec78dea912d7b0163a03a733d32c',
   --- Methods by the names of their functions.
   methods = {
     discover = 'rpc.discover',

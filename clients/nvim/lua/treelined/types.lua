@@ -167,7 +167,7 @@
 --- The call that takes a change of a branch back.
 ---@class treelined.BranchInverse
 ---@field method treelined.BranchVerb The method.
----@field params treelined.InverseParams Its params.
+---@field params treelined.InverseArguments Its params.
 
 --- The params of `branch`. No client is asked.
 ---@class treelined.BranchParams
@@ -1033,7 +1033,7 @@
 ---@field reason string A sentence for people.
 
 --- The params of an inverse call.
----@class treelined.InverseParams
+---@class treelined.InverseArguments
 ---@field entryId string The id of the first entry of the branch.
 ---@field name? string The former name. Present with `name_branch` if there was one.
 

@@ -874,7 +874,7 @@ class BranchInverse(TypedDict):
 
     method: BranchVerb
     """The method."""
-    params: InverseParams
+    params: InverseArguments
     """Its params."""
 
 
@@ -2458,12 +2458,12 @@ class InvalidParamsDetails(_InvalidParamsDetails, total=False):
     """The number of characters before the fault. Present for templates, and for a query of filters."""
 
 
-class _InverseParams(TypedDict):
+class _InverseArguments(TypedDict):
     entryId: str
     """The id of the first entry of the branch."""
 
 
-class InverseParams(_InverseParams, total=False):
+class InverseArguments(_InverseArguments, total=False):
     """The params of an inverse call."""
 
     name: str

@@ -1790,12 +1790,12 @@ export interface BranchInverse {
   /**
    * Its params.
    */
-  params: InverseParams;
+  params: InverseArguments;
 }
 /**
  * The params of an inverse call.
  */
-export interface InverseParams {
+export interface InverseArguments {
   /**
    * The id of the first entry of the branch.
    */

@@ -407,7 +407,7 @@ impl Search<'_> {
     fn file(&mut self, path: &Path, tools: &[Tool]) {
         let found = content::recognize(path, tools);
         let found = match (tools, found) {
-            // Believe a user who names the tool, unless another program is known to write such files.
+            // Believe the user who names a tool, unless another program writes such files.
             ([_], Ok(Recognition::Unknown(Some(writer)))) => Ok(Recognition::Unknown(Some(writer))),
             ([tool], _) => Ok(Recognition::Tool(*tool)),
             (_, found) => found,
@@ -417,10 +417,10 @@ impl Search<'_> {
             Ok(Recognition::BadDatabase(kind, message)) => self.bad_database(path, kind, message),
             Ok(Recognition::Unknown(writer)) => self.unknown(path, writer),
             Ok(Recognition::NoRecords) => self.unknown(path, None),
-            Err(error) => {
-                let failure = SourceFailure::io(None, path, &error);
-                self.found.failures.push(failure);
-            }
+            Err(error) => self
+                .found
+                .failures
+                .push(SourceFailure::io(None, path, &error)),
         }
     }
 
@@ -441,17 +441,15 @@ impl Search<'_> {
         }
         files.extend(beside);
         let above = path.parent().unwrap_or(path);
-        let main = files.first().cloned();
         files.retain(|file| {
-            Some(file) == main.as_ref()
+            file.as_path() == path
                 || homes::has_source(tool, file)
                 || side::is_side_file(tool, file)
         });
         self.add_files(tool, files, above);
     }
 
-    /// Adds each file as a source, and each side file to the source that it belongs to. All files are below
-    /// `folder`.
+    /// Adds each file as a source, and each side file to its source. All files are below `folder`.
     fn add_files(&mut self, tool: Tool, files: Vec<PathBuf>, folder: &Path) {
         let (sides, mut files): (Vec<PathBuf>, Vec<PathBuf>) = files
             .into_iter()
@@ -466,8 +464,8 @@ impl Search<'_> {
                 // It has been removed, or is not a file.
                 Ok(None) => continue,
                 Err(error) => {
-                    let failure = SourceFailure::io(Some(tool), file, &error);
-                    self.found.failures.push(failure);
+                    let failures = &mut self.found.failures;
+                    failures.push(SourceFailure::io(Some(tool), file, &error));
                     continue;
                 }
             };

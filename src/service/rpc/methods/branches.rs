@@ -131,7 +131,7 @@ fn head(state: &SessionState, entry_id: &str) -> Result<Node> {
 fn inverse(method: wire::BranchVerb, entry_id: &str, name: Option<String>) -> wire::BranchInverse {
     wire::BranchInverse {
         method,
-        params: wire::InverseParams {
+        params: wire::InverseArguments {
             entry_id: entry_id.to_owned(),
             name,
         },

@@ -69,17 +69,6 @@ pub struct GetNavigationLogParams {
     pub limit: Option<u64>,
 }
 
-/// The params of an inverse call.
-#[derive(Debug, Clone, Serialize)]
-#[serde(rename_all = "camelCase")]
-pub struct InverseParams {
-    /// The id of the first entry of the branch.
-    pub entry_id: String,
-    /// The former name. Present with `name_branch` if there was one.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub name: Option<String>,
-}
-
 /// The params of `name_branch`.
 #[derive(Debug, Clone, Serialize)]
 #[serde(rename_all = "camelCase")]
