@@ -160,6 +160,8 @@ impl SessionList {
         let mut team = match std::mem::take(&mut self.fresh) {
             true => {
                 self.loaded.clear();
+                // The cursor is not held on a row of the old list.
+                self.rows.clear();
                 page.team
             }
             false => self.loaded.split_off(self.here_count),
@@ -268,8 +270,10 @@ impl SessionList {
 
     pub fn move_to(&mut self, to: usize) {
         self.cursor = to;
-        self.wanted = None;
         self.show_cursor();
+        // The rows of a list that is about to be replaced say only which session is meant.
+        let meant = self.selected().filter(|_| self.fresh);
+        self.wanted = meant.map(|row| row.id.clone());
     }
 
     /// Keeps the cursor inside the list and visible.
@@ -488,6 +492,26 @@ mod tests {
         assert_eq!(list.reload().len(), 1);
         list.arrived(2, page(&["x", "c", "a"], None));
         assert_eq!(list.selected().map(|row| &*row.id), Some("c"));
+    }
+
+    #[test]
+    fn another_order_begins_at_its_first_row() {
+        let mut list = SessionList::new();
+        list.height = 5;
+        list.restart();
+        list.arrived(1, page(&["a", "b", "c"], None));
+        list.move_to(2);
+        list.restart();
+        list.arrived(2, page(&["c", "b", "a"], None));
+        assert_eq!(list.selected().map(|row| &*row.id), Some("c"));
+        list.restart();
+        list.arrived(3, page(&["a", "b", "c"], None));
+        assert_eq!(list.selected().map(|row| &*row.id), Some("a"));
+        // A move before the rows come names a session.
+        list.restart();
+        list.move_to(1);
+        list.arrived(4, page(&["c", "a", "b"], None));
+        assert_eq!(list.selected().map(|row| &*row.id), Some("b"));
     }
 
     #[test]
