@@ -42,9 +42,8 @@ pub enum HandoffState {
 
 impl Handoff {
     pub fn new(agent: Agent, entry: String, about: String, session: &Session) -> Self {
-        // Whoever has a file from elsewhere has no session directory in which an id is found.
-        let is_usual = |path: &&String| !path.ends_with(&format!("_{}.jsonl", session.id));
-        let path = session.path.as_ref().filter(is_usual);
+        // An id is found only in the session directory; a file is found wherever it is.
+        let path = session.path.as_ref();
         Self {
             agent,
             entry,
@@ -92,14 +91,7 @@ impl Handoff {
     /// Returns the words of the command, behind those that begin each command of treelined.
     pub fn command(&self, program: &[String]) -> Vec<String> {
         let mut words = program.to_vec();
-        let named = [
-            "continue",
-            &self.session,
-            &self.entry,
-            "--in",
-            self.agent.tool,
-        ];
-        words.extend(named.map(str::to_owned));
+        words.extend(["continue", "--in", self.agent.tool].map(str::to_owned));
         if self.learned {
             words.push("--learned".to_owned());
         }
@@ -108,6 +100,8 @@ impl Handoff {
             HandoffSize::Compacted => words.push("--compact".to_owned()),
             HandoffSize::Whole => words.extend(["--limit", "0"].map(str::to_owned)),
         }
+        // An id may begin with `-`.
+        words.extend(["--", &self.session, &self.entry].map(str::to_owned));
         words
     }
 }

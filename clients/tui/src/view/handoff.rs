@@ -23,8 +23,7 @@ pub fn draw(model: &Model, frame: &mut Frame, handoff: &Handoff) {
         text::cut(&handoff.about, usize::from(columns)),
         theme.user,
     )];
-    lines.extend(outcome(model, handoff, columns));
-    lines.extend(options(model, handoff, columns));
+    // On a small screen the end of the losses is cut, not the command.
     if !handoff.is_text() {
         let command = shell::command_line(&handoff.command(&model.settings.program));
         let folded = text::fold(&text::line(&command), usize::from(columns));
@@ -34,6 +33,8 @@ pub fn draw(model: &Model, frame: &mut Frame, handoff: &Handoff) {
                 .map(|line| Line::styled(line, theme.code)),
         );
     }
+    lines.extend(outcome(model, handoff, columns));
+    lines.extend(options(model, handoff, columns));
     let lines = popup::with_keys(screen, lines, keys);
     let area = popup::area(screen, columns, lines.len());
     let title = match handoff.is_text() {

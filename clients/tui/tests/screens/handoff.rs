@@ -78,7 +78,7 @@ fn another_agent_goes_on_once_what_is_lost_was_shown() {
         screen.keys("l enter");
         let agent = Agent::named("codex").unwrap();
         let argv = command(&format!(
-            "treelined continue tour {leaf} --in codex --learned"
+            "treelined continue --in codex --learned -- tour {leaf}"
         ));
         assert_eq!(screen.asked.pop(), Some(Effect::Run { agent, argv }));
         let result = Ok(());
@@ -94,7 +94,7 @@ fn the_command_is_copied_and_a_text_is_copied_or_shown() {
     let leaf = request.entry.clone();
     screen.daemon(previewed(request, Ok(known())));
     screen.keys("y");
-    let copied = format!("treelined continue tour {leaf} --in goose");
+    let copied = format!("treelined continue --in goose -- tour {leaf}");
     assert_eq!(screen.asked.pop(), Some(Effect::Copy(copied)));
     screen.keys("esc");
     assert!(screen.model.dialog.is_none());
@@ -135,7 +135,7 @@ fn a_conversation_that_is_too_large_is_summarized_or_taken_whole() {
     let Some(Effect::Run { argv, .. }) = screen.asked.pop() else {
         panic!("nothing runs")
     };
-    let expected = format!("treelined continue tour {leaf} --in codex --compact");
+    let expected = format!("treelined continue --in codex --compact -- tour {leaf}");
     assert_eq!(argv, command(&expected));
     let request = choose(&mut screen, "codex");
     screen.daemon(previewed(request, too_large()));
@@ -147,7 +147,7 @@ fn a_conversation_that_is_too_large_is_summarized_or_taken_whole() {
     let Some(Effect::Run { argv, .. }) = screen.asked.pop() else {
         panic!("nothing runs")
     };
-    let expected = format!("treelined continue tour {leaf} --in codex --limit 0");
+    let expected = format!("treelined continue --in codex --limit 0 -- tour {leaf}");
     assert_eq!(argv, command(&expected));
 }
 
