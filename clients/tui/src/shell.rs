@@ -6,12 +6,23 @@ pub fn command_line(words: &[String]) -> String {
     words.join(" ")
 }
 
+/// Returns whether no word has characters that a terminal acts on or that hide the order of others. No quotes help
+/// against them: a terminal takes a pasted line break or escape sequence as a key.
+pub fn is_safe(words: &[String]) -> bool {
+    let is_unsafe = |char: char| {
+        char.is_control() || matches!(char, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+    };
+    !words.iter().any(|word| word.contains(is_unsafe))
+}
+
 fn quoted(word: &str) -> String {
     let is_plain = |char: char| {
         char.is_ascii_alphanumeric()
             || matches!(char, '_' | '-' | '.' | '/' | ':' | '=' | ',' | '@' | '+')
     };
-    match !word.is_empty() && word.chars().all(is_plain) {
+    // zsh replaces `=word` by the path of a program.
+    let is_plain = !word.is_empty() && !word.starts_with('=') && word.chars().all(is_plain);
+    match is_plain {
         true => word.to_owned(),
         false => format!("'{}'", word.replace('\'', "'\\''")),
     }
@@ -25,5 +36,18 @@ mod tests {
     fn a_command_line_is_as_a_shell_reads_it() {
         let words = ["treelined", "a-1", "it's; rm *", ""].map(str::to_owned);
         assert_eq!(command_line(&words), r"treelined a-1 'it'\''s; rm *' ''");
+        let words = ["=ls", "a=b"].map(str::to_owned);
+        assert_eq!(command_line(&words), "'=ls' a=b");
+    }
+
+    #[test]
+    fn a_command_with_control_characters_is_not_safe() {
+        assert!(is_safe(&["ä 漢字 'x'".to_owned(), String::new()]));
+        for char in [
+            '\0', '\n', '\r', '\t', '\u{1b}', '\u{7f}', '\u{9b}', '\u{202a}', '\u{202e}',
+            '\u{2066}', '\u{2069}',
+        ] {
+            assert!(!is_safe(&["a".to_owned(), format!("b{char}")]), "{char:?}");
+        }
     }
 }

@@ -23,7 +23,7 @@ pub fn draw(model: &Model, frame: &mut Frame, handoff: &Handoff) {
         text::cut(&handoff.about, usize::from(columns)),
         theme.user,
     )];
-    // On a small screen the end of the losses is cut, not the command.
+    // On a small screen the losses are cut, not the command.
     if !handoff.is_text() {
         let command = shell::command_line(&handoff.command(&model.settings.program));
         let folded = text::fold(&text::line(&command), usize::from(columns));

@@ -99,6 +99,10 @@ fn the_command_is_copied_and_a_text_is_copied_or_shown() {
     screen.keys("esc");
     assert!(screen.model.dialog.is_none());
     let request = choose(&mut screen, "text");
+    screen.keys("y");
+    assert_eq!(screen.asked, []);
+    let shown = screen.text();
+    assert!(shown.contains("The text has not come."), "{shown}");
     let text = HandoffPreview {
         text: Some("# History\n\u{1b}[2J".into()),
         ..known()
@@ -113,6 +117,38 @@ fn the_command_is_copied_and_a_text_is_copied_or_shown() {
     screen.daemon(previewed(request, Ok(text)));
     screen.keys("enter");
     assert!(screen.text().contains("␛[2J"), "{}", screen.text());
+}
+
+/// A terminal takes what is pasted as keys.
+#[test]
+fn a_command_with_control_characters_is_neither_copied_nor_run() {
+    let mut screen = Screen::tree(80, 24, tour());
+    if let Some(session) = &mut screen.model.session {
+        session.path = Some("/s/a\u{1b}[201~\rid.jsonl".into());
+    }
+    let request = choose(&mut screen, "codex");
+    screen.daemon(previewed(request, Ok(known())));
+    for key in ["y", "enter"] {
+        screen.keys(key);
+        assert_eq!(screen.asked, []);
+        let shown = screen.text();
+        assert!(shown.contains("The command is not used"), "{shown}");
+    }
+}
+
+/// An id says nothing to a program that looks in another directory.
+#[test]
+fn the_command_names_the_file_of_the_session() {
+    let mut screen = Screen::tree(80, 24, tour());
+    if let Some(session) = &mut screen.model.session {
+        session.path = Some("/s/2026_tour.jsonl".into());
+    }
+    let request = choose(&mut screen, "codex");
+    let leaf = request.entry.clone();
+    screen.daemon(previewed(request, Ok(known())));
+    screen.keys("y");
+    let copied = format!("treelined continue --in codex -- /s/2026_tour.jsonl {leaf}");
+    assert_eq!(screen.asked.pop(), Some(Effect::Copy(copied)));
 }
 
 /// The advice named what nobody could do from here.

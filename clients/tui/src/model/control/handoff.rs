@@ -9,6 +9,9 @@ use crate::operation::Agent;
 use crate::shell;
 use crossterm::event::KeyCode;
 
+/// Why a command is neither copied nor run.
+const UNSAFE: &str = "The command is not used: a name in it has control characters.";
+
 impl Model {
     /// Asks what an agent would get up to the selected entry.
     pub(super) fn preview_handoff(&mut self, agent: Agent) -> Vec<Effect> {
@@ -59,18 +62,22 @@ impl Model {
                 handoff.size = HandoffSize::Whole;
                 return ask_again(handoff);
             }
+            (Some('y'), _) if handoff.is_text() => {
+                let Some(text) = handoff.text().map(str::to_owned) else {
+                    self.say("The text has not come.");
+                    return Vec::new();
+                };
+                self.say("The text is copied.");
+                return vec![Effect::Copy(text)];
+            }
             (Some('y'), _) => {
-                let program = &self.settings.program;
-                let copied = match handoff.text() {
-                    Some(text) => text.to_owned(),
-                    None => shell::command_line(&handoff.command(program)),
-                };
-                let copied_what = match handoff.is_text() {
-                    true => "The text is copied.",
-                    false => "The command is copied.",
-                };
-                self.say(copied_what);
-                return vec![Effect::Copy(copied)];
+                let words = handoff.command(&self.settings.program);
+                if !shell::is_safe(&words) {
+                    self.say_error(UNSAFE);
+                    return Vec::new();
+                }
+                self.say("The command is copied.");
+                return vec![Effect::Copy(shell::command_line(&words))];
             }
             (_, KeyCode::Enter) if handoff.can_run() => return self.go_on_elsewhere(),
             _ => {}
@@ -80,12 +87,17 @@ impl Model {
 
     /// Shows the text, or runs the command that goes on in the agent.
     fn go_on_elsewhere(&mut self) -> Vec<Effect> {
-        let Some(Dialog::Handoff(handoff)) = self.dialog.take() else {
+        let Some(Dialog::Handoff(handoff)) = &self.dialog else {
             return Vec::new();
         };
         let Some(text) = handoff.text() else {
             let argv = handoff.command(&self.settings.program);
+            if !shell::is_safe(&argv) {
+                self.say_error(UNSAFE);
+                return Vec::new();
+            }
             let agent = handoff.agent;
+            self.dialog = None;
             return vec![Effect::Run { agent, argv }];
         };
         let lines: Vec<String> = crate::text::lines(text).collect();
