@@ -63,6 +63,8 @@ export class Handoff {
 
   choose(change: Partial<Pick<Handoff, 'tool' | 'learned' | 'size'>>): void {
     Object.assign(this, change);
+    // A text has no summary of its earlier turns.
+    if (this.isText && this.size === 'compacted') this.size = 'limited';
     this.ask();
   }
 
@@ -97,22 +99,33 @@ export class Handoff {
       });
   }
 
-  /** The command that makes the new session and starts the agent. */
-  get command(): string {
-    const { path } = this.live.route;
-    const words = ['treelined', 'continue', path ?? this.live.sessionId ?? '', this.entryId];
-    words.push('--in', this.tool);
+  /** The command that makes the new session and starts the agent; `undefined` if it is not safe to paste. */
+  get command(): string | undefined {
+    const { source, route, sessionId } = this.live;
+    const session = source?.session.path ?? route.path ?? sessionId ?? '';
+    const words = ['treelined', 'continue', '--in', this.tool];
     if (this.learned) words.push('--learned');
     if (this.size === 'compacted') words.push('--compact');
     if (this.size === 'whole') words.push('--limit', '0');
-    return commandLine(words);
+    // An id may begin with `-`.
+    words.push('--', session, this.entryId);
+    return isSafe(words) ? commandLine(words) : undefined;
   }
 }
 
-/** Words as a shell reads them. */
+/**
+ * Whether no word has characters that a terminal acts on or that hide the order of others. No quotes help against
+ * them: a terminal takes a pasted line break or escape sequence as a key.
+ */
+export function isSafe(words: readonly string[]): boolean {
+  const unsafe = /[\u0000-\u001f\u007f-\u009f\u202a-\u202e\u2066-\u2069]/;
+  return !words.some((word) => unsafe.test(word));
+}
+
+/** Words as a shell reads them. zsh replaces `=word` by the path of a program. */
 export function commandLine(words: readonly string[]): string {
   const quoted = words.map((word) =>
-    /^[\w\-./:=,@+]+$/.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`,
+    /^(?!=)[\w\-./:=,@+]+$/.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`,
   );
   return quoted.join(' ');
 }

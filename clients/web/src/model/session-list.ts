@@ -236,6 +236,12 @@ export class SessionList {
     this.live.app.changed();
   }
 
+  /** Whether a filter leaves sessions out. */
+  get isFiltered(): boolean {
+    const { tool, project, days } = this.filter;
+    return tool !== '' || project !== '' || days !== Infinity;
+  }
+
   get count(): number {
     return (this.rows?.length ?? 0) + this.team.length + this.hits.length;
   }

@@ -173,12 +173,13 @@ export class LiveSource implements Source {
 }
 
 function infoOf(session: WireSession): SessionInfo {
-  const { sessionId, name, firstMessage, cwd, created, entryCount, readOnly } = session;
+  const { sessionId, path, name, firstMessage, cwd, created, entryCount, readOnly } = session;
   return {
     sessionId,
     title: name ?? firstMessage,
     entryCount,
     readOnly,
+    ...(path === undefined ? {} : { path }),
     ...(cwd === undefined ? {} : { cwd }),
     ...(created === undefined ? {} : { created }),
   };

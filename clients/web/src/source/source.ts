@@ -6,6 +6,8 @@ import type { Query } from '../text/query.ts';
 /** A session, for the head of the page. */
 export interface SessionInfo {
   sessionId: string;
+  /** Its file, where the daemon runs. */
+  path?: string;
   title: string;
   cwd?: string;
   created?: string;

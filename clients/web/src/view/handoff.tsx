@@ -69,6 +69,11 @@ export function HandoffDialog({ app, handoff, close }: Props) {
           </select>
         </label>
       )}
+      {!handoff.isText && copied === undefined && (
+        <p class="handed-failure">
+          There is no command to copy: the name of the file or of the entry has control characters.
+        </p>
+      )}
       {copied !== undefined && (
         <>
           <pre class="output command" tabIndex={0}>

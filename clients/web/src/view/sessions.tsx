@@ -19,6 +19,8 @@ import { Icon, IconButton } from './icons.tsx';
 
 function onKey(app: App, live: Live, event: KeyboardEvent): boolean {
   const { list } = live;
+  // A filter has its own keys.
+  if (event.target instanceof Element && event.target.closest('select')) return false;
   if (event.key === 'ArrowDown') list.move(1);
   else if (event.key === 'ArrowUp') list.move(-1);
   else if (event.key === 'PageDown') list.move(10);
@@ -75,7 +77,9 @@ export function Sessions({ app, live }: { app: App; live: Live }) {
         <p class="waiting">{live.link?.state === 'open' ? 'Reading…' : ''}</p>
       ) : list.count === 0 && !list.searching ? (
         <p class="empty">
-          {list.typed === '' ? 'There are no sessions yet.' : 'Nothing was found.'}
+          {list.typed === '' && !list.isFiltered
+            ? 'There are no sessions yet.'
+            : 'Nothing was found.'}
         </p>
       ) : null}
       {[...list.groups].map(([name, group]) => (

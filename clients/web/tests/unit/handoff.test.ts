@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { test } from 'node:test';
-import { AGENTS, commandLine } from '../../src/model/handoff.ts';
+import type { Live } from '../../src/model/live.ts';
+import { AGENTS, commandLine, Handoff, isSafe } from '../../src/model/handoff.ts';
 
 test('the agents are those of the table that all clients share', () => {
   const table = readFileSync(new URL('../../../../schema/agents.tsv', import.meta.url), 'utf8');
@@ -16,4 +17,40 @@ test('the agents are those of the table that all clients share', () => {
 test('a command is as a shell reads it', () => {
   const words = ['treelined', 'continue', "it's; rm *", 'a-1', ''];
   assert.equal(commandLine(words), "treelined continue 'it'\\''s; rm *' a-1 ''");
+  assert.equal(commandLine(['=ls', 'a=b']), "'=ls' a=b");
+});
+
+test('a command with control characters is not safe', () => {
+  assert.ok(isSafe(["ä 漢字 'x'", '']));
+  for (const char of '\0\n\r\t\u001b\u007f\u009b\u202a\u202e\u2066\u2069') {
+    assert.ok(!isSafe(['a', `b${char}`]), JSON.stringify(char));
+  }
+});
+
+function handoff(path: string | undefined, entryId: string): Handoff {
+  const live = {
+    app: { changed: () => undefined },
+    source: { session: path === undefined ? {} : { path } },
+    route: {},
+    sessionId: 'tour',
+    call: () => new Promise(() => undefined),
+  };
+  return new Handoff(live as unknown as Live, entryId);
+}
+
+test('a command names the file, behind its options', () => {
+  const made = handoff('/s/2026_tour.jsonl', '-a');
+  made.choose({ tool: 'codex', learned: true });
+  const expected = 'treelined continue --in codex --learned -- /s/2026_tour.jsonl -a';
+  assert.equal(made.command, expected);
+  assert.equal(handoff(undefined, 'b').command, 'treelined continue --in claude-code -- tour b');
+  assert.equal(handoff('/s/a\u001b[201~\r.jsonl', 'b').command, undefined);
+});
+
+test('a text has no summary of its earlier turns', () => {
+  const made = handoff(undefined, 'a');
+  made.choose({ size: 'compacted' });
+  assert.equal(made.size, 'compacted');
+  made.choose({ tool: 'text' });
+  assert.equal(made.size, 'limited');
 });
