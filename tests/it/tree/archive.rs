@@ -119,10 +119,13 @@ fn the_records_move_nobody() {
     assert_eq!(d.entry("u9")["parentId"], "a3");
 }
 
+/// A change of a session, by its daemon or in its file.
+type Change = fn(&mut Daemon, &std::path::Path);
+
 #[test]
 fn what_goes_on_is_not_archived() {
     // A step of another program, a move of this daemon, an undo, and a file that opens there.
-    let ways: [(&str, fn(&mut Daemon, &std::path::Path)); 4] = [
+    let ways: [(&str, Change); 4] = [
         ("step", |_, path| {
             let members = json!({"message": user("and left again")});
             foreign_append(path, &entry_line(9, "message", "f1", "a2", members));
