@@ -15,7 +15,7 @@ use super::words::count;
 use anyhow::Context;
 use clap::{Args, ValueEnum};
 use clap_complete::engine::ArgValueCompleter;
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use serde_json::json;
 use std::collections::HashMap;
 use std::io::{self, Write};
@@ -140,13 +140,13 @@ struct Page {
 }
 
 /// A word that no entry has, and known ones.
-#[derive(Deserialize)]
+#[derive(Deserialize, Serialize)]
 struct NearWords {
     word: String,
     near: Vec<String>,
 }
 
-#[derive(Deserialize)]
+#[derive(Deserialize, Serialize)]
 struct SkippedFile {
     path: String,
     kind: String,
@@ -331,12 +331,28 @@ fn page(
     serde_json::from_str(answered.get()).context("read the answer to search")
 }
 
+/// The last line of the JSON: all but the hits.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Rest<'a> {
+    totals: &'a RawJson,
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    did_you_mean: &'a [NearWords],
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    partial: &'a [SkippedFile],
+}
+
 fn print_json(page: &Page) -> anyhow::Result<()> {
     let mut out = io::BufWriter::new(io::stdout().lock());
     for hit in &page.hits {
         writeln!(out, "{}", terminal::json(hit.get()))?;
     }
-    writeln!(out, "{{\"totals\":{}}}", page.totals.get())?;
+    let rest = Rest {
+        totals: &page.totals,
+        did_you_mean: &page.did_you_mean,
+        partial: &page.partial,
+    };
+    writeln!(out, "{}", terminal::json(&serde_json::to_string(&rest)?))?;
     out.flush()?;
     Ok(())
 }

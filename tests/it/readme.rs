@@ -27,6 +27,7 @@ fn the_schema_folder_equals_the_output_of_the_program() {
             .unwrap()
             .map(|file| file.unwrap().path());
         let by_hand = [
+            "agents.tsv",
             "commands.txt",
             "errors.md",
             "fleet.md",

@@ -30,6 +30,8 @@ struct Position {
 /// The session that has a session of the agent.
 struct Home {
     session_id: String,
+    /// Whether an import has brought it.
+    is_imported: bool,
     /// The last entry that was handed over to it.
     handed_over: Option<String>,
     /// The entry at which its record begins.
@@ -76,7 +78,11 @@ impl Recorder {
         }
         match kind {
             ChangeKind::Begin { cwd } => match self.home(&agent_session).await? {
-                Some(home) if home.session_id != ids.session() => {
+                // A record alone is another conversation's: some agents give the same ids again.
+                Some(home)
+                    if home.session_id != ids.session()
+                        && (home.is_imported || home.handed_over.is_some()) =>
+                {
                     self.join_at_beginning(&agent_session, home, ids).await
                 }
                 _ => self.begin(&agent_session, &cwd, ids).await,
@@ -354,6 +360,7 @@ impl Recorder {
             if is_imported || record.is_some() || handed_over.is_some() {
                 return Ok(Some(Home {
                     session_id: row.session_id.clone(),
+                    is_imported,
                     handed_over,
                     record,
                 }));
@@ -505,7 +512,7 @@ async fn pass_results(
 /// The entry to which imports have brought a conversation below its last one: they have one way.
 async fn imported_tip(client: &Client, at: Option<String>) -> anyhow::Result<Option<String>> {
     let mut at = at;
-    for _step in 0..MAX_BETWEEN {
+    loop {
         let below = client.get_children(at.as_deref()).await?.entries;
         match &below
             .iter()

@@ -3,9 +3,11 @@
 use super::leaf;
 use super::{IdAllocator, PlannedLines};
 use crate::entry::{ARCHIVED, BRANCH, UNARCHIVED};
+use crate::error::{Error, Kind, Result};
 use crate::id::Source;
 use crate::json;
-use crate::tree::{Cause, Node, Tree};
+use crate::tree::{Node, Tree};
+use serde_json::json;
 
 /// Names the branch that begins with `head`; `None` removes its name. No line if it has this name.
 pub fn plan_name(tree: &Tree, source: &dyn Source, head: Node, name: Option<&str>) -> PlannedLines {
@@ -21,24 +23,26 @@ pub fn plan_name(tree: &Tree, source: &dyn Source, head: Node, name: Option<&str
     staying(vec![leaf::record_line(&mut minter, BRANCH, at, &data)])
 }
 
-/// Archives the branch that begins with `head`, which does not hold the leaf. If the file opens in it, the file opens
-/// at the leaf from then on. No line if it is archived.
-pub fn plan_archive(tree: &Tree, source: &dyn Source, head: Node) -> PlannedLines {
+/// Archives the branch that begins with `head`, which does not hold the leaf. No line if it is archived. `leafMoved` if the
+/// file opens in it: another program is at work there.
+pub fn plan_archive(tree: &Tree, source: &dyn Source, head: Node) -> Result<PlannedLines> {
     if tree.archived().hides(head) {
-        return PlannedLines::default();
+        return Ok(PlannedLines::default());
+    }
+    let at = tree.file_leaf();
+    if let Some(at) = at.filter(|at| tree.is_ancestor(head, *at)) {
+        let message = format!(
+            "another program has moved into the branch, to {:?}: go there first, or archive another branch",
+            tree.id(at)
+        );
+        let leaf_id = tree.leaf().map(|leaf| tree.id(leaf));
+        let details = json!({"expectedLeafId": leaf_id, "leafId": tree.id(at), "entries": []});
+        return Err(Error::new(Kind::LeafMoved, message).with_details(details));
     }
     let mut minter = IdAllocator::new(tree, source);
-    let mut lines = Vec::new();
-    let mut at = tree.file_leaf();
-    if at.is_some_and(|at| tree.is_ancestor(head, at)) {
-        let to = tree.leaf();
-        let cause = Cause::NavigateTree.name();
-        lines.push(leaf::record_from(&mut minter, tree, at, to, cause));
-        at = to;
-    }
     let at = at.map(|at| tree.id(at));
-    lines.push(archived_record(&mut minter, tree, head, at));
-    staying(lines)
+    let line = archived_record(&mut minter, tree, head, at);
+    Ok(staying(vec![line]))
 }
 
 /// Brings the branches back that begin with these entries.

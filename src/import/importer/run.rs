@@ -80,7 +80,7 @@ impl Import<'_> {
             ledger.note_trashed(again, false)?;
             if let Some(at) = known.sessions.get(again) {
                 let (dir, sources) = (self.session_dir, &mut found.sources);
-                let is_recorded = self.has_record(at)?;
+                let is_recorded = self.has_record(at);
                 known.anew = super::anew::sources(again, dir, sources, &ledger, is_recorded)?;
             }
         }
@@ -229,19 +229,17 @@ impl Import<'_> {
         }
         let mut recorded = HashSet::new();
         for (id, at) in there {
-            if self.has_record(at)? {
+            if self.has_record(at) {
                 recorded.insert(id.clone());
             }
         }
         Ok(recorded)
     }
 
-    /// Whether a recorder has written in a session. One that cannot be opened is not written either.
-    fn has_record(&self, at: &Location) -> Result<bool> {
-        match self.store.open(at.clone(), self.cancel) {
-            Ok(opened) => Ok(!records_of(&opened)?.is_empty()),
-            Err(_) => Ok(false),
-        }
+    /// Whether a recorder has written in a session. One that cannot be read is not written either.
+    fn has_record(&self, at: &Location) -> bool {
+        let opened = self.store.open(at.clone(), self.cancel);
+        opened.is_ok_and(|opened| records_of(&opened).is_ok_and(|records| !records.is_empty()))
     }
 
     /// Whether the source is unchanged since an earlier import read it.

@@ -200,9 +200,11 @@ impl Navigator {
         let leaf_id = planning.guard.leaf_id().map(EntryId::new);
         let change = planning.into_change();
         let source = Arc::clone(&change.daemon.source);
+        let expected = self.expected.clone();
         let write = move |state: &SessionState| {
+            state.check_expected_leaf(&expected)?;
             let head = state.find(head_id.as_str())?;
-            Ok(branch::plan_archive(&state.tree, &*source, head))
+            branch::plan_archive(&state.tree, &*source, head)
         };
         let durability = change.commit(write, |_, written| written).await?.seen;
         Ok(wire::Navigation {

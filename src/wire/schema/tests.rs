@@ -229,7 +229,7 @@ fn entries_are_distinguished_by_their_own_type() {
             assert!(tag["not"]["enum"].as_array().unwrap().len() > 10);
         }
     }
-    assert_eq!(types.len(), 14);
+    assert_eq!(types.len(), 15);
 }
 
 /// The requirements of OpenRPC 1.3.2; the whole meta-schema is checked if npm is installed.

@@ -119,6 +119,20 @@ fn the_records_move_nobody() {
     assert_eq!(d.entry("u9")["parentId"], "a3");
 }
 
+/// Archiving moved the place where the file opens, without asking anybody, and left a step for undo.
+#[test]
+fn a_branch_in_which_another_program_works_stays() {
+    let (mut d, path) = with_branches();
+    assert_eq!(d.leaf(), "a3");
+    let on = entry_line(9, "label", "f1", "a2", json!({"targetId": "a2"}));
+    foreign_append(&path, &on);
+    let before = std::fs::read(&path).unwrap();
+    let refused = d.err("archive_branch", json!({"entryId": "a2"}));
+    assert_eq!(refused.kind, "leafMoved");
+    assert_eq!(std::fs::read(&path).unwrap(), before);
+    assert_eq!(d.leaf(), "a3");
+}
+
 /// A change of a session, by its daemon or in its file.
 type Change = fn(&mut Daemon, &std::path::Path);
 

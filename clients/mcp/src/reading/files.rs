@@ -14,6 +14,8 @@ use treelined_client::{SearchField, SearchHit};
 const MOST_ENTRIES: usize = 60;
 /// The most characters of a session's name.
 const MAX_NAME: usize = 60;
+/// The most bytes of a path, as Linux has them.
+const MAX_PATH: usize = 4096;
 
 /// Parts of the names of tools, in small letters.
 const CHANGES: [&str; 8] = [
@@ -149,13 +151,13 @@ fn text_names(text: &str, file: &str, directories: &mut Directories<'_>) -> bool
     text.match_indices(file).any(|(at, _)| {
         let (before, rest) = text.split_at(at);
         let behind = rest.get(file.len()..).unwrap_or_default();
-        let start = before.rfind(|c| !is_part(c)).map_or(0, |at| {
-            at + before
-                .get(at..)
-                .and_then(|rest| rest.chars().next())
-                .map_or(1, char::len_utf8)
-        });
-        let folder = before.get(start..).unwrap_or_default();
+        // A longer run of such characters is not a path.
+        let parts = before.chars().rev().take(MAX_PATH + 1);
+        let bytes: usize = parts.take_while(|c| is_part(*c)).map(char::len_utf8).sum();
+        let folder = before.get(before.len() - bytes..).unwrap_or_default();
+        if folder.len() > MAX_PATH {
+            return false;
+        }
         // A sentence may end behind it.
         let mut behind = behind.chars();
         let ends = match (behind.next(), behind.next()) {

@@ -181,7 +181,7 @@ fn wanted(mut params: wire::SearchParams) -> Result<Wanted> {
         }),
         Some(None) => Err(Error::invalid_params(
             "cursor",
-            "is no cursor of the mode ask",
+            "is not a cursor of the mode ask",
         )),
     }
 }
