@@ -1,4 +1,4 @@
-/** Compares branches and sums their statistics, from the element `stats` of a page file (clients/web/FORMAT.md §7). */
+/** Compares branches and sums their statistics, from the element `stats` of a page file (FORMAT.md, `stats`). */
 
 import type { Block, Comparison, ComparedBranch, Files, Stats, Tokens } from '../wire.ts';
 import type { FileRows } from './file-rows.ts';
