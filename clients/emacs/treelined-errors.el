@@ -32,6 +32,7 @@
     ("sessionReplaced" . "its file was replaced; g in the tree reads it again")
     ("sessionExists" . "open that one, or choose another name")
     ("importBusy" . "wait until the other import ends")
+    ("cursorExpired" . "ask again")
     ("entryNotFound" . "g draws the tree again")
     ("leafMoved" . "others have written here; look at the tree, then try again")
     ("entryInvalid" . "correct the member that the message names")
