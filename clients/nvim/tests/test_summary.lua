@@ -104,7 +104,9 @@ return {
       writer.finish()
       child:sees('◉  summary    Goal To be wärm')
       child:gives("vim.fn.getline('.'):match('active$')", 'active')
-      equal(child:lua('return notes'), {})
+      equal(child:lua('return notes'), {
+        'treelined: i writes a message here, H goes on in another agent',
+      })
       child:type('u')
       child:sees('says a2 ← active')
     end,
