@@ -134,8 +134,10 @@ const MAX_TIMER_MS = 2 ** 31 - 1;
 
 /** Calls that wait for people and models. */
 const WAITING: ReadonlySet<string> = new Set<keyof Methods>([
+  'archive_branch',
   'ask_user',
   'compact',
+  'continue_session',
   'fork_session',
   'merge_branch',
   'navigate_tree',

@@ -16,8 +16,10 @@ local TIMEOUT_MS = 30000
 local WAITING_TIMEOUT_MS = 660000
 
 local WAITING = {
+  archive_branch = true,
   ask_user = true,
   compact = true,
+  continue_session = true,
   export_session = true,
   fork_session = true,
   import_sessions = true,

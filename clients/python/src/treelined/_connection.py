@@ -36,8 +36,10 @@ ASK_KINDS: list[AskKind] = ["select", "confirm", "input", "editor"]
 """The kinds of questions to a person."""
 
 WAITING = {
+    "archive_branch",
     "ask_user",
     "compact",
+    "continue_session",
     "fork_session",
     "merge_branch",
     "navigate_tree",
