@@ -298,6 +298,9 @@ async function talk(client: Client, call: Call): Promise<void> {
   await call('set_leaf', { leafId: 'a1' });
   await call('cherry_pick', { entryIds: ['u2', 'a2'] });
   await call('merge_branch', { tipId: 'a2' });
+  await call('name_branch', { entryId: 'a2', name: 'the second' });
+  await call('archive_branch', { entryId: 'a2' });
+  await call('unarchive_branch', { entryId: 'a2' });
   await call('pop', { entryId: 'u1', summarize: true });
   await call('set_leaf', { leafId: 'a2' });
   await call('prepare_compaction', { keepRecentTokens: 1 });
@@ -307,6 +310,7 @@ async function talk(client: Client, call: Call): Promise<void> {
   await call('close_session', { sessionId: session.sessionId });
   await call('list_sessions', { sort: 'threaded' });
   await call('search', { query: 'says' });
+  await call('complete_query', { query: 'cache ro', position: 8 });
   const source = new URL('../../tests/data/import/pi/', packageDir);
   const { sessions } = await call('import_sessions', { paths: [fileURLToPath(source)] });
   const imported = sessions[0]?.sessionId;
