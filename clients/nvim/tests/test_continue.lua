@@ -175,7 +175,7 @@ return {
       child:type('e')
       child:gives('vim.api.nvim_buf_get_lines(0, 0, -1, false)', { 'says u2' })
       child:gives('notes', {
-        'treelined: send the text with :w, then H in the tree goes on in another agent',
+        'treelined: :w sends, H in the tree goes on in another agent',
       })
     end,
   },

@@ -45,7 +45,7 @@ local DEEDS = { cancelledByClient = ' cancelled', hookFailed = ' failed' }
 
 --- What to do after a move, behind a user message whose text is in the prompt, and behind another entry: treelined
 --- answers nothing. protocol.md §3.18.
-local SEND_NEXT = 'send the text with :w, then H in the tree goes on in another agent'
+local SEND_NEXT = ':w sends, H in the tree goes on in another agent'
 local WRITE_NEXT = 'i writes a message here, H goes on in another agent'
 
 --- Says why nothing was changed, and who cancelled it or failed.
