@@ -375,10 +375,12 @@ point has moved.  If there is none, point stays, and the error says NONE."
   (treelined-tree--seek (if (< count 0) -1 1) (abs count) none wantedp
                         (treelined-tree--index) (treelined-tree--index)))
 
-(defun treelined-tree--seek (step count none wantedp start from)
+(defun treelined-tree--seek (step count none wantedp start from &optional limit)
   "Look for COUNT rows that WANTEDP accepts, from the index FROM on by STEP.
-START is the index of point.  NONE is the error if there are too few."
+START is the index of point.  NONE is the error if there are too few.
+At most LIMIT rows are fetched at once, a page if it is nil."
   (let ((index from)
+        (limit (or limit treelined-page-size))
         node)
     (save-excursion
       (treelined-tree--goto from)
@@ -397,12 +399,16 @@ START is the index of point.  NONE is the error if there are too few."
            (user-error none))
           (t
            (treelined-tree--fetch-page
-            (if (> step 0) index (max 0 (- index (1- treelined-page-size))))
-            (min treelined-page-size (if (> step 0) (- treelined-tree-total index) (1+ index)))
+            (if (> step 0) index (max 0 (- index (1- limit))))
+            (min limit (if (> step 0) (- treelined-tree-total index) (1+ index)))
             (lambda ()
-              (when (eql start (treelined-tree--index))
+              ;; An answer that would be too large ends before the wanted row, which then comes alone, or not at all.
+              (when-let* (((eql start (treelined-tree--index)))
+                          (size (cond ((eq 'drawn (gethash index treelined-tree--rows))
+                                       treelined-page-size)
+                                      ((> limit 1) 1))))
                 (condition-case error
-                    (treelined-tree--seek step count none wantedp start (- index step))
+                    (treelined-tree--seek step count none wantedp start (- index step) size)
                   (user-error (message "%s" (error-message-string error)))))))))))
 
 (defun treelined-tree-next-branch (count)

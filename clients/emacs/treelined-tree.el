@@ -308,6 +308,10 @@ one above it.  Call AFTER, if it is not nil, in the buffer when it is drawn."
          (if (equal (plist-get result :revision) treelined-tree--revision)
              (progn
                (treelined-tree--draw-page first (plist-get result :nodes))
+               ;; A page may end before the limit.
+               (dotimes (index limit)
+                 (when (eq 'asked (gethash (+ first index) rows))
+                   (remhash (+ first index) rows)))
                (when then
                  (funcall then)))
            (treelined-tree-reload))))

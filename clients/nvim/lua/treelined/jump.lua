@@ -9,7 +9,8 @@ local M = {}
 ---@param tree treelined.Tree
 ---@param step 1|-1
 ---@param from? integer the row that the search goes on behind; the cursor's if left out
-function M.to_prompt(tree, step, from)
+---@param size? integer rows to fetch at once
+function M.to_prompt(tree, step, from, size)
   local _, start = tree:current()
   local row = from or start
   repeat
@@ -22,7 +23,7 @@ function M.to_prompt(tree, step, from)
   if row < 1 or row > tree.rows.total then
     return
   end
-  local size = tree.settings.page_size
+  size = size or tree.settings.page_size
   local first = step > 0 and row or math.max(row - size + 1, 1)
   local last = step > 0 and math.min(row + size - 1, tree.rows.total) or row
   tree.rows:fetch_page(first, last - first + 1, function(err, from_row, to_row)
@@ -34,8 +35,10 @@ function M.to_prompt(tree, step, from)
       return tree:refresh()
     end
     tree:draw(from_row, to_row)
-    if tree:main_window() and select(2, tree:current()) == start then
-      M.to_prompt(tree, step, row - step)
+    -- An answer that would be too large ends before the wanted row, which then comes alone, or not at all.
+    local came = tree.rows:get(row) ~= nil
+    if tree:main_window() and select(2, tree:current()) == start and (came or size > 1) then
+      M.to_prompt(tree, step, row - step, not came and 1 or nil)
     end
   end)
 end
