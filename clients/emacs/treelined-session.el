@@ -204,7 +204,7 @@ Return a value like `treelined-await'."
       ('session_closed (setf (treelined-session-connection session) nil)))
     (when-let* ((event (pcase name
                          ((or 'session_tree 'entries_appended 'session_compact 'events_lost
-                              'session_info_changed)
+                              'branches_changed 'session_info_changed)
                           'changed)
                          ('summary_delta 'delta)
                          ('session_closed 'closed))))

@@ -150,6 +150,8 @@ function on.session_compact(session, params)
   session:emit('changed', params)
 end
 
+on.branches_changed = on.session_compact
+
 -- The lost notifications may have reported any change.
 on.events_lost = on.session_compact
 

@@ -52,6 +52,7 @@ export interface Host {
 
 /** Notifications that are of use in a window. */
 const FOLLOWED = [
+  'branches_changed',
   'diagnostics',
   'entries_appended',
   'events_lost',

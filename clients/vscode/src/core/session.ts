@@ -191,6 +191,7 @@ export class Session {
       case 'session_closed':
         this.#closed();
         return;
+      case 'branches_changed':
       case 'session_compact':
       case 'events_lost':
         break;
