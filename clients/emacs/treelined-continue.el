@@ -28,10 +28,21 @@ The last are params that ask for its size: nothing is summarized for a question.
 
 (defun treelined-continue--command (session entry tool options)
   "Return the command to go on in TOOL behind the ENTRY of SESSION.
-OPTIONS are further ones.  Those of the daemon find the same sessions."
-  (append (treelined-client--command) treelined-arguments
+OPTIONS are further ones.  Those of the daemon find the same sessions.
+`connect' and what follows it say how to reach a daemon, not what to run."
+  (append (seq-take-while (lambda (word) (not (equal word "connect")))
+                          (treelined-client--command))
+          treelined-arguments
           (list "continue" "--in" tool) options
-          (list "--" (treelined-session-path session) entry)))
+          (mapcar #'treelined-continue--word
+                  (list "--" (treelined-session-path session) entry))))
+
+(defun treelined-continue--word (word)
+  "Return WORD of a command, which a terminal or a person will read."
+  ;; A line break would run what is before it.
+  (unless (equal word (treelined-row-shown word ""))
+    (user-error "A path or an id has a control character"))
+  word)
 
 (defun treelined-continue--description (result)
   "Return what is handed over and lost by RESULT of `continue_session'."
@@ -101,7 +112,7 @@ SESSION, PARAMS and THEN are as in `treelined-continue--preview'."
   (with-current-buffer (get-buffer-create "*treelined handoff*")
     (let ((inhibit-read-only t))
       (erase-buffer)
-      (insert text)
+      (insert (treelined-row-shown text))
       (goto-char (point-min)))
     (special-mode)
     (visual-line-mode 1)
@@ -157,6 +168,8 @@ comes back into this tree by \\[treelined-import]."
    (list (cdr (assoc (completing-read "Go on in: " treelined-continue--tools nil t)
                      treelined-continue--tools)))
    treelined-tree-mode)
+  (unless tool
+    (user-error "Name the agent that goes on"))
   (let ((session treelined-session)
         (node (or (treelined-tree-node) (user-error "There is no entry here"))))
     (unless (or (treelined-session-path session) (equal tool "text"))

@@ -89,6 +89,18 @@ KEYS answer the questions in turn."
     (treelined-test-wait (get-buffer "*treelined handoff*"))
     (should (string-match-p "The build passes" (car kill-ring)))))
 
+(ert-deftest treelined-continue-the-command-is-for-a-terminal ()
+  (let ((treelined-command '("/bin/treelined" "connect" "--start"))
+        (treelined-arguments '("--summarizer" "outline")))
+    (should (equal '("/bin/treelined" "--summarizer" "outline" "continue" "--in" "codex" "--"
+                     "/s.jsonl" "a1")
+                   (treelined-continue--command (make-treelined-session :path "/s.jsonl")
+                                                "a1" "codex" nil)))
+    (dolist (id '("a\nb" "a\eb" "a\u009bb" "a\u202eb"))
+      (should-error (treelined-continue--command (make-treelined-session :path "/s.jsonl")
+                                                 id "codex" nil)
+                    :type 'user-error))))
+
 (ert-deftest treelined-continue-a-conversation-that-is-too-large-is-cut ()
   (treelined-continue-test--with '(?a ?y)
     (let ((id (treelined-session-id treelined-session))

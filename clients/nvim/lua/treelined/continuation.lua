@@ -112,6 +112,17 @@ local function run_in_terminal(to, argv)
   vim.cmd('startinsert')
 end
 
+--- Returns the command if a terminal and a person can read it; else says why not. A line break in a path or an id would
+--- run what is before it.
+local function readable(argv)
+  for _, word in ipairs(argv) do
+    if utf8.line(word) ~= word then
+      return say('a path or an id has a control character', vim.log.levels.ERROR)
+    end
+  end
+  return argv
+end
+
 local function shell_line(argv)
   return table.concat(vim.tbl_map(vim.fn.shellescape, argv), ' ')
 end
@@ -188,15 +199,19 @@ local function confirm(to, result)
       return ask(to, chosen == LEARNED, function(handed)
         show_text(handed.text)
       end)
+    end
+    local argv = readable(command(to, chosen == LEARNED))
+    if not argv then
+      return
     elseif chosen == COPY then
-      vim.fn.setreg('"', shell_line(command(to, false)))
+      vim.fn.setreg('"', shell_line(argv))
       return say('the command is in the register "; nothing is written before it runs')
     elseif chosen == GO or to.session:summarizer() then
-      return run_in_terminal(to, command(to, chosen == LEARNED))
+      return run_in_terminal(to, argv)
     end
     -- Says now, and not in the terminal, that nobody can write the summary; there may be one already.
     ask(to, true, function()
-      run_in_terminal(to, command(to, true))
+      run_in_terminal(to, argv)
     end)
   end)
 end

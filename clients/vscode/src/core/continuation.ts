@@ -74,7 +74,9 @@ export function commandLine(start: Start, { path, entryId, tool, options }: Targ
 }
 
 function quoted(word: string): string {
-  // A line break would run what is before it.
-  if (/\p{Cc}/u.test(word)) throw new Error('A path or an id has a control character.');
+  // A line break would run what is before it; a mark of direction would show other words.
+  if (/[\p{Cc}\p{Bidi_Control}\u2028\u2029]/u.test(word)) {
+    throw new Error('A path or an id has a control character.');
+  }
   return /^[\w./:=,@+-]+$/.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`;
 }
