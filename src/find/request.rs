@@ -284,7 +284,7 @@ impl<'r> EntryTest<'r> {
     }
 
     /// Whether a field of the entry itself has a part of the query for what is left out.
-    fn is_left_out(&mut self, line: &[u8], kind: Kind, role: Role) -> bool {
+    pub(super) fn is_left_out(&mut self, line: &[u8], kind: Kind, role: Role) -> bool {
         let Some(matcher) = &mut self.without else {
             return false;
         };

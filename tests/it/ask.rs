@@ -247,6 +247,83 @@ fn filters_select_fields_sessions_and_entries() {
     assert!(found(json!({"since": "2999-01-01"})).is_empty());
 }
 
+/// Filters were applied to the best eight entries of a session alone, after the others were given up, so that what passed
+/// was lost; totals and `more` counted what did not; and the archive was not a filter at all.
+#[test]
+fn filters_are_applied_before_the_best_entries_are_taken() {
+    let home = Home::new();
+    let mut log = Log::new("s").user("u0", "", "Begin");
+    let mut above = "u0".to_owned();
+    // The best entries are on the path and have a word that is left out below.
+    for number in 1..20 {
+        let id = format!("u{number}");
+        log = log.user(&id, &above, "cache spinach");
+        above = id;
+    }
+    let text = "Of all that was said here about one thing and another, the least was about a cache";
+    let log = log.user("aside", "u0", text).user("last", &above, "Go on");
+    store(&home, log, "s");
+    // The entries have no time, and the header is older than the filter.
+    let header = json!({"type": "session", "version": 3, "id": "old", "timestamp": "2020-01-01T00:00:00.000Z", "cwd": "/"});
+    let message = json!({"type": "message", "id": "o1", "parentId": null, "message": {"role": "user", "content": "cache"}});
+    let file = home.sessions().join("2020-01-01T00-00-00-000Z_old.jsonl");
+    fs::write(file, format!("{header}\n{message}\n")).unwrap();
+    let mut d = Daemon::quiet_in(&home);
+    d.ignore("branches_changed");
+    let mut asked = |filter: Json| {
+        let mut params = json!({"query": "cache", "mode": "ask"});
+        let filter = filter.as_object().unwrap().clone();
+        params.as_object_mut().unwrap().extend(filter);
+        d.ok("search", params)
+    };
+    for filter in [
+        json!({"branches": "abandoned", "sessionId": "s"}),
+        json!({"branches": "abandoned"}),
+        json!({"without": "spinach", "sessionId": "s"}),
+        json!({"without": "spinach", "since": "2024-01-01"}),
+    ] {
+        let result = asked(filter.clone());
+        assert_eq!(ids(&result), ["aside"], "{filter}");
+        assert_eq!(result["totals"]["entries"], 1, "{filter}");
+        assert_eq!(result["totals"]["sessions"], 1, "{filter}");
+        assert!(result.get("more").is_none(), "{filter} {result}");
+    }
+    let recent = asked(json!({"since": "2024-01-01"}));
+    assert_eq!(recent["totals"]["sessions"], 1);
+    assert_eq!(recent["more"], json!([{"sessionId": "s", "count": 17}]));
+    assert_eq!(ids(&asked(json!({"until": "2024-01-01"}))), ["o1"]);
+    let files = home.session_files().into_iter();
+    let mut files = files.filter(|path| path.to_string_lossy().contains("_s."));
+    d.open(&files.next().unwrap());
+    d.ok("archive_branch", json!({"entryId": "aside"}));
+    let mut entries = |archived: bool| {
+        let params =
+            json!({"query": "cache", "mode": "ask", "sessionId": "s", "archived": archived});
+        d.ok("search", params)["totals"]["entries"].clone()
+    };
+    assert_eq!((entries(false), entries(true)), (json!(19), json!(20)));
+}
+
+/// The document promised all entries of a session.
+#[test]
+fn of_one_session_the_200_best_entries_are_hits() {
+    let home = Home::new();
+    let mut log = Log::new("s");
+    let mut above = String::new();
+    for number in 0..250 {
+        let id = format!("u{number}");
+        log = log.user(&id, &above, "cache");
+        above = id;
+    }
+    store(&home, log, "s");
+    let mut d = Daemon::quiet_in(&home);
+    let params = json!({"query": "cache", "mode": "ask", "sessionId": "s", "limit": 1000});
+    let result = d.ok("search", params);
+    assert_eq!(ids(&result).len(), 200);
+    assert_eq!(result["totals"]["entries"], 250);
+    assert_eq!(result["more"], json!([{"sessionId": "s", "count": 50}]));
+}
+
 fn terms_files(home: &Home) -> Vec<std::path::PathBuf> {
     let folder = home.sessions().join(".cache");
     let files = fs::read_dir(folder).map(|all| all.flatten().map(|one| one.path()).collect());

@@ -20,7 +20,7 @@ pub const RESTORED: &str = "treelined.restored";
 /// The `customType` of the record that names a branch.
 pub(crate) const BRANCH: &str = "treelined.branch";
 /// The `customType` of the record that archives a branch.
-pub(crate) const ARCHIVED: &str = "treelined.archived";
+pub const ARCHIVED: &str = "treelined.archived";
 /// The `customType` of the record that brings an archived branch back.
 pub(crate) const UNARCHIVED: &str = "treelined.unarchived";
 /// The cause of records that move no leaf.

@@ -1,14 +1,14 @@
 //! Looks closely at the best entries of one session: how the words stand, and the passage that shows them.
 
+use super::filtered;
 use super::gather::{Candidate, Gathered};
 use super::request::AskRequest;
 use crate::branch::Branches;
 use crate::labels;
 use crate::left::LeftBranches;
 use crate::page::Hit;
-use crate::request::EntryTest;
 use crate::session::title;
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 use treelined_core::entry::{Kind, Role};
 use treelined_core::error::Result;
@@ -42,20 +42,12 @@ pub(super) fn hits(
     let (mut reader, mut branches) = (bodies.reader(), Branches::of(tree));
     let mut left: Option<LeftBranches<'_>> = None;
     let mut texts = TextReader::new(request, gathered);
-    // The query has every entry, so that this tests the filters alone.
-    let mut test = EntryTest::new(&request.filters);
     let mut hits = Vec::new();
     for (node, score) in scores {
         let at = tree.timestamp(node).unwrap_or(started);
-        if !request.filters.takes_time(at) || !branches.takes(node, request.filters.branches) {
-            continue;
-        }
         let label = tree.label(node).map(|label| &*label.text);
         let line = reader.stored(tree.place(node), usize::MAX)?;
         let (kind, role) = (tree.kind(node), tree.role(node));
-        if test.best_field(line, kind, role, label).is_none() {
-            continue;
-        }
         let Some(shown) = texts.best(line, kind, role, label) else {
             continue;
         };
@@ -87,24 +79,12 @@ pub(super) fn hits(
 
 /// The entries of candidates with their scores. A label counts for the entry that it labels, if it is in force.
 fn scores(tree: &Tree, candidates: &[&Candidate]) -> BTreeMap<Node, f64> {
-    let labelled: HashMap<Node, Node> = tree
-        .labels()
-        .map(|(node, label)| (label.entry, node))
-        .collect();
     let mut wanted: Vec<&&Candidate> = candidates.iter().collect();
     wanted.sort_unstable_by_key(|candidate| candidate.offset);
+    let offsets: Vec<u64> = wanted.iter().map(|candidate| candidate.offset).collect();
     let mut scores = BTreeMap::new();
-    for node in tree.entries() {
-        let offset = tree.place(node).offset;
-        let found = wanted.binary_search_by_key(&offset, |candidate| candidate.offset);
-        let Some(candidate) = found.ok().and_then(|at| wanted.get(at)) else {
-            continue;
-        };
-        let about = match tree.kind(node) {
-            Kind::Label => labelled.get(&node).copied(),
-            _ => Some(node),
-        };
-        if let Some(about) = about {
+    for (number, about) in filtered::entries_at(tree, &offsets) {
+        if let Some(candidate) = wanted.get(number) {
             *scores.entry(about).or_insert(0.0) += candidate.score;
         }
     }

@@ -2,11 +2,14 @@
 
 use super::counts::{CountedEntry, Counter, Counts, Posting};
 use super::kept::KeptCounts;
-use super::request::AskRequest;
+use super::request::{AskRequest, fact};
+use crate::request::SearchRequest;
 use hashbrown::HashSet;
 use std::cmp::Reverse;
 use std::ops::ControlFlow;
+use treelined_core::entry::ARCHIVED;
 use treelined_core::error::{Error, Kind, Result};
+use treelined_core::search::BranchFilter;
 use treelined_core::search::ask::{
     Corpus, Term, TermCount, UnitCounts, recency, term_score, unit_score,
 };
@@ -35,6 +38,8 @@ pub(super) struct CountedFile {
     session: Vec<UnitCounts>,
     /// Of each branch that has a term, by term.
     branches: Vec<UnitCounts>,
+    /// Whether an entry archives a branch.
+    has_archive: bool,
     /// The entries that have a term and pass the filters.
     found: Vec<FoundEntry>,
     /// By entry and term.
@@ -95,6 +100,8 @@ impl Gatherer<'_> {
             .map(|one| one.term)
             .collect();
         let facts = self.request.facts();
+        let archives = archives();
+        let looked_up = || terms.iter().chain(&facts).chain([&archives]);
         let kept = self.cache.and_then(|cache| KeptCounts::open(cache, status));
         let is_current = kept
             .as_ref()
@@ -112,9 +119,7 @@ impl Gatherer<'_> {
                 (still, Some(file))
             }
         };
-        let of_kept = kept
-            .as_ref()
-            .and_then(|kept| self.of_kept(kept, &terms, &facts));
+        let of_kept = kept.as_ref().and_then(|kept| of_kept(kept, looked_up()));
         let start = match (&of_kept, &kept) {
             (Some(_), Some(kept)) => kept.fingerprint.end(),
             _ => 0,
@@ -126,7 +131,7 @@ impl Gatherer<'_> {
             file => {
                 let opened = || location.folder.file(&location.name, HandleAccess::Read);
                 let file = file.map_or_else(opened, Ok)?;
-                let only: HashSet<Term> = terms.iter().chain(&facts).copied().collect();
+                let only: HashSet<Term> = looked_up().copied().collect();
                 let reads_all = self.reads_all && is_whole;
                 let counter = Counter::new((!reads_all).then_some(&only), before);
                 let counts = counter.read(&file, start..status.size, self.cancel);
@@ -141,24 +146,6 @@ impl Gatherer<'_> {
         counted.scanned = scanned;
         counted.read = (self.reads_all && is_whole && scanned > 0).then_some(counts);
         Ok(Some(counted))
-    }
-
-    /// What the cache has; `None` if it is damaged.
-    fn of_kept(&self, kept: &KeptCounts, terms: &[Term], facts: &[Term]) -> Option<Counts> {
-        let mut counts = Counts {
-            cwd: kept.cwd.clone(),
-            branches: kept.branches,
-            end: kept.fingerprint.end(),
-            entries: kept.entries()?,
-            ..Counts::default()
-        };
-        for term in terms.iter().chain(facts) {
-            let postings = kept.postings(*term)?;
-            if !postings.is_empty() {
-                counts.postings.insert(*term, postings);
-            }
-        }
-        Some(counts)
     }
 
     fn counted(
@@ -229,10 +216,11 @@ impl Gatherer<'_> {
             branches,
             weights,
             count,
+            has_archive: counts.postings.contains_key(&archives()),
         }
     }
 
-    /// The entries with a term that pass the filters.
+    /// The entries with a term that pass the filters of which the counts know.
     fn found(
         &self,
         counts: &Counts,
@@ -264,6 +252,29 @@ impl Gatherer<'_> {
         }
         found
     }
+}
+
+/// The fact of an entry that archives a branch.
+fn archives() -> Term {
+    fact("type", ARCHIVED)
+}
+
+/// What the cache has of these terms; `None` if it is damaged.
+fn of_kept<'t>(kept: &KeptCounts, terms: impl Iterator<Item = &'t Term>) -> Option<Counts> {
+    let mut counts = Counts {
+        cwd: kept.cwd.clone(),
+        branches: kept.branches,
+        end: kept.fingerprint.end(),
+        entries: kept.entries()?,
+        ..Counts::default()
+    };
+    for term in terms {
+        let postings = kept.postings(*term)?;
+        if !postings.is_empty() {
+            counts.postings.insert(*term, postings);
+        }
+    }
+    Some(counts)
 }
 
 fn count_in(counts: &mut [TermCount], column: usize, change: impl FnOnce(&mut TermCount)) {
@@ -375,6 +386,24 @@ pub(super) fn best(
 }
 
 impl CountedFile {
+    /// The places of the entries that were found, ascending, if only their session's tree tells which pass the filters.
+    pub(super) fn to_filter(&self, filters: &SearchRequest) -> Option<Vec<u64>> {
+        let has_times = filters.since.is_some() || filters.until.is_some();
+        let lacks_time = |found: &FoundEntry| found.entry.at.is_none();
+        let is_open = filters.branches != BranchFilter::All
+            || filters.without.is_some()
+            || self.has_archive && !filters.archived
+            || has_times && self.found.iter().any(lacks_time);
+        let offsets = self.found.iter().map(|found| found.entry.offset);
+        (is_open && !self.found.is_empty()).then(|| offsets.collect())
+    }
+
+    /// Keeps the found entries at these places, which ascend.
+    pub(super) fn keep(&mut self, places: &[u64]) {
+        let found = &mut self.found;
+        found.retain(|found| places.binary_search(&found.entry.offset).is_ok());
+    }
+
     fn score(
         &self,
         request: &AskRequest,

@@ -1,11 +1,12 @@
 //! Ranks entries of all sessions by a question (protocol.md §3.16, mode `ask`).
 //!
 //! Owns the files `*.terms` in the cache. The counts of a session's terms (`counts`) are kept there (`kept`); lines that
-//! have no counts yet are counted by the search, so an append is found at once. `gather` takes the best entries by
-//! these counts, `answer` reads them, and `ranking` keeps the result for the pages after the first one.
+//! have no counts yet are counted by the search, so an append is found at once. `filtered` leaves out the entries that only
+//! the tree of their session excludes, `gather` takes the best entries by these counts, `answer` reads them, and `ranking` keeps the result for the pages after the first one.
 
 mod answer;
 mod counts;
+mod filtered;
 mod gather;
 mod kept;
 mod ranking;
@@ -67,6 +68,14 @@ pub fn ask(
     let mut counted = gather::all(&gatherer, &files, unread, |bytes| {
         (watch.on_progress)(bytes, total)
     })?;
+    filtered::filter(
+        searched,
+        request,
+        &files,
+        &mut counted,
+        cancel,
+        &mut partial,
+    )?;
     let gathered = gather::best(request, &counted, files.len(), now);
     let near_words = vocabulary::near_words(request, &gathered, cache.as_ref(), &files, &counted);
     let scanned_bytes = counted.iter().map(|file| file.scanned).sum();
@@ -114,21 +123,31 @@ fn closely(
         of_files.entry(candidate.file).or_default().push(candidate);
     }
     let of_files: Vec<(usize, Vec<&Candidate>)> = of_files.into_iter().collect();
+    let look = |candidates: &Vec<&Candidate>, location: &Location| {
+        let store = searched.store;
+        answer::hits(store, request, gathered, location, candidates, cancel)
+    };
+    let found = in_files(&of_files, files, cancel, partial, look)?;
+    let of_files = found.into_iter();
+    let hits = of_files.flat_map(|(number, hits)| hits.into_iter().map(move |hit| (number, hit)));
+    Ok(hits.collect())
+}
+
+/// What is found in each of some files, with the number of the file. Those that cannot be read are added to `partial`.
+fn in_files<W: Sync, T: Send>(
+    of_files: &[(usize, W)],
+    files: &[(Location, Status)],
+    cancel: &Cancel,
+    partial: &mut Vec<UnreadFile>,
+    look: impl Fn(&W, &Location) -> Result<T> + Sync,
+) -> Result<Vec<(usize, T)>> {
     let look = |(): &mut (), at: usize| {
-        let (number, candidates) = of_files.get(at)?;
+        let (number, wanted) = of_files.get(at)?;
         let (location, _) = files.get(*number)?;
-        let hits = answer::hits(
-            searched.store,
-            request,
-            gathered,
-            location,
-            candidates,
-            cancel,
-        );
-        Some((*number, hits))
+        Some((*number, look(wanted, location)))
     };
     let plan = ThreadPlan::up_to(if of_files.len() < 4 { 1 } else { MAX_THREADS });
-    let mut hits = Vec::new();
+    let mut all = Vec::new();
     let done = parallel::map_in_order(
         of_files.len(),
         plan,
@@ -136,9 +155,7 @@ fn closely(
         look,
         |found| {
             match found {
-                Some((number, Ok(found))) => {
-                    hits.extend(found.into_iter().map(|hit| (number, hit)))
-                }
+                Some((number, Ok(found))) => all.push((number, found)),
                 Some((number, Err(error))) if error.kind != Kind::Cancelled => {
                     let path = files.get(number).map(|(location, _)| location.path());
                     partial.extend(path.map(|path| UnreadFile {
@@ -155,7 +172,7 @@ fn closely(
         },
     );
     match done {
-        ControlFlow::Continue(()) => Ok(hits),
+        ControlFlow::Continue(()) => Ok(all),
         ControlFlow::Break(()) => Err(Error::cancelled()),
     }
 }

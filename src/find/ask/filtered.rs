@@ -1,0 +1,95 @@
+//! The filters that need the tree of a session: branches, the archive, `without`, and the time of an entry without one.
+//! They are applied to all entries with a word of the question, before the best are taken.
+
+use super::gather::CountedFile;
+use super::in_files;
+use super::request::AskRequest;
+use crate::branch::Branches;
+use crate::labels;
+use crate::outcome::UnreadFile;
+use crate::request::{EntryTest, SearchRequest};
+use crate::searched::SearchedStore;
+use std::collections::{BTreeMap, HashMap};
+use treelined_core::entry::Kind;
+use treelined_core::error::Result;
+use treelined_core::tree::{Node, Tree};
+use treelined_files::cancel::Cancel;
+use treelined_files::os::file::{Location, Status};
+use treelined_files::store::Store;
+
+/// Leaves out the entries that do not pass. Reads only the sessions in which the counts do not tell.
+pub(super) fn filter(
+    searched: SearchedStore<'_>,
+    request: &AskRequest,
+    files: &[(Location, Status)],
+    counted: &mut [CountedFile],
+    cancel: &Cancel,
+    partial: &mut Vec<UnreadFile>,
+) -> Result<()> {
+    let filters = &request.filters;
+    let of_files: Vec<(usize, Vec<u64>)> = counted
+        .iter()
+        .filter_map(|file| Some((file.number, file.to_filter(filters)?)))
+        .collect();
+    let look = |offsets: &Vec<u64>, location: &Location| {
+        passing(searched.store, filters, location, offsets, cancel)
+    };
+    let passing = in_files(&of_files, files, cancel, partial, look)?;
+    let mut passing: BTreeMap<usize, Vec<u64>> = passing.into_iter().collect();
+    let is_open: BTreeMap<usize, Vec<u64>> = of_files.into_iter().collect();
+    for file in counted {
+        if is_open.contains_key(&file.number) {
+            file.keep(&passing.remove(&file.number).unwrap_or_default());
+        }
+    }
+    Ok(())
+}
+
+/// The places, of these, of the entries of a session that pass.
+fn passing(
+    store: &Store,
+    filters: &SearchRequest,
+    location: &Location,
+    offsets: &[u64],
+    cancel: &Cancel,
+) -> Result<Vec<u64>> {
+    let opened = store.open(location.clone(), cancel)?;
+    let (tree, started) = (&opened.tree, labels::started(&opened));
+    let bodies = opened.log.bodies();
+    let (mut reader, mut branches) = (bodies.reader(), Branches::of(tree));
+    let mut test = EntryTest::new(filters);
+    let mut passing = Vec::new();
+    for (number, node) in entries_at(tree, offsets) {
+        let at = tree.timestamp(node).unwrap_or(started);
+        if !filters.takes_time(at)
+            || !branches.takes(node, filters.branches)
+            || branches.is_archived(node) && !filters.archived
+        {
+            continue;
+        }
+        if filters.without.is_some() {
+            let line = reader.stored(tree.place(node), usize::MAX)?;
+            if test.is_left_out(line, tree.kind(node), tree.role(node)) {
+                continue;
+            }
+        }
+        passing.extend(offsets.get(number));
+    }
+    Ok(passing)
+}
+
+/// The entries at ascending places, each with the number of its place. A label counts for the entry that it labels, if it
+/// is in force, else for none.
+pub(super) fn entries_at(tree: &Tree, offsets: &[u64]) -> Vec<(usize, Node)> {
+    let labels = tree.labels().map(|(node, label)| (label.entry, node));
+    let labelled: HashMap<Node, Node> = labels.collect();
+    let at = |node: Node| {
+        let number = offsets.binary_search(&tree.place(node).offset).ok()?;
+        let about = match tree.kind(node) {
+            Kind::Label => *labelled.get(&node)?,
+            _ => node,
+        };
+        Some((number, about))
+    };
+    tree.entries().filter_map(at).collect()
+}
