@@ -324,6 +324,47 @@ fn of_one_session_the_200_best_entries_are_hits() {
     assert_eq!(result["more"], json!([{"sessionId": "s", "count": 50}]));
 }
 
+/// The output of a tool or the thinking of a model that repeats a word came before the prose that says it.
+#[test]
+fn prose_comes_before_calls_and_these_before_output_and_thinking() {
+    let home = Home::new();
+    let words = "falcon ".repeat(20);
+    let thinks = json!([{"type": "thinking", "thinking": words}]);
+    let calls = json!([tool_call("c1", "bash", json!({"command": words}))]);
+    let stored = [
+        ("thinking", assistant_with(thinks)),
+        ("output", tool_result("c1", "bash", &words, false)),
+        ("call", assistant_with(calls)),
+    ];
+    for (id, message) in stored {
+        store(&home, Log::new(id).message(id, "", message), id);
+    }
+    let text = format!("{}the falcon", "Nothing but other things here. ".repeat(3));
+    store(&home, Log::new("prose").user("prose", "", &text), "prose");
+    let mut d = Daemon::quiet_in(&home);
+    let found = ids(&ask(&mut d, "falcon"));
+    assert_eq!(found[..2], ["prose", "call"], "{found:?}");
+}
+
+/// One entry with two of four words came before a conversation about all of them.
+#[test]
+fn a_session_that_has_most_words_together_comes_before_one_strong_entry() {
+    let home = Home::new();
+    let strong = Log::new("strong").user("strong", "", "The heron and the otter");
+    store(&home, strong, "strong");
+    let whole = Log::new("whole")
+        .user("w1", "", "First we saw a heron")
+        .assistant("w2", "w1", "And later an otter")
+        .user("w3", "w2", "It came from the marsh")
+        .assistant("w4", "w3", "We stood on the bridge");
+    store(&home, whole, "whole");
+    let mut d = Daemon::quiet_in(&home);
+    let result = ask(&mut d, "heron otter marsh bridge");
+    assert_eq!(result["hits"][0]["sessionId"], "whole", "{result}");
+    let result = ask(&mut d, "heron otter");
+    assert_eq!(result["hits"][0]["sessionId"], "strong", "{result}");
+}
+
 fn terms_files(home: &Home) -> Vec<std::path::PathBuf> {
     let folder = home.sessions().join(".cache");
     let files = fs::read_dir(folder).map(|all| all.flatten().map(|one| one.path()).collect());

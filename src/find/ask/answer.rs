@@ -43,7 +43,7 @@ pub(super) fn hits(
     let mut left: Option<LeftBranches<'_>> = None;
     let mut texts = TextReader::new(request, gathered);
     let mut hits = Vec::new();
-    for (node, score) in scores {
+    for (node, (own, together)) in scores {
         let at = tree.timestamp(node).unwrap_or(started);
         let label = tree.label(node).map(|label| &*label.text);
         let line = reader.stored(tree.place(node), usize::MAX)?;
@@ -70,22 +70,23 @@ pub(super) fn hits(
             field: shown.field,
             at,
             excerpt: shown.excerpt,
-            score: score * shown.closeness * active,
+            score: own * shown.closeness * active + together,
             branch,
         });
     }
     Ok(hits)
 }
 
-/// The entries of candidates with their scores. A label counts for the entry that it labels, if it is in force.
-fn scores(tree: &Tree, candidates: &[&Candidate]) -> BTreeMap<Node, f64> {
+/// The entries of candidates, each with what its own words and those of the session give it. A label counts for the entry that it labels, if it is in force.
+fn scores(tree: &Tree, candidates: &[&Candidate]) -> BTreeMap<Node, (f64, f64)> {
     let mut wanted: Vec<&&Candidate> = candidates.iter().collect();
     wanted.sort_unstable_by_key(|candidate| candidate.offset);
     let offsets: Vec<u64> = wanted.iter().map(|candidate| candidate.offset).collect();
     let mut scores = BTreeMap::new();
     for (number, about) in filtered::entries_at(tree, &offsets) {
         if let Some(candidate) = wanted.get(number) {
-            *scores.entry(about).or_insert(0.0) += candidate.score;
+            let score = scores.entry(about).or_insert((0.0, candidate.together));
+            score.0 += candidate.own;
         }
     }
     scores

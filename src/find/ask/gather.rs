@@ -11,7 +11,7 @@ use treelined_core::entry::ARCHIVED;
 use treelined_core::error::{Error, Kind, Result};
 use treelined_core::search::BranchFilter;
 use treelined_core::search::ask::{
-    Corpus, Term, TermCount, UnitCounts, recency, term_score, unit_score,
+    Corpus, Term, TermCount, UnitCounts, bounded_weight, recency, term_score, together, unit_score,
 };
 use treelined_core::timestamp::Millis;
 use treelined_files::cache::Cache;
@@ -59,7 +59,16 @@ pub(super) struct Candidate {
     /// The number of the file.
     pub file: usize,
     pub offset: u64,
-    pub score: f64,
+    /// What its own words give it.
+    pub own: f64,
+    /// What the words of all entries of its session give it together.
+    pub together: f64,
+}
+
+impl Candidate {
+    fn score(&self) -> f64 {
+        self.own + self.together
+    }
 }
 
 /// What is known of all files.
@@ -178,7 +187,8 @@ impl Gatherer<'_> {
                 let Some(entry) = entries.get(row) else {
                     continue;
                 };
-                let weight = u64::from(posting.weight);
+                let bounded = bounded_weight(posting.weight, posting.fields);
+                let weight = u64::from(bounded);
                 let branch = entry.branch as usize * of_terms + column;
                 if let Some(branch) = branches.get_mut(branch) {
                     count_in(&mut count, column, |count| {
@@ -193,7 +203,7 @@ impl Gatherer<'_> {
                 if fields.has_any(posting.fields)
                     && let Some(weight) = weights.get_mut(row * of_terms + column)
                 {
-                    *weight = posting.weight;
+                    *weight = bounded;
                 }
             }
         }
@@ -361,16 +371,7 @@ pub(super) fn best(
         if let Some(of_file) = of_file.get_mut(file.number) {
             *of_file = file.found.len() as u64;
         }
-        let mut own: Vec<Candidate> = file
-            .found
-            .iter()
-            .map(|found| Candidate {
-                file: file.number,
-                offset: found.entry.offset,
-                score: file.score(request, &corpus, &counts, found)
-                    * recency(found.entry.at.unwrap_or(0), now),
-            })
-            .collect();
+        let mut own = file.candidates(request, &corpus, &counts, now);
         take_best(&mut own, of_one);
         candidates.append(&mut own);
     }
@@ -404,12 +405,39 @@ impl CountedFile {
         found.retain(|found| places.binary_search(&found.entry.offset).is_ok());
     }
 
+    fn candidates(
+        &self,
+        request: &AskRequest,
+        corpus: &Corpus,
+        counts: &[TermCount],
+        now: Millis,
+    ) -> Vec<Candidate> {
+        // The best that any entry has of each term.
+        let mut best = vec![0.0; request.question.terms().len()];
+        let found = self.found.iter();
+        let mut candidates: Vec<Candidate> = found
+            .map(|found| Candidate {
+                file: self.number,
+                offset: found.entry.offset,
+                own: self.score(request, corpus, counts, found, &mut best)
+                    * recency(found.entry.at.unwrap_or(0), now),
+                together: 0.0,
+            })
+            .collect();
+        let together = together(best);
+        for candidate in &mut candidates {
+            candidate.together = together;
+        }
+        candidates
+    }
+
     fn score(
         &self,
         request: &AskRequest,
         corpus: &Corpus,
         counts: &[TermCount],
         found: &FoundEntry,
+        best: &mut [f64],
     ) -> f64 {
         let terms = request.question.terms();
         let weights = self.weights.get(found.at..).unwrap_or_default();
@@ -418,12 +446,14 @@ impl CountedFile {
         let of_terms = terms.iter().zip(counts).zip(weights);
         let of_terms = of_terms.zip(self.session.iter().zip(branches));
         of_terms
-            .map(|(((term, count), weight), (session, branch))| {
+            .zip(best)
+            .map(|((((term, count), weight), (session, branch)), best)| {
                 let entry = UnitCounts {
                     weight: u64::from(*weight),
                     terms: u64::from(found.entry.terms),
                 };
                 let of_entry = term_score(corpus, *count, entry);
+                *best = best.max(term.weight * of_entry);
                 term.weight * (of_entry + unit_score(corpus, *count, *session, *branch))
             })
             .sum()
@@ -433,7 +463,8 @@ impl CountedFile {
 /// Keeps so many of the highest score, in order.
 fn take_best(candidates: &mut Vec<Candidate>, most: usize) {
     let order = |one: &Candidate, other: &Candidate| {
-        let by_score = Reverse(OrderedScore(one.score)).cmp(&Reverse(OrderedScore(other.score)));
+        let by_score =
+            Reverse(OrderedScore(one.score())).cmp(&Reverse(OrderedScore(other.score())));
         by_score.then_with(|| (one.file, one.offset).cmp(&(other.file, other.offset)))
     };
     if candidates.len() > most {

@@ -1,6 +1,6 @@
 //! The score of an entry: BM25 over its terms, and over those of its session and branch.
 //!
-//! The constants are set on `tests/search/quality` alone.
+//! The constants follow from the order of fields and from `tests/data/answers.json` (tests/long/README.md).
 
 use crate::entry::{Kind, Role};
 use crate::search::FieldKind;
@@ -12,6 +12,9 @@ const SATURATION: f64 = 1.2;
 const LENGTH: f64 = 0.6;
 /// The weight of the session beside the entry.
 const SESSION: f64 = 0.5;
+/// The weight of all entries of a session together beside the entry: a session that has the words in several entries comes
+/// before one that has half of them in one.
+const TOGETHER: f64 = 1.0;
 /// The weight of the branch beside the entry.
 const BRANCH: f64 = 0.3;
 /// How much a whole phrase adds, how much words that are near, and how much words that are not cut.
@@ -59,6 +62,23 @@ pub fn field_weight(kind: Kind, field: FieldKind, role: Role) -> u8 {
         (FieldKind::ToolResults | FieldKind::Thinking, _, _) => 2,
         (FieldKind::Text | FieldKind::ToolCalls, _, _) => 4,
     }
+}
+
+/// The weight of a term that an entry has in these kinds of fields only, a bit each: what a program prints or a model thinks,
+/// and then what it calls, counts less than prose that has the term once, however often it is repeated.
+pub fn bounded_weight(weight: u8, fields: u8) -> u8 {
+    const OUTPUT: u8 = 1 << FieldKind::ToolResults as u8 | 1 << FieldKind::Thinking as u8;
+    const CALLS: u8 = 1 << FieldKind::ToolCalls as u8;
+    match fields {
+        fields if fields & !OUTPUT == 0 => weight.min(3),
+        fields if fields & !(OUTPUT | CALLS) == 0 => weight.min(5),
+        _ => weight,
+    }
+}
+
+/// What each entry of a session gets for the best that any of them has of each term.
+pub fn together(best: impl IntoIterator<Item = f64>) -> f64 {
+    TOGETHER * best.into_iter().sum::<f64>()
 }
 
 /// How rare a term is, if `with` of `all` units have it.
