@@ -96,7 +96,7 @@ struct BranchChoice {
 /// A change of a branch.
 struct BranchCall<'a> {
     method: &'static str,
-    /// What was done, before the row of the branch.
+    /// The verb, before the row of the branch.
     done: &'static str,
     session: SessionQuery,
     entry: &'a str,

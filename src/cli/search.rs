@@ -186,7 +186,7 @@ struct Branch {
     instead: Option<Said>,
 }
 
-/// What an entry says.
+/// The text of an entry.
 #[derive(Deserialize)]
 struct Said {
     text: String,

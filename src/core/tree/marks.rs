@@ -1,4 +1,4 @@
-//! What records say about branches: names, and which are archived (session-file.md §4.7).
+//! The names of branches, and which are archived, by their records (session-file.md §4.7).
 //!
 //! Marks are kept by the id that their record names, since that entry may come later in the file.
 
@@ -8,7 +8,7 @@ use crate::entry::BranchChange;
 use crate::name;
 use hashbrown::HashMap;
 
-/// What the records say about the branches of a session.
+/// The names and archives of the branches of a session.
 #[derive(Default)]
 pub struct Marks {
     pub(super) by_id: HashMap<Box<str>, Mark>,

@@ -195,7 +195,7 @@ impl Records {
     }
 }
 
-/// What a `custom` entry of a session says about the record of an agent's. Others say nothing, and neither does that of
+/// The record of an agent that a `custom` entry of a session names. Others say nothing, and neither does that of
 /// another session.
 pub fn recorded_by(entry: &[u8], session_id: &str) -> Option<Recorded> {
     let text = |path: &[&str]| json::get_path(entry, path).and_then(json::string);

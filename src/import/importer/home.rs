@@ -272,7 +272,7 @@ impl Native<'_> {
         Ok(())
     }
 
-    /// What the first message says that says something; nothing if none does.
+    /// The text of the first message that has one; empty if none has.
     fn first_words(&mut self) -> Result<Vec<Said>> {
         let mut first = Vec::new();
         self.walk(u64::MAX, &mut |_, said| {

@@ -66,7 +66,7 @@ pub(super) struct Record<'a> {
     rest: usize,
 }
 
-/// What an entry says.
+/// The texts of an entry.
 struct Words {
     /// Without results.
     said: Vec<Said>,

@@ -3,7 +3,7 @@
 use super::keys::{BRANCHES, FIELDS, Filter, ROLES, SOURCES, TIMES, TYPES};
 use super::token::{TokenKind, characters, filter_in, tokens};
 
-/// What may stand in a part of a text.
+/// The candidates for a part of a text.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Completion {
     /// The part that an item replaces, in characters.

@@ -29,7 +29,7 @@ const MAX_ROUNDS: usize = 4;
 /// The files of one tool, and whether the turn has ended.
 type Groups = BTreeMap<(Tool, bool), BTreeMap<PathBuf, Option<SourceStatus>>>;
 
-/// What was imported.
+/// The files of one round.
 #[derive(Default)]
 struct Imported {
     /// The files with their status before.

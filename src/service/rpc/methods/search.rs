@@ -118,7 +118,7 @@ pub(in crate::rpc) fn complete_query(
     })
 }
 
-/// What a request asks for.
+/// The kind of search that a request asks for.
 enum Wanted {
     /// The matches of a query.
     Exact(Box<SearchRequest>),
