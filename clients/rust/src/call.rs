@@ -25,8 +25,10 @@ const WAITING_DEADLINE: Duration = Duration::from_secs(660);
 
 /// Calls that wait for people and models.
 const WAITING: &[&str] = &[
+    "archive_branch",
     "ask_user",
     "compact",
+    "continue_session",
     "fork_session",
     "merge_branch",
     "navigate_tree",
