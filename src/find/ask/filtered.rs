@@ -2,7 +2,7 @@
 //! They are applied to all entries with a word of the question, before the best are taken.
 
 use super::gather::CountedFile;
-use super::in_files;
+use super::in_files::in_files;
 use super::request::AskRequest;
 use crate::branch::Branches;
 use crate::labels;

@@ -8,6 +8,7 @@ mod answer;
 mod counts;
 mod filtered;
 mod gather;
+mod in_files;
 mod kept;
 mod ranking;
 mod request;
@@ -22,21 +23,19 @@ use crate::outcome::{SearchWatch, Totals, UnreadFile};
 use crate::page::Hit;
 use crate::searched::SearchedStore;
 use gather::{Candidate, CountedFile, Gathered, Gatherer, OrderedScore};
+use in_files::in_files;
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashMap};
-use std::ops::ControlFlow;
-use treelined_core::error::{Error, Kind, Result};
+use treelined_core::error::{Kind, Result};
 use treelined_core::timestamp::Millis;
 use treelined_files::cancel::Cancel;
 use treelined_files::os::file::{Location, Status};
-use treelined_files::parallel::{self, ThreadPlan};
 
 /// The most hits of a ranking, and of one session in it.
 const MOST_HITS: usize = 200;
 const OF_SESSION: usize = 3;
 /// The bytes without counts up to which the search counts all of their terms.
 const READ_ALL: u64 = 16 << 20;
-const MAX_THREADS: usize = 8;
 
 /// Ranks the entries of all sessions of the store. `now` is the time from which the age of entries counts. Fails with
 /// `cancelled`, with `sessionNotFound` for the session of the request, and if the session directory cannot be read.
@@ -131,50 +130,6 @@ fn closely(
     let of_files = found.into_iter();
     let hits = of_files.flat_map(|(number, hits)| hits.into_iter().map(move |hit| (number, hit)));
     Ok(hits.collect())
-}
-
-/// What is found in each of some files, with the number of the file. Those that cannot be read are added to `partial`.
-fn in_files<W: Sync, T: Send>(
-    of_files: &[(usize, W)],
-    files: &[(Location, Status)],
-    cancel: &Cancel,
-    partial: &mut Vec<UnreadFile>,
-    look: impl Fn(&W, &Location) -> Result<T> + Sync,
-) -> Result<Vec<(usize, T)>> {
-    let look = |(): &mut (), at: usize| {
-        let (number, wanted) = of_files.get(at)?;
-        let (location, _) = files.get(*number)?;
-        Some((*number, look(wanted, location)))
-    };
-    let plan = ThreadPlan::up_to(if of_files.len() < 4 { 1 } else { MAX_THREADS });
-    let mut all = Vec::new();
-    let done = parallel::map_in_order(
-        of_files.len(),
-        plan,
-        || (),
-        look,
-        |found| {
-            match found {
-                Some((number, Ok(found))) => all.push((number, found)),
-                Some((number, Err(error))) if error.kind != Kind::Cancelled => {
-                    let path = files.get(number).map(|(location, _)| location.path());
-                    partial.extend(path.map(|path| UnreadFile {
-                        path,
-                        kind: error.kind,
-                    }));
-                }
-                _ => {}
-            }
-            match cancel.is_cancelled() {
-                true => ControlFlow::Break(()),
-                false => ControlFlow::Continue(()),
-            }
-        },
-    );
-    match done {
-        ControlFlow::Continue(()) => Ok(all),
-        ControlFlow::Break(()) => Err(Error::cancelled()),
-    }
 }
 
 /// Keeps the hits of a ranking, and says how many more entries each of their sessions has.

@@ -474,12 +474,13 @@ fn records_of_branches_move_pi_nowhere() {
     assert_eq!(both.live.entry(&said)["parentId"], "u3");
     assert_eq!(both.ok("get_tree", json!({}))["archivedBranches"], 1);
     both.pi.ok(&m, "branch", json!(["a2"]));
-    both.pi.id(&m, "appendMessage", json!([user("left again")]));
+    let left = both.pi.id(&m, "appendMessage", json!([user("left again")]));
     both.agree("a message in the archived branch");
     assert_eq!(
         both.ok("get_tree", json!({}))["archivedBranches"],
         Json::Null
     );
+    both.ok("navigate_tree", json!({"targetId": left}));
     both.ok("archive_branch", json!({"entryId": "u2"}));
     both.ok("unarchive_branch", json!({"entryId": "u2"}));
     both.agree("brought back");

@@ -1,6 +1,6 @@
 //! The score of an entry: BM25 over its terms, and over those of its session and branch.
 //!
-//! The constants follow from the order of fields and from `tests/data/answers.json` (tests/long/README.md).
+//! The constants follow from the order of fields and from `tests/data/answers/made.json` (tests/long/README.md).
 
 use crate::entry::{Kind, Role};
 use crate::search::FieldKind;
