@@ -180,13 +180,16 @@ impl Tmux {
         self.wait(text, |screen| screen.contains(text))
     }
 
-    /// Replaces the folder, whose name differs between runs, but not in its length. A short line has its end only.
+    /// Replaces the folder, whose name differs between runs, but not in its length, and ages of branches, which grow. A
+    /// short line has the end of the folder only.
     fn masked(&self, screen: &str) -> String {
         let here = self.folder.path().to_string_lossy();
         let name = self.folder.path().file_name().unwrap().to_string_lossy();
-        screen
+        let screen = screen
             .replace(&*here, &format!("{:…<1$}", "/tmp/", here.len()))
-            .replace(&*name, &"…".repeat(name.len()))
+            .replace(&*name, &"…".repeat(name.len()));
+        let lines = screen.split_inclusive('\n').map(without_age_of_branch);
+        lines.collect()
     }
 
     /// Waits until the screen with its colours is that of `expected/FOLDER/NAME.ansi`. `UPDATE_SCREENS=1` writes the
@@ -334,4 +337,14 @@ impl Drop for Tmux {
             .arg("kill-server")
             .output();
     }
+}
+
+/// A row of branches without the age of the branch, and without the blanks before their number, which depend on its length.
+fn without_age_of_branch(line: &str) -> String {
+    let Some((before, after)) = line.split_once(" messages · ") else {
+        return line.to_owned();
+    };
+    let (text, count) = before.rsplit_once(' ').unwrap_or_default();
+    let rest = after.trim_start_matches(char::is_alphanumeric);
+    format!("{} {count} messages · AGE{rest}", text.trim_end())
 }
