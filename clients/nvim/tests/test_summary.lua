@@ -148,7 +148,7 @@ return {
       child:sees('says a1 ← active')
       local prompt = '2 entries are left behind; they stay in the tree. Go there?'
       child:gives('offered', { prompt, { 'Go there' } })
-      child:lua('offered = nil')
+      child:lua('offered, notes = nil, {}')
       child:type('w')
       child:command('Treelined compact')
       child:gives('#notes', 2)

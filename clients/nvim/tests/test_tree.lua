@@ -59,6 +59,7 @@ return {
       child:gives(LINE, '◉  assistant  says a2 ← active')
       child:type('<C-r>')
       child:gives(LINE, '◉  assistant  says a1 ← active')
+      child:lua('notes = {}')
       child:type('<C-r>')
       child:gives('notes', { 'treelined: nothing to undo or redo' })
       child:type('<CR>')
