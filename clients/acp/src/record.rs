@@ -547,7 +547,7 @@ fn member(entry: &Entry, name: &str) -> Option<Value> {
     entry.get(name).cloned()
 }
 
-/// What an entry says.
+/// The texts of an entry.
 fn words(entry: &Entry) -> Vec<(Kind, String)> {
     member(entry, "message").map_or_else(Vec::new, |message| said(&message))
 }

@@ -1,4 +1,4 @@
-//! What an agent has told, compared with the entries of a session (session-file.md §5.8, "Records"). Pure.
+//! Compares the history that an agent has told with the entries of a session (session-file.md §5.8, "Records"). Pure.
 
 use crate::turn::Item;
 use serde_json::Value;
@@ -152,7 +152,7 @@ impl Told {
         true
     }
 
-    /// What was not found of these items. A message that was found in part has its other blocks.
+    /// Returns the parts of these items that were not found. A message that was found in part has its other blocks.
     pub fn rest<T>(&self, items: Vec<(T, Item)>) -> Vec<(T, Item)> {
         let Some(passed) = self
             .part

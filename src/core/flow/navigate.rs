@@ -94,8 +94,8 @@ pub fn plan_merge(tree: &Tree, tip: Node) -> Navigation {
     })
 }
 
-/// Plans the way out of the branch that begins with `head`, to the position above it. The target is `head`. Without the
-/// leaf in it there is no way to go.
+/// Plans the way out of the branch that begins with `head`, to the position above it. The target is `head`. If the leaf
+/// is elsewhere, it stays.
 pub fn plan_archive(tree: &Tree, head: Node) -> Navigation {
     let old_leaf = tree.leaf();
     if !old_leaf.is_some_and(|leaf| tree.is_ancestor(head, leaf)) {

@@ -173,7 +173,7 @@ impl Visible {
         some(self.nearest.get(item).copied().unwrap_or(NONE))
     }
 
-    /// Like [`Visible::row_of`]. If there is no row at or above the item, returns the next row, or else the last one.
+    /// Like [`Visible::row_of`]. Without a row at or above the item, returns the next row, or else the last one.
     /// `None` if there are no rows.
     pub fn row_near(&self, item: usize) -> Option<usize> {
         let last = self.rows.len().checked_sub(1)?;

@@ -241,7 +241,7 @@ impl SessionState {
         id.map(|id| self.find(id)).transpose()
     }
 
-    /// The offsets and lengths of these entries, so that they can be synced; `None` if there is no file.
+    /// The offsets and lengths of these entries, so that they can be synced; `None` without a file.
     pub fn repeated<'a>(
         &self,
         ids: impl Iterator<Item = &'a EntryId>,

@@ -178,7 +178,7 @@ impl<'w> FileReader<'w> {
             Line::Header(header) => is_first && header.version > 1 && header.id.is_some(),
             Line::Entry(envelope) => {
                 let id = envelope.id.as_deref();
-                // Entries of archived branches are no hits: the tree decides.
+                // The tree decides whether an entry is in an archived branch.
                 let is_record = matches!(envelope.facts, Facts::BranchRecord { .. });
                 let id = id.filter(|id| !is_first && !is_record && id.len() <= LONGEST_ID);
                 // Two ids share a hash with a probability of 2^-64; then the file counts as not plain.

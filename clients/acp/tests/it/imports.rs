@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use std::path::Path;
 use std::process::Command;
 
-/// What the agent has stored: questions, each answered in the agent's way.
+/// The agent's file of a conversation: questions, each with an answer of the agent.
 fn store(folders: &Folders, session: &str, questions: &[&str]) {
     let mut text = String::new();
     let mut parent: Option<String> = None;

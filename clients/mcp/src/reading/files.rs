@@ -100,7 +100,7 @@ fn use_text(hit: &SearchHit, uses: &[(&str, String)], cleaner: &mut Cleaner<'_>)
     )
 }
 
-/// What the calls of a message do with a file, and their tools.
+/// The accesses of a message to a file, each with its tool.
 fn uses(
     entry: &Value,
     file: &str,

@@ -1,4 +1,4 @@
-//! What was tried before: the branches about a topic, the ones that were left with their reason, outcome and files.
+//! Lists the branches about a topic, and says why branches were left, how they ended and which files they changed.
 
 use super::answers::{FACT_BYTES, Facts, TOKEN_BYTES, answer};
 use super::hits::snippets;
