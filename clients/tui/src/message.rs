@@ -1,7 +1,10 @@
 //! The interface between the pure model and the world: messages in, effects out. All texts in messages are
 //! sanitized by [`crate::text`].
 
-use crate::marked::MarkedText;
+mod search;
+
+pub use search::{CompletionQuery, Hit, HitPage, QueryCompletion, SearchMode, SearchQuery};
+
 use crate::model::command::WorkProgress;
 use crate::model::compare::Comparison;
 use crate::model::document::Document;
@@ -53,6 +56,8 @@ pub enum Effect {
     Search(SearchQuery),
     /// Stop the running search.
     StopSearch,
+    /// List what may stand at the cursor of a query.
+    CompleteQuery(CompletionQuery),
     OpenSession(Target),
     GetTree(TreeQuery),
     GetEntry {
@@ -157,19 +162,6 @@ pub enum Sort {
     Name,
 }
 
-/// A request for a page of hits.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct SearchQuery {
-    /// Answers with an older generation are ignored.
-    pub generation: u64,
-    /// As typed: text between slashes is a regular expression.
-    pub query: String,
-    /// Only sessions of the working directory and of those below it.
-    pub here: bool,
-    pub cursor: Option<String>,
-    pub limit: usize,
-}
-
 /// A request for a page of the tree.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TreeQuery {
@@ -178,6 +170,8 @@ pub struct TreeQuery {
     pub filter: Filter,
     pub query: String,
     pub folds: Folds,
+    /// Whether archived branches are shown.
+    pub archived: bool,
     /// The most columns of guides.
     pub guide_columns: usize,
     pub place: PagePosition,
@@ -288,6 +282,12 @@ pub enum Daemon {
     Found {
         generation: u64,
         result: Result<HitPage, Failure>,
+        /// Characters of the query before the fault in it, if it has one.
+        fault: Option<usize>,
+    },
+    QueryCompleted {
+        generation: u64,
+        completion: QueryCompletion,
     },
     Opened(Result<Session, Failure>),
     /// The other machines that have a session open.
@@ -377,6 +377,8 @@ pub struct CommandOutput {
     pub output: Option<String>,
     /// Text for the user's next message, not sanitized.
     pub prompt: Option<String>,
+    /// Whether a change of a branch was written, which its inverse takes back.
+    pub has_inverse: bool,
 }
 
 /// The user's answer to a question; its text is not sanitized.
@@ -407,7 +409,7 @@ pub enum Event {
         /// What the user said first in the session, if these entries say it.
         first_message: Option<String>,
     },
-    /// The leaf has moved.
+    /// The leaf has moved, or branches were named, archived or brought back.
     Moved,
     /// The session was renamed.
     Named(Option<String>),
@@ -538,38 +540,6 @@ pub struct SessionRow {
     pub queued: bool,
 }
 
-/// An entry that a search has found.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Hit {
-    pub session_id: String,
-    pub session_name: String,
-    pub entry_id: String,
-    /// The kind of the text that was found, in a word.
-    pub field: &'static str,
-    /// Seconds since 1970.
-    pub at: i64,
-    pub excerpt: MarkedText,
-    pub on_active_path: bool,
-    /// Where the hit's branch left the active path; `None` on the path, and if they have nothing in common.
-    pub left_at: Option<String>,
-}
-
-/// A page of hits, the best first.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct HitPage {
-    pub hits: Vec<Hit>,
-    /// The hits of all pages.
-    pub total: u64,
-    /// The number of sessions that have them.
-    pub sessions: u64,
-    /// Whether there may be more hits and sessions than counted.
-    pub at_least: bool,
-    /// The number of files that could not be searched.
-    pub unread: usize,
-    /// The cursor of the next page, if there is one.
-    pub next: Option<String>,
-}
-
 /// A page of the tree.
 #[derive(Debug)]
 pub struct TreePage {
@@ -580,6 +550,8 @@ pub struct TreePage {
     pub total: usize,
     /// The number of entries that the filter or the search hides.
     pub hidden: usize,
+    /// The number of archived branches, shown or not.
+    pub archived_branches: usize,
     /// Differs after every change of the tree.
     pub revision: String,
     pub leaf: Option<String>,

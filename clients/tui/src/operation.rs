@@ -16,6 +16,12 @@ pub enum Operation {
     Merge { tip: String, focus: String },
     /// Move the leaf to before the first message.
     Root,
+    /// Name the branch of an entry. An empty name removes it.
+    NameBranch { entry: String, name: String },
+    /// Put the branch of an entry away.
+    Archive { entry: String },
+    /// Bring the archived branches of an entry back.
+    Unarchive { entry: String },
     /// Name the open session. An empty name removes it.
     Name { name: String },
     /// Write the session into a file.
@@ -123,6 +129,9 @@ impl Operation {
             Self::CherryPick { .. } => "cherry-pick",
             Self::Merge { .. } => "merge",
             Self::Root => "root",
+            Self::NameBranch { .. } => "name-branch",
+            Self::Archive { .. } => "archive",
+            Self::Unarchive { .. } => "unarchive",
             Self::Name { .. } => "name",
             Self::Export { .. } => "export",
             Self::Import(_) => "import",
@@ -150,6 +159,14 @@ impl Operation {
         matches!(
             self,
             Self::Compact { .. } | Self::CherryPick { .. } | Self::Merge { .. } | Self::Root
+        )
+    }
+
+    /// Returns whether it changes the branches, and not the conversation in them.
+    pub const fn changes_branches(&self) -> bool {
+        matches!(
+            self,
+            Self::NameBranch { .. } | Self::Archive { .. } | Self::Unarchive { .. }
         )
     }
 }

@@ -108,6 +108,7 @@ pub fn tree_page(tree: FlatTree, at: Option<usize>) -> TreePage {
         rows: tree.nodes.into_iter().map(row).collect(),
         total: tree.total as usize,
         hidden: tree.hidden as usize,
+        archived_branches: tree.archived_branches.unwrap_or_default() as usize,
         revision: tree.revision,
         leaf: tree.leaf_id,
         at,
@@ -165,6 +166,8 @@ pub fn hit(hit: client::SearchHit) -> Hit {
         excerpt: marked(&hit.snippet, &hit.ranges),
         on_active_path: hit.branch.on_active_path,
         left_at: hit.branch.left_at.as_deref().map(text::line),
+        reason: hit.branch.reason.map(|reason| text::line(&reason.text)),
+        instead: hit.branch.instead.map(|said| text::line(&said.text)),
     }
 }
 
@@ -174,6 +177,23 @@ pub fn hit_page(found: client::SearchResult) -> HitPage {
         sessions: found.totals.sessions,
         at_least: found.totals.at_least == Some(true),
         unread: found.partial.map_or(0, |files| files.len()),
+        more: found
+            .more
+            .into_iter()
+            .flatten()
+            .map(|more| (more.session_id, more.count))
+            .collect(),
+        near: found
+            .did_you_mean
+            .into_iter()
+            .flatten()
+            .flat_map(|word| {
+                word.near
+                    .into_iter()
+                    .map(move |near| (word.word.clone(), near))
+            })
+            .map(|(word, near)| (text::line(&word), text::line(&near)))
+            .collect(),
         next: found.next_cursor,
         hits: found.hits.into_iter().map(hit).collect(),
     }
@@ -209,6 +229,7 @@ fn row(node: TreeNode) -> Row {
         on_active_path: node.on_active_path,
         is_leaf: node.is_leaf,
         is_branch_point: node.is_branch_point,
+        is_archived: node.archived.unwrap_or_default(),
         tokens: node.tokens,
         tool: node.tool_name.as_deref().map(text::line),
         is_error: node.is_error.unwrap_or_default(),
@@ -274,7 +295,9 @@ pub fn event(notification: &Notification) -> Option<Event> {
                 .filter(|id| Some(id) != params.leaf_id.as_ref()),
             first_message: params.first_message.as_deref().map(text::line),
         },
-        Notification::SessionTree(_) | Notification::SessionCompact(_) => Event::Moved,
+        Notification::SessionTree(_)
+        | Notification::SessionCompact(_)
+        | Notification::BranchesChanged(_) => Event::Moved,
         Notification::SessionInfoChanged(params) => {
             Event::Named(params.name.as_deref().map(text::line))
         }

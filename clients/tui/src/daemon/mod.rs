@@ -1,6 +1,7 @@
 //! Runs effects through `treelined-client`, and returns the daemon's answers and notifications as messages.
 //! Each call runs in its own task, so nothing here blocks.
 
+mod branches;
 mod changes;
 mod compare;
 mod convert;
@@ -84,6 +85,10 @@ impl Daemon {
             self.search(query);
             return;
         }
+        if let Effect::CompleteQuery(query) = effect {
+            self.complete_query(query);
+            return;
+        }
         if effect == Effect::StopSearch {
             self.state().searching = None;
             return;
@@ -150,6 +155,7 @@ impl Daemon {
             | Effect::Copy(_)
             | Effect::Connect
             | Effect::Search(_)
+            | Effect::CompleteQuery(_)
             | Effect::StopSearch
             | Effect::StopComparing
             | Effect::StopCommand => return None,
@@ -471,6 +477,7 @@ async fn get_tree(client: &Client, query: &message::TreeQuery) -> Result<message
             .filter(convert::filter(query.filter))
             .order(TreeOrder::ActiveFirst)
             .render(TreeRender::Unicode)
+            .archived(query.archived)
             .prefix_columns(query.guide_columns as u64)
             .limit(limit as u64);
         if !query.query.is_empty() {

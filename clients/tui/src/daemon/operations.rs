@@ -1,6 +1,6 @@
 //! Runs the operations of this program, and lists what they can be about.
 
-use super::{Daemon, figures, handoff};
+use super::{Daemon, branches, figures, handoff};
 use crate::message::{self, CommandOutput, Target};
 use crate::model::picker::{PickerItem, PickerKind};
 use crate::operation::{self, ImportSource, Operation};
@@ -40,6 +40,9 @@ impl Daemon {
                 client.set_leaf(None).await?;
                 "The leaf is before the first message. Undo takes you back.".to_owned()
             }
+            Operation::NameBranch { .. }
+            | Operation::Archive { .. }
+            | Operation::Unarchive { .. } => return branches::change(client, operation).await,
             Operation::Name { name } => {
                 client.set_session_name(name).await?;
                 "Named.".to_owned()
@@ -64,7 +67,7 @@ impl Daemon {
         };
         Ok(CommandOutput {
             output: Some(output),
-            prompt: None,
+            ..CommandOutput::default()
         })
     }
 
@@ -80,7 +83,7 @@ impl Daemon {
         self.open_created(client, &id).await?;
         Ok(CommandOutput {
             output: Some("This is the new session.".to_owned()),
-            prompt: None,
+            ..CommandOutput::default()
         })
     }
 
@@ -95,13 +98,14 @@ impl Daemon {
                     forked.by,
                     forked.message,
                 )),
-                prompt: None,
+                ..CommandOutput::default()
             });
         };
         self.open_created(client, &session.session_id).await?;
         Ok(CommandOutput {
             output: Some("This is the fork.".to_owned()),
             prompt: forked.editor_text,
+            ..CommandOutput::default()
         })
     }
 
@@ -151,14 +155,19 @@ impl Daemon {
                 items.reverse();
                 items
             }
-            PickerKind::Branches => {
-                let listed = client.list_branches().await?.branches.into_iter();
+            PickerKind::Branches { archived } => {
+                let listed = client.list_branches().archived(archived).await?;
+                let listed = listed.branches.into_iter();
                 let items = listed.map(|branch| {
                     let count = branch.message_count as usize;
                     let when = time::since(&branch.last_activity);
+                    let away = match branch.archived {
+                        Some(true) => "archived · ",
+                        _ => "",
+                    };
                     PickerItem {
                         text: text::line(&branch.name),
-                        note: format!("{count} {} · {when}", plural(count, "message")),
+                        note: format!("{away}{count} {} · {when}", plural(count, "message")),
                         is_active: branch.is_active,
                         id: branch.tip_id,
                         ..PickerItem::default()
@@ -236,7 +245,7 @@ async fn merge(client: &Client, tip: String, focus: String) -> Result<String, Er
 }
 
 /// Says who has cancelled an operation or has failed, and why, as far as it is known.
-fn refused(what: &str, failed: bool, by: Option<String>, why: Option<String>) -> String {
+pub(super) fn refused(what: &str, failed: bool, by: Option<String>, why: Option<String>) -> String {
     let deed = match failed {
         true => "failed; there was no",
         false => "cancelled the",

@@ -69,6 +69,7 @@ async fn run_command(
     Ok(CommandOutput {
         output: ended.output.as_deref().map(clean),
         prompt: ended.prompt,
+        ..CommandOutput::default()
     })
 }
 

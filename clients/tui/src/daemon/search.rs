@@ -3,11 +3,12 @@
 
 use super::operations::LONG;
 use super::{Daemon, convert, failure};
-use crate::message::{self, Failure, SearchQuery};
+use crate::message::{self, CompletionQuery, Failure, QueryCompletion, SearchMode, SearchQuery};
 use std::pin::pin;
 use tokio::sync::oneshot;
 use treelined_client::{
     Client, Error, InvalidParamsDetails, Notification, SearchResult, SearchSyntax,
+    SessionSearchMode,
 };
 
 impl Daemon {
@@ -25,8 +26,38 @@ impl Daemon {
                 return;
             };
             let result = daemon.search_with(&client, query, cancelled).await;
+            let fault = result.as_ref().err().and_then(fault);
             let result = result.map(convert::hit_page).map_err(reason);
-            daemon.say(message::Daemon::Found { generation, result });
+            daemon.say(message::Daemon::Found {
+                generation,
+                result,
+                fault,
+            });
+        });
+    }
+
+    /// Lists what may stand at the cursor of a query; nothing if that fails.
+    pub(super) fn complete_query(&self, query: CompletionQuery) {
+        let daemon = self.clone();
+        tokio::spawn(async move {
+            let Some(client) = daemon.client() else {
+                return;
+            };
+            let call = client.complete_query(&query.query);
+            let Ok(found) = call.position(query.position as u64).await else {
+                return;
+            };
+            let items = found.items.iter().map(|item| {
+                let about = item.about.as_deref().unwrap_or_default();
+                (crate::text::line(&item.text), crate::text::line(about))
+            });
+            daemon.say(message::Daemon::QueryCompleted {
+                generation: query.generation,
+                completion: QueryCompletion {
+                    start: found.start as usize,
+                    items: items.collect(),
+                },
+            });
         });
     }
 
@@ -38,10 +69,20 @@ impl Daemon {
     ) -> Result<SearchResult, Error> {
         let mut call = client
             .search(&query.query)
-            .syntax(SearchSyntax::Filters)
-            .directory(&self.cwd)
+            .mode(match query.mode {
+                SearchMode::Ask => SessionSearchMode::Ask,
+                SearchMode::Words => SessionSearchMode::Words,
+                SearchMode::Literal => SessionSearchMode::Literal,
+                SearchMode::Regex => SessionSearchMode::Regex,
+            })
             .limit(query.limit as u64)
             .timeout(LONG);
+        if query.mode.has_filters() {
+            call = call.syntax(SearchSyntax::Filters).directory(&self.cwd);
+        }
+        if let Some(session_id) = &query.session_id {
+            call = call.session_id(session_id);
+        }
         if query.here {
             call = call.cwd(&self.cwd);
         }
@@ -73,19 +114,30 @@ impl Daemon {
     }
 }
 
-/// Converts an error. That of a bad pattern is shown at the pattern, and is only its reason.
-fn reason(error: Error) -> Failure {
-    let details = match &error {
+/// Returns the details of the fault in a query.
+fn fault_in_query(error: &Error) -> Option<InvalidParamsDetails> {
+    let details = match error {
         Error::Refused { error, .. } => error.details::<InvalidParamsDetails>(),
         _ => None,
     };
+    details.filter(|details| details.field == "query")
+}
+
+fn fault(error: &Error) -> Option<usize> {
+    let position = fault_in_query(error)?.position?;
+    usize::try_from(position).ok()
+}
+
+/// Converts an error. That of a bad pattern is shown at the pattern, and is only its reason.
+fn reason(error: Error) -> Failure {
+    let details = fault_in_query(&error);
     let failure = failure(error);
     match details {
-        Some(details) if details.field == "query" => Failure {
+        Some(details) => Failure {
             message: crate::text::line(&details.reason),
             ..failure
         },
-        _ => failure,
+        None => failure,
     }
 }
 

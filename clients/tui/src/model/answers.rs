@@ -29,10 +29,21 @@ impl Model {
                 self.search.hit(generation, hit);
                 Vec::new()
             }
-            Daemon::Found { generation, result } => match self.search.ended(generation, result) {
+            Daemon::Found {
+                generation,
+                result,
+                fault,
+            } => match self.search.ended(generation, result, fault) {
                 Ok(()) => Vec::new(),
                 Err(failure) => self.fail("The sessions cannot be searched", failure),
             },
+            Daemon::QueryCompleted {
+                generation,
+                completion,
+            } => {
+                self.search.completed(generation, completion);
+                Vec::new()
+            }
             Daemon::Opened(result) => self.opened(result),
             Daemon::OpenOn { session_id, hosts } => {
                 let open = self.session.as_mut().filter(|open| open.id == session_id);

@@ -23,10 +23,14 @@ const OWN: [Own; 6] = [
 ];
 
 /// Commands about the open session.
-const OF_SESSION: [Own; 18] = [
+const OF_SESSION: [Own; 22] = [
     ("tree", "", "to the leaf"),
     ("branch", "", "go to the selected entry"),
     ("branches", "", "list the branches"),
+    ("name-branch", "[NAME]", "name the selected branch"),
+    ("archive", "", "put the selected branch away"),
+    ("unarchive", "", "bring the selected branch back"),
+    ("show-archived", "", "show or hide archived branches"),
     ("pop", "", "edit a user message again"),
     ("label", "TEXT", "label the selected entry"),
     (
@@ -65,7 +69,7 @@ const OF_SESSION: [Own; 18] = [
 ];
 
 /// Arguments that commands take, as examples and for completion.
-const ARGUMENTS: [(&str, &[&str]); 8] = [
+const ARGUMENTS: [(&str, &[&str]); 9] = [
     ("new", &["Plan of the release"]),
     (
         "import",
@@ -80,6 +84,7 @@ const ARGUMENTS: [(&str, &[&str]); 8] = [
         ],
     ),
     ("label", &["the way"]),
+    ("name-branch", &["the cache"]),
     ("fork", &["here"]),
     ("compact", &["keep the decisions"]),
     ("merge", &["what failed and why"]),

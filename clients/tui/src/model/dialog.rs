@@ -14,6 +14,8 @@ pub enum Dialog {
     Choose(NavigationChoice),
     /// The label of an entry.
     Label { id: String, input: Input },
+    /// The name of the branch of an entry.
+    NameBranch { entry: String, input: Input },
     /// The name of a session.
     Rename { session_id: String, input: Input },
     /// The name of a new session.
@@ -26,6 +28,8 @@ pub enum Dialog {
     Trash { session_id: String, title: String },
     /// Confirms copying entries to the leaf; `title` is the preview of the first.
     Copy { entries: Vec<String>, title: String },
+    /// Confirms putting away the branch of an entry, which the leaf leaves; `title` is the preview of the entry.
+    Archive { entry: String, title: String },
     /// What another agent gets, and the command that goes on there.
     Handoff(Handoff),
     /// A failure and advice.

@@ -63,6 +63,14 @@ impl Input {
         self.cursor += typed.len();
     }
 
+    /// Replaces what is between a place, in characters from the start, and the cursor.
+    pub fn replace_before(&mut self, place: usize, text: &str) {
+        let start = self.text.char_indices().nth(place);
+        let start = start.map_or(self.text.len(), |(at, _)| at);
+        self.cut_back(start.min(self.cursor));
+        self.insert(text);
+    }
+
     /// Handles an editing key. Returns whether the key is one, even if it changed nothing.
     pub fn key(&mut self, key: Key) -> bool {
         match key.code() {

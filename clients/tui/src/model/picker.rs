@@ -11,7 +11,7 @@ pub enum PickerKind {
     /// User messages of the active path, to go back to before.
     Pop,
     /// Branches, to put the cursor on their tips.
-    Branches,
+    Branches { archived: bool },
     /// Deleted sessions, to restore.
     Trash,
     /// Tools, to import their conversations.
@@ -54,7 +54,7 @@ impl PickerKind {
         match self {
             Self::Fork => "Fork at",
             Self::Pop => "Back to before",
-            Self::Branches => "Branches",
+            Self::Branches { .. } => "Branches",
             Self::Trash => "Trash",
             Self::Import => "Import",
             Self::Export => "Export",
@@ -67,7 +67,7 @@ impl PickerKind {
         match self {
             Self::Fork => "forks",
             Self::Pop => "goes there",
-            Self::Branches => "shows its tip",
+            Self::Branches { .. } => "shows its tip",
             Self::Trash => "restores",
             Self::Import => "imports",
             Self::Export => "exports",
@@ -78,7 +78,7 @@ impl PickerKind {
     pub const fn emptiness(self) -> &'static str {
         match self {
             Self::Fork | Self::Pop => "There is no user message.",
-            Self::Branches => "There is no branch.",
+            Self::Branches { .. } => "There is no branch.",
             Self::Trash => "The trash is empty.",
             Self::Import | Self::Export | Self::Continue => "Nothing to choose from.",
         }

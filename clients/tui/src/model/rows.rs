@@ -28,6 +28,8 @@ pub struct Row {
     pub on_active_path: bool,
     pub is_leaf: bool,
     pub is_branch_point: bool,
+    /// Whether the entry is in an archived branch.
+    pub is_archived: bool,
     /// The token count of a compaction.
     pub tokens: Option<u64>,
     /// The tool of a tool result.
@@ -100,6 +102,7 @@ pub struct Rows {
     rows: BTreeMap<usize, Row>,
     total: usize,
     hidden: usize,
+    archived_branches: usize,
     revision: String,
     /// Whether a page has arrived since the last `clear`.
     known: bool,
@@ -114,6 +117,7 @@ impl Rows {
         self.revision = page.revision;
         self.total = page.total;
         self.hidden = page.hidden;
+        self.archived_branches = page.archived_branches;
         self.known = true;
         let rows = page.rows.into_iter().enumerate();
         self.rows
@@ -169,6 +173,11 @@ impl Rows {
         self.hidden
     }
 
+    /// Returns the number of archived branches, shown or not.
+    pub fn archived_branches(&self) -> usize {
+        self.archived_branches
+    }
+
     pub fn is_known(&self) -> bool {
         self.known
     }
@@ -201,6 +210,7 @@ mod tests {
             rows: range.map(row).collect(),
             total: 100_000,
             hidden: 0,
+            archived_branches: 0,
             revision: revision.into(),
             leaf: None,
             at: None,

@@ -5,7 +5,9 @@
 
 use super::input::Input;
 use crate::marked::MarkedText;
-use crate::message::{Effect, Failure, Hit, HitPage, SearchQuery};
+use crate::message::{
+    CompletionQuery, Effect, Failure, Hit, HitPage, QueryCompletion, SearchMode, SearchQuery,
+};
 use std::collections::HashMap;
 
 /// Hits of a page.
@@ -17,8 +19,15 @@ pub struct SearchView {
     pub input: Input,
     /// Whether only sessions of the working directory are searched.
     pub here: bool,
+    pub mode: SearchMode,
+    /// The session that alone is searched: its id and its name.
+    pub within: Option<(String, String)>,
     groups: Vec<HitGroup>,
-    /// The cursor's hit, counted over all groups.
+    /// Words that no entry has, each with a near one.
+    near: Vec<(String, String)>,
+    /// What may stand at the cursor of the query.
+    pub completion: QueryCompletion,
+    /// The cursor's place among the lines that can be chosen.
     pub cursor: usize,
     /// The first visible line.
     pub top: usize,
@@ -36,6 +45,8 @@ pub struct SearchView {
     pub unread: usize,
     /// The reason why the query cannot be searched.
     pub failure: Option<String>,
+    /// Characters of the query before the fault in it, without the white space at its start.
+    pub fault: Option<usize>,
     next: Option<String>,
     generation: u64,
     /// Whether the hits are those of an older query.
@@ -44,6 +55,8 @@ pub struct SearchView {
     paging: bool,
     /// Whether the user has moved the cursor since the query has changed.
     moved: bool,
+    /// Whether the ranking of the hits is to be asked for again.
+    expired: bool,
 }
 
 /// The hits of a session.
@@ -52,15 +65,29 @@ struct HitGroup {
     session_id: String,
     session_name: String,
     hits: Vec<Hit>,
+    /// The number of its entries with words of the question that are not among the hits.
+    more: u64,
 }
 
 /// A line of the list of hits.
-#[derive(Debug)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum HitLine<'a> {
+    /// A word that no entry has, and a near one. It can be chosen.
+    Near(&'a str, &'a str),
     /// The session of the following hits: its name and the number of hits.
     Session(&'a str, usize),
-    /// A hit, with its index.
-    Hit(usize, &'a Hit),
+    /// A hit. It can be chosen.
+    Hit(&'a Hit),
+    /// Why the branch of the hit above was left, or what was tried instead.
+    Left(&'a Hit),
+    /// More entries of a session: its id, its name, and how many. It can be chosen.
+    More(&'a str, &'a str, u64),
+}
+
+impl HitLine<'_> {
+    const fn can_be_chosen(&self) -> bool {
+        matches!(self, Self::Near(..) | Self::Hit(_) | Self::More(..))
+    }
 }
 
 /// The hit at which a session is opened.
@@ -76,7 +103,11 @@ impl SearchView {
         Self {
             input: Input::line(""),
             here: false,
+            mode: SearchMode::Ask,
+            within: None,
             groups: Vec::new(),
+            near: Vec::new(),
+            completion: QueryCompletion::default(),
             cursor: 0,
             top: 0,
             height: 1,
@@ -86,25 +117,49 @@ impl SearchView {
             at_least: false,
             unread: 0,
             failure: None,
+            fault: None,
             next: None,
             generation: 0,
             stale: false,
             paging: false,
             moved: false,
+            expired: false,
         }
     }
 
-    /// Returns the lines of the list: each session, then its hits.
-    pub fn lines(&self) -> impl Iterator<Item = HitLine<'_>> {
-        let mut first = 0;
-        self.groups.iter().flat_map(move |group| {
-            let begin = first;
-            first += group.hits.len();
-            let hits = group.hits.iter().enumerate();
-            let hits = hits.map(move |(at, hit)| HitLine::Hit(begin + at, hit));
-            let session = HitLine::Session(&group.session_name, group.hits.len());
-            std::iter::once(session).chain(hits)
+    /// Returns the lines of the list: near words, then each session with its hits. Each line that can be chosen has its
+    /// place among those.
+    pub fn lines(&self) -> impl Iterator<Item = (Option<usize>, HitLine<'_>)> {
+        let near = self.near.iter();
+        let near = near.map(|(word, near)| HitLine::Near(word, near));
+        let groups = self.groups.iter().flat_map(|group| {
+            let hits = group.hits.iter().flat_map(|hit| {
+                let left = hit.reason.is_some() || hit.instead.is_some();
+                std::iter::once(HitLine::Hit(hit)).chain(left.then_some(HitLine::Left(hit)))
+            });
+            let (id, name) = (&group.session_id, &group.session_name);
+            let more = (group.more > 0).then_some(HitLine::More(id, name, group.more));
+            std::iter::once(HitLine::Session(name, group.hits.len()))
+                .chain(hits)
+                .chain(more)
+        });
+        let mut place = 0;
+        near.chain(groups).map(move |line| {
+            let at = line.can_be_chosen().then_some(place);
+            place += usize::from(at.is_some());
+            (at, line)
         })
+    }
+
+    /// Returns the lines that can be chosen.
+    fn choices(&self) -> impl Iterator<Item = HitLine<'_>> {
+        let lines = self.lines().filter(|(at, _)| at.is_some());
+        lines.map(|(_, line)| line)
+    }
+
+    /// Returns the line at the cursor.
+    pub fn chosen(&self) -> Option<HitLine<'_>> {
+        self.choices().nth(self.cursor)
     }
 
     fn hits(&self) -> impl Iterator<Item = &Hit> {
@@ -121,8 +176,18 @@ impl SearchView {
         self.groups.iter().map(|group| group.hits.len()).sum()
     }
 
+    /// Returns the hit at the cursor.
     pub fn selected(&self) -> Option<&Hit> {
-        self.hits().nth(self.cursor)
+        match self.chosen()? {
+            HitLine::Hit(hit) => Some(hit),
+            _ => None,
+        }
+    }
+
+    /// Returns the number of the hit at the cursor, or of the last one before it, from 1.
+    pub fn position(&self) -> usize {
+        let up_to = self.choices().take(self.cursor + 1);
+        up_to.filter(|line| matches!(line, HitLine::Hit(_))).count()
     }
 
     /// Returns the cursor's hit, and what was found in its session.
@@ -142,14 +207,68 @@ impl SearchView {
     /// The query or the scope has changed.
     pub fn changed(&mut self) -> Vec<Effect> {
         self.generation += 1;
-        self.failure = None;
+        (self.failure, self.fault) = (None, None);
         self.moved = false;
+        self.completion = QueryCompletion::default();
         if self.input.text().trim().is_empty() {
             self.clear();
             return self.stop();
         }
         self.stale = true;
-        vec![self.ask(None)]
+        let mut effects = vec![self.ask(None)];
+        effects.extend(self.complete());
+        effects
+    }
+
+    /// Asks what may stand at the cursor, if the query is in the language of filters and a word ends there.
+    fn complete(&self) -> Option<Effect> {
+        let query = self.input.text();
+        let before = query.get(..self.input.cursor()).unwrap_or_default();
+        let in_word = !before.ends_with(char::is_whitespace) && !before.is_empty();
+        (self.mode.has_filters() && in_word).then(|| {
+            Effect::CompleteQuery(CompletionQuery {
+                generation: self.generation,
+                query: query.to_owned(),
+                position: before.chars().count(),
+            })
+        })
+    }
+
+    /// Takes what may stand at the cursor.
+    pub fn completed(&mut self, generation: u64, completion: QueryCompletion) {
+        if generation == self.generation {
+            self.completion = completion;
+        }
+    }
+
+    /// Puts the first item of the completion in the place of the word before the cursor. Returns whether there is one.
+    pub fn take_completion(&mut self) -> bool {
+        let QueryCompletion { start, items } = std::mem::take(&mut self.completion);
+        let Some((text, _)) = items.first() else {
+            return false;
+        };
+        self.input.replace_before(start, text);
+        true
+    }
+
+    /// Puts a near word in the place of one that no entry has.
+    pub fn take_near(&mut self, word: &str, near: &str) -> Vec<Effect> {
+        let query = self.input.text();
+        // The daemon compares words in any case.
+        let at = (query.to_lowercase().find(word)).filter(|_| query.is_ascii());
+        let query = match at.and_then(|at| Some((query.get(..at)?, query.get(at + word.len()..)?)))
+        {
+            Some((before, behind)) => format!("{before}{near}{behind}"),
+            None => query.replace(word, near),
+        };
+        self.input = Input::line(&query);
+        self.changed()
+    }
+
+    /// Searches only one session from now on, or all of them.
+    pub fn search_within(&mut self, session: Option<(String, String)>) -> Vec<Effect> {
+        self.within = session;
+        self.changed()
     }
 
     /// Stops the running search.
@@ -175,6 +294,8 @@ impl SearchView {
         Effect::Search(SearchQuery {
             generation: self.generation,
             query: self.input.text().trim().to_owned(),
+            mode: self.mode,
+            session_id: self.within.as_ref().map(|(id, _)| id.clone()),
             here: self.here,
             cursor,
             limit: PAGE,
@@ -183,6 +304,7 @@ impl SearchView {
 
     fn clear(&mut self) {
         self.groups.clear();
+        self.near.clear();
         self.stale = false;
         self.next = None;
         (self.cursor, self.top) = (0, 0);
@@ -209,6 +331,7 @@ impl SearchView {
         &mut self,
         generation: u64,
         result: Result<HitPage, Failure>,
+        fault: Option<usize>,
     ) -> Result<(), Failure> {
         if generation != self.generation {
             return Ok(());
@@ -216,12 +339,17 @@ impl SearchView {
         self.searching = false;
         let page = match result {
             Ok(page) => page,
+            // The daemon has forgotten the ranking: the first page comes again.
+            Err(failure) if failure.kind == "cursorExpired" => {
+                self.expired = true;
+                return Ok(());
+            }
             Err(failure) => {
                 self.clear();
                 if failure.kind != "invalidParams" {
                     return Err(failure);
                 }
-                self.failure = Some(failure.message);
+                (self.failure, self.fault) = (Some(failure.message), fault);
                 return Ok(());
             }
         };
@@ -233,10 +361,17 @@ impl SearchView {
                 self.clear();
             }
             self.groups.clear();
+            self.near = page.near;
             first = 0;
         }
         for hit in page.hits {
             add(&mut self.groups, first, hit);
+        }
+        for (session_id, count) in page.more {
+            let mut groups = self.groups.iter_mut();
+            if let Some(group) = groups.find(|group| group.session_id == session_id) {
+                group.more = count;
+            }
         }
         let count = |number: u64| usize::try_from(number).unwrap_or(usize::MAX);
         self.total = count(page.total);
@@ -255,11 +390,16 @@ impl SearchView {
     }
 
     fn restore(&mut self, place: Option<(String, String)>) {
-        if let Some((session_id, entry_id)) = place {
-            let is_it = |hit: &Hit| hit.session_id == session_id && hit.entry_id == entry_id;
-            let at = self.hits().position(is_it);
-            self.cursor = at.unwrap_or(self.cursor);
-        }
+        let is_it = |line: HitLine| match (line, &place) {
+            (HitLine::Hit(hit), Some((session_id, entry_id))) => {
+                hit.session_id == *session_id && hit.entry_id == *entry_id
+            }
+            // A near word is not chosen by Enter alone, unless nothing else was found.
+            (HitLine::Hit(_), None) => !self.moved,
+            _ => false,
+        };
+        let at = self.choices().position(is_it);
+        self.cursor = at.unwrap_or(self.cursor);
         self.show_cursor();
     }
 
@@ -271,7 +411,10 @@ impl SearchView {
 
     /// Requests more hits if the cursor is close to the last one.
     pub fn fill(&mut self) -> Vec<Effect> {
-        let is_close = self.cursor + self.height >= self.count();
+        if std::mem::take(&mut self.expired) {
+            return self.changed();
+        }
+        let is_close = self.position() + self.height >= self.count();
         let next = self.next.take_if(|_| is_close && !self.searching);
         next.map(|cursor| self.ask(Some(cursor)))
             .into_iter()
@@ -280,26 +423,25 @@ impl SearchView {
 
     /// Moves the cursor to the hit on a line of the pane. Returns whether there is one.
     pub fn click(&mut self, line: usize) -> bool {
-        let hit = match self.lines().nth(self.top + line) {
-            Some(HitLine::Hit(at, _)) => at,
-            _ => return false,
+        let Some((Some(at), _)) = self.lines().nth(self.top + line) else {
+            return false;
         };
-        self.cursor = hit;
+        self.cursor = at;
         self.moved = true;
         true
     }
 
     /// Keeps the cursor inside the list and visible, together with the session above the first hit.
     pub fn show_cursor(&mut self) {
-        self.cursor = self.cursor.min(self.count().saturating_sub(1));
-        let is_cursor = |line: HitLine| matches!(line, HitLine::Hit(at, _) if at == self.cursor);
+        self.cursor = self.cursor.min(self.choices().count().saturating_sub(1));
+        let is_cursor = |(at, _): (Option<usize>, HitLine)| at == Some(self.cursor);
         let line = self.lines().position(is_cursor).unwrap_or(0);
-        let total = self.groups.len() + self.count();
+        let total = self.lines().count();
         self.top = super::scrolled(self.top, line, self.height, total);
         let begins = line
             .checked_sub(1)
             .and_then(|above| self.lines().nth(above));
-        if matches!(begins, Some(HitLine::Session(..))) && self.height > 1 {
+        if matches!(begins, Some((_, HitLine::Session(..)))) && self.height > 1 {
             self.top = self.top.min(line - 1);
         }
     }
@@ -309,19 +451,37 @@ impl SearchView {
         if !self.groups.is_empty() {
             return None;
         }
+        if !self.near.is_empty() && self.failure.is_none() {
+            return None;
+        }
         Some(match (&self.failure, self.searching) {
-            (Some(_), _) => "This cannot be searched.".to_owned(),
+            (Some(failure), _) => format!("This cannot be searched: {failure}"),
             (None, true) => "Searching…".to_owned(),
-            (None, false) if self.input.text().trim().is_empty() => {
-                "Type words to find in all sessions; \"…\" is a phrase, /…/ a regular expression."
-                    .to_owned()
-            }
+            (None, false) if self.input.text().trim().is_empty() => self.invitation().to_owned(),
             (None, false) => {
-                let place = if self.here { "of this directory " } else { "" };
+                let place = match (&self.within, self.here) {
+                    (Some(_), _) => "this session",
+                    (None, true) => "the sessions of this directory",
+                    (None, false) => "the sessions",
+                };
                 let query = crate::text::line(self.input.text().trim());
-                format!("Nothing in the sessions {place}matches “{query}”.")
+                format!("Nothing in {place} matches “{query}”.")
             }
         })
+    }
+
+    /// Returns what can be typed in this mode.
+    const fn invitation(&self) -> &'static str {
+        match self.mode {
+            SearchMode::Ask => {
+                "Ask all sessions in your own words; \"…\" is a phrase, /…/ a regular expression, role:user a filter."
+            }
+            SearchMode::Words => {
+                "Type words that an entry has all of; \"…\" is a phrase, /…/ a regular expression, role:user a filter."
+            }
+            SearchMode::Literal => "Type a text as it stands in an entry.",
+            SearchMode::Regex => "Type a regular expression.",
+        }
     }
 }
 
@@ -340,6 +500,7 @@ fn add(groups: &mut Vec<HitGroup>, first: usize, hit: Hit) {
             session_id: hit.session_id.clone(),
             session_name: hit.session_name.clone(),
             hits: vec![hit],
+            more: 0,
         }),
     }
 }

@@ -39,6 +39,8 @@ pub struct TreeView {
     /// Whether letters go into the search.
     pub typing: bool,
     pub folds: Folds,
+    /// Whether archived branches are shown.
+    pub archived: bool,
     pub label_times: bool,
     pub leaf: Option<String>,
     pub columns: EntryColumns,
@@ -87,6 +89,7 @@ impl TreeView {
             search: Input::line(""),
             typing: false,
             folds: Folds::default(),
+            archived: false,
             label_times: false,
             leaf: None,
             columns: EntryColumns::default(),
@@ -250,6 +253,7 @@ impl TreeView {
             filter: self.filter,
             query: self.search.text().trim().to_owned(),
             folds: self.folds_with_others(),
+            archived: self.archived,
             guide_columns: self.guides,
             place,
             limit,
@@ -513,6 +517,12 @@ impl TreeView {
             open_all: !self.folds.open_all,
             ..Folds::default()
         };
+        self.reload()
+    }
+
+    /// Shows archived branches, or hides them.
+    pub fn toggle_archived(&mut self) -> Vec<Effect> {
+        self.archived = !self.archived;
         self.reload()
     }
 

@@ -7,10 +7,8 @@ use crate::model::{Connection, Model, Screen};
 use crate::text;
 use ratatui::Frame;
 use ratatui::layout::{Position, Rect};
+use ratatui::style::Modifier;
 use ratatui::text::{Line, Span};
-
-/// Columns that an error leaves to the query.
-const MIN_QUERY: usize = 16;
 
 pub fn header(model: &Model, frame: &mut Frame, area: Rect) {
     let theme = &model.settings.theme;
@@ -32,7 +30,10 @@ pub fn header(model: &Model, frame: &mut Frame, area: Rect) {
                 true => model.settings.cwd.clone(),
                 false => "all directories".to_owned(),
             };
-            ("Search".to_owned(), scope)
+            match &model.search.within {
+                Some((_, name)) => ("Search in one session".to_owned(), name.clone()),
+                None => ("Search".to_owned(), scope),
+            }
         }
         (_, Screen::Sessions) => {
             let list = &model.sessions;
@@ -88,31 +89,31 @@ pub fn search(model: &Model, frame: &mut Frame, area: Rect) {
         Screen::Search => (&model.search.input, true, model.search.searching),
         Screen::Tree => (&model.tree.search, model.tree.typing, model.tree.reloading),
     };
-    let failure = match (&model.search.failure, model.screen) {
-        (Some(failure), Screen::Search) => format!("  ! {failure}"),
-        _ => String::new(),
-    };
     // A slash of one's own makes a regular expression.
-    let prompt = if model.screen == Screen::Search {
-        "search: "
-    } else {
-        "/"
+    let prompt = match model.screen {
+        Screen::Search => format!("{}: ", model.search.mode.name()),
+        _ => "/".to_owned(),
     };
-    let begin = text::width(prompt);
+    let begin = text::width(&prompt);
     // A long text shows its end, where the cursor is.
     let (rows, (_, column)) = input.layout(usize::MAX);
     let shown = rows.first().map_or("", |row| &row.text);
     let columns = usize::from(area.width);
-    let failure = text::cut(&failure, columns.saturating_sub(begin + MIN_QUERY));
-    let reserved = begin + 2 + text::width(if busy { " …" } else { &failure });
-    let room = columns.saturating_sub(reserved);
+    let room = columns.saturating_sub(begin + 2 + if busy { 2 } else { 0 });
     let visible = text::cut_front(shown, room);
     let cut = text::width(shown).saturating_sub(text::width(&visible));
-    let mut spans = vec![Span::styled(prompt, theme.key), Span::raw(visible)];
+    let mut spans = vec![Span::styled(prompt, theme.key)];
+    match fault(model, &visible) {
+        Some([before, faulty, behind]) => {
+            spans.push(Span::raw(before));
+            let style = theme.error.add_modifier(Modifier::UNDERLINED);
+            spans.push(Span::styled(faulty, style));
+            spans.push(Span::raw(behind));
+        }
+        None => spans.push(Span::raw(visible)),
+    }
     if busy {
         spans.push(Span::styled(" …", theme.dim));
-    } else {
-        spans.push(Span::styled(failure, theme.error));
     }
     put(frame, area, 0, Line::from(spans));
     if typing && model.dialog.is_none() && model.editor.is_none() {
@@ -122,6 +123,26 @@ pub fn search(model: &Model, frame: &mut Frame, area: Rect) {
             area.y,
         ));
     }
+}
+
+/// Divides the visible part of a query: before the word with the fault, that word, and behind it. `None` without a
+/// fault that is visible.
+fn fault(model: &Model, visible: &str) -> Option<[String; 3]> {
+    let search = &model.search;
+    let fault = search.fault.filter(|_| model.screen == Screen::Search)?;
+    let query = search.input.text();
+    let start = query.len() - query.trim_start().len();
+    let behind = query.get(start..)?.chars().skip(fault).collect::<String>();
+    // At the end of the query the fault is that something is missing: the last character is marked.
+    let behind = match behind.is_empty() {
+        true => query.chars().next_back()?.to_string(),
+        false => behind,
+    };
+    let tail = text::line(&behind);
+    let before = visible.strip_suffix(&*tail)?;
+    let end = tail.find(char::is_whitespace).unwrap_or(tail.len());
+    let (faulty, behind) = tail.split_at(end);
+    Some([before, faulty, behind].map(str::to_owned))
 }
 
 pub fn status(model: &Model, frame: &mut Frame, area: Rect) {
@@ -229,6 +250,15 @@ fn tree_status(model: &Model) -> Vec<String> {
         true => "all branches open",
         false => "",
     };
+    let archived = match tree.rows.archived_branches() {
+        0 => String::new(),
+        count => {
+            let noun = if count == 1 { "branch" } else { "branches" };
+            let verb = if tree.archived { "hides" } else { "shows" };
+            let show = hint(model, Action::ShowArchived);
+            format!("{count} archived {noun} ({show} {verb})")
+        }
+    };
     let marks = match tree.marks.len() {
         0 => String::new(),
         marks => format!("{marks} marked"),
@@ -245,6 +275,7 @@ fn tree_status(model: &Model) -> Vec<String> {
         position,
         queued.to_owned(),
         elsewhere,
+        archived,
         tree.filter.name().to_owned(),
         hidden,
         seeking.to_owned(),
@@ -270,7 +301,7 @@ fn sessions_status(model: &Model) -> Vec<String> {
 fn search_status(model: &Model) -> Vec<String> {
     let search = &model.search;
     let count = search.count();
-    let position = if count == 0 { 0 } else { search.cursor + 1 };
+    let position = search.position();
     let total = search.total.max(count);
     let position = match search.at_least {
         true => format!("{position} of at least {total}"),
@@ -326,13 +357,18 @@ fn hints(model: &Model) -> Vec<(String, &'static str)> {
         ];
         (Context::Sessions, actions)
     } else if model.screen == Screen::Search {
-        let actions = &[
+        let scope = match model.search.completion.items.is_empty() {
+            true => "here/all",
+            false => "complete",
+        };
+        let actions = [
             (Action::Accept, "open"),
-            (Action::Scope, "here/all"),
+            (Action::NextMode, "exact"),
+            (Action::Scope, scope),
             (Action::Back, "back"),
             (Action::Help, "help"),
         ];
-        (Context::Search, actions)
+        return bound(model, Context::Search, &actions);
     } else if model.preview_focused {
         let actions = &[(Action::FocusPreview, "back"), (Action::Copy, "copy")];
         (Context::Preview, actions)
@@ -363,6 +399,14 @@ fn hints(model: &Model) -> Vec<(String, &'static str)> {
         ];
         (Context::Tree, actions)
     };
+    bound(model, context, actions)
+}
+
+fn bound(
+    model: &Model,
+    context: Context,
+    actions: &[(Action, &'static str)],
+) -> Vec<(String, &'static str)> {
     let keymap = &model.settings.keymap;
     let bound = actions
         .iter()

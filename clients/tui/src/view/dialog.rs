@@ -38,6 +38,13 @@ pub fn draw(model: &Model, frame: &mut Frame) {
             ];
             prompt(model, frame, "Rename", input, &hints);
         }
+        Some(Dialog::NameBranch { input, .. }) => {
+            let hints = [
+                ("enter", "names it; empty removes the name"),
+                ("esc", "cancels"),
+            ];
+            prompt(model, frame, "Name of the branch", input, &hints);
+        }
         Some(Dialog::Create { input }) => {
             let hints = [
                 ("enter", "creates it; a name is optional"),
@@ -55,6 +62,7 @@ pub fn draw(model: &Model, frame: &mut Frame) {
             };
             confirm(model, frame, &title, &TO_THE_LEAF);
         }
+        Some(Dialog::Archive { title, .. }) => confirm(model, frame, title, &OUT_OF_THE_BRANCH),
         Some(Dialog::Handoff(shown)) => handoff::draw(model, frame, shown),
         Some(Dialog::Failed(failed)) => draw_failed(model, frame, failed),
         // It is drawn over running operations too.
@@ -366,6 +374,13 @@ const TO_THE_LEAF: Confirmation = Confirmation {
     title: "Copy to the leaf?",
     about: "A copy is appended at the leaf. The original stays where it is.",
     yes: "copies",
+    is_danger: false,
+};
+
+const OUT_OF_THE_BRANCH: Confirmation = Confirmation {
+    title: "Archive this branch?",
+    about: "The leaf is in it and moves to the fork above. Undo takes the leaf back, and the branch with it.",
+    yes: "archives it",
     is_danger: false,
 };
 

@@ -56,6 +56,9 @@ pub fn draw(model: &Model, frame: &mut Frame) {
     bars::search(model, frame, panes.search);
     bars::status(model, frame, panes.status);
     command::candidates(model, frame, panes.search);
+    if model.screen == Screen::Search {
+        search::completion(model, frame, panes.search);
+    }
     if let Connection::Down { end, was_up } = &model.link {
         dialog::lost(model, frame, end, *was_up);
     } else if let Some(Dialog::Question(question)) = &model.dialog {

@@ -5,16 +5,21 @@ use crate::message::Hit;
 use crate::model::Model;
 use crate::model::search::HitLine;
 use crate::text;
+use crate::theme::Theme;
 use crate::time;
 use ratatui::Frame;
 use ratatui::layout::Rect;
 use ratatui::text::{Line, Span};
+use ratatui::widgets::Clear;
 
 /// Columns of the kind of a field.
 const FIELD: usize = 8;
 
 /// Minimum width for the kind of the field, and for the entry where a branch was left.
 const WIDE: usize = 72;
+
+/// Items of a completion shown at most.
+const COMPLETIONS: usize = 8;
 
 /// Columns of that entry's id.
 const ID: usize = 12;
@@ -30,11 +35,130 @@ pub fn draw(model: &Model, frame: &mut Frame, area: Rect) {
         .lines()
         .skip(search.top)
         .take(usize::from(area.height));
-    for (at, line) in lines.enumerate() {
+    for (at, (place, line)) in lines.enumerate() {
+        let selected = place == Some(search.cursor);
         let line = match line {
+            HitLine::Near(word, near) => {
+                let about = format!("No entry has “{word}”. Did you mean ");
+                choice_line(model, &about, near, selected, columns)
+            }
             HitLine::Session(name, hits) => session_line(model, name, hits, columns),
-            HitLine::Hit(index, hit) => hit_line(model, hit, index, columns),
+            HitLine::Hit(hit) => hit_line(model, hit, selected, columns),
+            HitLine::Left(hit) => left_line(model, hit, columns),
+            HitLine::More(_, _, count) => {
+                let more = format!("{count} more in this session");
+                choice_line(model, "… ", &more, selected, columns)
+            }
         };
+        put(frame, area, at, line);
+    }
+}
+
+/// Returns a line that is no hit and can be chosen.
+fn choice_line(
+    model: &Model,
+    about: &str,
+    choice: &str,
+    selected: bool,
+    columns: usize,
+) -> Line<'static> {
+    let theme = &model.settings.theme;
+    let pointer = if selected { "›  " } else { "   " };
+    let room = columns.saturating_sub(text::width(pointer));
+    // The choice matters more.
+    let about = text::cut(about, room.saturating_sub(text::width(choice)));
+    let room = room.saturating_sub(text::width(&about));
+    let spans = vec![
+        Span::styled(pointer, theme.active),
+        Span::styled(about, theme.dim),
+        Span::styled(text::cut(choice, room), theme.key),
+    ];
+    restyled(theme, spans, selected, columns)
+}
+
+/// Returns why the branch of a hit was left, and what was tried instead, as far as both fit.
+fn left_line(model: &Model, hit: &Hit, columns: usize) -> Line<'static> {
+    let theme = &model.settings.theme;
+    let indent = if columns < WIDE { 3 } else { 3 + FIELD + 1 };
+    let mut spans = vec![Span::raw(" ".repeat(indent))];
+    let parts = [("left: ", &hit.reason), ("instead: ", &hit.instead)];
+    let mut parts: Vec<_> = parts
+        .iter()
+        .filter_map(|(about, text)| Some((*about, text.as_ref()?)))
+        .collect();
+    let room = columns.saturating_sub(indent);
+    let wanted: usize = parts
+        .iter()
+        .map(|(about, said)| text::width(about) + text::width(said) + 2)
+        .sum();
+    // Half a line is too little for either of them.
+    if columns < WIDE && wanted > room {
+        parts.truncate(1);
+    }
+    // Both get their share; the second one what the first one leaves.
+    let mut used = 0;
+    for (at, (about, said)) in parts.iter().enumerate() {
+        let gap = if at == 0 { "" } else { "  " };
+        let rest = parts.len() - at;
+        let share = room.saturating_sub(used) / rest;
+        let said = text::cut(said, share.saturating_sub(text::width(about) + gap.len()));
+        used += gap.len() + text::width(about) + text::width(&said);
+        spans.push(Span::styled(format!("{gap}{about}"), theme.label));
+        spans.push(Span::styled(said, theme.dim));
+    }
+    Line::from(spans)
+}
+
+/// Returns a line in the style of the selection if it is selected, which fills the line.
+fn restyled(
+    theme: &Theme,
+    mut spans: Vec<Span<'static>>,
+    selected: bool,
+    columns: usize,
+) -> Line<'static> {
+    if !selected {
+        return Line::from(spans);
+    }
+    let used: usize = spans.iter().map(Span::width).sum();
+    spans.push(Span::raw(" ".repeat(columns.saturating_sub(used))));
+    let restyled = spans.into_iter().map(|span| {
+        let on_selection = theme.on_selection(span.style, theme.selected);
+        Span::styled(span.content, on_selection)
+    });
+    Line::from_iter(restyled)
+}
+
+/// Draws what may stand at the cursor of the query, above the line in which it is typed.
+pub fn completion(model: &Model, frame: &mut Frame, line_area: Rect) {
+    let items = &model.search.completion.items;
+    if line_area.height == 0 || items.is_empty() || model.dialog.is_some() {
+        return;
+    }
+    let theme = &model.settings.theme;
+    let most = COMPLETIONS.min(usize::from(line_area.y.saturating_sub(1)));
+    let columns = usize::from(line_area.width);
+    let lines: Vec<Line> = items
+        .iter()
+        .take(most)
+        .map(|(text, about)| {
+            let text = format!(" {text:<10} ");
+            let room = columns.saturating_sub(text::width(&text));
+            Line::from(vec![
+                Span::styled(text, theme.key),
+                Span::styled(text::cut(about, room), theme.dim),
+            ])
+        })
+        .collect();
+    let Ok(height) = u16::try_from(lines.len()) else {
+        return;
+    };
+    let area = Rect {
+        y: line_area.y.saturating_sub(height),
+        height,
+        ..line_area
+    };
+    frame.render_widget(Clear, area);
+    for (at, line) in lines.into_iter().enumerate() {
         put(frame, area, at, line);
     }
 }
@@ -55,9 +179,8 @@ fn session_line(model: &Model, name: &str, hits: usize, columns: usize) -> Line<
     ])
 }
 
-fn hit_line(model: &Model, hit: &Hit, index: usize, columns: usize) -> Line<'static> {
+fn hit_line(model: &Model, hit: &Hit, selected: bool, columns: usize) -> Line<'static> {
     let theme = &model.settings.theme;
-    let selected = index == model.search.cursor;
     let now = model.started + i64::try_from(model.now.as_secs()).unwrap_or(0);
     let pointer = if selected { "›" } else { " " };
     let path = if hit.on_active_path { "• " } else { "  " };
@@ -68,6 +191,8 @@ fn hit_line(model: &Model, hit: &Hit, index: usize, columns: usize) -> Line<'sta
     };
     let left = match (&hit.left_at, hit.on_active_path) {
         (_, true) => String::new(),
+        // The next line says why.
+        _ if hit.reason.is_some() || hit.instead.is_some() => " ← left".to_owned(),
         (Some(id), false) if wide => format!(" ← left at {}", text::cut(id, ID)),
         (None, false) if wide => " ← another root".to_owned(),
         _ => " ←".to_owned(),
@@ -85,12 +210,5 @@ fn hit_line(model: &Model, hit: &Hit, index: usize, columns: usize) -> Line<'sta
     spans.extend(excerpt);
     spans.push(Span::raw(" ".repeat(room.saturating_sub(width))));
     spans.push(Span::styled(tail, theme.dim));
-    if !selected {
-        return Line::from(spans);
-    }
-    let restyled = spans.into_iter().map(|span| {
-        let on_selection = theme.on_selection(span.style, theme.selected);
-        Span::styled(span.content, on_selection)
-    });
-    Line::from_iter(restyled)
+    restyled(theme, spans, selected, columns)
 }

@@ -32,6 +32,7 @@ const CLOCK: usize = 5;
 const ACTIVE: &str = " ← active";
 const OTHERS: &str = " ← others";
 const BOTH: &str = " ← active, others";
+const ARCHIVED: &str = " ← archived";
 
 pub fn draw(model: &Model, frame: &mut Frame, area: Rect) {
     if area.height == 0 {
@@ -90,6 +91,7 @@ fn row_line(model: &Model, row: &Row, at: usize, columns: usize) -> Line<'static
         (true, true) => BOTH,
         (true, false) => ACTIVE,
         (false, true) => OTHERS,
+        (false, false) if row.is_archived && row.heads_branch() => ARCHIVED,
         (false, false) => "",
     };
     let used: usize = spans.iter().map(Span::width).sum();
@@ -99,7 +101,11 @@ fn row_line(model: &Model, row: &Row, at: usize, columns: usize) -> Line<'static
     cut_spans(&mut content, room);
     spans.extend(content);
     if !tail.is_empty() {
-        let style = if active { theme.active } else { theme.mark };
+        let style = match (active, others) {
+            (true, _) => theme.active,
+            (false, true) => theme.mark,
+            (false, false) => theme.dim,
+        };
         spans.push(Span::styled(tail, style));
     }
     if selected || !right.is_empty() {

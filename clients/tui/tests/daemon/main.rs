@@ -1,6 +1,7 @@
 //! The requests that the program sends to the real daemon, and the results.
 #![cfg(test)]
 
+mod branches;
 mod choice;
 mod operations;
 #[path = "../program/mod.rs"]
@@ -258,6 +259,7 @@ async fn the_leaf_of_others_is_shown_at_the_nearest_visible_row() {
             filter,
             query: String::new(),
             folds: Folds::default(),
+            archived: false,
             guide_columns: 13,
             place: PagePosition::Leaf,
             limit: 200,

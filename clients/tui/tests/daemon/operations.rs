@@ -6,7 +6,7 @@ use treelined_tui::model::picker::{PickerItem, PickerKind};
 use treelined_tui::operation::{ExportFormat, ImportSource, Operation};
 
 /// A user message, two answers to it, and a further user message below the first answer.
-async fn forked() -> Fixture {
+pub async fn forked() -> Fixture {
     let entry = |parent, is_user| Entry { parent, is_user };
     Fixture::open(&[
         entry(None, true),
@@ -17,7 +17,7 @@ async fn forked() -> Fixture {
     .await
 }
 
-async fn operate(fixture: &mut Fixture, operation: Operation) -> Result<String, Failure> {
+pub async fn operate(fixture: &mut Fixture, operation: Operation) -> Result<String, Failure> {
     fixture.daemon.run(Effect::Operate { id: 7, operation });
     let ended = |answer| match answer {
         Answer::CommandEnded { id: 7, result } => Some(result),
@@ -27,7 +27,7 @@ async fn operate(fixture: &mut Fixture, operation: Operation) -> Result<String, 
     Ok(output.output.unwrap_or_default())
 }
 
-async fn list(fixture: &mut Fixture, wanted: PickerKind) -> Vec<PickerItem> {
+pub async fn list(fixture: &mut Fixture, wanted: PickerKind) -> Vec<PickerItem> {
     fixture.daemon.run(Effect::ListItems(wanted));
     let listed = |answer| match answer {
         Answer::Listed { kind, result } if kind == wanted => Some(result),
@@ -39,7 +39,7 @@ async fn list(fixture: &mut Fixture, wanted: PickerKind) -> Vec<PickerItem> {
 #[tokio::test(flavor = "multi_thread")]
 async fn branches_are_listed_copied_and_left() {
     let mut fixture = forked().await;
-    let branches = list(&mut fixture, PickerKind::Branches).await;
+    let branches = list(&mut fixture, PickerKind::Branches { archived: false }).await;
     let tips: Vec<(&str, bool)> = branches.iter().map(|it| (&*it.id, it.is_active)).collect();
     assert!(
         tips.contains(&("e2", false)) && tips.contains(&("e3", true)),

@@ -3,13 +3,20 @@
 use super::{Answer, Effect, Entry, Fixture, chain};
 use treelined_tui::marked::MarkedText;
 use treelined_tui::message::{
-    Failure, Filter, Folds, Hit, HitPage, PagePosition, SearchQuery, TreeQuery,
+    CompletionQuery, Failure, Filter, Folds, Hit, HitPage, PagePosition, SearchMode, SearchQuery,
+    TreeQuery,
 };
 
 fn search(generation: u64, query: &str) -> Effect {
+    search_by(SearchMode::Words, generation, query)
+}
+
+fn search_by(mode: SearchMode, generation: u64, query: &str) -> Effect {
     Effect::Search(SearchQuery {
         generation,
         query: query.into(),
+        mode,
+        session_id: None,
         here: false,
         cursor: None,
         limit: 200,
@@ -45,6 +52,7 @@ impl Fixture {
             Answer::Found {
                 generation: of,
                 result,
+                ..
             } if of == generation => Some(result),
             _ => None,
         };
@@ -124,6 +132,7 @@ async fn rows_of_a_search_have_marks() {
         filter: Filter::Default,
         query: "2 SAYS".into(),
         folds: Folds::default(),
+        archived: false,
         guide_columns: 13,
         place: PagePosition::Leaf,
         limit: 200,
@@ -161,4 +170,39 @@ async fn the_search_of_all_sessions_takes_filters() {
         message.starts_with("character 8: `rol:` is not a filter"),
         "{message}"
     );
+}
+
+/// The search box found nothing for a question as typed.
+#[tokio::test]
+async fn a_question_is_answered_and_its_words_are_completed() {
+    let entries: Vec<Entry> = chain(None, 0, 2).collect();
+    let mut fixture = Fixture::open(&entries).await;
+    fixture.add_session("s1", "the build fails since the cache is stale");
+    fixture.add_session("s2", "a trip to Rome");
+    let ask = |generation, query| search_by(SearchMode::Ask, generation, query);
+    fixture
+        .daemon
+        .run(ask(1, "why did the biuld fail with stale caches?"));
+    let (_, result) = fixture.found(1).await;
+    let page = result.unwrap();
+    assert_eq!(page.hits[0].session_id, "s1");
+    assert_eq!(page.near, [("biuld".to_owned(), "build".to_owned())]);
+    for (mode, query) in [
+        (SearchMode::Literal, "cache is"),
+        (SearchMode::Regex, "ca.he i"),
+    ] {
+        fixture.daemon.run(search_by(mode, 2, query));
+        assert_eq!(fixture.found(2).await.1.unwrap().total, 1, "{query}");
+    }
+    fixture.daemon.run(Effect::CompleteQuery(CompletionQuery {
+        generation: 4,
+        query: "cache ro".into(),
+        position: 8,
+    }));
+    let completed = |message| match message {
+        Answer::QueryCompleted { completion, .. } => Some(completion),
+        _ => None,
+    };
+    let completion = fixture.wait(completed).await;
+    assert_eq!((completion.start, &*completion.items[0].0), (6, "role:"));
 }

@@ -44,6 +44,7 @@ fn ended(id: u64, output: Option<&str>, prompt: Option<&str>) -> Daemon {
         result: Ok(CommandOutput {
             output: output.map(Into::into),
             prompt: prompt.map(Into::into),
+            ..CommandOutput::default()
         }),
     }
 }
@@ -256,7 +257,7 @@ fn branches_trash_and_earlier_messages_are_chosen_from_lists() {
     let mut screen = Screen::tree(80, 24, tour());
     screen.keys("home b");
     screen.daemon(Daemon::Listed {
-        kind: PickerKind::Branches,
+        kind: PickerKind::Branches { archived: false },
         result: Ok(vec![
             item(
                 "q3",

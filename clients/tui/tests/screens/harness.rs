@@ -29,6 +29,7 @@ pub struct Screen {
     /// The rows of the fake daemon.
     pub rows: Vec<Row>,
     pub hidden: usize,
+    pub archived_branches: usize,
     /// For each hidden entry, the row to show it at.
     pub stand_in: HashMap<String, String>,
     pub leaf: Option<String>,
@@ -86,6 +87,7 @@ impl Screen {
             model: Model::new(settings, (columns, rows), NOW, target),
             rows: Vec::new(),
             hidden: 0,
+            archived_branches: 0,
             stand_in: HashMap::new(),
             leaf: None,
             revision: 0,
@@ -207,6 +209,7 @@ impl Screen {
             rows,
             total,
             hidden: self.hidden,
+            archived_branches: self.archived_branches,
             revision: self.revision.to_string(),
             leaf: self.leaf.clone(),
             at: at.filter(|_| total > 0),

@@ -88,7 +88,7 @@ fn failures_and_outputs_show_their_keys_on_the_smallest_screen() {
         id,
         result: Ok(CommandOutput {
             output: Some("a line\n".repeat(30)),
-            prompt: None,
+            ..CommandOutput::default()
         }),
     });
     shows(&screen, &["↑↓ more", "y copies", "esc closes"]);

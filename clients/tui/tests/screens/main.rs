@@ -2,6 +2,7 @@
 //! backend shows the result. The screens are in `expected/`; `UPDATE_SCREENS=1` writes them.
 #![cfg(test)]
 
+mod branches;
 mod commands;
 mod compare;
 mod dialogs;

@@ -4,7 +4,8 @@ use crate::harness::{NOW, Screen, opened, row, session};
 use crate::tree::tour;
 use treelined_tui::marked::MarkedText;
 use treelined_tui::message::{
-    Daemon, Effect, Failure, Filter, Hit, HitPage, PagePosition, SearchQuery, Target,
+    CompletionQuery, Daemon, Effect, Failure, Filter, Hit, HitPage, PagePosition, QueryCompletion,
+    SearchMode, SearchQuery, Target,
 };
 use treelined_tui::model::rows::Row;
 
@@ -21,6 +22,8 @@ fn hit(session: &str, entry: &str, text: &str, word: &str) -> Hit {
         excerpt: MarkedText::new(text, [(before, before + chars(word))]),
         on_active_path: true,
         left_at: None,
+        reason: None,
+        instead: None,
     }
 }
 
@@ -61,16 +64,20 @@ fn searching(columns: u16, rows: u16, typed: &str) -> Screen {
 }
 
 fn last_query(screen: &Screen) -> SearchQuery {
-    match screen.asked.last() {
-        Some(Effect::Search(query)) => query.clone(),
-        other => panic!("{other:?}"),
-    }
+    let query = screen.asked.iter().rev().find_map(|effect| match effect {
+        Effect::Search(query) => Some(query.clone()),
+        _ => None,
+    });
+    query.unwrap()
 }
 
 fn find(screen: &mut Screen, page: HitPage) {
     let generation = last_query(screen).generation;
-    let result = Ok(page);
-    screen.daemon(Daemon::Found { generation, result });
+    screen.daemon(Daemon::Found {
+        generation,
+        result: Ok(page),
+        fault: None,
+    });
 }
 
 fn page(hits: Vec<Hit>) -> HitPage {
@@ -126,8 +133,11 @@ fn every_change_of_the_query_starts_a_new_search() {
         generation,
         hit: late,
     });
-    let result = Ok(page(hits()));
-    screen.daemon(Daemon::Found { generation, result });
+    screen.daemon(Daemon::Found {
+        generation,
+        result: Ok(page(hits())),
+        fault: None,
+    });
     assert!(screen.text().contains("Searching…"));
     screen.keys("backspace");
     assert_eq!(screen.asked.last(), Some(&Effect::StopSearch));
@@ -178,8 +188,9 @@ fn a_bad_pattern_is_reported_at_the_input() {
     screen.daemon(Daemon::Found {
         generation,
         result: Err(failure("invalidParams")),
+        fault: Some(0),
     });
-    screen.check("search-bad-pattern");
+    screen.check_styled("search-bad-pattern");
     screen.keys("backspace");
     find(&mut screen, page(Vec::new()));
     screen.check("search-nothing");
@@ -188,6 +199,7 @@ fn a_bad_pattern_is_reported_at_the_input() {
     screen.daemon(Daemon::Found {
         generation,
         result: Err(failure("ioError")),
+        fault: None,
     });
     assert!(screen.text().contains("The sessions cannot be searched"));
 }
@@ -240,7 +252,7 @@ fn a_hit_opens_its_session_at_its_entry_and_back() {
     // Back to the hits, to the list, and to the tree.
     let top = screen.model.search.top;
     screen.keys("esc");
-    assert!(screen.text().contains("search: build"));
+    assert!(screen.text().contains("ask: build"));
     assert_eq!((screen.model.search.top, top), (0, 0));
     assert_eq!(screen.model.search.selected().unwrap().entry_id, "t1");
     screen.keys("esc");
@@ -297,4 +309,139 @@ fn the_search_of_a_tree_marks_what_it_has_found() {
     let mut screen = Screen::tree(60, 8, rows);
     screen.keys("/").typed("x");
     screen.check_styled("tree-found");
+}
+
+/// A question as typed found nothing: every word had to occur.
+#[test]
+fn a_question_is_asked_and_exact_modes_are_a_key_away() {
+    let mut screen = searching(80, 12, "why does it fail");
+    assert_eq!(last_query(&screen).mode, SearchMode::Ask);
+    let modes = [SearchMode::Words, SearchMode::Literal, SearchMode::Regex];
+    for mode in modes.into_iter().chain([SearchMode::Ask]) {
+        screen.keys("ctrl+o");
+        assert_eq!(last_query(&screen).mode, mode);
+        let prompt = format!("{}: why does it fail", mode.name());
+        assert!(screen.text().contains(&prompt), "{prompt}");
+    }
+}
+
+/// The answer to a question, with a misspelled word and more entries of a session than are shown.
+fn answered(columns: u16, rows: u16) -> Screen {
+    let mut screen = searching(columns, rows, "biuld cache");
+    let mut hits = hits();
+    hits[1].reason = Some("the cache was not stale".into());
+    hits[1].instead = Some("Add the import.".into());
+    let page = HitPage {
+        more: vec![("tour".into(), 12)],
+        near: vec![("biuld".into(), "build".into())],
+        at_least: true,
+        ..page(hits)
+    };
+    find(&mut screen, page);
+    screen
+}
+
+#[test]
+fn a_hit_says_why_its_branch_was_left_and_what_was_tried_instead() {
+    let screen = answered(80, 14);
+    screen.check("search-asked");
+    answered(40, 10).check("search-asked-tiny");
+    answered(200, 14).check("search-asked-wide");
+    // Enter opens a hit: the near word is chosen only by going there.
+    assert_eq!(screen.model.search.selected().unwrap().entry_id, "q1");
+}
+
+#[test]
+fn more_of_a_session_is_searched_in_it_alone_and_esc_goes_back() {
+    let mut screen = answered(80, 14);
+    screen.keys("down down enter");
+    let query = last_query(&screen);
+    assert_eq!(query.session_id.as_deref(), Some("tour"));
+    assert!(
+        screen
+            .text()
+            .starts_with("Search in one session · Session tour")
+    );
+    screen.keys("esc");
+    assert_eq!(last_query(&screen).session_id, None);
+    assert!(screen.text().starts_with("Search · all directories"));
+}
+
+#[test]
+fn a_near_word_takes_the_place_of_one_that_no_entry_has() {
+    let mut screen = answered(80, 14);
+    screen.keys("up enter");
+    assert_eq!(last_query(&screen).query, "build cache");
+}
+
+#[test]
+fn a_filter_is_completed_by_tab() {
+    let mut screen = searching(80, 12, "cache ro");
+    let Some(Effect::CompleteQuery(asked)) = screen.asked.pop() else {
+        panic!("nothing is completed")
+    };
+    let CompletionQuery {
+        generation,
+        query,
+        position,
+    } = asked;
+    assert_eq!((&*query, position), ("cache ro", 8));
+    let completion = QueryCompletion {
+        start: 6,
+        items: vec![("role:".into(), "messages of this role".into())],
+    };
+    screen.daemon(Daemon::QueryCompleted {
+        generation,
+        completion: completion.clone(),
+    });
+    screen.check("search-completion");
+    screen.keys("tab");
+    assert_eq!(last_query(&screen).query, "cache role:");
+    // A late answer is ignored, and Tab has its usual action.
+    screen.daemon(Daemon::QueryCompleted {
+        generation,
+        completion,
+    });
+    assert!(!last_query(&screen).here);
+    screen.keys("tab");
+    assert!(last_query(&screen).here);
+}
+
+#[test]
+fn the_word_with_a_fault_is_marked() {
+    let mut screen = searching(80, 8, " apples rol:user pears");
+    let generation = last_query(&screen).generation;
+    screen.daemon(Daemon::Found {
+        generation,
+        result: Err(Failure {
+            kind: "invalidParams".into(),
+            message: "character 8: `rol:` is not a filter".into(),
+        }),
+        fault: Some(7),
+    });
+    screen.check_styled("search-fault");
+}
+
+/// The daemon keeps a ranking for some minutes.
+#[test]
+fn a_ranking_that_is_forgotten_is_asked_for_again() {
+    let mut screen = searching(80, 8, "build");
+    let first = HitPage {
+        total: 40,
+        next: Some("more".into()),
+        ..page(hits())
+    };
+    find(&mut screen, first);
+    let query = last_query(&screen);
+    assert_eq!(query.cursor.as_deref(), Some("more"));
+    screen.daemon(Daemon::Found {
+        generation: query.generation,
+        result: Err(Failure {
+            kind: "cursorExpired".into(),
+            message: "the ranking is gone".into(),
+        }),
+        fault: None,
+    });
+    assert_eq!(last_query(&screen).cursor, None);
+    assert!(screen.text().contains("Why does the build fail?"));
 }

@@ -274,6 +274,7 @@ fn a_folded_entry_that_is_gone_to_is_opened() {
             rows: screen.rows.clone(),
             total: screen.rows.len(),
             hidden: 0,
+            archived_branches: 0,
             revision: screen.revision.to_string(),
             leaf: screen.leaf.clone(),
             at: Some(3),
@@ -312,6 +313,7 @@ fn answer_all(screen: &mut Screen) {
                 rows: screen.rows.clone(),
                 total: screen.rows.len(),
                 hidden: screen.hidden,
+                archived_branches: 0,
                 revision: screen.revision.to_string(),
                 leaf: screen.leaf.clone(),
                 at: at.or(Some(0)),
@@ -436,11 +438,11 @@ fn enter_ends_a_search_and_n_goes_to_the_next_hit() {
 #[test]
 fn letters_without_an_action_search_or_say_which_key_does() {
     let mut screen = Screen::tree(80, 16, tour());
-    screen.typed("d");
+    screen.typed("Y");
     assert!(
         screen
             .text()
-            .contains("d has no action. / searches, ? lists the keys.")
+            .contains("Y has no action. / searches, ? lists the keys.")
     );
     assert!(!screen.model.tree.typing);
     screen.model.settings.keymap = Keymap::of(KeySet::Typing);

@@ -128,7 +128,14 @@ impl Model {
             self.put_into_draft(&prompt);
         }
         let columns = usize::from(self.size.0);
-        match ended.output {
+        let operation = command.operation.as_ref();
+        let back = operation.filter(|_| ended.has_inverse);
+        let back = back.and_then(|operation| self.inverse_of(operation));
+        let output = match (ended.output, back) {
+            (Some(text), Some(back)) => Some(format!("{text} {back}")),
+            (text, _) => text,
+        };
+        match output {
             Some(text) if text.contains('\n') || crate::text::width(&text) > columns => {
                 self.dialog = Some(Dialog::Pager {
                     title: command.name,

@@ -63,6 +63,17 @@ impl Model {
                     return Vec::new();
                 }
             }
+            Some(Dialog::NameBranch { entry, input }) => {
+                if is_enter {
+                    let (entry, name) = (entry.clone(), input.text().trim().to_owned());
+                    self.dialog = None;
+                    return self.operate(Operation::NameBranch { entry, name });
+                }
+                if !is_esc {
+                    input.key(key);
+                    return Vec::new();
+                }
+            }
             Some(Dialog::Create { input }) => {
                 if is_enter {
                     let name = input.text().trim().to_owned();
@@ -92,6 +103,16 @@ impl Model {
                     let entries = std::mem::take(entries);
                     self.dialog = None;
                     return self.operate(Operation::CherryPick { entries });
+                }
+                if !is_esc && key.text() != Some('n') && !is_enter {
+                    return Vec::new();
+                }
+            }
+            Some(Dialog::Archive { entry, .. }) => {
+                if key.text() == Some('y') {
+                    let entry = std::mem::take(entry);
+                    self.dialog = None;
+                    return self.operate(Operation::Archive { entry });
                 }
                 if !is_esc && key.text() != Some('n') && !is_enter {
                     return Vec::new();

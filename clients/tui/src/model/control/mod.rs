@@ -1,6 +1,7 @@
 //! Keys, the mouse and pasted text. They go to the first of these that is there: a lost connection, a question, a
 //! running operation, a dialog, the `:` line, the editor, a comparison, the screen.
 
+mod branches;
 mod command;
 mod dialogs;
 mod handoff;

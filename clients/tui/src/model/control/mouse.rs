@@ -30,6 +30,7 @@ impl Model {
         if let Some(dialog) = &mut self.dialog {
             match dialog {
                 Dialog::Label { input, .. }
+                | Dialog::NameBranch { input, .. }
                 | Dialog::Rename { input, .. }
                 | Dialog::Create { input }
                 | Dialog::Focus { input, .. } => input.insert(text),
@@ -132,7 +133,7 @@ impl Model {
         }
         if let Some(line) = line(panes.hits) {
             return match self.search.click(line) {
-                true if double => self.open_hit(),
+                true if double => self.accept_line(),
                 _ => Vec::new(),
             };
         }

@@ -18,7 +18,11 @@ impl Model {
         let operation = match name {
             "tree" => return self.tree.go_to(PagePosition::Leaf),
             "branch" => return self.navigate_to_cursor(false),
-            "branches" => return self.pick(PickerKind::Branches),
+            "branches" => return self.pick_branch(),
+            "name-branch" => return self.name_branch(argument),
+            "archive" => return self.archive(),
+            "unarchive" => return self.unarchive(),
+            "show-archived" => return self.show_archived(),
             "pop" => return self.pop(),
             "fork" if argument.is_empty() => return self.pick(PickerKind::Fork),
             "label" => return self.label_as(argument),
@@ -77,11 +81,12 @@ impl Model {
             Operation::Import(_) | Operation::Restore { .. } if self.screen == Screen::Sessions => {
                 self.sessions.reload()
             }
+            operation if operation.changes_branches() => self.tree.reload(),
             _ => Vec::new(),
         }
     }
 
-    fn selected_id(&self) -> Option<String> {
+    pub(super) fn selected_id(&self) -> Option<String> {
         self.tree.selected().map(|row| row.id.clone())
     }
 

@@ -30,6 +30,12 @@ impl Model {
         effects
     }
 
+    /// Opens the list of the branches that the tree shows.
+    pub(super) fn pick_branch(&mut self) -> Vec<Effect> {
+        let archived = self.tree.archived;
+        self.pick(PickerKind::Branches { archived })
+    }
+
     /// Applies the answer to a request for the items of a list.
     pub(in crate::model) fn listed(
         &mut self,
@@ -120,7 +126,7 @@ impl Model {
             PickerKind::Pop => {
                 self.choose_way(NavigationChoice::new(item.id, item.text, true, true))
             }
-            PickerKind::Branches => self.tree.go_to(PagePosition::Around(item.id)),
+            PickerKind::Branches { .. } => self.tree.go_to(PagePosition::Around(item.id)),
             PickerKind::Trash => self.operate(Operation::Restore {
                 session_id: item.id,
                 trashed: item.path,

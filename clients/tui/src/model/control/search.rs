@@ -2,6 +2,7 @@
 
 use crate::keys::{Action, Context, Key};
 use crate::message::{Effect, Target};
+use crate::model::search::HitLine;
 use crate::model::{Model, Screen};
 
 impl Model {
@@ -16,6 +17,7 @@ impl Model {
         if !begun.text().trim().is_empty() {
             self.search.input = begun;
         }
+        self.search.within = None;
         self.search.changed()
     }
 
@@ -35,11 +37,17 @@ impl Model {
             return Vec::new();
         }
         match action {
-            Some(Action::Accept) => self.open_hit(),
+            Some(Action::Accept) => self.accept_line(),
+            Some(Action::Back) if search.within.is_some() => search.search_within(None),
             Some(Action::Back) => {
                 let mut effects = search.stop();
                 effects.extend(self.show_sessions());
                 effects
+            }
+            Some(Action::Scope) if search.take_completion() => search.changed(),
+            Some(Action::NextMode) => {
+                search.mode = search.mode.next();
+                search.changed()
             }
             Some(Action::Scope) => {
                 search.here = !search.here;
@@ -58,6 +66,21 @@ impl Model {
                     false => search.changed(),
                 }
             }
+        }
+    }
+
+    /// Opens the hit at the cursor, shows more of its session, or takes a near word.
+    pub(super) fn accept_line(&mut self) -> Vec<Effect> {
+        match self.search.chosen() {
+            Some(HitLine::Near(word, near)) => {
+                let (word, near) = (word.to_owned(), near.to_owned());
+                self.search.take_near(&word, &near)
+            }
+            Some(HitLine::More(id, name, _)) => {
+                let session = (id.to_owned(), name.to_owned());
+                self.search.search_within(Some(session))
+            }
+            _ => self.open_hit(),
         }
     }
 

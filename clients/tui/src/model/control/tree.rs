@@ -101,14 +101,17 @@ impl Model {
         }
     }
 
-    /// Forks, marks, copies and summarizes.
+    /// Forks, marks, copies, summarizes, names and archives.
     fn act_on_branches(&mut self, action: Action) -> Vec<Effect> {
         match action {
             Action::Fork => self.pick(PickerKind::Fork),
             Action::CherryPick => self.ask_to_copy(),
             Action::Merge => self.merge(String::new()),
             Action::Compact => self.ask_focus(FocusOf::Compaction),
-            Action::Branches => self.pick(PickerKind::Branches),
+            Action::Branches => self.pick_branch(),
+            Action::NameBranch => self.name_branch(String::new()),
+            Action::Archive => self.archive_or_bring_back(),
+            Action::ShowArchived => self.show_archived(),
             Action::Continue if self.tree.is_at_folded() => self.toggle_fold(),
             Action::Continue => self.pick(PickerKind::Continue),
             Action::Export => self.pick(PickerKind::Export),

@@ -1,0 +1,184 @@
+//! Names and archive of branches: the keys, the dialogs, and what is said.
+
+use crate::harness::{Screen, row};
+use treelined_tui::message::{CommandOutput, Daemon, Effect, Failure, PagePosition};
+use treelined_tui::model::rows::Row;
+use treelined_tui::operation::Operation;
+
+/// A conversation with two branches that were left: one row, one entry, and an archived one.
+fn rows() -> Vec<Row> {
+    let on_path = |id: &str, text: &str| Row {
+        on_active_path: true,
+        ..row(id, "", text)
+    };
+    vec![
+        on_path("q1", "Why does the build fail?"),
+        Row {
+            branches: 2,
+            ..row(
+                "q2",
+                "├─ ",
+                "2 branches · 12 entries · Clear the cache. · Ask Eva.",
+            )
+        },
+        row("q3", "├─ ", "Try another shell."),
+        Row {
+            is_archived: true,
+            branches: 1,
+            ..row("q4", "└─ ", "3 entries · the cache")
+        },
+        Row {
+            is_leaf: true,
+            ..on_path("q5", "Add the import.")
+        },
+    ]
+}
+
+fn screen() -> Screen {
+    let mut screen = Screen::tree(80, 12, rows());
+    screen.archived_branches = 3;
+    screen.daemon(Daemon::Event(treelined_tui::message::Event::Moved));
+    screen
+}
+
+/// Returns the operation that was started last.
+fn started(screen: &mut Screen) -> (u64, Operation) {
+    match screen.asked.pop() {
+        Some(Effect::Operate { id, operation }) => (id, operation),
+        other => panic!("{other:?}"),
+    }
+}
+
+fn end(screen: &mut Screen, id: u64, said: &str, has_inverse: bool) {
+    screen.daemon(Daemon::CommandEnded {
+        id,
+        result: Ok(CommandOutput {
+            output: Some(said.into()),
+            has_inverse,
+            ..CommandOutput::default()
+        }),
+    });
+}
+
+#[test]
+fn archived_branches_are_counted_and_shown_by_one_key() {
+    let mut screen = screen();
+    screen.check("branches-archived");
+    assert!(screen.text().contains("3 archived branches (. shows)"));
+    screen.keys(".");
+    assert!(screen.model.tree.archived);
+    assert!(screen.text().contains("3 archived branches (. hides)"));
+    screen.keys(".");
+    assert!(!screen.model.tree.archived);
+    let mut without = Screen::tree(80, 12, rows());
+    without.keys(".");
+    assert!(!without.model.tree.archived);
+    let text = without.text();
+    assert!(
+        text.contains("No branch is archived. D archives one."),
+        "{text}"
+    );
+}
+
+#[test]
+fn a_branch_is_put_away_and_brought_back_by_the_same_key() {
+    let mut screen = screen();
+    screen.keys("home down down D");
+    let (id, operation) = started(&mut screen);
+    assert_eq!(operation, Operation::Archive { entry: "q3".into() });
+    end(&mut screen, id, "Archived.", true);
+    let text = screen.text();
+    assert!(
+        text.contains("Archived. . shows it, D brings it back."),
+        "{text}"
+    );
+    screen.keys("down d");
+    let (id, operation) = started(&mut screen);
+    assert_eq!(operation, Operation::Unarchive { entry: "q4".into() });
+    end(&mut screen, id, "The branch is back.", true);
+    assert!(screen.text().contains("D puts it away again."));
+    // Nothing was written, so nothing is to be taken back.
+    screen.keys(": a r c h i v e enter");
+    let (id, _) = started(&mut screen);
+    end(&mut screen, id, "The branch is archived already.", false);
+    assert!(!screen.text().contains("brings it back"));
+}
+
+/// One key would take the leaf out of the conversation.
+#[test]
+fn the_branch_of_the_leaf_is_put_away_only_after_a_question() {
+    let mut screen = screen();
+    screen.keys("end D");
+    assert_eq!(screen.asked.pop(), None);
+    screen.check("branches-archive-asked");
+    screen.keys("n");
+    assert_eq!(screen.asked.pop(), None);
+    screen.keys("D y");
+    let (_, operation) = started(&mut screen);
+    assert_eq!(operation, Operation::Archive { entry: "q5".into() });
+}
+
+#[test]
+fn a_row_of_several_branches_is_opened_first() {
+    for key in ["D", "f2"] {
+        let mut screen = screen();
+        screen.keys("home down").keys(key);
+        assert_eq!(screen.model.tree.folds.each, ["q2"], "{key}");
+        assert!(screen.text().contains("choose one of them"), "{key}");
+        assert_eq!(screen.asked.pop(), None, "{key}");
+    }
+}
+
+#[test]
+fn a_branch_is_named_by_a_key_or_a_command() {
+    let mut screen = screen();
+    screen.keys("home down down f2").typed("the shell");
+    screen.check("branches-name");
+    screen.keys("enter");
+    let named = |name: &str| Operation::NameBranch {
+        entry: "q3".into(),
+        name: name.into(),
+    };
+    let (id, operation) = started(&mut screen);
+    assert_eq!(operation, named("the shell"));
+    end(&mut screen, id, "The branch is “the shell”.", true);
+    let text = screen.text();
+    assert!(
+        text.contains("The branch is “the shell”. f2 names it again."),
+        "{text}"
+    );
+    screen.keys(":").typed("name-branch a shell").keys("enter");
+    assert_eq!(started(&mut screen).1, named("a shell"));
+}
+
+/// The tree is drawn again where the cursor was.
+#[test]
+fn the_cursor_stays_when_a_branch_is_gone() {
+    let mut screen = screen();
+    screen.keys("home down down D");
+    let (id, _) = started(&mut screen);
+    screen.silent = true;
+    end(&mut screen, id, "Archived.", true);
+    let query = screen.asked.iter().rev().find_map(|effect| match effect {
+        Effect::GetTree(query) => Some(query.clone()),
+        _ => None,
+    });
+    let query = query.unwrap();
+    assert_eq!(query.place, PagePosition::Around("q3".into()));
+    screen.silent = false;
+    screen.rows.remove(2);
+    let answer = screen.tree_answer(&query);
+    screen.daemon(answer);
+    assert!(screen.model.tree.selected().is_some());
+    let failure = Failure {
+        kind: "leafMoved".into(),
+        message: "another program works in the branch".into(),
+    };
+    screen.keys("end up D");
+    let (id, _) = started(&mut screen);
+    screen.daemon(Daemon::CommandEnded {
+        id,
+        result: Err(failure),
+    });
+    assert!(screen.text().contains("unarchive has failed"));
+}
