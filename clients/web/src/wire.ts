@@ -34,6 +34,8 @@ export interface Row {
   onActivePath: boolean;
   isLeaf: boolean;
   isBranchPoint: boolean;
+  /** Whether the entry is in an archived branch. */
+  archived?: boolean;
   prefix: string;
   tokens?: number;
   toolName?: string;

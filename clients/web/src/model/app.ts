@@ -227,8 +227,10 @@ export class App {
     else if (action === 'toggle-fold') tree.toggleFold();
     else if (action === 'accept' && tree.row()?.folded) tree.toggleFold();
     else if (action === 'open-all') tree.toggleAll();
-    else if (action === 'next-prompt') tree.movePrompt(1);
-    else if (action === 'previous-prompt') tree.movePrompt(-1);
+    else if (action === 'next-prompt')
+      tree.movePrompt(1, () => this.say('This is the last user message.'));
+    else if (action === 'previous-prompt')
+      tree.movePrompt(-1, () => this.say('This is the first user message.'));
     else if (action === 'toggle-tools') session.toggleAll('tools');
     else if (action === 'toggle-thinking') session.toggleAll('thinking');
     else if (action === 'mark') tree.mark();

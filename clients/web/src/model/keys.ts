@@ -35,6 +35,9 @@ export type Action =
   | 'continue-elsewhere'
   | 'mark'
   | 'compare'
+  | 'name-branch'
+  | 'archive'
+  | 'show-archived'
   | 'stats'
   | 'toggle-tools'
   | 'toggle-thinking'
@@ -109,6 +112,19 @@ export const BINDINGS: readonly Binding[] = [
     about: 'continue in another tool',
     live: true,
   },
+  { action: 'name-branch', keys: ['f2', '@'], about: 'name this branch', live: true },
+  {
+    action: 'archive',
+    keys: ['D', 'd'],
+    about: 'put this branch away, or bring it back',
+    live: true,
+  },
+  {
+    action: 'show-archived',
+    keys: ['.'],
+    about: 'show or hide archived branches',
+    live: true,
+  },
   { action: 'compact', keys: ['K'], about: 'compact the context', live: true },
   { action: 'sessions', keys: ['S', 's'], about: 'the list of sessions', live: true },
   {
@@ -137,6 +153,7 @@ const NAMES = new Map([
   ['Tab', 'tab'],
   [' ', 'space'],
   ['F1', 'f1'],
+  ['F2', 'f2'],
   ['F3', 'f3'],
 ]);
 

@@ -4,6 +4,7 @@ import type { App } from './app.ts';
 import { hint, type Action } from './keys.ts';
 import { formatRoute, parseRoute, type SessionRoute } from './route.ts';
 import { questionOf, type Question } from './questions.ts';
+import { Branches } from './branches.ts';
 import { Handoff } from './handoff.ts';
 import { Moves } from './moves.ts';
 import { Presence } from './presence.ts';
@@ -32,6 +33,8 @@ interface Diagnostic {
 export type LiveDialog =
   | { kind: 'go'; id: string; count: number | undefined; isUser: boolean; canSummarize: boolean }
   | { kind: 'label'; id: string; label: string }
+  | { kind: 'name-branch'; id: string }
+  | { kind: 'archive'; id: string }
   | { kind: 'compact' }
   | { kind: 'command'; commands: Command[] | undefined }
   | { kind: 'output'; name: string; output: string }
@@ -43,6 +46,7 @@ export class Live {
   readonly link: Link | undefined;
   readonly list: SessionList;
   readonly moves: Moves;
+  readonly branches: Branches;
   readonly presence: Presence;
   source: LiveSource | undefined;
   dialog: LiveDialog;
@@ -69,6 +73,7 @@ export class Live {
     this.route = sessionOf(route);
     this.list = new SessionList(this);
     this.moves = new Moves(this);
+    this.branches = new Branches(this);
     this.presence = new Presence((method, params) => this.call(method, params), app.changed);
     if (token === undefined) return;
     this.link = new Link(`ws://${location.host}/ws`, token, {
@@ -231,7 +236,7 @@ export class Live {
 
   private notified(method: string, params: Record<string, unknown>): void {
     if (method === 'sessions_changed') return this.list.changed();
-    if (method === 'search_hit') return this.list.hit(params);
+    if (method === 'search_hit') return this.list.text.hit(params);
     if (method === 'user_notified') {
       const level = params.level === 'error' || params.level === 'warning' ? params.level : 'info';
       return this.app.say(`${String(params.by)}: ${String(params.message)}`, level);
@@ -258,9 +263,13 @@ export class Live {
 
   /** Reads the tree again, at most some ten times a second. */
   refreshSoon(method: string): void {
-    const isNews = ['entries_appended', 'session_tree', 'session_compact', 'events_lost'].includes(
-      method,
-    );
+    const isNews = [
+      'entries_appended',
+      'session_tree',
+      'session_compact',
+      'branches_changed',
+      'events_lost',
+    ].includes(method);
     if (!isNews || this.refreshing !== undefined) return;
     this.refreshing = setTimeout(() => {
       this.refreshing = undefined;
@@ -389,6 +398,9 @@ export class Live {
     } else if (action === 'rewind') this.rewind(row.id);
     else if (action === 'label') this.askLabel(row.id, row.label);
     else if (action === 'to-news') this.goToNews();
+    else if (action === 'name-branch') this.branches.askName(row);
+    else if (action === 'archive') this.branches.toggle(row);
+    else if (action === 'show-archived') this.branches.show();
     else if (action === 'undo') this.moves.undo('undo_navigation');
     else if (action === 'redo') this.moves.undo('redo_navigation');
     else if (action === 'compact') {

@@ -16,11 +16,15 @@ export interface Running {
   cancelling: boolean;
 }
 
-interface NavigationResult {
+/** Says whether a change was cancelled, why, and by whom. */
+export interface Refusal {
   cancelled: boolean;
   reason?: string;
   by?: string;
   message?: string;
+}
+
+interface NavigationResult extends Refusal {
   editorText?: string;
   summaryEntry?: unknown;
   preparation?: { abandonedCount: number };
@@ -41,7 +45,7 @@ const DEEDS = new Map([
 ]);
 
 /** Says why nothing was changed, and who cancelled it or failed. */
-export function reasonText(result: NavigationResult): string | undefined {
+export function reasonText(result: Refusal): string | undefined {
   const { reason, by, message } = result;
   const deed = DEEDS.get(reason ?? '');
   if (deed !== undefined && by !== undefined)
@@ -66,6 +70,11 @@ const HINTS = new Map([
   ['storageFull', 'There is no space on the disk. Nothing was lost; try again when there is.'],
 ]);
 
+/** The advice for a failure, if there is one. */
+export function failureText(error: unknown): string | undefined {
+  return error instanceof RpcError ? HINTS.get(error.kind) : undefined;
+}
+
 export class Moves {
   running: Running | undefined;
   /** The text of the message that is being written. */
@@ -78,7 +87,7 @@ export class Moves {
   constructor(private readonly live: Live) {}
 
   private failed(error: unknown): void {
-    const hint = error instanceof RpcError ? HINTS.get(error.kind) : undefined;
+    const hint = failureText(error);
     if (hint === undefined) this.live.app.failed(error);
     else this.live.app.say(hint, 'error');
   }

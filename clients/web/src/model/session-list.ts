@@ -2,7 +2,7 @@
 
 import type { Live } from './live.ts';
 import { AGENTS } from './handoff.ts';
-import { parseQuery, wireQuery } from '../text/query.ts';
+import { TextSearch } from './text-search.ts';
 
 export interface SessionRow {
   sessionId: string;
@@ -41,17 +41,6 @@ interface ListPage {
 /** The names of machines, each once. */
 export function hostsOf(openOn: OpenOn[] | undefined): string[] {
   return [...new Set(openOn?.map(({ host }) => host))];
-}
-
-export interface Hit {
-  sessionId: string;
-  sessionName: string;
-  entryId: string;
-  field: string;
-  at: string;
-  snippet: string;
-  ranges: [number, number][];
-  branch: { onActivePath: boolean };
 }
 
 /** What the sessions of a group have in common. */
@@ -110,7 +99,6 @@ export function groups(
 }
 
 const PAGE = 100;
-const HITS = 200;
 
 export class SessionList {
   /** The loaded sessions. */
@@ -120,20 +108,18 @@ export class SessionList {
   readonly projects = new Set<string>();
   /** The sessions of other machines. */
   team: TeamRow[] = [];
-  hits: Hit[] = [];
   typed = '';
-  /** Whether the search in the text is still running. */
-  searching = false;
+  readonly text: TextSearch;
   hasMore = false;
   selected = 0;
   private cursor: string | undefined;
   private watching = false;
   private generation = 0;
-  private token: number | undefined;
-  private abort: AbortController | undefined;
   private reading: ReturnType<typeof setTimeout> | undefined;
 
-  constructor(private readonly live: Live) {}
+  constructor(private readonly live: Live) {
+    this.text = new TextSearch(live);
+  }
 
   /** The sessions that are shown, in their groups. */
   get groups(): Map<string, SessionRow[]> {
@@ -195,45 +181,11 @@ export class SessionList {
     }, 300);
   }
 
-  search(text: string): void {
+  search(text: string, cursor?: number): void {
     this.typed = text;
     this.selected = 0;
     this.load().catch(this.live.app.failed);
-    this.abort?.abort();
-    this.hits = [];
-    const query = parseQuery(text);
-    this.searching = query !== undefined && !query.error && query.text.length > 1;
-    if (!query || !this.searching) return this.live.app.changed();
-    const abort = new AbortController();
-    this.abort = abort;
-    const params = { ...wireQuery(query), limit: HITS };
-    setTimeout(() => {
-      if (abort.signal.aborted) return;
-      const token = (id: number): void => {
-        this.token = id;
-      };
-      this.live.link
-        ?.call<{ hits: Hit[] }>('search', params, { signal: abort.signal, token })
-        .then(({ hits }) => {
-          if (abort.signal.aborted) return;
-          // With the capability `searchHits` hits have come one by one.
-          if (hits.length > 0) this.hits = hits;
-          this.searching = false;
-          this.live.app.changed();
-        })
-        .catch((error: unknown) => {
-          if (abort.signal.aborted) return;
-          this.searching = false;
-          this.live.app.failed(error);
-        });
-    }, 150);
-    this.live.app.changed();
-  }
-
-  hit(params: Record<string, unknown>): void {
-    if (params.token !== this.token || this.abort?.signal.aborted) return;
-    this.hits.push(params.hit as Hit);
-    this.live.app.changed();
+    this.text.search(text, cursor);
   }
 
   /** Whether a filter leaves sessions out. */
@@ -243,7 +195,7 @@ export class SessionList {
   }
 
   get count(): number {
-    return (this.rows?.length ?? 0) + this.team.length + this.hits.length;
+    return (this.rows?.length ?? 0) + this.team.length + this.text.hits.length;
   }
 
   move(by: number): void {
@@ -258,7 +210,7 @@ export class SessionList {
     const rows = this.rows ?? [];
     const row = rows[at];
     const other = this.team[at - rows.length];
-    const hit = this.hits[at - rows.length - this.team.length];
+    const hit = this.text.hits[at - rows.length - this.team.length];
     const sessionId = (row ?? other ?? hit)?.sessionId;
     if (sessionId === undefined) return;
     if (row?.diagnostic) {
@@ -270,7 +222,9 @@ export class SessionList {
       await this.live.openSession({ session: sessionId }, hit?.entryId);
       if (hit) {
         await this.live.app.go(hit.entryId);
-        this.live.app.search(this.typed);
+        // The search of a tree has words and patterns, and no questions.
+        if (this.text.mode === 'words' && !/\S:/u.test(this.typed))
+          this.live.app.search(this.typed);
       }
     };
     open().catch(this.live.app.failed);

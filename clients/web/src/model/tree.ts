@@ -10,6 +10,17 @@ export interface Reveal {
   how: 'center' | 'nearest' | 'keep';
 }
 
+/** Rows that are read at once for the search for a message. */
+const AHEAD = 150;
+
+interface Seek {
+  at: number;
+  step: 1 | -1;
+  /** How many messages are passed before the one to stop at: a key may be pressed again while rows are read. */
+  passed: number;
+  none: () => void;
+}
+
 export class Tree {
   view: TreeView | undefined;
   cursor = 0;
@@ -18,10 +29,14 @@ export class Tree {
   typed = '';
   query: Query | undefined;
   folds: Folds = { all: false, expand: [], each: [] };
+  /** Whether archived branches are shown. */
+  archived = false;
   marks: string[] = [];
   reveal: Reveal | undefined;
   /** The share of the entries' bodies that the search has read, below 1; undefined if no search is running. */
   searching: number | undefined;
+  /** The search for a message of a person, in rows that may not be read yet. */
+  private seek: Seek | undefined;
   private generation = 0;
   /** The entry to which the cursor moves when the rows are read. */
   private destination: { id: string; how: Reveal['how'] } | undefined;
@@ -47,8 +62,8 @@ export class Tree {
   private async read(generation: number, how: Reveal['how']): Promise<void> {
     const isLatest = (): boolean => generation === this.generation;
     try {
-      const { filter, query, folds } = this;
-      const asked = { filter, query, folds };
+      const { filter, query, folds, archived } = this;
+      const asked = { filter, query, folds, archived };
       const view = await this.source.view(asked, this.destination?.id ?? this.cursorId);
       let goal: string | undefined;
       let at = -1;
@@ -61,7 +76,10 @@ export class Tree {
       const reveal = this.destination?.how ?? how;
       this.destination = undefined;
       this.view = view;
-      this.setCursor(at < 0 ? Math.min(this.cursor, Math.max(0, view.total - 1)) : at, reveal);
+      const to = at < 0 ? Math.min(this.cursor, Math.max(0, view.total - 1)) : at;
+      // Its rows have other numbers.
+      if (this.seek) this.seek.at = to + this.seek.step;
+      this.setCursor(to, reveal);
     } catch (error) {
       if (!isLatest()) return await this.latest;
       this.destination = undefined;
@@ -78,6 +96,7 @@ export class Tree {
 
   /** Sets `cursorId` to the id of the row under the cursor, or loads that row. */
   follow(): void {
+    this.seekOn();
     const row = this.view?.row(this.cursor);
     if (!row) {
       this.view?.want(this.cursor - 50, this.cursor + 50);
@@ -91,6 +110,7 @@ export class Tree {
   move(to: number, how: Reveal['how'] = 'nearest'): void {
     const last = (this.view?.total ?? 0) - 1;
     this.destination = undefined;
+    this.seek = undefined;
     this.setCursor(Math.max(0, Math.min(last, to)), how);
   }
 
@@ -166,13 +186,39 @@ export class Tree {
     void this.reload('center');
   }
 
-  /** Moves to the next message of a person, or to the one before, among the rows that are loaded. */
-  movePrompt(step: 1 | -1): void {
-    for (let at = this.cursor + step; ; at += step) {
-      const row = this.view?.row(at);
-      if (!row) return;
-      if (row.role === 'user' && !row.folded && row.style !== 'dim') return this.move(at);
+  /** Shows archived branches, or hides them. */
+  toggleArchived(): void {
+    this.archived = !this.archived;
+    void this.reload('keep');
+  }
+
+  get isSeeking(): boolean {
+    return this.seek !== undefined;
+  }
+
+  /** Moves to the next message of a person, or to the one before; `none` is called if there is none. */
+  movePrompt(step: 1 | -1, none: () => void): void {
+    if (this.seek?.step === step) this.seek.passed++;
+    else this.seek = { at: this.cursor + step, step, passed: 0, none };
+    this.seekOn();
+    this.changed();
+  }
+
+  /** Looks for the message in the rows that are read, and reads the next ones. */
+  private seekOn(): void {
+    const { seek, view } = this;
+    if (!seek || !view) return;
+    for (; seek.at >= 0 && seek.at < view.total; seek.at += seek.step) {
+      const row = view.row(seek.at);
+      if (!row) {
+        const ahead = seek.at + seek.step * AHEAD;
+        view.want(Math.min(seek.at, ahead), Math.max(seek.at, ahead) + 1);
+        return;
+      }
+      if (isPrompt(row) && --seek.passed < 0) return this.move(seek.at);
     }
+    this.seek = undefined;
+    seek.none();
   }
 
   /** Closes the branch, or the list of branches, that begins at this row; else moves to the start of its branch. */
@@ -218,6 +264,11 @@ export class Tree {
       : [...this.marks, id].slice(-2);
     this.changed();
   }
+}
+
+/** Whether a person wrote the message of a row. */
+function isPrompt(row: Row): boolean {
+  return row.role === 'user' && !row.folded && row.style !== 'dim';
 }
 
 /** Whether a branch begins with this row: then its guide lines end with `├─` or `└─`. */

@@ -21,6 +21,7 @@ export interface TreePage {
   leafId: string | null;
   total: number;
   hidden: number;
+  archivedBranches?: number;
   offset: number;
   revision: string;
 }
@@ -49,6 +50,7 @@ export function selection(query: ViewQuery): object {
     filter: query.filter,
     order: 'active-first',
     render: 'unicode',
+    ...(query.archived === true ? { archived: true } : {}),
     ...(query.query ? wireQuery(query.query) : {}),
     ...(query.folds.all
       ? {}
@@ -59,6 +61,7 @@ export function selection(query: ViewQuery): object {
 export class LiveTree implements TreeView {
   readonly total: number;
   readonly hidden: number;
+  readonly archivedBranches: number;
   private readonly rows: (Row | undefined)[];
   private readonly places = new Map<string, number>();
   private readonly asked = new Set<number>();
@@ -78,6 +81,7 @@ export class LiveTree implements TreeView {
   ) {
     this.total = page.total;
     this.hidden = page.hidden;
+    this.archivedBranches = page.archivedBranches ?? 0;
     this.revision = page.revision;
     this.rows = new Array<Row | undefined>(page.total);
     this.take(page);

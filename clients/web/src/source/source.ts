@@ -30,6 +30,8 @@ export interface ViewQuery {
   filter: Filter;
   query: Query | undefined;
   folds: Folds;
+  /** Whether archived branches are shown. */
+  archived?: boolean;
 }
 
 /** One number a row, for the minimap. */
@@ -47,6 +49,8 @@ export interface TreeView {
   readonly query: ViewQuery;
   readonly total: number;
   readonly hidden: number;
+  /** The archived branches, shown or not; a file shows them all. */
+  readonly archivedBranches?: number;
   /** The row, or undefined while it is not loaded. */
   row(at: number): Row | undefined;
   /** Loads rows; `changed` of the source's observer follows if there are new ones. */

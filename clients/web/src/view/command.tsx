@@ -10,6 +10,10 @@ const OWN: Command[] = [
   { name: 'tree', description: 'to the leaf' },
   { name: 'branch', description: 'go to the selected entry' },
   { name: 'label', argumentHint: 'TEXT', description: 'label the selected entry' },
+  { name: 'name-branch', argumentHint: 'NAME', description: 'name the selected branch' },
+  { name: 'archive', description: 'put the selected branch away' },
+  { name: 'unarchive', description: 'bring the selected branch back' },
+  { name: 'show-archived', description: 'show or hide archived branches' },
   { name: 'compact', argumentHint: 'FOCUS', description: 'compact the context' },
 ];
 
@@ -44,9 +48,15 @@ export function CommandDialog({ app, live, commands, close }: Props) {
     else if (command.name === 'tree') app.act('to-active');
     else if (command.name === 'branch') app.act('accept');
     else if (command.name === 'compact') void live.moves.compact(args);
+    else if (command.name === 'show-archived') live.branches.show();
     else {
-      const id = app.session?.tree.cursorId;
-      if (id !== undefined) void live.moves.label(id, args);
+      const row = app.session?.tree.row();
+      if (!row) return;
+      if (command.name === 'label') void live.moves.label(row.id, args);
+      else if (command.name === 'archive') live.branches.archive(row);
+      else if (command.name === 'unarchive') void live.branches.unarchive(row.id);
+      else if (args === '') live.branches.askName(row);
+      else void live.branches.name(row.id, args);
     }
   };
   const keys = (event: KeyboardEvent): void => {

@@ -10,6 +10,7 @@ import { plural, visible } from '../text/visible.ts';
 import { Dialog } from './dialog.tsx';
 import { IconButton } from './icons.tsx';
 import { QuestionDialog } from './question.tsx';
+import { ArchiveDialog, NameBranchDialog } from './branches.tsx';
 import { CommandDialog } from './command.tsx';
 import { HandoffDialog } from './handoff.tsx';
 
@@ -199,6 +200,10 @@ export function LiveDialogs({ app, live }: { app: App; live: Live }) {
       )}
       {dialog?.kind === 'go' && <GoDialog live={live} dialog={dialog} close={close} />}
       {dialog?.kind === 'label' && <LabelDialog live={live} dialog={dialog} close={close} />}
+      {dialog?.kind === 'name-branch' && (
+        <NameBranchDialog live={live} id={dialog.id} close={close} />
+      )}
+      {dialog?.kind === 'archive' && <ArchiveDialog live={live} id={dialog.id} close={close} />}
       {dialog?.kind === 'compact' && <CompactDialog live={live} close={close} />}
       {dialog?.kind === 'command' && (
         <CommandDialog app={app} live={live} commands={dialog.commands} close={close} />

@@ -36,7 +36,7 @@ export function Page({ app }: { app: App }) {
         <nav class="tree-pane" aria-label="Tree">
           <TreeTools app={app} session={session} />
           <TreePane key={session} app={app} session={session} />
-          <TreeFoot session={session} />
+          <TreeFoot app={app} session={session} />
         </nav>
         <Divider />
         <div class="veil" onClick={() => app.back()} />
@@ -171,19 +171,27 @@ function TreeTools({ app, session }: { app: App; session: Session }) {
   );
 }
 
-function TreeFoot({ session }: { session: Session }) {
+function TreeFoot({ app, session }: { app: App; session: Session }) {
   const { tree } = session;
   const { view } = tree;
   if (!view) return null;
   const place = `${(tree.cursor + 1).toLocaleString('en')}/${view.total.toLocaleString('en')}`;
   const searching =
     tree.searching === undefined ? '' : ` · reading ${Math.round(tree.searching * 100)} %`;
+  const archived = view.archivedBranches ?? 0;
   return (
     <p class="tree-foot" role="status">
       {tree.query && !tree.query.error
         ? `${plural(view.total, 'hit')}${searching}`
         : `${view.total === 0 ? '0' : place}${view.hidden > 0 ? ` · ${view.hidden.toLocaleString('en')} hidden` : ''}`}
       {tree.marks.length > 0 && ` · ${tree.marks.length} marked`}
+      {tree.isSeeking && ' · looking…'}
+      {archived > 0 && (
+        <button type="button" class="quiet-button" onClick={() => app.act('show-archived')}>
+          {plural(archived, 'archived branch', 'archived branches')} ·{' '}
+          {tree.archived ? 'hide' : 'show'} <kbd>{hint('show-archived')}</kbd>
+        </button>
+      )}
     </p>
   );
 }

@@ -8,14 +8,14 @@ import {
   hostsOf,
   PERIODS,
   type Grouping,
-  type Hit,
   type SessionList,
   type SessionRow,
   type TeamRow,
 } from '../model/session-list.ts';
 import { age } from '../text/time.ts';
 import { plural, visible } from '../text/visible.ts';
-import { Icon, IconButton } from './icons.tsx';
+import { IconButton } from './icons.tsx';
+import { HitLine, MoreHits, NearWords, SearchField } from './text-search.tsx';
 
 function onKey(app: App, live: Live, event: KeyboardEvent): boolean {
   const { list } = live;
@@ -27,7 +27,8 @@ function onKey(app: App, live: Live, event: KeyboardEvent): boolean {
   else if (event.key === 'PageUp') list.move(-10);
   else if (event.key === 'Enter') list.accept();
   else if (event.key === 'Escape') {
-    if (list.typed !== '') list.search('');
+    if (list.text.within) list.text.searchWithin(undefined);
+    else if (list.typed !== '') list.search('');
     else if (app.session) {
       live.listing = false;
       app.changed();
@@ -38,6 +39,7 @@ function onKey(app: App, live: Live, event: KeyboardEvent): boolean {
 
 export function Sessions({ app, live }: { app: App; live: Live }) {
   const { list } = live;
+  const { text } = list;
   const rows = list.rows ?? [];
   let at = 0;
   const keys = (event: KeyboardEvent): void => {
@@ -59,23 +61,11 @@ export function Sessions({ app, live }: { app: App; live: Live }) {
           />
         )}
       </header>
-      <label class="search">
-        <Icon name="search" />
-        <input
-          type="search"
-          autofocus
-          aria-label="Search in all sessions"
-          placeholder="Search names and the text of all sessions"
-          autocomplete="off"
-          spellcheck={false}
-          value={list.typed}
-          onInput={(event) => list.search(event.currentTarget.value)}
-        />
-      </label>
+      <SearchField list={list} />
       <Filters list={list} />
       {list.rows === undefined ? (
         <p class="waiting">{live.link?.state === 'open' ? 'Reading…' : ''}</p>
-      ) : list.count === 0 && !list.searching ? (
+      ) : list.count === 0 && !list.text.running && !list.text.fault ? (
         <p class="empty">
           {list.typed === '' && !list.isFiltered
             ? 'There are no sessions yet.'
@@ -111,19 +101,21 @@ export function Sessions({ app, live }: { app: App; live: Live }) {
           </ul>
         </>
       )}
-      {(list.hits.length > 0 || list.searching) && (
+      <NearWords list={list} />
+      {(text.hits.length > 0 || text.running) && (
         <h2>
-          {list.searching && list.hits.length === 0
+          {text.running && text.hits.length === 0
             ? 'Searching the text…'
-            : `${plural(list.hits.length, 'entry', 'entries')} with this text`}
+            : `${plural(text.hits.length, 'entry', 'entries')} ${text.mode === 'ask' ? 'about this' : 'with this text'}`}
         </h2>
       )}
       <ul aria-label="Entries">
-        {list.hits.map((hit, at) => (
+        {text.hits.map((hit, at) => (
           <Line
             live={live}
             at={rows.length + list.team.length + at}
             key={`${hit.sessionId}/${hit.entryId}/${at}`}
+            below={<MoreHits search={text} at={at} />}
           >
             <HitLine hit={hit} />
           </Line>
@@ -192,7 +184,14 @@ function Filters({ list }: { list: SessionList }) {
   );
 }
 
-function Line({ live, at, children }: { live: Live; at: number; children: ComponentChildren }) {
+interface LineProps {
+  live: Live;
+  at: number;
+  children: ComponentChildren;
+  below?: ComponentChildren;
+}
+
+function Line({ live, at, children, below }: LineProps) {
   const { list } = live;
   return (
     <li>
@@ -204,6 +203,7 @@ function Line({ live, at, children }: { live: Live; at: number; children: Compon
       >
         {children}
       </button>
+      {below}
     </li>
   );
 }
@@ -247,28 +247,4 @@ function TeamLine({ row }: { row: TeamRow }) {
 /** The machines that have a session open, behind other words about it. */
 export function openOn(hosts: string[]): string {
   return hosts.length === 0 ? '' : ` · open on ${visible(hosts.join(', '))}`;
-}
-
-function HitLine({ hit }: { hit: Hit }) {
-  const chars = Array.from(hit.snippet);
-  const parts: ComponentChildren[] = [];
-  let end = 0;
-  for (const [from, to] of hit.ranges) {
-    parts.push(visible(chars.slice(end, from).join('')));
-    parts.push(<mark>{visible(chars.slice(from, to).join(''))}</mark>);
-    end = to;
-  }
-  parts.push(visible(chars.slice(end).join('')));
-  return (
-    <>
-      <span class="session-title snippet" dir="auto">
-        {parts}
-      </span>
-      <span class="session-about">
-        {visible(hit.sessionName) || visible(hit.sessionId)}
-        {hit.branch.onActivePath ? '' : ', on another branch'}
-      </span>
-      <time dateTime={hit.at}>{age(hit.at, Date.now())}</time>
-    </>
-  );
 }

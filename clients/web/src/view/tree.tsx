@@ -4,7 +4,7 @@ import { memo } from 'preact/compat';
 import { useLayoutEffect, useRef, useState } from 'preact/hooks';
 import type { Row } from '../wire.ts';
 import type { App } from '../model/app.ts';
-import type { Reveal, Tree } from '../model/tree.ts';
+import { headsBranch, type Reveal, type Tree } from '../model/tree.ts';
 import type { Session } from '../model/session.ts';
 import { marksOf, type Query } from '../text/query.ts';
 import { visible } from '../text/visible.ts';
@@ -170,6 +170,7 @@ const TreeRow = memo(({ app, tree, at, row, ...shown }: RowProps) => {
     selected ? 'selected' : '',
     row.isError ? 'failed' : '',
     marked ? 'marked' : '',
+    row.archived === true ? 'archived' : '',
   ];
   const select = (): void => {
     app.drawer = false;
@@ -202,6 +203,7 @@ const TreeRow = memo(({ app, tree, at, row, ...shown }: RowProps) => {
         />
       )}
       <RowText row={row} query={shown.query} marked={marked} />
+      {row.archived === true && headsBranch(row) && <span class="away">archived</span>}
       {row.isLeaf && <span class="leaf">active</span>}
     </div>
   );

@@ -67,3 +67,66 @@ test('the cursor stays where the reader moves it while rows are read', async () 
   await reloaded;
   assert.deepEqual([tree.cursorId, tree.cursor], ['a', 1]);
 });
+
+/** Says of each row whether a person wrote it, and reads rows when the test says so. */
+function pages(total: number, prompts: number[]) {
+  const loaded = new Set<number>();
+  const wanted: [number, number][] = [];
+  const view = {
+    total,
+    hidden: 0,
+    row: (at: number) =>
+      loaded.has(at)
+        ? ({ id: `r${at}`, role: prompts.includes(at) ? 'user' : 'assistant' } as Row)
+        : undefined,
+    want: (from: number, to: number) => void wanted.push([from, to]),
+    indexOf: (id: string) => Promise.resolve(Number(id.slice(1))),
+    overview: () => undefined,
+  };
+  const source = { view: () => Promise.resolve(view) } as unknown as Source;
+  const nothing = (): void => undefined;
+  const tree = new Tree(source, nothing, nothing, (error) => {
+    throw error;
+  });
+  const read = (from: number, to: number): void => {
+    for (let at = from; at < to; at++) loaded.add(at);
+    tree.follow();
+  };
+  return { tree, wanted, read };
+}
+
+/** The search for the next message of a person ended where the rows that were read end. */
+test('a jump to a prompt reads the rows between', async () => {
+  const { tree, wanted, read } = pages(1000, [0, 450, 700]);
+  read(0, 200);
+  await tree.reload('center', 'r10');
+  let ended = 0;
+  const none = (): void => {
+    ended++;
+  };
+  tree.movePrompt(1, none);
+  assert.equal(tree.cursor, 10);
+  assert.deepEqual(wanted.at(-1), [200, 351]);
+  read(200, 400);
+  // Pressed twice: the first message is passed.
+  tree.movePrompt(1, none);
+  read(400, 600);
+  assert.equal(tree.isSeeking, true);
+  read(600, 800);
+  assert.deepEqual([tree.cursor, tree.isSeeking, ended], [700, false, 0]);
+  tree.movePrompt(1, none);
+  read(800, 1000);
+  assert.deepEqual([tree.cursor, tree.isSeeking, ended], [700, false, 1]);
+  tree.movePrompt(-1, none);
+  assert.equal(tree.cursor, 450);
+});
+
+test('a reader who moves ends the jump to a prompt', async () => {
+  const { tree, read } = pages(1000, [900]);
+  read(0, 200);
+  await tree.reload('center', 'r10');
+  tree.movePrompt(1, () => undefined);
+  tree.move(20);
+  read(200, 1000);
+  assert.deepEqual([tree.cursor, tree.isSeeking], [20, false]);
+});
