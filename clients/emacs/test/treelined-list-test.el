@@ -145,9 +145,9 @@
 
 ;;;; The search over all sessions
 
-(defun treelined-list-test--search (query)
-  "Search for QUERY, and wait for the hits."
-  (treelined-search query)
+(defun treelined-list-test--search (query &optional how)
+  "Search for QUERY, understood as HOW says, and wait for the hits."
+  (treelined-search query how)
   (treelined-test-wait (not treelined-running)))
 
 (ert-deftest treelined-search-groups-hits-by-session-and-marks-them ()
@@ -167,8 +167,63 @@
 
 (ert-deftest treelined-search-opens-the-tree-at-the-hit-with-all-hits-marked ()
   (treelined-test-with
+(ert-deftest treelined-search-a-question-says-why-a-branch-was-left-and-what-was-tried-instead ()
+  (treelined-test-with
     (treelined-test-converse "talk")
-    (treelined-list-test--search "cache")
+    (treelined-test-call 'append_label :sessionId "talk" :targetId "u2" :label "a dead end")
+    ;; Not every word occurs.
+    (treelined-list-test--search "should a zebra clear the cache role:user")
+    (should (string-match-p (concat "^  text     Clear the cache.  ← a branch that was left\n"
+                                    " +left because: a dead end\n"
+                                    " +instead: Add the import.$")
+                            (buffer-string)))
+    (should (equal "u2" (plist-get (treelined-search--hit) :entryId)))
+    ;; Each line is of the hit, which is one step.
+    (forward-line 2)
+    (should (equal "u2" (plist-get (treelined-search--hit) :entryId)))
+    ;; The same words exactly, then as a text, then as a question again.
+    (dolist (expected '("all words · nothing" "exactly this text · nothing" "role:user” · [0-9]"))
+      (treelined-test-keys "x")
+      (treelined-test-wait (not treelined-running))
+      (should (string-match-p expected (treelined-search--header))))))
+
+(ert-deftest treelined-search-a-session-does-not-fill-the-list ()
+  (treelined-test-with
+    (treelined-test-converse "talk")
+    (dotimes (index 5)
+      (treelined-test-say "talk" (format "n%d" index) "user" (format "A zebra, number %d" index)))
+    (treelined-list-test--search "zebra")
+    (should (string-match-p "5 hits in 1 session, the best 3 are here" (treelined-search--header)))
+    (goto-char (point-min))
+    (search-forward "RET shows 2 more entries")
+    (treelined-test-keys "RET")
+    (treelined-test-wait (not treelined-running))
+    (should (= 5 (length (plist-get treelined-search--result :hits))))
+    (should (string-match-p "one session" (treelined-search--header)))))
+
+(ert-deftest treelined-search-a-word-that-no-entry-has-gets-near-ones ()
+  (treelined-test-with
+    (treelined-test-converse "talk")
+    (treelined-list-test--search "cacke")
+    (should (string-match-p "Nothing has “cacke”; did you mean cache\\?" (buffer-string)))))
+
+(ert-deftest treelined-search-completes-filters-where-a-query-is-read ()
+  (treelined-test-with
+    (treelined-test-call 'list_sessions :limit 1)
+    (with-temp-buffer
+      (insert "cache ro")
+      (cl-letf (((symbol-function 'minibuffer-prompt-end) (lambda () (point-min))))
+        (pcase-let ((`(,start ,end ,texts . ,rest) (treelined-search--complete)))
+          (should (equal '("ro" ("role:")) (list (buffer-substring start end) texts)))
+          (should (string-match-p
+                   "role" (funcall (plist-get rest :annotation-function) "role:"))))
+        (insert "le:us")
+        (pcase-let ((`(,start ,end ,texts . ,_) (treelined-search--complete)))
+          (should (equal '("us" ("user")) (list (buffer-substring start end) texts))))))
+    (should (eq #'completion-at-point (lookup-key treelined-search--read-map (kbd "TAB"))))))
+
+    (treelined-test-converse "talk")
+    (treelined-list-test--search "cache" "words")
     (search-forward "Clear the")
     (treelined-test-keys "RET")
     (treelined-test-wait (progn (set-buffer (window-buffer))
@@ -197,7 +252,7 @@
 (ert-deftest treelined-search-next-error-goes-through-the-hits ()
   (treelined-test-with
     (treelined-test-converse "talk")
-    (treelined-list-test--search "the")
+    (treelined-list-test--search "the" "words")
     (let ((count (length (plist-get treelined-search--result :hits))))
       (should (= 4 count))
       (treelined-search-next 1)

@@ -42,14 +42,94 @@ local MARKED = '(function(...) ' .. FOUND .. ' end)(0)'
 
 local TITLE = 'vim.fn.getqflist({ title = 0 }).title'
 
+local HITS = '#vim.tbl_filter(function(item) return item.valid == 1 end, vim.fn.getqflist())'
+
+local VALID = [[vim.tbl_map(function(item)
+  return item.valid
+end, vim.fn.getqflist())]]
+
 return {
+  {
+    'a question finds what has not all of its words, and says why a branch was left',
+    function(t)
+      local child = two_sessions(t)
+      local client = t.client({ command = f.command, session_dir = child.session_dir })
+      assert(client:request_sync('open_session', { sessionId = child.talk }))
+      assert(client:request_sync('append_label', { targetId = 'u2', label = 'a dead end' }))
+      client:close_sync()
+      child:command('Treelined search which zebra says u2 role:user')
+      child:gives(TITLE, 'treelined: which zebra says u2 role:user')
+      local lines = child:lines()
+      equal({ lines[1], lines[2], lines[3] }, {
+        'a ¦ talk|text| says u2 ← left at a1',
+        'a ¦ talk|left because| a dead end',
+        'a ¦ talk|instead| another way',
+      })
+      local valid = child:lua('return ' .. VALID)
+      equal({ valid[1], valid[2], valid[3], valid[4] }, { 1, 0, 0, 1 })
+      -- The reason opens its hit, too.
+      child:type('j<CR>')
+      child:gives("vim.fn.getline('.'):match('says u2')", 'says u2')
+      -- The same, exactly.
+      child:command('Treelined words')
+      child:gives('notes', {
+        'treelined: nothing in the sessions matches "which zebra says u2 role:user"',
+      })
+      child:command('Treelined literal another WAY')
+      child:gives('#notes', 2)
+    end,
+  },
+  {
+    'a session does not fill the list, and has more on one of its lines',
+    function(t)
+      local child = two_sessions(t)
+      child:command('Treelined search says')
+      child:gives(TITLE, 'treelined: says')
+      child:gives(
+        '#vim.tbl_filter(function(line) return line:find("|more| 1 more entry") end, '
+          .. 'vim.api.nvim_buf_get_lines(0, 0, -1, false))',
+        1
+      )
+      child:type('/more entry<CR><CR>')
+      child:gives(TITLE, 'treelined: says · of one session')
+      child:gives(HITS, 4)
+    end,
+  },
+  {
+    'a word that no entry has gets near ones',
+    function(t)
+      local child = two_sessions(t)
+      child:command('Treelined search anothr')
+      child:gives('notes', {
+        'treelined: nothing in the sessions matches "anothr"; nothing has "anothr"; did you mean another?',
+      })
+    end,
+  },
+  {
+    'filters are completed in the command and in its prompt',
+    function(t)
+      local child = two_sessions(t)
+      equal(
+        child:lua("return vim.fn.getcompletion('Treelined search way ro', 'cmdline')"),
+        { 'role:' }
+      )
+      equal(
+        child:lua("return vim.fn.getcompletion('Treelined search way role:us', 'cmdline')"),
+        { 'role:user' }
+      )
+      child:type(':Treelined search<CR>')
+      child:type('way ro<Tab>us<Tab><CR>')
+      child:gives(TITLE, 'treelined: way role:user')
+      equal(child:lines()[1], 'a ¦ talk|text| • another way')
+    end,
+  },
   {
     'the hits in all sessions are listed with session, branch and marks',
     function(t)
       local child = two_sessions(t)
-      child:command('Treelined search says')
+      child:command('Treelined words says')
       child:gives('vim.bo.buftype', 'quickfix')
-      child:gives(TITLE, 'treelined: says')
+      child:gives(TITLE, 'treelined: says · words')
       local lines = child:lines()
       table.sort(lines)
       equal(lines, {
@@ -72,8 +152,8 @@ return {
     'a hit opens its tree at its entry',
     function(t)
       local child = two_sessions(t, { filter = 'user-only' })
-      child:command('Treelined search "says u2"')
-      child:gives(TITLE, 'treelined: "says u2"')
+      child:command('Treelined words "says u2"')
+      child:gives(TITLE, 'treelined: "says u2" · words')
       child:type('<CR>')
       child:gives("vim.fn.getline('.')", '   └─ ⊟ user       says u2')
       child:gives(MARKED, { 'says u2' })
@@ -100,14 +180,14 @@ return {
     'an empty result and a bad pattern are reported, and the list stays',
     function(t)
       local child = two_sessions(t)
-      child:command('Treelined search says')
-      child:gives(TITLE, 'treelined: says')
-      child:command('Treelined search nowhere')
+      child:command('Treelined words says')
+      child:gives(TITLE, 'treelined: says · words')
+      child:command('Treelined words nowhere')
       child:gives('notes', { 'treelined: nothing in the sessions matches "nowhere"' })
       child:command('Treelined search /[/')
       child:gives('#notes', 2)
       f.matches(child:lua('return notes[2]'), '^treelined: search: .*is no regular expression')
-      equal(child:lua('return ' .. TITLE), 'treelined: says')
+      equal(child:lua('return ' .. TITLE), 'treelined: says · words')
     end,
   },
   {
@@ -150,7 +230,7 @@ return {
     'a search in ascii uses ascii',
     function(t)
       local child = two_sessions(t, { render = 'ascii' })
-      child:command('Treelined search u1 says')
+      child:command('Treelined words u1 says')
       child:gives('vim.bo.buftype', 'quickfix')
       equal(child:lines(), { 'a ¦ talk|text| * says u1' })
     end,

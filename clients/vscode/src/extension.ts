@@ -9,6 +9,7 @@ import { moveCommands } from './commands/moves.js';
 import type { Parts } from './commands/parts.js';
 import { programCommands } from './commands/programs.js';
 import { sessionCommands, storeCommands } from './commands/sessions.js';
+import { searchCommands } from './commands/search.js';
 import { Composer } from './composer.js';
 import { Documents } from './documents.js';
 import { PagePanel } from './pagePanel.js';
@@ -38,6 +39,7 @@ export async function activate(context: vscode.ExtensionContext): Promise<void> 
     ...sessionCommands(parts),
     ...storeCommands(parts),
     ...entryCommands(parts),
+    ...searchCommands(parts),
     ...rowCommands(parts),
     ...moveCommands(parts),
     ...continuationCommands(parts),

@@ -130,13 +130,3 @@ test('the list of sessions is that of directories, and changes without a questio
   list.query = 'tour';
   assert.deepEqual((await list.rows({ except: [] })).map(sessionTitle), ['A tour']);
 });
-
-test('a search finds entries of all sessions', async (t) => {
-  const at = await window(t);
-  await tour(at);
-  const list = new SessionList(at);
-  t.after(() => list.dispose());
-  const hits = await list.search('linker', new AbortController().signal);
-  assert.ok(hits.some(({ entryId, branch }) => entryId === 'a2' && !branch.onActivePath));
-  assert.deepEqual(await list.search('  ', new AbortController().signal), []);
-});

@@ -43,6 +43,18 @@ local function complete_continue(lead)
   end, require('treelined.continuation').tools)
 end
 
+--- Completes the last word of a query.
+local function complete_search(query)
+  return require('treelined.search').complete(query:match('%S*$'), query)
+end
+
+--- Searches all sessions.
+local function on_all(mode)
+  return function(query)
+    require('treelined').search(query, nil, { mode = mode })
+  end
+end
+
 local function on_tree(name)
   return function(argument, lines)
     actions().run(name, argument, lines)
@@ -123,11 +135,9 @@ M.subcommands = {
   },
   query = { run = on_tree('query') },
   find = { run = on_tree('search') },
-  search = {
-    run = function(words)
-      require('treelined').search(words)
-    end,
-  },
+  search = { run = on_all('ask'), complete = complete_search },
+  words = { run = on_all('words'), complete = complete_search },
+  literal = { run = on_all('literal') },
   entry = { run = on_tree('entry') },
   leaf = { run = on_tree('leaf') },
   join = { run = on_tree('join') },

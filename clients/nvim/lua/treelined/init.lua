@@ -96,15 +96,24 @@ function M.status(is_escaped)
 end
 
 --- Searches the text of all sessions, and lists the hits in the quickfix window. Choosing one opens its tree there.
----@param query? string words, or a regular expression between slashes; asks for it if left out
+---@param query? string a question, or a regular expression between slashes; asks for it if left out
 ---@param callback? fun(err: treelined.Error|nil, result: treelined.SearchResult|nil) called when they are listed
-function M.search(query, callback)
+---@param options? treelined.SearchOptions
+function M.search(query, callback, options)
+  local search = require('treelined.search')
+  local mode = options and options.mode or 'ask'
+  -- The last question, exactly, is one command away.
+  query = query or (mode ~= 'ask' and search.last() or nil)
   if query then
-    return require('treelined.search').search(query, callback)
+    return search.search(query, callback, options)
   end
-  require('treelined.ask').input({ prompt = 'Search all sessions: ' }, function(given)
+  local complete = "customlist,v:lua.require'treelined.search'.complete"
+  require('treelined.ask').input({
+    prompt = 'Search all sessions: ',
+    completion = mode ~= 'literal' and complete or nil,
+  }, function(given)
     if vim.trim(given) ~= '' then
-      M.search(given, callback)
+      M.search(given, callback, options)
     end
   end)
 end

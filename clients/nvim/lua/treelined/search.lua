@@ -1,11 +1,11 @@
 --- Searches all sessions, shows the hits in the quickfix list, and opens the entry of a hit.
 ---
---- Each list has a scratch buffer with one line per hit. The items of the quickfix list point to these lines. When a
---- jump enters the scratch buffer, the window shows the tree of the hit's session instead.
+--- Each list has a scratch buffer with the same lines. The items of the quickfix list point to these lines. When a
+--- jump enters the scratch buffer, the window shows the tree of the hit's session instead. `hits` makes the lines.
 
 local advice = require('treelined.advice')
-local config = require('treelined.config')
 local draw = require('treelined.draw')
+local hits = require('treelined.hits')
 local sessions = require('treelined.session')
 local utf8 = require('treelined.utf8')
 
@@ -17,12 +17,26 @@ local LIMIT = 1000
 --- The number of lists whose hits are kept. Quickfix keeps the same number of lists.
 local LISTS = 10
 
---- The most columns of a session's name.
-local NAME = 32
+--- How long completion waits for the daemon, in milliseconds.
+local COMPLETION_MS = 500
 
---- The buffers of the lists, from the oldest to the newest, and their hits.
----@type {buf: integer, hits: treelined.SearchHit[]}[]
+---@class treelined.SearchOptions
+---@field mode? treelined.SessionSearchMode `ask` if left out
+---@field session? string the id of the only session that is searched
+
+---@class treelined.SearchList
+---@field buf integer
+---@field query string
+---@field options treelined.SearchOptions
+---@field lines treelined.HitLine[]
+
+--- The lists, from the oldest to the newest.
+---@type treelined.SearchList[]
 local lists = {}
+
+--- The query of the last search.
+---@type string|nil
+local last = nil
 
 local namespace = vim.api.nvim_create_namespace('treelined_search')
 
@@ -30,49 +44,20 @@ local namespace = vim.api.nvim_create_namespace('treelined_search')
 ---@type {client: treelined.Client, id: integer}|nil
 local running = nil
 
-local FIELDS =
-  { toolCalls = 'call', toolResults = 'result', labels = 'label', summaries = 'summary' }
-
 local report = advice.report
 
-local function cut(text, columns)
-  if vim.fn.strdisplaywidth(text) <= columns then
-    return text
-  end
-  local count = columns - 1
-  while vim.fn.strdisplaywidth(vim.fn.strcharpart(text, 0, count)) > columns - 1 do
-    count = count - 1
-  end
-  return vim.fn.strcharpart(text, 0, count) .. '…'
-end
-
---- Returns the line of a hit in the list, its text alone, and where the matches are in the text.
----@param hit treelined.SearchHit
-local function format(hit)
-  local marks = draw.marks[config.get().render]
-  local snippet = utf8.line(hit.snippet)
-  local name = utf8.line(hit.sessionName ~= '' and hit.sessionName or hit.sessionId)
-  local before = hit.branch.onActivePath and marks.path .. ' ' or ''
-  local branch = ''
-  if hit.branch.leftAt then
-    branch = (' %s left at %s'):format(marks.from, utf8.line(hit.branch.leftAt))
-  elseif not hit.branch.onActivePath then
-    branch = (' %s another root'):format(marks.from)
-  end
-  local text = before .. snippet .. branch
-  local spans = {}
-  for _, span in ipairs(utf8.spans(snippet, hit.ranges)) do
-    spans[#spans + 1] = { span[1] + #before, span[2] + #before }
-  end
-  -- Neovim highlights the text before the first bar as a file name, so the name itself has no bar.
-  local head = ('%s|%s| '):format(cut(name:gsub('|', '¦'), NAME), FIELDS[hit.field] or hit.field)
-  return head .. text, text, spans, #head
+local function column(lines, name)
+  return vim.tbl_map(function(line)
+    return line[name]
+  end, lines)
 end
 
 --- Makes the buffer of a list. Deletes the oldest list if there are more than `LISTS`.
-local function buffer_of(hits, lines)
+---@param list treelined.SearchList without its buffer
+---@return integer
+local function make_buffer(list)
   local buf = vim.api.nvim_create_buf(false, true)
-  vim.api.nvim_buf_set_lines(buf, 0, -1, false, lines)
+  vim.api.nvim_buf_set_lines(buf, 0, -1, false, column(list.lines, 'text'))
   vim.bo[buf].modifiable = false
   vim.bo[buf].bufhidden = 'hide'
   vim.api.nvim_create_autocmd('BufEnter', {
@@ -84,7 +69,8 @@ local function buffer_of(hits, lines)
       end)
     end,
   })
-  lists[#lists + 1] = { buf = buf, hits = hits }
+  list.buf = buf
+  lists[#lists + 1] = list
   if #lists > LISTS then
     local oldest = table.remove(lists, 1)
     if vim.api.nvim_buf_is_valid(oldest.buf) then
@@ -121,20 +107,31 @@ function M.mark(buf)
   end
 end
 
-local function show(query, result)
-  local items, lines, texts, marks = {}, {}, {}, {}
-  for index, hit in ipairs(result.hits) do
-    local line, text, spans, indent = format(hit)
-    lines[index], texts[index], marks[index] = line, text, {}
-    for _, span in ipairs(spans) do
-      table.insert(marks[index], { span[1] + indent, span[2] + indent })
-    end
-    local first = spans[1] or { 0, 0 }
-    items[index] = { lnum = index, col = first[1] + 1, end_col = first[2] + 1, text = text }
+--- Says how the query was understood, if not as a question, and where.
+local function title(list)
+  local parts = { 'treelined: ' .. utf8.line(list.query) }
+  if list.options.mode ~= 'ask' then
+    parts[#parts + 1] = list.options.mode
   end
-  local buf = buffer_of(result.hits, texts)
-  for _, item in ipairs(items) do
-    item.bufnr = buf
+  if list.options.session then
+    parts[#parts + 1] = 'of one session'
+  end
+  return table.concat(parts, ' · ')
+end
+
+local function show(list)
+  local buf = make_buffer(list)
+  local items = {}
+  for index, line in ipairs(list.lines) do
+    items[index] = {
+      bufnr = buf,
+      lnum = index,
+      col = line.first[1] + 1,
+      end_col = line.first[2] + 1,
+      text = line.text,
+      -- `:cnext` goes to the next hit, and not to its reason.
+      valid = line.is_part and 0 or 1,
+    }
   end
   vim.api.nvim_create_autocmd('BufReadPost', {
     group = vim.api.nvim_create_augroup('treelined_search', {}),
@@ -144,20 +141,26 @@ local function show(query, result)
     end,
   })
   vim.fn.setqflist({}, ' ', {
-    title = 'treelined: ' .. utf8.line(query),
+    title = title(list),
     items = items,
-    context = { treelined = { lines = lines, marks = marks } },
+    context = {
+      treelined = { lines = column(list.lines, 'line'), marks = column(list.lines, 'spans') },
+    },
     quickfixtextfunc = lines_of,
   })
   vim.cmd('botright copen')
 end
 
-local function say_rest(result)
+--- Says what the list does not show.
+local function say_rest(query, result)
   local notes = {}
-  if result.nextCursor then
+  if #result.hits == 0 then
+    notes[1] = ('nothing in the sessions matches "%s"'):format(query)
+  elseif #result.hits < result.totals.entries then
     local of = result.totals.atLeast and 'of at least' or 'of'
-    notes[#notes + 1] = ('the best %d %s %d hits'):format(#result.hits, of, result.totals.entries)
+    notes[1] = ('the best %d %s %d hits'):format(#result.hits, of, result.totals.entries)
   end
+  notes[#notes + 1] = hits.near(result)
   if result.partial then
     local files = #result.partial == 1 and '1 file' or #result.partial .. ' files'
     notes[#notes + 1] = files .. ' could not be searched, such as ' .. result.partial[1].path
@@ -167,10 +170,26 @@ local function say_rest(result)
   end
 end
 
+local function params_of(query, options)
+  -- A text that must occur as it is has no filters.
+  local is_literal = options.mode == 'literal'
+  return {
+    query = query,
+    syntax = is_literal and 'plain' or 'filters',
+    mode = options.mode,
+    sessionId = options.session,
+    directory = not is_literal and vim.fn.getcwd() or nil,
+    limit = LIMIT,
+  }
+end
+
 --- Searches all sessions, and lists the hits in the quickfix window. A search that still runs is cancelled.
----@param query string in the language of filters, such as `cache role:user since:2w` or `/pattern/`
+---@param query string a question with filters, such as `which cache role:user since:2w`, or `/pattern/`
 ---@param callback? fun(err: treelined.Error|nil, result: treelined.SearchResult|nil)
-function M.search(query, callback)
+---@param given? treelined.SearchOptions
+function M.search(query, callback, given)
+  local options = vim.tbl_extend('keep', given or {}, { mode = 'ask' })
+  last = query
   sessions.connect(function(err, client)
     if not client then
       report(err)
@@ -181,25 +200,51 @@ function M.search(query, callback)
     end
     local mine = { client = client }
     running = mine
-    local params = { query = query, syntax = 'filters', directory = vim.fn.getcwd(), limit = LIMIT }
-    mine.id = client:request('search', params, function(failure, result)
+    mine.id = client:request('search', params_of(query, options), function(failure, result)
       local is_latest = running == mine
       running = not is_latest and running or nil
       if failure and is_latest then
         report(failure)
       elseif result and is_latest then
-        if #result.hits == 0 then
-          vim.notify(('treelined: nothing in the sessions matches "%s"'):format(query))
-        else
-          show(query, result)
+        if #result.hits > 0 then
+          show({ query = query, options = options, lines = hits.lines(result) })
         end
-        say_rest(result)
+        say_rest(query, result)
       end
       if callback then
         callback(failure, result)
       end
     end)
   end)
+end
+
+--- Returns the query of the last search; nil if there was none.
+---@return string|nil
+function M.last()
+  return last
+end
+
+--- Completes the word before the cursor of a query, as a command does.
+---@param lead string the end of the query, which a completion replaces
+---@param typed string the query up to the cursor
+---@return string[]
+function M.complete(lead, typed)
+  local client
+  sessions.connect(function(_, started)
+    client = started
+  end)
+  vim.wait(COMPLETION_MS, function()
+    return client
+  end, 5)
+  local result = client
+    and client:request_sync('complete_query', { query = typed }, { timeout_ms = COMPLETION_MS })
+  if not result then
+    return {}
+  end
+  local kept = vim.fn.strcharpart(typed, 0, result.start):sub(#typed - #lead + 1)
+  return vim.tbl_map(function(item)
+    return kept .. item.text
+  end, result.items)
 end
 
 --- Puts the cursor of a tree on a hit, and marks what was found in the session. Shows all entries if the filter hides
@@ -220,14 +265,14 @@ end
 
 --- Opens the tree of a hit, with the cursor on its entry and the hits of the session marked.
 ---@param hit treelined.SearchHit
----@param hits treelined.SearchHit[]
-local function open(hit, hits)
+---@param lines treelined.HitLine[]
+local function open(hit, lines)
   sessions.open(hit.sessionId, function(err, session)
     if not session then
       return report(err)
     end
     local found = {}
-    for _, other in ipairs(hits) do
+    for _, other in ipairs(column(lines, 'hit')) do
       if other.sessionId == hit.sessionId then
         found[other.entryId] = { snippet = other.snippet, ranges = other.ranges }
       end
@@ -238,16 +283,17 @@ local function open(hit, hits)
   end)
 end
 
---- Opens the hit of the cursor line of a list's buffer, in the current window.
+--- Opens the hit of the cursor line of a list's buffer, in the current window; for a line about more hits of a session,
+--- lists these.
 ---@param buf integer
 function M.open_here(buf)
   if vim.api.nvim_get_current_buf() ~= buf then
     return
   end
-  local hit, hits
-  for _, list in ipairs(lists) do
-    if list.buf == buf then
-      hits, hit = list.hits, list.hits[vim.api.nvim_win_get_cursor(0)[1]]
+  local list, line
+  for _, each in ipairs(lists) do
+    if each.buf == buf then
+      list, line = each, each.lines[vim.api.nvim_win_get_cursor(0)[1]]
     end
   end
   -- Leave the scratch buffer, so that the tree replaces the buffer that the window had before.
@@ -257,8 +303,10 @@ function M.open_here(buf)
   else
     vim.cmd('enew')
   end
-  if hit then
-    open(hit, hits)
+  if line and line.more then
+    M.search(list.query, nil, { mode = list.options.mode, session = line.more })
+  elseif line then
+    open(line.hit, list.lines)
   end
 end
 

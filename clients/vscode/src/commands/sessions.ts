@@ -1,17 +1,14 @@
-// Commands about sessions: open, create, name, delete, restore, import, export, search.
+// Commands about sessions: open, create, name, delete, restore, import, export.
 
 import type { ImportFrom, SessionRow } from 'treelined';
 import * as vscode from 'vscode';
 import { exportTo, FORMATS, importFrom } from '../core/operations.js';
 import { Session } from '../core/session.js';
 import { sessionFacts, sessionTitle } from '../core/sessions.js';
-import { ago, shorten } from '../core/text.js';
+import { ago } from '../core/text.js';
 import { folders } from '../settings.js';
 import type { SessionItem } from '../sessionsView.js';
 import type { Parts } from './parts.js';
-
-/** How long typing must pause before all sessions are searched, in milliseconds. */
-const PAUSE_MS = 150;
 
 const TOOLS: readonly ImportFrom[] = [
   'auto',
@@ -65,8 +62,8 @@ export function sessionCommands({ app }: Parts) {
   };
 }
 
-/** Commands about many sessions: find, delete, restore, import, export. */
-export function storeCommands({ app, tree, sessions }: Parts) {
+/** Commands about many sessions: filter, delete, restore, import, export. */
+export function storeCommands({ app, sessions }: Parts) {
   return {
     'treelined.deleteSession': async (item?: SessionItem) => {
       const row = await rowOf(app, item);
@@ -104,12 +101,6 @@ export function storeCommands({ app, tree, sessions }: Parts) {
       if (query === undefined) return;
       app.sessions.query = query.trim();
       sessions.refresh();
-    },
-    'treelined.search': async () => {
-      const hit = await pickHit(app);
-      if (hit === undefined) return;
-      await app.open({ sessionId: hit.sessionId });
-      await tree.reveal(hit.entryId);
     },
     'treelined.import': async () => {
       const from = await vscode.window.showQuickPick([...TOOLS], {
@@ -160,50 +151,4 @@ async function directory(): Promise<string | undefined> {
   const all = folders();
   if (all.length < 2) return all[0];
   return vscode.window.showQuickPick(all, { title: 'Directory of the new session' });
-}
-
-type Pick = vscode.QuickPickItem & { hit: { sessionId: string; entryId: string } };
-
-/** Searches all sessions while a query is typed, and returns the hit that is chosen. */
-async function pickHit(app: Parts['app']): Promise<Pick['hit'] | undefined> {
-  const box = vscode.window.createQuickPick<Pick>();
-  box.title = 'Search all sessions';
-  box.placeholder = 'Words, or /a regular expression/';
-  // The daemon has decided what matches.
-  box.matchOnDescription = box.matchOnDetail = true;
-  let search = new AbortController();
-  let timer: NodeJS.Timeout | undefined;
-  const find = async (typed: string) => {
-    search.abort(new DOMException('typed on', 'AbortError'));
-    search = new AbortController();
-    const { signal } = search;
-    box.busy = true;
-    const hits = await app.run(() => app.sessions.search(typed, signal));
-    if (signal.aborted) return;
-    box.busy = false;
-    box.items = (hits ?? []).map((hit) => ({
-      label: shorten(hit.snippet, 120),
-      description: hit.field,
-      detail: `${shorten(hit.sessionName, 60)} · ${ago(hit.at)}${hit.branch.onActivePath ? '' : ' · a branch that was left'}`,
-      alwaysShow: true,
-      hit,
-    }));
-  };
-  box.onDidChangeValue((typed) => {
-    clearTimeout(timer);
-    timer = setTimeout(() => void find(typed), PAUSE_MS);
-  });
-  return new Promise((resolve) => {
-    box.onDidAccept(() => {
-      resolve(box.selectedItems[0]?.hit);
-      box.hide();
-    });
-    box.onDidHide(() => {
-      clearTimeout(timer);
-      search.abort(new DOMException('closed', 'AbortError'));
-      resolve(undefined);
-      box.dispose();
-    });
-    box.show();
-  });
 }

@@ -1,10 +1,9 @@
 // The list of sessions, by working directories.
 
 import { basename } from 'node:path';
-import type { SearchHit, SessionRow } from 'treelined';
+import type { SessionRow } from 'treelined';
 import type { Connection } from './connection.js';
 import { Emitter, throttle } from './emitter.js';
-import { queryParams } from './tree.js';
 import { ago, count, shorten } from './text.js';
 
 /** Rows that are fetched at once. */
@@ -57,18 +56,6 @@ export class SessionList {
       cursor = page.nextCursor;
     } while (cursor !== undefined && rows.length < limit);
     return rows;
-  }
-
-  /** Searches the texts of all sessions. */
-  async search(typed: string, signal: AbortSignal): Promise<SearchHit[]> {
-    const { query, mode } = queryParams(typed);
-    if (query === undefined) return [];
-    const { hits } = await this.#connection.call(
-      'search',
-      { query, limit: PAGE, ...(mode && { mode }) },
-      { signal },
-    );
-    return hits;
   }
 
   dispose(): void {
