@@ -46,21 +46,58 @@ Return a text that is not a time as it is."
         name
       (concat "…" (substring name -19)))))
 
+(defun treelined-list--title (row)
+  "Return the title of ROW: what is wrong with it, its name, or its first message."
+  (let ((name (plist-get row :name))
+        (first (plist-get row :firstMessage))
+        (diagnostic (plist-get row :diagnostic)))
+    (cond (diagnostic (propertize (plist-get diagnostic :message) 'face 'error))
+          (name (propertize name 'face 'treelined-user))
+          ((string-empty-p first) (propertize "(empty)" 'face 'shadow))
+          (t first))))
+
+(defconst treelined-list--columns
+  `((nil ("When" 4 nil) ,(lambda (row) (treelined-list--age (plist-get row :modified))))
+    (t ("Messages" 8 nil :right-align t)
+       ,(lambda (row) (number-to-string (plist-get row :messageCount))))
+    (t ("Directory" 20 nil)
+       ,(lambda (row)
+          (propertize (treelined-list--directory-name (plist-get row :cwd)) 'face 'shadow)))
+    (nil ("Tool" 11 nil)
+         ,(lambda (row) (propertize (or (plist-get row :source) "") 'face 'shadow)))
+    (nil ("Session" 0 nil) treelined-list--title))
+  "The columns: whether a narrow window lacks it, its format, its text.")
+
+(defconst treelined-list--narrow 60
+  "A window with fewer columns lacks some of the list.")
+
+(defun treelined-list--columns ()
+  "Return the columns that the window of this buffer has room for."
+  (let ((window (get-buffer-window nil t)))
+    (if (and window (< (window-width window) treelined-list--narrow))
+        (seq-remove #'car treelined-list--columns)
+      treelined-list--columns)))
+
 (defun treelined-list--entry (row)
   "Return the entry of the list for ROW."
-  (let* ((name (plist-get row :name))
-         (first (plist-get row :firstMessage))
-         (diagnostic (plist-get row :diagnostic))
-         (title (cond (diagnostic (propertize (plist-get diagnostic :message) 'face 'error))
-                      (name (propertize name 'face 'treelined-user))
-                      ((string-empty-p first) (propertize "(empty)" 'face 'shadow))
-                      (t first))))
-    (list row
-          (vector (treelined-list--age (plist-get row :modified))
-                  (number-to-string (plist-get row :messageCount))
-                  (propertize (treelined-list--directory-name (plist-get row :cwd))
-                              'face 'shadow)
-                  title))))
+  (list row (vconcat (mapcar (lambda (column) (funcall (nth 2 column) row))
+                             (treelined-list--columns)))))
+
+(defun treelined-list--set-columns ()
+  "Let the list have the columns that its window has room for.
+Return whether they are others than before."
+  (let ((format (vconcat (mapcar #'cadr (treelined-list--columns)))))
+    (unless (equal format tabulated-list-format)
+      (setq tabulated-list-format format
+            tabulated-list-entries (mapcar (lambda (entry) (treelined-list--entry (car entry)))
+                                           tabulated-list-entries))
+      (tabulated-list-init-header)
+      t)))
+
+(defun treelined-list--resized (_window)
+  "Draw the list again if its window has room for other columns."
+  (when (and (treelined-list--set-columns) tabulated-list-entries)
+    (treelined-list--print)))
 
 (defun treelined-list--fetch (cursor &optional limit)
   "Fetch the page at CURSOR, the first one if it is nil, of LIMIT rows."
@@ -172,14 +209,13 @@ Return a text that is not a time as it is."
 
 \\{treelined-list-mode-map}"
   :group 'treelined
-  (setq-local tabulated-list-format [("When" 4 nil) ("Messages" 8 nil :right-align t)
-                                     ("Directory" 20 nil) ("Session" 0 nil)]
-              tabulated-list-padding 1
+  (setq-local tabulated-list-padding 1
               mode-line-process '(:eval (treelined-list--header))
               revert-buffer-function #'treelined-list--revert)
   (hl-line-mode 1)
   (add-hook 'post-command-hook #'treelined-list--more nil t)
-  (tabulated-list-init-header))
+  (add-hook 'window-size-change-functions #'treelined-list--resized nil t)
+  (treelined-list--set-columns))
 
 (defun treelined-list--row ()
   "Return the session at point."

@@ -10,7 +10,8 @@
 
 (defun treelined-list-test--titles ()
   "Return the titles of the list."
-  (mapcar (lambda (entry) (substring-no-properties (aref (cadr entry) 3)))
+  (mapcar (lambda (entry)
+            (substring-no-properties (aref (cadr entry) (1- (length (cadr entry))))))
           tabulated-list-entries))
 
 ;;;; The list
@@ -28,6 +29,22 @@
     (treelined-list-open)
     (treelined-test-wait (progn (set-buffer (window-buffer)) (treelined-test-idle-p)))
     (should (= 5 treelined-tree-total))))
+
+(ert-deftest treelined-list-has-the-tool-of-each-session-and-less-where-there-is-no-room ()
+  (treelined-test-with
+    (let ((samples (expand-file-name "../../tests/data/import/codex" treelined-test-folder)))
+      (skip-unless (file-exists-p samples))
+      (treelined-test-call 'import_sessions :from "codex" :paths (vector samples)))
+    (treelined)
+    (treelined-list-test--wait)
+    (should (string-match-p " codex +[^ ]" (buffer-string)))
+    (should (= 5 (length tabulated-list-format)))
+    (cl-letf (((symbol-function 'window-width) (lambda (&rest _) 40)))
+      (treelined-list--resized nil)
+      (should (equal '("When" "Tool" "Session") (mapcar #'car tabulated-list-format)))
+      (should (string-match-p "^ *[0-9]+[hdwy] +codex +[^ ]" (buffer-string))))
+    (treelined-list--resized nil)
+    (should (= 5 (length tabulated-list-format)))))
 
 ;; The list had dates, and every other client ages.
 (ert-deftest treelined-list-times-are-shown-as-ages ()
@@ -150,23 +167,6 @@
   (treelined-search query how)
   (treelined-test-wait (not treelined-running)))
 
-(ert-deftest treelined-search-groups-hits-by-session-and-marks-them ()
-  (treelined-test-with
-    (treelined-test-converse "talk")
-    (treelined-test-converse "other")
-    (treelined-list-test--search "cache")
-    (should (string-match-p "4 hits in 2 sessions" (treelined-search--header)))
-    (should (equal '("other" "talk")
-                   (sort (seq-filter (lambda (line) (string-match-p "\\`[a-z]" line))
-                                     (treelined-test-lines))
-                         #'string<)))
-    (should (string-match-p "^  text     Clear the cache.  ← a branch that was left$" (buffer-string)))
-    (goto-char (point-min))
-    (search-forward "cache")
-    (should (memq 'treelined-match (ensure-list (get-text-property (1- (point)) 'face))))))
-
-(ert-deftest treelined-search-opens-the-tree-at-the-hit-with-all-hits-marked ()
-  (treelined-test-with
 (ert-deftest treelined-search-a-question-says-why-a-branch-was-left-and-what-was-tried-instead ()
   (treelined-test-with
     (treelined-test-converse "talk")
@@ -222,8 +222,25 @@
           (should (equal '("us" ("user")) (list (buffer-substring start end) texts))))))
     (should (eq #'completion-at-point (lookup-key treelined-search--read-map (kbd "TAB"))))))
 
+(ert-deftest treelined-search-groups-hits-by-session-and-marks-them ()
+  (treelined-test-with
     (treelined-test-converse "talk")
+    (treelined-test-converse "other")
     (treelined-list-test--search "cache" "words")
+    (should (string-match-p "4 hits in 2 sessions" (treelined-search--header)))
+    (should (equal '("other" "talk")
+                   (sort (seq-filter (lambda (line) (string-match-p "\\`[a-z]" line))
+                                     (treelined-test-lines))
+                         #'string<)))
+    (should (string-match-p "^  text     Clear the cache.  ← a branch that was left$" (buffer-string)))
+    (goto-char (point-min))
+    (search-forward "cache")
+    (should (memq 'treelined-match (ensure-list (get-text-property (1- (point)) 'face))))))
+
+(ert-deftest treelined-search-opens-the-tree-at-the-hit-with-all-hits-marked ()
+  (treelined-test-with
+    (treelined-test-converse "talk")
+    (treelined-list-test--search "cache")
     (search-forward "Clear the")
     (treelined-test-keys "RET")
     (treelined-test-wait (progn (set-buffer (window-buffer))
