@@ -457,7 +457,8 @@ At most LIMIT rows are fetched at once, a page if it is nil."
                                        (plist-get treelined-tree-search :query))))
     (treelined-actions--call
      'get_tree (append place (treelined-parse-query text)
-                       (list :filter treelined-tree-filter :order treelined-order))
+                       (list :filter treelined-tree-filter :order treelined-order)
+                       (and treelined-tree-archived '(:archived t)))
      (lambda (result)
        (when (derived-mode-p 'treelined-tree-mode)
          (funcall then result))))))

@@ -11,6 +11,7 @@
 (require 'transient)
 (require 'treelined-actions)
 (require 'treelined-ask)
+(require 'treelined-branch)
 (require 'treelined-continue)
 (require 'treelined-search)
 (require 'treelined-import)
@@ -54,6 +55,9 @@
   (define-key map "m" #'treelined-tree-mark)
   (define-key map "M" #'treelined-tree-mark)
   (define-key map "B" #'treelined-tree-fork)
+  (define-key map "@" #'treelined-tree-name-branch)
+  (define-key map "D" #'treelined-tree-archive)
+  (define-key map "V" #'treelined-tree-show-archived)
   (define-key map "H" #'treelined-tree-continue)
   (define-key map "K" #'treelined-tree-compact)
   (define-key map ":" #'treelined-run-command)
@@ -103,6 +107,8 @@
     ("m" "mark" treelined-tree-mark)
     ("c" "compare" treelined-tree-compare)
     ("B" "fork" treelined-tree-fork)
+    ("@" "name branch" treelined-tree-name-branch)
+    ("D" "archive" treelined-tree-archive)
     ("H" "in another tool" treelined-tree-continue)]
    ["Search"
     ("/" "this session" treelined-tree-search)
@@ -114,7 +120,8 @@
     ("f" "filter" treelined-tree-filter)
     ("s" "only those with…" treelined-tree-query)
     ("TAB" "open, close" treelined-tree-toggle-fold)
-    ("*" "all branches" treelined-tree-unfold-all)]
+    ("*" "all branches" treelined-tree-unfold-all)
+    ("V" "archived ones" treelined-tree-show-archived)]
    ["Point"
     ("a" "to the leaf" treelined-tree-leaf)
     ("]" "next prompt" treelined-tree-next-prompt)

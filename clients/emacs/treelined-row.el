@@ -198,6 +198,10 @@ Mark the text that was found if the snippet of MATCH is the label."
                             text-face))
      (unless (seq-empty-p flags)
        (treelined-row-faced (format " (%s)" (string-join flags ", ")) 'treelined-odd))
+     ;; Where a branch begins: its other rows are below it.
+     (and (plist-get node :archived)
+          (treelined-row--fold node)
+          (treelined-row-faced " (archived)" 'treelined-guide))
      (and leaf (concat " " (treelined-row-faced (treelined-row-mark :active)
                                                 'treelined-active))))))
 

@@ -43,6 +43,8 @@ Much more than a window shows makes Emacs pause to collect garbage."
   "The ids of entries; the branches that hold them are open.")
 (defvar-local treelined-tree-each nil
   "The ids of rows; the branches at their forks have one row each.")
+(defvar-local treelined-tree-archived nil "Whether archived branches are shown.")
+(defvar-local treelined-tree-archived-count 0 "The number of archived branches.")
 (defvar-local treelined-tree-search nil
   "The running search: a plist with `:query', `:index' and `:total', or nil.")
 (defvar-local treelined-tree-found nil "The matches of a search, by entry id.")
@@ -165,6 +167,7 @@ It shows no lines behind the last row if there are more rows above."
         (total (plist-get result :total)))
     (setq treelined-tree-total total
           treelined-tree--hidden (plist-get result :hidden)
+          treelined-tree-archived-count (or (plist-get result :archivedBranches) 0)
           treelined-tree--revision (plist-get result :revision)
           treelined-tree--rows (make-hash-table)
           treelined-tree--indices (make-hash-table :test #'equal))
@@ -172,6 +175,25 @@ It shows no lines behind the last row if there are more rows above."
     (if (> total 0)
         (insert (make-string total ?\n))
       (insert (propertize (treelined-tree--nothing) 'face 'treelined-inactive) "\n"))))
+
+(defun treelined-tree--draw-archived ()
+  "Say below the rows how many branches are archived, and the key for them.
+This is not a row, so that every row is a line of the buffer."
+  (remove-overlays nil nil 'treelined-archived t)
+  (unless (zerop treelined-tree-archived-count)
+    (let ((overlay (make-overlay (point-max) (point-max) nil t)))
+      (overlay-put overlay 'treelined-archived t)
+      (overlay-put overlay 'after-string
+                   (propertize (treelined-tree-archived-line) 'face 'treelined-guide)))))
+
+(defun treelined-tree-archived-line ()
+  "Return the line about archived branches."
+  (format (ngettext "  %d archived branch · %s %s it" "  %d archived branches · %s %s them"
+                    treelined-tree-archived-count)
+          treelined-tree-archived-count
+          (substitute-command-keys
+           "\\<treelined-tree-mode-map>\\[treelined-tree-show-archived]")
+          (if treelined-tree-archived "hides" "shows")))
 
 (defun treelined-tree--nothing ()
   "Return the text of a tree without rows."
@@ -198,6 +220,7 @@ is not nil and point is still there: a key may have moved it meanwhile."
                       (equal (plist-get place :id) (plist-get main :id))
                       anchor)
                  (treelined-tree--anchor place))))
+    (treelined-tree--draw-archived)
     (when hl-line-mode
       (hl-line-highlight))))
 
@@ -222,6 +245,7 @@ is not nil and point is still there: a key may have moved it meanwhile."
                                     (treelined-session-others-leaf-id treelined-session))
                                    treelined-tree-expand)
                   :each (vconcat treelined-tree-each)))
+          (and treelined-tree-archived '(:archived t))
           (and treelined-tree-query (treelined-parse-query treelined-tree-query))))
 
 (defun treelined-tree-request (place then &optional else)

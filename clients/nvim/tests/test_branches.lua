@@ -144,6 +144,100 @@ return {
     end,
   },
   {
+    'a branch is archived, counted, shown again and brought back, and each message names the way back',
+    function(t)
+      local child = shown(t)
+      child:type('zR')
+      child:sees('⊞ 2 entries · says u2')
+      go(child, 'says u2')
+      child:command('Treelined archive')
+      child:sees('1 archived branch · ')
+      child:gives(ALL, {
+        '•  user       says u1',
+        '•  assistant  says a1',
+        '•  user       says u3',
+        '◉  assistant  says a3 ← active',
+      })
+      child:sees(' hidden · 1 archived')
+      child:command('Treelined archived')
+      child:sees('⊞ 2 entries · says u2 (archived)')
+      go(child, 'says u2')
+      child:command('Treelined archive')
+      child:gives("vim.fn.search('(archived)', 'nw')", 0)
+      child:gives('vim.api.nvim_buf_line_count(0)', 5)
+      local notes = child:lua('return notes')
+      f.matches(notes[1], '^treelined: archived; .* shows archived branches, .* brings it back$')
+      f.matches(notes[2], '^treelined: the branch is back; .* archives it again$')
+      child:command('Treelined archived')
+      child:gives("require('treelined.tree').get().archived", false)
+      child:command('Treelined archived')
+      child:gives('notes[3]', 'treelined: no branch is archived')
+    end,
+  },
+  {
+    'the leaf leaves a branch that is archived, and a guard can hold it there',
+    function(t)
+      local child = shown(t)
+      go(child, 'says a3')
+      child:command('Treelined archive')
+      child:sees('◉  assistant  says a1 ← active')
+      f.matches(child:lua('return notes[1]'), 'the leaf is at its fork; u brings both back$')
+      child:type('u')
+      child:sees('says a3 ← active')
+      child:gives("require('treelined.tree').get().rows.archived", 0)
+    end,
+  },
+  {
+    'a branch is named, and several in one row are not one',
+    function(t)
+      local child = shown(t)
+      go(child, 'says a2')
+      child:command('Treelined name-branch the cache')
+      child:command('Treelined name-branch the second')
+      child:gives('notes', {
+        'treelined: this branch is called "the cache"; an empty name removes it',
+        'treelined: this branch is called "the second"; it was "the cache"',
+      })
+      child:lua([[
+        vim.ui.select = function(items, options)
+          shown = vim.tbl_map(options.format_item, items)
+        end
+      ]])
+      child:type('b')
+      child:gives('shown', {
+        '   now  the second · 2 messages',
+        '◉  now  says u3 · 2 messages',
+      })
+      child:lua("require('treelined.tree').get().session:request('set_leaf', { leafId = 'a1' })")
+      child:sees('◉  assistant  says a1 ← active')
+      child:type('zR')
+      child:sees('2 branches')
+      go(child, '2 branches')
+      child:command('Treelined archive')
+      child:gives(
+        'notes[#notes]',
+        'treelined: these are several branches; open the row, and choose one'
+      )
+    end,
+  },
+  {
+    'the archive of another program is drawn at once',
+    function(t)
+      local daemon = t.shared()
+      local agent = t.client(daemon)
+      local talk = f.converse(agent)
+      local said = { entryId = 'u3', parentId = 'a1', message = f.message('u3') }
+      assert(agent:request_sync('append_message', said))
+      local child = t.child(daemon)
+      child:command('Treelined open ' .. talk.sessionId)
+      child:sees('⊞ 2 entries · says u2')
+      assert(agent:request_sync('archive_branch', { entryId = 'u2' }))
+      child:sees('1 archived branch · ')
+      assert(agent:request_sync('unarchive_branch', { entryId = 'u2' }))
+      child:sees('⊞ 2 entries · says u2')
+    end,
+  },
+  {
     'a compaction is shown when it is written; with nothing to compact it says so',
     function(t)
       local child = shown(t)

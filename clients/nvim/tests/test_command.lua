@@ -221,8 +221,10 @@ return {
           local reserved = row[1]:match('^(.*)!$')
           if reserved then
             for _, key in ipairs(require('treelined.keys').tree) do
-              assert(key[1] ~= row[5], key[1] .. ' is reserved for ' .. reserved)
+              local is_free = key[1] ~= row[5] or key.action == reserved
+              assert(is_free, key[1] .. ' is reserved for ' .. reserved)
             end
+            mine[reserved] = nil
           else
             equal({ row[1], mine[row[1]] or '-' }, { row[1], row[5] })
             mine[row[1]] = nil

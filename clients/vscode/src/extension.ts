@@ -3,13 +3,14 @@
 import * as vscode from 'vscode';
 import { App } from './app.js';
 import { Asking } from './asking.js';
+import { branchCommands } from './commands/branches.js';
 import { continuationCommands } from './commands/continuation.js';
 import { entryCommands, rowCommands } from './commands/entries.js';
 import { moveCommands } from './commands/moves.js';
 import type { Parts } from './commands/parts.js';
 import { programCommands } from './commands/programs.js';
-import { sessionCommands, storeCommands } from './commands/sessions.js';
 import { searchCommands } from './commands/search.js';
+import { sessionCommands, storeCommands } from './commands/sessions.js';
 import { Composer } from './composer.js';
 import { Documents } from './documents.js';
 import { PagePanel } from './pagePanel.js';
@@ -38,9 +39,10 @@ export async function activate(context: vscode.ExtensionContext): Promise<void> 
   const commands = {
     ...sessionCommands(parts),
     ...storeCommands(parts),
-    ...entryCommands(parts),
     ...searchCommands(parts),
+    ...entryCommands(parts),
     ...rowCommands(parts),
+    ...branchCommands(parts),
     ...moveCommands(parts),
     ...continuationCommands(parts),
     ...programCommands(parts),

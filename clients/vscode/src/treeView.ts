@@ -87,6 +87,7 @@ export class TreeView implements vscode.TreeDataProvider<Item>, vscode.Disposabl
       item.kind,
       item.row.isLeaf && 'leaf',
       item.row.label && 'labeled',
+      item.row.archived && 'archived',
     ]
       .filter(Boolean)
       .join(' ');

@@ -3,6 +3,7 @@
 local Tree = require('treelined.tree')
 local advice = require('treelined.advice')
 local ask = require('treelined.ask')
+local branch = require('treelined.branch')
 local config = require('treelined.config')
 local draw = require('treelined.draw')
 local entry = require('treelined.entry')
@@ -130,6 +131,7 @@ local function go_to_match(tree, query, place, from)
     order = config.get().order,
     query = text,
     mode = mode,
+    archived = tree.archived or nil,
     limit = 1,
   }
   tree.session:request('get_tree', vim.tbl_extend('force', params, place), function(err, result)
@@ -320,28 +322,36 @@ M['continue'] = function(tree, tool)
   end
 end
 
-local function describe_branch(branch)
-  local count = branch.messageCount == 1 and '1 message' or branch.messageCount .. ' messages'
-  local mark = branch.isActive and '◉ ' or '  '
+local function describe_branch(each)
+  local count = each.messageCount == 1 and '1 message' or each.messageCount .. ' messages'
+  local mark = each.isActive and '◉ ' or '  '
   return utf8.line(
-    ('%s%4s  %s · %s'):format(mark, when.age(branch.lastActivity), branch.name, count)
+    ('%s%4s  %s · %s%s'):format(
+      mark,
+      when.age(each.lastActivity),
+      each.givenName or each.name,
+      count,
+      each.archived and ' · archived' or ''
+    )
   )
 end
 
 --- Lets the user choose a branch, and puts the cursor on its last entry.
 function M.branches(tree)
-  tree.session:request('list_branches', {}, function(err, result)
+  tree.session:request('list_branches', { archived = tree.archived or nil }, function(err, result)
     if err then
       return report(err)
     end
     local options = { prompt = 'Branch:', kind = 'treelined.branch', format_item = describe_branch }
-    vim.ui.select(result.branches, options, function(branch)
-      if branch then
-        tree:go_to(branch.tipId)
+    vim.ui.select(result.branches, options, function(chosen)
+      if chosen then
+        tree:go_to(chosen.tipId)
       end
     end)
   end)
 end
+
+M.name_branch, M.archive, M.archived = branch.name, branch.archive, branch.toggle
 
 --- Writes the session into a file.
 ---@param tree treelined.Tree

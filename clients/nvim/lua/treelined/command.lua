@@ -91,6 +91,9 @@ M.subcommands = {
   fork = { run = on_tree('fork') },
   continue = { run = on_tree('continue'), complete = complete_continue },
   branches = { run = on_tree('branches') },
+  ['name-branch'] = { run = on_tree('name_branch') },
+  archive = { run = on_tree('archive') },
+  archived = { run = on_tree('archived') },
   delete = { run = on_tree('delete') },
   export = {
     run = on_tree('export'),

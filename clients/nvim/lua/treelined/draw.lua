@@ -187,6 +187,10 @@ function M.row(node, look)
     add(' ')
     add('(' .. utf8.line(table.concat(node.flags, ', ')) .. ')', 'TreelinedFlag')
   end
+  -- Where a branch begins: its other rows are below it.
+  if node.archived and (node.folded or (node.opened and node.opened.expand)) then
+    add(' (archived)', 'TreelinedGuide')
+  end
   if node.isLeaf then
     add(' ')
     add(marks.active, 'TreelinedActive')

@@ -50,6 +50,9 @@ function M.title(tree)
   if tree.rows.hidden > 0 then
     parts[#parts + 1] = tree.rows.hidden .. ' hidden'
   end
+  if tree.rows.archived > 0 then
+    parts[#parts + 1] = tree.rows.archived .. ' archived'
+  end
   if tree.filter ~= 'default' then
     parts[#parts + 1] = tree.filter
   end

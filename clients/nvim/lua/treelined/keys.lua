@@ -54,6 +54,14 @@ M.tree = {
     action = 'continue-elsewhere',
   },
   { 'b', '<Plug>(treelined-branches)', 'choose a branch to go to', action = 'branches' },
+  { '@', '<Plug>(treelined-name-branch)', 'name this branch', action = 'name-branch' },
+  {
+    'D',
+    '<Plug>(treelined-archive)',
+    'put this branch away, or bring it back',
+    action = 'archive',
+  },
+  { '.', '<Plug>(treelined-archived)', 'show or hide archived branches', action = 'show-archived' },
   {
     'R',
     '<Plug>(treelined-refresh)',

@@ -49,14 +49,17 @@ local SEND_NEXT = ':w sends, H in the tree goes on in another agent'
 local WRITE_NEXT = 'i writes a message here, H goes on in another agent'
 
 --- Says why nothing was changed, and who cancelled it or failed.
-local function reason_text(result, reasons)
+---@param result {reason: string, by?: string, message?: string}
+---@param reasons? table<string, string> instead of those of a move
+---@return string
+function M.reason_text(result, reasons)
   local deed = DEEDS[result.reason]
   if deed and result.by then
     local why = result.message and ': ' .. result.message or ''
     local text = (result.by .. deed .. why):gsub('%c+', ' ')
     return text
   end
-  return reasons[result.reason] or REASONS[result.reason] or result.reason
+  return (reasons and reasons[result.reason]) or REASONS[result.reason] or result.reason
 end
 
 local function new_navigation_id()
@@ -74,7 +77,7 @@ end
 local function show_result(tree, method, result)
   local session = tree.session
   if result.reason and not result.editorText then
-    say(reason_text(result, method == 'merge_branch' and MERGE_REASONS or REASONS))
+    say(M.reason_text(result, method == 'merge_branch' and MERGE_REASONS or nil))
   end
   if result.summaryEntry then
     entry.show(session, entry.text(result.summaryEntry), 'summary')
@@ -247,7 +250,7 @@ function M.compact(tree, focus)
     if err then
       return report(err)
     elseif result.reason then
-      say(reason_text(result, COMPACT_REASONS))
+      say(M.reason_text(result, COMPACT_REASONS))
     end
     if result.compactionEntry then
       entry.show(session, entry.text(result.compactionEntry), 'compaction')

@@ -6,6 +6,7 @@
 ---@class treelined.Rows
 ---@field total integer
 ---@field hidden integer
+---@field archived integer the number of archived branches
 ---@field leaf_id? string
 ---@field private session treelined.OpenSession
 ---@field private page_size integer
@@ -29,6 +30,7 @@ function M.new(session, page_size)
     generation = 0,
     total = 0,
     hidden = 0,
+    archived = 0,
     nodes = {},
     wanted = {},
   }, Rows)
@@ -92,6 +94,7 @@ function Rows:reload(params, place, callback)
     self.params = params
     self.nodes, self.wanted = {}, {}
     self.total, self.hidden = result.total, result.hidden
+    self.archived = result.archivedBranches or 0
     self.leaf_id, self.revision = result.leafId, result.revision
     callback(nil, self:put(result))
   end)

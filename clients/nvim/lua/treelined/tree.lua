@@ -6,9 +6,11 @@
 
 local Rows = require('treelined.rows')
 local advice = require('treelined.advice')
+local branch = require('treelined.branch')
 local config = require('treelined.config')
 local draw = require('treelined.draw')
 local header = require('treelined.header')
+local places = require('treelined.places')
 local queries = require('treelined.query')
 local windows = require('treelined.windows')
 
@@ -24,6 +26,7 @@ local SETTLE_MS = 10
 ---@field query? string shows only matching rows; as the user typed it
 ---@field search? {query: string, index: integer, total: integer} the search that `n` continues
 ---@field found table<string, treelined.Match> what a search has found, by entry
+---@field archived boolean whether archived branches are shown
 ---@field private open_all boolean whether no branch is folded
 ---@field private expand string[] the branches that hold these entries are open
 ---@field private each string[] the branches at the forks of these rows have one row each
@@ -175,6 +178,7 @@ function Tree:params()
     fold = not self.open_all and 'left' or nil,
     expand = not self.open_all and expand or nil,
     each = not self.open_all and self.each or nil,
+    archived = self.archived or nil,
     render = self.settings.render,
     prefixColumns = self.columns,
   }
@@ -245,41 +249,6 @@ function Tree:draw_nothing()
   })
 end
 
---- Returns the position of each window, to restore it in the new tree.
----@param nodes table<integer, treelined.TreeNode> the rows that the windows show
-function Tree:places(nodes)
-  local places = {}
-  for _, win in ipairs(self:windows()) do
-    local row = vim.api.nvim_win_get_cursor(win)[1]
-    places[win] = {
-      id = nodes[row] and nodes[row].id,
-      row = row,
-      above = row - vim.api.nvim_win_call(win, function()
-        return vim.fn.line('w0')
-      end),
-      column = vim.api.nvim_win_get_cursor(win)[2],
-    }
-  end
-  return places
-end
-
---- Puts a window's cursor on a row. The window does not scroll if the row is visible in it; otherwise the row
---- is centred, without empty lines below the last row if there are rows above.
----@param anchor integer the new row of the entry that was under the cursor
-function Tree:stand(win, row, anchor, place)
-  row = math.min(math.max(row, 1), vim.api.nvim_buf_line_count(self.buf))
-  local height = vim.fn.getwininfo(win)[1].height
-  local topline = math.max(anchor - place.above, 1)
-  if row < topline or row >= topline + height then
-    topline = math.max(row - math.floor(height / 2), 1)
-  end
-  local lowest = vim.api.nvim_buf_line_count(self.buf) - height + 1
-  topline = math.max(math.min(topline, lowest), 1)
-  vim.api.nvim_win_call(win, function()
-    vim.fn.winrestview({ topline = topline, lnum = row, col = place.column })
-  end)
-end
-
 --- Returns the row of an entry; for an entry without a row, that of the leaf's nearest visible ancestor.
 function Tree:row_of(id)
   local row = self.rows:find(id)
@@ -308,8 +277,8 @@ function Tree:refresh(focus, callback)
   self.reloading = true
   self.columns = self:guide_columns()
   local shown = self.rows:fetched()
-  local places = self:places(shown)
-  local here = places[main] or { row = 1 }
+  local before = places.of(self.buf, shown)
+  local here = before[main] or { row = 1 }
   local around = goals[main] or here.id or select(2, next(goals))
   local offset = math.max(here.row - 1 - math.floor(self.settings.page_size / 2), 0)
   local place = around and { around = around } or { offset = offset }
@@ -320,19 +289,20 @@ function Tree:refresh(focus, callback)
     elseif err then
       return self:reload_failed(err)
     end
-    local now = self:places(shown)
+    local now = places.of(self.buf, shown)
     self:clear()
     if self.rows.total == 0 then
       self:draw_nothing()
     else
       self:draw(first, last)
     end
+    branch.draw(self)
     for win, is in pairs(now) do
       local anchor = is.id and self:row_of(is.id) or is.row
       -- A cursor that the user has moved meanwhile stays there.
-      local has_moved = places[win] and places[win].row ~= is.row
+      local has_moved = before[win] and before[win].row ~= is.row
       local goal = not has_moved and goals[win] and self:row_of(goals[win])
-      self:stand(win, goal or anchor, anchor, is)
+      places.restore(win, goal or anchor, anchor, is)
     end
     self:settle()
   end)
@@ -549,6 +519,7 @@ function M.show(session, callback)
       buf = buf,
       session = session,
       filter = settings.filter,
+      archived = false,
       open_all = false,
       expand = {},
       each = {},

@@ -74,6 +74,7 @@ export function lookOf(row: TreeNode): Look {
   const highlights = match ? unitRanges(match.snippet, match.ranges) : [];
   const description = [
     row.tokens !== undefined && `${row.tokens.toLocaleString('en')} tokens`,
+    row.archived === true && 'archived',
   ].filter((part) => part !== false);
   return {
     label: text,

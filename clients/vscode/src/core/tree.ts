@@ -4,6 +4,7 @@
 
 import type { GetTreeResult, SearchMode, TreeFilter, TreeNode } from 'treelined';
 import type { Session } from './session.js';
+import { count } from './text.js';
 
 /** An element of the tree view. */
 export type Item =
@@ -27,6 +28,8 @@ export interface View {
   query: string;
   /** Rows that are fetched at once. */
   pageSize: number;
+  /** Whether archived branches are shown. */
+  archived?: boolean;
 }
 
 /** A page is at most this large, so that no message takes long to read. */
@@ -40,11 +43,20 @@ export function queryParams(typed: string): { query?: string; mode?: SearchMode 
   return pattern ? { query: pattern, mode: 'regex' } : { query: text };
 }
 
+/** Says how many branches are archived. */
+export function archivedText(number: number): string {
+  return count(number, 'archived branch', 'archived branches');
+}
+
 export class Tree {
   readonly session: Session;
   view: View;
   /** The last answer about the whole tree. */
-  state: Pick<GetTreeResult, 'total' | 'hidden' | 'leafId'> = { total: 0, hidden: 0, leafId: null };
+  state: Pick<GetTreeResult, 'total' | 'hidden' | 'leafId' | 'archivedBranches'> = {
+    total: 0,
+    hidden: 0,
+    leafId: null,
+  };
   /** The row of the leaf, or of the nearest visible entry above it. */
   leafRow: TreeNode | undefined;
   /** The first row of the path that is shown; undefined: a page up to the leaf. */
@@ -129,6 +141,7 @@ export class Tree {
     return this.session.call('get_tree', {
       filter: this.view.filter,
       fold: 'left',
+      ...(this.view.archived ? { archived: true } : {}),
       // Where other programs go on is open.
       ...(othersLeafId ? { expand: [othersLeafId] } : {}),
       maxBytes: MAX_PAGE_BYTES,
@@ -187,6 +200,11 @@ export class Tree {
     if (to < page.offset)
       gap('between', `${page.offset - to} between`, () => (this.#to = to + 4 * pageSize));
     items.push(...path.map((row) => this.#item(row, undefined)));
+    if (page.archivedBranches !== undefined) {
+      const { archived = false } = this.view;
+      const text = `${archived ? 'Hide ' : ''}${archivedText(page.archivedBranches)}`;
+      gap('archived', text, () => this.setView({ archived: !archived }));
+    }
     return items;
   }
 
@@ -222,14 +240,13 @@ export class Tree {
   /** The branches that were left at a fork. They follow each other, since all of them are folded. */
   async #branches(parent: EntryItem): Promise<Item[]> {
     const { id, folded } = parent.row;
-    const count = folded?.branches ?? 0;
-    const wanted = Math.min(this.#length(parent.id), count);
+    const all = folded?.branches ?? 0;
+    const wanted = Math.min(this.#length(parent.id), all);
     const each = { each: [id], ...this.#scope(parent) };
     const { offset } = await this.#around(id, each);
     const page = await this.#read({ ...each, offset, limit: wanted });
     const items: Item[] = (page.nodes as TreeNode[]).map((row) => this.#item(row, parent));
-    if (wanted < count)
-      items.push(this.#more(parent.id, `${count - wanted} more branches`, parent));
+    if (wanted < all) items.push(this.#more(parent.id, `${all - wanted} more branches`, parent));
     return items;
   }
 

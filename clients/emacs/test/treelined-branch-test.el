@@ -1,0 +1,70 @@
+;;; treelined-branch-test.el --- Names and archive of branches  -*- lexical-binding: t; -*-
+
+;;; Code:
+
+(require 'treelined-test-helper)
+
+(defun treelined-branch-test--below ()
+  "Return the text below the rows of this tree, or nil."
+  (when-let* ((overlay (seq-find (lambda (each) (overlay-get each 'treelined-archived))
+                                 (overlays-in (point-min) (point-max)))))
+    (substring-no-properties (overlay-get overlay 'after-string))))
+
+(defun treelined-branch-test--at (text)
+  "Put point on the row with TEXT, and open nothing."
+  (goto-char (point-min))
+  (search-forward text))
+
+(ert-deftest treelined-branch-is-archived-counted-shown-and-brought-back ()
+  (treelined-test-with-folded-tree
+    (should-not (treelined-branch-test--below))
+    (should-error (treelined-tree-show-archived))
+    (treelined-branch-test--at "Clear the")
+    (treelined-test-hears "archived; .* shows archived branches, .* on it brings it back"
+      (treelined-tree-archive))
+    (treelined-test-wait (and (treelined-test-idle-p) (= 4 treelined-tree-total)))
+    (should (string-match-p "  1 archived branch · .* shows it" (treelined-branch-test--below)))
+    (treelined-tree-show-archived)
+    (treelined-test-settle)
+    (should (equal "  └─ ⊞ 2 entries · Clear the cache. (archived)"
+                   (nth 2 (treelined-test-lines))))
+    (should (string-match-p "hides it" (treelined-branch-test--below)))
+    (treelined-branch-test--at "Clear the")
+    (treelined-test-hears "the branch is back; .* archives it again"
+      (treelined-tree-archive))
+    (treelined-test-wait (not (treelined-branch-test--below)))
+    (should (= 5 treelined-tree-total))))
+
+(ert-deftest treelined-branch-the-leaf-leaves-a-branch-that-is-archived ()
+  (treelined-test-with-folded-tree
+    (treelined-test-go "a3")
+    (treelined-test-hears "the leaf is at its fork; u brings the leaf back"
+      (treelined-tree-archive))
+    (treelined-test-wait (and (treelined-test-idle-p)
+                              (equal "a1" (treelined-session-leaf-id treelined-session))))
+    (treelined-test-keys "u")
+    (treelined-test-wait (equal "a3" (treelined-session-leaf-id treelined-session)))
+    (treelined-test-wait (and (treelined-test-idle-p) (not (treelined-branch-test--below))))))
+
+(ert-deftest treelined-branch-is-named-and-several-in-a-row-are-not-one ()
+  (treelined-test-with-folded-tree
+    (treelined-branch-test--at "Clear the")
+    (treelined-test-hears "this branch is called “the cache: 100%”; an empty name removes it"
+      (treelined-tree-name-branch "the cache: 100%"))
+    (treelined-test-hears "this branch has no name; it was “the cache: 100%”"
+      (treelined-tree-name-branch ""))
+    (treelined-test-call 'set_leaf :sessionId "talk" :leafId "a1")
+    (treelined-test-wait (and (treelined-test-idle-p) (= 3 treelined-tree-total)))
+    (treelined-branch-test--at "2 branches")
+    (should-error (treelined-tree-archive))))
+
+(ert-deftest treelined-branch-the-archive-of-another-program-is-drawn-at-once ()
+  (treelined-test-with-folded-tree
+    (treelined-test-call 'archive_branch :sessionId "talk" :entryId "u2")
+    (treelined-test-wait (treelined-branch-test--below))
+    (treelined-test-settle)
+    (treelined-test-call 'unarchive_branch :sessionId "talk" :entryId "u2")
+    (treelined-test-wait (not (treelined-branch-test--below)))))
+
+(provide 'treelined-branch-test)
+;;; treelined-branch-test.el ends here

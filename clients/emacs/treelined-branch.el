@@ -1,0 +1,86 @@
+;;; treelined-branch.el --- Names and archive of branches  -*- lexical-binding: t; -*-
+
+;; SPDX-License-Identifier: MIT
+
+;;; Commentary:
+
+;; A branch is meant by any of its entries.  The daemon draws the tree without
+;; archived branches, and counts them; every change names its inverse, and is
+;; announced, so that all trees are drawn again.
+
+;;; Code:
+
+(require 'treelined-actions)
+
+(defun treelined-branch--say (format &rest keys)
+  "Show FORMAT with the KEYS of commands of the tree."
+  (message "treelined: %s"
+           (apply #'format format
+                  (mapcar (lambda (command)
+                            (substitute-command-keys
+                             (format "\\<treelined-tree-mode-map>\\[%s]" command)))
+                          keys))))
+
+(defun treelined-branch--node ()
+  "Return the row at point; signal an error if it stands for several branches."
+  (let ((node (treelined-actions--node)))
+    (when (> (or (plist-get (plist-get node :folded) :branches) 1) 1)
+      (user-error "These are several branches; open the row, and choose one"))
+    node))
+
+(defun treelined-tree-name-branch (name)
+  "Call the branch of the entry at point NAME, or remove its name if NAME is empty."
+  (interactive (progn
+                 (treelined-branch--node)
+                 (list (read-string "Name of this branch (empty: none): "))))
+  (treelined-actions--call
+   'name_branch (list :entryId (plist-get (treelined-branch--node) :id) :name name)
+   (lambda (result)
+     (let* ((now (plist-get result :name))
+            (inverse (plist-get result :inverse))
+            (before (plist-get (plist-get inverse :params) :name)))
+       (treelined-branch--say
+        (treelined-row-shown
+         (string-replace "%" "%%"
+                         (concat (if now
+                                     (format "this branch is called “%s”" now)
+                                   "this branch has no name")
+                                 (cond (before (format "; it was “%s”" before))
+                                       ((and now inverse) "; an empty name removes it"))))
+         " "))))))
+
+(defun treelined-branch--archived (result)
+  "Say what RESULT of `archive_branch' has done, and how to take it back."
+  (cond ((plist-get result :cancelled)
+         (treelined-actions--say result))
+        ((equal (plist-get result :oldLeafId) (plist-get result :newLeafId))
+         (treelined-branch--say "archived; %s shows archived branches, %s on it brings it back"
+                                'treelined-tree-show-archived 'treelined-tree-archive))
+        (t
+         (treelined-branch--say "archived, and the leaf is at its fork; %s brings the leaf back, \
+with it the branch" 'treelined-tree-undo))))
+
+(defun treelined-tree-archive ()
+  "Archive the branch of the entry at point, or bring it back if it is archived.
+The leaf moves out of the branch first."
+  (interactive nil treelined-tree-mode)
+  (let* ((node (treelined-branch--node))
+         (params (list :entryId (plist-get node :id))))
+    (if (plist-get node :archived)
+        (treelined-actions--call
+         'unarchive_branch params
+         (lambda (_)
+           (treelined-branch--say "the branch is back; %s archives it again"
+                                  'treelined-tree-archive)))
+      (treelined-actions--call 'archive_branch params #'treelined-branch--archived))))
+
+(defun treelined-tree-show-archived ()
+  "Show archived branches, or hide them."
+  (interactive nil treelined-tree-mode)
+  (when (zerop treelined-tree-archived-count)
+    (user-error "No branch is archived"))
+  (setq treelined-tree-archived (not treelined-tree-archived))
+  (treelined-tree-reload))
+
+(provide 'treelined-branch)
+;;; treelined-branch.el ends here

@@ -1,0 +1,137 @@
+--- Names and archive of branches. A branch is meant by any of its entries; every change names its inverse, and is
+--- announced, so that all trees are drawn again.
+
+local advice = require('treelined.advice')
+local ask = require('treelined.ask')
+local config = require('treelined.config')
+local keys = require('treelined.keys')
+local moves = require('treelined.moves')
+local utf8 = require('treelined.utf8')
+
+local M = {}
+
+local namespace = vim.api.nvim_create_namespace('treelined_archived')
+
+local function say(text)
+  vim.notify('treelined: ' .. text)
+end
+
+--- Returns the key of an action, or its command if keys are not mapped.
+---@param plug string the name of its map
+---@param command string
+local function key_of(plug, command)
+  for _, key in ipairs(config.get().default_keys and keys.tree or {}) do
+    if key[2] == ('<Plug>(treelined-%s)'):format(plug) then
+      return key[1]
+    end
+  end
+  return ':Treelined ' .. command
+end
+
+--- Returns the row under the cursor; nil, with a message, if it stands for several branches.
+local function current(tree)
+  local node = tree:current()
+  if node and node.folded and node.folded.branches > 1 then
+    return say('these are several branches; open the row, and choose one')
+  end
+  return node
+end
+
+--- Calls a method about the branch of the entry under the cursor.
+local function call(tree, method, params, callback)
+  local node = current(tree)
+  if not node then
+    return
+  end
+  params = vim.tbl_extend('force', params, { entryId = node.id })
+  tree.session:request(method, params, function(err, result)
+    if err then
+      return advice.report(err)
+    end
+    callback(result)
+  end)
+end
+
+--- Names the branch of the entry under the cursor; an empty name removes it.
+---@param tree treelined.Tree
+---@param name? string asks for it if left out
+function M.name(tree, name)
+  if not name then
+    if not current(tree) then
+      return
+    end
+    return ask.input({ prompt = 'Name of this branch (empty for none): ' }, function(given)
+      M.name(tree, given)
+    end)
+  end
+  call(tree, 'name_branch', { name = name }, function(result)
+    local text = result.name and ('this branch is called "%s"'):format(result.name)
+      or 'this branch has no name'
+    local before = result.inverse and result.inverse.params.name
+    if before then
+      text = ('%s; it was "%s"'):format(text, before)
+    elseif result.name and result.inverse then
+      text = text .. '; an empty name removes it'
+    end
+    say(utf8.line(text))
+  end)
+end
+
+local function unarchive(tree)
+  call(tree, 'unarchive_branch', {}, function()
+    say(('the branch is back; %s archives it again'):format(key_of('archive', 'archive')))
+  end)
+end
+
+--- Archives the branch of the entry under the cursor, or brings it back if it is archived. The leaf moves out of the
+--- branch first.
+---@param tree treelined.Tree
+function M.archive(tree)
+  local node = tree:current()
+  if node and node.archived then
+    return unarchive(tree)
+  end
+  call(tree, 'archive_branch', {}, function(result)
+    if result.cancelled then
+      return say(moves.reason_text(result))
+    elseif result.oldLeafId ~= result.newLeafId then
+      local undo = key_of('undo', 'undo')
+      return say(('archived, and the leaf is at its fork; %s brings both back'):format(undo))
+    end
+    local text = 'archived; %s shows archived branches, %s on it brings it back'
+    say(text:format(key_of('archived', 'archived'), key_of('archive', 'archive')))
+  end)
+end
+
+--- Shows archived branches, or hides them.
+---@param tree treelined.Tree
+function M.toggle(tree)
+  if not tree.archived and tree.rows.archived == 0 then
+    return say('no branch is archived')
+  end
+  tree.archived = not tree.archived
+  tree:refresh()
+end
+
+--- Says below the rows how many branches are archived. The line is not one of the buffer, whose lines are rows.
+---@param tree treelined.Tree
+function M.draw(tree)
+  vim.api.nvim_buf_clear_namespace(tree.buf, namespace, 0, -1)
+  local count = tree.rows.archived
+  if count == 0 then
+    return
+  end
+  local text = ('   %d archived %s · %s %s %s'):format(
+    count,
+    count == 1 and 'branch' or 'branches',
+    key_of('archived', 'archived'),
+    tree.archived and 'hides' or 'shows',
+    count == 1 and 'it' or 'them'
+  )
+  local last = vim.api.nvim_buf_line_count(tree.buf) - 1
+  vim.api.nvim_buf_set_extmark(tree.buf, namespace, last, 0, {
+    virt_lines = { { { text, 'TreelinedGuide' } } },
+  })
+end
+
+return M

@@ -1,0 +1,62 @@
+// Names and archive of branches, and what a person is told about a change. A branch is meant by any of its entries.
+
+import type { BranchInverse } from 'treelined';
+import { reasonText } from './navigation.js';
+import type { Session } from './session.js';
+
+/** A change of a branch: in words, with the call that takes it back. */
+export interface BranchChange {
+  text: string;
+  /** Absent if nothing was changed. */
+  undo?: { title: string; run: () => Promise<BranchChange> };
+}
+
+/** Names a branch; an empty name takes the name away. */
+export async function nameBranch(
+  session: Session,
+  entryId: string,
+  name: string,
+): Promise<BranchChange> {
+  const result = await session.call('name_branch', { entryId, name });
+  const now = result.name === undefined ? 'has no name' : `is called “${result.name}”`;
+  const before = result.inverse?.params.name;
+  const text = `The branch ${now}${before === undefined ? '.' : `; it was “${before}”.`}`;
+  return { text, ...undoOf(session, result.inverse) };
+}
+
+/** Archives a branch; if the leaf is in it, the leaf moves out first, which others may refuse. */
+export async function archiveBranch(session: Session, entryId: string): Promise<BranchChange> {
+  const result = await session.call('archive_branch', { entryId });
+  if (result.cancelled && result.reason)
+    return { text: reasonText(result.reason, result.by, result.message) };
+  const { oldLeafId, newLeafId, inverse } = result;
+  if (oldLeafId === newLeafId)
+    return { text: 'The branch is archived.', ...undoOf(session, inverse) };
+  return {
+    text: 'The branch is archived, and the leaf is at its fork. “Undo the Last Move” brings both back.',
+    ...undoOf(session, inverse),
+  };
+}
+
+/** Brings an archived branch back. */
+export async function unarchiveBranch(session: Session, entryId: string): Promise<BranchChange> {
+  const { entryIds, inverse } = await session.call('unarchive_branch', { entryId });
+  if (entryIds.length === 0) return { text: 'The branch is not archived.' };
+  return { text: 'The branch is back.', ...undoOf(session, inverse) };
+}
+
+/** The inverse of a change, as a button. */
+function undoOf(session: Session, inverse: BranchInverse | undefined): Pick<BranchChange, 'undo'> {
+  if (inverse === undefined) return {};
+  const { entryId, name } = inverse.params;
+  switch (inverse.method) {
+    case 'archive_branch':
+      return { undo: { title: 'Archive Again', run: () => archiveBranch(session, entryId) } };
+    case 'unarchive_branch':
+      return { undo: { title: 'Bring It Back', run: () => unarchiveBranch(session, entryId) } };
+    case 'name_branch': {
+      const run = () => nameBranch(session, entryId, name ?? '');
+      return { undo: { title: name === undefined ? 'Remove the Name' : 'Former Name', run } };
+    }
+  }
+}
