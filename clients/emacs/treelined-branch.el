@@ -54,11 +54,10 @@
   (cond ((plist-get result :cancelled)
          (treelined-actions--say result))
         ((equal (plist-get result :oldLeafId) (plist-get result :newLeafId))
-         (treelined-branch--say "archived; %s shows archived branches, %s on it brings it back"
+         (treelined-branch--say "archived; %s shows it, %s brings it back"
                                 'treelined-tree-show-archived 'treelined-tree-archive))
         (t
-         (treelined-branch--say "archived, and the leaf is at its fork; %s brings the leaf back, \
-with it the branch" 'treelined-tree-undo))))
+         (treelined-branch--say "archived, and the leaf is at its fork; %s brings both back" 'treelined-tree-undo))))
 
 (defun treelined-tree-archive ()
   "Archive the branch of the entry at point, or bring it back if it is archived.

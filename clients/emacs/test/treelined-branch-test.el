@@ -20,7 +20,7 @@
     (should-not (treelined-branch-test--below))
     (should-error (treelined-tree-show-archived))
     (treelined-branch-test--at "Clear the")
-    (treelined-test-hears "archived; .* shows archived branches, .* on it brings it back"
+    (treelined-test-hears "archived; V shows it, D brings it back"
       (treelined-tree-archive))
     (treelined-test-wait (and (treelined-test-idle-p) (= 4 treelined-tree-total)))
     (should (string-match-p "  1 archived branch · .* shows it" (treelined-branch-test--below)))
@@ -30,7 +30,7 @@
                    (nth 2 (treelined-test-lines))))
     (should (string-match-p "hides it" (treelined-branch-test--below)))
     (treelined-branch-test--at "Clear the")
-    (treelined-test-hears "the branch is back; .* archives it again"
+    (treelined-test-hears "the branch is back; D archives it again"
       (treelined-tree-archive))
     (treelined-test-wait (not (treelined-branch-test--below)))
     (should (= 5 treelined-tree-total))))
@@ -38,7 +38,7 @@
 (ert-deftest treelined-branch-the-leaf-leaves-a-branch-that-is-archived ()
   (treelined-test-with-folded-tree
     (treelined-test-go "a3")
-    (treelined-test-hears "the leaf is at its fork; u brings the leaf back"
+    (treelined-test-hears "the leaf is at its fork; u brings both back"
       (treelined-tree-archive))
     (treelined-test-wait (and (treelined-test-idle-p)
                               (equal "a1" (treelined-session-leaf-id treelined-session))))

@@ -98,7 +98,7 @@ function M.archive(tree)
       local undo = key_of('undo', 'undo')
       return say(('archived, and the leaf is at its fork; %s brings both back'):format(undo))
     end
-    local text = 'archived; %s shows archived branches, %s on it brings it back'
+    local text = 'archived; %s shows it, %s brings it back'
     say(text:format(key_of('archived', 'archived'), key_of('archive', 'archive')))
   end)
 end
