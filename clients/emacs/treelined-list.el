@@ -41,10 +41,11 @@ Return a text that is not a time as it is."
 
 (defun treelined-list--directory-name (directory)
   "Return DIRECTORY, cut at the front if it is long."
-  (let ((name (abbreviate-file-name directory)))
-    (if (<= (length name) 20)
+  (let ((name (abbreviate-file-name directory))
+        (columns (treelined-list--directory-columns)))
+    (if (<= (length name) columns)
         name
-      (concat "…" (substring name -19)))))
+      (concat "…" (substring name (- 1 columns))))))
 
 (defun treelined-list--title (row)
   "Return the title of ROW: what is wrong with it, its name, or its first message."
@@ -60,7 +61,7 @@ Return a text that is not a time as it is."
   `((nil ("When" 4 nil) ,(lambda (row) (treelined-list--age (plist-get row :modified))))
     (t ("Messages" 8 nil :right-align t)
        ,(lambda (row) (number-to-string (plist-get row :messageCount))))
-    (t ("Directory" 20 nil)
+    (t ("Directory" treelined-list--directory-columns nil)
        ,(lambda (row)
           (propertize (treelined-list--directory-name (plist-get row :cwd)) 'face 'shadow)))
     (nil ("Tool" 11 nil)
@@ -71,12 +72,26 @@ Return a text that is not a time as it is."
 (defconst treelined-list--narrow 60
   "A window with fewer columns lacks some of the list.")
 
+(defun treelined-list--width ()
+  "Return the width of the window of this buffer."
+  (let ((window (get-buffer-window nil t)))
+    (if window (window-width window) (frame-width))))
+
+(defun treelined-list--directory-columns ()
+  "Return the width of directories: a quarter of the window, up to 40."
+  (max 20 (min 40 (/ (treelined-list--width) 4))))
+
 (defun treelined-list--columns ()
   "Return the columns that the window of this buffer has room for."
-  (let ((window (get-buffer-window nil t)))
-    (if (and window (< (window-width window) treelined-list--narrow))
-        (seq-remove #'car treelined-list--columns)
-      treelined-list--columns)))
+  (if (< (treelined-list--width) treelined-list--narrow)
+      (seq-remove #'car treelined-list--columns)
+    treelined-list--columns))
+
+(defun treelined-list--format (column)
+  "Return the format of COLUMN, as `tabulated-list-format' has it."
+  (pcase (cadr column)
+    (`(,name ,width . ,rest)
+     (cons name (cons (if (numberp width) width (funcall width)) rest)))))
 
 (defun treelined-list--entry (row)
   "Return the entry of the list for ROW."
@@ -86,7 +101,7 @@ Return a text that is not a time as it is."
 (defun treelined-list--set-columns ()
   "Let the list have the columns that its window has room for.
 Return whether they are others than before."
-  (let ((format (vconcat (mapcar #'cadr (treelined-list--columns)))))
+  (let ((format (vconcat (mapcar #'treelined-list--format (treelined-list--columns)))))
     (unless (equal format tabulated-list-format)
       (setq tabulated-list-format format
             tabulated-list-entries (mapcar (lambda (entry) (treelined-list--entry (car entry)))

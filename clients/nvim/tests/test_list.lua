@@ -22,6 +22,11 @@ return {
     function(t)
       local child, client = listed(t)
       f.matches(child:lines()[1], '^ now     4  .*  first$')
+      -- A title had two columns of 40.
+      child:lua('vim.o.columns = 40')
+      child:gives('vim.api.nvim_buf_get_lines(0, 0, 1, false)', { ' now               first' })
+      child:lua('vim.o.columns = 80')
+      child:gives("vim.fn.getline(1):match('^ now     4  ') ~= nil", true)
       local other = f.converse(client, { name = 'second' })
       child:gives('#' .. ALL, 2)
       child:gives("vim.fn.getline('.'):match('first')", 'first')

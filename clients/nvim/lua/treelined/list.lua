@@ -16,8 +16,14 @@ local NAME = 'treelined://sessions'
 --- Rows that are shown at most; the daemon returns the latest.
 local LIMIT = 2000
 
---- Columns of the working directory.
-local FOLDER = 24
+--- Columns of the working directory: a quarter of the window, within these limits.
+local FOLDER_MIN, FOLDER_MAX = 24, 40
+
+--- Columns of the tool that a session comes from.
+local TOOL = 11
+
+--- A window with fewer columns shows neither number of messages nor directory.
+local NARROW = 60
 
 local namespace = vim.api.nvim_create_namespace('treelined-list')
 
@@ -43,33 +49,52 @@ local function is_valid()
 end
 
 --- Returns a folder in so many columns; the end is kept.
-local function folder(path)
+local function folder(path, columns)
   local text = utf8.line(vim.fn.fnamemodify(path, ':~'))
   local count = vim.fn.strchars(text)
-  if count > FOLDER then
-    text = '…' .. vim.fn.strcharpart(text, count - FOLDER + 1)
+  if count > columns then
+    text = '…' .. vim.fn.strcharpart(text, count - columns + 1)
   end
-  return text .. (' '):rep(FOLDER - vim.fn.strdisplaywidth(text))
+  return text .. (' '):rep(columns - vim.fn.strdisplaywidth(text))
+end
+
+--- Returns the narrowest width of the windows that show the list.
+local function width()
+  local columns = vim.o.columns
+  for _, win in ipairs(vim.fn.win_findbuf(buf)) do
+    columns = math.min(columns, vim.api.nvim_win_get_width(win))
+  end
+  return columns
+end
+
+--- Returns the line of a session up to its title: its age, size, directory and tool, as far as there is room.
+local function facts(each, columns)
+  local tool = vim.fn.strcharpart(utf8.line(each.source or ''), 0, TOOL)
+  tool = tool .. (' '):rep(TOOL - vim.fn.strdisplaywidth(tool))
+  if columns < NARROW then
+    return ('%4s  %s  '):format(when.age(each.modified), tool)
+  end
+  local room = math.min(math.max(math.floor(columns / 4), FOLDER_MIN), FOLDER_MAX)
+  local text = '%4s %5d  %s  %s  '
+  return text:format(when.age(each.modified), each.messageCount, folder(each.cwd, room), tool)
 end
 
 local function draw()
   if not is_valid() then
     return
   end
-  local lines = {}
+  local lines, columns = {}, width()
   for index, each in ipairs(rows) do
-    local text = '%4s %5d  %s  %s'
-    lines[index] =
-      text:format(when.age(each.modified), each.messageCount, folder(each.cwd), row.title(each))
+    lines[index] = facts(each, columns) .. row.title(each)
   end
   if #rows == 0 then
     lines = { 'There are no sessions. `o` makes one, `i` imports those of other tools.' }
   end
-  local ids, columns = {}, {}
+  local ids, positions = {}, {}
   for _, win in ipairs(vim.fn.win_findbuf(buf)) do
     local position = vim.api.nvim_win_get_cursor(win)
     local before = vim.b[buf].treelined_rows or {}
-    ids[win], columns[win] = before[position[1]] or false, position
+    ids[win], positions[win] = before[position[1]] or false, position
   end
   windows.fill(buf, lines)
   vim.api.nvim_buf_clear_namespace(buf, namespace, 0, -1)
@@ -83,11 +108,11 @@ local function draw()
   vim.b[buf].treelined_rows = shown
   -- The cursor stays on its session.
   for win, id in pairs(ids) do
-    local line = math.min(columns[win][1], #lines)
+    local line = math.min(positions[win][1], #lines)
     for index, other in ipairs(shown) do
       line = other == id and index or line
     end
-    vim.api.nvim_win_set_cursor(win, { line, columns[win][2] })
+    vim.api.nvim_win_set_cursor(win, { line, positions[win][2] })
   end
   local count = #rows == 1 and '1 session' or #rows .. ' sessions'
   local where = is_here and ' · of ' .. vim.fn.fnamemodify(vim.fn.getcwd(), ':~') or ''
@@ -233,6 +258,7 @@ local function make()
     buf = nil
     unwatch()
   end)
+  vim.api.nvim_create_autocmd('VimResized', { buffer = buf, callback = draw })
   keys.map(keys.list, buf)
 end
 
