@@ -90,9 +90,7 @@ SESSION, PARAMS and THEN are as in `treelined-continue--preview'."
 
 (defun treelined-continue--run (session command tool)
   "Run COMMAND, to go on with SESSION in TOOL, in a terminal."
-  (let* ((default-directory (file-name-as-directory
-                             (let ((cwd (treelined-session-cwd session)))
-                               (if (file-directory-p cwd) cwd "~/"))))
+  (let* ((default-directory (treelined-session-directory session))
          (buffer (apply #'term-ansi-make-term (generate-new-buffer-name (format "*%s*" tool))
                         (car command) nil (cdr command))))
     (with-current-buffer buffer

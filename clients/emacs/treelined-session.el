@@ -46,6 +46,16 @@ Without both, return its directory and the end of its id."
         (concat (and directory (concat (file-name-nondirectory directory) " "))
                 (substring id (max 0 (- (length id) 12)))))))
 
+(defun treelined-session-directory (session)
+  "Return the directory of SESSION, or the home directory if it is not here.
+It stands in the file, which may come from another machine: a remote one
+would make Emacs connect."
+  (let ((cwd (treelined-session-cwd session)))
+    (file-name-as-directory
+     (if (and cwd (not (file-remote-p cwd)) (file-directory-p cwd))
+         cwd
+       (expand-file-name "~/")))))
+
 (defun treelined-session-open-p (session)
   "Return whether SESSION is open at the running daemon."
   (and (treelined-running-p)

@@ -493,8 +493,7 @@ Call AFTER when it is there."
                             (format "*treelined: %s*" (treelined-session-title session)))
         (treelined-tree-mode)
         (setq treelined-session session
-              default-directory (file-name-as-directory
-                                 (or (treelined-session-cwd session) "~/")))
+              default-directory (treelined-session-directory session))
         (current-buffer))))
 
 (defun treelined-tree-show (session &optional focus after)

@@ -6,6 +6,17 @@
 
 ;;;; Drawing
 
+;; In a directory that does not exist no program can be started, and Emacs itself starts some: each session of another
+;; machine brought an error.
+(ert-deftest treelined-tree-of-another-machine-is-in-a-directory-that-is-here ()
+  (treelined-test-with
+    (dolist (cwd '("/no/such/folder" "/ssh:nobody@nowhere.invalid:/tmp"))
+      (treelined-test-call 'create_session :sessionId "far" :cwd cwd :write "now")
+      (treelined-test-open "far")
+      (should (equal (expand-file-name "~/") default-directory))
+      (kill-buffer)
+      (treelined-test-call 'delete_session :sessionId "far"))))
+
 (ert-deftest treelined-tree-is-drawn-as-the-daemon-says-with-point-on-the-leaf ()
   (treelined-test-with-tree
     (should (equal treelined-test-drawn (treelined-test-lines)))
