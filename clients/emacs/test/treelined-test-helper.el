@@ -29,21 +29,54 @@
 
 (defvar treelined-test-directory nil "The session directory of the running test.")
 
+;; A call without an answer: either the daemon has not read it, or Emacs has not read the answer.  The bytes that wait in
+;; the pipes between them, and where each thread waits, tell which.
+(defconst treelined-test-pipes "
+import fcntl, os, sys, termios
+folder = f'/proc/{sys.argv[1]}/fd/'
+for fd in '0', '1', '2':
+    try:
+        pipe = os.open(folder + fd, os.O_RDONLY | os.O_NONBLOCK)
+        waiting = fcntl.ioctl(pipe, termios.FIONREAD, bytes(4))
+        print(fd, os.readlink(folder + fd), int.from_bytes(waiting, sys.byteorder), 'bytes')
+    except OSError as error:
+        print(fd, error)
+for task in os.listdir(f'/proc/{sys.argv[1]}/task'):
+    said = []
+    for name in 'comm', 'wchan', 'syscall', 'stat':
+        try:
+            said.append(open(f'/proc/{sys.argv[1]}/task/{task}/{name}').read().strip())
+        except OSError as error:
+            said.append(str(error))
+    print(task, ' · '.join(said))
+" "A script that prints the pipes and threads of a process.")
+
 (defun treelined-test-daemon ()
-  "Return what is known of the daemon, for a test that waits in vain."
+  "Return the state of the daemon, for a test that waits in vain."
   (let* ((connection treelined-client--connection)
          (process (and connection (oref connection process)))
-         (folder (format "/proc/%s" (and process (process-id process))))
          (log (get-buffer treelined-client--log)))
     (list :status (and process (process-status process))
           :calls (and connection (hash-table-count (oref connection calls)))
-          :waits (ignore-errors
-                   (with-temp-buffer
-                     (insert-file-contents (expand-file-name "stat" folder))
-                     (buffer-string)))
-          :files (ignore-errors
-                   (mapcar #'file-symlink-p (directory-files (expand-file-name "fd" folder) t)))
+          :unsent (and connection (list (oref connection sending) (oref connection unsent)))
+          :unread (and process (buffer-live-p (process-buffer process))
+                       (with-current-buffer (process-buffer process)
+                         (list (point) (buffer-size))))
+          :loads (load-average t)
+          :process (and process
+                        (with-temp-buffer
+                          (ignore-errors
+                            (call-process "python3" nil t nil "-c" treelined-test-pipes
+                                          (number-to-string (process-id process))))
+                          (buffer-string)))
           :log (and log (with-current-buffer log (buffer-string))))))
+
+(defun treelined-test-note-timeout (kind &rest _)
+  "Print the state of the daemon before an error of the KIND \"timeout\"."
+  (when (equal kind "timeout")
+    (message "treelined: no answer in time: %S" (treelined-test-daemon))))
+
+(advice-add 'treelined-failure :before #'treelined-test-note-timeout)
 
 (defmacro treelined-test-wait (form)
   "Wait until FORM is not nil, and return its value.  The machine may be busy."
