@@ -81,6 +81,7 @@ impl Arguments {
                 | Command::Acp(_)
                 | Command::Mcp(_)
                 | Command::Setup(_)
+                | Command::Files(_)
                 | Command::Tui(_)
         )
     }

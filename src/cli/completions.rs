@@ -20,18 +20,20 @@ use std::process::{self, ExitCode, Stdio};
 /// The variable with which a script asks for words; its value is the name of the shell.
 const VARIABLE: &str = "TREELINED_COMPLETE";
 /// The programs of the other packages.
-pub(super) const COMPANIONS: [&str; 4] = [
+pub(super) const COMPANIONS: [&str; 5] = [
     "treelined-tui",
     "treelined-mcp",
     "treelined-acp",
     "treelined-setup",
+    "treelined-files",
 ];
 /// The commands that become programs of other packages.
-const PACKAGES: [(&str, &str); 4] = [
+const PACKAGES: [(&str, &str); 5] = [
     ("tui", "treelined-tui"),
     ("mcp", "treelined-mcp"),
     ("acp", "treelined-acp"),
     ("setup", "treelined-setup"),
+    ("files", "treelined-files"),
 ];
 const SHELLS: Shells<'static> = Shells(&[&QuotingBash, &Elvish, &Fish, &Powershell, &Zsh]);
 
@@ -42,7 +44,7 @@ Examples:
   treelined completions zsh > \"${fpath[1]}/_treelined\"
   treelined completions fish > ~/.config/fish/completions/treelined.fish
 
-The script completes treelined, treelined-tui, treelined-mcp, treelined-acp and treelined-setup.")]
+The script completes treelined, treelined-tui, treelined-mcp, treelined-acp, treelined-setup and treelined-files.")]
 pub(crate) struct Completions {
     /// The shell
     shell: Shell,

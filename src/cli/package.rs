@@ -1,4 +1,4 @@
-//! `treelined tui`, `acp`, `mcp` and `setup`: programs of other packages, installed beside this one.
+//! `treelined tui`, `acp`, `mcp`, `setup` and `files`: programs of other packages, installed beside this one.
 
 use super::failure::{FAILED, ShellError};
 use super::options::Options;

@@ -116,6 +116,9 @@ commands! {
         "continue" Continue(continuation::ContinueArgs)
             "Go on with a conversation in another agent"
             "It makes a new session of the agent, with the conversation up to ENTRY or to the leaf, says what is lost, and starts the agent. Without a terminal it prints what to run.";
+        "files" Files(package::PackageArgs)
+            "Bring the files back that a folder had at an entry"
+            "They are saved at each turn once `files on` was run in the folder. It starts treelined-files, which is installed beside this program.";
         "label" Label(label::LabelArgs)
             "Label an entry as a bookmark, or remove its label"
             "Exit code 3 if it has no label to remove.";

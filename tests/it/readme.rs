@@ -30,6 +30,7 @@ fn the_schema_folder_equals_the_output_of_the_program() {
             "agents.tsv",
             "commands.txt",
             "errors.md",
+            "files.md",
             "fleet.md",
             "keys.tsv",
             "plugins.md",

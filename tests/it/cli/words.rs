@@ -115,7 +115,7 @@ fn every_list_of_the_commands_has_the_same_commands() {
     for (name, about) in &in_help {
         let page = fs::read_to_string(out.join(format!("treelined-{name}.1"))).unwrap();
         // Those of other packages have the page of their program.
-        if ["tui", "acp", "mcp", "setup"].contains(&name.as_str()) {
+        if ["tui", "acp", "mcp", "setup", "files"].contains(&name.as_str()) {
             continue;
         }
         let about = about.replace('-', "\\-");

@@ -15,6 +15,7 @@ const DOCUMENTS: &[(&str, &str)] = &[
     ("protocol.md", "protocol.md"),
     ("session-file.md", "session-file.md"),
     ("semantics.md", "semantics.md"),
+    ("files.md", "files.md"),
 ];
 
 /// The folders of files that people write and read.
@@ -304,6 +305,14 @@ fn every_test_that_a_document_names_exists() {
     // A part of `redact` is a crate, which the MCP server uses too.
     let part = tests_below("clients/redact/src/", &sources);
     lib.extend(part.into_iter().map(|name| format!("redact::{name}")));
+    // The package that saves files.
+    for (folder, name) in [
+        ("clients/files/src/", "snapshots"),
+        ("clients/files/tests/it/", "snapshots::it"),
+    ] {
+        let package = tests_below(folder, &sources);
+        lib.extend(package.into_iter().map(|test| format!("{name}::{test}")));
+    }
     let mut faults = Vec::new();
     for source in &sources {
         if source.document().is_some() {

@@ -1,0 +1,408 @@
+//! The commands, which read sessions through a daemon.
+
+use crate::Args;
+use crate::exclude::Limits;
+use crate::follow::{self, Failure};
+use crate::git::{self, Shadow};
+use crate::name::Name;
+use crate::record::{self, Record, When};
+use crate::restore::{self, Plan, Target};
+use crate::session::{self, Opened};
+use crate::show;
+use crate::snapshot;
+use crate::space;
+use crate::state::{self, Lock, Root, State, WAIT};
+use crate::{apply, open};
+use anyhow::{Context, bail};
+use std::collections::BTreeSet;
+use std::io::{self, BufRead, IsTerminal, Write};
+use std::path::Path;
+use std::process::ExitCode;
+use std::time::Duration;
+use treelined_client::OpenMode;
+
+/// How long an extension waits before it looks again whether it is the only one.
+const LOOK: Duration = Duration::from_secs(5);
+/// The exit code of a person who has not agreed.
+const NOT_AGREED: u8 = 2;
+
+/// What a command about an entry needs.
+struct At {
+    root: Root,
+    lock: Lock,
+    shadow: Shadow,
+    session: String,
+    entry: String,
+    records: Vec<Record>,
+    record: Record,
+}
+
+pub fn on(state: &State, folder: &Path) -> anyhow::Result<()> {
+    git::check()?;
+    let root = state.root(&snapshot::working_tree(folder)?)?;
+    snapshot::check_root(&root.path)?;
+    let lock = root.lock(WAIT)?;
+    let shadow = root.shadow(&lock)?;
+    let taken = snapshot::take(&shadow, Limits::USUAL)?;
+    snapshot::remember(&root, &shadow, &taken.tree)?;
+    root.set_on(true)?;
+    let mut out = io::stdout().lock();
+    writeln!(
+        out,
+        "the files of {} are saved at each turn while `treelined files watch` runs",
+        root.path.display()
+    )?;
+    writeln!(out, "the first snapshot took {} ms", taken.ms)?;
+    skipped(&mut out, &taken.skipped)?;
+    Ok(())
+}
+
+fn skipped(out: &mut impl Write, skipped: &crate::exclude::Skipped) -> io::Result<()> {
+    if skipped.files == 0 {
+        return Ok(());
+    }
+    writeln!(
+        out,
+        "{} left out ({}): repositories, and new files over 2 MiB",
+        show::count(skipped.files, "path"),
+        show::size(skipped.bytes)
+    )?;
+    for name in skipped.paths.iter().take(10) {
+        writeln!(out, "  {name}")?;
+    }
+    Ok(())
+}
+
+pub fn off(state: &State, folder: &Path, deletes: bool) -> anyhow::Result<()> {
+    let root = match state.nearest(folder)? {
+        Some(root) => root,
+        None => state.root(&snapshot::working_tree(folder)?)?,
+    };
+    let lock = root.lock(WAIT)?;
+    root.set_on(false)?;
+    let path = root.path.display();
+    if deletes {
+        drop(lock);
+        std::fs::remove_dir_all(&root.folder).context("remove the saved files")?;
+        writeln!(io::stdout(), "the saved files of {path} are deleted")?;
+    } else {
+        writeln!(
+            io::stdout(),
+            "the files of {path} are not saved any more; --delete deletes what is saved"
+        )?;
+    }
+    Ok(())
+}
+
+pub fn du(state: &State) -> anyhow::Result<()> {
+    let mut out = io::stdout().lock();
+    let mut all = 0_u64;
+    for (root, is_on) in state.all()? {
+        let lock = root.lock(WAIT)?;
+        let used = match root.repository().is_dir() {
+            true => space::of(&root, &lock)?,
+            false => continue,
+        };
+        all = all.saturating_add(used.bytes);
+        writeln!(
+            out,
+            "{:>8}  {}  {}, {}{}",
+            show::size(used.bytes),
+            root.path.display(),
+            show::count(used.records, "record"),
+            show::count(used.restores, "restore"),
+            if is_on { "" } else { ", off" }
+        )?;
+        if let Some(failure) = state::read::<Failure>(&root.folder.join("failure.json"))? {
+            let (session, why) = (show::safe(&failure.session), show::safe(&failure.why));
+            writeln!(
+                out,
+                "          not saved at the last turn of {session}: {why}"
+            )?;
+        }
+    }
+    writeln!(out, "{:>8}  together", show::size(all))?;
+    Ok(())
+}
+
+pub fn prune(state: &State, budget: u64) -> anyhow::Result<()> {
+    for (root, _) in state.all()? {
+        let lock = root.lock(WAIT)?;
+        if root.repository().is_dir() {
+            let dropped = space::prune(&root, &lock, budget)?;
+            let path = root.path.display();
+            let dropped = show::count(dropped, "record");
+            writeln!(io::stdout(), "{path}: {dropped} dropped")?;
+        }
+    }
+    Ok(())
+}
+
+pub async fn watch(args: &Args, state: &State, is_extension: bool) -> anyhow::Result<()> {
+    git::check()?;
+    let client = match is_extension {
+        true => args.attach().await?,
+        false => args.client(true).await?,
+    };
+    let sessions = args.daemon.session_dir.clone();
+    let sessions = sessions.or_else(|| std::env::var_os("TREELINED_SESSION_DIR").map(Into::into));
+    let _only_one = loop {
+        match state.follow(sessions.as_deref())? {
+            Some(lock) => break lock,
+            None if !is_extension => {
+                bail!("another `treelined files watch` follows these sessions")
+            }
+            // An extension that ends is started again, and given up in the end.
+            None if client.is_closed() => return Ok(()),
+            None => tokio::time::sleep(LOOK).await,
+        }
+    };
+    let followed = follow::run(&client, state).await;
+    client.close().await?;
+    followed
+}
+
+/// Saves the files at the last message of a session.
+pub async fn save(args: &Args, state: &State, session: Option<&str>) -> anyhow::Result<()> {
+    git::check()?;
+    let client = args.client(false).await?;
+    let folder = std::env::current_dir()?.canonicalize()?;
+    let opened = session::open(&client, session, &folder, OpenMode::Write).await?;
+    let root = root_of(state, &opened)?;
+    let last = opened.messages(None).await?.pop();
+    let last = last.context("the session has no messages yet")?;
+    let when = session::turn(&last).unwrap_or(When::End);
+    let saved = follow::save(&root, &opened, when, last.id()).await?;
+    client.close().await?;
+    match saved {
+        Some(id) => writeln!(io::stdout(), "saved: {id}")?,
+        None => writeln!(io::stdout(), "nothing has changed since they were saved")?,
+    }
+    Ok(())
+}
+
+fn root_of(state: &State, opened: &Opened) -> anyhow::Result<Root> {
+    let root = state.nearest(Path::new(&opened.cwd))?;
+    root.with_context(|| {
+        let cwd = show::safe(&opened.cwd);
+        format!("the files of {cwd} are not saved; `treelined files on` begins it")
+    })
+}
+
+async fn at(
+    args: &Args,
+    state: &State,
+    session: Option<&str>,
+    entry: Option<&str>,
+) -> anyhow::Result<At> {
+    git::check()?;
+    let client = args.client(false).await?;
+    let folder = std::env::current_dir()?.canonicalize()?;
+    let opened = session::open(&client, session, &folder, OpenMode::Read).await?;
+    let root = root_of(state, &opened)?;
+    let entry = opened.entry(entry).await?;
+    let records = opened.records().await?;
+    let record = opened.nearest(&records, &entry).await?.cloned();
+    let session = opened.id.clone();
+    client.close().await?;
+    let record = record
+        .with_context(|| format!("no files were saved at {} or before", show::safe(&entry)))?;
+    if Path::new(&record.data.root) != root.path {
+        bail!(
+            "the files at {} were saved in {}, not in {}",
+            show::safe(&entry),
+            show::safe(&record.data.root),
+            root.path.display()
+        );
+    }
+    let lock = root.lock(WAIT)?;
+    let shadow = root.shadow(&lock)?;
+    if !record.is_kept(&shadow, &session) {
+        bail!(
+            "{} are not on this machine any more; they were dropped, or saved elsewhere",
+            show::record(&record)
+        );
+    }
+    Ok(At {
+        root,
+        lock,
+        shadow,
+        session,
+        entry,
+        records,
+        record,
+    })
+}
+
+pub async fn open(
+    args: &Args,
+    state: &State,
+    (session, entry): (Option<&str>, Option<&str>),
+    into: &Path,
+) -> anyhow::Result<()> {
+    let at = at(args, state, session, entry).await?;
+    let files = open::checkout(&at.shadow, &at.record.data.commit, into)?;
+    let mut out = io::stdout().lock();
+    writeln!(
+        out,
+        "{}: {} in {}",
+        show::record(&at.record),
+        show::count(files, "file"),
+        into.display()
+    )?;
+    skipped(&mut out, &at.record.data.skipped)?;
+    Ok(())
+}
+
+/// The target of a restore, and the files that others have changed since.
+fn target(at: &At, all: bool) -> anyhow::Result<Target> {
+    let only = match all {
+        true => None,
+        false => Some(record::changed(&at.shadow, &at.session, &at.records)?),
+    };
+    Ok(Target {
+        commit: at.record.data.commit.clone(),
+        not_saved: at.record.data.skipped.paths.clone(),
+        only,
+        modes: std::collections::BTreeMap::new(),
+        session: Some(at.session.clone()),
+        entry: Some(at.entry.clone()),
+        undoes: None,
+    })
+}
+
+/// The files that differ from the last record of the session: others have changed them since.
+fn outside(at: &At, plan: &Plan) -> anyhow::Result<BTreeSet<Name>> {
+    let kept = at.records.iter().rev();
+    let mut kept = kept.filter(|record| record.is_kept(&at.shadow, &at.session));
+    let Some(last) = kept.next() else {
+        return Ok(BTreeSet::new());
+    };
+    let changes = snapshot::changes(&at.shadow, &last.data.tree, &plan.now)?;
+    Ok(changes.into_iter().map(|change| change.name).collect())
+}
+
+pub async fn diff(
+    args: &Args,
+    state: &State,
+    (session, entry): (Option<&str>, Option<&str>),
+    all: bool,
+) -> anyhow::Result<()> {
+    let at = at(args, state, session, entry).await?;
+    let plan = restore::plan(&at.shadow, &target(&at, all)?, Limits::USUAL)?;
+    preview(&at, &plan)
+}
+
+fn preview(at: &At, plan: &Plan) -> anyhow::Result<()> {
+    let mut out = io::stdout().lock();
+    writeln!(out, "{}", show::record(&at.record))?;
+    show::plan(&mut out, plan, &outside(at, plan)?)?;
+    if let Some(moved) = show::moved(&at.record, &snapshot::head(&at.root.path)?) {
+        writeln!(out, "{moved}")?;
+    }
+    Ok(())
+}
+
+pub async fn restore(
+    args: &Args,
+    state: &State,
+    (session, entry): (Option<&str>, Option<&str>),
+    (all, yes): (bool, bool),
+) -> anyhow::Result<ExitCode> {
+    let at = at(args, state, session, entry).await?;
+    for name in apply::tidy(&at.shadow)? {
+        writeln!(
+            io::stderr(),
+            "treelined-files: {name} has bytes of an interrupted restore that are saved nowhere else"
+        )?;
+    }
+    let target = target(&at, all)?;
+    let plan = restore::plan(&at.shadow, &target, Limits::USUAL)?;
+    preview(&at, &plan)?;
+    if plan.changes.is_empty() {
+        writeln!(io::stdout(), "nothing is to be restored")?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    let has_moved = show::moved(&at.record, &snapshot::head(&at.root.path)?).is_some();
+    let At { root, lock, .. } = at;
+    finish(root, lock, &target, &plan, (yes, has_moved))
+}
+
+pub fn undo(state: &State, folder: &Path, yes: bool) -> anyhow::Result<ExitCode> {
+    git::check()?;
+    let root = state.nearest(folder)?;
+    let root = root.with_context(|| format!("the files of {} are not saved", folder.display()))?;
+    let lock = root.lock(WAIT)?;
+    let shadow = root.shadow(&lock)?;
+    let kept = apply::tidy(&shadow)?;
+    for name in kept {
+        writeln!(
+            io::stderr(),
+            "treelined-files: {name} has bytes that are saved nowhere else"
+        )?;
+    }
+    let target = restore::undo_target(&root)?;
+    let plan = restore::plan(&shadow, &target, Limits::USUAL)?;
+    show::plan(&mut io::stdout().lock(), &plan, &BTreeSet::new())?;
+    finish(root, lock, &target, &plan, (yes, false))
+}
+
+/// Asks, and makes the changes. The lock is free while a person thinks.
+fn finish(
+    root: Root,
+    lock: Lock,
+    target: &Target,
+    plan: &Plan,
+    (yes, has_moved): (bool, bool),
+) -> anyhow::Result<ExitCode> {
+    drop(lock);
+    if !yes && !is_agreed(has_moved)? {
+        writeln!(
+            io::stderr(),
+            "nothing was changed; --yes does it without asking"
+        )?;
+        return Ok(ExitCode::from(NOT_AGREED));
+    }
+    let lock = root.lock(WAIT)?;
+    let done = restore::run((&root, &lock), target, plan, Limits::USUAL, &mut || {});
+    let (journal, outcome) = done?;
+    let mut out = io::stdout().lock();
+    show::outcome(&mut out, &outcome)?;
+    if outcome.keeps_stage {
+        writeln!(
+            out,
+            "{}{} has bytes that somebody wrote meanwhile",
+            crate::place::STAGE,
+            journal.id
+        )?;
+    }
+    if journal.undoes.is_none() {
+        writeln!(out, "treelined files undo takes it back")?;
+    }
+    Ok(match outcome.conflicts.is_empty() && !outcome.keeps_stage {
+        true => ExitCode::SUCCESS,
+        false => ExitCode::FAILURE,
+    })
+}
+
+fn is_agreed(has_moved: bool) -> anyhow::Result<bool> {
+    let stdin = io::stdin();
+    if !stdin.is_terminal() {
+        return Ok(false);
+    }
+    let (question, usual) = match has_moved {
+        true => ("write these files? [y/N] ", false),
+        false => ("write these files? [Y/n] ", true),
+    };
+    let mut out = io::stdout().lock();
+    write!(out, "{question}")?;
+    out.flush()?;
+    let mut answer = String::new();
+    if stdin.lock().read_line(&mut answer)? == 0 {
+        return Ok(false);
+    }
+    Ok(match answer.trim().to_ascii_lowercase().as_str() {
+        "" => usual,
+        answer => matches!(answer, "y" | "yes"),
+    })
+}

@@ -1,0 +1,182 @@
+//! The files that are not saved: by the user's rules, by ours, and large or foreign ones (files.md §3).
+
+use crate::git::{Shadow, ask_user};
+use crate::name::Name;
+use crate::place::STAGE;
+use anyhow::{Context, bail};
+use serde::{Deserialize, Serialize};
+use std::ffi::OsStr;
+use std::fs;
+use std::io::{self, Read};
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+
+/// New files above this are not saved.
+const MAX_NEW: u64 = 2 << 20;
+/// The most files that are left out one by one.
+const MAX_SKIPPED: usize = 5_000;
+/// The most names of them in a record.
+const MAX_NAMED: usize = 100;
+/// The most bytes of a file of rules.
+const MAX_RULES: u64 = 1 << 20;
+
+/// What is never saved, unless a `.gitignore` says otherwise.
+const RULES: &str = "node_modules/\ntarget/\n.venv/\n.env*\n";
+
+/// The limits of a root.
+#[derive(Debug, Clone, Copy)]
+pub struct Limits {
+    pub files: usize,
+    pub bytes: u64,
+    /// The free space that must be left.
+    pub free: u64,
+}
+
+impl Limits {
+    pub const USUAL: Limits = Limits {
+        files: 200_000,
+        bytes: 4 << 30,
+        free: 5 << 30,
+    };
+}
+
+/// The files that were left out one by one.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Skipped {
+    /// How many.
+    pub files: usize,
+    /// Their size; that of a repository is not counted.
+    pub bytes: u64,
+    /// The first of them in the order of their bytes; a repository ends with `/`.
+    pub paths: Vec<Name>,
+}
+
+/// New files: those that are saved are counted, the others are named.
+pub struct New {
+    pub files: usize,
+    pub bytes: u64,
+    pub skipped: Vec<Name>,
+    pub skipped_bytes: u64,
+}
+
+impl New {
+    pub fn as_skipped(&self) -> Skipped {
+        Skipped {
+            files: self.skipped.len(),
+            bytes: self.skipped_bytes,
+            paths: self.skipped.iter().take(MAX_NAMED).cloned().collect(),
+        }
+    }
+}
+
+/// Copies the user's rules into the shadow repository.
+pub fn write_rules(shadow: &Shadow) -> anyhow::Result<()> {
+    let mut rules = format!("/{STAGE}*/\n{RULES}").into_bytes();
+    if shadow.root.join(".git").symlink_metadata().is_ok() {
+        for file in user_rules(&shadow.root)? {
+            rules.extend(read_rules(&file)?);
+            rules.push(b'\n');
+        }
+    }
+    let path = shadow.dir.join("info/exclude");
+    // Git keeps what it knows about folders as long as the rules are the same.
+    if fs::read(&path).ok().as_deref() != Some(&rules) {
+        fs::write(&path, rules).context("write the rules of what is saved")?;
+    }
+    Ok(())
+}
+
+/// The files with rules that only the user's repository names; later ones outrank earlier ones.
+fn user_rules(root: &Path) -> anyhow::Result<Vec<PathBuf>> {
+    let path = |bytes: Vec<u8>| PathBuf::from(OsStr::from_bytes(&bytes));
+    let named = ask_user(
+        root,
+        &["config", "--type=path", "--get", "core.excludesFile"],
+    )?;
+    let global = named.map(path).or_else(|| {
+        let config = std::env::var_os("XDG_CONFIG_HOME").filter(|folder| !folder.is_empty());
+        let config = config.map(PathBuf::from).or_else(|| {
+            let home = std::env::var_os("HOME")?;
+            Some(PathBuf::from(home).join(".config"))
+        });
+        config.map(|config| config.join("git/ignore"))
+    });
+    let Some(own) = ask_user(root, &["rev-parse", "--git-path", "info/exclude"])? else {
+        bail!("git cannot read the repository in {}", root.display());
+    };
+    Ok(global.into_iter().chain([root.join(path(own))]).collect())
+}
+
+fn read_rules(file: &Path) -> anyhow::Result<Vec<u8>> {
+    let failed = || format!("read the rules in {}", file.display());
+    let opened = match fs::File::open(file) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+        opened => opened.with_context(failed)?,
+    };
+    let mut rules = Vec::new();
+    let read = opened.take(MAX_RULES + 1).read_to_end(&mut rules);
+    if read.with_context(failed)? as u64 > MAX_RULES {
+        bail!("{} has more than {MAX_RULES} bytes", file.display());
+    }
+    Ok(rules)
+}
+
+/// Looks at the files that no rule leaves out and that were not saved before. Fails above the limits.
+pub fn new_files(shadow: &Shadow, limits: Limits) -> anyhow::Result<New> {
+    let args = ["ls-files", "-z", "--others", "--exclude-standard"];
+    let answer = shadow.run(args, None)?;
+    if !answer.said.is_empty() {
+        bail!("{}", answer.said);
+    }
+    let mut new = New {
+        files: 0,
+        bytes: 0,
+        skipped: Vec::new(),
+        skipped_bytes: 0,
+    };
+    let names = answer.out.split(|byte| *byte == 0);
+    for name in names.filter(|name| !name.is_empty()) {
+        let size = match name.last() {
+            // A repository of the user's within the root.
+            Some(b'/') => None,
+            _ => match shadow.root.join(OsStr::from_bytes(name)).symlink_metadata() {
+                Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
+                metadata => Some(metadata.context("look at a file")?.len()),
+            },
+        };
+        match size {
+            Some(size) if size <= MAX_NEW => {
+                new.files += 1;
+                new.bytes = new.bytes.saturating_add(size);
+            }
+            size => {
+                new.skipped.push(Name(name.to_owned()));
+                let size = size.unwrap_or(0);
+                new.skipped_bytes = new.skipped_bytes.saturating_add(size);
+            }
+        }
+        let why = match () {
+            () if new.files > limits.files => format!("more than {} files", limits.files),
+            () if new.bytes > limits.bytes => format!("more than {} MB", limits.bytes >> 20),
+            () if new.skipped.len() > MAX_SKIPPED => {
+                format!("more than {MAX_SKIPPED} files over {} MiB", MAX_NEW >> 20)
+            }
+            () => continue,
+        };
+        let root = shadow.root.display();
+        bail!("{root} has {why}; leave folders out in its .gitignore");
+    }
+    new.skipped.sort();
+    Ok(new)
+}
+
+/// The paths for `git add`: all but those that are skipped.
+pub fn pathspecs(skipped: &[Name]) -> Vec<u8> {
+    let mut specs = b":(top)\0".to_vec();
+    for name in skipped {
+        specs.extend(b":(top,exclude,literal)");
+        specs.extend(name.0.strip_suffix(b"/").unwrap_or(&name.0));
+        specs.push(0);
+    }
+    specs
+}

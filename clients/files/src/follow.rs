@@ -1,0 +1,185 @@
+//! `treelined files watch`: saves the files at the turns of all sessions in roots that are on (files.md §4).
+
+use crate::exclude::Limits;
+use crate::record::{self, When};
+use crate::session::{self, Opened};
+use crate::space;
+use crate::state::{self, Root, State, WAIT};
+use anyhow::Context;
+use serde::{Deserialize, Serialize};
+use std::collections::{BTreeMap, HashMap};
+use std::io::{self, Write};
+use std::path::Path;
+use treelined_client::{Client, ErrorKind, Notification};
+
+/// The snapshots after which the space is looked at.
+const SNAPSHOTS: usize = 16;
+/// The sessions whose last message is remembered.
+const MAX_FOLLOWED: usize = 1_000;
+
+/// The file `failure.json`: why the last snapshot was not made.
+#[derive(Debug, Serialize, Deserialize)]
+pub struct Failure {
+    pub session: String,
+    pub why: String,
+}
+
+/// Saves files until the daemon ends.
+pub async fn run(client: &Client, state: &State) -> anyhow::Result<()> {
+    let mut notifications = client.notifications();
+    client.watch_sessions().await?;
+    let mut follower = Follower {
+        client: client.clone(),
+        state: state.clone(),
+        last: HashMap::new(),
+        saved: 0,
+    };
+    writeln!(io::stderr(), "treelined-files: follows the sessions")?;
+    while let Some(notification) = notifications.next().await {
+        let mut changed = BTreeMap::new();
+        match notification {
+            Notification::SessionsChanged(list) => {
+                changed.extend(
+                    list.changed
+                        .into_iter()
+                        .map(|row| (row.session_id, row.cwd)),
+                );
+            }
+            Notification::Missed { .. } => {
+                let page = client.list_sessions().limit(100).await?;
+                changed.extend(
+                    page.sessions
+                        .into_iter()
+                        .map(|row| (row.session_id, row.cwd)),
+                );
+            }
+            _ => {}
+        }
+        for (session, cwd) in changed {
+            follower.look(&session, &cwd).await;
+        }
+    }
+    Ok(())
+}
+
+struct Follower {
+    client: Client,
+    state: State,
+    /// The last message of each session that was looked at.
+    last: HashMap<String, String>,
+    saved: usize,
+}
+
+impl Follower {
+    async fn look(&mut self, session: &str, cwd: &str) {
+        let root = match self.state.nearest(Path::new(cwd)) {
+            Ok(Some(root)) => root,
+            Ok(None) => return,
+            Err(error) => return say(session, &error),
+        };
+        let looked = self.save_if_due(&root, session).await;
+        let path = root.folder.join("failure.json");
+        match looked {
+            Ok(false) => {}
+            Ok(true) => {
+                let _none = std::fs::remove_file(path);
+                self.saved += 1;
+                if self.saved.is_multiple_of(SNAPSHOTS) {
+                    make_room(&root);
+                }
+            }
+            Err(error) => {
+                say(session, &error);
+                let (session, why) = (session.to_owned(), format!("{error:#}"));
+                let _not_shown = state::write(&path, &Failure { session, why });
+            }
+        }
+    }
+
+    /// Looks at the messages that are new. Returns whether the files were saved.
+    async fn save_if_due(&mut self, root: &Root, session: &str) -> anyhow::Result<bool> {
+        let opened = match self.client.open_session().session_id(session).await {
+            // It was deleted meanwhile.
+            Err(error) if error.is(ErrorKind::SessionNotFound) => return Ok(false),
+            opened => Opened::of(&self.client, opened?.session),
+        };
+        let saved = self.save_in(root, &opened).await;
+        // During a turn it stays open until the next time.
+        let _busy = opened.client.close_session().await;
+        saved
+    }
+
+    async fn save_in(&mut self, root: &Root, opened: &Opened) -> anyhow::Result<bool> {
+        let since = self.last.get(&opened.id).map(String::as_str);
+        let Some(last) = opened.messages(since).await?.pop() else {
+            return Ok(false);
+        };
+        if self.last.len() >= MAX_FOLLOWED {
+            self.last.clear();
+        }
+        self.last.insert(opened.id.clone(), last.id().to_owned());
+        match session::turn(&last) {
+            Some(when) => save(root, opened, when, last.id()).await.map(|_| true),
+            None => Ok(false),
+        }
+    }
+}
+
+/// Saves the files, and writes a record about a message. Returns its id; `None` if the nearest record has the same files.
+pub async fn save(
+    root: &Root,
+    opened: &Opened,
+    when: When,
+    message: &str,
+) -> anyhow::Result<Option<String>> {
+    let records = opened.records().await?;
+    let nearest = opened.nearest(&records, message).await?;
+    let nearest = nearest.map(|record| record.data.tree.clone());
+    let id = uuid::Uuid::new_v4().simple().to_string();
+    let id = id.get(..16).unwrap_or(&id).to_owned();
+    let made = {
+        let (root, session, id) = (root.clone(), opened.id.clone(), id.clone());
+        let message = message.to_owned();
+        let make = move || {
+            let lock = root.lock(WAIT)?;
+            let of = (session.as_str(), id.as_str());
+            let about = (when, message.as_str());
+            record::make((&root, &lock), of, about, nearest.as_deref(), Limits::USUAL)
+        };
+        tokio::task::spawn_blocking(make)
+            .await
+            .context("save the files")??
+    };
+    let Some(data) = made else {
+        return Ok(None);
+    };
+    // At the leaf: a record moves nobody.
+    opened
+        .client
+        .append_entries([record::entry(&id, &data)])
+        .await?;
+    Ok(Some(id))
+}
+
+/// Drops the oldest records of a root above its budget.
+fn make_room(root: &Root) {
+    let pruned = root.lock(WAIT).and_then(|lock| {
+        let used = space::of(root, &lock)?;
+        match used.bytes > space::BUDGET {
+            true => space::prune(root, &lock, space::BUDGET).map(|_| ()),
+            false => Ok(()),
+        }
+    });
+    if let Err(error) = pruned {
+        let path = root.path.display();
+        let _written = writeln!(io::stderr(), "treelined-files: {path}: {error:#}");
+    }
+}
+
+/// If stderr is closed, `failure.json` still says it.
+fn say(session: &str, error: &anyhow::Error) {
+    let _written = writeln!(
+        io::stderr(),
+        "treelined-files: {session}: not saved: {error:#}"
+    );
+}

@@ -1,0 +1,262 @@
+//! Calls of `git` on a shadow repository, apart from the user's repository and configuration (files.md §2).
+
+use anyhow::{Context, anyhow, bail};
+use std::ffi::{OsStr, OsString};
+use std::io::{self, Read, Write};
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::mpsc;
+use std::thread;
+use std::time::Duration;
+
+/// The longest that one call may take.
+const TIMEOUT: Duration = Duration::from_secs(300);
+/// The most bytes of what a call writes to stderr that are kept.
+const MAX_SAID: u64 = 16 << 10;
+/// The most bytes of one answer that is held in memory: the names of [`crate::snapshot::MAX_FILES`] files.
+const MAX_ANSWER: u64 = 256 << 20;
+
+/// Settings that outrank those of any file.
+const SETTINGS: [&str; 17] = [
+    "core.hooksPath=/dev/null",
+    "core.fsmonitor=false",
+    "core.autocrlf=false",
+    "core.safecrlf=false",
+    "core.attributesFile=/dev/null",
+    "core.excludesFile=/dev/null",
+    "core.fileMode=true",
+    "core.symlinks=true",
+    "core.ignoreCase=false",
+    "core.precomposeUnicode=false",
+    "core.sparseCheckout=false",
+    "core.splitIndex=false",
+    "core.fsync=all",
+    "core.fsyncMethod=batch",
+    "gc.auto=0",
+    "maintenance.auto=false",
+    "advice.addEmbeddedRepo=false",
+];
+
+/// The bytes of `info/attributes`: nothing changes the bytes of a file.
+const ATTRIBUTES: &str = "* -text -filter -ident !working-tree-encoding\n";
+
+/// A repository that nobody but this program uses, and the folder that it saves.
+#[derive(Debug, Clone)]
+pub struct Shadow {
+    /// The repository.
+    pub dir: PathBuf,
+    /// The folder.
+    pub root: PathBuf,
+}
+
+impl Shadow {
+    /// The repository in `dir` for the folder `root`, made if it is missing.
+    pub fn open(dir: PathBuf, root: PathBuf) -> anyhow::Result<Shadow> {
+        let shadow = Shadow { dir, root };
+        if !shadow.dir.join("info/attributes").is_file() {
+            let mut command = plain_git();
+            command.args(["init", "--quiet", "--bare", "--object-format=sha256"]);
+            command.args(["--template=", "--initial-branch=none"]);
+            command.arg(&shadow.dir);
+            run(command, None, MAX_ANSWER)?;
+            std::fs::create_dir_all(shadow.dir.join("info"))?;
+            // The last step: without it the repository is not whole.
+            std::fs::write(shadow.dir.join("info/attributes"), ATTRIBUTES)?;
+        }
+        Ok(shadow)
+    }
+
+    /// A call with the folder as its working tree.
+    pub fn command<S: AsRef<OsStr>>(&self, args: impl IntoIterator<Item = S>) -> Command {
+        let mut command = plain_git();
+        let with = |name: &str, path: &Path| {
+            let mut arg = OsString::from(name);
+            arg.push(path);
+            arg
+        };
+        command.arg(with("--git-dir=", &self.dir));
+        command.arg(with("--work-tree=", &self.root));
+        for setting in SETTINGS {
+            command.args(["-c", setting]);
+        }
+        command.args([
+            "-c",
+            "user.name=treelined",
+            "-c",
+            "user.email=treelined@localhost",
+        ]);
+        command.args(args).current_dir(&self.root);
+        command
+    }
+
+    /// Makes a call and returns what it writes. Fails if it fails or takes too long.
+    pub fn run<S: AsRef<OsStr>>(
+        &self,
+        args: impl IntoIterator<Item = S>,
+        input: Option<Vec<u8>>,
+    ) -> anyhow::Result<Answer> {
+        run(self.command(args), input, MAX_ANSWER)
+    }
+
+    /// Makes a call with another index.
+    pub fn run_with_index(&self, args: &[&str], index: &Path) -> anyhow::Result<Vec<u8>> {
+        let mut command = self.command(args);
+        command.env("GIT_INDEX_FILE", index);
+        Ok(run(command, None, MAX_ANSWER)?.out)
+    }
+
+    /// Makes a call that answers with one line.
+    pub fn line<S: AsRef<OsStr>>(
+        &self,
+        args: impl IntoIterator<Item = S>,
+    ) -> anyhow::Result<String> {
+        let answer = self.run(args, None)?;
+        Ok(String::from_utf8(answer.out)?.trim_end().to_owned())
+    }
+
+    /// Starts a call whose input and output the caller handles.
+    pub fn spawn<S: AsRef<OsStr>>(
+        &self,
+        args: impl IntoIterator<Item = S>,
+    ) -> anyhow::Result<Child> {
+        let mut command = self.command(args);
+        command.stdin(Stdio::piped()).stdout(Stdio::piped());
+        command.stderr(Stdio::null()).spawn().map_err(absent)
+    }
+}
+
+/// What a call has written.
+pub struct Answer {
+    pub out: Vec<u8>,
+    /// Warnings; a call that fails is an error.
+    pub said: String,
+}
+
+/// `git` without the variables and configuration of the user.
+fn plain_git() -> Command {
+    let mut command = Command::new("git");
+    without_variables(&mut command);
+    command
+        .env("GIT_CONFIG_NOSYSTEM", "1")
+        .env("GIT_CONFIG_SYSTEM", "/dev/null")
+        .env("GIT_CONFIG_GLOBAL", "/dev/null")
+        .env("GIT_ATTR_NOSYSTEM", "1")
+        .env("GIT_NO_REPLACE_OBJECTS", "1")
+        .env("GIT_NO_LAZY_FETCH", "1");
+    command
+}
+
+fn without_variables(command: &mut Command) {
+    for (name, _) in std::env::vars_os() {
+        if name.as_bytes().starts_with(b"GIT_") {
+            command.env_remove(name);
+        }
+    }
+    command
+        .env("GIT_OPTIONAL_LOCKS", "0")
+        .env("GIT_TERMINAL_PROMPT", "0")
+        .env("LC_ALL", "C");
+}
+
+/// Reads something from the user's own repository, with the user's configuration. Returns `None` if `git` answers that it
+/// does not exist.
+pub fn ask_user(root: &Path, args: &[&str]) -> anyhow::Result<Option<Vec<u8>>> {
+    let mut command = Command::new("git");
+    without_variables(&mut command);
+    command
+        .arg("-C")
+        .arg(root)
+        .args(["-c", "core.fsmonitor=false"]);
+    command.args(args);
+    command.stdin(Stdio::null()).stderr(Stdio::null());
+    let output = command.output().map_err(absent)?;
+    let mut out = output.stdout;
+    while out.last() == Some(&b'\n') {
+        out.pop();
+    }
+    Ok((output.status.success() && !out.is_empty()).then_some(out))
+}
+
+/// Fails if `git` is missing or cannot make a shadow repository.
+pub fn check() -> anyhow::Result<()> {
+    let mut command = plain_git();
+    command.arg("version");
+    let answer = run(command, None, MAX_ANSWER)?;
+    let version = String::from_utf8_lossy(&answer.out).into_owned();
+    let mut numbers = version
+        .split(|char: char| !char.is_ascii_digit())
+        .filter_map(|word| word.parse::<u32>().ok());
+    match (numbers.next(), numbers.next()) {
+        (Some(major), Some(minor)) if (major, minor) >= (2, 36) => Ok(()),
+        _ => bail!(
+            "{} is too old; files are saved with git 2.36 or newer",
+            version.trim()
+        ),
+    }
+}
+
+fn absent(error: io::Error) -> anyhow::Error {
+    match error.kind() {
+        io::ErrorKind::NotFound => anyhow!("git is not installed; install it to save files"),
+        _ => anyhow!(error).context("start git"),
+    }
+}
+
+fn run(mut command: Command, input: Option<Vec<u8>>, most: u64) -> anyhow::Result<Answer> {
+    let name = name(&command);
+    command.stdin(match input {
+        Some(_) => Stdio::piped(),
+        None => Stdio::null(),
+    });
+    command.stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut child = command.spawn().map_err(absent)?;
+    if let (Some(mut stdin), Some(input)) = (child.stdin.take(), input) {
+        // A call that does not read to the end says why on stderr.
+        thread::spawn(move || stdin.write_all(&input));
+    }
+    let (send, ended) = mpsc::channel();
+    let said = child.stderr.take().map(|stderr| {
+        thread::spawn(move || {
+            let mut said = Vec::new();
+            let mut stderr = stderr;
+            let _part = (&mut stderr).take(MAX_SAID).read_to_end(&mut said);
+            let _rest = io::copy(&mut stderr, &mut io::sink());
+            said
+        })
+    });
+    if let Some(stdout) = child.stdout.take() {
+        thread::spawn(move || {
+            let mut out = Vec::new();
+            let read = stdout.take(most.saturating_add(1)).read_to_end(&mut out);
+            let _gone = send.send(read.map(|_| out));
+        });
+    }
+    let out = ended.recv_timeout(TIMEOUT);
+    let is_whole = matches!(&out, Ok(Ok(out)) if out.len() as u64 <= most);
+    if !is_whole {
+        let _ended = child.kill();
+    }
+    let status = child.wait().context("wait for git")?;
+    let said = said
+        .and_then(|thread| thread.join().ok())
+        .unwrap_or_default();
+    let said = String::from_utf8_lossy(&said).trim().to_owned();
+    match out {
+        Err(_) => bail!("git {name} took over {} s", TIMEOUT.as_secs()),
+        Ok(Err(error)) => Err(error).with_context(|| format!("read from git {name}")),
+        Ok(Ok(_)) if !is_whole => bail!("git {name} answers with more than {most} bytes"),
+        Ok(Ok(_)) if !status.success() => match said.is_empty() {
+            true => bail!("git {name} failed: {status}"),
+            false => bail!("git {name} failed: {said}"),
+        },
+        Ok(Ok(out)) => Ok(Answer { out, said }),
+    }
+}
+
+/// The name of the call, for errors.
+fn name(command: &Command) -> String {
+    let words = command.get_args().map(OsStr::to_string_lossy);
+    let mut words = words.skip_while(|word| word.starts_with('-') || word.contains('='));
+    words.next().unwrap_or_default().into_owned()
+}

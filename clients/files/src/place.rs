@@ -1,0 +1,341 @@
+//! The files of a root: read and replaced without following a link on the way, and without losing what somebody writes
+//! meanwhile (files.md §5).
+
+use crate::name::Name;
+use crate::snapshot::{Kind, Side};
+use anyhow::Context;
+use rustix::fs::{self, AtFlags, FileType, Mode, OFlags, RenameFlags, Stat};
+use rustix::io::Errno;
+use sha2::{Digest, Sha256};
+use std::ffi::{OsStr, OsString};
+use std::fs::File;
+use std::io::{self, Read};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+
+/// The beginning of the name of the folder in the root that holds files while they are exchanged.
+pub const STAGE: &str = ".treelined-restore-";
+/// The end of its name while new files are written to it.
+pub const UNFILLED: &str = ".new";
+
+const FOLDER: OFlags = OFlags::RDONLY
+    .union(OFlags::DIRECTORY)
+    .union(OFlags::NOFOLLOW)
+    .union(OFlags::CLOEXEC);
+
+/// What is at a path.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Found {
+    Missing,
+    Saved(Side),
+    Folder,
+    /// A socket, a device, or a file that changes while it is read.
+    Other,
+}
+
+impl Found {
+    pub fn is(&self, side: Option<&Side>) -> bool {
+        match (self, side) {
+            (Found::Missing, None) => true,
+            (Found::Saved(found), Some(side)) => found == side,
+            _ => false,
+        }
+    }
+}
+
+/// A root, and its stage.
+#[derive(Debug)]
+pub struct Place {
+    root: OwnedFd,
+    stage: OwnedFd,
+    stage_name: OsString,
+}
+
+impl Place {
+    /// Opens the root, and makes the stage with this id. Until [`Place::filled`] nothing of the user's is in it, as its
+    /// name says.
+    pub fn open(root: &Path, id: &str) -> anyhow::Result<Place> {
+        let failed = || format!("open {}", root.display());
+        let root = fs::open(root, FOLDER, Mode::empty()).with_context(failed)?;
+        let stage_name = OsString::from(format!("{STAGE}{id}{UNFILLED}"));
+        fs::mkdirat(&root, &stage_name, Mode::RWXU).with_context(failed)?;
+        let stage = fs::openat(&root, &stage_name, FOLDER, Mode::empty()).with_context(failed)?;
+        Ok(Place {
+            root,
+            stage,
+            stage_name,
+        })
+    }
+
+    /// Says in the name of the stage that files are exchanged with it from here on.
+    pub fn filled(&mut self) -> io::Result<()> {
+        let name = self.stage_name.as_bytes();
+        let name = name.strip_suffix(UNFILLED.as_bytes()).unwrap_or(name);
+        let name = OsStr::from_bytes(name).to_owned();
+        fs::renameat(&self.root, &self.stage_name, &self.root, &name)?;
+        self.stage_name = name;
+        Ok(())
+    }
+
+    pub fn stage(&self) -> BorrowedFd<'_> {
+        self.stage.as_fd()
+    }
+
+    /// Removes the stage. One that still holds a file stays.
+    pub fn close(self) -> io::Result<()> {
+        fs::unlinkat(&self.root, &self.stage_name, AtFlags::REMOVEDIR)?;
+        Ok(())
+    }
+
+    /// The folder of a file and the name in it. No part may be a link. Missing folders are made, if `makes`.
+    fn parent<'n>(&self, name: &'n Name, makes: bool) -> io::Result<(OwnedFd, &'n OsStr)> {
+        if !name.is_safe() {
+            return Err(io::Error::other("its name leads elsewhere"));
+        }
+        let mut parts = name.0.split(|byte| *byte == b'/').map(OsStr::from_bytes);
+        let last = parts.next_back().unwrap_or_default();
+        let mut folder = self.root.try_clone()?;
+        for part in parts {
+            let opened = fs::openat(&folder, part, FOLDER, Mode::empty());
+            folder = match opened {
+                Err(Errno::NOENT) if makes => {
+                    match fs::mkdirat(&folder, part, Mode::from_raw_mode(0o777)) {
+                        Ok(()) | Err(Errno::EXIST) => {}
+                        Err(error) => return Err(error.into()),
+                    }
+                    fs::openat(&folder, part, FOLDER, Mode::empty())?
+                }
+                Err(Errno::NOTDIR | Errno::LOOP) => {
+                    return Err(io::Error::other("a part of its path is not a folder"));
+                }
+                opened => opened?,
+            };
+        }
+        Ok((folder, last))
+    }
+
+    /// Mode and owner of a regular file, if one is there.
+    pub fn stat(&self, name: &Name) -> Option<Stat> {
+        let (folder, last) = self.parent(name, false).ok()?;
+        let stat = fs::statat(&folder, last, AtFlags::SYMLINK_NOFOLLOW).ok()?;
+        (FileType::from_raw_mode(stat.st_mode) == FileType::RegularFile).then_some(stat)
+    }
+
+    /// Moves a file with the content `old` to the stage. Returns why not, in words. `step` is called before the move.
+    pub fn take_away(
+        &self,
+        name: &Name,
+        old: &Side,
+        staged: &str,
+        step: &mut dyn FnMut(),
+    ) -> Result<(), String> {
+        let (folder, last) = self
+            .parent(name, false)
+            .map_err(|error| error.to_string())?;
+        check(folder.as_fd(), last, Some(old))?;
+        step();
+        move_new(folder.as_fd(), last, self.stage(), staged.as_ref())?;
+        let why = match found(self.stage(), staged.as_ref()) {
+            Ok(found) if found.is(Some(old)) => return Ok(()),
+            Ok(_) => CHANGED.to_owned(),
+            Err(error) => error.to_string(),
+        };
+        // Somebody wrote it between the two looks.
+        match move_new(self.stage(), staged.as_ref(), folder.as_fd(), last) {
+            Ok(()) => Err(why),
+            Err(error) => Err(self.stays(staged, &error)),
+        }
+    }
+
+    /// Puts the staged file in the place of one with the content `old`, which is staged under `aside` or the same name then.
+    /// Returns why not, in words. `step` is called before the exchange.
+    pub fn put(
+        &self,
+        name: &Name,
+        old: Option<&Side>,
+        new: &Side,
+        (staged, aside): (&str, &str),
+        step: &mut dyn FnMut(),
+    ) -> Result<(), String> {
+        let (folder, last) = self.parent(name, true).map_err(|error| error.to_string())?;
+        check(folder.as_fd(), last, old)?;
+        step();
+        let Some(old) = old else {
+            return move_new(self.stage(), staged.as_ref(), folder.as_fd(), last);
+        };
+        let exchange = RenameFlags::EXCHANGE;
+        match fs::renameat_with(&self.stage, staged, &folder, last, exchange) {
+            Ok(()) => {}
+            // The file system cannot exchange names.
+            Err(Errno::INVAL | Errno::NOSYS | Errno::OPNOTSUPP) => {
+                self.take_away(name, old, aside, step)?;
+                return move_new(self.stage(), staged.as_ref(), folder.as_fd(), last);
+            }
+            Err(error) => return Err(error.to_string()),
+        }
+        match found(self.stage(), staged.as_ref()) {
+            Ok(found) if found.is(Some(old)) => return Ok(()),
+            _ => {}
+        }
+        // Somebody wrote it between the look and the exchange.
+        let back = fs::renameat_with(&self.stage, staged, &folder, last, exchange);
+        let ours = found(self.stage(), staged.as_ref());
+        match (back, ours) {
+            (Ok(()), Ok(ours)) if ours.is(Some(new)) => Err(CHANGED.to_owned()),
+            _ => Err(self.stays(staged, "it changes again and again")),
+        }
+    }
+
+    fn stays(&self, staged: &str, why: &str) -> String {
+        let stage = self.stage_name.to_string_lossy();
+        format!("{why}; its bytes are in {stage}/{staged}")
+    }
+
+    /// Removes the folders above a removed file that are empty, up to the first that `keeps` wants.
+    pub fn remove_empty(&self, name: &Name, keeps: impl Fn(&[u8]) -> bool) {
+        let mut path = name.0.as_slice();
+        while let Some(end) = path.iter().rposition(|byte| *byte == b'/') {
+            path = path.get(..end).unwrap_or_default();
+            let folder = Name(path.to_owned());
+            if keeps(path) {
+                return;
+            }
+            let Ok((above, last)) = self.parent(&folder, false) else {
+                return;
+            };
+            if fs::unlinkat(&above, last, AtFlags::REMOVEDIR).is_err() {
+                return;
+            }
+        }
+    }
+
+    /// Syncs the folder of a file.
+    pub fn sync(&self, name: &Name) {
+        if let Ok((folder, _)) = self.parent(name, false) {
+            let _not_kept = fs::fsync(folder);
+        }
+    }
+
+    /// Removes a staged file that still has a content. Returns whether it is gone.
+    pub fn drop_staged(&self, staged: &str, content: &Side) -> bool {
+        match found(self.stage(), staged.as_ref()) {
+            Ok(Found::Missing) => true,
+            Ok(found) if found.is(Some(content)) => {
+                fs::unlinkat(&self.stage, staged, AtFlags::empty()).is_ok()
+            }
+            _ => false,
+        }
+    }
+
+    /// Removes what was staged and not put into its place.
+    pub fn discard(self, staged: impl Iterator<Item = String>) {
+        for name in staged {
+            let _missing = fs::unlinkat(&self.stage, name.as_str(), AtFlags::empty());
+        }
+        let _not_empty = self.close();
+    }
+}
+
+const CHANGED: &str = "it has changed meanwhile";
+
+fn check(folder: BorrowedFd<'_>, name: &OsStr, side: Option<&Side>) -> Result<(), String> {
+    match found(folder, name) {
+        Ok(found) if found.is(side) => Ok(()),
+        Ok(Found::Folder) => Err("a folder with files that are not saved is there".to_owned()),
+        Ok(Found::Missing) => Err("it is gone meanwhile".to_owned()),
+        Ok(_) if side.is_none() => Err("a file that is not saved is there".to_owned()),
+        Ok(_) => Err(CHANGED.to_owned()),
+        Err(error) => Err(error.to_string()),
+    }
+}
+
+/// Renames a file to a name that must be free.
+fn move_new(
+    from: BorrowedFd<'_>,
+    name: &OsStr,
+    to: BorrowedFd<'_>,
+    new: &OsStr,
+) -> Result<(), String> {
+    match fs::renameat_with(from, name, to, new, RenameFlags::NOREPLACE) {
+        Ok(()) => Ok(()),
+        Err(Errno::EXIST) => Err("somebody has made a file there meanwhile".to_owned()),
+        Err(Errno::XDEV) => Err("it is on another file system than the root".to_owned()),
+        Err(error) => Err(error.to_string()),
+    }
+}
+
+/// What has this name in a folder.
+pub fn found(folder: BorrowedFd<'_>, name: &OsStr) -> io::Result<Found> {
+    let stat = match fs::statat(folder, name, AtFlags::SYMLINK_NOFOLLOW) {
+        Err(Errno::NOENT | Errno::NOTDIR) => return Ok(Found::Missing),
+        stat => stat?,
+    };
+    match FileType::from_raw_mode(stat.st_mode) {
+        FileType::Directory => Ok(Found::Folder),
+        FileType::Symlink => {
+            let target = fs::readlinkat(folder, name, Vec::new())?;
+            let id = id(target.to_bytes())?;
+            Ok(Found::Saved(Side {
+                kind: Kind::Link,
+                id,
+            }))
+        }
+        FileType::RegularFile => {
+            let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+            let file = File::from(fs::openat(folder, name, flags, Mode::empty())?);
+            let metadata = file.metadata()?;
+            let size = metadata.len();
+            let kind = match metadata_mode(&metadata) & 0o100 {
+                0 => Kind::File,
+                _ => Kind::Program,
+            };
+            if !metadata.is_file() {
+                return Ok(Found::Other);
+            }
+            Ok(match id_of(file, size)? {
+                Some(id) => Found::Saved(Side { kind, id }),
+                None => Found::Other,
+            })
+        }
+        _ => Ok(Found::Other),
+    }
+}
+
+fn metadata_mode(metadata: &std::fs::Metadata) -> u32 {
+    std::os::unix::fs::MetadataExt::mode(metadata)
+}
+
+fn id(bytes: &[u8]) -> io::Result<String> {
+    let size = bytes.len() as u64;
+    id_of(bytes, size)?.ok_or_else(|| io::Error::other("a link changes while it is read"))
+}
+
+/// The hash that git gives these bytes; `None` if there are not as many.
+fn id_of(reader: impl Read, size: u64) -> io::Result<Option<String>> {
+    let mut hash = Sha256::new();
+    hash.update(format!("blob {size}\0"));
+    let mut reader = reader.take(size.saturating_add(1));
+    if io::copy(&mut reader, &mut Hashing(&mut hash))? != size {
+        return Ok(None);
+    }
+    Ok(Some(
+        hash.finalize()
+            .iter()
+            .map(|byte| format!("{byte:02x}"))
+            .collect(),
+    ))
+}
+
+struct Hashing<'h>(&'h mut Sha256);
+
+impl io::Write for Hashing<'_> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0.update(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}

@@ -1,0 +1,224 @@
+//! Sessions of the daemon: the one that a person means, its entries and its records.
+
+use crate::record::{Record, TYPE, When};
+use anyhow::{Context, bail};
+use serde_json::Value;
+use std::path::Path;
+use treelined_client::{Client, Entry, ErrorKind, ListSessionsResult, OpenMode, Session};
+
+/// The rows of one answer of the daemon.
+const ROWS: u64 = 200;
+/// The bytes of entries in one answer of the daemon.
+const PAGE: u64 = 1 << 20;
+
+/// An open session.
+pub struct Opened {
+    pub client: Client,
+    pub id: String,
+    pub cwd: String,
+    pub leaf: Option<String>,
+}
+
+/// Opens the session that is named by its id, its file or the beginning of its id; the newest of the folder without a name.
+pub async fn open(
+    client: &Client,
+    named: Option<&str>,
+    folder: &Path,
+    mode: OpenMode,
+) -> anyhow::Result<Opened> {
+    if let Some(named) = named {
+        let call = match Path::new(named).is_absolute() {
+            true => client.open_session().path(named),
+            false => client.open_session().session_id(named),
+        };
+        match call.mode(mode.clone()).await {
+            Err(error) if error.is(ErrorKind::SessionNotFound) => {}
+            opened => return Ok(Opened::of(client, opened?.session)),
+        }
+    }
+    let id = find(client, named, folder).await?;
+    let call = client.open_session().session_id(&id);
+    Ok(Opened::of(client, call.mode(mode).await?.session))
+}
+
+/// The id of the session: the only one whose id begins so, or the newest of the folder.
+async fn find(client: &Client, named: Option<&str>, folder: &Path) -> anyhow::Result<String> {
+    let mut cursor = None::<String>;
+    let mut found: Vec<String> = Vec::new();
+    loop {
+        let mut call = client.list_sessions().limit(ROWS);
+        if let Some(cursor) = &cursor {
+            call = call.cursor(cursor);
+        }
+        let page: ListSessionsResult = call.await?;
+        for row in page.sessions {
+            match named {
+                Some(named) if named.len() >= 4 && row.session_id.starts_with(named) => {
+                    found.push(row.session_id);
+                }
+                None if Path::new(&row.cwd)
+                    .canonicalize()
+                    .is_ok_and(|cwd| cwd == folder) =>
+                {
+                    return Ok(row.session_id);
+                }
+                _ => {}
+            }
+        }
+        cursor = page.next_cursor;
+        if cursor.is_none() {
+            break;
+        }
+    }
+    match (named, found.as_slice()) {
+        (Some(_), [id]) => Ok(id.clone()),
+        (Some(named), []) => bail!("no session {named}; `treelined list --all` shows them"),
+        (Some(named), _) => bail!("several sessions begin with {named}; name one by its whole id"),
+        (None, _) => bail!(
+            "no session of {}; name one with --session",
+            folder.display()
+        ),
+    }
+}
+
+impl Opened {
+    pub fn of(client: &Client, session: Session) -> Opened {
+        Opened {
+            client: client.with_session(&session.session_id),
+            id: session.session_id,
+            cwd: session.cwd,
+            leaf: session.leaf_id,
+        }
+    }
+
+    /// The entry that is named by its id, its label or the beginning of its id; the leaf without a name.
+    pub async fn entry(&self, named: Option<&str>) -> anyhow::Result<String> {
+        let Some(named) = named else {
+            let leaf = self.leaf.clone();
+            return leaf.context("the session has no entries yet");
+        };
+        match self.client.get_entry(named).await {
+            Err(error) if error.is(ErrorKind::EntryNotFound) => {}
+            Err(error) => return Err(error.into()),
+            Ok(found) => return Ok(found.entry.id().to_owned()),
+        }
+        let mut labelled = None;
+        for entry in self.entries(Some("label"), None, None).await? {
+            let body: Value = entry.json().parse()?;
+            let text = |name: &str| Some(body.get(name)?.as_str()?.trim().to_owned());
+            if text("label").as_deref() == Some(named) {
+                labelled = text("targetId");
+            }
+        }
+        if let Some(id) = labelled {
+            return Ok(id);
+        }
+        let mut found = Vec::new();
+        if named.len() >= 4 {
+            let all = self.entries(None, None, None).await?;
+            let begin = all.iter().filter(|entry| entry.id().starts_with(named));
+            found.extend(begin.map(|entry| entry.id().to_owned()));
+        }
+        match found.as_slice() {
+            [id] => Ok(id.clone()),
+            [] => bail!("no entry {named}; `treelined tree --ids` shows them"),
+            _ => bail!("several entries begin with {named}; name one by its whole id"),
+        }
+    }
+
+    async fn entries(
+        &self,
+        kind: Option<&str>,
+        custom: Option<&str>,
+        since: Option<&str>,
+    ) -> anyhow::Result<Vec<Entry>> {
+        let mut all: Vec<Entry> = Vec::new();
+        let mut since = since.map(str::to_owned);
+        loop {
+            let mut call = self.client.get_entries().max_bytes(PAGE);
+            if let Some(kind) = kind {
+                call = call.types([kind]);
+            }
+            if let Some(custom) = custom {
+                call = call.custom_type(custom);
+            }
+            if let Some(since) = &since {
+                call = call.since(since);
+            }
+            let page = call.await?;
+            all.extend(page.entries);
+            since = page.next_cursor;
+            if since.is_none() {
+                return Ok(all);
+            }
+        }
+    }
+
+    /// The records of the session, in the order in which they were written.
+    pub async fn records(&self) -> anyhow::Result<Vec<Record>> {
+        let entries = self.entries(None, Some(TYPE), None).await?;
+        Ok(entries.iter().filter_map(Record::of).collect())
+    }
+
+    /// The record of the files at an entry (files.md §4): its own, else the nearest one above. At a message of the user it is
+    /// the one before the agent answered.
+    pub async fn nearest<'r>(
+        &self,
+        records: &'r [Record],
+        entry: &str,
+    ) -> anyhow::Result<Option<&'r Record>> {
+        if let Some(own) = records.iter().find(|record| record.id == entry) {
+            return Ok(Some(own));
+        }
+        if records.is_empty() {
+            return Ok(None);
+        }
+        let mut above = Some(entry.to_owned());
+        let mut is_first = true;
+        while let Some(id) = above {
+            let entry = self.client.get_entry(&id).await?.entry;
+            let is_question = is_first && role(&entry).as_deref() == Some("user");
+            let mut of = records
+                .iter()
+                .rev()
+                .filter(|record| record.id == id || record.data.entry_id == id);
+            if let Some(record) = of.find(|one| !is_question || one.data.when == When::Start) {
+                return Ok(Some(record));
+            }
+            above = entry.parent_id().map(str::to_owned);
+            is_first = false;
+        }
+        Ok(None)
+    }
+
+    /// The messages behind an entry, in the order in which they were written.
+    pub async fn messages(&self, since: Option<&str>) -> anyhow::Result<Vec<Entry>> {
+        self.entries(Some("message"), None, since).await
+    }
+}
+
+/// The role of a message; `None` for other entries.
+pub fn role(entry: &Entry) -> Option<String> {
+    let body: Value = entry.json().parse().ok()?;
+    let role = body.get("message")?.get("role")?.as_str()?;
+    Some(role.to_owned())
+}
+
+/// Whether a message begins or ends a turn; `None` in between.
+pub fn turn(entry: &Entry) -> Option<When> {
+    let body: Value = entry.json().parse().ok()?;
+    let message = body.get("message")?;
+    match message.get("role")?.as_str()? {
+        "user" => Some(When::Start),
+        "assistant" => {
+            let blocks = message.get("content").and_then(Value::as_array);
+            let mut kinds = blocks
+                .into_iter()
+                .flatten()
+                .filter_map(|block| block.get("type"));
+            let calls = kinds.any(|kind| kind == "toolCall");
+            (!calls).then_some(When::End)
+        }
+        _ => None,
+    }
+}

@@ -1,0 +1,134 @@
+//! What commands print. Names and texts of sessions never reach a terminal as they are.
+
+use crate::apply::Outcome;
+use crate::name::Name;
+use crate::record::Record;
+use crate::restore::Plan;
+use crate::snapshot::{Change, Head};
+use std::collections::BTreeSet;
+use std::io::{self, Write};
+
+/// The most files that a preview lists.
+const MAX_LISTED: usize = 200;
+
+/// Text that a terminal shows and does not obey.
+pub fn safe(text: &str) -> String {
+    Name(text.as_bytes().to_vec()).to_string()
+}
+
+/// Bytes in the largest unit of which there is at least one.
+pub fn size(bytes: u64) -> String {
+    match bytes {
+        0..1_000 => format!("{bytes} B"),
+        1_000..1_000_000 => format!("{} kB", bytes / 1_000),
+        1_000_000..1_000_000_000 => format!("{} MB", bytes / 1_000_000),
+        _ => format!("{}.{} GB", bytes / 1_000_000_000, bytes / 100_000_000 % 10),
+    }
+}
+
+/// `1 file`, `2 files`.
+pub fn count(number: usize, what: &str) -> String {
+    match number {
+        1 => format!("1 {what}"),
+        number => format!("{number} {what}s"),
+    }
+}
+
+/// The changes of a plan: what is written, what is removed, and which files others have changed since.
+pub fn plan(out: &mut impl Write, plan: &Plan, outside: &BTreeSet<Name>) -> io::Result<()> {
+    let removed = plan
+        .changes
+        .iter()
+        .filter(|change| change.new.is_none())
+        .count();
+    let written = plan.changes.len() - removed;
+    for change in plan.changes.iter().take(MAX_LISTED) {
+        let mark = match outside.contains(&change.name) {
+            true => "  ! changed outside of this session since",
+            false => "",
+        };
+        let counts = plan.lines.get(&change.name).copied();
+        writeln!(
+            out,
+            "{} {}{}{mark}",
+            verb(change),
+            change.name,
+            lines(counts)
+        )?;
+    }
+    if plan.changes.len() > MAX_LISTED {
+        writeln!(out, "… {} more", plan.changes.len() - MAX_LISTED)?;
+    }
+    writeln!(
+        out,
+        "{} to write, {} to remove",
+        count(written, "file"),
+        count(removed, "file")
+    )?;
+    if plan.left > 0 {
+        writeln!(
+            out,
+            "{} also differ, which no turn of this session has changed; --all includes them",
+            count(plan.left, "file")
+        )?;
+    }
+    Ok(())
+}
+
+fn verb(change: &Change) -> &'static str {
+    match (&change.old, &change.new) {
+        (None, _) => "create ",
+        (_, None) => "remove ",
+        _ => "replace",
+    }
+}
+
+fn lines(counts: Option<Option<(u64, u64)>>) -> String {
+    match counts {
+        Some(Some((added, removed))) => format!("  +{added} −{removed}"),
+        Some(None) => "  (not text)".to_owned(),
+        None => String::new(),
+    }
+}
+
+/// When the files of a record were saved.
+pub fn record(record: &Record) -> String {
+    let when = safe(&record.timestamp);
+    let entry = safe(&record.data.entry_id);
+    format!("the files of {when}, at {entry}")
+}
+
+/// Whether the user's repository has moved since a record, in words.
+pub fn moved(record: &Record, head: &Head) -> Option<String> {
+    let short = |commit: &Option<String>| {
+        let commit = commit.as_deref().unwrap_or("no commit");
+        safe(commit.get(..9).unwrap_or(commit))
+    };
+    if record.data.branch != head.branch {
+        let name = |branch: &Option<String>| safe(branch.as_deref().unwrap_or("no branch"));
+        return Some(format!(
+            "the repository was on {} then and is on {} now; only files are restored",
+            name(&record.data.branch),
+            name(&head.branch)
+        ));
+    }
+    (record.data.head != head.commit).then(|| {
+        format!(
+            "the repository was at {} then and is at {} now; only files are restored",
+            short(&record.data.head),
+            short(&head.commit)
+        )
+    })
+}
+
+pub fn outcome(out: &mut impl Write, outcome: &Outcome) -> io::Result<()> {
+    for (name, why) in &outcome.conflicts {
+        writeln!(out, "left as it is: {name}: {}", safe(why))?;
+    }
+    writeln!(
+        out,
+        "{} written, {} removed",
+        count(outcome.written, "file"),
+        count(outcome.removed, "file")
+    )
+}

@@ -1,0 +1,235 @@
+//! A snapshot: the files of a root as a tree of the shadow repository (files.md §2 and §3).
+
+use crate::exclude::{self, Limits, Skipped};
+use crate::git::{Shadow, ask_user};
+use crate::name::Name;
+use crate::state::{Last, Root};
+use anyhow::{Context, bail};
+use rustix::fs::{StatVfs, statvfs};
+use std::path::Path;
+use std::time::{Instant, SystemTime, UNIX_EPOCH};
+
+/// The files of a root at one time.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Snapshot {
+    pub tree: String,
+    pub skipped: Skipped,
+    pub ms: u64,
+}
+
+/// The user's HEAD and branch.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Head {
+    pub commit: Option<String>,
+    pub branch: Option<String>,
+}
+
+/// Saves the files of the root. Nothing refers to the tree yet.
+pub fn take(shadow: &Shadow, limits: Limits) -> anyhow::Result<Snapshot> {
+    let start = Instant::now();
+    check_space(&shadow.dir, limits)?;
+    exclude::write_rules(shadow)?;
+    let new = exclude::new_files(shadow, limits)?;
+    let args = [
+        "add",
+        "--all",
+        "--pathspec-from-file=-",
+        "--pathspec-file-nul",
+    ];
+    let added = shadow.run(args, Some(exclude::pathspecs(&new.skipped)))?;
+    // A folder that cannot be read is a warning to git.
+    if !added.said.is_empty() {
+        bail!("{}", added.said);
+    }
+    let tree = shadow.line(["write-tree"])?;
+    let ms = u64::try_from(start.elapsed().as_millis()).unwrap_or(u64::MAX);
+    Ok(Snapshot {
+        tree,
+        skipped: new.as_skipped(),
+        ms,
+    })
+}
+
+/// A commit of a tree.
+pub fn commit(shadow: &Shadow, tree: &str, parent: Option<&str>) -> anyhow::Result<String> {
+    let mut args = vec!["commit-tree", tree, "-m", "files"];
+    args.extend(parent.iter().flat_map(|parent| ["-p", parent]));
+    shadow.line(args)
+}
+
+/// Remembers a tree as the state in which the root was saved last.
+pub fn remember(root: &Root, shadow: &Shadow, tree: &str) -> anyhow::Result<Last> {
+    if let Some(last) = root.last()?.filter(|last| last.tree == tree) {
+        return Ok(last);
+    }
+    let commit = commit(shadow, tree, None)?;
+    shadow.run(["update-ref", "refs/tl-last", &commit], None)?;
+    let tree = tree.to_owned();
+    let last = Last { tree, commit };
+    root.set_last(&last)?;
+    Ok(last)
+}
+
+fn check_space(folder: &Path, limits: Limits) -> anyhow::Result<()> {
+    let free = free_space(folder)?;
+    match free < limits.free {
+        true => bail!(
+            "only {} MB are free in {}; {} MB must be",
+            free >> 20,
+            folder.display(),
+            limits.free >> 20
+        ),
+        false => Ok(()),
+    }
+}
+
+/// The bytes that this user may still write.
+pub fn free_space(folder: &Path) -> anyhow::Result<u64> {
+    let StatVfs {
+        f_bavail, f_frsize, ..
+    } = statvfs(folder).context("look for free space")?;
+    Ok(f_bavail.saturating_mul(f_frsize))
+}
+
+/// Where the user's repository is, if the root has one.
+pub fn head(root: &Path) -> anyhow::Result<Head> {
+    if root.join(".git").symlink_metadata().is_err() {
+        return Ok(Head::default());
+    }
+    let text = |bytes: Vec<u8>| String::from_utf8_lossy(&bytes).into_owned();
+    let commit = ask_user(root, &["rev-parse", "--quiet", "--verify", "HEAD"])?.map(text);
+    let branch = ask_user(root, &["symbolic-ref", "--quiet", "--short", "HEAD"])?.map(text);
+    Ok(Head { commit, branch })
+}
+
+/// The folder that is saved for a folder: the working tree that it is in, else the folder.
+pub fn working_tree(folder: &Path) -> anyhow::Result<std::path::PathBuf> {
+    let folder = folder
+        .canonicalize()
+        .with_context(|| format!("{} cannot be read", folder.display()))?;
+    let mut above = folder.ancestors();
+    let top = above.find(|above| above.join(".git").symlink_metadata().is_ok());
+    Ok(top.unwrap_or(&folder).to_owned())
+}
+
+/// Refuses folders that are never saved.
+pub fn check_root(path: &Path) -> anyhow::Result<()> {
+    let shown = path.display();
+    let home = std::env::var_os("HOME").and_then(|home| Path::new(&home).canonicalize().ok());
+    if path.parent().is_none() {
+        bail!("{shown} is the whole disk; name a project's folder");
+    }
+    if home.as_deref() == Some(path) {
+        bail!("{shown} is the home folder; name a project's folder");
+    }
+    if home.is_some_and(|home| home.starts_with(path)) {
+        bail!("{shown} holds the home folder; name a project's folder");
+    }
+    if path.to_str().is_none() {
+        bail!("{shown} is not UTF-8; rename the folder");
+    }
+    if is_remote(path)? {
+        bail!("{shown} is on a network file system; files there are not saved");
+    }
+    Ok(())
+}
+
+#[cfg(target_os = "linux")]
+fn is_remote(path: &Path) -> anyhow::Result<bool> {
+    // NFS, SMB, CIFS, SMB2, 9p, FUSE, AFS, Ceph, Coda, NCP (linux/magic.h).
+    const REMOTE: [u64; 10] = [
+        0x6969,
+        0x517b,
+        0xff53_4d42,
+        0xfe53_4d42,
+        0x0102_1997,
+        0x6573_5546,
+        0x5346_414f,
+        0x00c3_6400,
+        0x7375_7245,
+        0x564c,
+    ];
+    let stat = rustix::fs::statfs(path).context("look at the file system")?;
+    #[allow(clippy::cast_sign_loss, reason = "a set of bits")]
+    let kind = stat.f_type as u64 & 0xffff_ffff;
+    Ok(REMOTE.contains(&kind))
+}
+
+#[cfg(not(target_os = "linux"))]
+fn is_remote(_path: &Path) -> anyhow::Result<bool> {
+    Ok(false)
+}
+
+/// Milliseconds since 1970.
+pub fn now() -> u64 {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH);
+    now.map_or(0, |now| u64::try_from(now.as_millis()).unwrap_or(u64::MAX))
+}
+
+/// A file as git has it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Side {
+    pub kind: Kind,
+    /// The hash of its bytes, or of a link's target.
+    pub id: String,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    File,
+    Program,
+    Link,
+}
+
+/// A file that differs between two trees.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Change {
+    pub name: Name,
+    pub old: Option<Side>,
+    pub new: Option<Side>,
+}
+
+/// The files that differ, in the order of their names. Repositories within the root are left out: their content is not saved.
+pub fn changes(shadow: &Shadow, old: &str, new: &str) -> anyhow::Result<Vec<Change>> {
+    let args = [
+        "diff-tree",
+        "-r",
+        "-z",
+        "--raw",
+        "--no-renames",
+        "--no-abbrev",
+    ];
+    let answer = shadow.run(args.into_iter().chain([old, new]), None)?;
+    let mut fields = answer.out.split(|byte| *byte == 0);
+    let mut changes = Vec::new();
+    while let Some(head) = fields.next().filter(|head| !head.is_empty()) {
+        let name = fields.next().context("git diff-tree names no file")?;
+        let head = std::str::from_utf8(head)?.trim_start_matches(':');
+        let words: Vec<&str> = head.split(' ').collect();
+        let [old_mode, new_mode, old_id, new_id, _] = words.as_slice() else {
+            bail!("git diff-tree answers in another form");
+        };
+        if [*old_mode, *new_mode].contains(&"160000") {
+            continue;
+        }
+        changes.push(Change {
+            name: Name(name.to_owned()),
+            old: side(old_mode, old_id)?,
+            new: side(new_mode, new_id)?,
+        });
+    }
+    changes.sort_by(|one, other| one.name.cmp(&other.name));
+    Ok(changes)
+}
+
+fn side(mode: &str, id: &str) -> anyhow::Result<Option<Side>> {
+    let kind = match mode {
+        "000000" => return Ok(None),
+        "100644" => Kind::File,
+        "100755" => Kind::Program,
+        "120000" => Kind::Link,
+        mode => bail!("a file has the unknown mode {mode}"),
+    };
+    let id = id.to_owned();
+    Ok(Some(Side { kind, id }))
+}

@@ -1,0 +1,292 @@
+//! The folder of states: for each root a folder with its shadow repository, its lock and its restores (files.md §1).
+
+use crate::git::Shadow;
+use anyhow::{Context, bail};
+use etcetera::{AppStrategy, AppStrategyArgs, choose_app_strategy};
+use rustix::fs::{FlockOperation, flock};
+use rustix::io::{Errno, FdFlags, fcntl_setfd};
+use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
+use std::fs::{self, DirBuilder, File, OpenOptions};
+use std::io::{self, Write};
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+/// How long a command waits for another one that uses the same root.
+pub const WAIT: Duration = Duration::from_secs(10);
+
+/// The folder of all states.
+#[derive(Debug, Clone)]
+pub struct State(PathBuf);
+
+/// A folder whose files are saved.
+#[derive(Debug, Clone)]
+pub struct Root {
+    /// The folder, without links.
+    pub path: PathBuf,
+    /// Its state.
+    pub folder: PathBuf,
+}
+
+/// The first 16 hexadecimal digits of a hash.
+fn digits(hash: Sha256) -> String {
+    let bytes = hash.finalize();
+    bytes
+        .iter()
+        .take(8)
+        .map(|byte| format!("{byte:02x}"))
+        .collect()
+}
+
+/// The file `root.json`.
+#[derive(Debug, Serialize, Deserialize)]
+struct About {
+    path: PathBuf,
+    is_on: bool,
+}
+
+/// The file `last.json`: the files of the root when they were saved last.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Last {
+    /// The tree.
+    pub tree: String,
+    /// A commit of the tree without parents, which the ref `refs/tl-last` keeps.
+    pub commit: String,
+}
+
+impl State {
+    /// The folder that is named, else the one of the platform.
+    pub fn new(named: Option<&Path>) -> anyhow::Result<State> {
+        if let Some(folder) = named {
+            return Ok(State(std::path::absolute(folder)?));
+        }
+        let strategy = choose_app_strategy(AppStrategyArgs {
+            top_level_domain: String::new(),
+            author: String::new(),
+            app_name: "treelined".to_owned(),
+        })?;
+        let folder = strategy.state_dir().unwrap_or_else(|| strategy.data_dir());
+        Ok(State(folder.join("files")))
+    }
+
+    /// The root at a path, on or off.
+    pub fn root(&self, path: &Path) -> anyhow::Result<Root> {
+        let shown = path.display();
+        let path = path
+            .canonicalize()
+            .with_context(|| format!("{shown} cannot be read"))?;
+        let metadata = fs::metadata(&path).with_context(|| format!("{shown} cannot be read"))?;
+        if !metadata.is_dir() {
+            bail!("{shown} is not a folder");
+        }
+        let mut hash = Sha256::new();
+        hash.update(path.as_os_str().as_bytes());
+        hash.update([0]);
+        hash.update(metadata.dev().to_be_bytes());
+        hash.update(metadata.ino().to_be_bytes());
+        let folder = self.0.join(digits(hash));
+        Ok(Root { path, folder })
+    }
+
+    /// The nearest root that holds a folder and is on.
+    pub fn nearest(&self, folder: &Path) -> anyhow::Result<Option<Root>> {
+        let Ok(folder) = folder.canonicalize() else {
+            return Ok(None);
+        };
+        for above in folder.ancestors() {
+            let root = self.root(above)?;
+            if root.is_on()? {
+                return Ok(Some(root));
+            }
+        }
+        Ok(None)
+    }
+
+    /// The right to follow the sessions of a folder; `None` if another process has it. Two followers would record each turn
+    /// twice.
+    pub fn follow(&self, sessions: Option<&Path>) -> anyhow::Result<Option<File>> {
+        make_folder(&self.0)?;
+        let mut hash = Sha256::new();
+        if let Some(folder) = sessions {
+            hash.update(std::path::absolute(folder)?.as_os_str().as_bytes());
+        }
+        let name = format!("watch-{}.lock", digits(hash));
+        let mut options = OpenOptions::new();
+        options.create(true).truncate(false).write(true).mode(0o600);
+        let file = options.open(self.0.join(name))?;
+        match flock(&file, FlockOperation::NonBlockingLockExclusive) {
+            Ok(()) => Ok(Some(file)),
+            Err(Errno::WOULDBLOCK) => Ok(None),
+            Err(error) => Err(error).context("lock the sessions"),
+        }
+    }
+
+    /// All roots that have a state, also those that are off or gone.
+    pub fn all(&self) -> anyhow::Result<Vec<(Root, bool)>> {
+        let folders = match fs::read_dir(&self.0) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+            folders => folders.context("read the folder of states")?,
+        };
+        let mut all = Vec::new();
+        for folder in folders {
+            let folder = folder?.path();
+            if let Some(about) = read::<About>(&folder.join("root.json"))? {
+                let path = about.path;
+                all.push((Root { path, folder }, about.is_on));
+            }
+        }
+        all.sort_by(|(one, _), (other, _)| one.path.cmp(&other.path));
+        Ok(all)
+    }
+}
+
+impl Root {
+    /// Whether the files are saved.
+    pub fn is_on(&self) -> anyhow::Result<bool> {
+        let about: Option<About> = read(&self.folder.join("root.json"))?;
+        Ok(about.is_some_and(|about| about.is_on && about.path == self.path))
+    }
+
+    pub fn set_on(&self, is_on: bool) -> anyhow::Result<()> {
+        make_folder(&self.folder)?;
+        let path = self.path.clone();
+        write(&self.folder.join("root.json"), &About { path, is_on })
+    }
+
+    pub fn repository(&self) -> PathBuf {
+        self.folder.join("repo")
+    }
+
+    pub fn restores(&self) -> PathBuf {
+        self.folder.join("restores")
+    }
+
+    /// The shadow repository; it is used under the lock alone.
+    pub fn shadow(&self, _lock: &Lock) -> anyhow::Result<Shadow> {
+        Shadow::open(self.repository(), self.path.clone())
+    }
+
+    pub fn last(&self) -> anyhow::Result<Option<Last>> {
+        read(&self.folder.join("last.json"))
+    }
+
+    pub fn set_last(&self, last: &Last) -> anyhow::Result<()> {
+        write(&self.folder.join("last.json"), last)
+    }
+
+    /// Waits for the root's lock, and removes what a killed call has left in the shadow repository.
+    pub fn lock(&self, wait: Duration) -> anyhow::Result<Lock> {
+        make_folder(&self.folder)?;
+        let mut options = OpenOptions::new();
+        options.create(true).truncate(false).write(true).mode(0o600);
+        let file = options.open(self.folder.join("lock"))?;
+        let start = Instant::now();
+        loop {
+            match flock(&file, FlockOperation::NonBlockingLockExclusive) {
+                Ok(()) => break,
+                Err(Errno::WOULDBLOCK | Errno::INTR) if start.elapsed() < wait => {
+                    std::thread::sleep(Duration::from_millis(20));
+                }
+                Err(Errno::WOULDBLOCK) => bail!(
+                    "another command uses the saved files of {}; try again",
+                    self.path.display()
+                ),
+                Err(error) => return Err(error).context("lock the saved files"),
+            }
+        }
+        // Calls of git hold it too: one that outlives this process is waited for.
+        fcntl_setfd(&file, FdFlags::empty()).context("lock the saved files")?;
+        remove_leftovers(&self.repository())?;
+        Ok(Lock(file))
+    }
+}
+
+/// The right to use a root's shadow repository. Dropping it ends it.
+#[derive(Debug)]
+pub struct Lock(#[allow(dead_code, reason = "closed when it is dropped")] File);
+
+/// Removes locks and temporary files of calls that were killed. Nobody else uses the repository.
+fn remove_leftovers(repository: &Path) -> anyhow::Result<()> {
+    for name in [
+        "index.lock",
+        "packed-refs.lock",
+        "refs/tl-last.lock",
+        "open.index.lock",
+    ] {
+        remove_if_there(&repository.join(name))?;
+    }
+    let objects = repository.join("objects");
+    let Ok(folders) = fs::read_dir(&objects) else {
+        return Ok(());
+    };
+    for folder in folders {
+        let folder = folder?.path();
+        let name = folder.file_name().unwrap_or_default().as_bytes();
+        if name.starts_with(b"tmp_objdir") {
+            fs::remove_dir_all(&folder)?;
+        } else if name.starts_with(b"tmp_") {
+            remove_if_there(&folder)?;
+        } else if let Ok(files) = fs::read_dir(&folder) {
+            for file in files {
+                let file = file?;
+                let name = file.file_name();
+                if name.as_bytes().starts_with(b"tmp_") || name.as_bytes().starts_with(b".tmp-") {
+                    remove_if_there(&file.path())?;
+                }
+            }
+        }
+    }
+    Ok(())
+}
+
+fn remove_if_there(path: &Path) -> anyhow::Result<()> {
+    match fs::remove_file(path) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => {
+            Err(error).with_context(|| format!("remove {}", path.display()))
+        }
+        _ => Ok(()),
+    }
+}
+
+pub fn make_folder(path: &Path) -> anyhow::Result<()> {
+    DirBuilder::new()
+        .recursive(true)
+        .mode(0o700)
+        .create(path)
+        .with_context(|| format!("make {}", path.display()))
+}
+
+/// Reads a file of the state; `None` if it is missing.
+pub fn read<T: serde::de::DeserializeOwned>(path: &Path) -> anyhow::Result<Option<T>> {
+    let bytes = match fs::read(path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+        bytes => bytes.with_context(|| format!("read {}", path.display()))?,
+    };
+    let read = serde_json::from_slice(&bytes);
+    Ok(Some(read.with_context(|| {
+        format!("{} is damaged; remove it", path.display())
+    })?))
+}
+
+/// Writes a file of the state, whole or not at all.
+pub fn write<T: Serialize>(path: &Path, value: &T) -> anyhow::Result<()> {
+    let beside = path.with_extension("new");
+    let written = (|| -> io::Result<()> {
+        let mut file = OpenOptions::new()
+            .create(true)
+            .truncate(true)
+            .write(true)
+            .mode(0o600)
+            .open(&beside)?;
+        file.write_all(&serde_json::to_vec(value)?)?;
+        file.sync_all()?;
+        fs::rename(&beside, path)?;
+        match path.parent() {
+            Some(folder) => File::open(folder)?.sync_all(),
+            None => Ok(()),
+        }
+    })();
+    written.with_context(|| format!("write {}", path.display()))
+}

@@ -1,0 +1,127 @@
+//! Tests with the real git. `world` makes folders and histories by chance, `model` restores them.
+
+mod git_folders;
+mod model;
+mod restoring;
+mod world;
+
+use crate::apply::{Outcome, apply, tidy};
+use crate::exclude::Limits;
+use crate::restore::{self, Target};
+use crate::snapshot;
+use crate::state::{Lock, Root, WAIT};
+use std::collections::BTreeMap;
+use std::path::Path;
+
+const LIMITS: Limits = Limits {
+    free: 0,
+    ..Limits::USUAL
+};
+
+/// A commit of the files as they are.
+fn save(root: &Root, lock: &Lock) -> anyhow::Result<String> {
+    let shadow = root.shadow(lock)?;
+    let taken = snapshot::take(&shadow, LIMITS)?;
+    let commit = snapshot::commit(&shadow, &taken.tree, None)?;
+    shadow.run(
+        ["update-ref", &format!("refs/tl/test/{commit}"), &commit],
+        None,
+    )?;
+    Ok(commit)
+}
+
+fn to(commit: &str) -> Target {
+    Target {
+        commit: commit.to_owned(),
+        not_saved: Vec::new(),
+        only: None,
+        modes: BTreeMap::new(),
+        session: None,
+        entry: None,
+        undoes: None,
+    }
+}
+
+/// Restores as the command does.
+fn go(root: &Root, target: &Target, step: &mut dyn FnMut()) -> anyhow::Result<Outcome> {
+    let lock = root.lock(WAIT)?;
+    let shadow = root.shadow(&lock)?;
+    tidy(&shadow)?;
+    let plan = restore::plan(&shadow, target, LIMITS)?;
+    let done = restore::run((root, &lock), target, &plan, LIMITS, step)?;
+    Ok(done.1)
+}
+
+fn undo(root: &Root) -> anyhow::Result<Outcome> {
+    go(root, &restore::undo_target(root)?, &mut || {})
+}
+
+/// A root with a state beside it.
+fn root_in(folder: &Path, root: &Path) -> Root {
+    let state = crate::state::State::new(Some(&folder.join("state"))).unwrap();
+    let root = state.root(root).unwrap();
+    root.set_on(true).unwrap();
+    root
+}
+
+/// Restores to a commit in another process, which is killed before the change of the disk with this number.
+fn go_and_die(folder: &Path, root: &Root, commit: &str, at: usize) {
+    let child = std::process::Command::new(std::env::current_exe().unwrap())
+        .args(["--exact", "tests::child", "--ignored", "--quiet"])
+        .env("TREELINED_FILES_CHILD", folder)
+        .env("TREELINED_FILES_ROOT", &root.path)
+        .env("TREELINED_FILES_COMMIT", commit)
+        .env("TREELINED_FILES_STEP", at.to_string())
+        .output()
+        .unwrap();
+    let said = String::from_utf8_lossy(&child.stdout).into_owned();
+    assert!(
+        child.status.code().is_none() || said.contains("1 passed"),
+        "{said}"
+    );
+}
+
+/// The process of [`go_and_die`].
+#[test]
+#[ignore = "started by other tests"]
+fn child() {
+    let variable = |name: &str| std::env::var_os(name);
+    let Some(folder) = variable("TREELINED_FILES_CHILD") else {
+        return;
+    };
+    let root = root_in(
+        folder.as_ref(),
+        variable("TREELINED_FILES_ROOT").unwrap().as_ref(),
+    );
+    let text = |name: &str| variable(name).unwrap().into_string().unwrap();
+    let mut left: usize = text("TREELINED_FILES_STEP").parse().unwrap();
+    let target = to(&text("TREELINED_FILES_COMMIT"));
+    let die = &mut || {
+        if left == 0 {
+            let own = rustix::process::getpid();
+            rustix::process::kill_process(own, rustix::process::Signal::KILL).unwrap();
+        }
+        left -= 1;
+    };
+    go(&root, &target, die).unwrap();
+}
+
+/// Applying nothing leaves nothing.
+#[test]
+fn an_empty_restore_changes_nothing() {
+    let folder = tempfile::tempdir().unwrap();
+    let work = folder.path().join("work");
+    std::fs::create_dir(&work).unwrap();
+    let root = root_in(folder.path(), &work);
+    let lock = root.lock(WAIT).unwrap();
+    let shadow = root.shadow(&lock).unwrap();
+    let job = crate::apply::Job {
+        shadow: &shadow,
+        changes: &[],
+        modes: &BTreeMap::new(),
+        id: "0123456789abcdef",
+    };
+    let outcome = apply(&job, &mut || {}).unwrap();
+    assert_eq!(outcome, Outcome::default());
+    assert_eq!(std::fs::read_dir(&work).unwrap().count(), 0);
+}

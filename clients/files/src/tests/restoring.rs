@@ -1,0 +1,247 @@
+//! Restores of one kind each.
+
+use super::{go, go_and_die, root_in, save, to, undo};
+use crate::name::Name;
+use crate::restore::{self, Target};
+use crate::state::{Root, WAIT};
+use std::fs;
+use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
+use std::path::{Path, PathBuf};
+use tempfile::TempDir;
+
+pub(super) struct Scene {
+    pub(super) folder: TempDir,
+    pub(super) work: PathBuf,
+    pub(super) root: Root,
+}
+
+impl Scene {
+    pub(super) fn new() -> Scene {
+        let folder = tempfile::tempdir().unwrap();
+        let work = folder.path().join("work");
+        fs::create_dir(&work).unwrap();
+        let root = root_in(folder.path(), &work);
+        Scene { folder, work, root }
+    }
+
+    pub(super) fn write(&self, name: &str, text: &str) {
+        let path = self.work.join(name);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, text).unwrap();
+    }
+
+    pub(super) fn read(&self, name: &str) -> String {
+        fs::read_to_string(self.work.join(name)).unwrap()
+    }
+
+    pub(super) fn save(&self) -> String {
+        save(&self.root, &self.root.lock(WAIT).unwrap()).unwrap()
+    }
+
+    fn names(&self) -> Vec<String> {
+        let files = fs::read_dir(&self.work).unwrap();
+        let mut names: Vec<String> = files
+            .map(|file| file.unwrap().file_name().into_string().unwrap())
+            .collect();
+        names.sort();
+        names
+    }
+}
+
+/// The prototype left the folder of a removed file.
+#[test]
+fn folders_that_a_restore_empties_are_removed() {
+    let scene = Scene::new();
+    scene.write("kept", "1");
+    let commit = scene.save();
+    scene.write("new/deep/file", "2");
+    fs::create_dir(scene.work.join("own")).unwrap();
+    let outcome = go(&scene.root, &to(&commit), &mut || {}).unwrap();
+    assert_eq!((outcome.written, outcome.removed), (0, 1));
+    assert_eq!(scene.names(), ["kept", "own"]);
+    undo(&scene.root).unwrap();
+    assert_eq!(scene.read("new/deep/file"), "2");
+}
+
+#[test]
+fn a_link_on_the_way_is_not_followed() {
+    let scene = Scene::new();
+    scene.write("inside/file", "saved");
+    let commit = scene.save();
+    let outside = scene.folder.path().join("outside");
+    fs::create_dir(&outside).unwrap();
+    fs::remove_dir_all(scene.work.join("inside")).unwrap();
+    let outcome = go(&scene.root, &to(&commit), &mut || {
+        // Somebody puts a link there during the restore.
+        let _there = symlink(&outside, scene.work.join("inside"));
+    });
+    assert_eq!(outcome.unwrap().conflicts.len(), 1);
+    assert_eq!(fs::read_dir(&outside).unwrap().count(), 0);
+}
+
+#[test]
+fn a_file_that_is_not_saved_stays() {
+    let scene = Scene::new();
+    scene.write("out", "a file then");
+    let commit = scene.save();
+    fs::remove_file(scene.work.join("out")).unwrap();
+    scene.write(".gitignore", "*.bin\n");
+    scene.write("out/result.bin", "hours of work");
+    let outcome = go(&scene.root, &to(&commit), &mut || {}).unwrap();
+    let (name, why) = &outcome.conflicts[0];
+    assert_eq!(*name, Name(b"out".to_vec()));
+    assert_eq!(why, "a folder with files that are not saved is there");
+    assert_eq!(scene.read("out/result.bin"), "hours of work");
+}
+
+#[test]
+fn modes_come_back_with_an_undo() {
+    let scene = Scene::new();
+    let commit = scene.save();
+    scene.write("secret", "1");
+    let secret = scene.work.join("secret");
+    fs::set_permissions(&secret, fs::Permissions::from_mode(0o600)).unwrap();
+    go(&scene.root, &to(&commit), &mut || {}).unwrap();
+    assert_eq!(scene.names(), [".gitignore"; 0]);
+    undo(&scene.root).unwrap();
+    assert_eq!(fs::metadata(&secret).unwrap().mode() & 0o777, 0o600);
+}
+
+#[test]
+fn only_the_files_that_are_meant_are_written() {
+    let scene = Scene::new();
+    scene.write("mine", "1");
+    scene.write("yours", "1");
+    let commit = scene.save();
+    scene.write("mine", "2");
+    scene.write("yours", "2");
+    scene.write("new", "2");
+    let target = Target {
+        only: Some([Name(b"mine".to_vec())].into()),
+        ..to(&commit)
+    };
+    go(&scene.root, &target, &mut || {}).unwrap();
+    assert_eq!(
+        (scene.read("mine"), scene.read("yours")),
+        ("1".to_owned(), "2".to_owned())
+    );
+    assert_eq!(scene.read("new"), "2");
+}
+
+#[test]
+fn a_restore_that_is_killed_at_any_step_is_undone() {
+    let mut ran_to_its_end = false;
+    for step in 0..60 {
+        let scene = Scene::new();
+        for (name, text) in [("a", "1"), ("b", "1"), ("folder/c", "1"), ("d/e", "1")] {
+            scene.write(name, text);
+        }
+        let commit = scene.save();
+        scene.write("a", "2");
+        fs::remove_dir_all(scene.work.join("d")).unwrap();
+        scene.write("d", "a file");
+        scene.write("new/f", "2");
+        fs::remove_file(scene.work.join("b")).unwrap();
+        go_and_die(scene.folder.path(), &scene.root, &commit, step);
+        let restores = restore::all(&scene.root).unwrap();
+        ran_to_its_end = restores.iter().any(|restore| restore.is_done);
+        if !restores.is_empty() {
+            undo(&scene.root).unwrap();
+        }
+        assert_eq!(scene.names(), ["a", "d", "folder", "new"], "step {step}");
+        let texts = ["a", "d", "folder/c", "new/f"].map(|name| scene.read(name));
+        assert_eq!(texts, ["2", "a file", "1", "2"], "step {step}");
+        if ran_to_its_end {
+            break;
+        }
+    }
+    assert!(ran_to_its_end);
+}
+
+/// An editor that saves between the look and the exchange, too.
+#[test]
+fn an_edit_at_any_step_is_kept() {
+    for victim in ["replaced", "removed"] {
+        let mut is_reached = true;
+        let mut at = 0;
+        while is_reached {
+            is_reached = false;
+            let scene = Scene::new();
+            scene.write("replaced", "1");
+            let commit = scene.save();
+            scene.write("replaced", "2");
+            scene.write("removed", "2");
+            let mut step = 0;
+            let done = go(&scene.root, &to(&commit), &mut || {
+                if step == at {
+                    is_reached = true;
+                    scene.write("beside.log", "edited");
+                    fs::rename(scene.work.join("beside.log"), scene.work.join(victim)).unwrap();
+                }
+                step += 1;
+            });
+            if is_reached {
+                assert_eq!(scene.read(victim), "edited", "step {at}: {done:?}");
+            }
+            at += 1;
+        }
+        assert!(at > 10, "{at} steps");
+    }
+}
+
+/// A killed git left its lock, and every later snapshot failed.
+#[test]
+fn locks_and_temporary_files_of_killed_calls_are_removed() {
+    let scene = Scene::new();
+    scene.write("a", "1");
+    scene.save();
+    let repository = scene.root.repository();
+    let left = [
+        "index.lock",
+        "objects/pack/tmp_pack_1",
+        "objects/tmp_objdir-incoming-1/x",
+    ];
+    for name in left {
+        let path = repository.join(name);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, "").unwrap();
+    }
+    scene.write("a", "2");
+    scene.save();
+    assert!(left.iter().all(|name| !repository.join(name).exists()));
+}
+
+#[test]
+fn a_second_command_waits_for_the_first() {
+    let scene = Scene::new();
+    let lock = scene.root.lock(WAIT).unwrap();
+    let error = scene.root.lock(std::time::Duration::ZERO).unwrap_err();
+    assert!(error.to_string().contains("another command"), "{error}");
+    drop(lock);
+    scene.root.lock(std::time::Duration::ZERO).unwrap();
+}
+
+#[test]
+fn old_records_are_dropped_to_fit_the_budget() {
+    let scene = Scene::new();
+    for number in 0..8 {
+        let mut text = String::new();
+        for line in 0..2_000 {
+            text.push_str(&format!("{}\n", line * 7919 + number * 104_729));
+        }
+        scene.write("file", &text);
+        scene.save();
+    }
+    let lock = scene.root.lock(WAIT).unwrap();
+    let all = crate::space::of(&scene.root, &lock).unwrap();
+    assert_eq!(all.records, 8);
+    crate::space::prune(&scene.root, &lock, u64::MAX).unwrap();
+    let packed = crate::space::of(&scene.root, &lock).unwrap();
+    assert_eq!(packed.records, 8);
+    let dropped = crate::space::prune(&scene.root, &lock, 1).unwrap();
+    assert_eq!(dropped, 8);
+    scene.write("file", "it goes on");
+    drop(lock);
+    scene.save();
+    assert!(Path::new(&scene.work).join("file").exists());
+}

@@ -1,0 +1,438 @@
+//! The program beside a daemon: a session, its records, and the files.
+#![allow(clippy::unwrap_used, clippy::indexing_slicing, missing_docs)]
+
+use serde_json::{Value, json};
+use std::fs;
+use std::io::{BufRead, BufReader, Write};
+use std::os::unix::fs::DirBuilderExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Output, Stdio};
+use std::time::{Duration, Instant};
+
+/// The longest wait for something that happens.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// The daemon that the workspace has built.
+fn daemon() -> PathBuf {
+    let given = std::env::var_os("TREELINED_BIN").map(PathBuf::from);
+    given.unwrap_or_else(|| {
+        PathBuf::from(env!("CARGO_BIN_EXE_treelined-files")).with_file_name("treelined")
+    })
+}
+
+struct Scene {
+    folder: tempfile::TempDir,
+}
+
+impl Scene {
+    fn new() -> Scene {
+        let folder = tempfile::tempdir().unwrap();
+        for name in ["work", "run", "home"] {
+            let mut private = fs::DirBuilder::new();
+            private
+                .mode(0o700)
+                .create(folder.path().join(name))
+                .unwrap();
+        }
+        Scene { folder }
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
+    fn work(&self) -> PathBuf {
+        self.path("work")
+    }
+
+    fn command(&self, program: &Path) -> Command {
+        let mut command = Command::new(program);
+        command
+            .current_dir(self.work())
+            .env("HOME", self.path("home"))
+            .env("XDG_RUNTIME_DIR", self.path("run"))
+            .env("TREELINED_SESSION_DIR", self.path("sessions"))
+            .env("TREELINED_FILES", self.path("state"))
+            .env("TREELINED_BIN", daemon())
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped());
+        command
+    }
+
+    fn files(&self, args: &[&str]) -> Output {
+        let program = Path::new(env!("CARGO_BIN_EXE_treelined-files"));
+        self.command(program).args(args).output().unwrap()
+    }
+
+    #[track_caller]
+    fn ok(&self, args: &[&str]) -> String {
+        let output = self.files(args);
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success(), "{args:?}: {said}");
+        String::from_utf8(output.stdout).unwrap()
+    }
+
+    #[track_caller]
+    fn fails(&self, args: &[&str]) -> String {
+        let output = self.files(args);
+        assert!(!output.status.success(), "{args:?}");
+        String::from_utf8(output.stderr).unwrap()
+    }
+
+    /// Sends requests to a daemon, and returns the results.
+    #[track_caller]
+    fn call(&self, args: &[&str], requests: &[(&str, Value)]) -> Vec<Value> {
+        let mut child = self.command(&daemon());
+        let mut child = child.args(args).stdin(Stdio::piped()).spawn().unwrap();
+        let mut stdin = child.stdin.take().unwrap();
+        for (id, (method, params)) in requests.iter().enumerate() {
+            let request = json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params});
+            writeln!(stdin, "{request}").unwrap();
+        }
+        drop(stdin);
+        let output = child.wait_with_output().unwrap();
+        let lines = String::from_utf8(output.stdout).unwrap();
+        let answers = lines
+            .lines()
+            .map(|line| serde_json::from_str::<Value>(line).unwrap());
+        let answers = answers.filter(|answer| answer.get("id").is_some());
+        let results = answers.map(|answer| {
+            assert!(answer.get("error").is_none(), "{answer}");
+            answer["result"].clone()
+        });
+        results.collect()
+    }
+
+    fn create(&self) {
+        let cwd = self.work();
+        self.call(
+            &[],
+            &[("create_session", json!({"sessionId": "tour", "cwd": cwd}))],
+        );
+    }
+
+    /// Appends a message; `u1` is one of the user.
+    fn say(&self, args: &[&str], id: &str) {
+        let message = match id.starts_with('u') {
+            true => json!({"role": "user", "content": id}),
+            false => json!({"role": "assistant", "content": [{"type": "text", "text": id}]}),
+        };
+        let append = json!({"entryId": id, "message": message});
+        let open = json!({"sessionId": "tour"});
+        self.call(args, &[("open_session", open), ("append_message", append)]);
+    }
+
+    fn write(&self, name: &str, text: &str) {
+        fs::write(self.work().join(name), text).unwrap();
+    }
+
+    fn read(&self, name: &str) -> String {
+        fs::read_to_string(self.work().join(name)).unwrap()
+    }
+
+    /// The records of the session: when, and about which entry.
+    fn records(&self, args: &[&str]) -> Vec<(String, String)> {
+        let open = json!({"sessionId": "tour"});
+        let wanted = json!({"customType": "files"});
+        let results = self.call(args, &[("open_session", open), ("get_entries", wanted)]);
+        let entries = results[1]["entries"].as_array().unwrap();
+        let text = |entry: &Value, name: &str| entry["data"][name].as_str().unwrap().to_owned();
+        entries
+            .iter()
+            .map(|entry| (text(entry, "when"), text(entry, "entryId")))
+            .collect()
+    }
+}
+
+/// A session with two turns, each of which has changed a file.
+fn two_turns() -> Scene {
+    let scene = Scene::new();
+    scene.create();
+    scene.write("own", "of the user");
+    scene.write("kept", "1");
+    scene.ok(&["on"]);
+    for (id, text) in [("u1", "0"), ("a1", "1"), ("u2", "1"), ("a2", "2")] {
+        scene.write("file", text);
+        if id == "a2" {
+            scene.write("new\n\u{1b}[31mname", "2");
+        }
+        scene.say(&[], id);
+        scene.ok(&["save"]);
+    }
+    scene
+}
+
+#[test]
+fn files_are_off_until_they_are_turned_on() {
+    let scene = Scene::new();
+    scene.create();
+    scene.say(&[], "u1");
+    let said = scene.fails(&["save"]);
+    assert!(said.contains("treelined files on"), "{said}");
+    assert!(scene.records(&[]).is_empty());
+    scene.ok(&["on"]);
+    scene.ok(&["save"]);
+    scene.ok(&["off"]);
+    assert!(scene.fails(&["save"]).contains("are not saved"));
+    scene.ok(&["off", "--delete"]);
+    assert_eq!(fs::read_dir(scene.path("state")).unwrap().count(), 0);
+}
+
+#[test]
+fn a_turn_without_changes_has_no_record() {
+    let scene = two_turns();
+    let of = |when: &str, entry: &str| (when.to_owned(), entry.to_owned());
+    // The files at u2 are those at a1.
+    assert_eq!(
+        scene.records(&[]),
+        [of("start", "u1"), of("end", "a1"), of("end", "a2")]
+    );
+    assert!(scene.ok(&["save"]).contains("nothing has changed"));
+}
+
+#[test]
+fn a_record_moves_nobody() {
+    let scene = two_turns();
+    let open = json!({"sessionId": "tour"});
+    let results = scene.call(&[], &[("open_session", open), ("list_branches", json!({}))]);
+    let branches = results[1]["branches"].as_array().unwrap();
+    assert_eq!(branches.len(), 1, "{branches:?}");
+    assert_eq!(
+        (&branches[0]["tipId"], &branches[0]["isActive"]),
+        (&json!("a2"), &json!(true))
+    );
+}
+
+#[test]
+fn the_files_of_an_entry_are_written_elsewhere() {
+    let scene = two_turns();
+    let into = scene.path("then");
+    let into = into.to_str().unwrap();
+    scene.ok(&["open", "u2", "--into", into]);
+    let text = |name: &str| fs::read_to_string(scene.path("then").join(name)).unwrap();
+    assert_eq!(
+        (text("file"), text("own")),
+        ("1".to_owned(), "of the user".to_owned())
+    );
+    assert_eq!(scene.read("file"), "2");
+    assert!(
+        scene
+            .fails(&["open", "u2", "--into", into])
+            .contains("is not empty")
+    );
+    assert!(
+        scene
+            .fails(&["open", "u2", "--into", "inside"])
+            .contains("elsewhere")
+    );
+    assert!(!scene.work().join("inside").exists());
+    // Before the agent had done anything.
+    scene.ok(&[
+        "open",
+        "u1",
+        "--into",
+        scene.path("first").to_str().unwrap(),
+    ]);
+    assert_eq!(fs::read_to_string(scene.path("first/file")).unwrap(), "0");
+}
+
+#[test]
+fn files_go_back_and_come_again() {
+    let scene = two_turns();
+    scene.write("own", "changed by the user");
+    scene.write("file", "changed by an editor");
+    let diff = scene.ok(&["diff", "a1"]);
+    assert!(
+        diff.contains("replace file  +1 −1  ! changed outside of this session since"),
+        "{diff}"
+    );
+    assert!(diff.contains("remove  new\\x0a\\x1b[31mname"), "{diff}");
+    assert!(diff.contains("1 file to write, 1 file to remove"), "{diff}");
+    assert!(diff.contains("1 file also differ"), "{diff}");
+    let said = scene.files(&["restore", "a1"]);
+    assert_eq!(said.status.code(), Some(2), "nobody has agreed");
+    assert_eq!(scene.read("file"), "changed by an editor");
+    scene.ok(&["restore", "a1", "--yes"]);
+    assert_eq!(
+        (scene.read("file"), scene.read("own")),
+        ("1".to_owned(), "changed by the user".to_owned())
+    );
+    assert!(!scene.work().join("new\n\u{1b}[31mname").exists());
+    scene.ok(&["undo", "--yes"]);
+    assert_eq!(scene.read("file"), "changed by an editor");
+    assert_eq!(scene.read("new\n\u{1b}[31mname"), "2");
+    assert!(scene.fails(&["undo", "--yes"]).contains("no restore"));
+    scene.ok(&["restore", "a1", "--all", "--yes"]);
+    assert_eq!(
+        (scene.read("own"), scene.read("kept")),
+        ("of the user".to_owned(), "1".to_owned())
+    );
+}
+
+/// A record can be written by anybody, and could name the files of another session.
+#[test]
+fn a_forged_record_says_nothing() {
+    let scene = two_turns();
+    let open = json!({"sessionId": "tour"});
+    let wanted = json!({"customType": "files"});
+    let results = scene.call(
+        &[],
+        &[("open_session", open.clone()), ("get_entries", wanted)],
+    );
+    let mut forged = results[1]["entries"][0].clone();
+    forged["id"] = json!("forged");
+    forged["data"]["entryId"] = json!("a2");
+    for name in ["parentId", "timestamp"] {
+        forged.as_object_mut().unwrap().remove(name);
+    }
+    scene.call(
+        &[],
+        &[
+            ("open_session", open),
+            ("append_entries", json!({"entries": [forged]})),
+        ],
+    );
+    let said = scene.fails(&["restore", "a2", "--yes"]);
+    assert!(said.contains("not on this machine"), "{said}");
+    assert_eq!(scene.read("file"), "2");
+}
+
+#[test]
+fn without_git_nothing_is_saved() {
+    let scene = Scene::new();
+    let program = Path::new(env!("CARGO_BIN_EXE_treelined-files"));
+    let output = scene
+        .command(program)
+        .arg("on")
+        .env("PATH", scene.path("home"))
+        .output();
+    let output = output.unwrap();
+    assert!(!output.status.success());
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert!(said.contains("git is not installed"), "{said}");
+}
+
+/// The variables of a person who works on a commit would name their repository.
+#[test]
+fn the_variables_of_the_user_change_nothing() {
+    let scene = two_turns();
+    let program = Path::new(env!("CARGO_BIN_EXE_treelined-files"));
+    let own = scene.path("own.git");
+    let mut command = scene.command(program);
+    command
+        .env("GIT_DIR", &own)
+        .env("GIT_WORK_TREE", scene.path("home"));
+    command
+        .env("GIT_INDEX_FILE", &own)
+        .env("GIT_OBJECT_DIRECTORY", &own);
+    let output = command.args(["restore", "a1", "--yes"]).output().unwrap();
+    assert!(
+        output.status.success(),
+        "{}",
+        String::from_utf8_lossy(&output.stderr)
+    );
+    assert_eq!(scene.read("file"), "1");
+    assert!(!own.exists());
+}
+
+#[test]
+fn the_space_is_shown() {
+    let scene = two_turns();
+    scene.ok(&["restore", "a1", "--yes"]);
+    let du = scene.ok(&["du"]);
+    assert!(du.contains("work  3 records, 1 restore"), "{du}");
+    let dropped = scene.ok(&["prune", "--budget", "0"]);
+    assert!(dropped.contains("3 records dropped"), "{dropped}");
+    assert!(scene.fails(&["diff", "a1"]).contains("were dropped"));
+    scene.ok(&["undo", "--yes"]);
+    assert_eq!(scene.read("file"), "2");
+}
+
+/// A program that is ended with the test.
+struct Watch(Child);
+
+impl Drop for Watch {
+    fn drop(&mut self) {
+        let _ended = self.0.kill();
+        let _reaped = self.0.wait();
+    }
+}
+
+#[test]
+fn turns_are_followed() {
+    let scene = Scene::new();
+    scene.create();
+    scene.write("file", "0");
+    scene.ok(&["on"]);
+    let program = Path::new(env!("CARGO_BIN_EXE_treelined-files"));
+    let mut watch = Watch(scene.command(program).arg("watch").spawn().unwrap());
+    let mut said = BufReader::new(watch.0.stderr.take().unwrap());
+    let mut line = String::new();
+    said.read_line(&mut line).unwrap();
+    assert!(line.contains("follows the sessions"), "{line}");
+    let said = scene.fails(&["watch"]);
+    assert!(said.contains("another `treelined files watch`"), "{said}");
+    let shared = ["connect", "--start"];
+    let wait = |number: usize| {
+        let start = Instant::now();
+        loop {
+            let records = scene.records(&shared);
+            if records.len() == number {
+                return records;
+            }
+            assert!(start.elapsed() < PATIENCE, "{records:?}");
+            std::thread::sleep(Duration::from_millis(50));
+        }
+    };
+    scene.say(&shared, "u1");
+    wait(1);
+    scene.write("file", "1");
+    scene.say(&shared, "a1");
+    let records = wait(2);
+    assert_eq!(records[1], ("end".to_owned(), "a1".to_owned()));
+    // Another process writes the file of the session.
+    scene.write("file", "2");
+    scene.say(&[], "u2");
+    wait(3);
+    scene.ok(&["restore", "a1", "--all", "--yes"]);
+    assert_eq!(scene.read("file"), "1");
+    drop(watch);
+    let stopped = scene.command(&daemon()).arg("stop").output().unwrap();
+    assert!(stopped.status.success());
+}
+
+/// The daemon starts the program by itself, and another daemon's waits.
+#[test]
+fn an_extension_follows_the_turns() {
+    let scene = Scene::new();
+    scene.create();
+    scene.ok(&["on"]);
+    let configuration = scene.path("config.toml");
+    let program = env!("CARGO_BIN_EXE_treelined-files");
+    let text = format!(
+        "[[extensions]]\nname = \"files\"\nargv = [{program:?}, \"watch\", \"--extension\"]\n"
+    );
+    fs::write(&configuration, text).unwrap();
+    let args = ["--config", configuration.to_str().unwrap()];
+    let start = |args: &[&str]| {
+        let mut child = scene.command(&daemon());
+        Watch(child.args(args).stdin(Stdio::piped()).spawn().unwrap())
+    };
+    let _daemons = [start(&args), start(&args)];
+    scene.write("file", "1");
+    let begin = Instant::now();
+    // It may not have begun when the first turns end.
+    for number in 0.. {
+        assert!(begin.elapsed() < PATIENCE, "no record");
+        scene.write("file", &number.to_string());
+        scene.say(&[], &format!("a{number}"));
+        std::thread::sleep(Duration::from_millis(200));
+        if !scene.records(&[]).is_empty() {
+            break;
+        }
+    }
+    let records = scene.records(&[]);
+    let entries: std::collections::BTreeSet<_> = records.iter().map(|(_, entry)| entry).collect();
+    assert_eq!(entries.len(), records.len(), "{records:?}");
+}
