@@ -2,8 +2,10 @@
 
 use super::daemon::{ChildDaemon, RawJson};
 use super::entry_choice;
+use super::failure::{FAILED, ShellError};
 use super::opened::{SessionUse, open};
 use super::options::Options;
+use super::package;
 use super::position::{self, Position};
 use super::screen::{Screen, Style};
 use super::session_choice::SessionQuery;
@@ -31,6 +33,7 @@ Examples:
   treelined go a1b2                    the newest session of this directory goes to the entry a1b2…
   treelined go \"works on Linux\"        to the entry with this label
   treelined go \"A tour\" q2 --summary   leaves a summary of the branch that it was on
+  treelined go q2 --files              brings the files back too that were saved there
   treelined undo                       takes it back
 
 At a message of the user the session goes before it, so that it can be said in another way.
@@ -56,6 +59,9 @@ pub(crate) struct GoArgs {
     /// Label the summary, or without one the entry
     #[arg(long, value_name = "TEXT")]
     label: Option<String>,
+    /// Bring the files back too that were saved there (treelined files); it shows them and asks
+    #[arg(long, conflicts_with = "json")]
+    files: bool,
     /// Print the result of navigate_tree as JSON
     #[arg(long)]
     json: bool,
@@ -72,6 +78,11 @@ struct Moved {
 }
 
 #[derive(Debug, Deserialize)]
+struct Records {
+    entries: Vec<serde::de::IgnoredAny>,
+}
+
+#[derive(Debug, Deserialize)]
 struct SummaryEntry {
     id: String,
 }
@@ -82,6 +93,8 @@ struct Shown {
     verdict: Verdict,
     position: Position,
     summary: Option<super::drawing::DrawnRow>,
+    /// Session and entry for `treelined files`, if the session has saved files.
+    saved: Option<[String; 2]>,
 }
 
 pub(super) fn run(options: &Options, go: &GoArgs) -> anyhow::Result<ExitCode> {
@@ -99,9 +112,17 @@ pub(super) fn run(options: &Options, go: &GoArgs) -> anyhow::Result<ExitCode> {
         show(&mut screen, &shown, &query)?;
     }
     screen.finish()?;
-    match shown.verdict.error() {
-        Some(error) => Err(error.into()),
-        None => Ok(ExitCode::SUCCESS),
+    match (shown.verdict.error(), &shown.saved) {
+        (Some(error), _) => Err(error.into()),
+        (None, Some([session, entry])) if go.files => {
+            let args = ["restore", "--session", session, "--", entry];
+            package::become_program(options, "treelined-files", args)
+        }
+        (None, None) if go.files => {
+            let remedy = "run `treelined files on` in the folder: turns from then on are saved";
+            Err(ShellError::new(FAILED, "the session has no saved files", remedy).into())
+        }
+        (None, _) => Ok(ExitCode::SUCCESS),
     }
 }
 
@@ -128,7 +149,13 @@ fn travel(
         Some(entry) => super::tree_rows::nearest(daemon, &entry.id)?,
         None => None,
     };
+    // Records of saved files (files.md §4).
+    let records = r#"{"customType":"files","limit":1}"#;
+    let records = daemon.call("get_entries", records)?;
+    let records: Records = serde_json::from_str(records.get()).context("read the saved files")?;
+    let saved = !records.entries.is_empty();
     let shown = Shown {
+        saved: saved.then(|| [session.session_id.clone(), target]),
         moved,
         verdict,
         position,
@@ -161,6 +188,11 @@ fn show(screen: &mut Screen, shown: &Shown, query: &SessionQuery) -> anyhow::Res
     }
     if !is_there {
         position::way_back(screen, "undo", query)?;
+    }
+    if let Some([session, entry]) = &shown.saved {
+        let command = format!("treelined files diff {entry} --session {session}");
+        let line = format!("{} shows how the files were", terminal::line(&command));
+        writeln!(screen, "{}", screen.style(Style::Dim, &line))?;
     }
     Ok(())
 }

@@ -4,7 +4,7 @@ use super::failure::{FAILED, ShellError};
 use super::options::Options;
 use anyhow::Context;
 use clap::Args;
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::process::{Command, ExitCode};
 use treelined_files::os::process;
 
@@ -33,14 +33,21 @@ pub(super) fn program_beside(name: &str) -> anyhow::Result<OsString> {
 /// Becomes the program of this name: the one beside this program, else the one on the `PATH`. It uses this program
 /// as its daemon.
 pub(super) fn run(options: &Options, name: &str, args: &PackageArgs) -> anyhow::Result<ExitCode> {
+    become_program(options, name, as_typed(&args.arguments))
+}
+
+/// Like [`run`], with these arguments.
+pub(super) fn become_program<A: AsRef<OsStr>>(
+    options: &Options,
+    name: &str,
+    args: impl IntoIterator<Item = A>,
+) -> anyhow::Result<ExitCode> {
     let own = std::env::current_exe().context("find this program")?;
     let mut command = Command::new(program_beside(name)?);
     if let Some(folder) = &options.session_dir {
         command.arg("--session-dir").arg(folder);
     }
-    command
-        .args(as_typed(&args.arguments))
-        .env("TREELINED_BIN", own);
+    command.args(args).env("TREELINED_BIN", own);
     let error = process::exec(&mut command);
     let message =
         format!("cannot start {name}, neither beside this program nor on the PATH: {error}");
