@@ -48,6 +48,13 @@ pub struct Builder {
     capacity: usize,
 }
 
+impl Client {
+    /// Returns a builder with the default settings.
+    pub fn builder() -> Builder {
+        Builder::new()
+    }
+}
+
 impl Builder {
     pub(crate) fn new() -> Builder {
         Builder {

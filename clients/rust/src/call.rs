@@ -50,6 +50,27 @@ pub struct Call<P, R> {
     result: PhantomData<fn() -> R>,
 }
 
+impl Client {
+    /// Calls a method by its name in the protocol, with the params of the protocol. The functions named after
+    /// the methods do the same with types.
+    ///
+    /// ```no_run
+    /// # async fn example(client: treelined_client::Client) -> Result<(), treelined_client::Error> {
+    /// use treelined_client::Json;
+    ///
+    /// let leaf: Json = client.call("get_leaf", serde_json::json!({})).await?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn call<P: Serialize, R>(
+        &self,
+        method: impl Into<Cow<'static, str>>,
+        params: P,
+    ) -> Call<P, R> {
+        Call::new(self.clone(), method.into(), params)
+    }
+}
+
 impl<P, R> Call<P, R> {
     pub(crate) fn new(client: Client, method: Cow<'static, str>, params: P) -> Call<P, R> {
         Call {

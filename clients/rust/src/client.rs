@@ -1,20 +1,16 @@
 //! The client, a handle that can be cloned.
 
-use crate::builder::Builder;
-use crate::call::Call;
 use crate::connection::Connection;
 use crate::error::{Disconnected, Error};
 use crate::generated::InitializeResult;
 use crate::notifications::Notifications;
 use jsonrpsee::async_client::{Client as RpcClient, RpcService};
-use serde::Serialize;
-use std::borrow::Cow;
 use std::sync::Arc;
 use std::time::Duration;
 
 /// A connection to a daemon, with a function for each method of the protocol. Clones share it.
 ///
-/// The functions return [`Call`]s: set their optional params, then `.await` them.
+/// The functions return [`Call`](crate::Call)s: set their optional params, then `.await` them.
 ///
 /// [`close`](Client::close) ends the daemon after it has answered all calls. Dropping the last clone closes
 /// the daemon's pipes and kills it if it does not end by itself. Whether unanswered calls took effect is then
@@ -45,36 +41,12 @@ impl Drop for ConnectionOwner {
 }
 
 impl Client {
-    /// Returns a builder with the default settings.
-    pub fn builder() -> Builder {
-        Builder::new()
-    }
-
     pub(crate) fn new(owner: ConnectionOwner, server: InitializeResult) -> Client {
         Client {
             owner: Arc::new(owner),
             server: Arc::new(server),
             session: None,
         }
-    }
-
-    /// Calls a method by its name in the protocol, with the params of the protocol. The functions named after
-    /// the methods do the same with types.
-    ///
-    /// ```no_run
-    /// # async fn example(client: treelined_client::Client) -> Result<(), treelined_client::Error> {
-    /// use treelined_client::Json;
-    ///
-    /// let leaf: Json = client.call("get_leaf", serde_json::json!({})).await?;
-    /// # Ok(())
-    /// # }
-    /// ```
-    pub fn call<P: Serialize, R>(
-        &self,
-        method: impl Into<Cow<'static, str>>,
-        params: P,
-    ) -> Call<P, R> {
-        Call::new(self.clone(), method.into(), params)
     }
 
     /// Returns a client whose calls are about this session unless they name another. Without it the daemon
