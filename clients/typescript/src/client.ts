@@ -22,6 +22,7 @@ import type {
   RegisterCommandParams,
   RunCommandResult,
 } from './generated/types.js';
+import type { CallOptions } from './options.js';
 import { findProgram } from './program.js';
 import { Session } from './session.js';
 
@@ -57,16 +58,6 @@ export type CommandRunner = (
   signal: AbortSignal,
   extend: (ms: number) => Promise<number>,
 ) => Ran | Promise<Ran>;
-
-export interface CallOptions {
-  /** Milliseconds until the call fails with `timeout`; `Infinity` disables the deadline. */
-  timeoutMs?: number | undefined;
-  /**
-   * Asks the daemon to cancel the call. The daemon decides: a waiting call fails with the signal's reason,
-   * a navigation returns `cancelled`, and a call that has taken effect returns its usual result.
-   */
-  signal?: AbortSignal | undefined;
-}
 
 export interface ConnectOptions {
   /** The daemon's program. Default: `TREELINED_BIN`, else that of the platform package, else `treelined` on the `PATH`. */

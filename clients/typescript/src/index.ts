@@ -4,7 +4,6 @@ export {
   type Answerer,
   type Answerers,
   type BeforeEventName,
-  type CallOptions,
   Client,
   type CommandRunner,
   type ConnectOptions,
@@ -22,4 +21,5 @@ export {
 } from './generated/protocol.js';
 export type * from './generated/types.js';
 export type { Session as SessionInfo } from './generated/types.js';
+export type { CallOptions } from './options.js';
 export { Session } from './session.js';

@@ -1,6 +1,6 @@
 // The methods of a client, about one session.
 
-import type { CallOptions } from './client.js';
+import type { CallOptions } from './options.js';
 import { MethodCalls, type Methods, SESSION_METHODS } from './generated/protocol.js';
 
 /** The methods of a client, about one session unless a call names another. */

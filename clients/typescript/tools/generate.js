@@ -123,7 +123,7 @@ ${heads.map((head) => `${head}\n`).join('')}  ${own}(
     ]),
   ].sort();
   return `${notice}
-import type { CallOptions } from '../client.js';
+import type { CallOptions } from '../options.js';
 import type {
 ${used.map((name) => `  ${name},`).join('\n')}
 } from './types.js';
