@@ -72,7 +72,7 @@ fn steps(task: &Task) -> Vec<Step> {
             top(
                 "cargo clippy --quiet --workspace --all-targets --features treelined/nats -- -D warnings",
             ),
-            top("cargo test --quiet --test it -- boundaries:: documents:: readme::"),
+            top("cargo test --quiet --workspace --test it -- boundaries:: documents:: readme::"),
             top("clients/package/versions"),
         ],
         Task::Ci => vec![top("bash .ci/run")],
