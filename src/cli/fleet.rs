@@ -215,7 +215,7 @@ fn ids_of(log: &NatsLog, named: &[String]) -> anyhow::Result<Vec<String>> {
     let mut listed = None;
     let mut ids = Vec::new();
     for text in named {
-        // What fails here fails in the pull too, which says why.
+        // The pull fails for the same cause, and says why.
         if !matches!(log.last(text), Ok(None)) {
             ids.push(text.clone());
             continue;

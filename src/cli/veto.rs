@@ -1,4 +1,4 @@
-//! Who held back an operation, and why (protocol.md §4.10).
+//! A veto: the client, hook or extension that held back an operation, and its reason (protocol.md §4.10).
 
 use super::failure::{FAILED, ShellError};
 use serde::Deserialize;
@@ -23,7 +23,7 @@ impl Verdict {
         !self.cancelled && self.reason.as_deref() == Some(reason)
     }
 
-    /// Who cancelled the operation, and why; `None` if nobody did.
+    /// Names the one who cancelled the operation, and the reason; `None` if the operation was not cancelled.
     pub(super) fn why(&self) -> Option<String> {
         let reason = self.reason.as_deref().filter(|_| self.cancelled)?;
         let why = self.message.as_ref().map(|why| format!(": {why}"));

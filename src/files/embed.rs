@@ -155,7 +155,7 @@ impl OpenSession {
         Ok(self.guard()?.leaf_id().map(str::to_owned))
     }
 
-    /// What a model sees at the leaf: the messages on its path, with compactions and edits applied
+    /// Returns the context of a model at the leaf: the messages on its path, with compactions and edits applied
     /// (`schema/semantics.md` §1).
     pub async fn context(&mut self) -> Result<Context> {
         self.read(|core| {

@@ -335,7 +335,7 @@ impl<'t> SiblingOrder<'t> {
             }
         }
         let archived = tree.archived();
-        // Whoever names an entry of an archived branch wants to see it.
+        // A caller that names an entry of an archived branch wants to see it.
         let is_named = scope.root.is_some_and(|root| archived.hides(root));
         Self {
             tree,

@@ -54,7 +54,7 @@ impl<'a> RowFacts<'a> {
 }
 
 impl RowFacts<'_> {
-    /// What a person said in this message; `None` if a tool wrote it, or it has images only.
+    /// Returns the words of a person in this message; `None` if a tool wrote it, or it has images only.
     pub fn prompt(&self) -> Option<&str> {
         let said = self
             .preview

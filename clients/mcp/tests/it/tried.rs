@@ -1,4 +1,4 @@
-//! What was tried before, and who read or changed a file.
+//! The tools that return earlier attempts, and the sessions that read or changed a file.
 
 use crate::{Folders, fact, ids};
 use serde_json::{Value, json};

@@ -389,7 +389,7 @@ class Connection(Generic[Answerers]):
             return
         if "error" in message:
             future.set_exception(TreelinedError.answered(method, message["error"]))
-            # Nobody may await the future; asyncio would report that.
+            # Without a reader of the future, asyncio would report the exception.
             future.exception()
         else:
             future.set_result(message["result"])

@@ -111,7 +111,7 @@ impl TreeRequest {
                     expand: nodes(params.expand.as_deref().unwrap_or_default())?,
                     each: nodes(params.each.as_deref().unwrap_or_default())?,
                 };
-                // Whoever looks for something wants to see where it is.
+                // A caller that looks for something wants to see where it is.
                 let is_search = self.query.is_some() || filter == Filter::LabeledOnly;
                 folding.left = (!is_search).then_some(left);
             }
