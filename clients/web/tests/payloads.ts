@@ -2,7 +2,7 @@
 
 import { SessionWriter } from './sample.ts';
 
-/** What a payload does if it runs: the tests see the dialog, the request, or the mark. */
+/** The effect of a payload that runs: the tests see the dialog, the request, or the mark. */
 const ACTS = ['alert(1)', 'window.harmed=1', "fetch('https://harm.example/')"];
 
 const TAGS = [

@@ -33,7 +33,7 @@ async function shot(
     fragment,
     reducedMotion: 'reduce',
   });
-  await watched.page.locator('.entry .body').waitFor();
+  await watched.page.locator('.entry .body').first().waitFor();
   await prepare(watched.page);
   await shoot(watched.page, name);
   await watched.close();
@@ -62,7 +62,7 @@ await shot('narrow', { width: 420, fragment: '#e=q4' }, async (page) => {
 const served = await stage.serve(tour());
 const live = await served.open('', { viewport: SIZE, reducedMotion: 'reduce' });
 await live.page.locator('.session-line').first().waitFor();
-await live.page.keyboard.type('cache');
+await live.page.keyboard.type('what was tried for the cache');
 await live.page.locator('.session-line mark').first().waitFor();
 await shoot(live.page, 'sessions');
 await live.close();

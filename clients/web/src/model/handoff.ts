@@ -19,7 +19,7 @@ export const AGENTS: readonly Agent[] = [
   { tool: 'text', name: 'any other agent, as a text' },
 ];
 
-/** What an agent gets, as `continue_session` says it. */
+/** The size and the losses of a handoff, as `continue_session` says them. */
 export interface HandoffPreview {
   messages: number;
   tokens: number;

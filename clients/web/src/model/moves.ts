@@ -38,7 +38,7 @@ const REASONS = new Map([
   ['aborted', 'Aborted. Nothing has moved.'],
 ]);
 
-/** What the one did that kept the change from being made. */
+/** The deed that kept the change from being made. */
 const DEEDS = new Map([
   ['cancelledByClient', 'has cancelled'],
   ['hookFailed', 'has failed'],

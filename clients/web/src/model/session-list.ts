@@ -43,7 +43,7 @@ export function hostsOf(openOn: OpenOn[] | undefined): string[] {
   return [...new Set(openOn?.map(({ host }) => host))];
 }
 
-/** What the sessions of a group have in common. */
+/** The property that the sessions of a group share. */
 export type Grouping = 'none' | 'project' | 'tool' | 'date';
 
 /** The periods by which sessions are filtered and grouped, in days; the last one has all. */

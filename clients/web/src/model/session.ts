@@ -140,7 +140,7 @@ export class Session {
   }
 }
 
-/** What an entry of a path is shown as: in full, as a line, or not at all. */
+/** How an entry of a path is shown: in full, as a line, or not at all. */
 export function shape(row: Row): 'full' | 'line' | 'none' {
   switch (row.type) {
     case 'message':

@@ -121,7 +121,7 @@ export class FileRows {
   }
 }
 
-/** What a person said in a message; a dim one is of a tool. */
+/** The words of a person in a message; a dim one is of a tool. */
 function prompt(row: FileRow | undefined): string | undefined {
   if (row?.type !== 'message' || row.role !== 'user' || row.style !== undefined) return undefined;
   return row.preview.replaceAll('[image]', '').trim() === '' ? undefined : row.preview;
@@ -272,7 +272,7 @@ export class FileTree implements TreeView {
     return shorten(parts.join(' · '), LINE);
   }
 
-  /** What a person said first in a branch, else the preview of its first entry. */
+  /** The first words of a person in a branch, else the preview of its first entry. */
   private branchName(head: number): string | undefined {
     const { whole, sizes } = this.left ?? { whole: this.view, sizes: new Uint32Array() };
     let prompts = 0;

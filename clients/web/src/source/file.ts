@@ -125,7 +125,7 @@ export class FileSource implements Source {
       view = searchView(whole, this.rows, query.query, this.deep(query.query));
     }
     const leaf = this.visibleLeaf(whole);
-    // Whoever looks for something wants to see where it is.
+    // A hit is shown where it is in the tree.
     if (!query.query && !query.folds.all && query.filter !== 'labeled-only')
       view = leftView(whole, leaf, this.rows, query.folds);
     const load = (row: number) => void this.loadRow(row);

@@ -6,7 +6,7 @@
 import type { FileRows, FileView } from './file-rows.ts';
 import type { Folds } from './source.ts';
 
-/** What a row of a view stands for, or why it is not folded. */
+/** The branches that a row of a view stands for, or why it is not folded. */
 export interface Line {
   /** The first rows of the folded branches, in the view that was folded. */
   heads?: number[];
@@ -50,7 +50,7 @@ export function leftView(view: FileView, leaf: number, rows: FileRows, folds: Fo
     prefixes.set(text, shown.prefixes.length);
     return shown.prefixes.push(text) - 1;
   };
-  /** What stands below a row, the last one first. */
+  /** The rows below a row, the last one first. */
   const below = (fork: number, indent: number, guides: string): Next[] => {
     const children = tree.children.get(fork) ?? [];
     const on = children.find((at) => active.has(at));

@@ -25,7 +25,7 @@ export interface Folds {
   each: readonly string[];
 }
 
-/** What of the tree to show. */
+/** The part of the tree to show. */
 export interface ViewQuery {
   filter: Filter;
   query: Query | undefined;

@@ -1,4 +1,4 @@
-/** What another agent would get, and the command that goes on there, ready to copy. */
+/** The preview of a handoff to another agent, and the command that goes on there, ready to copy. */
 
 import type { App } from '../model/app.ts';
 import { AGENTS, type Handoff, type HandoffPreview } from '../model/handoff.ts';

@@ -1,4 +1,4 @@
-/** What the page has with a daemon: buttons, the bar below the text, and dialogs. */
+/** The parts of the page that need a daemon: buttons, the bar below the text, and dialogs. */
 
 import { useState } from 'preact/hooks';
 import type { App } from '../model/app.ts';

@@ -20,7 +20,7 @@ const SPARE = 12;
 /** Browsers do not lay out taller boxes. */
 const TALLEST = 15_000_000;
 
-/** What was drawn last. */
+/** The state that was drawn last. */
 interface Last {
   reveal: Reveal | undefined;
   cursor: number;

@@ -1,4 +1,4 @@
-/** What people with a screen reader, a keyboard or a printer get. */
+/** The page with a screen reader, a keyboard or a printer. */
 
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';

@@ -35,7 +35,7 @@ describe('the page from disk', () => {
     assert.equal(await page.locator('#static').count(), 0);
   });
 
-  // Whoever got a file saw the end of a conversation that they did not know.
+  // A reader who got a file saw the end of an unknown conversation.
   test('without a place in its address it is read from the beginning, and a button leads to the leaf', async () => {
     const scrolled = () => page.locator('#path').evaluate((element) => element.scrollTop);
     assert.equal(await scrolled(), 0);

@@ -126,7 +126,7 @@ describe('moves in the live page', () => {
     await page.getByText('No newer entries are on another branch.').waitFor();
   });
 
-  // Whoever had gone back had nobody to answer, and `H` did nothing.
+  // After going back nobody answered, and `H` did nothing.
   test('another agent goes on by a command to copy, after what is lost', async () => {
     const page = await openPage('elsewhere');
     await row(page, 'By plane.').click();
