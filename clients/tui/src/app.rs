@@ -159,7 +159,7 @@ struct Loop {
     began: Instant,
 }
 
-/// What follows a message.
+/// The step that follows a message.
 enum Next {
     GoOn,
     Quit,

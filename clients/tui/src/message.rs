@@ -230,6 +230,8 @@ pub struct NavigationRequest {
 /// A handoff to ask about.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HandoffRequest {
+    /// The session, as the command names it.
+    pub session: String,
     /// The last entry that is handed over.
     pub entry: String,
     pub agent: Agent,
@@ -239,13 +241,13 @@ pub struct HandoffRequest {
     pub unlimited: bool,
 }
 
-/// What another agent gets.
+/// The size and the losses of a handoff.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct HandoffPreview {
     pub messages: u64,
     /// Estimated.
     pub tokens: u64,
-    /// What the agent does not get, for people.
+    /// The parts that the agent does not get, for people.
     pub losses: Vec<String>,
     /// Programs that the daemon does not find.
     pub missing: Vec<String>,
@@ -349,7 +351,7 @@ pub enum Daemon {
         kind: PickerKind,
         result: Result<Vec<PickerItem>, Failure>,
     },
-    /// What another agent gets.
+    /// The preview of a handoff.
     Previewed {
         request: HandoffRequest,
         result: Result<HandoffPreview, Failure>,
@@ -406,7 +408,7 @@ pub enum Event {
         count: usize,
         /// The file's leaf, if it differs from ours.
         others_at: Option<String>,
-        /// What the user said first in the session, if these entries say it.
+        /// The first user message of the session, if these entries have it.
         first_message: Option<String>,
     },
     /// The leaf has moved, or branches were named, archived or brought back.
@@ -493,7 +495,7 @@ pub struct Session {
     pub path: Option<String>,
     pub cwd: String,
     pub name: Option<String>,
-    /// What the user said first, on one line; empty if nothing was said.
+    /// The first user message, on one line; empty if there is none.
     pub first_message: String,
     pub read_only: bool,
     /// The number of damaged lines in the file.

@@ -14,7 +14,7 @@ pub const NOT_FOUND: u8 = 3;
 pub struct ShellError {
     /// The message, sanitized. Lines after the first one list alternatives.
     pub message: String,
-    /// What the user can try: a sentence or a command. Empty if there is nothing to try.
+    /// The remedy: a sentence or a command. Empty if there is nothing to try.
     pub remedy: String,
     pub code: u8,
 }

@@ -1,6 +1,6 @@
 //! Names branches, puts them away and brings them back (protocol.md §3.20).
 
-use super::operations::refused;
+use super::failure::refused;
 use crate::message::CommandOutput;
 use crate::operation::Operation;
 use crate::text;

@@ -5,6 +5,7 @@ mod branches;
 mod changes;
 mod compare;
 mod convert;
+mod failure;
 mod figures;
 mod handoff;
 mod operations;
@@ -14,7 +15,9 @@ mod search;
 
 pub use handoff::is_on_path;
 
-use crate::message::{self, Effect, Failure, Folds, Message, PagePosition, Sort, Target};
+use failure::failure;
+
+use crate::message::{self, Effect, Folds, Message, PagePosition, Sort, Target};
 use crate::model::document::{self, Document};
 use std::sync::{Arc, Mutex, PoisonError};
 use tokio::sync::mpsc::UnboundedSender;
@@ -572,19 +575,5 @@ fn gone() -> Error {
     Error::InvalidCall {
         method: "open_session".to_owned(),
         message: "there is no daemon".to_owned(),
-    }
-}
-
-/// Converts an error to the model's type.
-fn failure(error: Error) -> Failure {
-    let (kind, message) = match &error {
-        Error::Refused { error, .. } => (error.kind.as_str(), error.message.clone()),
-        Error::Disconnected(_) => ("disconnected", error.to_string()),
-        Error::Timeout { .. } => ("timeout", error.to_string()),
-        _ => (ErrorKind::InternalError.as_str(), error.to_string()),
-    };
-    Failure {
-        kind: crate::text::line(kind),
-        message: crate::text::line(&message),
     }
 }

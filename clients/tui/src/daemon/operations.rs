@@ -1,5 +1,6 @@
 //! Runs the operations of this program, and lists what they can be about.
 
+use super::failure::{failure, refused};
 use super::{Daemon, branches, figures, handoff};
 use crate::message::{self, CommandOutput, Target};
 use crate::model::picker::{PickerItem, PickerKind};
@@ -114,7 +115,7 @@ impl Daemon {
         let opened = self.open(Target::Id(id.to_owned())).await;
         // The request that created it has opened it too.
         client.with_session(id).close_session().await?;
-        self.say(message::Daemon::Opened(opened.map_err(super::failure)));
+        self.say(message::Daemon::Opened(opened.map_err(failure)));
         Ok(())
     }
 
@@ -241,19 +242,6 @@ async fn merge(client: &Client, tip: String, focus: String) -> Result<String, Er
         }
         (false, None) => "There was nothing to summarize.".to_owned(),
         (false, Some(_)) => "Merged. A summary of the branch is at the leaf.".to_owned(),
-    })
-}
-
-/// Says who has cancelled an operation or has failed, and why, as far as it is known.
-pub(super) fn refused(what: &str, failed: bool, by: Option<String>, why: Option<String>) -> String {
-    let deed = match failed {
-        true => "failed; there was no",
-        false => "cancelled the",
-    };
-    text::line(&match (by, why) {
-        (Some(by), Some(why)) => format!("{by} {deed} {what}: {why}"),
-        (Some(by), None) => format!("{by} {deed} {what}."),
-        (None, _) => format!("The {what} was cancelled; nothing has changed."),
     })
 }
 

@@ -1,6 +1,6 @@
 //! Commands of other clients, and their questions and messages to the user.
 
-use super::failure;
+use super::failure::failure;
 use crate::message::{self, Command, CommandOutput, Effect, Event, Level, UserAnswer};
 use crate::model::input::Input;
 use crate::model::question::{AnswerField, Question};

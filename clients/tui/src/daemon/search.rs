@@ -1,8 +1,9 @@
 //! Searches all sessions. One search runs at a time: a new one cancels the running one and waits for its end, so
 //! that all hits that arrive while a search runs are its own.
 
+use super::failure::failure;
 use super::operations::LONG;
-use super::{Daemon, convert, failure};
+use super::{Daemon, convert};
 use crate::message::{self, CompletionQuery, Failure, QueryCompletion, SearchMode, SearchQuery};
 use std::pin::pin;
 use tokio::sync::oneshot;

@@ -1,6 +1,6 @@
 //! The default keys of each context.
 
-use super::Action;
+use super::action::Action;
 
 /// The keys of each action of a context.
 pub type Table = &'static [(Action, &'static [&'static str])];

@@ -94,7 +94,7 @@ pub struct Hit {
     pub left_at: Option<String>,
     /// Why its branch was left, if that is known.
     pub reason: Option<String>,
-    /// What was tried instead, if that is known.
+    /// The first message of what was tried instead, if that is known.
     pub instead: Option<String>,
 }
 

@@ -181,6 +181,7 @@ mod tests {
                     kind: kind.to_owned(),
                     message: String::new(),
                 },
+                top: 0,
             };
             let advice = dialog.advice(None);
             assert_ne!(advice, "Nothing was changed.", "{kind}");

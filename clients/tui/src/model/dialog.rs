@@ -30,7 +30,7 @@ pub enum Dialog {
     Copy { entries: Vec<String>, title: String },
     /// Confirms putting away the branch of an entry, which the leaf leaves; `title` is the preview of the entry.
     Archive { entry: String, title: String },
-    /// What another agent gets, and the command that goes on there.
+    /// The conversation that another agent gets, and the command that goes on there.
     Handoff(Handoff),
     /// A failure and advice.
     Failed(FailureDialog),
@@ -113,6 +113,8 @@ pub struct FailureDialog {
     /// The operation that failed.
     pub what: String,
     pub failure: Failure,
+    /// The first visible line.
+    pub top: usize,
 }
 
 /// A running navigation.

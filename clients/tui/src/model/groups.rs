@@ -6,7 +6,7 @@ use std::collections::HashMap;
 
 const DAY: i64 = 86_400;
 
-/// What the sessions of a group have in common.
+/// The property that the sessions of a group share.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Grouping {
     #[default]

@@ -4,7 +4,7 @@
 use crate::message::{Failure, HandoffPreview, HandoffRequest, Session};
 use crate::operation::Agent;
 
-/// What an agent would get.
+/// A handoff that is previewed before it runs.
 #[derive(Debug)]
 pub struct Handoff {
     pub agent: Agent,
@@ -17,6 +17,8 @@ pub struct Handoff {
     pub learned: bool,
     pub size: HandoffSize,
     pub preview: HandoffState,
+    /// The first visible line.
+    pub top: usize,
 }
 
 /// The treatment of a conversation that is larger than the limit.
@@ -52,6 +54,7 @@ impl Handoff {
             learned: false,
             size: HandoffSize::Limited,
             preview: HandoffState::Asked,
+            top: 0,
         }
     }
 
@@ -59,6 +62,7 @@ impl Handoff {
     /// it written twice.
     pub fn request(&self) -> HandoffRequest {
         HandoffRequest {
+            session: self.session.clone(),
             entry: self.entry.clone(),
             agent: self.agent,
             learned: self.learned && self.is_text(),

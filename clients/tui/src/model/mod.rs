@@ -370,6 +370,7 @@ impl Model {
             self.dialog = Some(Dialog::Failed(FailureDialog {
                 what: what.to_owned(),
                 failure,
+                top: 0,
             }));
         }
         Vec::new()

@@ -25,7 +25,7 @@ pub struct SearchView {
     groups: Vec<HitGroup>,
     /// Words that no entry has, each with a near one.
     near: Vec<(String, String)>,
-    /// What may stand at the cursor of the query.
+    /// The texts that may stand at the cursor of the query.
     pub completion: QueryCompletion,
     /// The cursor's place among the lines that can be chosen.
     pub cursor: usize,

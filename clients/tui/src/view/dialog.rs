@@ -410,18 +410,49 @@ fn draw_failed(model: &Model, frame: &mut Frame, failed: &FailureDialog) {
     let theme = &model.settings.theme;
     let screen = Rect::new(0, 0, model.size.0, model.size.1);
     let columns = popup::columns(screen, COLUMNS);
+    let keys = |more| failed_keys(model, columns, more);
+    let lines = popup::scrolled(
+        screen,
+        failed_body(model, failed, columns),
+        failed.top,
+        keys,
+    );
+    let area = popup::area(screen, columns, lines.len());
+    popup::draw(frame, theme, area, &failed.what, theme.error, lines);
+}
+
+fn failed_body(model: &Model, failed: &FailureDialog, columns: u16) -> Vec<Line<'static>> {
+    let theme = &model.settings.theme;
     let mut lines: Vec<Line> = wrapped(&failed.failure.message, columns, theme.text).collect();
     lines.push(Line::styled(failed.failure.kind.clone(), theme.error));
     lines.push(Line::default());
-    lines.extend(wrapped(
-        failed.advice(model.summarizer()),
-        columns,
-        theme.text,
-    ));
-    let keys = key_lines(model, &[("esc", "closes")], usize::from(columns));
-    let lines = popup::with_keys(screen, lines, keys);
-    let area = popup::area(screen, columns, lines.len());
-    popup::draw(frame, theme, area, &failed.what, theme.error, lines);
+    let advice = failed.advice(model.summarizer());
+    lines.extend(wrapped(advice, columns, theme.text));
+    lines
+}
+
+fn failed_keys(model: &Model, columns: u16, more: bool) -> Vec<Line<'static>> {
+    let keys: &[_] = match more {
+        true => &[("↑↓", "more"), ("esc", "closes")],
+        false => &[("esc", "closes")],
+    };
+    key_lines(model, keys, usize::from(columns))
+}
+
+/// Returns the last line that can be the first visible one of the open dialog.
+pub fn last_top(model: &Model) -> usize {
+    let screen = Rect::new(0, 0, model.size.0, model.size.1);
+    match &model.dialog {
+        Some(Dialog::Help { .. }) => help::last_top(model),
+        Some(Dialog::Pager { text, .. }) => command::pager_last(model.size, text),
+        Some(Dialog::Handoff(handoff)) => handoff::last_top(model, handoff),
+        Some(Dialog::Failed(failed)) => {
+            let columns = popup::columns(screen, COLUMNS);
+            let body = failed_body(model, failed, columns).len();
+            popup::last_top(screen, body, |more| failed_keys(model, columns, more))
+        }
+        _ => 0,
+    }
 }
 
 /// Draws the dialog of a lost or missing daemon.

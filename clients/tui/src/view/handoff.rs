@@ -18,24 +18,8 @@ pub fn draw(model: &Model, frame: &mut Frame, handoff: &Handoff) {
     let theme = &model.settings.theme;
     let screen = Rect::new(0, 0, model.size.0, model.size.1);
     let columns = popup::columns(screen, COLUMNS);
-    let keys = keys(model, handoff, columns);
-    let mut lines = vec![Line::styled(
-        text::cut(&handoff.about, usize::from(columns)),
-        theme.user,
-    )];
-    // On a small screen the losses are cut, not the command.
-    if !handoff.is_text() {
-        let command = shell::command_line(&handoff.command(&model.settings.program));
-        let folded = text::fold(&text::line(&command), usize::from(columns));
-        lines.extend(
-            folded
-                .into_iter()
-                .map(|line| Line::styled(line, theme.code)),
-        );
-    }
-    lines.extend(outcome(model, handoff, columns));
-    lines.extend(options(model, handoff, columns));
-    let lines = popup::with_keys(screen, lines, keys);
+    let keys = |more| keys(model, handoff, columns, more);
+    let lines = popup::scrolled(screen, body(model, handoff, columns), handoff.top, keys);
     let area = popup::area(screen, columns, lines.len());
     let title = match handoff.is_text() {
         true => "Continue in another agent".to_owned(),
@@ -44,7 +28,31 @@ pub fn draw(model: &Model, frame: &mut Frame, handoff: &Handoff) {
     popup::draw(frame, theme, area, &title, theme.active, lines);
 }
 
-/// What is handed over and what is lost, or why that is not known.
+/// Returns the last line that can be the first visible one.
+pub fn last_top(model: &Model, handoff: &Handoff) -> usize {
+    let screen = Rect::new(0, 0, model.size.0, model.size.1);
+    let columns = popup::columns(screen, COLUMNS);
+    let keys = |more| keys(model, handoff, columns, more);
+    popup::last_top(screen, body(model, handoff, columns).len(), keys)
+}
+
+/// Returns the lines above the keys: the losses first, for a small screen shows only the first lines.
+fn body(model: &Model, handoff: &Handoff, columns: u16) -> Vec<Line<'static>> {
+    let theme = &model.settings.theme;
+    let about = text::cut(&handoff.about, usize::from(columns));
+    let mut lines = vec![Line::styled(about, theme.user)];
+    lines.extend(outcome(model, handoff, columns));
+    if !handoff.is_text() {
+        let command = shell::command_line(&handoff.command(&model.settings.program));
+        let folded = text::fold(&text::line(&command), usize::from(columns));
+        let styled = folded.into_iter();
+        lines.extend(styled.map(|line| Line::styled(line, theme.code)));
+    }
+    lines.extend(options(model, handoff, columns));
+    lines
+}
+
+/// The size and the losses of the handoff, or why they are not known.
 fn outcome(model: &Model, handoff: &Handoff, columns: u16) -> Vec<Line<'static>> {
     let theme = &model.settings.theme;
     match &handoff.preview {
@@ -117,12 +125,16 @@ fn options(model: &Model, handoff: &Handoff, columns: u16) -> Vec<Line<'static>>
     lines.collect()
 }
 
-fn keys(model: &Model, handoff: &Handoff, columns: u16) -> Vec<Line<'static>> {
+/// Returns the lines that explain the keys; `more` says whether the body can be scrolled.
+fn keys(model: &Model, handoff: &Handoff, columns: u16, more: bool) -> Vec<Line<'static>> {
     let mut keys = match (handoff.can_run(), handoff.is_text()) {
         (true, true) => vec![("enter", "shows it"), ("y", "copies it")],
         (true, false) => vec![("enter", "runs it"), ("y", "copies the command")],
         (false, _) => Vec::new(),
     };
+    if more {
+        keys.push(("↑↓", "more"));
+    }
     keys.push(("esc", "cancels"));
     key_lines(model, &keys, usize::from(columns))
 }

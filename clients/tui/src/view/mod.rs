@@ -30,9 +30,7 @@ use ratatui::style::Style;
 use ratatui::text::{Line, Span};
 use ratatui::widgets::{Block, BorderType, Paragraph};
 
-pub use command::pager_last;
-pub use dialog::{choice_at, focus_columns};
-pub use help::last_top as help_last;
+pub use dialog::{choice_at, focus_columns, last_top as dialog_last};
 pub use question::columns as question_columns;
 pub use tree::fold_mark_columns;
 

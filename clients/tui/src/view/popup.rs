@@ -56,6 +56,41 @@ pub fn with_keys(
     body
 }
 
+/// Returns the lines of a box whose body can be scrolled: those from `top` on that fit, and the lines that explain the
+/// keys, which are told whether there is more.
+pub fn scrolled(
+    screen: Rect,
+    body: Vec<Line<'static>>,
+    top: usize,
+    keys: impl Fn(bool) -> Vec<Line<'static>>,
+) -> Vec<Line<'static>> {
+    let all = keys(false);
+    if body.len() + all.len() + 2 <= usize::from(screen.height) {
+        return with_keys(screen, body, all);
+    }
+    let keys = keys(true);
+    let room = usize::from(screen.height)
+        .saturating_sub(2 + keys.len())
+        .max(1);
+    let top = top.min(body.len().saturating_sub(room));
+    let mut lines: Vec<Line> = body.into_iter().skip(top).take(room).collect();
+    lines.extend(keys);
+    lines
+}
+
+/// Returns the last line of a body that can be the first visible one in [`scrolled`].
+pub fn last_top(screen: Rect, body: usize, keys: impl Fn(bool) -> Vec<Line<'static>>) -> usize {
+    match body + keys(false).len() + 2 <= usize::from(screen.height) {
+        true => 0,
+        false => {
+            let room = usize::from(screen.height)
+                .saturating_sub(2 + keys(true).len())
+                .max(1);
+            body.saturating_sub(room)
+        }
+    }
+}
+
 /// Draws a line of text over the lower border of a box.
 pub fn foot(frame: &mut Frame, area: Rect, line: Line) {
     let row = Rect {

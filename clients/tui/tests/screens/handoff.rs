@@ -5,6 +5,7 @@ use crate::tree::tour;
 use treelined_tui::message::{
     Daemon, Draft, Effect, Failure, HandoffPreview, HandoffRequest, Message, Navigation,
 };
+use treelined_tui::model::dialog::Dialog;
 use treelined_tui::model::picker::{PickerItem, PickerKind};
 use treelined_tui::operation::Agent;
 
@@ -117,6 +118,52 @@ fn the_command_is_copied_and_a_text_is_copied_or_shown() {
     screen.daemon(previewed(request, Ok(text)));
     screen.keys("enter");
     assert!(screen.text().contains("␛[2J"), "{}", screen.text());
+}
+
+/// On a small screen the command hid what is lost, and a long list of losses hid the rest.
+#[test]
+fn all_losses_are_seen_on_the_smallest_screen_before_the_command_runs() {
+    let mut screen = Screen::tree(40, 10, tour());
+    let request = choose(&mut screen, "codex");
+    let losses = (0..6).map(|at| format!("{at} thoughts left out"));
+    let preview = HandoffPreview {
+        losses: losses.collect(),
+        ..known()
+    };
+    screen.daemon(previewed(request, Ok(preview)));
+    let mut seen = String::new();
+    for _ in 0..20 {
+        let text = screen.text();
+        assert!(
+            text.contains("more") && text.contains("esc cancels"),
+            "{text}"
+        );
+        seen.push_str(&text);
+        screen.keys("down");
+    }
+    for at in 0..6 {
+        assert!(seen.contains(&format!("lost: {at} thoughts")), "{seen}");
+    }
+    assert!(seen.contains("treelined continue"), "{seen}");
+    assert!(seen.contains("[ ] l"), "{seen}");
+    assert!(matches!(screen.model.dialog, Some(Dialog::Handoff(_))));
+}
+
+/// Entries of forks have the ids of their originals: a late preview of one session was shown for the other.
+#[test]
+fn a_preview_of_another_session_is_not_shown() {
+    let mut screen = Screen::tree(80, 24, tour());
+    let late = choose(&mut screen, "codex");
+    screen.keys("esc");
+    if let Some(session) = &mut screen.model.session {
+        session.id = "fork".into();
+    }
+    let request = choose(&mut screen, "codex");
+    assert_eq!(late.entry, request.entry);
+    screen.daemon(previewed(late, Ok(known())));
+    assert!(screen.text().contains("Looking at what is handed over"));
+    screen.daemon(previewed(request, Ok(known())));
+    assert!(screen.text().contains("2 thoughts left out"));
 }
 
 /// A terminal takes what is pasted as keys.

@@ -97,7 +97,10 @@ fn failures_and_outputs_show_their_keys_on_the_smallest_screen() {
         kind: "versionUnsupported".into(),
         message: "the file is of a version that this program does not know ".repeat(6),
     })));
-    shows(&screen, &["esc closes"]);
+    shows(&screen, &["↑↓ more", "esc closes"]);
+    // The advice was cut.
+    screen.keys(&"down ".repeat(12));
+    shows(&screen, &["treelined migrate", "esc closes"]);
     screen.daemon(Daemon::Connected(Server {
         version: "0.1.0".into(),
         summarizer: None,

@@ -9,7 +9,7 @@ use crate::operation::Operation;
 use crossterm::event::KeyCode;
 
 /// Moves the first visible line `top` of a text. Returns whether the action does that.
-fn scroll(action: Option<Action>, top: &mut usize, last: usize, rows: u16) -> bool {
+pub(super) fn scroll(action: Option<Action>, top: &mut usize, last: usize, rows: u16) -> bool {
     let page = usize::from(rows / 2).max(1);
     let to = match action {
         Some(Action::Up) => top.saturating_sub(1),
@@ -33,10 +33,7 @@ impl Model {
     pub(super) fn key_in_dialog(&mut self, key: Key) -> Vec<Effect> {
         let is_esc = key.is(KeyCode::Esc);
         let is_enter = key.is(KeyCode::Enter);
-        let last = match self.dialog {
-            Some(Dialog::Help { .. }) => crate::view::help_last(self),
-            _ => 0,
-        };
+        let last = crate::view::dialog_last(self);
         match &mut self.dialog {
             Some(Dialog::Choose(_)) => return self.key_in_choice(key),
             Some(Dialog::Label { id, input }) => {
@@ -125,7 +122,6 @@ impl Model {
                 }
             }
             Some(Dialog::Pager { text, top, .. }) => {
-                let last = crate::view::pager_last(self.size, text);
                 let action = self.settings.keymap.action(Context::Preview, key);
                 if action == Some(Action::Copy) {
                     return vec![Effect::Copy(text.clone())];
@@ -135,7 +131,11 @@ impl Model {
                 }
             }
             // A key that was meant for what the failure covers does not hide it.
-            Some(Dialog::Failed(_)) if !is_esc && key.text() != Some('q') => return Vec::new(),
+            Some(Dialog::Failed(failed)) if !is_esc && key.text() != Some('q') => {
+                let action = self.settings.keymap.action(Context::Preview, key);
+                scroll(action, &mut failed.top, last, self.size.1);
+                return Vec::new();
+            }
             Some(Dialog::Failed(_) | Dialog::Question(_)) | None => {}
         }
         self.dialog = None;

@@ -1,6 +1,6 @@
 //! The keys of a handoff to another agent.
 
-use crate::keys::Key;
+use crate::keys::{Context, Key};
 use crate::message::{Effect, Failure, HandoffPreview, HandoffRequest};
 use crate::model::Model;
 use crate::model::dialog::Dialog;
@@ -42,6 +42,7 @@ impl Model {
     }
 
     pub(super) fn key_in_handoff(&mut self, key: Key) -> Vec<Effect> {
+        let last = crate::view::dialog_last(self);
         let Some(Dialog::Handoff(handoff)) = &mut self.dialog else {
             return Vec::new();
         };
@@ -80,7 +81,10 @@ impl Model {
                 return vec![Effect::Copy(shell::command_line(&words))];
             }
             (_, KeyCode::Enter) if handoff.can_run() => return self.go_on_elsewhere(),
-            _ => {}
+            _ => {
+                let action = self.settings.keymap.action(Context::Preview, key);
+                super::dialogs::scroll(action, &mut handoff.top, last, self.size.1);
+            }
         }
         Vec::new()
     }

@@ -74,16 +74,15 @@ impl Model {
 
     pub(super) fn wheel(&mut self, at: Position, lines: isize) {
         let panes = layout::panes(self);
-        let last = match self.dialog {
-            Some(Dialog::Help { .. }) => crate::view::help_last(self),
-            _ => 0,
+        let last = crate::view::dialog_last(self);
+        let top = match &mut self.dialog {
+            Some(Dialog::Help { top } | Dialog::Pager { top, .. }) => Some(top),
+            Some(Dialog::Handoff(handoff)) => Some(&mut handoff.top),
+            Some(Dialog::Failed(failed)) => Some(&mut failed.top),
+            _ => None,
         };
-        if let Some(Dialog::Help { top }) = &mut self.dialog {
+        if let Some(top) = top {
             *top = top.saturating_add_signed(lines).min(last);
-        } else if let Some(Dialog::Pager { text, top, .. }) = &mut self.dialog {
-            *top = top
-                .saturating_add_signed(lines)
-                .min(crate::view::pager_last(self.size, text));
         } else if self.dialog.is_some() || self.is_busy() {
         } else if let Some(compare) = &mut self.compare {
             compare.scroll(lines);

@@ -88,7 +88,7 @@ impl Model {
                 self.is_at_the_top()
             }
             Action::Scope => {
-                // Whoever looks at another directory goes back to this one.
+                // From another directory the key leads back to this one.
                 list.here = list.project.take().is_some() || !list.here;
                 list.restart()
             }

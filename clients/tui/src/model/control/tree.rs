@@ -201,7 +201,7 @@ impl Model {
 
     /// Handles a key in the search. `None` if it is not a text and has its usual action.
     pub(super) fn type_in_tree_search(&mut self, key: Key) -> Option<Vec<Effect>> {
-        // Whoever ends a search wants to see what it has found, not to move the leaf.
+        // Enter ends the search, to see what it has found; the leaf does not move.
         if key.is(KeyCode::Enter) {
             self.tree.typing = false;
             return Some(Vec::new());

@@ -4,7 +4,7 @@ use super::{Document, Line, LineStyle, Part, SourceLine};
 use crate::markdown::Prose;
 use crate::text;
 
-/// What a part belongs to.
+/// The content that a part belongs to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) enum Content {
     #[default]
@@ -115,7 +115,7 @@ mod tests {
     use super::*;
     use serde_json::json;
 
-    /// Whoever read answers with long calls and thoughts scrolled past them in each entry.
+    /// Readers of answers scrolled past long calls and thoughts in each entry.
     #[test]
     fn calls_and_thoughts_are_closed_to_a_line_each() {
         let entry = json!({"type": "message", "id": "a", "message": {"role": "assistant", "content": [
