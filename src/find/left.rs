@@ -6,6 +6,7 @@ use treelined_core::entry::{Kind, Role};
 use treelined_core::error::Result;
 use treelined_core::json;
 use treelined_core::search::{Excerpt, FieldKind, decoded, each_field_with_kind};
+use treelined_core::summary::without_preamble;
 use treelined_core::tree::{Node, Tree};
 use treelined_files::log::body::BodyReader;
 
@@ -64,7 +65,9 @@ impl<'t> LeftBranches<'t> {
             let member = |path: &[&str]| json::get_path(line, path).and_then(json::string);
             let of = member(about.0).and_then(|id| tree.find(&id));
             if let (Some(of), Some(text)) = (of, member(about.1)) {
-                about.2.insert(of, said(tree, node, &text));
+                about
+                    .2
+                    .insert(of, said(tree, node, without_preamble(&text)));
             }
         }
         Ok(Self {

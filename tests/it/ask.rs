@@ -200,7 +200,8 @@ fn a_hit_says_why_its_branch_was_left_and_what_was_tried_instead() {
             "branch_summary",
             "b1",
             "u3",
-            json!({"fromId": "u2", "summary": "Too hot."}),
+            // The first line, which is the same in all summaries, took the place of the reason.
+            json!({"fromId": "u2", "summary": "This is a summary of a branch that was explored before the conversation returned here.\n\nToo hot."}),
         );
     store(&home, log, "t");
     let mut d = Daemon::quiet_in(&home);

@@ -21,6 +21,14 @@ pub const PREAMBLE: &str =
 pub const MERGE_PREAMBLE: &str =
     "This is a summary of another branch of this conversation, merged here.";
 
+/// The summary of a branch without its first line, which is the same in all of them.
+pub fn without_preamble(summary: &str) -> &str {
+    let rest = [PREAMBLE, MERGE_PREAMBLE]
+        .iter()
+        .find_map(|preamble| summary.strip_prefix(preamble));
+    rest.unwrap_or(summary).trim_start()
+}
+
 /// The input of a summarizer.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct SummaryRequest {

@@ -1,7 +1,7 @@
 //! The embedded summarizer: fills the usual structure from the entries (semantics.md §3.2). Deterministic
 //! and offline; it reports facts and draws no conclusions.
 
-use super::{MERGE_PREAMBLE, PREAMBLE, SummaryRequest, SummarySubject};
+use super::{SummaryRequest, SummarySubject, without_preamble};
 use crate::context::content::{self, ContentBlock};
 use crate::context::{agent, kind_and_role};
 use crate::entry::{Kind, Role};
@@ -98,11 +98,9 @@ impl BranchRecord {
                 Kind::Message => record.take(message.role, &message.json),
                 Kind::BranchSummary | Kind::Compaction => {
                     let summary = text_member(&message.json, "summary");
-                    let summary = [PREAMBLE, MERGE_PREAMBLE]
-                        .iter()
-                        .find_map(|preamble| summary.strip_prefix(preamble))
-                        .unwrap_or(&summary);
-                    record.branches.push(one_line(summary, BRANCH));
+                    record
+                        .branches
+                        .push(one_line(without_preamble(&summary), BRANCH));
                 }
                 _ => {}
             }

@@ -1,5 +1,5 @@
 use super::*;
-use crate::summary::FileLists;
+use crate::summary::{FileLists, PREAMBLE};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
