@@ -98,7 +98,7 @@ daemon starts the next time."
    (last-id :initform nil :documentation "The id of the last request.")
    (unsent :initform nil :documentation "The messages that are not sent yet, the oldest first.")
    (sending :initform nil :documentation "Whether a message is being sent.")
-   (summarizer :initform nil :documentation "What writes summaries, or nil.")
+   (summarizer :initform nil :documentation "The program that writes summaries, or nil.")
    (why :initform nil :documentation "The error because of which Emacs ends the program."))
   :documentation "A connection to a daemon, one message per line.")
 
@@ -223,7 +223,9 @@ These are NUL and halves of surrogate pairs."
           (when message
             (with-temp-buffer
               (treelined-client--guard
-                (jsonrpc-connection-receive connection message)))))))))
+                (jsonrpc-connection-receive connection message))))
+          ;; While it was handled, a part of a later line may have come, with point behind whole ones.
+          (goto-char (point-min)))))))
 
 (defun treelined-client--notified (_connection name params)
   "Hear the notification NAME with PARAMS."

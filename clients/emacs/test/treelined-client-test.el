@@ -216,6 +216,26 @@
     (run-hooks 'minibuffer-exit-hook)
     (treelined-test-wait called)))
 
+;; Emacs reads while it sends.  A part of a line that came in a callback left point behind whole lines, which were then
+;; handled only after the next output.
+(ert-deftest treelined-client-lines-behind-a-callback-that-reads-are-handled-at-once ()
+  (treelined-test-with
+    (treelined-test-call 'list_sessions)
+    (let* ((process (oref (treelined-connection) process))
+           (line (lambda (name)
+                   (format "{\"jsonrpc\":\"2.0\",\"method\":\"%s\",\"params\":{}}\n" name)))
+           heard
+           (treelined-notification-functions
+            (list (lambda (name _params)
+                    (push name heard)
+                    (when (eq name 'first)
+                      (treelined-client--filter process
+                                                (substring (funcall line "third") 0 20)))))))
+      (treelined-client--filter process (concat (funcall line "first") (funcall line "second")))
+      (should (equal '(second first) heard))
+      (treelined-client--filter process (substring (funcall line "third") 20))
+      (should (equal '(third second first) heard)))))
+
 (provide 'treelined-client-test)
 ;; A call of a timer during the send of a long message was taken for the call of the message, whose answer was lost.
 (ert-deftest treelined-client-calls-during-the-send-of-a-long-message-keep-their-answers ()
