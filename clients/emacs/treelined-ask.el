@@ -108,7 +108,7 @@ With nil only `treelined-answer' shows questions."
 \\<minibuffer-local-map>\\[abort-minibuffers] dismisses it."
   (interactive)
   (let* ((question (or (car treelined-ask--questions)
-                       (user-error "Nobody has asked anything")))
+                       (user-error "No question waits")))
          (id (plist-get question :eventId)))
     (setq treelined-ask--shown id)
     (if (equal (plist-get question :kind) "editor")

@@ -23,7 +23,7 @@
   '((?n "last 20 turns" (:last 20) ("--last" "20"))
     (?s "earlier turns summarized" (:compact t) ("--compact") (:limit 0))
     (?a "all of it" (:limit 0) ("--limit" "0")))
-  "What helps if a conversation is too large: key, name, params and options.
+  "Choices for a conversation that is too large: key, name, params and options.
 The last are params that ask for its size: nothing is summarized for a question.")
 
 (defun treelined-continue--command (session entry tool options)

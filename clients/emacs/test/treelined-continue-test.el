@@ -114,7 +114,7 @@ KEYS answer the questions in turn."
                             (treelined-continue-test--terminal)))
     (should (equal '(?n ?s ?a) (cdar (last treelined-continue-test--asked))))))
 
-;; Nobody answers a message after going back, and nothing said who could.
+;; A message after going back got no answer, and nothing said how to get one.
 (ert-deftest treelined-continue-a-line-says-what-to-do-after-going-back ()
   (treelined-continue-test--with '(?n)
     (let (said)

@@ -167,7 +167,7 @@ return {
     end,
   },
   {
-    -- Nobody answers a message after going back, and nothing said who could.
+    -- A message after going back got no answer, and nothing said how to get one.
     'after going back to a user message a line says what to do next',
     function(t)
       local child = shown(t)

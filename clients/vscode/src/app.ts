@@ -1,4 +1,4 @@
-// What belongs to a window: the connection, the session that is shown, drafts, questions.
+// The state of a window: the connection, the session that is shown, drafts, questions.
 
 import type { OpenSessionParams, UserAsked } from 'treelined';
 import * as vscode from 'vscode';

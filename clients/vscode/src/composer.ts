@@ -9,7 +9,7 @@ const CONTEXT = 'treelined.isDraft';
 export class Composer implements vscode.Disposable {
   readonly #app: App;
   readonly #registrations: vscode.Disposable[];
-  /** What to do with the text of documents that are answers to questions. */
+  /** The receivers of documents that are answers to questions. */
   readonly #answers = new Map<string, (text: string | undefined) => Promise<void>>();
 
   constructor(app: App) {

@@ -72,7 +72,7 @@ export class TreeView implements vscode.TreeDataProvider<Item>, vscode.Disposabl
     }
     const look = lookOf(item.row);
     const label = { label: look.label, highlights: look.highlights };
-    // What other programs append at the leaf is seen at once.
+    // Entries of other programs at the leaf are seen at once.
     const folded = item.row.isLeaf ? Expanded : Collapsed;
     const shown = new vscode.TreeItem(label, item.hasChildren ? folded : None);
     // VS Code remembers the fold of an id: a leaf that gets children is another element.

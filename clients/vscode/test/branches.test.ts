@@ -32,7 +32,7 @@ test('the leaf leaves a branch that is archived, and a guard can hold it there',
     },
   });
   const session = await tour(at);
-  // Who has the session open is asked.
+  // Only a program that has the session open is asked.
   await program.openSession({ sessionId: session.id });
   holds = true;
   assert.deepEqual(await archiveBranch(session, 'a3'), { text: 'guard cancelled: not this one' });

@@ -28,7 +28,7 @@ end, M.agents)
 local GO, LEARNED, COPY =
   'Go on', 'Go on with a summary of the branch that is left', 'Copy the command'
 
---- What helps if the conversation is too large: a choice, the params and the options that mean it, and the params that
+--- Choices for a conversation that is too large: a text, the params and the options that mean it, and the params that
 --- ask for its size: nothing is summarized for a question.
 local SHORTER = {
   { 'Only the last 20 turns', { last = 20 }, { '--last', '20' } },

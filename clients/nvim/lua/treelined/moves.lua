@@ -40,10 +40,10 @@ local COMPACT_REASONS = {
   aborted = 'the compaction was aborted',
 }
 
---- What the one did that kept the change from being made.
+--- The deed of the client or hook that kept the change from being made.
 local DEEDS = { cancelledByClient = ' cancelled', hookFailed = ' failed' }
 
---- What to do after a move, behind a user message whose text is in the prompt, and behind another entry: treelined
+--- Advice after a move, behind a user message whose text is in the prompt, and behind another entry: treelined
 --- answers nothing. protocol.md §3.18.
 local SEND_NEXT = ':w sends, H in the tree goes on in another agent'
 local WRITE_NEXT = 'i writes a message here, H goes on in another agent'

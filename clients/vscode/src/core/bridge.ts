@@ -5,7 +5,7 @@ import { type Methods, TreelinedError } from 'treelined';
 import type { Connection } from './connection.js';
 import { problem } from './errors.js';
 
-/** What the webview posts: a socket is opened, sends a text, is closed. */
+/** A message of the webview: a socket is opened, sends a text, is closed. */
 export interface FromPage {
   socket: number;
   what: 'open' | 'text' | 'close';

@@ -34,7 +34,7 @@ export type Start = Pick<
   | 'timeoutMs'
 >;
 
-/** What the connection asks of the window. */
+/** The services of the window for its connection. */
 export interface Host {
   /** Whether programs may be started: the workspace is trusted. */
   isTrusted(): boolean;

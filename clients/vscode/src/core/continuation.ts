@@ -42,7 +42,7 @@ export const SHORTER: readonly Shorter[] = [
   { label: 'All of it', params: { limit: 0 }, asks: { limit: 0 }, options: ['--limit', '0'] },
 ];
 
-/** What is handed over and lost, and which programs are missing. */
+/** The parts that are handed over and lost, and the programs that are missing. */
 export function handedOver(
   result: Pick<ContinueSessionResult, 'messages' | 'tokens' | 'losses' | 'missing'>,
 ): string {

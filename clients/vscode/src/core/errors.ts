@@ -26,7 +26,7 @@ export interface Remedy {
   args?: string[];
 }
 
-/** What to do about an error of some kind. */
+/** Advice about an error of some kind. */
 export interface Advice {
   text: string;
   remedy?: Remedy;
@@ -138,7 +138,7 @@ export const ADVICE: Readonly<Record<AnyKind, Advice>> = {
 /** An error as it is shown. */
 export interface Problem {
   kind: string;
-  /** What happened, then what to do. */
+  /** The error, then advice. */
   text: string;
   remedy?: Remedy;
 }

@@ -11,7 +11,7 @@ export interface Look {
   description: string;
   icon: string;
   color?: string;
-  /** What a screen reader says. */
+  /** The words of a screen reader. */
   spoken: string;
 }
 

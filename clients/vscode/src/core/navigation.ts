@@ -5,7 +5,7 @@ import type { ContentBlock, Entry, NavigateTreeParams, TreeNode } from 'treeline
 import type { Session } from './session.js';
 import { count } from './text.js';
 
-/** What a move would do. */
+/** The effect of a move that has not been made. */
 export interface Plan {
   params: Pick<NavigateTreeParams, 'targetId' | 'rewind'>;
   /** Entries that are left behind. */
@@ -28,7 +28,7 @@ const REASONS: Partial<Record<string, string>> = {
   aborted: 'The move was aborted; nothing was changed.',
 };
 
-/** What the one did that kept the change from being made. */
+/** The deed of the client or hook that kept the change from being made. */
 const DEEDS: Partial<Record<string, string>> = {
   cancelledByClient: 'cancelled',
   hookFailed: 'failed',

@@ -55,7 +55,7 @@ export interface Completion {
   query: string;
 }
 
-/** What was found for a query as it is typed. */
+/** The outcome of a query as it is typed. */
 export interface Found {
   hits: SearchHit[];
   more: NonNullable<SearchResult['more']>;

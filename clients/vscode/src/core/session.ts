@@ -19,7 +19,7 @@ type SessionMethod = {
 
 type Params<M extends SessionMethod> = Omit<Methods[M]['params'], 'sessionId'>;
 
-/** What has happened to a session. */
+/** An event of a session. */
 export type SessionEvent =
   /** Rows, the leaf or the name have changed. */
   | { what: 'changed' }
