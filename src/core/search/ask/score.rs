@@ -1,6 +1,6 @@
 //! The score of an entry: BM25 over its terms, and over those of its session and branch.
 //!
-//! The constants follow from the order of fields and from `tests/data/answers/made.json` (tests/long/README.md).
+//! The constants follow from the order of fields and from the judged set (tests/data/search/README.md).
 
 use crate::entry::{Kind, Role};
 use crate::search::FieldKind;
@@ -76,7 +76,7 @@ pub fn bounded_weight(weight: u8, fields: u8) -> u8 {
     }
 }
 
-/// What each entry of a session gets for the best that any of them has of each term.
+/// The part of the score that all entries of a session share: the best that any of them has of each term.
 pub fn together(best: impl IntoIterator<Item = f64>) -> f64 {
     TOGETHER * best.into_iter().sum::<f64>()
 }
