@@ -66,6 +66,15 @@ pub(super) struct Record<'a> {
     rest: usize,
 }
 
+/// Where a walk goes on behind an entry.
+enum Walk {
+    /// Also to the entries below it.
+    Below,
+    /// Not below it.
+    Beside,
+    End,
+}
+
 /// The texts of an entry.
 struct Words {
     /// Without results.
@@ -130,23 +139,40 @@ impl<'a> Record<'a> {
         below
     }
 
+    /// Walks over the entries below one, the nearest first and of these those on the path, until `see` ends it or too many
+    /// have been looked at.
+    fn walk(
+        &mut self,
+        entry: Option<Node>,
+        mut see: impl FnMut(&mut Self, Node, Words) -> Walk,
+    ) -> Result<()> {
+        let mut waiting = VecDeque::from(self.below(entry));
+        for _ in 0..MAX_LOOKED {
+            let Some(entry) = waiting.pop_front().filter(|_| self.rest > 0) else {
+                break;
+            };
+            let words = self.words(entry)?;
+            match see(self, entry, words) {
+                Walk::Below => waiting.extend(self.below(Some(entry))),
+                Walk::Beside => {}
+                Walk::End => break,
+            }
+        }
+        Ok(())
+    }
+
     /// The next entries that say something and may be adopted, past those that say nothing.
     fn next(&mut self, entry: Option<Node>) -> Result<Vec<(Node, Vec<Said>)>> {
         let mut next = Vec::new();
-        let mut waiting = VecDeque::from(self.below(entry));
-        let mut looked = 0;
-        while let Some(entry) = waiting.pop_front() {
-            looked += 1;
-            if looked > MAX_LOOKED || self.rest == 0 {
-                break;
-            }
-            let words = self.words(entry)?;
+        self.walk(entry, |record, entry, words| {
             if words.said.is_empty() {
-                waiting.extend(self.below(Some(entry)));
-            } else if self.is_free(entry, &words) {
+                return Walk::Below;
+            }
+            if record.is_free(entry, &words) {
                 next.push((entry, words.said));
             }
-        }
+            Walk::Beside
+        })?;
         Ok(next)
     }
 
@@ -208,62 +234,48 @@ impl<'a> Record<'a> {
     /// The same of a message of the user anywhere below, recorded when it was said or later: of nodes above it the record
     /// has none.
     pub(super) fn find(&mut self, at: At, said: &[Said], time: Millis) -> Result<Option<At>> {
-        let mut waiting = VecDeque::from(self.below(at.entry));
-        let mut looked = 0;
-        while let Some(entry) = waiting.pop_front() {
-            looked += 1;
-            if looked > MAX_LOOKED || self.rest == 0 {
-                break;
+        let mut found = None;
+        self.walk(at.entry, |record, entry, words| {
+            if !words.said.is_empty() && !record.is_free(entry, &words) {
+                return Walk::Beside;
             }
-            let words = self.words(entry)?;
-            if !words.said.is_empty() && !self.is_free(entry, &words) {
-                continue;
-            }
-            let recorded = self.tree().timestamp(entry).unwrap_or(Millis::MIN);
-            let is_users = self.tree().role(entry) == Role::User;
+            let recorded = record.tree().timestamp(entry).unwrap_or(Millis::MIN);
+            let is_users = record.tree().role(entry) == Role::User;
             if is_users && recorded.saturating_add(SLACK) >= time {
                 let (mut rest, mut behind) = (Rest { said, bytes: 0 }, At::default());
                 let is_same = rest.pass(&words.said, &mut behind);
                 if is_same && rest.said.is_empty() && behind.bytes == 0 {
                     behind.entry = Some(entry);
-                    self.taken.insert(entry);
-                    return Ok(Some(behind));
+                    found = Some(behind);
+                    return Walk::End;
                 }
             }
-            waiting.extend(self.below(Some(entry)));
-        }
-        Ok(None)
+            Walk::Below
+        })?;
+        self.taken.extend(found.and_then(|found: At| found.entry));
+        Ok(found)
     }
 
     /// The result of a call at a place: the one that names the call, else the next one.
     pub(super) fn result(&mut self, at: At, call: Option<&str>) -> Result<Option<Node>> {
-        let mut first = None;
-        let mut waiting = VecDeque::from(self.below(at.entry));
-        let mut looked = 0;
-        while let Some(entry) = waiting.pop_front() {
-            looked += 1;
-            if looked > MAX_LOOKED || self.rest == 0 {
-                break;
-            }
-            let words = self.words(entry)?;
+        let mut found = None;
+        self.walk(at.entry, |record, entry, words| {
             if !words.said.is_empty() {
-                continue;
+                return Walk::Beside;
             }
-            if let Some(its) = words
-                .call
-                .as_deref()
-                .filter(|_| self.is_free(entry, &words))
-            {
-                if Some(its) == call {
-                    self.taken.insert(entry);
-                    return Ok(Some(entry));
-                }
-                first = first.or(Some(entry));
+            let its = words.call.as_deref();
+            if its.is_none() || !record.is_free(entry, &words) {
+                return Walk::Below;
             }
-            waiting.extend(self.below(Some(entry)));
-        }
-        self.taken.extend(first);
-        Ok(first)
+            if its == call {
+                found = Some(entry);
+                return Walk::End;
+            }
+            found = found.or(Some(entry));
+            Walk::Below
+        })?;
+        self.taken.extend(found);
+        Ok(found)
     }
 }
 
