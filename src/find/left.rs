@@ -10,7 +10,7 @@ use treelined_core::summary::without_preamble;
 use treelined_core::tree::{Node, Tree};
 use treelined_files::log::body::BodyReader;
 
-/// What is known of a branch that was left.
+/// Why a branch was left, and how it went on.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct LeftBranch {
     pub reason: Option<LeftReason>,

@@ -118,6 +118,11 @@ impl SearchRequest {
         })
     }
 
+    /// Whether the entry of this line passes each filter of entries.
+    pub(super) fn takes_entry(&self, line: &[u8], kind: Kind) -> bool {
+        self.entries.iter().all(|filter| filter.takes(line, kind))
+    }
+
     pub(super) fn takes_time(&self, at: Millis) -> bool {
         self.since.is_none_or(|since| at >= since) && self.until.is_none_or(|until| at < until)
     }
@@ -278,8 +283,7 @@ impl<'r> EntryTest<'r> {
                 see(kind, matcher.found(), StoredText::Json(raw))
             });
         }
-        let mut filters = self.request.entries.iter();
-        let takes = found == all && filters.all(|filter| filter.takes(line, kind));
+        let takes = found == all && self.request.takes_entry(line, kind);
         best.filter(|_| takes && !self.is_left_out(line, kind, role))
     }
 

@@ -15,7 +15,7 @@ pub use treelined_core::search::{BranchFilter as SearchBranches, FieldKind as Se
 pub struct SearchParams {
     /// The text that the entries must hold, or the question; not empty, unless `syntax` is `filters`.
     pub query: String,
-    /// What `query` is. Default: `plain`.
+    /// The form of `query`. Default: `plain`.
     pub syntax: Option<SearchSyntax>,
     /// How `query` is understood. Default: `words`.
     pub mode: Option<SessionSearchMode>,
@@ -70,7 +70,7 @@ pub enum SessionSearchMode {
     Ask,
 }
 
-/// What the `query` of a search is.
+/// The form of the `query` of a search.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub enum SearchSyntax {

@@ -305,6 +305,67 @@ fn filters_are_applied_before_the_best_entries_are_taken() {
     assert_eq!((entries(false), entries(true)), (json!(19), json!(20)));
 }
 
+/// A label has no role and no tool, so that it counted for nothing beside these filters; and it counted as an entry of its
+/// own, even after another label had taken its place.
+#[test]
+fn a_label_counts_for_its_entry_whatever_the_filters_are() {
+    let home = Home::new();
+    let log = Log::new("s")
+        .user("u1", "", "The winter store")
+        .assistant("a1", "u1", "Yes")
+        .message("t1", "a1", tool_result("c1", "bash", "ok", false))
+        .label("l1", "t1", "u1", json!("former spring store"))
+        .label("l2", "l1", "u1", json!("winter store"))
+        .label("l3", "l2", "t1", json!("winter cache"));
+    store(&home, log, "s");
+    let mut d = Daemon::quiet_in(&home);
+    let mut asked = |filter: Json| {
+        let mut params = json!({"query": "winter", "mode": "ask"});
+        let filter = filter.as_object().unwrap().clone();
+        params.as_object_mut().unwrap().extend(filter);
+        let result = d.ok("search", params);
+        assert!(result.get("more").is_none(), "{result}");
+        let mut found = ids(&result);
+        found.sort();
+        (found.join(" "), result["totals"]["entries"].clone())
+    };
+    assert_eq!(asked(json!({})), ("t1 u1".to_owned(), json!(2)));
+    assert_eq!(asked(json!({"role": "user"})), ("u1".to_owned(), json!(1)));
+    assert_eq!(asked(json!({"tool": "bash"})), ("t1".to_owned(), json!(1)));
+    assert_eq!(
+        asked(json!({"role": "assistant"})),
+        (String::new(), json!(0))
+    );
+    assert_eq!(asked(json!({"query": "spring"})), (String::new(), json!(0)));
+}
+
+/// Each daemon numbers its rankings from 1, so that the cursor of an earlier one named a page of another question; and the
+/// page of a ranking was refused for a fault of a query that it does not use.
+#[test]
+fn a_cursor_names_one_ranking_of_one_daemon() {
+    let home = Home::new();
+    for number in 0..3 {
+        let id = format!("s{number}");
+        store(&home, Log::new(&id).user("u1", "", "cache and lexer"), &id);
+    }
+    let page = |query: &str, cursor: Option<&str>| json!({"query": query, "mode": "ask", "limit": 1, "cursor": cursor});
+    let mut d = Daemon::quiet_in(&home);
+    let first = d.ok("search", page("cache", None));
+    let cursor = first["nextCursor"].as_str().unwrap();
+    let long = "many words ".repeat(40);
+    for query in ["?", &long] {
+        let next = d.ok("search", page(query, Some(cursor)));
+        assert_eq!(next["hits"].as_array().unwrap().len(), 1, "{query}");
+    }
+    let many = json!({"query": "cache", "mode": "ask", "limit": 1001, "cursor": cursor});
+    d.err_kind("search", many, "invalidParams");
+    d.err_kind("search", page("cache", Some("ask:")), "invalidParams");
+    drop(d);
+    let mut d = Daemon::quiet_in(&home);
+    d.ok("search", page("lexer", None));
+    d.err_kind("search", page("cache", Some(cursor)), "cursorExpired");
+}
+
 /// The document promised all entries of a session.
 #[test]
 fn of_one_session_the_200_best_entries_are_hits() {

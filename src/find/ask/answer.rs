@@ -1,7 +1,8 @@
 //! Looks closely at the best entries of one session: how the words stand, and the passage that shows them.
 
+use super::counted::Candidate;
 use super::filtered;
-use super::gather::{Candidate, Gathered};
+use super::gather::Gathered;
 use super::request::AskRequest;
 use crate::branch::Branches;
 use crate::labels;

@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 use std::fs::File;
 use std::io;
 use std::ops::{ControlFlow, Range};
-use treelined_core::entry::{Envelope, Facts, Kind, Line, Parent, Role, scan};
+use treelined_core::entry::{ARCHIVED, Envelope, Facts, Kind, Line, Parent, Role, scan};
 use treelined_core::json;
 use treelined_core::search::ask::{Form, Term, Tokenizer, field_weight};
 use treelined_core::search::{decoded, each_field_with_kind};
@@ -37,7 +37,7 @@ pub(super) struct CountedEntry {
     pub has_child: bool,
 }
 
-/// What an entry has of a term.
+/// How an entry has a term.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Posting {
     /// The number of the entry.
@@ -48,6 +48,9 @@ pub(super) struct Posting {
     pub fields: u8,
 }
 
+/// The hashes of the ids of leaf records, each with the number of the entry that it records as the leaf.
+pub(super) type LeafRecords = Vec<(u64, u32)>;
+
 /// The counts of a part of a file.
 #[derive(Debug, Default, Clone, PartialEq)]
 pub(super) struct Counts {
@@ -55,6 +58,10 @@ pub(super) struct Counts {
     /// In file order.
     pub entries: Vec<CountedEntry>,
     pub branches: u32,
+    /// They are not entries, but programs that do not know them append below them (session-file.md §4.1).
+    pub records: LeafRecords,
+    /// Whether a record archives a branch.
+    pub has_archive: bool,
     /// Those of each term, in the order of entries.
     pub postings: HashMap<Term, Vec<Posting>>,
     /// Words as they are written, folded.
@@ -76,13 +83,10 @@ pub(super) struct Counter<'q> {
 impl<'q> Counter<'q> {
     /// `before` has the counts of the lines before.
     pub(super) fn new(only: Option<&'q HashSet<Term>>, before: Counts) -> Self {
-        let numbers = before
-            .entries
-            .iter()
-            .zip(0..)
-            .map(|(entry, number)| (entry.id, number));
+        let entries = before.entries.iter().zip(0..);
+        let numbers = entries.map(|(entry, number)| (entry.id, number));
         Self {
-            numbers: numbers.collect(),
+            numbers: numbers.chain(before.records.iter().copied()).collect(),
             vocabulary_bytes: before.vocabulary.iter().map(String::len).sum(),
             counts: before,
             tokenizer: Tokenizer::default(),
@@ -121,8 +125,25 @@ impl<'q> Counter<'q> {
             Some(Line::Header(header)) if offset == 0 => {
                 self.counts.cwd = header.cwd.map(std::borrow::Cow::into_owned);
             }
+            Some(Line::Entry(envelope)) if envelope.kind == Kind::LeafRecord => {
+                self.record(bytes, &envelope);
+            }
             Some(Line::Entry(envelope)) => self.entry(bytes, offset, &envelope),
             _ => {}
+        }
+    }
+
+    /// A leaf record begins and continues no branch: what hangs below it hangs below the entry that it records.
+    fn record(&mut self, bytes: &[u8], envelope: &Envelope<'_>) {
+        let custom_type = json::get(bytes, "customType").and_then(json::string);
+        self.counts.has_archive |= custom_type.as_deref() == Some(ARCHIVED);
+        let place = match &envelope.parent {
+            Parent::Id(id) => self.numbers.get(&hash(id)),
+            _ => None,
+        };
+        if let (Some(place), Some(id)) = (place.copied(), envelope.id.as_deref()) {
+            self.numbers.insert(hash(id), place);
+            self.counts.records.push((hash(id), place));
         }
     }
 
@@ -258,4 +279,63 @@ fn add(postings: &mut HashMap<Term, Vec<Posting>>, term: Term, entry: u32, weigh
 
 fn hash(id: &str) -> u64 {
     xxhash_rust::xxh3::xxh3_64(id.as_bytes())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::Write;
+    use treelined_core::search::ask::Tokenizer;
+
+    fn term(word: &str) -> Term {
+        let mut term = None;
+        Tokenizer::default().each(word, |token| term = Some(token.term));
+        term.unwrap()
+    }
+
+    fn counted(text: &str, before: Counts) -> Counts {
+        let mut file = tempfile::tempfile().unwrap();
+        file.write_all(text.as_bytes()).unwrap();
+        let counter = Counter::new(None, before.clone());
+        let span = before.end..text.len() as u64;
+        counter.read(&file, span, &Cancel::new()).unwrap()
+    }
+
+    fn entry(id: &str, above: &str) -> String {
+        format!(
+            "{{\"type\":\"message\",\"id\":\"{id}\",\"parentId\":\"{above}\",\"message\":{{\"role\":\"user\",\"content\":\"cache\"}}}}\n"
+        )
+    }
+
+    /// Each move counted as an entry below the new leaf, so that the step behind it began a branch of its own.
+    #[test]
+    fn leaf_records_begin_no_branch() {
+        let record = |id: &str, kind: &str, above: &str| {
+            format!(
+                "{{\"type\":\"custom\",\"customType\":\"{kind}\",\"id\":\"{id}\",\"parentId\":\"{above}\",\"data\":{{}}}}\n"
+            )
+        };
+        let first = format!(
+            "{}{}{}",
+            entry("a", ""),
+            entry("b", "a"),
+            record("r", "treelined.leaf", "b")
+        );
+        let text = format!(
+            "{first}{}{}{}{}",
+            entry("c", "b"),
+            record("q", "treelined.archived", "c"),
+            // A program that knows no records appends below one.
+            entry("d", "q"),
+            entry("e", "r"),
+        );
+        let whole = counted(&text, Counts::default());
+        let branches: Vec<u32> = whole.entries.iter().map(|entry| entry.branch).collect();
+        assert_eq!(branches, [0, 0, 0, 0, 1]);
+        assert!(whole.has_archive && whole.postings.contains_key(&term("cache")));
+        // The same if the lines behind the record come later.
+        let before = counted(&first, Counts::default());
+        assert!(!before.has_archive);
+        assert_eq!(counted(&text, before), whole);
+    }
 }

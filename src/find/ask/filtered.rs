@@ -1,7 +1,8 @@
-//! The filters that need the tree of a session: branches, the archive, `without`, and the time of an entry without one.
+//! The filters that need the tree of a session: branches, the archive, `without`, the time of an entry without one, and
+//! every filter of a label, which counts for the entry that it labels.
 //! They are applied to all entries with a word of the question, before the best are taken.
 
-use super::gather::CountedFile;
+use super::counted::CountedFile;
 use super::in_files::in_files;
 use super::request::AskRequest;
 use crate::branch::Branches;
@@ -35,7 +36,7 @@ pub(super) fn filter(
         passing(searched.store, filters, location, offsets, cancel)
     };
     let passing = in_files(&of_files, files, cancel, partial, look)?;
-    let mut passing: BTreeMap<usize, Vec<u64>> = passing.into_iter().collect();
+    let mut passing: BTreeMap<usize, Vec<(u64, u64)>> = passing.into_iter().collect();
     let is_open: BTreeMap<usize, Vec<u64>> = of_files.into_iter().collect();
     for file in counted {
         if is_open.contains_key(&file.number) {
@@ -45,14 +46,14 @@ pub(super) fn filter(
     Ok(())
 }
 
-/// The places, of these, of the entries of a session that pass.
+/// The places, of these, of the entries of a session that pass, each with the place of the entry for which it counts.
 fn passing(
     store: &Store,
     filters: &SearchRequest,
     location: &Location,
     offsets: &[u64],
     cancel: &Cancel,
-) -> Result<Vec<u64>> {
+) -> Result<Vec<(u64, u64)>> {
     let opened = store.open(location.clone(), cancel)?;
     let (tree, started) = (&opened.tree, labels::started(&opened));
     let bodies = opened.log.bodies();
@@ -67,13 +68,19 @@ fn passing(
         {
             continue;
         }
-        if filters.without.is_some() {
+        let (about, own) = (tree.place(node).offset, offsets.get(number).copied());
+        // The facts of an entry are known; those of the entry that a label is about are in its line.
+        let is_label = own != Some(about) && !filters.entries.is_empty();
+        if is_label || filters.without.is_some() {
             let line = reader.stored(tree.place(node), usize::MAX)?;
-            if test.is_left_out(line, tree.kind(node), tree.role(node)) {
+            let kind = tree.kind(node);
+            if is_label && !filters.takes_entry(line, kind)
+                || test.is_left_out(line, kind, tree.role(node))
+            {
                 continue;
             }
         }
-        passing.extend(offsets.get(number));
+        passing.extend(own.map(|own| (own, about)));
     }
     Ok(passing)
 }

@@ -1,6 +1,6 @@
 //! The counts of a session in the cache (session-file.md §5.7).
 
-use super::counts::{CountedEntry, Counts, Posting};
+use super::counts::{CountedEntry, Counts, LeafRecords, Posting};
 use std::io;
 use treelined_core::bytes::{Cursor, Fields};
 use treelined_core::search::ask::Term;
@@ -10,7 +10,7 @@ use treelined_files::log::fingerprint::Fingerprint;
 use treelined_files::os::file::Status;
 
 pub(super) const KIND: FileKind = FileKind {
-    format: b"treelined terms1",
+    format: b"treelined terms2",
     ending: ".terms",
     most: 1 << 16,
     most_bytes: 2 << 30,
@@ -26,6 +26,7 @@ pub(super) struct KeptCounts {
     pub(super) status: Status,
     pub(super) cwd: Option<String>,
     pub(super) branches: u32,
+    pub(super) has_archive: bool,
     /// The first term of each block of postings.
     firsts: Vec<Term>,
 }
@@ -39,6 +40,7 @@ impl KeptCounts {
         let counted = treelined_files::cache::get_status(&mut fields)?;
         let cwd = fields.optional(|fields| fields.text().map(str::to_owned))?;
         let branches = fields.u32()?;
+        let has_archive = fields.u8()? != 0;
         let firsts = fields.list(|fields| fields.u64().map(Term))?;
         let is_whole = fields.is_at_end() && file.blocks.len() == firsts.len() + 2;
         is_whole.then_some(Self {
@@ -46,15 +48,17 @@ impl KeptCounts {
             status: counted,
             cwd,
             branches,
+            has_archive,
             firsts,
             file,
         })
     }
 
-    pub(super) fn entries(&self) -> Option<Vec<CountedEntry>> {
+    /// The entries and the leaf records, as [`Counts`] has them.
+    pub(super) fn entries(&self) -> Option<(Vec<CountedEntry>, LeafRecords)> {
         let bytes = self.block(0)?;
         let mut fields = Cursor::new(&bytes);
-        fields.list(|fields| {
+        let entries = fields.list(|fields| {
             let entry = CountedEntry {
                 offset: fields.u64()?,
                 at: Some(fields.i64()?).filter(|at| *at != Millis::MIN),
@@ -64,7 +68,9 @@ impl KeptCounts {
                 has_child: fields.u8()? != 0,
             };
             (entry.branch < self.branches).then_some(entry)
-        })
+        })?;
+        let records = fields.list(|fields| Some((fields.u64()?, fields.u32()?)))?;
+        Some((entries, records))
     }
 
     /// Those of a term; none if no entry has it. `None` if the file is damaged.
@@ -107,7 +113,7 @@ pub(super) fn write(
     counts: &Counts,
 ) -> io::Result<()> {
     let mut writer = cache.writer(&KIND.name_for(status.identity))?;
-    writer.push(&entries_block(&counts.entries))?;
+    writer.push(&entries_block(counts))?;
     let mut terms: Vec<(&Term, &Vec<Posting>)> = counts.postings.iter().collect();
     terms.sort_unstable_by_key(|(term, _)| **term);
     let (mut firsts, mut block) = (Vec::new(), Fields::default());
@@ -137,6 +143,7 @@ pub(super) fn write(
     treelined_files::cache::put_status(&mut summary, status);
     summary.optional(counts.cwd.as_deref(), Fields::text);
     summary.u32(counts.branches);
+    summary.u8(u8::from(counts.has_archive));
     summary.count(firsts.len());
     for first in firsts {
         summary.u64(first.0);
@@ -144,16 +151,21 @@ pub(super) fn write(
     writer.finish(KIND.format, &summary.0).map(drop)
 }
 
-fn entries_block(entries: &[CountedEntry]) -> Vec<u8> {
+fn entries_block(counts: &Counts) -> Vec<u8> {
     let mut block = Fields::default();
-    block.count(entries.len());
-    for entry in entries {
+    block.count(counts.entries.len());
+    for entry in &counts.entries {
         block.u64(entry.offset);
         block.i64(entry.at.unwrap_or(Millis::MIN));
         block.u32(entry.terms);
         block.u32(entry.branch);
         block.u64(entry.id);
         block.u8(u8::from(entry.has_child));
+    }
+    block.count(counts.records.len());
+    for (id, place) in &counts.records {
+        block.u64(*id);
+        block.u32(*place);
     }
     block.0
 }

@@ -2,9 +2,10 @@
 //!
 //! Owns the files `*.terms` in the cache. The counts of a session's terms (`counts`) are kept there (`kept`); lines that
 //! have no counts yet are counted by the search, so an append is found at once. `filtered` leaves out the entries that only
-//! the tree of their session excludes, `gather` takes the best entries by these counts, `answer` reads them, and `ranking` keeps the result for the pages after the first one.
+//! the tree of their session excludes, `counted` and `gather` take the best entries by these counts, `answer` reads them, and `ranking` keeps the result for the pages after the first one.
 
 mod answer;
+mod counted;
 mod counts;
 mod filtered;
 mod gather;
@@ -22,7 +23,8 @@ pub use vocabulary::NearWords;
 use crate::outcome::{SearchWatch, Totals, UnreadFile};
 use crate::page::Hit;
 use crate::searched::SearchedStore;
-use gather::{Candidate, CountedFile, Gathered, Gatherer, OrderedScore};
+use counted::{Candidate, CountedFile};
+use gather::{Gathered, Gatherer, OrderedScore};
 use in_files::in_files;
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashMap};
@@ -76,7 +78,8 @@ pub fn ask(
         &mut partial,
     )?;
     let gathered = gather::best(request, &counted, files.len(), now);
-    let near_words = vocabulary::near_words(request, &gathered, cache.as_ref(), &files, &counted);
+    let known = cache.as_ref();
+    let near_words = vocabulary::near_words(request, &gathered, known, &files, &counted, cancel)?;
     let scanned_bytes = counted.iter().map(|file| file.scanned).sum();
     if let Some(cache) = cache.filter(|_| request.filters.session.is_none() && missing > 0) {
         let read: Vec<_> = counted

@@ -57,8 +57,12 @@ impl Ranking {
 }
 
 /// The last rankings of a daemon.
-#[derive(Debug, Default)]
-pub struct Rankings(Mutex<KeptRankings>);
+#[derive(Debug)]
+pub struct Rankings {
+    /// The daemon: a name that another one gave means another ranking.
+    daemon: String,
+    kept: Mutex<KeptRankings>,
+}
 
 #[derive(Debug, Default)]
 struct KeptRankings {
@@ -75,9 +79,17 @@ struct KeptRanking {
 }
 
 impl Rankings {
-    /// Keeps a ranking; returns its number.
-    pub fn keep(&self, ranking: Arc<Ranking>) -> u64 {
-        let mut kept = lock(&self.0);
+    /// `daemon` is a name that no other daemon has.
+    pub fn new(daemon: &str) -> Self {
+        Self {
+            daemon: daemon.to_owned(),
+            kept: Mutex::default(),
+        }
+    }
+
+    /// Keeps a ranking; returns its name.
+    pub fn keep(&self, ranking: Arc<Ranking>) -> String {
+        let mut kept = lock(&self.kept);
         kept.next += 1;
         let number = kept.next;
         kept.all.push_back(KeptRanking {
@@ -91,12 +103,14 @@ impl Rankings {
         {
             bytes -= oldest.ranking.bytes();
         }
-        number
+        format!("{number}.{}", self.daemon)
     }
 
-    /// The ranking with this number; `None` if it is not kept any more.
-    pub fn get(&self, number: u64) -> Option<Arc<Ranking>> {
-        let mut kept = lock(&self.0);
+    /// The ranking of this name; `None` if it is not kept any more, or another daemon gave the name.
+    pub fn get(&self, name: &str) -> Option<Arc<Ranking>> {
+        let (number, daemon) = name.split_once('.')?;
+        let number: u64 = number.parse().ok().filter(|_| daemon == self.daemon)?;
+        let mut kept = lock(&self.kept);
         kept.all.retain(|one| one.since.elapsed() < KEPT);
         let found = kept.all.iter().find(|one| one.number == number)?;
         Some(Arc::clone(&found.ranking))
@@ -109,13 +123,25 @@ mod tests {
 
     #[test]
     fn the_last_eight_rankings_are_kept() {
-        let rankings = Rankings::default();
+        let rankings = Rankings::new("a");
         let first = rankings.keep(Arc::default());
         for _ in 1..MOST {
             rankings.keep(Arc::default());
         }
-        assert!(rankings.get(first).is_some());
+        assert!(rankings.get(&first).is_some());
         let last = rankings.keep(Arc::default());
-        assert!(rankings.get(first).is_none() && rankings.get(last).is_some());
+        assert!(rankings.get(&first).is_none() && rankings.get(&last).is_some());
+    }
+
+    /// Numbers begin anew in each daemon: the cursor of an earlier one named a page of another question.
+    #[test]
+    fn a_name_is_of_one_daemon() {
+        let name = Rankings::new("a").keep(Arc::default());
+        let later = Rankings::new("b");
+        later.keep(Arc::default());
+        assert!(later.get(&name).is_none());
+        for name in ["", "1", "1.", ".b", "x.b", "1.b.b"] {
+            assert!(later.get(name).is_none(), "{name}");
+        }
     }
 }

@@ -7,7 +7,7 @@ use treelined_core::search::ask::{Question, Term, term_of_fact};
 #[derive(Debug)]
 pub struct AskRequest {
     pub question: Question,
-    /// What passes; its query has every entry.
+    /// The filters; its query has every entry.
     pub filters: SearchRequest,
 }
 

@@ -14,7 +14,7 @@ use treelined_core::search::{BranchFilter, FieldKind, Mode, Query};
 use treelined_core::test_support::sample;
 use treelined_files::store::Store;
 
-fn request(query: &str, mode: Mode) -> SearchRequest {
+pub(super) fn request(query: &str, mode: Mode) -> SearchRequest {
     SearchRequest {
         query: Query::parse(query, mode).unwrap().unwrap(),
         fields: FieldSet::ALL,

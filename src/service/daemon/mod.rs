@@ -138,9 +138,10 @@ impl Daemon {
         let (shared_log, publishes_later) = (parts.shared_log, parts.publishes_later);
         let files = SessionFiles::new(store, shared_log, publishes_later, &source);
         let files = Arc::new(files);
+        let instance_id = id::random_token(&*source);
         Arc::new(Self {
-            instance_id: id::random_token(&*source),
-            rankings: Rankings::default(),
+            rankings: Rankings::new(&instance_id),
+            instance_id,
             list_watch: ListWatch::new(&files),
             notifier: Notifier::new(&hooks),
             questions: Arc::new(questions),

@@ -1708,7 +1708,7 @@
 ---@field sessionId? string Only the session with this id. Default: all sessions.
 ---@field since? string Only entries of this time or later, as `2026-11-22T08:16:21Z` or `2026-11-22` (UTC). Default: no limit.
 ---@field source? string Only entries imported from this program. Default: all entries.
----@field syntax? treelined.SearchSyntax What `query` is. Default: `plain`.
+---@field syntax? treelined.SearchSyntax The form of `query`. Default: `plain`.
 ---@field tool? string Only entries that call this tool, and its results. Default: all entries.
 ---@field type? string Only entries of this type or custom type. Default: all entries.
 ---@field until? string Only entries before this time, as `since`. Default: no limit.
@@ -1723,7 +1723,7 @@
 ---@field partial? treelined.UnsearchedFile[] Files that could not be searched. Absent if there are none.
 ---@field totals treelined.SearchTotals Sums over all pages.
 
---- What the `query` of a search is.
+--- The form of the `query` of a search.
 ---@alias treelined.SearchSyntax 'plain'|'filters'
 
 --- Sums over all pages of a search.

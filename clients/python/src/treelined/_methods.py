@@ -427,7 +427,7 @@ class AsyncMethods(ABC):
 
         `query`: The text that the entries must hold, or the question; not empty, unless `syntax` is `filters`.
 
-        `syntax`: What `query` is. Default: `plain`.
+        `syntax`: The form of `query`. Default: `plain`.
 
         `mode`: How `query` is understood. Default: `words`.
 
@@ -2581,7 +2581,7 @@ class Methods(ABC):
 
         `query`: The text that the entries must hold, or the question; not empty, unless `syntax` is `filters`.
 
-        `syntax`: What `query` is. Default: `plain`.
+        `syntax`: The form of `query`. Default: `plain`.
 
         `mode`: How `query` is understood. Default: `words`.
 

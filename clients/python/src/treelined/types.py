@@ -468,7 +468,7 @@ SearchMode = Literal["words", "literal", "regex"]
 """
 
 SearchSyntax = Literal["plain", "filters"]
-"""What the `query` of a search is.
+"""The form of the `query` of a search.
 
 `plain`: The text as `mode` says.
 `filters`: The language of filters: `role:user since:2w "a phrase" -word /pattern/`.

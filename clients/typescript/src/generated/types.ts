@@ -572,7 +572,7 @@ export type SummaryOf = 'branch' | 'compaction';
  */
 export type SearchBranches = 'all' | 'active' | 'abandoned';
 /**
- * What the `query` of a search is.
+ * The form of the `query` of a search.
  *
  * `plain`: The text as `mode` says.
  * `filters`: The language of filters: `role:user since:2w "a phrase" -word /pattern/`.
@@ -6142,7 +6142,7 @@ export interface SearchParams {
    */
   query: string;
   /**
-   * What `query` is. Default: `plain`.
+   * The form of `query`. Default: `plain`.
    */
   syntax?: SearchSyntax | null;
   /**

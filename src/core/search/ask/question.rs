@@ -138,6 +138,16 @@ pub fn near_words(wrong: &str, known: &str) -> Option<usize> {
     } else {
         MAX_DISTANCE
     };
+    // An edit changes two letters of the set at most. That excludes most words without comparing them.
+    let other_letters = (letters(wrong) ^ letters(known)).count_ones();
+    if other_letters as usize > most * 2 {
+        return None;
+    }
     let distance = strsim::damerau_levenshtein(wrong, known);
     (distance <= most).then_some(distance)
+}
+
+/// The set of the letters of a word, a bit each; several bytes may share one.
+fn letters(word: &str) -> u32 {
+    word.bytes().fold(0, |set, byte| set | 1 << (byte & 31))
 }

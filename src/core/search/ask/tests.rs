@@ -226,3 +226,30 @@ fn wrong_words_have_near_ones() {
     assert_eq!(near_words("config", "confirm"), None);
     assert_eq!(near_words("configg", "confirm"), Some(2));
 }
+
+/// Words whose letters differ too much are passed over unseen: none of them may be near.
+#[test]
+fn no_near_word_is_passed_over() {
+    let mut state = 7_u64;
+    let mut next = |below: u64| {
+        state = state
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1);
+        (state >> 33) % below
+    };
+    let mut near = 0;
+    for _ in 0..20_000 {
+        let len = 4 + next(6);
+        let mut word = |len: u64| -> String {
+            let letter = |_| char::from(b'a' + u8::try_from(next(4)).unwrap());
+            (0..len).map(letter).collect()
+        };
+        let (one, other) = (word(len), word(len));
+        let most = if one.len() < 7 { 1 } else { 2 };
+        let distance = strsim::damerau_levenshtein(&one, &other);
+        let expected = (one != other && distance <= most).then_some(distance);
+        assert_eq!(near_words(&one, &other), expected, "{one} {other}");
+        near += usize::from(expected.is_some());
+    }
+    assert!(near > 100, "{near}");
+}

@@ -7,7 +7,7 @@ use crate::search::query::{Mode, Query};
 use crate::suggest;
 use crate::timestamp::{self, DAY, Millis};
 
-/// A search as its text says it. What the text does not name is `None`.
+/// A search as its text says it. A filter that the text does not name is `None`.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Filters {
     /// The words and phrases, or the pattern; empty if there are none.

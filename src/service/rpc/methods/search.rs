@@ -32,17 +32,18 @@ const USUAL_HITS: u64 = 50;
 const MOST_HITS: u64 = 1000;
 /// The pause between two notifications of progress.
 const PROGRESS_PAUSE: Duration = Duration::from_millis(100);
-/// The beginning of a cursor that names a ranking: the number of the ranking and of its next hit follow.
+/// The beginning of a cursor that names a ranking: the name of the ranking and the number of its next hit follow.
 const RANKED: &str = "ask:";
 
 pub(in crate::rpc) fn search(
     arrival: &Arrival<'_>,
     params: wire::SearchParams,
 ) -> Result<Remainder<wire::SearchResult>> {
-    let wanted = wanted(params)?;
     let (call, earlier) = (Arc::clone(arrival.call()), arrival.earlier_changes());
     let fits = page_bytes(call.connection.client_frame_bytes());
+    // Also reads the params: a directory in a query is looked up on the disk.
     let search = move || {
+        let wanted = wanted(params)?;
         let connection = &call.connection;
         let token = call.id.as_ref().filter(|_| connection.wants_search_hits());
         let mut on_hit = |hit: &Hit| {
@@ -77,16 +78,12 @@ pub(in crate::rpc) fn search(
                 let ranking =
                     treelined_find::ask(searched, request, now, &call.cancel, &mut watch)?;
                 let ranking = Arc::new(ranking);
-                let number = rankings.keep(Arc::clone(&ranking));
-                ranked_page(&ranking, number, 0..request.filters.limit, fits)
+                let name = rankings.keep(Arc::clone(&ranking));
+                ranked_page(&ranking, &name, 0..request.filters.limit, fits)
             }
-            Wanted::Page {
-                number,
-                from,
-                limit,
-            } => {
-                let ranking = rankings.get(*number).ok_or_else(expired)?;
-                ranked_page(&ranking, *number, *from..from.saturating_add(*limit), fits)
+            Wanted::Page { name, from, limit } => {
+                let ranking = rankings.get(name).ok_or_else(expired)?;
+                ranked_page(&ranking, name, *from..from.saturating_add(*limit), fits)
             }
         }
     };
@@ -126,7 +123,8 @@ enum Wanted {
     Answer(Box<AskRequest>),
     /// Hits of a ranking that is kept, from this one on.
     Page {
-        number: u64,
+        /// The name of the ranking.
+        name: String,
         from: usize,
         limit: usize,
     },
@@ -135,7 +133,7 @@ enum Wanted {
 fn expired() -> Error {
     Error::new(
         Kind::CursorExpired,
-        "the ranking of this cursor is not kept any more: ask again without a cursor",
+        "the ranking of this cursor is not kept any more, or is of a daemon that has ended: ask again without a cursor",
     )
 }
 
@@ -147,6 +145,17 @@ fn wanted(mut params: wire::SearchParams) -> Result<Wanted> {
         Regex => Mode::Regex,
     };
     let is_question = params.mode == Some(Ask);
+    // Only the limit counts beside the cursor of a ranking.
+    if let Some(cursor) = params.cursor.as_deref().filter(|_| is_question)
+        && let Some(place) = cursor.strip_prefix(RANKED)
+    {
+        let (name, from) = place.rsplit_once(':').ok_or_else(not_ranked)?;
+        return Ok(Wanted::Page {
+            name: name.to_owned(),
+            from: from.parse().map_err(|_| not_ranked())?,
+            limit: limit(params.limit)?,
+        });
+    }
     let (said, mode) = match params.syntax.unwrap_or_default() {
         wire::SearchSyntax::Plain => (None, mode),
         wire::SearchSyntax::Filters => {
@@ -162,28 +171,29 @@ fn wanted(mut params: wire::SearchParams) -> Result<Wanted> {
     let question = Question::parse(&params.query);
     let question = question.map_err(|reason| Error::invalid_params("query", reason))?;
     let question = question.ok_or_else(|| Error::invalid_params("query", "is empty"))?;
-    let place = params.cursor.take().map(|cursor| {
-        let place = cursor.strip_prefix(RANKED)?.split_once(':')?;
-        Some((place.0.parse().ok()?, place.1.parse().ok()?))
-    });
+    if params.cursor.is_some() {
+        return Err(not_ranked());
+    }
     let everything = said.unwrap_or_else(Filters::default);
     let said = Filters {
         text: String::new(),
         ..everything
     };
     let filters = request(params, Some(said), Mode::Words)?;
-    match place {
-        None => Ok(Wanted::Answer(Box::new(AskRequest { question, filters }))),
-        Some(Some((number, from))) => Ok(Wanted::Page {
-            number,
-            from,
-            limit: filters.limit,
-        }),
-        Some(None) => Err(Error::invalid_params(
-            "cursor",
-            "is not a cursor of the mode ask",
-        )),
+    Ok(Wanted::Answer(Box::new(AskRequest { question, filters })))
+}
+
+fn not_ranked() -> Error {
+    Error::invalid_params("cursor", "is not a cursor of the mode ask")
+}
+
+fn limit(given: Option<u64>) -> Result<usize> {
+    let limit = given.unwrap_or(USUAL_HITS);
+    if limit > MOST_HITS {
+        let reason = format!("is more than {MOST_HITS}");
+        return Err(Error::invalid_params("limit", reason));
     }
+    Ok(usize::try_from(limit).unwrap_or(usize::MAX))
 }
 
 fn request(params: wire::SearchParams, said: Option<Filters>, mode: Mode) -> Result<SearchRequest> {
@@ -199,11 +209,7 @@ fn request(params: wire::SearchParams, said: Option<Filters>, mode: Mode) -> Res
         (one, other) => Query::parse(&[one.unwrap_or_default(), other].join(" "), Mode::Words)
             .map_err(|reason| Error::invalid_params("without", reason))?,
     };
-    let limit = params.limit.unwrap_or(USUAL_HITS);
-    if limit > MOST_HITS {
-        let reason = format!("is more than {MOST_HITS}");
-        return Err(Error::invalid_params("limit", reason));
-    }
+    let limit = limit(params.limit)?;
     let after = params.cursor.as_deref().map(|cursor| {
         Key::of_cursor(cursor)
             .ok_or_else(|| Error::invalid_params("cursor", "is no cursor of search"))
@@ -245,7 +251,7 @@ fn request(params: wire::SearchParams, said: Option<Filters>, mode: Mode) -> Res
         until: [until, said.before].into_iter().flatten().min(),
         branches: branches(params.branches, said.branches)?,
         archived: params.archived.unwrap_or_default(),
-        limit: usize::try_from(limit).unwrap_or(usize::MAX),
+        limit,
         after: after.transpose()?,
     })
 }
@@ -333,7 +339,7 @@ fn time(field: &str, text: Option<&str>) -> Result<Option<Millis>> {
 /// These hits of a ranking, as far as they fit into `fits` bytes, but at least one.
 fn ranked_page(
     ranking: &Ranking,
-    number: u64,
+    name: &str,
     hits: Range<usize>,
     fits: usize,
 ) -> Result<wire::SearchResult> {
@@ -374,7 +380,7 @@ fn ranked_page(
             .collect(),
         hits: page,
         totals: wire_totals(ranking.totals),
-        next_cursor: has_more.then(|| format!("{RANKED}{number}:{end}")),
+        next_cursor: has_more.then(|| format!("{RANKED}{name}:{end}")),
         partial: unsearched(&ranking.partial),
     })
 }

@@ -217,7 +217,7 @@ string_enum! {
 }
 
 string_enum! {
-    /// What the `query` of a search is.
+    /// The form of the `query` of a search.
     ///
     /// `plain`: The text as `mode` says.
     /// `filters`: The language of filters: `role:user since:2w "a phrase" -word /pattern/`.

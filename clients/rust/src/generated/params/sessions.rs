@@ -299,7 +299,7 @@ pub struct RestoreSessionParams {
 pub struct SearchParams {
     /// The text that the entries must hold, or the question; not empty, unless `syntax` is `filters`.
     pub query: String,
-    /// What `query` is. Default: `plain`.
+    /// The form of `query`. Default: `plain`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub syntax: Option<SearchSyntax>,
     /// How `query` is understood. Default: `words`.

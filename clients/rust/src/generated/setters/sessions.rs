@@ -155,7 +155,7 @@ impl<R> Call<WatchSessionsParams, R> {
 }
 
 impl<R> Call<SearchParams, R> {
-    /// What `query` is. Default: `plain`.
+    /// The form of `query`. Default: `plain`.
     pub fn syntax(mut self, syntax: SearchSyntax) -> Self {
         self.params.syntax = Some(syntax);
         self

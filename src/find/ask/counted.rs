@@ -1,0 +1,389 @@
+//! The counts of a question's terms in one session file: the entries that are found, and their scores.
+
+use super::counts::{CountedEntry, Counts, Posting};
+use super::request::{AskRequest, fact};
+use crate::request::{FieldSet, SearchRequest};
+use std::ops::Range;
+use treelined_core::search::BranchFilter;
+use treelined_core::search::ask::{
+    Corpus, Term, TermCount, UnitCounts, bounded_weight, recency, term_score, together, unit_score,
+};
+use treelined_core::timestamp::Millis;
+
+/// A session file with the counts of a question's terms.
+pub(super) struct CountedFile {
+    /// The number of the file.
+    pub number: usize,
+    /// Bytes that were read because the cache did not have them.
+    pub scanned: u64,
+    /// Everything in them, if they were few; to be kept.
+    pub read: Option<Counts>,
+    pub corpus: Corpus,
+    /// Of the whole session, by term.
+    session: Vec<UnitCounts>,
+    /// The terms of each branch, with repetitions.
+    branch_terms: Vec<u64>,
+    /// By branch, then by term.
+    branch_weights: Vec<BranchWeight>,
+    /// Whether a record archives a branch.
+    has_archive: bool,
+    /// The entries that have a term and pass the filters, in file order.
+    found: Vec<FoundEntry>,
+    /// Those of the found entries, one entry behind the other.
+    weights: Vec<TermWeight>,
+    pub count: Vec<TermCount>,
+}
+
+struct FoundEntry {
+    entry: CountedEntry,
+    /// The place of the entry for which it counts: another one for a label.
+    about: u64,
+    is_label: bool,
+    weights: Range<usize>,
+}
+
+/// The weight of a term of the question in an entry.
+#[derive(Debug, Clone, Copy)]
+struct TermWeight {
+    /// The number of the term.
+    term: u8,
+    weight: u8,
+}
+
+/// The weight of a term of the question in a branch. Most branches have few terms, so only those are kept.
+#[derive(Debug, Clone, Copy)]
+struct BranchWeight {
+    branch: u32,
+    term: u8,
+    weight: u32,
+}
+
+/// A term of the question in an entry.
+struct FoundTerm {
+    /// The number of the entry.
+    row: u32,
+    branch: u32,
+    term: u8,
+    weight: u8,
+    /// Whether a field that is searched has it.
+    is_searched: bool,
+}
+
+/// An entry to look at closely.
+#[derive(Debug, Clone)]
+pub(super) struct Candidate {
+    /// The number of the file.
+    pub file: usize,
+    pub offset: u64,
+    /// The score of its own words.
+    pub own: f64,
+    /// The score of the words of all entries of its session together.
+    pub together: f64,
+}
+
+impl Candidate {
+    pub(super) fn score(&self) -> f64 {
+        self.own + self.together
+    }
+}
+
+/// The fact of a label.
+pub(super) fn labels() -> Term {
+    fact("type", "label")
+}
+
+impl CountedFile {
+    /// `terms` are those of the question, `facts` those that an entry must have; the counts have both, and [`labels`].
+    pub(super) fn of(
+        number: usize,
+        counts: &Counts,
+        filters: &SearchRequest,
+        terms: &[Term],
+        facts: &[Term],
+    ) -> Self {
+        let texts = counts.entries.iter().filter(|entry| entry.terms > 0);
+        let corpus = Corpus {
+            entries: texts.clone().count() as u64,
+            sessions: 1,
+            branches: u64::from(counts.branches),
+            terms: texts.map(|entry| u64::from(entry.terms)).sum(),
+        };
+        let of_session = UnitCounts {
+            weight: 0,
+            terms: corpus.terms,
+        };
+        let mut file = Self {
+            number,
+            scanned: 0,
+            read: None,
+            corpus,
+            session: vec![of_session; terms.len()],
+            branch_terms: vec![0; counts.branches as usize],
+            branch_weights: Vec::new(),
+            has_archive: counts.has_archive,
+            found: Vec::new(),
+            weights: Vec::new(),
+            count: vec![TermCount::default(); terms.len()],
+        };
+        for entry in &counts.entries {
+            if let Some(of_branch) = file.branch_terms.get_mut(entry.branch as usize) {
+                *of_branch += u64::from(entry.terms);
+            }
+        }
+        let mut found = file.count_terms(counts, terms, filters.fields);
+        file.count_branches(&mut found);
+        found.retain(|one| one.is_searched);
+        found.sort_unstable_by_key(|one| (one.row, one.term));
+        file.find(counts, filters, facts, &found);
+        file
+    }
+
+    /// Adds the entries with a term that pass the filters of which the counts know. A label is found whatever its own
+    /// facts are: those of the entry that it labels count.
+    fn find(
+        &mut self,
+        counts: &Counts,
+        filters: &SearchRequest,
+        facts: &[Term],
+        terms: &[FoundTerm],
+    ) {
+        let of = |term: &Term| counts.postings.get(term).map_or(&[][..], Vec::as_slice);
+        let (of_facts, labels): (Vec<&[Posting]>, _) = (facts.iter().map(of).collect(), labels());
+        let labels = of(&labels);
+        for terms in terms.chunk_by(|one, other| one.row == other.row) {
+            let Some(row) = terms.first().map(|one| one.row) else {
+                continue;
+            };
+            let Some(entry) = counts.entries.get(row as usize) else {
+                continue;
+            };
+            let has = |postings: &[Posting]| {
+                let found = postings.binary_search_by_key(&row, |one| one.entry);
+                found.is_ok()
+            };
+            let is_label = has(labels);
+            let is_in_time = entry.at.is_none_or(|at| filters.takes_time(at));
+            let passes = is_in_time && of_facts.iter().all(|fact| has(fact));
+            if !(is_label || passes) {
+                continue;
+            }
+            let start = self.weights.len();
+            self.weights.extend(terms.iter().map(|one| TermWeight {
+                term: one.term,
+                weight: one.weight,
+            }));
+            self.found.push(FoundEntry {
+                entry: *entry,
+                about: entry.offset,
+                is_label,
+                weights: start..self.weights.len(),
+            });
+        }
+    }
+
+    /// Counts the terms in the session, and the entries that have them; returns where they are.
+    fn count_terms(&mut self, counts: &Counts, terms: &[Term], fields: FieldSet) -> Vec<FoundTerm> {
+        let mut found = Vec::new();
+        let of_terms = self.session.iter_mut().zip(&mut self.count);
+        for (number, (term, (session, count))) in (0_u8..).zip(terms.iter().zip(of_terms)) {
+            for posting in counts.postings.get(term).map_or(&[][..], Vec::as_slice) {
+                let Some(entry) = counts.entries.get(posting.entry as usize) else {
+                    continue;
+                };
+                let weight = bounded_weight(posting.weight, posting.fields);
+                session.weight += u64::from(weight);
+                count.entries += 1;
+                found.push(FoundTerm {
+                    row: posting.entry,
+                    branch: entry.branch,
+                    term: number,
+                    weight,
+                    is_searched: fields.has_any(posting.fields),
+                });
+            }
+            count.sessions = u64::from(session.weight > 0);
+        }
+        found
+    }
+
+    /// Counts the terms in branches.
+    fn count_branches(&mut self, found: &mut [FoundTerm]) {
+        found.sort_unstable_by_key(|one| (one.branch, one.term));
+        let is_same = |one: &FoundTerm, other: &FoundTerm| {
+            (one.branch, one.term) == (other.branch, other.term)
+        };
+        for same in found.chunk_by(is_same) {
+            let Some(FoundTerm { branch, term, .. }) = same.first() else {
+                continue;
+            };
+            self.branch_weights.push(BranchWeight {
+                branch: *branch,
+                term: *term,
+                weight: same.iter().map(|one| u32::from(one.weight)).sum(),
+            });
+            if let Some(count) = self.count.get_mut(usize::from(*term)) {
+                count.branches += 1;
+            }
+        }
+    }
+
+    /// The number of entries that were found: one with its label is one.
+    pub(super) fn entries(&self) -> u64 {
+        let own = |found: &&FoundEntry| !found.is_label;
+        let is_found = |about: u64| {
+            let found = self
+                .found
+                .binary_search_by_key(&about, |one| one.entry.offset);
+            found.is_ok()
+        };
+        let labels = self.found.iter().filter(|found| found.is_label);
+        let labels = labels.filter(|label| !is_found(label.about)).count();
+        (self.found.iter().filter(own).count() + labels) as u64
+    }
+
+    /// The places of the entries that were found, ascending, if only their session's tree tells which pass the filters.
+    pub(super) fn to_filter(&self, filters: &SearchRequest) -> Option<Vec<u64>> {
+        let has_times = filters.since.is_some() || filters.until.is_some();
+        let lacks_time = |found: &FoundEntry| found.entry.at.is_none();
+        let is_open = self.found.iter().any(|found| found.is_label)
+            || filters.branches != BranchFilter::All
+            || filters.without.is_some()
+            || self.has_archive && !filters.archived
+            || has_times && self.found.iter().any(lacks_time);
+        let offsets = self.found.iter().map(|found| found.entry.offset);
+        (is_open && !self.found.is_empty()).then(|| offsets.collect())
+    }
+
+    /// Keeps the found entries at these places, which ascend, each with the place of the entry for which it counts.
+    pub(super) fn keep(&mut self, places: &[(u64, u64)]) {
+        self.found.retain_mut(|found| {
+            let place = places.binary_search_by_key(&found.entry.offset, |(own, _)| *own);
+            let kept = place.ok().and_then(|place| places.get(place));
+            if let Some((_, about)) = kept {
+                found.about = *about;
+            }
+            kept.is_some()
+        });
+    }
+
+    pub(super) fn candidates(
+        &self,
+        request: &AskRequest,
+        corpus: &Corpus,
+        counts: &[TermCount],
+        now: Millis,
+    ) -> Vec<Candidate> {
+        // The best that any entry has of each term.
+        let mut best = vec![0.0; request.question.terms().len()];
+        let found = self.found.iter();
+        let mut candidates: Vec<Candidate> = found
+            .map(|found| Candidate {
+                file: self.number,
+                offset: found.entry.offset,
+                own: self.score(request, corpus, counts, found, &mut best)
+                    * recency(found.entry.at.unwrap_or(0), now),
+                together: 0.0,
+            })
+            .collect();
+        let together = together(best);
+        for candidate in &mut candidates {
+            candidate.together = together;
+        }
+        candidates
+    }
+
+    fn score(
+        &self,
+        request: &AskRequest,
+        corpus: &Corpus,
+        counts: &[TermCount],
+        found: &FoundEntry,
+        best: &mut [f64],
+    ) -> f64 {
+        let terms = request.question.terms();
+        let mut own = self.weights.get(found.weights.clone()).unwrap_or_default();
+        let mut branch = self.of_branch(found.entry.branch);
+        let branch_terms = self.branch_terms.get(found.entry.branch as usize);
+        let of_terms = terms.iter().zip(counts).zip(self.session.iter().zip(best));
+        (0_u8..)
+            .zip(of_terms)
+            .map(|(number, ((term, count), (session, best)))| {
+                let own = next_of(&mut own, |one| (one.term == number).then_some(one.weight));
+                let branch = next_of(&mut branch, |one| {
+                    (one.term == number).then_some(one.weight)
+                });
+                let entry = UnitCounts {
+                    weight: own.map_or(0, u64::from),
+                    terms: u64::from(found.entry.terms),
+                };
+                let branch = UnitCounts {
+                    weight: branch.map_or(0, u64::from),
+                    terms: branch_terms.copied().unwrap_or_default(),
+                };
+                let of_entry = term_score(corpus, *count, entry);
+                *best = best.max(term.weight * of_entry);
+                term.weight * (of_entry + unit_score(corpus, *count, *session, branch))
+            })
+            .sum()
+    }
+
+    /// The weights in a branch.
+    fn of_branch(&self, branch: u32) -> &[BranchWeight] {
+        let weights = self.branch_weights.as_slice();
+        let start = weights.partition_point(|one| one.branch < branch);
+        let of_branch = weights.get(start..).unwrap_or_default();
+        let count = of_branch
+            .iter()
+            .take_while(|one| one.branch == branch)
+            .count();
+        of_branch.get(..count).unwrap_or_default()
+    }
+}
+
+/// Takes the first of a list, if it is of the term that is wanted.
+fn next_of<T, W>(list: &mut &[T], weight: impl FnOnce(&T) -> Option<W>) -> Option<W> {
+    let (first, rest) = list.split_first()?;
+    let weight = weight(first)?;
+    *list = rest;
+    Some(weight)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tests::request;
+    use treelined_core::search::Mode;
+
+    /// A table of all branches and all words took 1 GiB for a million roots and 64 words.
+    #[test]
+    fn memory_follows_from_the_terms_that_are_there() {
+        const ROOTS: u32 = 10_000;
+        let terms: Vec<Term> = (0..64).map(Term).collect();
+        let mut counts = Counts {
+            branches: ROOTS,
+            ..Counts::default()
+        };
+        for number in 0..ROOTS {
+            counts.entries.push(CountedEntry {
+                offset: u64::from(number),
+                at: None,
+                terms: 1,
+                branch: number,
+                id: u64::from(number),
+                has_child: false,
+            });
+            let of_term = counts.postings.entry(Term(u64::from(number % 64)));
+            of_term.or_default().push(Posting {
+                entry: number,
+                weight: 8,
+                fields: 1,
+            });
+        }
+        let filters = request("x", Mode::Words);
+        let file = CountedFile::of(0, &counts, &filters, &terms, &[]);
+        assert_eq!(file.branch_weights.len(), ROOTS as usize);
+        assert_eq!(file.weights.len(), ROOTS as usize);
+        assert_eq!(file.entries(), u64::from(ROOTS));
+        assert_eq!(file.count[1].branches, file.count[1].entries);
+    }
+}
