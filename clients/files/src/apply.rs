@@ -1,9 +1,9 @@
 //! Brings files of a root from one tree to another (files.md §5).
 
+use crate::changes::{Change, Kind, Side};
 use crate::git::Shadow;
 use crate::name::Name;
 use crate::place::{Found, Place, STAGE, UNFILLED, found};
-use crate::snapshot::{Change, Kind, Side};
 use anyhow::{Context, anyhow, bail};
 use rustix::fs::{self, AtFlags, Mode, OFlags};
 use std::collections::BTreeMap;

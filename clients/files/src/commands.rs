@@ -1,6 +1,7 @@
 //! The commands, which read sessions through a daemon.
 
-use crate::Args;
+use crate::args::Args;
+use crate::changes::changes;
 use crate::exclude::Limits;
 use crate::follow::{self, Failure};
 use crate::git::{self, Shadow};
@@ -278,8 +279,8 @@ fn outside(at: &At, plan: &Plan) -> anyhow::Result<BTreeSet<Name>> {
     let Some(last) = kept.next() else {
         return Ok(BTreeSet::new());
     };
-    let changes = snapshot::changes(&at.shadow, &last.data.tree, &plan.now)?;
-    Ok(changes.into_iter().map(|change| change.name).collect())
+    let changed = changes(&at.shadow, &last.data.tree, &plan.now)?;
+    Ok(changed.into_iter().map(|change| change.name).collect())
 }
 
 pub async fn diff(

@@ -1,6 +1,8 @@
 //! The program `treelined-files`.
 
 mod apply;
+mod args;
+mod changes;
 mod commands;
 mod exclude;
 mod follow;
@@ -19,142 +21,11 @@ mod state;
 mod tests;
 
 use anyhow::Context;
-use clap::{Parser, Subcommand};
+use args::{Args, Command};
+use clap::Parser;
 use state::State;
 use std::io::Write;
-use std::path::PathBuf;
 use std::process::ExitCode;
-use treelined_client::{Client, DaemonArgs};
-
-/// Saves the files of a folder at each turn of an agent, and brings them back.
-///
-/// It is off until `on` is run in a folder. Files are saved beside your repository, which is only read. Files that a rule
-/// leaves out, and new files over 2 MiB, are neither saved nor removed.
-#[derive(Parser)]
-#[command(name = "treelined-files", version)]
-struct Args {
-    #[command(flatten)]
-    daemon: DaemonArgs,
-    /// Where files are saved [default: treelined/files in the platform's folder for states]
-    #[arg(long, env = "TREELINED_FILES", value_name = "FOLDER")]
-    state: Option<PathBuf>,
-    #[command(subcommand)]
-    command: Command,
-}
-
-#[derive(Subcommand)]
-enum Command {
-    /// Begin to save the files of a folder: the working tree of git that holds it, else the folder
-    On {
-        /// The folder
-        #[arg(default_value = ".")]
-        folder: PathBuf,
-    },
-    /// Stop saving the files of a folder
-    Off {
-        /// The folder
-        #[arg(default_value = ".")]
-        folder: PathBuf,
-        /// Delete what is saved
-        #[arg(long)]
-        delete: bool,
-    },
-    /// Save the files at the turns of all sessions, until it is ended
-    Watch {
-        /// Speak with the daemon on stdin and stdout, as its extension
-        #[arg(long)]
-        extension: bool,
-    },
-    /// Save the files now, at the last message of a session
-    Save {
-        #[command(flatten)]
-        session: SessionArgs,
-    },
-    /// Write the files as they were at an entry into another folder
-    Open {
-        #[command(flatten)]
-        at: EntryArgs,
-        /// The folder; it does not exist or is empty
-        #[arg(long, value_name = "DIR")]
-        into: PathBuf,
-    },
-    /// Show what a restore would change
-    Diff {
-        #[command(flatten)]
-        at: EntryArgs,
-        /// Files that no turn of the session has changed, too
-        #[arg(long)]
-        all: bool,
-    },
-    /// Bring the files back to an entry; it shows the changes and asks
-    Restore {
-        #[command(flatten)]
-        at: EntryArgs,
-        /// Files that no turn of the session has changed, too
-        #[arg(long)]
-        all: bool,
-        /// Do not ask
-        #[arg(long)]
-        yes: bool,
-    },
-    /// Take the last restore of a folder back
-    Undo {
-        /// The folder
-        #[arg(default_value = ".")]
-        folder: PathBuf,
-        /// Do not ask
-        #[arg(long)]
-        yes: bool,
-    },
-    /// Show the space that saved files take
-    Du,
-    /// Drop the oldest saved files until a folder's take at most a number of bytes
-    Prune {
-        /// The bytes
-        #[arg(long, value_name = "BYTES", default_value_t = space::BUDGET)]
-        budget: u64,
-    },
-}
-
-#[derive(clap::Args)]
-struct SessionArgs {
-    /// The session by its id, the beginning of it, or its file [default: the newest of the working directory]
-    #[arg(long, value_name = "SESSION")]
-    session: Option<String>,
-}
-
-#[derive(clap::Args)]
-struct EntryArgs {
-    /// The entry by its id, its label or the beginning of its id [default: the leaf]
-    entry: Option<String>,
-    #[command(flatten)]
-    session: SessionArgs,
-}
-
-impl EntryArgs {
-    fn named(&self) -> (Option<&str>, Option<&str>) {
-        (self.session.session.as_deref(), self.entry.as_deref())
-    }
-}
-
-impl Args {
-    /// A client of the daemon at stdin and stdout.
-    async fn attach(&self) -> anyhow::Result<Client> {
-        let builder = Client::builder();
-        let builder = builder.client_info("treelined-files", env!("CARGO_PKG_VERSION"));
-        let (daemon, to) = (tokio::io::stdin(), tokio::io::stdout());
-        Ok(builder.attach(daemon, to).await?)
-    }
-
-    /// A client of a daemon; of the shared one, if its notifications are needed.
-    async fn client(&self, shared: bool) -> anyhow::Result<Client> {
-        let mut daemon = self.daemon.clone();
-        daemon.shared |= shared;
-        let builder = daemon.builder();
-        let builder = builder.client_info("treelined-files", env!("CARGO_PKG_VERSION"));
-        Ok(builder.spawn().await?)
-    }
-}
 
 fn main() -> ExitCode {
     match run(&Args::parse()) {

@@ -1,8 +1,8 @@
 //! The files of a root: read and replaced without following a link on the way, and without losing what somebody writes
 //! meanwhile (files.md §5).
 
+use crate::changes::{Kind, Side};
 use crate::name::Name;
-use crate::snapshot::{Kind, Side};
 use anyhow::Context;
 use rustix::fs::{self, AtFlags, FileType, Mode, OFlags, RenameFlags, Stat};
 use rustix::io::Errno;

@@ -1,5 +1,6 @@
 //! The record of a snapshot: an entry of the session, and a ref of the shadow repository (files.md §4).
 
+use crate::changes::changes;
 use crate::exclude::{Limits, Skipped};
 use crate::git::Shadow;
 use crate::name::Name;
@@ -158,8 +159,8 @@ pub fn changed(
         if record.data.when == When::Start || !record.is_kept(shadow, session) {
             continue;
         }
-        let changes = snapshot::changes(shadow, before, &record.data.tree)?;
-        names.extend(changes.into_iter().map(|change| change.name));
+        let changed = changes(shadow, before, &record.data.tree)?;
+        names.extend(changed.into_iter().map(|change| change.name));
     }
     Ok(names)
 }

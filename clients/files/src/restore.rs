@@ -1,10 +1,11 @@
 //! Restores and their undo: what would change, the safety snapshot, the journal (files.md §5).
 
 use crate::apply::{self, Job, Outcome};
+use crate::changes::{Change, Kind, changes};
 use crate::exclude::Limits;
 use crate::git::Shadow;
 use crate::name::Name;
-use crate::snapshot::{self, Change, Kind, now};
+use crate::snapshot::{self, now};
 use crate::state::{self, Lock, Root};
 use anyhow::{Context, bail};
 use rustix::fs::{AtFlags, CWD, statat};
@@ -74,7 +75,7 @@ pub struct Journal {
 /// Compares the files as they are with a target.
 pub fn plan(shadow: &Shadow, target: &Target, limits: Limits) -> anyhow::Result<Plan> {
     let now = snapshot::take(shadow, limits)?;
-    let all = snapshot::changes(shadow, &now.tree, &target.commit)?;
+    let all = changes(shadow, &now.tree, &target.commit)?;
     let (changes, left): (Vec<Change>, Vec<Change>) = all.into_iter().partition(|change| {
         let is_meant = target
             .only

@@ -1,10 +1,11 @@
 //! What commands print. Names and texts of sessions never reach a terminal as they are.
 
 use crate::apply::Outcome;
+use crate::changes::Change;
 use crate::name::Name;
 use crate::record::Record;
 use crate::restore::Plan;
-use crate::snapshot::{Change, Head};
+use crate::snapshot::Head;
 use std::collections::BTreeSet;
 use std::io::{self, Write};
 

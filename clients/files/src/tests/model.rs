@@ -96,9 +96,9 @@ fn history(seed: u64, disk: Option<&Disk>) {
 fn whole(world: &World, root: &Root, commit: &str, target: &Files, before: &Files) {
     let outcome = go(root, &to(commit), &mut || {}).unwrap();
     let after = world.files();
-    assert_eq!(ignored(&after), ignored(before));
+    same(&ignored(&after), &ignored(before), "ignored");
     if outcome.conflicts.is_empty() {
-        assert_eq!(saved(&after), saved(target));
+        same(&saved(&after), &saved(target), "restored");
     } else {
         // A file that is not saved is in the way.
         assert!(!ignored(before).is_empty(), "{:?}", outcome.conflicts);
@@ -113,13 +113,13 @@ fn whole(world: &World, root: &Root, commit: &str, target: &Files, before: &File
 
 fn undone(world: &World, root: &Root, before: &Files) {
     if restore::undo_target(root).is_err() {
-        assert_eq!(&world.files(), before, "nothing was changed");
+        same(&world.files(), before, "nothing was changed");
         return;
     }
     let outcome = undo(root).unwrap();
     assert_eq!(outcome.conflicts, [], "of the undo");
     // With modes.
-    assert_eq!(&world.files(), before, "after the undo");
+    same(&world.files(), before, "after the undo");
 }
 
 fn killed(
@@ -141,12 +141,22 @@ fn killed(
         // That restored everything; the first restore is taken back by its own snapshot.
         let first = restore::all(root).unwrap().into_iter().next();
         if let Some(first) = first {
-            go(root, &to(&first.safety), &mut || {}).unwrap();
-            assert_eq!(saved(&world.files()), saved(before));
+            let outcome = go(root, &to(&first.safety), &mut || {}).unwrap();
+            let what = format!("after an undo that was killed: {outcome:?}");
+            same(&saved(&world.files()), &saved(before), &what);
         }
         return;
     }
     undone(world, root, before);
+}
+
+/// Fails with the names of the files that differ.
+#[track_caller]
+fn same(found: &Files, wanted: &Files, what: &str) {
+    let names = found.keys().chain(wanted.keys());
+    let differ = names.filter(|name| found.get(*name) != wanted.get(*name));
+    let differ: BTreeSet<_> = differ.map(|name| String::from_utf8_lossy(name)).collect();
+    assert!(differ.is_empty(), "{what}: {differ:?}");
 }
 
 /// Each file is in the folder, or in a safety snapshot.
@@ -238,7 +248,7 @@ fn full(
     match done {
         Err(_) => {
             let unchanged = world.files();
-            assert_eq!(&unchanged, before, "an error changes nothing");
+            same(&unchanged, before, "an error changes nothing");
         }
         Ok(outcome) if outcome.conflicts.is_empty() => {}
         // The folder of a file found no room.
