@@ -159,6 +159,10 @@ impl Place {
         step: &mut dyn FnMut(),
     ) -> Result<(), String> {
         let (folder, last) = self.parent(name, true).map_err(|error| error.to_string())?;
+        if old.is_none() && is_without_files(folder.as_fd(), last) {
+            step();
+            remove_folders(folder.as_fd(), last);
+        }
         check(folder.as_fd(), last, old)?;
         step();
         let Some(old) = old else {
@@ -234,6 +238,38 @@ impl Place {
             let _missing = fs::unlinkat(&self.stage, name.as_str(), AtFlags::empty());
         }
         let _not_empty = self.close();
+    }
+}
+
+/// The names in a folder; `None` if it is not one.
+fn names_in(folder: BorrowedFd<'_>, name: &OsStr) -> Option<(OwnedFd, Vec<OsString>)> {
+    let opened = fs::openat(folder, name, FOLDER, Mode::empty()).ok()?;
+    let mut names = Vec::new();
+    for entry in fs::Dir::read_from(&opened).ok()? {
+        let entry = entry.ok()?;
+        let name = entry.file_name().to_bytes();
+        if !matches!(name, b"." | b"..") {
+            names.push(OsStr::from_bytes(name).to_owned());
+        }
+    }
+    Some((opened, names))
+}
+
+/// Whether this is a folder that holds nothing but such folders. Nothing of it is saved.
+fn is_without_files(folder: BorrowedFd<'_>, name: &OsStr) -> bool {
+    names_in(folder, name).is_some_and(|(opened, names)| {
+        let mut names = names.iter();
+        names.all(|name| is_without_files(opened.as_fd(), name))
+    })
+}
+
+/// Removes a folder without files. One that has got a file meanwhile stays.
+fn remove_folders(folder: BorrowedFd<'_>, name: &OsStr) {
+    if let Some((opened, names)) = names_in(folder, name) {
+        for name in &names {
+            remove_folders(opened.as_fd(), name);
+        }
+        let _not_empty = fs::unlinkat(folder, name, AtFlags::REMOVEDIR);
     }
 }
 

@@ -63,6 +63,20 @@ fn folders_that_a_restore_empties_are_removed() {
     assert_eq!(scene.read("new/deep/file"), "2");
 }
 
+/// A restore that was killed left the folder of a file that it was about to write, and the undo then found a folder where a
+/// file had been.
+#[test]
+fn a_folder_without_files_gives_way() {
+    let scene = Scene::new();
+    scene.write("name", "a file");
+    let commit = scene.save();
+    fs::remove_file(scene.work.join("name")).unwrap();
+    fs::create_dir_all(scene.work.join("name/of/nothing")).unwrap();
+    let outcome = go(&scene.root, &to(&commit), &mut || {}).unwrap();
+    assert_eq!(outcome.conflicts, []);
+    assert_eq!(scene.read("name"), "a file");
+}
+
 #[test]
 fn a_link_on_the_way_is_not_followed() {
     let scene = Scene::new();
