@@ -270,6 +270,31 @@ fn files_go_back_and_come_again() {
     );
 }
 
+#[test]
+fn a_move_offers_the_files() {
+    let scene = two_turns();
+    let go = |args: &[&str]| {
+        scene
+            .command(&daemon())
+            .arg("go")
+            .args(args)
+            .output()
+            .unwrap()
+    };
+    let moved = go(&["tour", "a1"]);
+    let said = String::from_utf8(moved.stdout).unwrap();
+    let offer = "treelined files diff a1 --session tour shows how the files were";
+    assert!(said.contains(offer), "{said}");
+    // Nobody is there to agree.
+    let moved = go(&["tour", "u1", "--files"]);
+    let said = String::from_utf8(moved.stdout).unwrap();
+    assert!(said.contains("1 file to write, 1 file to remove"), "{said}");
+    assert_eq!(
+        (moved.status.code(), scene.read("file").as_str()),
+        (Some(2), "2")
+    );
+}
+
 /// A record can be written by anybody, and could name the files of another session.
 #[test]
 fn a_forged_record_says_nothing() {
