@@ -189,6 +189,15 @@ export class Served {
     private readonly options: string[],
   ) {}
 
+  /** Runs a command of the program beside the daemon, and returns what it has printed. */
+  run(...args: string[]): string {
+    return execFileSync(this.binary, ['--session-dir', this.folder, ...args], {
+      env: this.environment,
+      encoding: 'utf8',
+      stdio: ['ignore', 'pipe', 'pipe'],
+    });
+  }
+
   async start(): Promise<void> {
     const socket = join(this.folder, '.socket');
     const args = [

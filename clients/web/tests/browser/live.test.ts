@@ -297,6 +297,39 @@ describe('the live page', () => {
     assert.match(shown.join(), /"around":"u1499"/);
   });
 
+  /** The agent has written an answer without a mark that it has ended, a moment ago. */
+  test('an answer that an import holds back is announced until it is there', async () => {
+    const file = join(stage.folder, 'held.jsonl');
+    const said = ['Which way?', 'By the pass.', 'And then?'];
+    const records = said.map((words, at) => {
+      const role = at % 2 === 0 ? 'user' : 'assistant';
+      const message =
+        role === 'user'
+          ? { role, content: words }
+          : { id: 'm', role, model: 'm', content: [text(words)], stop_reason: null };
+      const parentUuid = at === 0 ? null : `r${at - 1}`;
+      const timestamp = '2026-11-22T08:00:00.000Z';
+      return { type: role, uuid: `r${at}`, parentUuid, sessionId: 'held', timestamp, message };
+    });
+    const write = (count: number) => {
+      const lines = records.slice(0, count).map((record) => `${JSON.stringify(record)}\n`);
+      writeFileSync(file, lines.join(''));
+      const imported = served.run('import', '--json', '--from', 'claude-code', file);
+      return JSON.parse(imported) as { sessions: { sessionId: string; held: number }[] };
+    };
+    const { sessions } = write(2);
+    assert.equal(sessions[0]?.held, 1);
+    const page = await open(sessions[0].sessionId);
+    const held = page.locator('.bar .held');
+    await held.waitFor();
+    assert.match(await held.innerText(), /may still grow.*an import after \d\d?:\d\d/s);
+    assert.equal(await row(page, 'By the pass.').count(), 0);
+    write(3);
+    // The leaf of the daemon stays, so that the two new entries are a branch, which is folded.
+    await row(page, 'And then?').waitFor();
+    await held.waitFor({ state: 'detached' });
+  });
+
   test('a page with a wrong token learns nothing and says what to do', async () => {
     const refused = await served.open('');
     await refused.close();
