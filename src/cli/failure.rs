@@ -27,6 +27,18 @@ pub(super) struct ShellError {
     pub code: u8,
 }
 
+/// The kind of an error of this program, or of an answer of the daemon.
+pub(super) fn kind(error: &anyhow::Error) -> Option<Kind> {
+    match (
+        error.downcast_ref::<ErrorResponse>(),
+        error.downcast_ref::<Error>(),
+    ) {
+        (Some(answered), _) => answered.kind().and_then(|name| known(&name)),
+        (_, Some(own)) => Some(own.kind),
+        _ => None,
+    }
+}
+
 impl ShellError {
     pub(super) fn new(code: u8, message: impl Into<String>, remedy: impl Into<String>) -> Self {
         Self {
@@ -47,15 +59,7 @@ impl ShellError {
             return own.clone();
         }
         let message = format!("{error:#}");
-        let kind = match (
-            error.downcast_ref::<ErrorResponse>(),
-            error.downcast_ref::<Error>(),
-        ) {
-            (Some(answered), _) => answered.kind().and_then(|name| known(&name)),
-            (_, Some(own)) => Some(own.kind),
-            _ => None,
-        };
-        match kind {
+        match kind(error) {
             Some(kind) => {
                 let (code, remedy) = remedy(kind);
                 Self::new(code, message, remedy)

@@ -1,7 +1,7 @@
 //! `treelined import --watch`: imports again whenever a tool has written something.
 
 use super::daemon::ChildDaemon;
-use super::failure::{ShellError, warn};
+use super::failure::{self, ShellError, warn};
 use super::import_hook;
 use super::import_request::{self, ImportArgs, Imported, ask};
 use super::options::Options;
@@ -13,6 +13,7 @@ use std::collections::HashSet;
 use std::io::{self, Write};
 use std::process::ExitCode;
 use std::time::Duration;
+use treelined_core::error::Kind;
 use treelined_core::id::Source;
 use treelined_core::terminal;
 use treelined_core::timestamp;
@@ -23,8 +24,10 @@ use treelined_wire::ImportedSession;
 
 /// The time after that at which entries that are held back can be imported.
 const AFTER_HELD: Duration = Duration::from_millis(20);
-/// The pause before a failed import is repeated: another import may have been running.
+/// The pause before a failed import is repeated.
 const AFTER_FAILURE: Duration = Duration::from_secs(60);
+/// The pause while another import is under way.
+const WHILE_BUSY: Duration = Duration::from_millis(250);
 
 pub(super) fn run(options: &Options, import: &ImportArgs) -> anyhow::Result<ExitCode> {
     let request = Request {
@@ -43,6 +46,7 @@ pub(super) fn run(options: &Options, import: &ImportArgs) -> anyhow::Result<Exit
         loop {
             let limit = match round(options, import, &mut held) {
                 Ok(limit) => limit,
+                Err(error) if failure::kind(&error) == Some(Kind::ImportBusy) => Some(WHILE_BUSY),
                 Err(error) if is_first => return Err(error),
                 Err(error) => {
                     ShellError::of(&error).report();

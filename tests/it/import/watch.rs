@@ -59,6 +59,16 @@ impl Watcher {
         (switches, threads)
     }
 
+    /// Waits until an import has begun and ended.
+    fn imports_once(&self) {
+        for is_running in [true, false] {
+            eventually("an import runs, and ends", || {
+                let is_idle = children(self.child.id()).trim().is_empty();
+                is_idle != is_running
+            });
+        }
+    }
+
     /// Interrupts it as a terminal does, and returns its exit code and stderr.
     pub(super) fn interrupt(mut self) -> (Option<i32>, String) {
         kill_process(Pid::from_child(&self.child), Signal::INT).unwrap();
@@ -153,6 +163,29 @@ fn a_watch_imports_a_marked_answer_in_its_first_round_after_the_end() {
     home.file("t.jsonl", marked("t").as_bytes());
     // It is not held until a later round: what has no mark waits for ten minutes, longer than this test.
     watcher.says(&["kept claude-code: 4 entries of "]);
+    let (_, stderr) = watcher.interrupt();
+    assert_eq!(stderr, "");
+}
+
+/// A watch that began while another import ran failed, and one that had begun slept for a minute.
+#[test]
+fn a_watch_waits_for_another_import() {
+    let home = Home::in_memory();
+    home.file("s.jsonl", conversation("s", 2).as_bytes());
+    fs::create_dir_all(home.sessions().join(".imports")).unwrap();
+    let lock = fs::File::create(home.sessions().join(".imports/lock")).unwrap();
+    lock.lock().unwrap();
+    let watcher = Watcher::start(&home);
+    // It has met the lock once.
+    watcher.imports_once();
+    drop(lock);
+    watcher.says(&["kept claude-code: 3 entries of "]);
+    let lock = fs::File::open(home.sessions().join(".imports/lock")).unwrap();
+    lock.lock().unwrap();
+    home.file("t.jsonl", conversation("t", 3).as_bytes());
+    watcher.imports_once();
+    drop(lock);
+    watcher.says(&["kept claude-code: 5 entries of "]);
     let (_, stderr) = watcher.interrupt();
     assert_eq!(stderr, "");
 }
