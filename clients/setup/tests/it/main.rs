@@ -1,6 +1,7 @@
 //! The program, with homes of its own.
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, missing_docs)]
 
+mod home;
 mod removing;
 
 use serde_json::Value;
@@ -90,6 +91,20 @@ impl Home {
         }
         files
     }
+}
+
+/// The program of the daemon, which this package does not build; `None`, said, if it is not there.
+fn treelined() -> Option<PathBuf> {
+    let beside = Path::new(env!("CARGO_BIN_EXE_treelined-setup")).with_file_name("treelined");
+    let named = std::env::var_os("TREELINED_BIN").map(PathBuf::from);
+    let is_named = named.is_some();
+    let program = named.unwrap_or(beside);
+    if program.is_file() {
+        return Some(program);
+    }
+    assert!(!is_named, "{}", program.display());
+    eprintln!("skipped: {} is not built", program.display());
+    None
 }
 
 const ALL: [&str; 6] = ["claude-code", "codex", "opencode", "gemini", "goose", "pi"];
@@ -384,17 +399,9 @@ fn a_hook_that_setup_writes_is_one_that_the_program_takes() {
         .find(|line| line.starts_with("notify"))
         .unwrap();
     let words: Vec<String> = serde_json::from_str(line.split_once('=').unwrap().1).unwrap();
-    let own = Path::new(env!("CARGO_BIN_EXE_treelined-setup")).with_file_name("treelined");
-    let own = std::env::var_os("TREELINED_BIN").map_or(own, PathBuf::from);
-    if !own.is_file() {
-        assert!(
-            std::env::var_os("TREELINED_BIN").is_none(),
-            "{}",
-            own.display()
-        );
-        eprintln!("skipped: {} is not built", own.display());
+    let Some(own) = treelined() else {
         return;
-    }
+    };
     let output = Command::new(own)
         .args(&words[1..])
         .arg("{\"type\":\"agent-turn-complete\",\"thread-id\":\"x\"}")
