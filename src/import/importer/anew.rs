@@ -17,7 +17,7 @@ pub(super) fn sources(
     ledger: &Ledger,
     is_recorded: bool,
 ) -> Result<HashSet<String>> {
-    if is_recorded || ledger.rows(session).iter().any(|row| row.is_home) {
+    if is_recorded || ledger.rows(session).any(|row| row.is_home) {
         let message = format!(
             "session {session} is not written anew: agents went on from it, and a new file would lose what they went on from"
         );

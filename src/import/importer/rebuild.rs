@@ -2,7 +2,7 @@
 //! import was killed. The sessions themselves say them.
 
 use super::ledger::Ledger;
-use super::ledger::rows::{SessionRow, SourceRow};
+use super::ledger::rows::{SessionRow, SourceRow, placement_name};
 use super::source::facts::SourceStatus;
 use crate::importer::report::ImportedSession;
 use crate::mapping::Former;
@@ -43,7 +43,7 @@ pub(super) fn rebuild(
     };
     let missing = known
         .iter()
-        .filter(|(id, _)| is_imported(id) && ledger.rows(id).is_empty());
+        .filter(|(id, _)| !ledger.has_noted(id) && is_imported(id));
     let mut found: Vec<Placement> = Vec::new();
     for (_, at) in missing {
         if let Ok(opened) = store.open(at.clone(), cancel) {
@@ -117,7 +117,7 @@ fn rows(found: Placement) -> (SourceRow, SessionRow) {
 pub(super) fn placement(tool: Tool, session_id: &str, natives: Vec<String>) -> SourceRow {
     SourceRow {
         tool,
-        source: format!("session {session_id}"),
+        source: placement_name(session_id),
         targets: vec![session_id.to_owned(); natives.len()],
         bases: Vec::new(),
         natives,

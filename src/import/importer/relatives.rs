@@ -2,6 +2,7 @@
 //! imports have read and this one was not asked for.
 
 use super::ledger::Ledger;
+use super::ledger::rows::SourceRow;
 use super::reading::ReadSource;
 use super::source::facts::Source;
 use crate::format;
@@ -20,6 +21,38 @@ pub(super) struct Relatives<'a> {
     added: usize,
     /// Finds the file of a source that was not found.
     find: &'a dyn Fn(&Path) -> Option<Source>,
+}
+
+/// The words by which sources belong to those that were read.
+struct Links<'a> {
+    /// Their sessions.
+    sessions: HashSet<&'a str>,
+    /// The native sessions and files that they name.
+    names: HashSet<&'a str>,
+    /// Their native sessions and parts that are new.
+    new: HashSet<&'a str>,
+}
+
+impl<'a> Links<'a> {
+    fn words(&self) -> impl Iterator<Item = &'a str> {
+        let all = self.sessions.iter().chain(&self.names).chain(&self.new);
+        all.copied()
+    }
+
+    /// Whether the name of a source has one of the names.
+    fn have_name(&self, name: &str) -> bool {
+        self.names.iter().any(|wanted| name.contains(wanted))
+    }
+
+    /// Whether a source of an earlier import belongs to them.
+    fn have(&self, row: &SourceRow) -> bool {
+        let mut targets = row.targets.iter();
+        let mut natives = row.natives.iter();
+        let mut bases = row.bases.iter();
+        targets.any(|target| self.sessions.contains(target.as_str()))
+            || natives.any(|native| self.names.contains(native.as_str()))
+            || bases.any(|base| self.new.contains(base.as_str()))
+    }
 }
 
 impl<'a> Relatives<'a> {
@@ -92,18 +125,19 @@ impl<'a> Relatives<'a> {
             }
         }
         let tool = self.tool;
+        let links = Links {
+            sessions,
+            names,
+            new,
+        };
+        let mentioning = ledger.mentioning(tool, links.words());
         let is_linked = |name: &str| {
-            let row = ledger.source(tool, name);
-            let mut targets = row.into_iter().flat_map(|row| &row.targets);
-            let mut natives = row.into_iter().flat_map(|row| &row.natives);
-            let mut bases = row.into_iter().flat_map(|row| &row.bases);
-            targets.any(|target| sessions.contains(target.as_str()))
-                || natives.any(|native| names.contains(native.as_str()))
-                || bases.any(|base| new.contains(base.as_str()))
-                || names.iter().any(|wanted| name.contains(wanted))
+            let row = || ledger.source(tool, mentioning.get(name)?);
+            links.have_name(name) || row().is_some_and(|row| links.have(row))
         };
         let is_in = |folders: &HashSet<PathBuf>, path: &Path, is_part: bool| {
-            scope(path, is_part).is_some_and(|scope| folders.contains(&scope))
+            !folders.is_empty()
+                && scope(path, is_part).is_some_and(|scope| folders.contains(&scope))
         };
         let unread = std::mem::take(&mut self.unread);
         let is_related = |source: &Source| {

@@ -171,7 +171,7 @@ impl ImportState {
             .map(|(number, folder)| (folder.path.clone(), number))
             .collect();
         for (id, at) in sessions {
-            if ledger.rows(id).is_empty() {
+            if !ledger.has_noted(id) {
                 continue;
             }
             let number = *numbers.get(at.folder.path())?;

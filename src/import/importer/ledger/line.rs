@@ -11,6 +11,9 @@ use treelined_core::json;
 use treelined_core::timestamp::Millis;
 use treelined_files::os::file::Identity;
 
+/// The mark of a source with an end that was held back, as it is written.
+pub(super) const HELD: &[u8] = b"\"held\":true";
+
 /// One line of the ledger.
 #[derive(Debug, Clone)]
 pub(super) enum Line {
@@ -242,7 +245,7 @@ fn decoded<T: DeserializeOwned>(raw: &[u8]) -> Option<T> {
     serde_json::from_slice(raw).ok()
 }
 
-fn tool_of(name: &str) -> Option<Tool> {
+pub(super) fn tool_of(name: &str) -> Option<Tool> {
     Tool::ALL.into_iter().find(|tool| tool.name() == name)
 }
 

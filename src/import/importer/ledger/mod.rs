@@ -2,25 +2,34 @@
 //!
 //! Lines are only appended, and the last one for a source or session counts. A damaged line is skipped: at worst a
 //! source is read again, without new entries. The ledger's lock excludes a second import.
+//!
+//! Of each line, only the names are read at first: an import after a hook needs the rows of few of ten thousand sources.
 
+mod head;
 mod line;
 pub(super) mod rows;
+mod stored;
 #[cfg(test)]
 mod tests;
 
 use super::source::facts::{Source, SourceStatus};
 use crate::tool::Tool;
+use aho_corasick::AhoCorasick;
 use hashbrown::{Equivalent, HashMap, HashSet};
+use head::Head;
 use line::Line;
 use rows::{DatabaseRow, SessionRow, SourceRow};
 use std::ffi::OsStr;
 use std::fs::{File, TryLockError};
 use std::io::{self, Read, Write};
+use std::ops::Range;
 use std::path::Path;
 use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
+use stored::Stored;
 use treelined_core::error::{Error, Kind, Result};
+use treelined_core::json;
 pub(crate) use treelined_files::os::file::{Folder, Location, Status, is_lock_unsupported};
 use treelined_files::os::handle::HandleAccess;
 use treelined_files::os::temporary::{self, Temporary};
@@ -38,11 +47,14 @@ const OLD_LINES: usize = 256;
 pub(crate) struct Ledger {
     /// `None` for reading only.
     file: Option<LedgerFile>,
-    sources: HashMap<(Tool, String), SourceRow>,
+    /// The lines of the file, and those that were noted since.
+    text: Vec<u8>,
+    /// By name, the last line of each.
+    sources: HashMap<(Tool, String), Stored<SourceRow>>,
     /// By name.
-    databases: HashMap<(Tool, String), DatabaseRow>,
-    /// By id; the rows of a session are of different tools.
-    sessions: HashMap<String, Vec<SessionRow>>,
+    databases: HashMap<(Tool, String), Stored<DatabaseRow>>,
+    /// By id, of each tool from which the session has something.
+    sessions: HashMap<(Tool, String), Stored<SessionRow>>,
     /// The session of each native session, with its place in the order of placements.
     placed: HashMap<(Tool, String), (String, usize)>,
     /// Lines in the file.
@@ -133,12 +145,21 @@ impl Ledger {
 
     /// The source with this name, as last read.
     pub(crate) fn source(&self, tool: Tool, name: &str) -> Option<&SourceRow> {
-        self.sources.get(&Name(tool, name))
+        self.sources.get(&Name(tool, name))?.row(&self.text)
+    }
+
+    /// The sources, as last read.
+    fn all(&self) -> impl Iterator<Item = &SourceRow> {
+        let rows = self.sources.values();
+        rows.filter_map(|stored| stored.row(&self.text))
     }
 
     /// The sources with an end that was held back and is kept in an origin; `None` for any tool.
     pub(crate) fn held(&self, tool: Option<Tool>) -> impl Iterator<Item = &SourceRow> {
+        let mark = memchr::memmem::Finder::new(line::HELD);
         let rows = self.sources.values();
+        let rows = rows.filter(move |stored| mark.find(stored.line(&self.text)).is_some());
+        let rows = rows.filter_map(|stored| stored.row(&self.text));
         rows.filter(move |row| {
             let is_of_tool = tool.is_none_or(|tool| row.tool == tool);
             is_of_tool && row.held_until.is_some() && !row.origin.is_empty()
@@ -151,15 +172,37 @@ impl Ledger {
         tool: Tool,
         database: &str,
     ) -> impl Iterator<Item = (&str, &SourceRow)> {
-        self.sources.values().filter_map(move |row| {
-            let part = row.source.strip_prefix(database)?.strip_prefix('#')?;
-            (row.tool == tool).then_some((part, row))
+        let of_tool = self
+            .sources
+            .iter()
+            .filter(move |((its, _), _)| *its == tool);
+        of_tool.filter_map(move |((_, name), stored)| {
+            let part = name.strip_prefix(database)?.strip_prefix('#')?;
+            Some((part, stored.row(&self.text)?))
         })
+    }
+
+    /// The names of the sources of a tool whose lines have one of these words: all sources that have it as a name, native
+    /// session, target or base are among them.
+    pub(crate) fn mentioning<'w>(
+        &self,
+        tool: Tool,
+        words: impl Iterator<Item = &'w str>,
+    ) -> HashSet<&str> {
+        let words: Vec<Vec<u8>> = words.map(as_written).collect();
+        let Ok(search) = AhoCorasick::new(words) else {
+            debug_assert!(false, "too many words");
+            return self.files(tool).collect();
+        };
+        let of_tool = self.sources.iter().filter(|((its, _), _)| *its == tool);
+        let has_one = of_tool.filter(|(_, stored)| search.is_match(stored.line(&self.text)));
+        has_one.map(|((_, name), _)| name.as_str()).collect()
     }
 
     /// Whether all sessions of a database with this status are imported.
     pub(crate) fn has_database(&self, tool: Tool, name: &str, status: &SourceStatus) -> bool {
-        let row = self.databases.get(&Name(tool, name));
+        let stored = self.databases.get(&Name(tool, name));
+        let row = stored.and_then(|stored| stored.row(&self.text));
         row.is_some_and(|row| row.status == *status)
     }
 
@@ -171,17 +214,24 @@ impl Ledger {
 
     /// A session after the last import from a tool.
     pub(crate) fn session(&self, tool: Tool, id: &str) -> Option<&SessionRow> {
-        self.rows(id).iter().find(|row| row.tool == tool)
+        self.sessions.get(&Name(tool, id))?.row(&self.text)
     }
 
     /// A session after the last import from each tool.
-    pub(crate) fn rows(&self, id: &str) -> &[SessionRow] {
-        self.sessions.get(id).map_or(&[], Vec::as_slice)
+    pub(crate) fn rows(&self, id: &str) -> impl Iterator<Item = &SessionRow> {
+        let tools = Tool::ALL.into_iter();
+        tools.filter_map(move |tool| self.session(tool, id))
+    }
+
+    /// Whether an import from some tool has noted a session.
+    pub(crate) fn has_noted(&self, id: &str) -> bool {
+        let mut tools = Tool::ALL.into_iter();
+        tools.any(|tool| self.sessions.contains_key(&Name(tool, id)))
     }
 
     /// Whether the user has deleted a session, and imports skip it.
     pub(crate) fn is_trashed(&self, id: &str) -> bool {
-        self.rows(id).iter().any(|row| row.trashed)
+        self.rows(id).any(|row| row.trashed)
     }
 
     /// Remembers sources and sessions, in one append.
@@ -224,7 +274,7 @@ impl Ledger {
 
     /// Remembers whether the user has deleted a session for good.
     pub(crate) fn note_trashed(&mut self, session: &str, trashed: bool) -> Result<()> {
-        let rows = self.rows(session).iter().map(|row| SessionRow {
+        let rows = self.rows(session).map(|row| SessionRow {
             trashed,
             ..row.clone()
         });
@@ -232,12 +282,11 @@ impl Ledger {
         self.append(lines)
     }
 
-    /// The files of a tool that were read.
+    /// The files of a tool.
     pub(crate) fn files(&self, tool: Tool) -> impl Iterator<Item = &str> {
-        let rows = self.sources.values();
-        // Version 0 is a row that only places sessions.
-        let files = rows.filter(move |row| row.tool == tool && row.version > 0);
-        files.map(|row| &*row.source)
+        let names = self.sources.keys();
+        let names = names.filter(move |(its, name)| *its == tool && !rows::is_placement(name));
+        names.map(|(_, name)| &**name)
     }
 
     /// The sources of a session.
@@ -245,23 +294,22 @@ impl Ledger {
         &'l self,
         session: &'l str,
     ) -> impl Iterator<Item = &'l SourceRow> {
-        let is_target = move |row: &SourceRow| row.targets.iter().any(|target| target == session);
-        // Version 0 is a row that only places sessions.
-        let rows = self.sources.values();
-        rows.filter(move |row| row.version > 0 && is_target(row))
+        let is_target = move |row: &&SourceRow| row.targets.iter().any(|target| target == session);
+        let rows = self.all().filter(is_target);
+        rows.filter(|row| !rows::is_placement(&row.source))
     }
 
     /// Whether an import has made the session.
     pub(crate) fn has(&self, session: &str) -> bool {
         let is_target = |row: &SourceRow| row.targets.iter().any(|target| target == session);
-        self.sessions.contains_key(session) || self.sources.values().any(is_target)
+        self.has_noted(session) || self.all().any(is_target)
     }
 
     /// Forgets the origins of a session, and returns those that no other session has.
     pub(crate) fn forget(&mut self, session: &str) -> Result<Vec<String>> {
         let of_session = |row: &&SourceRow| row.targets.iter().any(|target| target == session);
         let is_shared = |row: &SourceRow| row.targets.iter().any(|target| target != session);
-        let rows = || self.sources.values().filter(|row| !row.origin.is_empty());
+        let rows = || self.all().filter(|row| !row.origin.is_empty());
         let shared: HashSet<&str> = rows()
             .filter(|row| is_shared(row))
             .map(|row| &*row.origin)
@@ -285,26 +333,45 @@ impl Ledger {
         Ok(origins)
     }
 
+    /// Takes in the lines of the text from a place on.
+    fn index(&mut self, from: usize) {
+        let text = std::mem::take(&mut self.text);
+        let rest = text.get(from..).unwrap_or_default();
+        let breaks = memchr::memchr_iter(b'\n', rest).map(|at| from + at);
+        let mut start = from;
+        for end in breaks.chain([text.len()]) {
+            let line = text.get(start..end).unwrap_or_default();
+            if !line.is_empty() {
+                self.lines += 1;
+                match Head::read(line) {
+                    Some(head) => self.take(head, start..end),
+                    None => tracing::debug!("a damaged line in the ledger of imports"),
+                }
+            }
+            start = end + 1;
+        }
+        self.text = text;
+    }
+
     /// Applies a line.
-    fn take(&mut self, line: Line) {
-        match line {
-            Line::Source(row) => {
-                for (native, target) in row.natives.iter().zip(&row.targets) {
-                    self.place(row.tool, native, target);
+    fn take(&mut self, head: Head<'_>, line: Range<usize>) {
+        match head {
+            Head::Source(tool, name, placed) => {
+                for (native, target) in placed {
+                    self.place(tool, &native, &target);
                 }
-                self.sources.insert((row.tool, row.source.clone()), row);
+                let key = (tool, name.into_owned());
+                self.sources.insert(key, Stored::at(line));
             }
-            Line::Database(row) => {
-                self.databases.insert((row.tool, row.database.clone()), row);
+            Head::Database(tool, name) => {
+                let key = (tool, name.into_owned());
+                self.databases.insert(key, Stored::at(line));
             }
-            Line::Session(row) => {
-                let rows = self.sessions.entry(row.session.clone()).or_default();
-                match rows.iter_mut().find(|known| known.tool == row.tool) {
-                    Some(known) => *known = row,
-                    None => rows.push(row),
-                }
+            Head::Session(tool, id) => {
+                let key = (tool, id.into_owned());
+                self.sessions.insert(key, Stored::at(line));
             }
-            Line::Placement(tool, native, session) => self.place(tool, &native, &session),
+            Head::Placement(tool, native, session) => self.place(tool, &native, &session),
         }
     }
 
@@ -328,16 +395,8 @@ impl Ledger {
         self.sources.reserve(rows);
         self.sessions.reserve(rows);
         self.placed.reserve(rows);
-        for bytes in text
-            .split(|byte| *byte == b'\n')
-            .filter(|line| !line.is_empty())
-        {
-            self.lines += 1;
-            match Line::parse(bytes) {
-                Some(line) => self.take(line),
-                None => tracing::debug!("a damaged line in the ledger of imports"),
-            }
-        }
+        self.text = text;
+        self.index(0);
     }
 
     fn append(&mut self, lines: Vec<Line>) -> Result<()> {
@@ -354,15 +413,15 @@ impl Ledger {
             let what = "write the ledger of imports";
             written.map_err(|error| Error::io(what, &error))?;
         }
-        self.lines += lines.len();
-        lines.into_iter().for_each(|line| self.take(line));
+        let from = self.text.len();
+        self.text.append(&mut text);
+        self.index(from);
         Ok(())
     }
 
     /// The number of current lines.
     fn live(&self) -> usize {
-        let sessions: usize = self.sessions.values().map(Vec::len).sum();
-        self.sources.len() + self.databases.len() + sessions + self.placed.len()
+        self.sources.len() + self.databases.len() + self.sessions.len() + self.placed.len()
     }
 
     /// Rewrites the ledger without old lines.
@@ -375,13 +434,18 @@ impl Ledger {
         let placed = placed.into_iter().map(|((tool, native), (session, _))| {
             Line::Placement(*tool, native.clone(), session.clone())
         });
-        let sources = self.sources.values().cloned().map(Line::Source);
-        let databases = self.databases.values().cloned().map(Line::Database);
-        let sessions = self.sessions.values().flatten().cloned();
-        let sessions = sessions.map(Line::Session);
         let mut text = Vec::new();
-        let all = placed.chain(sources).chain(databases).chain(sessions);
-        all.for_each(|line| line.write(&mut text));
+        placed.for_each(|line| line.write(&mut text));
+        let sources = self.sources.values().map(|stored| stored.line(&self.text));
+        let databases = self
+            .databases
+            .values()
+            .map(|stored| stored.line(&self.text));
+        let sessions = self.sessions.values().map(|stored| stored.line(&self.text));
+        for line in sources.chain(databases).chain(sessions) {
+            text.extend_from_slice(line);
+            text.push(b'\n');
+        }
         let new = Temporary::for_name(folder, OsStr::new(NAME))?;
         (&**new.file()).write_all(&text)?;
         new.file().sync_data()?;
@@ -392,6 +456,13 @@ impl Ledger {
         self.lines = self.live();
         Ok(())
     }
+}
+
+/// A word as it stands in the strings of a line.
+fn as_written(word: &str) -> Vec<u8> {
+    let quoted = json::quoted(word);
+    let inner = quoted.get(1..quoted.len() - 1);
+    inner.unwrap_or_default().to_vec()
 }
 
 fn open_or_create(folder: &Folder) -> io::Result<File> {

@@ -7,6 +7,18 @@ use crate::tool::Tool;
 use serde_json::value::RawValue;
 use treelined_core::timestamp::Millis;
 
+/// The beginning of the name of a row that only places native sessions.
+const PLACEMENT: &str = "session ";
+
+/// The name of the row that places the native sessions of a session. Sources have absolute paths as names.
+pub(crate) fn placement_name(session: &str) -> String {
+    format!("{PLACEMENT}{session}")
+}
+
+pub(super) fn is_placement(name: &str) -> bool {
+    name.starts_with(PLACEMENT)
+}
+
 /// A source as an import has read it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct SourceRow {

@@ -76,7 +76,7 @@ fn rows_are_there_again_when_it_is_opened_again() {
         assert!(ledger.session(Tool::Pi, "s").is_none());
         let shown = of("t").row().unwrap();
         assert_eq!(shown.name.as_deref(), Some("a \"name\"\n"));
-        assert!(ledger.rows("unknown").is_empty());
+        assert!(!ledger.has_noted("unknown") && ledger.rows("unknown").next().is_none());
         drop(ledger);
         ledger = Ledger::open(folder.path(), round == 0).unwrap();
     }
@@ -235,4 +235,39 @@ fn the_folders_of_imports_hold_no_sessions() {
     assert!(path(folder.path()).exists());
     let store = treelined_files::store::Store::new(folder.path().to_owned());
     assert!(store.list().unwrap().is_empty());
+}
+
+/// Each import after a hook decoded the rows of all sources, of which there may be ten thousand.
+#[test]
+fn rows_are_read_when_they_are_asked_for() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut ledger = Ledger::open(folder.path(), false).unwrap();
+    let rows = (0..9).map(|number| row(number, &[&format!("n\"{number}")], &["s"]));
+    let rows = rows.map(|row| SourceRow {
+        held_until: (row.len == 3).then_some(7),
+        ..row
+    });
+    ledger.note(rows.collect(), vec![session("s")]).unwrap();
+    let read = |ledger: &Ledger| {
+        let sources = ledger.sources.values();
+        sources.filter(|stored| stored.is_read()).count()
+    };
+    let named = |ledger: &Ledger, words: &[&str]| {
+        let found = ledger.mentioning(Tool::Codex, words.iter().copied());
+        let mut found: Vec<String> = found.into_iter().map(str::to_owned).collect();
+        found.sort();
+        found
+    };
+    assert_eq!(ledger.target(Tool::Codex, "n\"4"), Some(("s", 4)));
+    assert_eq!(
+        named(&ledger, &["n\"4", "/s/7"]),
+        ["/s/4.jsonl", "/s/7.jsonl"]
+    );
+    assert_eq!(named(&ledger, &[]), [""; 0]);
+    assert!(ledger.mentioning(Tool::Pi, ["s"].into_iter()).is_empty());
+    assert_eq!(ledger.files(Tool::Codex).count(), 9);
+    assert_eq!(read(&ledger), 0);
+    assert_eq!(ledger.held(None).count(), 1);
+    assert_eq!(ledger.source(Tool::Codex, "/s/5.jsonl").unwrap().len, 5);
+    assert_eq!(read(&ledger), 2);
 }

@@ -1,0 +1,71 @@
+//! Rows of which so far only the place is known.
+
+use super::line::Line;
+use super::rows::{DatabaseRow, SessionRow, SourceRow};
+use std::ops::Range;
+use std::sync::OnceLock;
+
+/// A line of a ledger, and its row once somebody has asked for it.
+#[derive(Debug)]
+pub(super) struct Stored<R> {
+    /// Its place in the text of the ledger.
+    place: Range<usize>,
+    row: OnceLock<Option<Box<R>>>,
+}
+
+/// A row of a ledger.
+pub(super) trait Row: Sized {
+    fn of(line: Line) -> Option<Self>;
+}
+
+impl<R: Row> Stored<R> {
+    pub(super) fn at(place: Range<usize>) -> Self {
+        let row = OnceLock::new();
+        Self { place, row }
+    }
+
+    /// Its line, of the text of the ledger.
+    pub(super) fn line<'t>(&self, text: &'t [u8]) -> &'t [u8] {
+        text.get(self.place.clone()).unwrap_or_default()
+    }
+
+    /// `None` if the line is damaged behind its names.
+    pub(super) fn row(&self, text: &[u8]) -> Option<&R> {
+        let read = || Line::parse(self.line(text)).and_then(R::of).map(Box::new);
+        self.row.get_or_init(read).as_deref()
+    }
+}
+
+#[cfg(test)]
+impl<R> Stored<R> {
+    pub(super) fn is_read(&self) -> bool {
+        self.row.get().is_some()
+    }
+}
+
+impl Row for SourceRow {
+    fn of(line: Line) -> Option<Self> {
+        match line {
+            Line::Source(row) => Some(row),
+            _ => None,
+        }
+    }
+}
+
+impl Row for DatabaseRow {
+    fn of(line: Line) -> Option<Self> {
+        match line {
+            Line::Database(row) => Some(row),
+            _ => None,
+        }
+    }
+}
+
+impl Row for SessionRow {
+    fn of(line: Line) -> Option<Self> {
+        match line {
+            Line::Session(row) => Some(row),
+            _ => None,
+        }
+    }
+}
