@@ -14,8 +14,8 @@ use std::collections::BTreeMap;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
-use treelined_core::error::{Error, Kind};
 use treelined_core::terminal;
+use treelined_import::importer::run;
 use treelined_wire::{ImportedFile, ImportedSession};
 
 /// Failures that are shown; `--json` has all.
@@ -44,15 +44,14 @@ pub(super) fn run(options: &Options, import: &ImportArgs) -> anyhow::Result<Exit
             return Err(ShellError::new(USAGE, message, remedy).into());
         }
     }
-    if let Some(session) = &import.again
-        && !treelined_import::importer::run::has_made(
-            &options.config()?.daemon.session_dir,
-            session,
-        )?
-    {
-        let message = format!("no import has made a session {session:?}");
-        return Err(Error::new(Kind::SessionNotFound, message).into());
-    }
+    let again = import.again.as_deref().map(|session| {
+        let session_dir = options.config()?.daemon.session_dir;
+        anyhow::Ok(run::session_named(&session_dir, session)?)
+    });
+    let import = &ImportArgs {
+        again: again.transpose()?,
+        ..import.clone()
+    };
     if import.watch {
         return import_watch::run(options, import);
     }
@@ -79,7 +78,7 @@ pub(super) fn run(options: &Options, import: &ImportArgs) -> anyhow::Result<Exit
 
 fn forget(options: &Options, session: &str) -> anyhow::Result<ExitCode> {
     let store = treelined_files::store::Store::new(options.config()?.daemon.session_dir);
-    let forgotten = treelined_import::importer::run::forget(store.path(), session)?;
+    let forgotten = run::forget(store.path(), session)?;
     let origins = count(forgotten as u64, "source", "sources");
     writeln!(io::stdout(), "deleted the kept bytes of {origins}")?;
     Ok(ExitCode::SUCCESS)

@@ -18,7 +18,7 @@ use treelined_files::clock::SystemSource;
 use treelined_import::Tool;
 use treelined_wire::{ImportedFile, ImportedSession};
 
-#[derive(Debug, Args)]
+#[derive(Debug, Clone, Args)]
 #[command(after_help = "\
 Examples:
   treelined import                          everything new, from all tools
@@ -49,8 +49,8 @@ pub(crate) struct ImportArgs {
     /// Import the end of conversations that may still grow: those without an end mark that changed in the last 10 minutes
     #[arg(long)]
     pub(super) r#final: bool,
-    /// Write a session anew, and move its old file to the trash, or import a deleted one again; exit code 3 if no import
-    /// has made the session
+    /// Write a session anew, and move its old file to the trash, or import a deleted one again: by its id, or by that of its
+    /// tool; exit code 3 if no import has made the session
     #[arg(long, value_name = "SESSION-ID", add = ArgValueCompleter::new(candidates::all_ids))]
     pub(super) again: Option<String>,
     /// Print the result as JSON
@@ -66,8 +66,8 @@ pub(crate) struct ImportArgs {
     /// Import what hooks have asked for
     #[arg(long, hide = true)]
     pub(super) requested: bool,
-    /// Delete the kept bytes of an imported session's sources, and import nothing; exit code 3 if no import has made
-    /// the session
+    /// Delete the kept bytes of an imported session's sources, and import nothing: by its id, or by that of its tool; exit
+    /// code 3 if no import has made the session
     #[arg(long, value_name = "SESSION-ID", conflicts_with_all = ["paths", "again", "dry_run"],
           add = ArgValueCompleter::new(candidates::all_ids))]
     pub(super) forget: Option<String>,

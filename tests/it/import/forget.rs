@@ -43,3 +43,24 @@ fn only_a_session_that_an_import_has_made_is_imported_again() {
     assert!(unknown.stdout.is_empty(), "{unknown:?}");
     home.run(&["import", "--again", id], &[], "").clean();
 }
+
+/// People know the id that their tool shows: it was said to be nobody's.
+#[test]
+fn the_id_of_a_tool_names_its_session() {
+    let home = Home::new();
+    let (d, result) = imported(&home);
+    drop(d);
+    let id = result["sessions"][0]["sessionId"].as_str().unwrap();
+    let report = home.run(&["doctor", "s"], &[], "").clean();
+    assert!(
+        report.text().contains("imported from claude-code s"),
+        "{report:?}"
+    );
+    let again = home.run(&["import", "--again", "s", "--json"], &[], "");
+    let again: Json = serde_json::from_slice(&again.clean().stdout).unwrap();
+    assert_eq!(again["sessions"][0]["sessionId"], id);
+    let known = home.run(&["import", "--forget", "s"], &[], "").clean();
+    assert!(known.text().contains("1 source"), "{known:?}");
+    let by_id = home.run(&["import", "--forget", id], &[], "").clean();
+    assert!(by_id.text().contains("0 sources"), "{by_id:?}");
+}

@@ -305,6 +305,19 @@ impl Ledger {
         self.has_noted(session) || self.all().any(is_target)
     }
 
+    /// The session that an import has made with this id, else those that have a native session with it.
+    pub(crate) fn named<'l>(&'l self, name: &'l str) -> Vec<&'l str> {
+        if self.has(name) {
+            return vec![name];
+        }
+        let tools = Tool::ALL.into_iter();
+        let placed = tools.filter_map(|tool| self.target(tool, name));
+        let mut sessions: Vec<&str> = placed.map(|(session, _)| session).collect();
+        sessions.sort_unstable();
+        sessions.dedup();
+        sessions
+    }
+
     /// Forgets the origins of a session, and returns those that no other session has.
     pub(crate) fn forget(&mut self, session: &str) -> Result<Vec<String>> {
         let of_session = |row: &&SourceRow| row.targets.iter().any(|target| target == session);

@@ -271,3 +271,30 @@ fn rows_are_read_when_they_are_asked_for() {
     assert_eq!(ledger.source(Tool::Codex, "/s/5.jsonl").unwrap().len, 5);
     assert_eq!(read(&ledger), 2);
 }
+
+/// People name a session by the id of its tool.
+#[test]
+fn a_session_is_named_by_its_id_or_that_of_its_tool() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut ledger = Ledger::open(folder.path(), false).unwrap();
+    let other = SourceRow {
+        tool: Tool::Pi,
+        ..row(2, &["a", "c"], &["t", "t"])
+    };
+    ledger
+        .note(
+            vec![row(1, &["a", "b"], &["s", "s"]), other],
+            vec![session("s")],
+        )
+        .unwrap();
+    for (name, sessions) in [
+        ("s", &["s"][..]),
+        ("t", &["t"]),
+        ("b", &["s"]),
+        ("c", &["t"]),
+        ("a", &["s", "t"]),
+        ("d", &[]),
+    ] {
+        assert_eq!(ledger.named(name), sessions, "{name}");
+    }
+}
