@@ -64,10 +64,14 @@ pub struct Prepared {
     pub tested: Option<&'static str>,
 }
 
-/// Fails with `invalidParams` for a working directory that is missing and for a path without an answer, with
+/// Fails with `invalidParams` for a working directory of an agent that is missing and for a path without an answer, with
 /// `contextTooLarge`, and with `pathDenied` if the agent's folder is not known or is a relative path.
 pub fn prepare(mut request: Request<'_>) -> Result<Prepared> {
-    let cwd = folder(request.cwd)?;
+    let cwd = match request.tool {
+        Some(_) => folder(request.cwd)?,
+        // Nothing is run.
+        None => request.cwd.to_owned(),
+    };
     let options = Options {
         tool: request.tool,
         last: request.last,

@@ -347,6 +347,25 @@ fn a_missing_folder_is_named() {
     assert_eq!(fs::read(&path).unwrap(), before);
 }
 
+/// Nothing is run there, and the conversation of a folder that was removed could not be read as a text.
+#[test]
+fn a_text_needs_no_folder() {
+    let mut d = Daemon::quiet();
+    let gone = d.home.cwd().join("gone");
+    fs::create_dir(&gone).unwrap();
+    d.ok("create_session", json!({"cwd": gone}));
+    d.chain(&["u1", "a1"]);
+    fs::remove_dir(&gone).unwrap();
+    let error = d.err_kind(
+        "continue_session",
+        json!({"tool": "codex"}),
+        "invalidParams",
+    );
+    assert_eq!(error.details("field"), "cwd");
+    let result = d.ok("continue_session", json!({"tool": "text"}));
+    assert!(result["text"].as_str().unwrap().contains("text of a1"));
+}
+
 /// A record without a file names a session that never begins. Nothing else is left, and the next attempt succeeds.
 #[test]
 fn a_file_that_cannot_be_made_leaves_the_session_as_it_was() {
