@@ -17,6 +17,8 @@ use uuid::Uuid;
 const FOLDER: &str = "sessions";
 /// The most entries without a message that may follow each other where a history is aligned.
 const MAX_BETWEEN: usize = 1_000;
+/// The most looks for what imports have brought before something is appended; behind the last one it is appended in any case.
+const MAX_LOOKS: usize = 5;
 
 /// Where a session of the agent is recorded.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -168,7 +170,7 @@ impl Recorder {
             "customType": "acp.session",
             "data": { "agent": self.agent, "sessionId": agent_session, "in": position.session_id },
         });
-        write(&client, &[(id.clone(), about.into())]).await?;
+        write(&client, &[(id.clone(), about.into())], None).await?;
         let leaf = Some(id);
         self.keep(agent_session, Position { leaf, ..position })
     }
@@ -186,29 +188,47 @@ impl Recorder {
             return Ok(());
         }
         let client = self.open(&position).await?;
-        // An import may have brought what the agent has stored meanwhile.
+        for look in 1..=MAX_LOOKS {
+            let (leaf, entries, end) = self.missing(&client, &position, items.clone()).await?;
+            if !entries.is_empty() {
+                let expected = (look < MAX_LOOKS).then_some(leaf.as_deref());
+                match write(&client, &entries, expected).await {
+                    // An import has brought something since the look, or another program has the leaf elsewhere.
+                    Err(error) if is_moved(&error) => {
+                        client.set_leaf(leaf.as_deref()).await?;
+                        continue;
+                    }
+                    written => written?,
+                }
+            }
+            let leaf = end;
+            return self.keep(agent_session, Position { leaf, ..position });
+        }
+        Ok(())
+    }
+
+    /// Looks for what an import has brought, since the agent stores meanwhile what it tells. Returns the last entry that is
+    /// there, the entries that are missing below it, and the last one of all.
+    async fn missing(
+        &self,
+        client: &Client,
+        position: &Position,
+        items: Vec<(String, Item)>,
+    ) -> anyhow::Result<(Option<String>, Vec<(String, Json)>, Option<String>)> {
         let mut told = Told::of_items(&items);
-        let mut leaf = find(
-            &client,
-            position.leaf.as_deref(),
-            &mut told,
-            Among::Imported,
-        )
-        .await?;
+        let known = position.leaf.as_deref();
+        let mut leaf = find(client, known, &mut told, Among::Imported).await?;
         let mut items = told.rest(items);
         if leaf != position.leaf {
-            leaf = pass_results(&client, leaf, &mut items).await?;
+            leaf = pass_results(client, leaf, &mut items).await?;
         }
-        let mut entries = Vec::new();
+        let (mut entries, mut end) = (Vec::new(), leaf.clone());
         for (id, item) in items {
-            let entry = self.entry(item, &id, leaf.as_deref());
+            let entry = self.entry(item, &id, end.as_deref());
             entries.push((id.clone(), Json::from(entry)));
-            leaf = Some(id);
+            end = Some(id);
         }
-        if !entries.is_empty() {
-            write(&client, &entries).await?;
-        }
-        self.keep(agent_session, Position { leaf, ..position })
+        Ok((leaf, entries, end))
     }
 
     fn entry(&self, item: Item, id: &str, parent: Option<&str>) -> Value {
@@ -416,10 +436,19 @@ fn with_ids(items: Vec<Item>, ids: ChangeIds) -> Vec<(String, Item)> {
         .collect()
 }
 
-/// Appends entries, except those that the run that was killed has written.
-async fn write(client: &Client, mut entries: &[(String, Json)]) -> anyhow::Result<()> {
+/// Appends entries, except those that the run that was killed has written. `expected`: the leaf, below which nobody has
+/// appended.
+async fn write(
+    client: &Client,
+    mut entries: &[(String, Json)],
+    expected: Option<Option<&str>>,
+) -> anyhow::Result<()> {
     let all = entries.iter().map(|(_, entry)| entry.clone());
-    match client.append_entries(all).await {
+    let mut append = client.append_entries(all);
+    if let Some(leaf) = expected {
+        append = append.expected_leaf_id(leaf);
+    }
+    match append.await {
         Err(error) if error.is(ErrorKind::DuplicateEntryId) => {}
         appended => return Ok(appended.map(drop)?),
     }
@@ -435,6 +464,11 @@ async fn write(client: &Client, mut entries: &[(String, Json)]) -> anyhow::Resul
         client.append_entries(missing).await?;
     }
     Ok(())
+}
+
+fn is_moved(error: &anyhow::Error) -> bool {
+    let error = error.downcast_ref::<treelined_client::Error>();
+    error.is_some_and(|error| error.is(ErrorKind::LeafMoved))
 }
 
 /// The entries that are compared.

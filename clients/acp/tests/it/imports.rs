@@ -211,3 +211,55 @@ fn a_recorder_goes_on_where_a_path_was_handed_over() {
     assert_eq!(folders.import(), 0);
     folders.check_once(&["one", "two"]);
 }
+
+/// Stands between the recorder and its daemon, and imports before the first entries with a text are appended.
+const IMPORTER: &str = r#"
+import os, subprocess, sys
+daemon, text, home, *options = sys.argv[1:]
+child = subprocess.Popen([daemon, *options], stdin=subprocess.PIPE)
+is_imported = False
+for line in sys.stdin.buffer:
+    if not is_imported and b'"append_entries"' in line and text.encode() in line:
+        is_imported = True
+        sessions = options[options.index("--session-dir") + 1]
+        command = [daemon, "--session-dir", sessions, "import", "--final", "--from", "claude-code", home + "/.claude"]
+        subprocess.run(command, check=True, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, env=dict(os.environ, HOME=home))
+    child.stdin.write(line)
+    child.stdin.flush()
+child.stdin.close()
+sys.exit(child.wait())
+"#;
+
+/// An import came between the recorder's look for what imports have brought and its append: the turn was there twice.
+#[test]
+fn an_import_between_look_and_append_is_seen() {
+    for text in ["two", "You said: two"] {
+        let folders = Folders::new();
+        let script = folders.path("importer.py");
+        std::fs::write(&script, IMPORTER).unwrap();
+        let program = folders.path("daemon");
+        let (own, home) = (daemon(), folders.path("home"));
+        let line = format!(
+            "#!/bin/sh\nexec python3 '{}' '{}' '{text}' '{}' \"$@\"\n",
+            script.display(),
+            own.display(),
+            home.display()
+        );
+        std::fs::write(&program, line).unwrap();
+        let mode = std::os::unix::fs::PermissionsExt::from_mode(0o755);
+        std::fs::set_permissions(&program, mode).unwrap();
+        let mut command = folders.command(&program);
+        command.args(["--", "python3", AGENT]).env("HISTORY", "[]");
+        let mut editor = Editor::start(command);
+        editor.ask("session/new", json!({"cwd": folders.path("work")}));
+        editor.prompt("s1", "one");
+        store(&folders, "s1", &["one", "two"]);
+        editor.prompt("s1", "two");
+        editor.prompt("s1", "three");
+        assert_eq!(editor.end(), 0);
+        folders.check_once(&["one", "two", "three"]);
+        store(&folders, "s1", &["one", "two", "three"]);
+        assert_eq!(folders.import(), 0, "{text}");
+        folders.check_once(&["one", "two", "three"]);
+    }
+}
