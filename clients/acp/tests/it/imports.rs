@@ -263,3 +263,44 @@ fn an_import_between_look_and_append_is_seen() {
         folders.check_once(&["one", "two", "three"]);
     }
 }
+
+/// Some agents give the same ids again: the second conversation was recorded in the session of the first.
+#[test]
+fn another_conversation_with_an_id_that_was_recorded_is_a_session_of_its_own() {
+    let folders = Folders::new();
+    for question in ["one", "another"] {
+        let mut editor = folders.recorder(&json!([]));
+        editor.ask("session/new", json!({"cwd": folders.path("work")}));
+        editor.prompt("s1", question);
+        assert_eq!(editor.end(), 0);
+    }
+    let listed = folders.treelined(&["list", "--all", "--json"]);
+    for question in ["one", "another"] {
+        let first = format!("\"firstMessage\":\"{question}\"");
+        assert_eq!(listed.matches(&first).count(), 1, "{listed}");
+    }
+}
+
+/// The recorder looked for the end of an import no further than a thousand entries, and went on in the middle of it.
+#[test]
+fn a_recorder_goes_on_behind_a_long_import() {
+    let folders = Folders::new();
+    let mut editor = folders.recorder(&json!([]));
+    editor.ask("session/new", json!({"cwd": folders.path("work")}));
+    editor.prompt("s1", "one");
+    assert_eq!(editor.end(), 0);
+    let mut questions = vec!["one".to_owned()];
+    questions.extend((2..=520).map(|number| format!("question {number}")));
+    let mut questions: Vec<&str> = questions.iter().map(String::as_str).collect();
+    store(&folders, "s1", &questions);
+    assert_eq!(folders.import(), 2 * 519);
+    let mut editor = folders.recorder(&json!([]));
+    let cwd = folders.path("work");
+    editor.ask("session/resume", json!({"sessionId": "s1", "cwd": cwd}));
+    editor.prompt("s1", "the end");
+    assert_eq!(editor.end(), 0);
+    questions.push("the end");
+    store(&folders, "s1", &questions);
+    assert_eq!(folders.import(), 0);
+    folders.check_once(&questions);
+}

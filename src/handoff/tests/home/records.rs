@@ -317,3 +317,99 @@ fn a_session_that_grows_during_the_comparison_is_left_to_the_next_import() {
     });
     assert!(is_seen, "no import compared the session before it grew");
 }
+
+/// The time at which the agents' messages of these tests are said.
+const SAID: &str = "2027-01-15T07:00:00.000Z";
+
+/// A user who says the same again was heard only once: what the agent answered the second time was below the first one.
+#[test]
+fn the_same_words_said_later_are_not_those_of_the_record() {
+    let mut it = Recording::new(Tool::ClaudeCode, &beginning());
+    let last = it.begin().record("about", &beginning());
+    it.record(
+        &last,
+        &[text("user", "Go on"), text("assistant", "RECORDED")],
+    );
+    // The agent's file is another one: a turn that the record lacks, and the same words an hour after they were recorded.
+    it.guest.say("ELSEWHERE", "THERE");
+    it.guest.say("Go on", "OTHERWISE");
+    it.guest.arrange(&it.tour.world);
+    let file = &it.guest.file().path;
+    let said = fs::read_to_string(file).unwrap();
+    fs::write(file, said.replace(SAID, "2027-01-15T09:00:00.000Z")).unwrap();
+    it.tour.import_from(Tool::ClaudeCode);
+    let asked = it.tour.entry("OTHERWISE")["parentId"].clone();
+    assert_ne!(asked, it.tour.entry("RECORDED")["parentId"]);
+    let text = it.tour.text();
+    assert_eq!(text.matches("Go on").count(), 2, "{text}");
+    let own = text
+        .lines()
+        .find(|line| line.contains(asked.as_str().unwrap()));
+    assert!(own.unwrap().contains(it.id("THERE").as_str()), "{text}");
+}
+
+/// A question that only begins as the recorded one was taken for it, in the middle and at the beginning.
+#[test]
+fn a_question_that_begins_as_another_is_its_own() {
+    for tool in Tool::ALL {
+        let mut it = Recording::new(tool, &beginning());
+        let last = it.begin().record("about", &beginning());
+        it.record(
+            &last,
+            &[
+                text("user", "QUESTION and more"),
+                text("assistant", "ANSWER to it"),
+            ],
+        );
+        it.guest.say("QUESTION", "OTHERWISE");
+        it.check_adopted(8);
+        let asked = it.tour.entry("OTHERWISE")["parentId"].clone();
+        assert_ne!(asked, it.id("QUESTION and more"), "{tool:?}");
+        let mut native = beginning();
+        native[0]["content"] = json!("FIRST");
+        let it = Recording::new(tool, &native);
+        it.begin().record("about", &beginning());
+        assert_eq!(it.import()["totals"]["created"], 1, "{tool:?}");
+    }
+}
+
+/// Of many sessions, those with a record are known by the rows of the list.
+#[test]
+fn a_record_is_known_among_many_sessions() {
+    let mut it = Recording::new(Tool::ClaudeCode, &beginning());
+    let last = it.begin().record("about", &beginning());
+    it.import();
+    let mut others = Vec::new();
+    for _ in 0..9 {
+        let other = it.tour.world.prepare(Some(Tool::ClaudeCode), &beginning());
+        let other = Guest {
+            tool: Tool::ClaudeCode,
+            prepared: other.unwrap(),
+            added: Vec::new(),
+        };
+        place(&other.prepared.files).unwrap();
+        others.push(other);
+    }
+    assert_eq!(it.import()["totals"]["created"], 9);
+    let record = it
+        .tour
+        .files()
+        .into_iter()
+        .find(|(_, text)| text.contains("about"));
+    let (path, mut lines) = record.unwrap();
+    let mut parent = last;
+    for (id, role, words) in [("q", "user", "QUESTION"), ("a", "assistant", "ANSWER")] {
+        let entry = json!({ "type": "message", "id": id, "parentId": parent,
+            "timestamp": "2027-01-15T08:00:00.000Z", "message": text(role, words) });
+        lines.push_str(&format!("{entry}\n"));
+        parent = id.to_owned();
+    }
+    fs::write(path, lines).unwrap();
+    it.guest.say("QUESTION", "ANSWER");
+    for other in &mut others {
+        other.say("OTHER", "INDEED");
+        other.arrange(&it.tour.world);
+    }
+    let report = it.import();
+    assert_eq!(report["totals"]["entriesAdded"], 18, "{report}");
+}
