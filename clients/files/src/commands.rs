@@ -75,10 +75,18 @@ fn skipped(out: &mut impl Write, skipped: &crate::exclude::Skipped) -> io::Resul
 }
 
 pub fn off(state: &State, folder: &Path, deletes: bool) -> anyhow::Result<()> {
+    // The folder may be gone.
+    let path = folder
+        .canonicalize()
+        .or_else(|_| std::path::absolute(folder))?;
+    let all = state.all()?.into_iter().map(|(root, _)| root);
     let root = match state.nearest(folder)? {
-        Some(root) => root,
-        None => state.root(&snapshot::working_tree(folder)?)?,
+        Some(root) => Some(root),
+        None => all
+            .filter(|root| path.starts_with(&root.path))
+            .max_by_key(|root| root.path.as_os_str().len()),
     };
+    let root = root.with_context(|| format!("the files of {} are not saved", path.display()))?;
     let lock = root.lock(WAIT)?;
     root.set_on(false)?;
     let path = root.path.display();
@@ -160,7 +168,13 @@ pub async fn watch(args: &Args, state: &State, is_extension: bool) -> anyhow::Re
     };
     let followed = follow::run(&client, state).await;
     client.close().await?;
-    followed
+    followed?;
+    match is_extension {
+        true => Ok(()),
+        false => {
+            bail!("the daemon has ended; nothing is saved until `treelined files watch` runs again")
+        }
+    }
 }
 
 /// Saves the files at the last message of a session.

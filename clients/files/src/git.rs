@@ -86,7 +86,11 @@ impl Shadow {
             "-c",
             "user.email=treelined@localhost",
         ]);
-        command.args(args).current_dir(&self.root);
+        // The root of an old state may be gone.
+        command.args(args).current_dir(match self.root.is_dir() {
+            true => &self.root,
+            false => &self.dir,
+        });
         command
     }
 

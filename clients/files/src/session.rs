@@ -217,7 +217,10 @@ pub fn turn(entry: &Entry) -> Option<When> {
                 .flatten()
                 .filter_map(|block| block.get("type"));
             let calls = kinds.any(|kind| kind == "toolCall");
-            (!calls).then_some(When::End)
+            let reason = message.get("stopReason").and_then(Value::as_str);
+            // Calls are followed by their results, unless somebody has ended the turn.
+            let is_over = matches!(reason, Some("aborted" | "error"));
+            (!calls || is_over).then_some(When::End)
         }
         _ => None,
     }

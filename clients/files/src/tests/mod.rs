@@ -7,6 +7,7 @@ mod world;
 
 use crate::apply::{Outcome, apply, tidy};
 use crate::exclude::Limits;
+use crate::record::When;
 use crate::restore::{self, Target};
 use crate::snapshot;
 use crate::state::{Lock, Root, WAIT};
@@ -104,6 +105,26 @@ fn child() {
         left -= 1;
     };
     go(&root, &target, die).unwrap();
+}
+
+/// What an agent had changed when somebody ended its turn counted as the user's own.
+#[test]
+fn a_turn_that_was_ended_is_over() {
+    let turn = |message: serde_json::Value| {
+        let entry =
+            serde_json::json!({"type": "message", "id": "m", "parentId": null, "message": message});
+        crate::session::turn(&serde_json::from_str(&entry.to_string()).unwrap())
+    };
+    let calls = |reason: &str| {
+        let call = serde_json::json!({"type": "toolCall", "id": "c", "name": "bash"});
+        serde_json::json!({"role": "assistant", "content": [call], "stopReason": reason})
+    };
+    assert_eq!(turn(calls("toolUse")), None);
+    assert_eq!(turn(calls("aborted")), Some(When::End));
+    assert_eq!(
+        turn(serde_json::json!({"role": "user", "content": "x"})),
+        Some(When::Start)
+    );
 }
 
 /// Applying nothing leaves nothing.

@@ -175,7 +175,15 @@ fn files_are_off_until_they_are_turned_on() {
     scene.ok(&["save"]);
     scene.ok(&["off"]);
     assert!(scene.fails(&["save"]).contains("are not saved"));
-    scene.ok(&["off", "--delete"]);
+    let gone = scene.path("gone");
+    fs::create_dir(&gone).unwrap();
+    let path = gone.to_str().unwrap();
+    scene.ok(&["on", path]);
+    fs::remove_dir(&gone).unwrap();
+    assert!(scene.ok(&["du"]).contains("gone  0 records"));
+    for folder in [".", path] {
+        scene.ok(&["off", "--delete", folder]);
+    }
     assert_eq!(fs::read_dir(scene.path("state")).unwrap().count(), 0);
 }
 
