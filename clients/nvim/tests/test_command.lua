@@ -236,6 +236,26 @@ return {
     end,
   },
   {
+    -- At 200 columns they were one long column, as at 80.
+    'the keys are listed in as many columns as there is room for',
+    function()
+      local keys = require('treelined.keys')
+      equal(#keys.lines(keys.tree, 80), #keys.tree)
+      local lines = keys.lines(keys.tree, 200)
+      equal(#lines, math.ceil(#keys.tree / 3))
+      local count = 0
+      for _, line in ipairs(lines) do
+        local text = table.concat(vim.tbl_map(function(part)
+          return part[1]
+        end, line))
+        assert(#text < 200, text)
+        count = count + #line / 2
+      end
+      equal(count, #keys.tree)
+      equal(lines[1][1][1], '<CR>  ')
+    end,
+  },
+  {
     'the help describes every subcommand, map, setting, function and highlight group',
     function()
       local help = read('doc/treelined.txt')

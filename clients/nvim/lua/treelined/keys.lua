@@ -103,15 +103,36 @@ function M.map(list, buf, modes)
   end
 end
 
+--- Returns keys with their descriptions in as many columns as there is room for, from top to bottom.
+---@param list table[]
+---@param columns integer
+---@return string[][][] lines of parts, as `nvim_echo` has them
+function M.lines(list, columns)
+  local widest = 0
+  for _, key in ipairs(list) do
+    widest = math.max(widest, #key[3])
+  end
+  local count = math.max(math.floor(columns / (widest + 8)), 1)
+  local height = math.ceil(#list / count)
+  local lines = {}
+  for index, key in ipairs(list) do
+    local line = (index - 1) % height + 1
+    lines[line] = lines[line] or {}
+    local behind = index + height <= #list and (' '):rep(widest + 2 - #key[3]) or ''
+    vim.list_extend(lines[line], { { ('%-6s'):format(key[1]), 'Special' }, { key[3] .. behind } })
+  end
+  return lines
+end
+
 --- Shows keys with their descriptions.
 ---@param list table[]
 function M.show(list)
-  local lines = {}
-  for _, key in ipairs(list) do
-    lines[#lines + 1] = { ('%-6s'):format(key[1]), 'Special' }
-    lines[#lines + 1] = { key[3] .. '\n' }
+  local parts = {}
+  for _, line in ipairs(M.lines(list, vim.o.columns)) do
+    vim.list_extend(parts, line)
+    parts[#parts + 1] = { '\n' }
   end
-  vim.api.nvim_echo(lines, false, {})
+  vim.api.nvim_echo(parts, false, {})
 end
 
 return M
