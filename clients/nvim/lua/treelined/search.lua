@@ -157,8 +157,8 @@ local function say_rest(query, result)
   if #result.hits == 0 then
     notes[1] = ('nothing in the sessions matches "%s"'):format(query)
   elseif #result.hits < result.totals.entries then
-    local of = result.totals.atLeast and 'of at least' or 'of'
-    notes[1] = ('the best %d %s %d hits'):format(#result.hits, of, result.totals.entries)
+    local plus = result.totals.atLeast and '+' or ''
+    notes[1] = ('the best %d of %d%s hits'):format(#result.hits, result.totals.entries, plus)
   end
   notes[#notes + 1] = hits.near(result)
   if result.partial then
