@@ -102,6 +102,34 @@ return {
     end,
   },
   {
+    -- A session that was listed while its file was made stood twice in the list.
+    'a file whose header comes later is one session',
+    function(t)
+      local child = listed(t)
+      local folder = vim.fn.glob(child.session_dir .. '/*/')
+      local path = folder .. '2026-11-22T08-16-21-582Z_late.jsonl'
+      vim.fn.writefile({ 'not a header' }, path)
+      child:gives('#' .. ALL, 2)
+      local header = {
+        type = 'session',
+        version = 3,
+        id = 'late',
+        timestamp = '2026-11-22T08:16:21.582Z',
+        cwd = '/tmp',
+      }
+      local entry = {
+        type = 'message',
+        id = 'u1',
+        parentId = vim.NIL,
+        timestamp = '2026-11-22T08:16:22.582Z',
+        message = { role = 'user', content = 'here I am' },
+      }
+      vim.fn.writefile({ vim.fn.json_encode(header), vim.fn.json_encode(entry) }, path)
+      child:sees('here I am')
+      child:gives('#' .. ALL, 2)
+    end,
+  },
+  {
     -- The answer took the place of what had been announced after it was made.
     'a change that is announced while the list is read is not lost',
     function(t)

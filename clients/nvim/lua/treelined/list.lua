@@ -130,11 +130,14 @@ local function change(event)
   for _, id in ipairs(event.removed) do
     gone[id] = true
   end
+  local paths = {}
   for _, each in ipairs(event.changed) do
-    gone[each.sessionId] = true
+    -- A file whose header is not written yet has no id.
+    gone[each.sessionId] = each.sessionId ~= ''
+    paths[each.path] = true
   end
   rows = vim.tbl_filter(function(each)
-    return not gone[each.sessionId]
+    return not gone[each.sessionId] and not paths[each.path]
   end, rows)
   vim.list_extend(rows, event.changed)
   table.sort(rows, function(a, b)
