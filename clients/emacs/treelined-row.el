@@ -167,7 +167,8 @@ Mark the text that was found if the snippet of MATCH is the label."
                           (style)
                           (t 'treelined-text)))
          (label (plist-get node :label))
-         (match (or (plist-get node :match) found))
+         ;; A folded row stands for more than its first entry, in which something was found.
+         (match (or (plist-get node :match) (and (not (plist-get node :folded)) found)))
          (flags (plist-get node :flags)))
     (concat
      (treelined-row-faced (cond (leaf (treelined-row-mark :leaf))

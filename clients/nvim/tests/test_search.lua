@@ -212,6 +212,29 @@ return {
     end,
   },
   {
+    -- A label stood twice, and a folded row had the text of its first entry.
+    'a label that was found is marked where it stands, and a folded row keeps its text',
+    function(t)
+      local draw = require('treelined.draw')
+      local node = {
+        type = 'message',
+        role = 'user',
+        preview = 'Clear it.',
+        label = 'the cache',
+        onActivePath = true,
+      }
+      local look = { render = 'ascii', found = { snippet = 'the cache', ranges = { { 4, 9 } } } }
+      local line, highlights = draw.row(node, look)
+      equal(line, '*  user       [the cache] Clear it.')
+      local marked = vim.tbl_filter(function(each)
+        return each[3] == 'TreelinedFound'
+      end, highlights)
+      equal(line:sub(marked[1][1] + 1, marked[1][2]), 'cache')
+      node.folded, node.label, node.preview = { branches = 1, entries = 2 }, nil, '2 entries'
+      equal((draw.row(node, look)), '*  + 2 entries')
+    end,
+  },
+  {
     'the search and the query of a tree mark what they have found',
     function(t)
       local child = two_sessions(t)

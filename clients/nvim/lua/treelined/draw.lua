@@ -149,8 +149,21 @@ function M.row(node, look)
   if not node.folded then
     add(padded(speaker, SPEAKER), speaker_group(node, speaker))
   end
+  -- Later highlights are above earlier ones.
+  local function show_found(begin, match)
+    for _, span in ipairs(utf8.spans(utf8.line(match.snippet), match.ranges)) do
+      highlights[#highlights + 1] = { begin + span[1], begin + span[2], 'TreelinedFound' }
+    end
+  end
+  -- A folded row stands for more than its first entry, in which something was found.
+  local found = node.match or (not node.folded and look.found or nil)
+  local is_label = found and found.snippet == node.label
   if node.label then
+    local begin = #line + 1
     add('[' .. utf8.line(node.label) .. ']', 'TreelinedLabel')
+    if is_label then
+      show_found(begin, found)
+    end
     add(' ')
   end
   -- The preview of a tool result already names the tool and the failure.
@@ -172,14 +185,10 @@ function M.row(node, look)
   if node.icon then
     add(utf8.line(node.icon) .. ' ', text_group)
   end
-  local found = node.match or look.found
-  if found then
-    local snippet, begin = utf8.line(found.snippet), #line
-    add(snippet, text_group)
-    -- Later highlights are above earlier ones.
-    for _, span in ipairs(utf8.spans(snippet, found.ranges)) do
-      highlights[#highlights + 1] = { begin + span[1], begin + span[2], 'TreelinedFound' }
-    end
+  if found and not is_label then
+    local begin = #line
+    add(utf8.line(found.snippet), text_group)
+    show_found(begin, found)
   else
     add(utf8.line(said), text_group)
   end
