@@ -1,7 +1,7 @@
 // A real VS Code: code-server with the packaged extension, and a browser that shows it.
 
 import { spawn } from 'node:child_process';
-import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -164,7 +164,39 @@ export class Editor {
       this.server.kill('SIGTERM');
       await ended;
     }
+    await this.#endPrograms();
     await rm(this.dir, { recursive: true, force: true, maxRetries: 20, retryDelay: 100 });
+  }
+
+  /**
+   * Ends the programs of this editor. A shared daemon is in a session of its own, and is found by its socket only as long as
+   * the folder is there; each test with one left it behind.
+   */
+  async #endPrograms() {
+    const end = Date.now() + PATIENCE_MS;
+    for (let signal = 'SIGTERM'; ; signal = 'SIGKILL') {
+      const found = await this.programs();
+      if (found.length === 0) return;
+      if (Date.now() > end) throw new Error(`programs do not end: ${found.join(', ')}`);
+      for (const pid of found) {
+        try {
+          process.kill(pid, signal);
+        } catch {
+          // It has ended meanwhile.
+        }
+      }
+      await new Promise((resolve) => setTimeout(resolve, 500));
+    }
+  }
+
+  /** The processes whose command line is wanted: if left out, that has the folder of this editor. */
+  async programs(isWanted = (line) => line.includes(this.dir)) {
+    const found = [];
+    for (const pid of (await readdir('/proc')).filter((name) => /^\d+$/.test(name))) {
+      const line = await readFile(`/proc/${pid}/cmdline`, 'utf8').catch(() => '');
+      if (isWanted(line)) found.push(Number(pid));
+    }
+    return found;
   }
 
   #args(args) {

@@ -180,10 +180,32 @@ check('a window that is loaded again has its session and its draft', async () =>
   await editor.row('◉ Kept over a restart.').first().waitFor();
 });
 
+check('a branch is named, put away, counted and brought back', async () => {
+  await editor.select(/entries · Clear the/);
+  await editor.command('Treelined: Name This Branch…');
+  await editor.answer('Name of the branch', 'the cache');
+  await editor.message('The branch is called “the cache”.').waitFor();
+  await editor.row('entries · the cache').first().waitFor();
+  await editor.select('entries · the cache');
+  await editor.command('Treelined: Archive This Branch');
+  await editor.message('The branch is archived.').waitFor();
+  await editor.row('1 archived branch').first().waitFor();
+  await editor.screenshot('archived');
+  await editor.row('1 archived branch').first().click();
+  await editor.row('Hide 1 archived branch').first().waitFor();
+  await editor.message('The branch is archived.').getByText('Bring It Back').click();
+  await editor.row('entries · the cache').first().waitFor();
+  await until(
+    async () => !(await editor.rows()).some((row) => row.includes('archived branch')),
+    'no branch is archived',
+  );
+});
+
 check('a search of all sessions finds an entry, and shows it in the tree', async () => {
   await editor.command('Treelined: Search All Sessions');
   await editor.page.locator('.quick-input-widget input').first().fill('linker');
   await editor.choice('linker').waitFor();
+  await editor.screenshot('search');
   await editor.choice(/^Cleared/).click();
   const found = editor.page.locator('.monaco-list:focus-within .monaco-list-row.selected.focused');
   await found
@@ -203,15 +225,9 @@ check('the page is shown in a webview, or says what to do while the build has no
 });
 
 /** The ids of the daemons that VS Code has started. */
-async function daemons() {
-  const { readdir, readFile } = await import('node:fs/promises');
-  const found = [];
-  for (const pid of await readdir('/proc')) {
-    if (!/^\d+$/.test(pid)) continue;
-    const line = await readFile(`/proc/${pid}/cmdline`, 'utf8').catch(() => '');
-    if (line.startsWith(editor.dir) && line.includes('bin/treelined\0')) found.push(Number(pid));
-  }
-  return found;
+function daemons() {
+  const { dir } = editor;
+  return editor.programs((line) => line.startsWith(dir) && line.includes('bin/treelined\0'));
 }
 
 /** The commands for which a summary is written were offered where nobody writes one. */
@@ -324,7 +340,5 @@ test('with two folders and a shared daemon, questions and commands of programs r
   } finally {
     await program.close();
     await shared.stop();
-    const { spawnSync } = await import('node:child_process');
-    spawnSync(process.env.TREELINED_BIN, ['stop', '--session-dir', shared.sessionDir]);
   }
 });
