@@ -1,14 +1,13 @@
 //! The commands, which read sessions through a daemon.
 
 use crate::args::Args;
-use crate::changes::changes;
+use crate::at::{At, Found, root_of};
 use crate::exclude::Limits;
 use crate::follow::{self, Failure};
-use crate::git::{self, Shadow};
-use crate::name::Name;
-use crate::record::{self, Record, When};
+use crate::git;
+use crate::record::When;
 use crate::restore::{self, Plan, Target};
-use crate::session::{self, Opened};
+use crate::session;
 use crate::show;
 use crate::snapshot;
 use crate::space;
@@ -26,17 +25,6 @@ use treelined_client::OpenMode;
 const LOOK: Duration = Duration::from_secs(5);
 /// The exit code of a person who has not agreed.
 const NOT_AGREED: u8 = 2;
-
-/// What a command about an entry needs.
-struct At {
-    root: Root,
-    lock: Lock,
-    shadow: Shadow,
-    session: String,
-    entry: String,
-    records: Vec<Record>,
-    record: Record,
-}
 
 pub fn on(state: &State, folder: &Path) -> anyhow::Result<()> {
     git::check()?;
@@ -196,14 +184,6 @@ pub async fn save(args: &Args, state: &State, session: Option<&str>) -> anyhow::
     Ok(())
 }
 
-fn root_of(state: &State, opened: &Opened) -> anyhow::Result<Root> {
-    let root = state.nearest(Path::new(&opened.cwd))?;
-    root.with_context(|| {
-        let cwd = show::safe(&opened.cwd);
-        format!("the files of {cwd} are not saved; `treelined files on` begins it")
-    })
-}
-
 async fn at(
     args: &Args,
     state: &State,
@@ -214,39 +194,9 @@ async fn at(
     let client = args.client(false).await?;
     let folder = std::env::current_dir()?.canonicalize()?;
     let opened = session::open(&client, session, &folder, OpenMode::Read).await?;
-    let root = root_of(state, &opened)?;
-    let entry = opened.entry(entry).await?;
-    let records = opened.records().await?;
-    let record = opened.nearest(&records, &entry).await?.cloned();
-    let session = opened.id.clone();
+    let found = Found::of(state, &opened, entry).await?;
     client.close().await?;
-    let record = record
-        .with_context(|| format!("no files were saved at {} or before", show::safe(&entry)))?;
-    if Path::new(&record.data.root) != root.path {
-        bail!(
-            "the files at {} were saved in {}, not in {}",
-            show::safe(&entry),
-            show::safe(&record.data.root),
-            root.path.display()
-        );
-    }
-    let lock = root.lock(WAIT)?;
-    let shadow = root.shadow(&lock)?;
-    if !record.is_kept(&shadow, &session) {
-        bail!(
-            "{} are not on this machine any more; they were dropped, or saved elsewhere",
-            show::record(&record)
-        );
-    }
-    Ok(At {
-        root,
-        lock,
-        shadow,
-        session,
-        entry,
-        records,
-        record,
-    })
+    At::open(found)
 }
 
 pub async fn open(
@@ -256,45 +206,17 @@ pub async fn open(
     into: &Path,
 ) -> anyhow::Result<()> {
     let at = at(args, state, session, entry).await?;
-    let files = open::checkout(&at.shadow, &at.record.data.commit, into)?;
+    let files = open::checkout(&at.shadow, &at.record().data.commit, into)?;
     let mut out = io::stdout().lock();
     writeln!(
         out,
         "{}: {} in {}",
-        show::record(&at.record),
+        show::record(at.record()),
         show::count(files, "file"),
         into.display()
     )?;
-    skipped(&mut out, &at.record.data.skipped)?;
+    skipped(&mut out, &at.record().data.skipped)?;
     Ok(())
-}
-
-/// The target of a restore, and the files that others have changed since.
-fn target(at: &At, all: bool) -> anyhow::Result<Target> {
-    let only = match all {
-        true => None,
-        false => Some(record::changed(&at.shadow, &at.session, &at.records)?),
-    };
-    Ok(Target {
-        commit: at.record.data.commit.clone(),
-        not_saved: at.record.data.skipped.paths.clone(),
-        only,
-        modes: std::collections::BTreeMap::new(),
-        session: Some(at.session.clone()),
-        entry: Some(at.entry.clone()),
-        undoes: None,
-    })
-}
-
-/// The files that differ from the last record of the session: others have changed them since.
-fn outside(at: &At, plan: &Plan) -> anyhow::Result<BTreeSet<Name>> {
-    let kept = at.records.iter().rev();
-    let mut kept = kept.filter(|record| record.is_kept(&at.shadow, &at.session));
-    let Some(last) = kept.next() else {
-        return Ok(BTreeSet::new());
-    };
-    let changed = changes(&at.shadow, &last.data.tree, &plan.now)?;
-    Ok(changed.into_iter().map(|change| change.name).collect())
 }
 
 pub async fn diff(
@@ -304,18 +226,8 @@ pub async fn diff(
     all: bool,
 ) -> anyhow::Result<()> {
     let at = at(args, state, session, entry).await?;
-    let plan = restore::plan(&at.shadow, &target(&at, all)?, Limits::USUAL)?;
-    preview(&at, &plan)
-}
-
-fn preview(at: &At, plan: &Plan) -> anyhow::Result<()> {
-    let mut out = io::stdout().lock();
-    writeln!(out, "{}", show::record(&at.record))?;
-    show::plan(&mut out, plan, &outside(at, plan)?)?;
-    if let Some(moved) = show::moved(&at.record, &snapshot::head(&at.root.path)?) {
-        writeln!(out, "{moved}")?;
-    }
-    Ok(())
+    let plan = at.plan(&at.target(all)?)?;
+    at.preview(&mut io::stdout().lock(), &plan)
 }
 
 pub async fn restore(
@@ -331,15 +243,15 @@ pub async fn restore(
             "treelined-files: {name} has bytes of an interrupted restore that are saved nowhere else"
         )?;
     }
-    let target = target(&at, all)?;
-    let plan = restore::plan(&at.shadow, &target, Limits::USUAL)?;
-    preview(&at, &plan)?;
+    let target = at.target(all)?;
+    let plan = at.plan(&target)?;
+    at.preview(&mut io::stdout().lock(), &plan)?;
     if plan.changes.is_empty() {
         writeln!(io::stdout(), "nothing is to be restored")?;
         return Ok(ExitCode::SUCCESS);
     }
-    let has_moved = show::moved(&at.record, &snapshot::head(&at.root.path)?).is_some();
-    let At { root, lock, .. } = at;
+    let has_moved = at.has_moved()?;
+    let (root, lock) = at.into_root();
     finish(root, lock, &target, &plan, (yes, has_moved))
 }
 

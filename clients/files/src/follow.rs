@@ -1,6 +1,7 @@
 //! `treelined files watch`: saves the files at the turns of all sessions in roots that are on (files.md §4).
 
 use crate::exclude::Limits;
+use crate::offer;
 use crate::record::{self, When};
 use crate::session::{self, Opened};
 use crate::space;
@@ -28,6 +29,7 @@ pub struct Failure {
 pub async fn run(client: &Client, state: &State) -> anyhow::Result<()> {
     let mut notifications = client.notifications();
     client.watch_sessions().await?;
+    offer::register(client).await?;
     let mut follower = Follower {
         client: client.clone(),
         state: state.clone(),
@@ -52,6 +54,9 @@ pub async fn run(client: &Client, state: &State) -> anyhow::Result<()> {
                         .into_iter()
                         .map(|row| (row.session_id, row.cwd)),
                 );
+            }
+            Notification::CommandInvoked(invoked) => {
+                tokio::spawn(offer::run(client.clone(), state.clone(), invoked));
             }
             _ => {}
         }

@@ -2,12 +2,14 @@
 
 mod apply;
 mod args;
+mod at;
 mod changes;
 mod commands;
 mod exclude;
 mod follow;
 mod git;
 mod name;
+mod offer;
 mod open;
 mod place;
 mod record;

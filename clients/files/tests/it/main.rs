@@ -8,6 +8,7 @@ use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
+use treelined_client::{AskKind, Client, EventAnswer, Notification};
 
 /// The longest wait for something that happens.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -468,4 +469,51 @@ fn an_extension_follows_the_turns() {
     let records = scene.records(&[]);
     let entries: std::collections::BTreeSet<_> = records.iter().map(|(_, entry)| entry).collect();
     assert_eq!(entries.len(), records.len(), "{records:?}");
+}
+
+/// The terminal client and the editors list the commands, and ask the person.
+#[test]
+fn other_clients_run_the_commands() {
+    let scene = two_turns();
+    let program = Path::new(env!("CARGO_BIN_EXE_treelined-files"));
+    let mut watch = Watch(scene.command(program).arg("watch").spawn().unwrap());
+    let mut said = BufReader::new(watch.0.stderr.take().unwrap());
+    said.read_line(&mut String::new()).unwrap();
+    let runtime = tokio::runtime::Builder::new_current_thread();
+    let runtime = { runtime }.enable_all().build().unwrap();
+    runtime.block_on(async {
+        let builder = Client::builder().program(daemon()).shared();
+        let builder = builder.session_dir(scene.path("sessions"));
+        let builder = builder.env("XDG_RUNTIME_DIR", scene.path("run"));
+        let client = builder.ui([AskKind::Confirm]).spawn().await.unwrap();
+        client.open_session().session_id("tour").await.unwrap();
+        let session = client.with_session("tour");
+        let diff = session.run_command("files-diff").args("a1").await.unwrap();
+        let output = diff.output.unwrap();
+        assert!(
+            output.contains("1 file to write, 1 file to remove"),
+            "{output}"
+        );
+        for agrees in [false, true] {
+            let (mut notifications, answerer) = (client.notifications(), client.clone());
+            let answering = tokio::spawn(async move {
+                while let Some(notification) = notifications.next().await {
+                    if let Notification::UserAsked(asked) = notification {
+                        let call = answerer.answer_event(asked.event_id);
+                        call.result(EventAnswer::value(agrees)).await.unwrap();
+                        return asked.message;
+                    }
+                }
+                None
+            });
+            let restored = session.run_command("files-restore").args("a1").await;
+            assert_eq!(restored.is_ok(), agrees);
+            let asked = answering.await.unwrap().unwrap();
+            assert!(asked.contains("replace file"), "{asked}");
+            assert_eq!(scene.read("file"), if agrees { "1" } else { "2" });
+        }
+        client.close().await.unwrap();
+    });
+    drop(watch);
+    scene.command(&daemon()).arg("stop").output().unwrap();
 }

@@ -1,0 +1,152 @@
+//! The files at an entry, and a restore to them.
+
+use crate::changes::changes;
+use crate::exclude::Limits;
+use crate::git::Shadow;
+use crate::name::Name;
+use crate::record::{self, Record};
+use crate::restore::{Plan, Target};
+use crate::session::Opened;
+use crate::show;
+use crate::snapshot;
+use crate::state::{Lock, Root, State, WAIT};
+use anyhow::{Context, bail};
+use std::collections::{BTreeMap, BTreeSet};
+use std::io::Write;
+use std::path::Path;
+
+/// What a session says about the files at an entry.
+pub struct Found {
+    root: Root,
+    session: String,
+    entry: String,
+    records: Vec<Record>,
+    record: Record,
+}
+
+/// The saved files at an entry, under the root's lock.
+pub struct At {
+    found: Found,
+    lock: Lock,
+    pub shadow: Shadow,
+}
+
+/// The root of a session that is on.
+pub fn root_of(state: &State, opened: &Opened) -> anyhow::Result<Root> {
+    let root = state.nearest(Path::new(&opened.cwd))?;
+    root.with_context(|| {
+        let cwd = show::safe(&opened.cwd);
+        format!("the files of {cwd} are not saved; `treelined files on` begins it")
+    })
+}
+
+impl Found {
+    /// Finds the files at an entry; at the leaf without one.
+    pub async fn of(state: &State, opened: &Opened, entry: Option<&str>) -> anyhow::Result<Found> {
+        let root = root_of(state, opened)?;
+        let entry = opened.entry(entry).await?;
+        let records = opened.records().await?;
+        let record = opened.nearest(&records, &entry).await?.cloned();
+        let record = record
+            .with_context(|| format!("no files were saved at {} or before", show::safe(&entry)))?;
+        if Path::new(&record.data.root) != root.path {
+            bail!(
+                "the files at {} were saved in {}, not in {}",
+                show::safe(&entry),
+                show::safe(&record.data.root),
+                root.path.display()
+            );
+        }
+        let session = opened.id.clone();
+        Ok(Found {
+            root,
+            session,
+            entry,
+            records,
+            record,
+        })
+    }
+}
+
+impl At {
+    /// Fails if the files were dropped or are not of this machine.
+    pub fn open(found: Found) -> anyhow::Result<At> {
+        let lock = found.root.lock(WAIT)?;
+        let shadow = found.root.shadow(&lock)?;
+        if !found.record.is_kept(&shadow, &found.session) {
+            bail!(
+                "{} are not on this machine any more; they were dropped, or saved elsewhere",
+                show::record(&found.record)
+            );
+        }
+        Ok(At {
+            found,
+            lock,
+            shadow,
+        })
+    }
+
+    pub fn record(&self) -> &Record {
+        &self.found.record
+    }
+
+    pub fn into_root(self) -> (Root, Lock) {
+        (self.found.root, self.lock)
+    }
+
+    /// What a restore goes to: the files of the session, or all.
+    pub fn target(&self, all: bool) -> anyhow::Result<Target> {
+        let Found {
+            session,
+            entry,
+            records,
+            record,
+            ..
+        } = &self.found;
+        let only = match all {
+            true => None,
+            false => Some(record::changed(&self.shadow, session, records)?),
+        };
+        Ok(Target {
+            commit: record.data.commit.clone(),
+            not_saved: record.data.skipped.paths.clone(),
+            only,
+            modes: BTreeMap::new(),
+            session: Some(session.clone()),
+            entry: Some(entry.clone()),
+            undoes: None,
+        })
+    }
+
+    /// The files that differ from the last record of the session: others have changed them since.
+    fn outside(&self, plan: &Plan) -> anyhow::Result<BTreeSet<Name>> {
+        let kept = self.found.records.iter().rev();
+        let mut kept = kept.filter(|record| record.is_kept(&self.shadow, &self.found.session));
+        let Some(last) = kept.next() else {
+            return Ok(BTreeSet::new());
+        };
+        let changed = changes(&self.shadow, &last.data.tree, &plan.now)?;
+        Ok(changed.into_iter().map(|change| change.name).collect())
+    }
+
+    /// Whether HEAD or the branch of the user's repository is another one since.
+    pub fn has_moved(&self) -> anyhow::Result<bool> {
+        let head = snapshot::head(&self.found.root.path)?;
+        Ok(show::moved(self.record(), &head).is_some())
+    }
+
+    /// Shows what a restore would change.
+    pub fn preview(&self, out: &mut impl Write, plan: &Plan) -> anyhow::Result<()> {
+        writeln!(out, "{}", show::record(self.record()))?;
+        show::plan(out, plan, &self.outside(plan)?)?;
+        if let Some(moved) = show::moved(self.record(), &snapshot::head(&self.found.root.path)?) {
+            writeln!(out, "{moved}")?;
+        }
+        Ok(())
+    }
+
+    /// Compares the files with a target.
+    pub fn plan(&self, target: &Target) -> anyhow::Result<Plan> {
+        crate::restore::plan(&self.shadow, target, Limits::USUAL)
+    }
+}

@@ -1,0 +1,142 @@
+//! Commands that other clients show and run (protocol.md §12): so the terminal client and the editors restore files too.
+
+use crate::at::{At, Found};
+use crate::exclude::Limits;
+use crate::restore::{self, Plan, Target};
+use crate::session;
+use crate::show;
+use crate::state::{Root, State, WAIT};
+use crate::{apply, git};
+use anyhow::{Context, bail};
+use std::path::Path;
+use treelined_client::{AskKind, Client, CommandInvoked, Error, ErrorKind, EventAnswer, OpenMode};
+
+const DIFF: &str = "files-diff";
+const RESTORE: &str = "files-restore";
+/// The commands, and what they do.
+const COMMANDS: [(&str, &str); 2] = [
+    (DIFF, "Show which files a restore would change"),
+    (RESTORE, "Bring the files back to an entry; it asks"),
+];
+/// How long a person may think, in milliseconds.
+const THINKING: u64 = 600_000;
+/// The most bytes of a preview that a person is asked about.
+const MAX_SHOWN: usize = 16 << 10;
+
+/// Offers the commands. Names that another client has taken stay its own.
+pub async fn register(client: &Client) -> Result<(), Error> {
+    for (name, description) in COMMANDS {
+        let call = client.register_command(name).description(description);
+        match call.argument_hint("[ENTRY]").await {
+            Err(error) if error.is(ErrorKind::CommandExists) => {}
+            registered => {
+                registered?;
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Runs a command that somebody has called, and answers.
+pub async fn run(client: Client, state: State, invoked: CommandInvoked) {
+    let call = client.answer_event(&invoked.event_id).extend_ms(THINKING);
+    let _is_over = call.await;
+    let said = answer(&client, &state, &invoked).await;
+    let call = client.answer_event(&invoked.event_id);
+    let call = match said {
+        Ok(output) => call.result(EventAnswer::output(output)),
+        Err(error) => call.error(show::safe(&format!("{error:#}"))),
+    };
+    let _is_over = call.await;
+}
+
+async fn answer(
+    client: &Client,
+    state: &State,
+    invoked: &CommandInvoked,
+) -> anyhow::Result<String> {
+    git::check()?;
+    let session = invoked.session_id.as_deref();
+    let session = session.context("the command is about a session; open one")?;
+    let opened = session::open(client, Some(session), Path::new("/"), OpenMode::Read).await?;
+    let entry = Some(invoked.args.trim()).filter(|entry| !entry.is_empty());
+    let found = Found::of(state, &opened, entry).await;
+    let preview = match found {
+        Ok(found) => blocking(move || preview(found)).await,
+        Err(error) => Err(error),
+    };
+    let ended = match (preview, invoked.name.as_str()) {
+        (Ok(preview), RESTORE) if !preview.plan.changes.is_empty() => {
+            restore(&opened.client, preview).await
+        }
+        (preview, _) => preview.map(|preview| preview.text),
+    };
+    opened.client.close_session().await?;
+    ended
+}
+
+async fn blocking<T: Send + 'static>(
+    work: impl FnOnce() -> anyhow::Result<T> + Send + 'static,
+) -> anyhow::Result<T> {
+    let done = tokio::task::spawn_blocking(work).await;
+    done.context("look at the files")?
+}
+
+/// What a person is asked about.
+struct Preview {
+    root: Root,
+    target: Target,
+    plan: Plan,
+    text: String,
+}
+
+fn preview(found: Found) -> anyhow::Result<Preview> {
+    let at = At::open(found)?;
+    apply::tidy(&at.shadow)?;
+    let target = at.target(false)?;
+    let plan = at.plan(&target)?;
+    let mut text = Vec::new();
+    at.preview(&mut text, &plan)?;
+    let mut text = String::from_utf8(text)?;
+    if text.len() > MAX_SHOWN {
+        let ends = (0..=MAX_SHOWN).rev();
+        let end = ends.into_iter().find(|end| text.is_char_boundary(*end));
+        text.truncate(end.unwrap_or(0));
+        text.push_str("\n…\n");
+    }
+    // The lock is free while the person thinks.
+    let (root, _lock) = at.into_root();
+    Ok(Preview {
+        root,
+        target,
+        plan,
+        text,
+    })
+}
+
+/// Asks the person in front of a client that has the session open, and restores.
+async fn restore(client: &Client, preview: Preview) -> anyhow::Result<String> {
+    let call = client.ask_user(AskKind::Confirm, "Bring these files back?");
+    let asked = call.message(&preview.text).timeout_ms(THINKING).await?;
+    let value = asked.value.map(|value| value.parse::<bool>()).transpose()?;
+    if value != Some(true) {
+        bail!("nothing was changed");
+    }
+    blocking(move || {
+        let lock = preview.root.lock(WAIT)?;
+        let root = (&preview.root, &lock);
+        let done = restore::run(
+            root,
+            &preview.target,
+            &preview.plan,
+            Limits::USUAL,
+            &mut || {},
+        );
+        let (_, outcome) = done?;
+        let mut text = Vec::new();
+        show::outcome(&mut text, &outcome)?;
+        text.extend(b"`treelined files undo` takes it back");
+        Ok(String::from_utf8(text)?)
+    })
+    .await
+}
