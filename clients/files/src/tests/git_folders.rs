@@ -206,6 +206,25 @@ fn folders_that_are_never_saved_are_refused() {
     }
 }
 
+/// A failure of git must not leave the tree of an earlier snapshot.
+#[test]
+fn a_file_that_git_cannot_save_makes_no_snapshot() {
+    let scene = Scene::new();
+    scene.write("a", "1");
+    scene.save();
+    fs::remove_file(scene.work.join("a")).unwrap();
+    let made = std::process::Command::new("mkfifo")
+        .arg(scene.work.join("a"))
+        .status();
+    assert!(made.unwrap().success());
+    let lock = scene.root.lock(WAIT).unwrap();
+    let shadow = scene.root.shadow(&lock).unwrap();
+    let error = snapshot::take(&shadow, LIMITS).unwrap_err().to_string();
+    assert!(error.contains("git add failed"), "{error}");
+    fs::remove_file(scene.work.join("a")).unwrap();
+    snapshot::take(&shadow, LIMITS).unwrap();
+}
+
 /// A folder that cannot be read was a warning, and its files were kept from an earlier snapshot.
 #[test]
 fn a_folder_that_cannot_be_read_makes_no_snapshot() {
