@@ -3,9 +3,9 @@
 use crate::changes::{Change, Kind, Side};
 use crate::git::Shadow;
 use crate::name::Name;
-use crate::place::{Found, Place, STAGE, UNFILLED, found};
+use crate::place::{self, Found, Place, STAGE, UNFILLED, found};
 use anyhow::{Context, anyhow, bail};
-use rustix::fs::{self, AtFlags, Mode, OFlags};
+use rustix::fs::{self, AtFlags, OFlags};
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
 use std::fs::File;
@@ -110,7 +110,7 @@ fn fill(job: &Job<'_>, place: &Place, step: &mut dyn FnMut()) -> anyhow::Result<
             Kind::Program => 0o777,
             _ => 0o666,
         };
-        let file = fs::openat(place.stage(), staged(at), flags, Mode::from_raw_mode(mode));
+        let file = fs::openat(place.stage(), staged(at), flags, place::mode(mode));
         let mut file = File::from(file.with_context(failed)?);
         if let Err(why) = keep_mode(job, place, change, new.kind, &file) {
             refused.insert(at, why);
@@ -132,7 +132,7 @@ fn keep_mode(
 ) -> Result<(), String> {
     let there = place.stat(&change.name);
     let known = job.modes.get(&change.name).copied();
-    let mode = known.or_else(|| Some(there.as_ref()?.st_mode & 0o777));
+    let mode = known.or_else(|| Some(place::mode_of(there.as_ref()?)));
     if let Some(stat) = &there {
         let (uid, gid) = (
             fs::Uid::from_raw(stat.st_uid),
@@ -149,7 +149,7 @@ fn keep_mode(
             Kind::Program => mode | ((mode & 0o444) >> 2),
             _ => mode & !0o111,
         };
-        let changed = fs::fchmod(file, Mode::from_raw_mode(mode));
+        let changed = fs::fchmod(file, place::mode(mode));
         changed.map_err(|error| error.to_string())?;
     }
     Ok(())

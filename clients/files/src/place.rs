@@ -4,7 +4,7 @@
 use crate::changes::{Kind, Side};
 use crate::name::Name;
 use anyhow::Context;
-use rustix::fs::{self, AtFlags, FileType, Mode, OFlags, RenameFlags, Stat};
+use rustix::fs::{self, AtFlags, FileType, Mode, OFlags, RawMode, RenameFlags, Stat};
 use rustix::io::Errno;
 use sha2::{Digest, Sha256};
 use std::ffi::{OsStr, OsString};
@@ -23,6 +23,21 @@ const FOLDER: OFlags = OFlags::RDONLY
     .union(OFlags::DIRECTORY)
     .union(OFlags::NOFOLLOW)
     .union(OFlags::CLOEXEC);
+
+/// The bits of a mode for `chmod`.
+#[allow(clippy::useless_conversion, reason = "it has 16 bits on macOS")]
+pub fn mode_of(stat: &Stat) -> u32 {
+    u32::from(stat.st_mode) & 0o777
+}
+
+/// The mode with these bits.
+#[allow(
+    clippy::unnecessary_fallible_conversions,
+    reason = "it has 16 bits on macOS"
+)]
+pub fn mode(bits: u32) -> Mode {
+    RawMode::try_from(bits & 0o777).map_or(Mode::empty(), Mode::from_raw_mode)
+}
 
 /// What is at a path.
 #[derive(Debug, Clone, PartialEq, Eq)]

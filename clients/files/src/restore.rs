@@ -5,6 +5,7 @@ use crate::changes::{Change, Kind, changes};
 use crate::exclude::Limits;
 use crate::git::Shadow;
 use crate::name::Name;
+use crate::place::mode_of;
 use crate::snapshot::{self, now};
 use crate::state::{self, Lock, Root};
 use anyhow::{Context, bail};
@@ -205,7 +206,7 @@ fn modes(shadow: &Shadow, changes: &[Change]) -> BTreeMap<Name, u32> {
     let mode = |change: &Change| {
         let path = shadow.root.join(OsStr::from_bytes(&change.name.0));
         let stat = statat(CWD, path, AtFlags::SYMLINK_NOFOLLOW).ok()?;
-        Some((change.name.clone(), stat.st_mode & 0o777))
+        Some((change.name.clone(), mode_of(&stat)))
     };
     old.filter_map(mode).collect()
 }
