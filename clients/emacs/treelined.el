@@ -15,7 +15,7 @@
 ;; `M-x treelined' lists the sessions; ? in each buffer shows its commands.
 ;; The README is the manual.
 ;;
-;;   treelined-errors   what to do about each kind of error
+;;   treelined-errors   advice about each kind of error
 ;;   treelined-client   the daemon, calls and notifications
 ;;   treelined-session  open sessions and their leaves
 ;;   treelined-row      a row of the tree as text
@@ -23,8 +23,10 @@
 ;;   treelined-entry    entries, summaries, comparisons
 ;;   treelined-compose  drafts and messages
 ;;   treelined-actions  commands of the tree
+;;   treelined-branch   names and archive of branches
+;;   treelined-continue going on in another tool
 ;;   treelined-list     the list of sessions
-;;   treelined-search     the search over all sessions
+;;   treelined-search   the search over all sessions
 ;;   treelined-ask      commands and questions of other programs
 ;;   treelined-import   imports and exports
 ;;   treelined-menu     menus
