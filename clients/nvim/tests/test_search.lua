@@ -214,7 +214,7 @@ return {
   {
     -- A label stood twice, and a folded row had the text of its first entry.
     'a label that was found is marked where it stands, and a folded row keeps its text',
-    function(t)
+    function()
       local draw = require('treelined.draw')
       local node = {
         type = 'message',
