@@ -1,7 +1,8 @@
 //! Searches that can go on. A cursor of the daemon names a file; the model gets a number instead.
 
+use crate::request::Query;
 use std::collections::{HashMap, HashSet, VecDeque};
-use treelined_client::SearchHit;
+use treelined_client::{NearWords, SearchHit};
 
 /// The most searches that are kept: each has at most one page of the daemon.
 const MOST: usize = 16;
@@ -10,6 +11,7 @@ const MOST: usize = 16;
 #[derive(Clone, Default)]
 pub struct Finding {
     pub query: String,
+    pub exact: bool,
     pub every: bool,
     /// Hits that are not shown yet.
     pub waiting: VecDeque<SearchHit>,
@@ -22,6 +24,18 @@ pub struct Finding {
     /// Hits on all pages, and whether there may be more.
     pub total: u64,
     pub at_least: bool,
+    /// Words that no entry has, each with near ones.
+    pub near_words: Vec<NearWords>,
+}
+
+impl Finding {
+    /// The search as the daemon is asked for it.
+    pub fn as_query(&self) -> Query {
+        match self.exact {
+            true => Query::exact(&self.query),
+            false => Query::question(&self.query),
+        }
+    }
 }
 
 /// The last searches that can go on.

@@ -4,15 +4,16 @@ use crate::clean::Cleaner;
 use crate::finding::Findings;
 use crate::request::Query;
 use crate::scope::Scope;
+use crate::text::Note;
 use serde::Deserialize;
-use serde_json::json;
+use serde_json::{Value, json};
 use std::collections::HashSet;
 use std::fmt;
 use std::path::Path;
 use tokio::sync::{Mutex, MutexGuard};
 use treelined_client::{
-    Client, Entry, Error, ErrorKind, ListSessionsResult, OpenMode, SearchHit, SearchSyntax,
-    Session, SessionRow, SessionSearchMode,
+    Client, Entry, Error, ErrorKind, ListSessionsResult, NearWords, OpenMode, SearchHit,
+    SearchSyntax, Session, SessionRow, SessionSearchMode,
 };
 use treelined_redact::Redactor;
 
@@ -77,6 +78,11 @@ impl History {
             kept: Mutex::new(None),
             findings: Mutex::new(Findings::default()),
         }
+    }
+
+    /// Ends the connection, and a daemon of its own.
+    pub async fn end(&self) -> anyhow::Result<()> {
+        Ok(self.client.clone().close().await?)
     }
 
     /// A cleaner for the texts of one answer.
@@ -257,6 +263,44 @@ impl History {
         Ok(call.await?)
     }
 
+    /// The rows of the sessions of the scope's own directory.
+    pub async fn own_rows(&self) -> Result<Vec<SessionRow>> {
+        let (mut rows, mut cursor) = (Vec::new(), None);
+        let mut directories = self.scope.directories();
+        loop {
+            let page = self.page(None, ROWS, cursor).await?;
+            let own = page.sessions.into_iter();
+            rows.extend(own.filter(|row| directories.is_own(&row.cwd)));
+            cursor = page.next_cursor;
+            if cursor.is_none() {
+                return Ok(rows);
+            }
+        }
+    }
+
+    /// The files from which a session was imported.
+    pub async fn sources(&self, id: &str) -> Result<Vec<String>> {
+        let open = self.open(Some(id)).await?;
+        let reports = open.client.import_report().await;
+        let reports = open.close_after(reports.map_err(Failure::from)).await?;
+        let reports = reports.imports.into_iter();
+        let reports = reports.map(|import| import.report.parse().unwrap_or_default());
+        Ok(reports.flat_map(|report| sources(&report)).collect())
+    }
+
+    /// The newest notes of sessions of a directory and those below it.
+    pub async fn notes(&self, cwd: &str) -> Result<Vec<SearchHit>> {
+        let call = self.client.search("").syntax(SearchSyntax::Filters);
+        let call = call.r#type(Note::TYPE).cwd(cwd).limit(HITS);
+        Ok(call.await?.hits)
+    }
+
+    /// The best entries for a question in sessions of a directory and those below it.
+    pub async fn best(&self, question: &str, cwd: &str) -> Result<Vec<SearchHit>> {
+        let call = self.client.search(question).mode(SessionSearchMode::Ask);
+        Ok(call.cwd(cwd).limit(HITS).await?.hits)
+    }
+
     /// The sessions in scope, now.
     pub async fn readable(&self) -> Result<Readable> {
         let mut readable = Readable {
@@ -288,11 +332,11 @@ impl History {
         readable: &Readable,
         cursor: Option<String>,
     ) -> Result<Found> {
-        let mut call = self.client.search(&query.text).limit(HITS);
-        call = match query.is_pattern {
-            true => call.mode(SessionSearchMode::Regex),
-            false => call.syntax(SearchSyntax::Filters),
-        };
+        let call = self.client.search(&query.text).limit(HITS);
+        let mut call = call.syntax(SearchSyntax::Filters);
+        if query.is_question {
+            call = call.mode(SessionSearchMode::Ask);
+        }
         if let Ok(here) = std::env::current_dir() {
             call = call.directory(here.to_string_lossy());
         }
@@ -313,17 +357,33 @@ impl History {
         let hits: Vec<SearchHit> = hits
             .filter(|hit| readable.ids.contains(&hit.session_id))
             .collect();
+        // Totals of the daemon count sessions that are not in scope, and of a question all entries with one of its words.
+        let is_counted = readable.are_as_written && !query.is_question;
+        let shown = hits.len() as u64;
+        let words = page.did_you_mean.filter(|_| readable.are_as_written);
         Ok(Found {
-            // Totals of the daemon count sessions that are not in scope.
-            total: match readable.are_as_written {
-                true => page.totals.entries,
-                false => hits.len() as u64,
+            total: if is_counted {
+                page.totals.entries
+            } else {
+                shown
             },
-            at_least: !readable.are_as_written || page.totals.at_least.unwrap_or_default(),
+            at_least: match is_counted {
+                true => page.totals.at_least.unwrap_or_default(),
+                false => !readable.are_as_written || page.totals.entries > shown,
+            },
+            near_words: words.unwrap_or_default(),
             hits,
             next_cursor: page.next_cursor,
         })
     }
+}
+
+/// The paths of the sources in the report of an import.
+fn sources(report: &Value) -> Vec<String> {
+    let files = report.get("files").and_then(Value::as_array);
+    let paths = files.into_iter().flatten().map(|file| file.get("path"));
+    let paths = paths.map(|path| path.and_then(Value::as_str).unwrap_or_default());
+    paths.map(str::to_owned).collect()
 }
 
 /// The sessions in scope.
@@ -340,6 +400,8 @@ pub struct Found {
     pub total: u64,
     /// There may be more than `total`.
     pub at_least: bool,
+    /// Words of a question that no entry has, with near ones.
+    pub near_words: Vec<NearWords>,
     pub next_cursor: Option<String>,
 }
 

@@ -7,6 +7,7 @@ mod history;
 mod notes;
 mod portable;
 mod reading;
+mod recall;
 mod request;
 mod scope;
 mod server;
@@ -15,9 +16,12 @@ mod text;
 use anyhow::Context;
 use clap::Parser;
 use history::History;
+use recall::Hook;
 use scope::Scope;
 use std::io::Write;
+use std::path::PathBuf;
 use std::process::ExitCode;
+use std::time::Duration;
 use treelined_client::DaemonArgs;
 use treelined_redact::Redactor;
 
@@ -41,13 +45,23 @@ struct Args {
     /// The session that the agent is in, by its id [default: the newest of the working directory]
     #[arg(long, env = "TREELINED_SESSION", value_name = "ID")]
     session: Option<String>,
+    /// Answer the hook of an agent on stdin with what this directory's sessions say, and end
+    #[arg(long, conflicts_with_all = ["all", "allow_notes", "show_secrets"])]
+    recall: bool,
     #[command(flatten)]
     daemon: DaemonArgs,
 }
 
+/// The time for a recall. An agent waits for it.
+const RECALL: Duration = Duration::from_secs(4);
+
 fn main() -> ExitCode {
-    match run(Args::parse()) {
+    let args = Args::parse();
+    let is_recall = args.recall;
+    match run(args) {
         Ok(()) => ExitCode::SUCCESS,
+        // Nothing that goes wrong here is the agent's matter.
+        Err(_) if is_recall => ExitCode::SUCCESS,
         Err(error) => {
             // If stderr is closed too, the exit code still reports the failure.
             let _written = writeln!(std::io::stderr(), "treelined-mcp: {error:#}");
@@ -60,21 +74,42 @@ fn run(args: Args) -> anyhow::Result<()> {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build();
-    runtime.context("start the runtime")?.block_on(serve(args))
+    let runtime = runtime.context("start the runtime")?;
+    match args.recall {
+        true => runtime.block_on(recall(args)),
+        false => runtime.block_on(serve(args)),
+    }
+}
+
+async fn recall(args: Args) -> anyhow::Result<()> {
+    let Some(hook) = Hook::read() else {
+        return Ok(());
+    };
+    let answer = async {
+        let history = history(args, hook.directory()).await?;
+        let answered = hook.answer(&history).await;
+        history.end().await?;
+        answered.map_err(|failure| anyhow::anyhow!("{failure}"))
+    };
+    tokio::time::timeout(RECALL, answer).await?
 }
 
 async fn serve(args: Args) -> anyhow::Result<()> {
     let cwd = std::env::current_dir().context("find the working directory")?;
+    let allows_notes = args.allow_notes;
+    let history = history(args, cwd).await?;
+    server::serve(history, allows_notes).await
+}
+
+/// The sessions of a directory, or of all.
+async fn history(args: Args, cwd: PathBuf) -> anyhow::Result<History> {
+    let cwd = cwd.canonicalize().context("find the working directory")?;
     let builder = args.daemon.builder();
     let builder = builder.client_info(env!("CARGO_PKG_NAME"), env!("CARGO_PKG_VERSION"));
     let redactor = Redactor::new(!args.show_secrets, None)?;
     let client = builder.spawn().await?;
-    let cwd = cwd.canonicalize().context("find the working directory")?;
     let scope = Scope::new((!args.all).then_some(cwd));
-    let history = History::new(client.clone(), scope, args.session, redactor);
-    let served = server::serve(history, args.allow_notes).await;
-    client.close().await?;
-    served
+    Ok(History::new(client, scope, args.session, redactor))
 }
 
 #[cfg(test)]

@@ -34,13 +34,16 @@ pub async fn serve(history: History, allows_notes: bool) -> anyhow::Result<()> {
     if allows_notes {
         tools += HistoryServer::note_tools();
     }
+    let history = Arc::new(history);
     let server = HistoryServer {
-        history: Arc::new(history),
+        history: Arc::clone(&history),
         tools,
         instructions,
     };
     let running = server.serve(rmcp::transport::stdio()).await?;
-    running.waiting().await?;
+    let served = running.waiting().await;
+    history.end().await?;
+    served?;
     Ok(())
 }
 
@@ -76,9 +79,12 @@ struct HistoryServer {
 #[derive(Deserialize, JsonSchema)]
 #[schemars(transform = portable)]
 struct SearchParams {
-    /// Words that all occur in one entry; also "a phrase", -word, /regex/ alone, role:user, tool:bash, in:toolCalls,
-    /// branch:left, type:note, source:codex, cwd:DIR, since:2w, before:2026-11-01.
+    /// A question or an error as it stands; the best entries come first. Also "a phrase", -word, /regex/ alone, role:user,
+    /// tool:bash, in:toolCalls, branch:left, type:note, source:codex, cwd:DIR, since:2w, before:2026-11-01.
     query: String,
+    /// Only entries that hold all words.
+    #[serde(default)]
+    exact: bool,
     /// Every hit, not only the first of each session.
     #[serde(default)]
     every: bool,
@@ -214,18 +220,20 @@ type ToolResult = Result<CallToolResult, ErrorData>;
 #[tool_router(router = reading_tools)]
 impl HistoryServer {
     #[tool(
-        description = "Finds text in earlier conversations, in branches that were left too: notes first, then one hit a session.",
+        description = "Finds what earlier conversations say about a question or an error, in branches that were left too: notes first, then the best hit of each session.",
         annotations(read_only_hint = true, open_world_hint = false)
     )]
     async fn search_history(&self, Parameters(params): Parameters<SearchParams>) -> ToolResult {
         let SearchParams {
             query,
+            exact,
             every,
             limit,
             cursor,
         } = params;
         let request = SearchRequest {
             query,
+            exact,
             every,
             limit,
             cursor,

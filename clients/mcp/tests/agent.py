@@ -25,7 +25,7 @@ INSTALLED = Path(INSTALLED)
 RECORDED = Path(__file__).parent / "claude-code.json"
 BLOCKS = []
 # Of a long entry they leave out the middle or the end, if the answer is long too.
-CALLS = {"search_history": {"query": "cache", "every": True}, "read_entry": {"entry": "long"},
+CALLS = {"search_history": {"query": "cache", "exact": True, "every": True}, "read_entry": {"entry": "long"},
          "what_was_tried": {"topic": "cache"}}
 # Longest time for the whole conversation, in seconds.
 PATIENCE = 90

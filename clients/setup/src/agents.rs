@@ -141,8 +141,13 @@ impl Agent {
         }
     }
 
-    /// The pieces that it gets, and their places.
-    pub(crate) fn targets(self, machine: &Machine, program: &Program) -> Vec<Target> {
+    /// The pieces that it gets, and their places; `recalls`: also the hooks that recall.
+    pub(crate) fn targets(
+        self,
+        machine: &Machine,
+        program: &Program,
+        recalls: bool,
+    ) -> Vec<Target> {
         let folder = self.folder(machine);
         let target = |path: PathBuf, piece| Target {
             agent: self,
@@ -167,11 +172,15 @@ impl Agent {
                     None => machine.home.join(".claude.json"),
                 };
                 vec![
-                    target(folder.join("settings.json"), Piece::Hooks),
+                    target(folder.join("settings.json"), Piece::Hooks { recalls }),
                     target(own, server("mcpServers", Server::Stdio)),
                 ]
             }
-            Self::Codex => vec![target(folder.join("config.toml"), Piece::Codex)],
+            Self::Codex => {
+                let recall = recalls.then(|| target(folder.join("hooks.json"), Piece::Recall));
+                let config = target(folder.join("config.toml"), Piece::Codex);
+                [config].into_iter().chain(recall).collect()
+            }
             Self::Opencode => {
                 let names = ["opencode.jsonc", "opencode.json", "config.json"];
                 let mut files = names.iter().map(|name| folder.join(name));

@@ -19,10 +19,44 @@ const FORM: ParseOptions = ParseOptions {
     allow_non_finite_numbers: false,
     allow_extended_string_escapes: false,
 };
-/// The events at which Claude Code has ended a turn or a session.
-const EVENTS: [&str; 2] = ["Stop", "SessionEnd"];
-/// The seconds after which Claude Code ends a hook. Ours takes a fraction of one.
+/// The events for which setup writes hooks, of Claude Code and Codex.
+const EVENTS: [&str; 5] = [
+    "Stop",
+    "SessionEnd",
+    "SessionStart",
+    "PostToolUseFailure",
+    "PostToolUse",
+];
+/// The seconds after which an agent ends a hook. Ours take a fraction of one; a recall ends after four.
 const TIMEOUT: u64 = 10;
+
+/// A hook, in the form that Claude Code and Codex share.
+pub(crate) struct Hook {
+    pub(crate) event: &'static str,
+    /// The kinds of the event.
+    pub(crate) matcher: Option<&'static str>,
+    /// A command of a shell.
+    pub(crate) command: String,
+}
+
+impl Hook {
+    /// The member of the event's array.
+    fn group(&self) -> Value {
+        let hook = json!({"type": "command", "command": self.command, "timeout": TIMEOUT});
+        match self.matcher {
+            Some(matcher) => json!({"matcher": matcher, "hooks": [hook]}),
+            None => json!({"hooks": [hook]}),
+        }
+    }
+}
+
+/// The text of a file with these hooks alone.
+pub(crate) fn hooks(hooks: &[Hook]) -> Value {
+    let events = hooks
+        .iter()
+        .map(|hook| (hook.event.to_owned(), json!([hook.group()])));
+    json!({"hooks": events.collect::<serde_json::Map<_, _>>()})
+}
 
 /// The pieces that a text has already.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -36,57 +70,67 @@ pub(crate) enum Presence {
     Theirs,
 }
 
-/// Adds a command to the events of Claude Code's hooks that end a turn or a session.
-pub(crate) fn add_hooks(text: &str, command: &str) -> Result<String, Refusal> {
+/// Adds hooks.
+pub(crate) fn add_hooks(text: &str, hooks: &[Hook]) -> Result<String, Refusal> {
     let mut expected = parse(text)?;
-    let group = json!({"hooks": [{"type": "command", "command": command, "timeout": TIMEOUT}]});
-    for event in EVENTS {
-        let groups = member(&mut expected, &["hooks", event], json!([]))?;
+    for hook in hooks {
+        let groups = member(&mut expected, &["hooks", hook.event], json!([]))?;
         let groups = groups.as_array_mut().ok_or_else(other_form)?;
-        groups.push(group.clone());
+        groups.push(hook.group());
     }
     edited(text, &expected, |root| {
-        let hooks = root.object_value_or_create()?;
-        let hooks = hooks.object_value_or_create("hooks")?;
-        for event in EVENTS {
-            let groups = hooks.array_value_or_create(event)?;
-            groups.append(input(&group));
+        let object = root.object_value_or_create()?;
+        let object = object.object_value_or_create("hooks")?;
+        for hook in hooks {
+            let groups = object.array_value_or_create(hook.event)?;
+            groups.append(input(&hook.group()));
         }
         Some(())
     })
 }
 
-/// Whether the commands of Claude Code's hooks are there. `command` is ours, and `is_ours` knows an older one.
-pub(crate) fn has_hooks(
-    text: &str,
-    command: &str,
-    is_ours: &dyn Fn(&str) -> bool,
-) -> Result<Presence, Refusal> {
-    let value = parse(text)?;
-    let commands = |event: &str| {
-        let groups = value.pointer(&format!("/hooks/{event}"));
-        let groups = groups.and_then(Value::as_array).into_iter().flatten();
-        let hooks = groups.filter_map(|group| group.get("hooks")?.as_array());
-        let commands = hooks
-            .flatten()
-            .filter_map(|hook| hook.get("command")?.as_str());
-        commands.map(str::to_owned).collect::<Vec<_>>()
-    };
-    let all: Vec<Vec<String>> = EVENTS.iter().map(|event| commands(event)).collect();
-    let ours = |given: &Vec<String>| given.iter().filter(|it| is_ours(it)).count();
-    Ok(match () {
-        () if all
-            .iter()
-            .all(|given| ours(given) == 1 && given.iter().any(|it| it == command)) =>
-        {
-            Presence::Same
-        }
-        () if all.iter().any(|given| ours(given) > 0) => Presence::Older,
-        () => Presence::Missing,
+/// The commands of an event.
+fn commands(value: &Value, event: &str) -> Vec<String> {
+    let groups = value.pointer(&format!("/hooks/{event}"));
+    let groups = groups.and_then(Value::as_array).into_iter().flatten();
+    let hooks = groups.filter_map(|group| group.get("hooks")?.as_array());
+    let commands = hooks
+        .flatten()
+        .filter_map(|hook| hook.get("command")?.as_str());
+    commands.map(str::to_owned).collect()
+}
+
+/// Whether a hook has such a command.
+pub(crate) fn has_command(text: &str, is_meant: &dyn Fn(&str) -> bool) -> bool {
+    parse(text).is_ok_and(|value| {
+        let mut all = EVENTS.iter().flat_map(|event| commands(&value, event));
+        all.any(|command| is_meant(&command))
     })
 }
 
-/// Takes our commands out of Claude Code's hooks, and what is empty then.
+/// Whether these hooks are there, and no others of ours. `is_ours` knows an older one.
+pub(crate) fn has_hooks(
+    text: &str,
+    hooks: &[Hook],
+    is_ours: &dyn Fn(&str) -> bool,
+) -> Result<Presence, Refusal> {
+    let value = parse(text)?;
+    let (mut has_any, mut has_all) = (false, true);
+    for event in EVENTS {
+        let mut ours = commands(&value, event);
+        ours.retain(|command| is_ours(command));
+        let wanted = hooks.iter().filter(|hook| hook.event == event);
+        has_any |= !ours.is_empty();
+        has_all &= wanted.map(|hook| &hook.command).eq(&ours);
+    }
+    Ok(match (has_any, has_all) {
+        (_, true) => Presence::Same,
+        (true, false) => Presence::Older,
+        (false, false) => Presence::Missing,
+    })
+}
+
+/// Takes our commands out of hooks, and what is empty then.
 pub(crate) fn remove_hooks(text: &str, is_ours: &dyn Fn(&str) -> bool) -> Result<String, Refusal> {
     let mut expected = parse(text)?;
     if let Some(hooks) = expected.get_mut("hooks").and_then(Value::as_object_mut) {

@@ -45,6 +45,10 @@ struct Args {
     /// Take out what was added
     #[arg(long)]
     remove: bool,
+    /// Also add hooks that recall earlier conversations of the directory, as one begins and after a command that failed:
+    /// Claude Code and Codex
+    #[arg(long, conflicts_with = "remove")]
+    recall: bool,
     /// Show what would be written, and write nothing
     #[arg(long)]
     print: bool,
@@ -95,7 +99,7 @@ fn run(args: &Args) -> anyhow::Result<ExitCode> {
     }
     let targets: Vec<Target> = agents
         .iter()
-        .flat_map(|agent| agent.targets(&machine, &program))
+        .flat_map(|agent| agent.targets(&machine, &program, args.recall || args.remove))
         .collect();
     let path = machine.record();
     let mut record = Record::read(&path)?;

@@ -1,7 +1,7 @@
 //! The pieces that setup puts into a file, and their removal.
 
 use crate::agents::Agent;
-use crate::json::{self, Presence};
+use crate::json::{self, Hook, Presence};
 use crate::program::{self, MARK, Program};
 use crate::refusal::Refusal;
 use crate::toml::Codex;
@@ -12,9 +12,12 @@ use std::path::PathBuf;
 const NAME: &str = "treelined";
 
 /// A piece of a file.
+#[derive(Clone)]
 pub(crate) enum Piece {
-    /// Claude Code's hooks.
-    Hooks,
+    /// Claude Code's hooks, with those that recall or without.
+    Hooks { recalls: bool },
+    /// Codex's hooks that recall.
+    Recall,
     /// Codex's `notify` and server.
     Codex,
     /// An MCP server in the object with this name.
@@ -42,12 +45,48 @@ pub(crate) enum Server {
 }
 
 impl Piece {
+    /// The piece for this text: hooks that recall stay until setup takes out everything.
+    pub(crate) fn for_text(&self, text: &str) -> Self {
+        let keeps = json::has_command(text, &program::is_recall_command);
+        match self {
+            Self::Hooks { recalls: false } if keeps => Self::Hooks { recalls: true },
+            other => other.clone(),
+        }
+    }
+
+    /// The hooks of this piece; none for another one.
+    fn hooks(&self, program: &Program) -> Vec<Hook> {
+        let hook = |event, matcher, command: &str| Hook {
+            event,
+            matcher,
+            command: command.to_owned(),
+        };
+        let recall = program.recall_command();
+        // A conversation that goes on knows its past.
+        let start = hook("SessionStart", Some("startup|clear"), &recall);
+        match self {
+            Self::Hooks { recalls } => {
+                let command = program.hook_command(Agent::ClaudeCode.name());
+                let mut hooks = vec![
+                    hook("Stop", None, &command),
+                    hook("SessionEnd", None, &command),
+                ];
+                if *recalls {
+                    hooks.push(start);
+                    hooks.push(hook("PostToolUseFailure", Some("Bash"), &recall));
+                }
+                hooks
+            }
+            Self::Recall => vec![start, hook("PostToolUse", Some("Bash"), &recall)],
+            _ => Vec::new(),
+        }
+    }
+
     /// Whether the text has it.
     pub(crate) fn presence(&self, program: &Program, text: &str) -> Result<Presence, Refusal> {
         match self {
-            Self::Hooks => {
-                let command = program.hook_command(Agent::ClaudeCode.name());
-                json::has_hooks(text, &command, &is_claude(&command))
+            Self::Hooks { .. } | Self::Recall => {
+                json::has_hooks(text, &self.hooks(program), &is_our_hook(program))
             }
             Self::Codex => codex(program).presence(text),
             Self::Server { object, server } => {
@@ -70,7 +109,7 @@ impl Piece {
     /// The text with it, which has it not.
     pub(crate) fn add(&self, program: &Program, text: &str) -> Result<String, Refusal> {
         match self {
-            Self::Hooks => json::add_hooks(text, &program.hook_command(Agent::ClaudeCode.name())),
+            Self::Hooks { .. } | Self::Recall => json::add_hooks(text, &self.hooks(program)),
             Self::Codex => codex(program).add(text),
             Self::Server { object, server } => {
                 json::add_server(text, object, NAME, &server.value(program))
@@ -83,10 +122,7 @@ impl Piece {
     /// The text without it; `None` if the file is ours.
     pub(crate) fn remove(&self, program: &Program, text: &str) -> Result<Option<String>, Refusal> {
         let without = match self {
-            Self::Hooks => {
-                let command = program.hook_command(Agent::ClaudeCode.name());
-                json::remove_hooks(text, &is_claude(&command))?
-            }
+            Self::Hooks { .. } | Self::Recall => json::remove_hooks(text, &is_our_hook(program))?,
             Self::Codex => codex(program).remove(text)?,
             Self::Server { object, server } => {
                 let own = server.value(program);
@@ -107,6 +143,10 @@ impl Piece {
                 let reason = "it has a `notify` already, and Codex knows only one. Have its program \
                               call this, with its own last argument for JSON";
                 Some((reason.to_owned(), format!("{command} JSON")))
+            }
+            Self::Recall => {
+                let reason = "Codex runs a hook once you have reviewed it: start it and enter this";
+                Some((reason.to_owned(), "/hooks".to_owned()))
             }
             _ => None,
         }
@@ -135,11 +175,7 @@ impl Piece {
     pub(crate) fn lines(&self, program: &Program) -> String {
         let pretty = |value: &Value| serde_json::to_string_pretty(value).unwrap_or_default();
         match self {
-            Self::Hooks => {
-                let command = program.hook_command(Agent::ClaudeCode.name());
-                let hook = json!([{"hooks": [{"type": "command", "command": command}]}]);
-                pretty(&json!({"hooks": {"Stop": hook, "SessionEnd": hook}}))
-            }
+            Self::Hooks { .. } | Self::Recall => pretty(&json::hooks(&self.hooks(program))),
             Self::Codex => codex(program).lines(),
             Self::Server { object, server } => {
                 pretty(&json!({*object: {NAME: server.value(program)}}))
@@ -175,9 +211,15 @@ impl Server {
     }
 }
 
-/// Knows our command, whatever its program is called, and that of an earlier setup.
-fn is_claude(own: &str) -> impl Fn(&str) -> bool + '_ {
-    move |command| command == own || program::is_hook_command(command, Agent::ClaudeCode.name())
+/// Knows our commands, whatever their program is called, and those of an earlier setup.
+fn is_our_hook(program: &Program) -> impl Fn(&str) -> bool {
+    let agent = Agent::ClaudeCode.name();
+    let own = [program.hook_command(agent), program.recall_command()];
+    move |command| {
+        own.iter().any(|own| own == command)
+            || program::is_hook_command(command, agent)
+            || program::is_recall_command(command)
+    }
 }
 
 /// Whether a server has one of our forms, and nothing that a person has added.

@@ -141,9 +141,10 @@ fn with_advice(
 fn add(target: &Target, program: &Program, record: &Record) -> Result<What, Refusal> {
     let before = text(&target.path)?;
     let now = before.as_deref().unwrap_or_default();
+    let piece = target.piece.for_text(now);
     let presence = match &before {
         None => Presence::Missing,
-        Some(now) => target.piece.presence(program, now)?,
+        Some(now) => piece.presence(program, now)?,
     };
     let base = match presence {
         Presence::Same | Presence::Theirs => return Ok(What::Nothing),
@@ -151,15 +152,13 @@ fn add(target: &Target, program: &Program, record: &Record) -> Result<What, Refu
         // The pieces of an earlier setup go first.
         Presence::Older => match undone(target, record, now) {
             Some(base) => base,
-            None => target.piece.remove(program, now)?,
+            None => piece.remove(program, now)?,
         },
     };
-    if let (None, Piece::Extension) = (&base, &target.piece) {
+    if let (None, Piece::Extension) = (&base, &piece) {
         return Err(Refusal::new("YAML is not edited"));
     }
-    let after = target
-        .piece
-        .add(program, base.as_deref().unwrap_or_default())?;
+    let after = piece.add(program, base.as_deref().unwrap_or_default())?;
     Ok(What::Edit {
         before,
         base,

@@ -6,6 +6,8 @@ use std::path::{Path, PathBuf};
 /// The line by which a file of ours is known.
 pub(crate) const MARK: &str =
     "Written by `treelined setup`; `treelined setup --remove` takes it away.";
+/// The command that recalls earlier conversations.
+const RECALL: [&str; 2] = ["mcp", "--recall"];
 /// The name of the program.
 const NAME: &str = "treelined";
 
@@ -59,7 +61,16 @@ impl Program {
 
     /// The hook of an agent as a command of a shell.
     pub(crate) fn hook_command(&self, agent: &str) -> String {
-        let words = [self.path.clone()].into_iter().chain(self.hook(agent));
+        self.command(self.hook(agent))
+    }
+
+    /// The hook that recalls earlier conversations as a command of a shell.
+    pub(crate) fn recall_command(&self) -> String {
+        self.command(self.arguments(&RECALL))
+    }
+
+    fn command(&self, arguments: Vec<String>) -> String {
+        let words = [self.path.clone()].into_iter().chain(arguments);
         words
             .map(|word| quoted(&word))
             .collect::<Vec<_>>()
@@ -130,6 +141,13 @@ pub(crate) fn is_hook_command(command: &str, agent: &str) -> bool {
     let words = shell_words(command).unwrap_or_default();
     let split = words.split_first();
     split.is_some_and(|(program, arguments)| is_hook(program, arguments, agent))
+}
+
+/// Whether a command of a shell is our recall: the program, any session directory, and nothing else.
+pub(crate) fn is_recall_command(command: &str) -> bool {
+    let words = shell_words(command).unwrap_or_default();
+    let split = words.split_first();
+    split.is_some_and(|(program, arguments)| is_program(program) && has_form(arguments, &RECALL))
 }
 
 /// Whether a server is ours: the program, any session directory, and `mcp` alone.

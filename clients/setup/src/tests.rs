@@ -1,7 +1,7 @@
 //! The edits: added and taken out again, over many made files.
 
 use crate::agents::Agent;
-use crate::json::{self, Presence};
+use crate::json::Presence;
 use crate::pieces::{Piece, Server};
 use crate::program::Program;
 use crate::record::Change;
@@ -25,10 +25,15 @@ fn other_program() -> Program {
     .unwrap()
 }
 
-fn json_pieces() -> [Piece; 4] {
+/// The hooks of Claude Code as setup writes them if nothing is asked.
+const HOOKS: Piece = Piece::Hooks { recalls: false };
+
+fn json_pieces() -> [Piece; 6] {
     let server = |object, server| Piece::Server { object, server };
     [
-        Piece::Hooks,
+        HOOKS,
+        Piece::Hooks { recalls: true },
+        Piece::Recall,
         server("mcpServers", Server::Stdio),
         server("mcpServers", Server::Plain),
         server("mcp", Server::Local),
@@ -286,8 +291,8 @@ fn toml_is_as_before_when_it_is_taken_out() {
 /// Anything at all: it is edited right, or not at all.
 #[test]
 fn no_text_makes_an_edit_fail() {
-    let [hooks, stdio, plain, local] = json_pieces();
-    let pieces = [hooks, stdio, plain, local, Piece::Codex];
+    let pieces = json_pieces().into_iter().chain([Piece::Codex]);
+    let pieces: Vec<Piece> = pieces.collect();
     check_all("[\\[\\]{}\",:=#/* \nhoksmcp\u{feff}.]{0,40}", &pieces, 10);
 }
 
@@ -329,18 +334,39 @@ fn hooks_of_others_stay() {
   }
 }
 "#;
-    let added = Piece::Hooks.add(&program(), text).unwrap();
+    let added = HOOKS.add(&program(), text).unwrap();
     assert!(
         added.contains("say done") && added.contains("// loud"),
         "{added}"
     );
     // A person puts ours into a group of theirs.
     let mixed = r#"{"hooks":{"Stop":[{"hooks":[{"type":"command","command":"a"},{"type":"command","command":"/usr/bin/treelined import --hook claude-code"}]}]}}"#;
-    let removed = Piece::Hooks.remove(&program(), mixed).unwrap().unwrap();
+    let removed = HOOKS.remove(&program(), mixed).unwrap().unwrap();
     assert_eq!(
         removed,
         r#"{"hooks":{"Stop":[{"hooks":[{"type":"command","command":"a"}]}]}}"#
     );
+}
+
+/// A setup without `--recall` beside hooks that recall took them for an earlier form of its own.
+#[test]
+fn hooks_that_recall_stay_until_everything_goes() {
+    let recalling = Piece::Hooks { recalls: true };
+    let text = recalling.add(&program(), "{}").unwrap();
+    let is_same = |piece: &Piece, text: &str| {
+        piece.for_text(text).presence(&program(), text) == Ok(Presence::Same)
+    };
+    assert!(
+        is_same(&HOOKS, &text) && is_same(&recalling, &text),
+        "{text}"
+    );
+    let plain = HOOKS.add(&program(), "{}").unwrap();
+    assert!(
+        is_same(&HOOKS, &plain) && !plain.contains("--recall"),
+        "{plain}"
+    );
+    assert_eq!(recalling.presence(&program(), &plain), Ok(Presence::Older));
+    assert_eq!(HOOKS.remove(&program(), &text), Ok(Some("{}".to_owned())));
 }
 
 #[test]
@@ -384,7 +410,7 @@ fn what_is_not_understood_is_refused() {
         "{'hooks':{}}",
         "{hooks:{}}",
     ] {
-        assert!(json::add_hooks(text, "x").is_err(), "{text}");
+        assert!(HOOKS.add(&program(), text).is_err(), "{text}");
     }
     for text in [
         "mcp_servers = { a = { command = \"x\" } }",
@@ -412,8 +438,8 @@ fn words_are_quoted() {
             .unit("pi")
             .contains("ExecStart=\"/a b/it's 100%%/treelined\" import --watch --from pi\n")
     );
-    let added = Piece::Hooks.add(&program, "{}").unwrap();
-    assert_eq!(Piece::Hooks.presence(&program, &added), Ok(Presence::Same));
+    let added = HOOKS.add(&program, "{}").unwrap();
+    assert_eq!(HOOKS.presence(&program, &added), Ok(Presence::Same));
     let added = Piece::Codex.add(&program, "").unwrap();
     assert_eq!(Piece::Codex.presence(&program, &added), Ok(Presence::Same));
 }

@@ -6,7 +6,7 @@ use crate::finding::Finding;
 use crate::history::{Failure, History, Result};
 use crate::request::{Query, SearchRequest};
 use crate::text::{Note, quoted};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use treelined_client::{SearchField, SearchHit};
 
 /// The most characters of a snippet: more than the daemon sends.
@@ -15,6 +15,10 @@ const MAX_SNIPPET: usize = 240;
 const MAX_NAME: usize = 60;
 /// The most notes that come first.
 const FIRST_NOTES: usize = 3;
+/// The notes that answer a question are among so many of its first hits.
+const WITH_NOTES: usize = 20;
+/// The most characters of the reason why a branch was left, and of what was tried instead.
+const MAX_SAID: usize = 160;
 /// The most pages of the daemon for one answer.
 const MOST_PAGES: usize = 5;
 
@@ -24,7 +28,7 @@ pub async fn search_history(history: &History, request: SearchRequest) -> Result
         None => begun(history, &request).await?,
         Some(cursor) => {
             let kept = history.findings.lock().await.of(cursor);
-            kept.filter(|kept| kept.query == request.query)
+            kept.filter(|kept| kept.query == request.query && kept.exact == request.exact)
                 .ok_or_else(|| {
                     Failure(
                         "the cursor is not of this search, or is too old; leave it out".to_owned(),
@@ -50,6 +54,10 @@ pub async fn search_history(history: &History, request: SearchRequest) -> Result
     let about = if finding.at_least { "at least " } else { "" };
     facts.add("hits", format!("{about}{}", finding.total));
     facts.add("shown", shown);
+    for near in &finding.near_words {
+        let near = format!("{} for {}", near.near.join(", "), near.word);
+        facts.add("didYouMean", inert(&near));
+    }
     if finding.has_more() {
         let cursor = history.findings.lock().await.keep(finding);
         facts.cursor(Some(&cursor));
@@ -60,22 +68,28 @@ pub async fn search_history(history: &History, request: SearchRequest) -> Result
 /// A search with its first page, notes in front.
 async fn begun(history: &History, request: &SearchRequest) -> Result<Finding> {
     let readable = history.readable().await?;
-    let query = Query::filters(&request.query);
-    let found = history.find(&query, &readable, None).await?;
     let mut finding = Finding {
         query: request.query.clone(),
+        exact: request.exact,
         every: request.every,
-        cursor: found.next_cursor,
-        total: found.total,
-        at_least: found.at_least,
         ..Finding::default()
     };
+    let query = finding.as_query();
+    let found = history.find(&query, &readable, None).await?;
+    (finding.total, finding.at_least) = (found.total, found.at_least);
+    (finding.cursor, finding.near_words) = (found.next_cursor, found.near_words);
     if !found.hits.is_empty() {
         let of_notes = Query {
             entry_type: Some(Note::TYPE),
             ..query
         };
-        let notes = history.find(&of_notes, &readable, None).await?.hits;
+        let mut notes = history.find(&of_notes, &readable, None).await?.hits;
+        // A note with one word of a question may be about anything.
+        if !request.exact {
+            let best = found.hits.iter().take(WITH_NOTES).map(place);
+            let best: HashSet<(String, String)> = best.collect();
+            notes.retain(|note| best.contains(&place(note)));
+        }
         finding.waiting.extend(notes.into_iter().take(FIRST_NOTES));
         finding.notes = finding.waiting.iter().map(place).collect();
     }
@@ -96,7 +110,7 @@ async fn taken(history: &History, finding: &mut Finding, limit: usize) -> Result
             break;
         };
         let readable = history.readable().await?;
-        let query = Query::filters(&finding.query);
+        let query = finding.as_query();
         let found = history.find(&query, &readable, Some(cursor)).await?;
         finding.cursor = found.next_cursor;
         finding.at_least |= found.at_least;
@@ -154,8 +168,17 @@ impl Finding {
             true => "note",
             false => "entry",
         };
+        let mut said = String::new();
+        if let Some(reason) = &hit.branch.reason {
+            let text = cleaner.cut_line(&reason.text, MAX_SAID);
+            said += &quoted(&format!("left because: {text}"));
+        }
+        if let Some(instead) = &hit.branch.instead {
+            let text = cleaner.cut_line(&instead.text, MAX_SAID);
+            said += &quoted(&format!("instead: {text}"));
+        }
         format!(
-            "\n{what} {} of session {}, branch {}{left}, {}\n{}{}",
+            "\n{what} {} of session {}, branch {}{left}, {}\n{}{said}{}",
             inert(&hit.entry_id),
             inert(&hit.session_id),
             inert(&hit.branch.tip_id),
@@ -171,7 +194,7 @@ impl Finding {
 
 /// The snippets of the hits, in their order, without secrets: each entry is looked at as a whole, since a snippet may
 /// have a part of a secret only.
-pub(super) async fn snippets(
+pub async fn snippets(
     history: &History,
     hits: &[SearchHit],
     cleaner: &mut Cleaner<'_>,

@@ -11,7 +11,7 @@ mod tried;
 use answers::{Facts, MAX_LINE};
 pub use branches::{compare_branches, why_left};
 pub use files::files_history;
-pub use hits::search_history;
+pub use hits::{search_history, snippets};
 pub use lists::{list_branches, list_sessions, titles};
 pub use pages::{BranchPart, read_branch, read_entry};
 pub use tried::what_was_tried;

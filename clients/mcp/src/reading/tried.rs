@@ -39,12 +39,12 @@ impl TriedBranch {
 
 pub async fn what_was_tried(history: &History, topic: &str) -> Result<String> {
     let readable = history.readable().await?;
-    let mut found = history
-        .find(&Query::filters(topic), &readable, None)
-        .await?;
+    let exact = Query::exact(topic);
+    let mut found = history.find(&exact, &readable, None).await?;
     let mut words = "all";
-    if let Some(any) = Query::any_word(topic).filter(|_| found.hits.is_empty()) {
-        found = history.find(&any, &readable, None).await?;
+    if found.hits.is_empty() {
+        let question = Query::question(topic);
+        found = history.find(&question, &readable, None).await?;
         words = "any";
     }
     let (mut branches, all) = branches(found.hits);

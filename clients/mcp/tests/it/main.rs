@@ -3,6 +3,7 @@
 
 mod arguments;
 mod completions;
+mod recall;
 mod records;
 mod scope;
 mod secrets;
@@ -223,7 +224,7 @@ fn an_agent_finds_what_was_tried_and_why_it_was_left() {
         "{text}"
     );
     assert!(
-        text.contains("\n> Clear the zebra cache.\n> session: the build\n"),
+        text.contains("\n> Clear the zebra cache.\n> left because: "),
         "{text}"
     );
     let abandoned = json!({"query": "import branch:left"});

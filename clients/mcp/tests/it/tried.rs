@@ -95,6 +95,17 @@ fn one_answer_says_what_was_tried_and_why_it_was_left() {
             .all(|id| !ids(&text, "entry").contains(id)),
         "{more}"
     );
+    // All words, and each entry with them.
+    let exact = |query: &str| json!({"query": query, "exact": true, "every": true});
+    let text = server.text("search_history", exact("zebra unheard"));
+    assert_eq!(fact(&text, "hits"), Some("0"), "{text}");
+    let text = server.text("search_history", json!({"query": "was the zebra clear?"}));
+    assert!(
+        text.contains("\n> left because: ") && text.contains("\n> instead: "),
+        "{text}"
+    );
+    let text = server.text("search_history", json!({"query": "zerba"}));
+    assert_eq!(fact(&text, "didYouMean"), Some("zebra for zerba"), "{text}");
     next["query"] = json!("other");
     let refused = server.failure("search_history", next);
     assert!(refused.contains("not of this search"), "{refused}");

@@ -67,6 +67,46 @@ fn what_was_added_is_taken_out_to_the_byte() {
     assert_eq!(home.files(), before);
 }
 
+/// Hooks that recall are written only if they are asked for, stay with another setup, and go with everything else.
+#[test]
+fn hooks_that_recall_are_added_on_demand_and_taken_out_to_the_byte() {
+    let home = Home::new();
+    home.file(".claude/settings.json", "{\"model\": \"opus\"} // mine\n");
+    home.file(".codex/hooks.json", "{\n  \"hooks\": {}\n}\n");
+    home.file(".codex/config.toml", "");
+    let before = home.files();
+    let agents = ["claude-code", "codex"];
+    home.ok(&with(&agents, &["--yes", "--no-import"]));
+    assert!(!home.read(".claude/settings.json").contains("--recall"));
+    assert!(!home.read(".codex/hooks.json").contains("--recall"));
+    let shown = home.ok(&with(&agents, &["--yes", "--no-import", "--recall"]));
+    assert!(shown.contains("/hooks"), "{shown}");
+    let after = home.files();
+    let claude = home.read(".claude/settings.json");
+    for wanted in [
+        "import --hook claude-code",
+        "mcp --recall",
+        "\"PostToolUseFailure\"",
+        "startup|clear",
+    ] {
+        assert!(claude.contains(wanted), "{wanted}: {claude}");
+    }
+    let codex = home.read(".codex/hooks.json");
+    assert!(
+        codex.contains("\"SessionStart\"") && codex.contains("\"PostToolUse\""),
+        "{codex}"
+    );
+    for options in [
+        &["--yes", "--no-import"][..],
+        &["--yes", "--no-import", "--recall"],
+    ] {
+        home.ok(&with(&agents, options));
+        assert_eq!(home.files(), after, "{options:?}");
+    }
+    home.ok(&["--remove", "--yes"]);
+    assert_eq!(home.files(), before);
+}
+
 fn names(files: &Files) -> Vec<&PathBuf> {
     files.keys().collect()
 }
