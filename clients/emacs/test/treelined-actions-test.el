@@ -85,9 +85,7 @@
     (treelined-test-converse "talk")
     (treelined-test-open "talk")
     (treelined-test-go "a2")
-    ;; On a busy machine the daemon did not say in time that no summary can be written.
-    (let ((treelined-actions--preparation-seconds 60)
-          asked)
+    (let (asked)
       (cl-letf (((symbol-function 'treelined-actions--read-summary)
                  (lambda (_count) (error "A summary is offered")))
                 ((symbol-function 'y-or-n-p)

@@ -107,7 +107,9 @@ for task in os.listdir(f'/proc/{sys.argv[1]}/task'):
   (declare (indent 0) (debug t))
   `(let* ((treelined-test-directory (make-temp-file "treelined-test" t))
           (treelined-command (treelined-test-command treelined-test-directory))
-          (treelined-arguments nil))
+          (treelined-arguments nil)
+          ;; On a busy machine the daemon did not say in time how many entries a move leaves, and who can summarize them.
+          (treelined-actions--preparation-seconds 60))
      (set-file-modes treelined-test-directory #o700)
      (unwind-protect
          (save-window-excursion ,@body)
