@@ -38,7 +38,7 @@ OWN_WORDS = [
     "[The previous response was interrupted before it completed.]",
 ]
 # Each agent's name of the shell.
-SHELLS = {"claude-code": "Bash", "codex": "exec_command", "opencode": "bash", "gemini": "run_shell_command", "goose": "shell"}
+SHELLS = {"claude-code": "Bash", "codex": "exec_command", "opencode": "bash", "gemini": "run_shell_command", "goose": "shell", "pi": "bash"}
 
 
 class Treelined:

@@ -52,7 +52,7 @@ pub(crate) fn tested(tool: Tool) -> &'static str {
         Tool::Opencode => "1.18.33",
         Tool::Gemini => "0.61.0",
         Tool::Goose => "1.52.0",
-        Tool::Pi => "0.73.1",
+        Tool::Pi => "1.5.2",
     }
 }
 
