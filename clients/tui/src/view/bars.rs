@@ -310,6 +310,7 @@ fn search_status(model: &Model) -> Vec<String> {
     let searching = if search.searching { "searching…" } else { "" };
     let sessions = match search.sessions {
         0 => String::new(),
+        1 if search.at_least => "at least 1 session".to_owned(),
         sessions if search.at_least => format!("at least {sessions} sessions"),
         1 => "1 session".to_owned(),
         sessions => format!("{sessions} sessions"),

@@ -138,23 +138,26 @@ fn lines(model: &Model) -> Vec<Line<'static>> {
     let count = ((room + GAP) / (COLUMN + GAP)).clamp(1, 3);
     let wide = ((room + GAP) / count - GAP).min(COLUMN + 16);
     let blocks = blocks(model);
-    let total: usize = blocks.iter().map(|block| block.rows.len() + 2).sum();
-    let mut columns: Vec<Vec<Line>> = vec![Vec::new()];
+    let high = |block: &Block| block.rows.len() + 2;
+    let total: usize = blocks.iter().map(high).sum();
+    let mut columns: Vec<Vec<Block>> = vec![Vec::new()];
     for block in blocks {
         // Blocks are in reading order: the next column begins once this one has its share.
         let is_full = columns.last().is_some_and(|column| {
-            column.len() + block.rows.len() / 2 > total / count && !column.is_empty()
+            let filled: usize = column.iter().map(high).sum();
+            filled + block.rows.len() / 2 > total / count && !column.is_empty()
         });
         if is_full && columns.len() < count {
             columns.push(Vec::new());
         }
         if let Some(column) = columns.last_mut() {
-            if !column.is_empty() {
-                column.push(Line::default());
-            }
-            column.extend(block_lines(block, wide, theme));
+            column.push(block);
         }
     }
+    let columns = columns.into_iter();
+    let columns: Vec<Vec<Line>> = columns
+        .map(|blocks| column_lines(blocks, wide, theme))
+        .collect();
     let high = columns.iter().map(Vec::len).max().unwrap_or(0);
     let mut rows = Vec::with_capacity(high);
     let mut columns: Vec<_> = columns.into_iter().map(Vec::into_iter).collect();
@@ -174,8 +177,22 @@ fn lines(model: &Model) -> Vec<Line<'static>> {
     rows
 }
 
-fn block_lines(block: Block, wide: usize, theme: &Theme) -> Vec<Line<'static>> {
-    let keys_wide = KEYS.min(wide / 2);
+/// Returns the lines of a column. Its keys get as much room as they need, and their effects the rest.
+fn column_lines(blocks: Vec<Block>, wide: usize, theme: &Theme) -> Vec<Line<'static>> {
+    let keys = blocks.iter().flat_map(|block| &block.rows);
+    let needed = keys.map(|(keys, _)| text::width(keys) + 2).max();
+    let keys_wide = needed.unwrap_or(0).min(KEYS).min(wide / 2);
+    let mut lines = Vec::new();
+    for block in blocks {
+        if !lines.is_empty() {
+            lines.push(Line::default());
+        }
+        lines.extend(block_lines(block, wide, keys_wide, theme));
+    }
+    lines
+}
+
+fn block_lines(block: Block, wide: usize, keys_wide: usize, theme: &Theme) -> Vec<Line<'static>> {
     let mut out = vec![Line::from(Span::styled(block.heading, theme.heading))];
     for (keys, about) in block.rows {
         let keys = text::cut(&keys, keys_wide.saturating_sub(1));
