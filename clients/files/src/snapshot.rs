@@ -2,10 +2,11 @@
 
 use crate::exclude::{self, Limits, Skipped};
 use crate::git::{Shadow, ask_user};
+use crate::name::Name;
 use crate::state::{Last, Root};
 use anyhow::{Context, bail};
 use rustix::fs::{StatVfs, statvfs};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 /// The files of a root at one time.
@@ -29,16 +30,14 @@ pub fn take(shadow: &Shadow, limits: Limits) -> anyhow::Result<Snapshot> {
     check_space(&shadow.dir, limits)?;
     exclude::write_rules(shadow)?;
     let new = exclude::new_files(shadow, limits)?;
-    let args = [
-        "add",
-        "--all",
-        "--pathspec-from-file=-",
-        "--pathspec-file-nul",
-    ];
-    let added = shadow.run(args, Some(exclude::pathspecs(&new.skipped)))?;
+    let mut said = add(shadow, &new.skipped)?;
+    if !said.is_empty() {
+        // Git warns of the files of a folder that has become a link to itself, and has forgotten them then.
+        said = add(shadow, &new.skipped)?;
+    }
     // A folder that cannot be read is a warning to git.
-    if !added.said.is_empty() {
-        bail!("{}", added.said);
+    if !said.is_empty() {
+        bail!("{said}");
     }
     let tree = shadow.line(["write-tree"])?;
     let ms = u64::try_from(start.elapsed().as_millis()).unwrap_or(u64::MAX);
@@ -47,6 +46,17 @@ pub fn take(shadow: &Shadow, limits: Limits) -> anyhow::Result<Snapshot> {
         skipped: new.as_skipped(),
         ms,
     })
+}
+
+/// Brings the index to the files as they are. Returns the warnings.
+fn add(shadow: &Shadow, skipped: &[Name]) -> anyhow::Result<String> {
+    let args = [
+        "add",
+        "--all",
+        "--pathspec-from-file=-",
+        "--pathspec-file-nul",
+    ];
+    Ok(shadow.run(args, Some(exclude::pathspecs(skipped)))?.said)
 }
 
 /// A commit of a tree.
@@ -102,7 +112,7 @@ pub fn head(root: &Path) -> anyhow::Result<Head> {
 }
 
 /// The folder that is saved for a folder: the working tree that it is in, else the folder.
-pub fn working_tree(folder: &Path) -> anyhow::Result<std::path::PathBuf> {
+pub fn working_tree(folder: &Path) -> anyhow::Result<PathBuf> {
     let folder = folder
         .canonicalize()
         .with_context(|| format!("{} cannot be read", folder.display()))?;

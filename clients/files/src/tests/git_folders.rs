@@ -225,6 +225,21 @@ fn a_file_that_git_cannot_save_makes_no_snapshot() {
     snapshot::take(&shadow, LIMITS).unwrap();
 }
 
+/// Git warned of the files that were in the folder, and nothing was saved from then on.
+#[test]
+fn a_link_to_itself_in_the_place_of_a_folder_is_saved() {
+    let scene = Scene::new();
+    scene.write("a/b", "1");
+    let commit = scene.save();
+    fs::remove_dir_all(scene.work.join("a")).unwrap();
+    std::os::unix::fs::symlink("a", scene.work.join("a")).unwrap();
+    scene.save();
+    go(&scene.root, &to(&commit), &mut || {}).unwrap();
+    assert_eq!(scene.read("a/b"), "1");
+    undo(&scene.root).unwrap();
+    assert!(scene.work.join("a").is_symlink());
+}
+
 /// A folder that cannot be read was a warning, and its files were kept from an earlier snapshot.
 #[test]
 fn a_folder_that_cannot_be_read_makes_no_snapshot() {
