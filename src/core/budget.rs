@@ -10,6 +10,11 @@
 pub const VIEW_BYTES: usize = 192 << 20;
 /// Events that wait for one hook. Further events are dropped and the log says so (`hooks`).
 pub const HOOK_QUEUE_BYTES: usize = 8 << 20;
+/// The file of marks of sessions. A larger one is refused (`files::store::marks`).
+pub const MARKS_BYTES: usize = 16 << 20;
+/// The names and ids of the session files, in a large session directory. If they need more, the directory is read at each
+/// call (`files::store::watched`).
+pub const KNOWN_FILES_BYTES: usize = 96 << 20;
 /// The JSON of one row of `list_sessions`. A longer row is written again each time (`rpc::list`).
 pub const SHOWN_ROW_BYTES: usize = 4 << 10;
 /// The statistics of one session by role. Larger ones are computed again for each request (`stats`).
@@ -45,6 +50,8 @@ pub(crate) enum Per {
 pub(crate) const KEPT: &[(&str, Per, usize)] = &[
     ("views", Per::Process, VIEW_BYTES),
     ("input", Per::Process, INPUT_BYTES),
+    ("marks", Per::Process, 4 * MARKS_BYTES),
+    ("known files", Per::Process, KNOWN_FILES_BYTES),
     ("rankings", Per::Process, RANKING_BYTES),
     ("the last import", Per::Process, LAST_IMPORT_BYTES),
     ("the team's sessions", Per::Log, 5 * TEAM_BYTES),

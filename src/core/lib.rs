@@ -30,6 +30,7 @@ pub mod shape;
 pub mod stats;
 pub mod suggest;
 pub mod summary;
+pub mod tags;
 pub mod team;
 pub mod terminal;
 #[cfg(any(test, feature = "test-support"))]

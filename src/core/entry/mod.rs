@@ -23,6 +23,10 @@ pub(crate) const BRANCH: &str = "treelined.branch";
 pub const ARCHIVED: &str = "treelined.archived";
 /// The `customType` of the record that brings an archived branch back.
 pub(crate) const UNARCHIVED: &str = "treelined.unarchived";
+/// The `customType` of the record that changes the tags of the session.
+pub const TAGS: &str = "treelined.tags";
+/// The `customType` of the record that says where in git the session is.
+pub const GIT: &str = "treelined.git";
 /// The cause of records that move no leaf.
 pub(crate) const NO_MOVE: &str = "";
 /// The cause of the leaf record that leaves a file where it opens (session-file.md §4.3).
@@ -46,7 +50,7 @@ pub enum Kind {
     Usage,
     ContextEdit,
     /// A `custom` of type `treelined.leaf`: a durable move of the leaf (session-file.md §4). Also a record of a
-    /// deletion or of a branch, which moves nothing.
+    /// deletion, of a branch, of tags or of git, which moves nothing.
     LeafRecord,
     /// A type unknown to this program; the entry is kept.
     Unknown,
@@ -322,6 +326,8 @@ pub struct HeaderFacts<'a> {
     pub timestamp: Option<Cow<'a, str>>,
     pub cwd: Option<Cow<'a, str>>,
     pub parent_session: Option<Cow<'a, str>>,
+    /// The entry of the parent session at which a fork ends.
+    pub parent_entry_id: Option<Cow<'a, str>>,
     pub spawned_by: Option<SpawnedBy>,
     /// The session's name, which some programs write here.
     pub title: Option<Cow<'a, str>>,

@@ -12,6 +12,7 @@ mod new_entry;
 pub(crate) mod path_rules;
 mod paths;
 pub mod pick;
+pub mod sorting;
 pub mod subtree;
 pub mod validate;
 

@@ -316,7 +316,7 @@ impl PiReader {
     }
 }
 
-/// Whether this is bookkeeping of this program: a move of the leaf, a deletion, a branch (session-file.md §4).
+/// Whether this is bookkeeping of this program: a move of the leaf, a deletion, a branch, tags, git (session-file.md §4).
 fn is_leaf_record(entry: &[u8]) -> bool {
     let custom = json::get(entry, "customType").and_then(json::string);
     let records = [
@@ -326,6 +326,8 @@ fn is_leaf_record(entry: &[u8]) -> bool {
         "treelined.branch",
         "treelined.archived",
         "treelined.unarchived",
+        "treelined.tags",
+        "treelined.git",
     ];
     custom.is_some_and(|custom| records.contains(&&*custom))
 }

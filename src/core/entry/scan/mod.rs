@@ -61,6 +61,7 @@ struct RawEntry<'a> {
     version: &'a [u8],
     cwd: &'a [u8],
     parent_session: &'a [u8],
+    parent_entry_id: &'a [u8],
     spawned_by: &'a [u8],
     title: &'a [u8],
 }
@@ -109,6 +110,7 @@ fn scan_value(text: &[u8], at: usize) -> Result<(Option<Line<'_>>, usize), Malfo
             b"version" => &mut fields.version,
             b"cwd" => &mut fields.cwd,
             b"parentSession" => &mut fields.parent_session,
+            b"parentEntryId" => &mut fields.parent_entry_id,
             b"spawnedBy" => &mut fields.spawned_by,
             b"title" => &mut fields.title,
             _ => {
@@ -157,6 +159,7 @@ impl<'a> RawEntry<'a> {
                 timestamp: json::string(self.timestamp),
                 cwd: json::string(self.cwd),
                 parent_session: json::string(self.parent_session),
+                parent_entry_id: json::id(self.parent_entry_id),
                 spawned_by: SpawnedBy::parse(self.spawned_by),
                 title: json::string(self.title),
             }));
@@ -187,9 +190,9 @@ impl<'a> RawEntry<'a> {
     /// The kind of a `custom` entry.
     fn custom_kind(&self) -> Kind {
         match json::string(self.custom_type).as_deref() {
-            Some(LEAF_RECORD | TRASHED | RESTORED | BRANCH | ARCHIVED | UNARCHIVED) => {
-                Kind::LeafRecord
-            }
+            Some(
+                LEAF_RECORD | TRASHED | RESTORED | BRANCH | ARCHIVED | UNARCHIVED | TAGS | GIT,
+            ) => Kind::LeafRecord,
             Some("note")
                 if json::get(self.data, "targetId")
                     .and_then(json::id)
@@ -248,7 +251,7 @@ impl<'a> RawEntry<'a> {
             Some(BRANCH) => of_branch(BranchChange::Name(data("name").and_then(json::string))),
             Some(ARCHIVED) => of_branch(BranchChange::Archive),
             Some(UNARCHIVED) => of_branch(BranchChange::Unarchive),
-            Some(TRASHED | RESTORED) => Facts::LeafRecord {
+            Some(TRASHED | RESTORED | TAGS | GIT) => Facts::LeafRecord {
                 from: None,
                 cause: Some(NO_MOVE.into()),
             },

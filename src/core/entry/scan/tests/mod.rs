@@ -236,6 +236,7 @@ fn headers() {
             timestamp: None,
             cwd: id("C:\\a"),
             parent_session: None,
+            parent_entry_id: None,
             spawned_by: None,
             title: None,
         };
