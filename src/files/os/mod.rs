@@ -14,5 +14,6 @@ mod status;
 mod unix;
 
 pub use unix::{
-    FileAt, activation, path, process, ready, running, shortcut, signal, socket, stream, watch,
+    FileAt, activation, path, process, ready, reports, running, shortcut, signal, socket, stream,
+    watch,
 };

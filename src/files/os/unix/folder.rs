@@ -168,6 +168,11 @@ impl Folder {
         self.fd().is_ok_and(|fd| is_multi_writer(&fd))
     }
 
+    /// The descriptor of the open folder.
+    pub(super) fn descriptor(&self) -> io::Result<Arc<File>> {
+        Ok(self.fd()?)
+    }
+
     /// The identity of the open folder.
     pub fn identity(&self) -> io::Result<Identity> {
         Ok(status_of(&*self.fd()?)?.identity)

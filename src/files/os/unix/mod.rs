@@ -6,6 +6,7 @@ pub(crate) mod group;
 pub mod path;
 pub mod process;
 pub mod ready;
+pub mod reports;
 pub mod running;
 pub(crate) mod safety;
 pub mod shortcut;

@@ -1,0 +1,190 @@
+//! Reports of changes in folders, by whatever process on this machine. A report is there as soon as the change is: the
+//! kernel queues it within the call that changes the file.
+
+use super::folder::Folder;
+use std::ffi::OsString;
+use std::io;
+
+/// The number of a watched folder.
+pub type WatchNumber = i32;
+
+/// The kind of a report.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ReportKind {
+    /// A name was added, removed or renamed, or its file was changed.
+    File,
+    /// A folder came to be under this name.
+    NewFolder,
+    /// A folder of this name was removed, renamed, or got other permissions.
+    OldFolder,
+}
+
+/// A change of one name in a watched folder.
+#[derive(Debug)]
+pub struct Report {
+    pub folder: WatchNumber,
+    pub name: OsString,
+    pub kind: ReportKind,
+}
+
+#[cfg(target_os = "linux")]
+pub use inotify::Reports;
+#[cfg(not(target_os = "linux"))]
+pub use none::Reports;
+
+#[cfg(target_os = "linux")]
+mod inotify {
+    use super::{Folder, Report, ReportKind, WatchNumber, io};
+    use rustix::fs::inotify::{self, CreateFlags, ReadFlags, Reader, WatchFlags};
+    use rustix::io::Errno;
+    use std::ffi::OsStr;
+    use std::mem::MaybeUninit;
+    use std::os::fd::{AsRawFd, OwnedFd};
+    use std::os::unix::ffi::OsStrExt;
+
+    /// Bytes of reports that are read at a time.
+    const CHUNK: usize = 16 << 10;
+    /// More reports than a queue holds by default: who writes faster than they are read does not hold the reader up.
+    const MOST_REPORTS: usize = 1 << 16;
+
+    const CHANGES: WatchFlags = WatchFlags::MODIFY
+        .union(WatchFlags::ATTRIB)
+        .union(WatchFlags::CREATE)
+        .union(WatchFlags::DELETE)
+        .union(WatchFlags::MOVED_FROM)
+        .union(WatchFlags::MOVED_TO)
+        .union(WatchFlags::DELETE_SELF)
+        .union(WatchFlags::MOVE_SELF)
+        .union(WatchFlags::ONLYDIR);
+
+    /// The reports of several folders.
+    #[derive(Debug)]
+    pub struct Reports(OwnedFd);
+
+    impl Reports {
+        /// Fails if the user has no more queues of reports, or the platform has none (`Unsupported`).
+        pub fn start() -> io::Result<Self> {
+            let flags = CreateFlags::NONBLOCK | CreateFlags::CLOEXEC;
+            Ok(Self(inotify::init(flags)?))
+        }
+
+        /// Reports changes in a folder from this call on. Fails with `Unsupported` on a file system where other machines
+        /// may change files.
+        pub fn add(&self, folder: &Folder) -> io::Result<WatchNumber> {
+            if !folder.is_multi_writer() {
+                return Err(io::ErrorKind::Unsupported.into());
+            }
+            let folder = folder.descriptor()?;
+            // The open folder itself, whatever its path names by now.
+            let path = format!("/proc/self/fd/{}", folder.as_raw_fd());
+            Ok(inotify::add_watch(&self.0, path, CHANGES)?)
+        }
+
+        /// Passes the reports since the last call to `each`. Returns false if some are lost, or if a watched folder is
+        /// gone: then all folders are to be read again, with new reports.
+        pub fn take(&mut self, mut each: impl FnMut(Report)) -> bool {
+            let mut buffer = [MaybeUninit::uninit(); CHUNK];
+            let mut reader = Reader::new(&self.0, &mut buffer);
+            let broken = ReadFlags::QUEUE_OVERFLOW
+                | ReadFlags::UNMOUNT
+                | ReadFlags::IGNORED
+                | ReadFlags::DELETE_SELF
+                | ReadFlags::MOVE_SELF;
+            for _ in 0..MOST_REPORTS {
+                let event = match reader.next() {
+                    Ok(event) => event,
+                    Err(Errno::AGAIN) => return true,
+                    Err(Errno::INTR) => continue,
+                    Err(_) => return false,
+                };
+                let flags = event.events();
+                if flags.intersects(broken) {
+                    return false;
+                }
+                // The folder itself has other permissions, or is removed while somebody has it open.
+                let Some(name) = event.file_name() else {
+                    return false;
+                };
+                let is_new = flags.intersects(ReadFlags::CREATE | ReadFlags::MOVED_TO);
+                let kind = match flags.contains(ReadFlags::ISDIR) {
+                    true if is_new => ReportKind::NewFolder,
+                    true => ReportKind::OldFolder,
+                    false => ReportKind::File,
+                };
+                each(Report {
+                    folder: event.wd(),
+                    name: OsStr::from_bytes(name.to_bytes()).to_owned(),
+                    kind,
+                });
+            }
+            false
+        }
+    }
+}
+
+#[cfg(not(target_os = "linux"))]
+mod none {
+    use super::{Folder, Report, WatchNumber, io};
+
+    /// No reports: they come late on this platform.
+    #[derive(Debug)]
+    pub struct Reports(());
+
+    impl Reports {
+        pub fn start() -> io::Result<Self> {
+            Err(io::ErrorKind::Unsupported.into())
+        }
+
+        pub fn add(&self, _folder: &Folder) -> io::Result<WatchNumber> {
+            Err(io::ErrorKind::Unsupported.into())
+        }
+
+        pub fn take(&mut self, _each: impl FnMut(Report)) -> bool {
+            false
+        }
+    }
+}
+
+#[cfg(all(test, target_os = "linux"))]
+mod tests {
+    use super::*;
+    use std::fs;
+    use std::sync::Arc;
+
+    fn names(reports: &mut Reports) -> Vec<(String, ReportKind)> {
+        let mut names = Vec::new();
+        assert!(reports.take(|report| {
+            names.push((report.name.to_string_lossy().into_owned(), report.kind));
+        }));
+        names.dedup();
+        names
+    }
+
+    #[test]
+    fn a_report_is_there_with_the_change() {
+        let made = tempfile::tempdir().unwrap();
+        let folder = Arc::new(Folder::open_to_stay(made.path()).unwrap());
+        let mut reports = Reports::start().unwrap();
+        reports.add(&folder).unwrap();
+        let file = |name: &str| (name.to_owned(), ReportKind::File);
+        fs::write(made.path().join("a"), "1").unwrap();
+        assert_eq!(names(&mut reports), [file("a")]);
+        assert_eq!(names(&mut reports), []);
+        fs::rename(made.path().join("a"), made.path().join("b")).unwrap();
+        assert_eq!(names(&mut reports), [file("a"), file("b")]);
+        fs::remove_file(made.path().join("b")).unwrap();
+        assert_eq!(names(&mut reports), [file("b")]);
+        fs::create_dir(made.path().join("c")).unwrap();
+        assert_eq!(
+            names(&mut reports),
+            [("c".to_owned(), ReportKind::NewFolder)]
+        );
+        fs::remove_dir(made.path().join("c")).unwrap();
+        assert_eq!(
+            names(&mut reports),
+            [("c".to_owned(), ReportKind::OldFolder)]
+        );
+        fs::remove_dir(made.path()).unwrap();
+        assert!(!reports.take(|_| ()), "the folder is gone");
+    }
+}
