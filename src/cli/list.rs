@@ -40,6 +40,7 @@ Examples:
   treelined list                  the sessions of this directory
   treelined list --all build      those of all directories that say \"build\" in name or first message
   treelined list --all --from codex   those that were imported from Codex
+  treelined list --all --tag build    those with the tag #build
   treelined list --json | jq -r '.sessions[].path'")]
 pub(crate) struct ListArgs {
     /// Words that the name, the first message, the directory or the id must have; ids of other tools count too
@@ -47,6 +48,18 @@ pub(crate) struct ListArgs {
     /// Only the sessions that were imported from this tool
     #[arg(long, value_name = "TOOL", value_parser = PossibleValuesParser::new(Tool::ALL.map(Tool::name)))]
     from: Option<String>,
+    /// Only the sessions with this tag; several tags must all be there
+    #[arg(long, value_name = "TAG")]
+    tag: Vec<String>,
+    /// Only the sessions on this git branch
+    #[arg(long, value_name = "NAME")]
+    branch: Option<String>,
+    /// Only pinned sessions
+    #[arg(long)]
+    pinned: bool,
+    /// List archived sessions too
+    #[arg(long)]
+    archived: bool,
     /// The sessions of all directories, in place of this one
     #[arg(long)]
     all: bool,
@@ -74,6 +87,12 @@ struct TableRow {
     message_count: u64,
     source: Option<String>,
     #[serde(default)]
+    tags: Vec<String>,
+    #[serde(default)]
+    pinned: bool,
+    #[serde(default)]
+    archived: bool,
+    #[serde(default)]
     same_conversation: Vec<String>,
     diagnostic: Option<Diagnostic>,
     log: Option<RowLog>,
@@ -92,8 +111,11 @@ struct RowLog {
 
 /// The members about files. Those about the log are read apart: `flatten` keeps no raw JSON.
 #[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
 struct Answer {
     sessions: Vec<RawJson>,
+    #[serde(default)]
+    archived_count: u64,
 }
 
 /// The sessions to show, and what the notes below them say.
@@ -102,6 +124,8 @@ struct Found {
     team: TeamAnswer,
     /// Sessions that fit, shown or not.
     total: usize,
+    /// Archived sessions that fit and are not shown.
+    archived: u64,
     /// Sessions of all directories.
     everywhere: usize,
     id_chars: usize,
@@ -136,10 +160,15 @@ fn find(daemon: &mut ChildDaemon, list: &ListArgs) -> anyhow::Result<Found> {
     };
     let query = list.words.join(" ");
     let query = (!query.is_empty()).then_some(query);
-    let params = json!({ "cwd": cwd, "query": query, "source": list.from, "local": list.local });
+    let params = json!({ "cwd": cwd, "query": query, "source": list.from, "local": list.local,
+        "tags": list.tag, "branch": list.branch, "archived": list.archived,
+        "pinned": list.pinned.then_some(true) });
     let answered = daemon.call("list_sessions", &params.to_string())?;
     let reading = "read the answer to list_sessions";
-    let Answer { mut sessions } = serde_json::from_str(answered.get()).context(reading)?;
+    let Answer {
+        mut sessions,
+        archived_count,
+    } = serde_json::from_str(answered.get()).context(reading)?;
     let mut team: TeamAnswer = serde_json::from_str(answered.get()).context(reading)?;
     let total = sessions.len();
     sessions.truncate(list.limit);
@@ -148,6 +177,7 @@ fn find(daemon: &mut ChildDaemon, list: &ListArgs) -> anyhow::Result<Found> {
         sessions,
         team,
         total,
+        archived: archived_count,
         everywhere: all.len(),
         id_chars: distinct(&ids),
     })
@@ -219,6 +249,11 @@ fn print(options: &Options, found: &Found, list: &ListArgs) -> anyhow::Result<()
     if found.total > rows.len() {
         let sessions = count(found.total as u64, "session", "sessions");
         let note = format!("\n{sessions}; {} shown, --limit N shows more", rows.len());
+        writeln!(screen, "{}", screen.style(Style::Dim, &note))?;
+    }
+    if found.archived > 0 {
+        let sessions = count(found.archived, "archived session", "archived sessions");
+        let note = format!("\n{sessions}; --archived shows them");
         writeln!(screen, "{}", screen.style(Style::Dim, &note))?;
     }
     found.team.print(&mut screen, now)?;
@@ -333,6 +368,7 @@ impl Table {
         if let Some(log) = &row.log {
             directory += &list_team::open_on(&log.open_on);
         }
+        directory += &marks(row);
         directory += &others(&row.same_conversation, self.id);
         let line = [
             screen.style(Style::Dim, &when),
@@ -347,6 +383,16 @@ impl Table {
         ];
         writeln!(screen, "{}", line.join("  ").trim_end())
     }
+}
+
+/// The tags and marks of a session, with a gap before them; empty if it has none.
+fn marks(row: &TableRow) -> String {
+    let tags = row.tags.iter().map(|tag| format!("#{tag}"));
+    let marks = [(row.pinned, "pinned"), (row.archived, "archived")];
+    let marks = marks.iter().filter(|(is, _)| *is);
+    let all = tags.chain(marks.map(|(_, name)| (*name).to_owned()));
+    let text: String = all.map(|mark| format!("  {mark}")).collect();
+    terminal::line(&text).into_owned()
 }
 
 /// The last characters of a path, which tell more than the first ones.

@@ -40,7 +40,8 @@ pub(super) fn rows(daemon: &mut ChildDaemon) -> anyhow::Result<Vec<ListedRow>> {
     let mut rows = Vec::new();
     let mut cursor = None;
     loop {
-        let params = json!({ "limit": PAGE, "cursor": cursor, "local": true }).to_string();
+        let params =
+            json!({ "limit": PAGE, "cursor": cursor, "local": true, "archived": true }).to_string();
         let page = page(daemon, &params)?;
         rows.extend(page.sessions);
         match page.next_cursor {

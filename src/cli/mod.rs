@@ -75,6 +75,7 @@ mod session_words;
 mod settings;
 mod shared;
 mod show;
+mod sorting;
 mod stats;
 mod status;
 mod stderr_log;
@@ -161,6 +162,9 @@ fn outcome(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         Some(Command::Unarchive(args)) => archive::unarchive(options, args),
         Some(Command::Label(args)) => label::run(options, args),
         Some(Command::Name(args)) => name::run(options, args),
+        Some(Command::Tag(args)) => sorting::tag(options, args),
+        Some(Command::Pin(args)) => sorting::pin(options, args),
+        Some(Command::ArchiveSession(args)) => sorting::archive(options, args),
         Some(Command::Remove(args)) => remove::run(options, args),
         Some(Command::Purge(args)) => purge::run(options, args),
         Some(Command::Doctor(doctor)) => doctor::run(options, doctor),

@@ -92,7 +92,7 @@ impl NamedSession {
 
 impl SessionQuery {
     /// The session of this name; without one, the latest.
-    fn or_latest(session: Option<&String>) -> Self {
+    pub(super) fn or_latest(session: Option<&String>) -> Self {
         match session {
             Some(text) => Self::Named(text.clone()),
             None => Self::Latest,

@@ -6,7 +6,7 @@ use super::fleet;
 use super::{
     archive, branches, call, compare, completions, connect, continuation, demo, doctor, documents,
     export, go, import_request, label, late_writes, list, migrate, name, package, purge, remove,
-    restore, search, serve, settings, shared, show, stats, status, stop, tree, undo, web,
+    restore, search, serve, settings, shared, show, sorting, stats, status, stop, tree, undo, web,
 };
 use clap::{Args, Subcommand};
 use std::ffi::OsString;
@@ -134,6 +134,15 @@ commands! {
         "name" Name(name::NameArgs)
             "Name a session, or remove its name"
             "";
+        "tag" Tag(sorting::TagArgs)
+            "Tag a session, or remove tags"
+            "Tags are in the session file, and go with it.";
+        "pin" Pin(sorting::PinArgs)
+            "Pin a session on this machine, or take the pin away"
+            "";
+        "archive-session" ArchiveSession(sorting::ArchiveSessionArgs)
+            "Leave a session out of lists, or bring it back"
+            "The session stays where it is, and search finds it.";
     }
     "Bring in, hand out" {
         "setup" Setup(package::PackageArgs)

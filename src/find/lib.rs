@@ -60,7 +60,7 @@ pub fn search(
     watch: &mut SearchWatch<'_>,
 ) -> Result<SearchOutcome> {
     let SearchedStore { store, index } = searched;
-    let mut files = searched.files(request.session.as_deref())?;
+    let mut files = searched.files(request)?;
     files.sort_by(|(a, one), (b, other)| {
         let by_time = Reverse(one.modified).cmp(&Reverse(other.modified));
         by_time.then_with(|| a.path().cmp(&b.path()))

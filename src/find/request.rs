@@ -22,6 +22,8 @@ pub struct SearchRequest {
     pub fields: FieldSet,
     /// Only sessions that are in each of these directories or below it; normalized.
     pub directories: Vec<String>,
+    /// Only sessions with this tag.
+    pub tag: Option<String>,
     /// Only the session with this id.
     pub session: Option<String>,
     /// An entry passes each of these.

@@ -1,6 +1,9 @@
 //! The sessions to search.
 
 use super::index::IndexSettings;
+use super::request::SearchRequest;
+use std::collections::HashSet;
+use std::path::Path;
 use treelined_core::error::{Error, Result};
 use treelined_files::os::file::{Location, Status};
 use treelined_files::store::Store;
@@ -13,15 +16,26 @@ pub struct SearchedStore<'s> {
 }
 
 impl SearchedStore<'_> {
-    /// The files of all sessions, or of one.
-    pub(super) fn files(&self, session: Option<&str>) -> Result<Vec<(Location, Status)>> {
-        let Some(id) = session else {
-            return self.store.session_files();
+    /// The files of the sessions that a request searches, as far as their entries do not matter.
+    pub(super) fn files(&self, request: &SearchRequest) -> Result<Vec<(Location, Status)>> {
+        let mut files = match &request.session {
+            None => self.store.session_files()?,
+            Some(id) => vec![self.file(id)?],
         };
+        if let Some(tag) = &request.tag {
+            let rows = self.store.rows()?;
+            let tagged = rows.iter().filter(|row| row.tags().contains(tag));
+            let tagged: HashSet<&Path> = tagged.map(|row| &*row.listing.path).collect();
+            files.retain(|(at, _)| tagged.contains(&*at.path()));
+        }
+        Ok(files)
+    }
+
+    fn file(&self, id: &str) -> Result<(Location, Status)> {
         let location = self.store.find(id)?;
         let status = location.status();
         let path = location.path();
         let status = status.map_err(|error| Error::io(&format!("read {}", path.display()), &error));
-        Ok(vec![(location, status?)])
+        Ok((location, status?))
     }
 }

@@ -220,6 +220,9 @@ pub struct SessionHeader {
     /// The session that this one was forked from: the path of its file, or its id.
     #[schemars(skip_serializing_if = "Option::is_none")]
     pub parent_session: Option<String>,
+    /// The entry of that session at which this one was forked.
+    #[schemars(skip_serializing_if = "Option::is_none")]
+    pub parent_entry_id: Option<String>,
     /// The call that spawned this session, if it is a subagent's.
     #[schemars(skip_serializing_if = "Option::is_none")]
     pub spawned_by: Option<super::spawned_by::SpawnedBy>,

@@ -14,6 +14,11 @@ session_params! {
     ForkSessionParams {
         /// Which part of the session to copy. Default: `branch`.
         scope: Option<ForkScope>,
+        /// The id of the new session. If a fork of this session has it, the result is that fork, opened: the call can be
+        /// repeated. Default: the daemon chooses one.
+        new_session_id: Option<String>,
+        /// The name of the new session, its last entry; a blank one is none. Default: that of the copied entries.
+        name: Option<String>,
         /// The working directory of the new session. Default: that of the source.
         cwd: Option<String>,
         /// The id of the entry at which to fork. Default: the leaf.

@@ -266,6 +266,20 @@ macro_rules! with_methods {
                     errors: [SESSION, &[Kind::SessionLocked, Kind::ReadOnly, Kind::VersionUnsupported, Kind::SessionBusy, Kind::StorageFull, Kind::StorageIo, Kind::PathDenied, Kind::DurabilityUnknown, Kind::Cancelled]],
                     run: sessions::delete_session,
                 }
+                "mark_session" {
+                    summary: "Pins or archives a session on this machine, or takes that back.",
+                    section: "3.21", scope: registry,
+                    params: MarkSessionParams, result: MarkSessionResult,
+                    errors: [SESSION, &[Kind::SessionLocked, Kind::StorageFull, Kind::StorageIo, Kind::PathDenied, Kind::Cancelled]],
+                    run: sorting::mark_session,
+                }
+                "get_family" {
+                    summary: "Returns the sessions that come from each other: forks, subagents, and conversations that go on in an agent.",
+                    section: "3.22", scope: registry,
+                    params: GetFamilyParams, result: GetFamilyResult,
+                    errors: [SESSION, &[Kind::StorageIo, Kind::PathDenied, Kind::Cancelled]],
+                    run: sorting::get_family,
+                }
                 "list_trash" {
                     summary: "Lists the sessions in the trash folder.",
                     section: "3.4", scope: registry,
@@ -315,11 +329,18 @@ macro_rules! with_methods {
                     errors: [SESSION, APPEND],
                     run: append::set_session_name,
                 }
+                "tag_session" {
+                    summary: "Adds tags to a session, and removes others.",
+                    section: "3.21", scope: session(append),
+                    params: TagSessionParams, result: TagSessionResult,
+                    errors: [SESSION, APPEND],
+                    run: sorting::tag_session,
+                }
                 "fork_session" {
                     summary: "Copies the path to an entry into a new session and opens that session.",
                     section: "3.10", scope: session(release),
                     params: ForkSessionParams, result: ForkSessionResult,
-                    errors: [SESSION, FILE, NOT_FOUND, BUSY, &[Kind::VersionUnsupported, Kind::NotAUserMessage, Kind::UnansweredToolCalls, Kind::StorageFull, Kind::DurabilityUnknown]],
+                    errors: [SESSION, FILE, NOT_FOUND, BUSY, &[Kind::SessionExists, Kind::SessionLocked, Kind::VersionUnsupported, Kind::NotAUserMessage, Kind::UnansweredToolCalls, Kind::StorageFull, Kind::DurabilityUnknown]],
                     run: fork::fork_session,
                 }
                 "get_fork_messages" {

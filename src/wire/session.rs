@@ -2,6 +2,7 @@
 
 use super::append::Durability;
 use super::params::{AnyObject, Count, Raw, count};
+use super::sorting::GitPlace;
 pub use super::spawned_by::SpawnedBy;
 use super::team::{SessionInLog, TeamSessionRow};
 use schemars::JsonSchema;
@@ -21,6 +22,11 @@ pub struct CreateSessionParams {
     pub name: Option<String>,
     /// The session that this one comes from, for the header. The daemon does not open it. Default: none.
     pub parent_session: Option<String>,
+    /// The call of another session that spawns this one, for the header. The daemon does not open that session. Default:
+    /// none.
+    pub spawned_by: Option<SpawnedBy>,
+    /// The place of the session in git, written at once. Default: none.
+    pub git: Option<GitPlace>,
     /// Whether to keep the session and its forks in memory only. Default: false.
     pub ephemeral: Option<bool>,
     /// When to write the file; refused together with `ephemeral`. Default: `first-entry` on a connection that
@@ -177,8 +183,17 @@ pub struct ListSessionsParams {
     pub spawned_by: Option<String>,
     /// Only the sessions imported from this tool, by the name that `import_sessions` has for it. Default: all sessions.
     pub source: Option<String>,
-    /// Words that all occur in the name, the first message, the working directory, the id or the ids of the tool from
-    /// which the session was imported. Default: none.
+    /// Only sessions that have all of these tags. Default: all sessions.
+    #[serde(default)]
+    pub tags: Vec<String>,
+    /// Only pinned sessions (true), or only others (false). Default: both.
+    pub pinned: Option<bool>,
+    /// Whether archived sessions are listed too. Default: false.
+    pub archived: Option<bool>,
+    /// Only the sessions on this git branch. Default: all sessions.
+    pub branch: Option<String>,
+    /// Words that all occur in the name, the first message, the working directory, the id, the ids of the tool from
+    /// which the session was imported, the git branch or the tags, those with `#`. Default: none.
     pub query: Option<String>,
     /// The order of the rows. Default: `recent`.
     pub sort: Option<SessionSort>,
@@ -204,6 +219,8 @@ pub enum SessionSort {
     Created,
     /// By name; unnamed sessions come last.
     Name,
+    /// Pinned sessions first, each part by the last activity.
+    Pinned,
     /// Forks follow the session that they come from; families, and forks of one session, are in the order of
     /// their last activity.
     Threaded,
@@ -231,6 +248,9 @@ pub struct ListSessionsResult {
     /// that would exceed the client's `maxFrameBytes`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub next_cursor: Option<String>,
+    /// The archived sessions that fit the params and are left out. Only on the first page; absent without any.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub archived_count: Option<u64>,
     /// The sessions of the team that have no file here, the last active first. Only on the first page, from a daemon
     /// with a team.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -464,6 +484,21 @@ pub struct SessionRow {
     /// The call that spawned this session, if it is a subagent's, as the header says. Untrusted text.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub spawned_by: Option<SpawnedBy>,
+    /// The tags of the session, in alphabetical order. Absent without any.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub tags: Vec<String>,
+    /// True: pinned on this machine. Absent otherwise.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub pinned: Option<bool>,
+    /// True: archived on this machine. Absent otherwise.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub archived: Option<bool>,
+    /// The place of the session in git, as its newest record says. Absent if unknown. Untrusted.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub git: Option<GitPlace>,
+    /// The sessions that come from this one: forks and subagents. Absent without any, and from `sessions_changed`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub children: Option<u64>,
     /// Why the file cannot be opened. Absent if it can.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub diagnostic: Option<RowDiagnostic>,

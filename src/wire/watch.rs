@@ -11,6 +11,9 @@ use serde::{Deserialize, Serialize};
 pub struct WatchSessionsParams {
     /// Only sessions of this working directory. Default: all sessions.
     pub cwd: Option<String>,
+    /// Whether changes of archived sessions are announced too; else a session is `removed` when it is archived. Default:
+    /// false.
+    pub archived: Option<bool>,
 }
 
 /// The result of `watch_sessions`.

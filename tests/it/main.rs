@@ -69,6 +69,7 @@ mod scale;
 mod search;
 mod search_index;
 mod sessions;
+mod sorting;
 mod speed_rows;
 mod stack;
 mod steps;

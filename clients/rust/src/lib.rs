@@ -54,6 +54,10 @@ mod fold;
     missing_docs,
     reason = "the schema has descriptions where there is something to say"
 )]
+#[allow(
+    clippy::should_implement_trait,
+    reason = "params have the names of the protocol"
+)]
 mod generated;
 mod json;
 mod notifications;

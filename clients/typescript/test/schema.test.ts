@@ -301,6 +301,7 @@ async function talk(client: Client, call: Call): Promise<void> {
   await call('name_branch', { entryId: 'a2', name: 'the second' });
   await call('archive_branch', { entryId: 'a2' });
   await call('unarchive_branch', { entryId: 'a2' });
+  await call('tag_session', { add: ['build'] });
   await call('pop', { entryId: 'u1', summarize: true });
   await call('set_leaf', { leafId: 'a2' });
   await call('prepare_compaction', { keepRecentTokens: 1 });
@@ -308,6 +309,8 @@ async function talk(client: Client, call: Call): Promise<void> {
   const { session } = await call('fork_session', { entryId: 'u2', sessionId });
   assert(session);
   await call('close_session', { sessionId: session.sessionId });
+  await call('mark_session', { sessionId: session.sessionId, pinned: true });
+  await call('get_family', { sessionId: session.sessionId });
   await call('list_sessions', { sort: 'threaded' });
   await call('search', { query: 'says' });
   await call('complete_query', { query: 'cache ro', position: 8 });

@@ -186,11 +186,12 @@ pub fn refuse(open: &[OpenCall]) -> Error {
     .with_details(serde_json::json!({ "toolCallIds": ids }))
 }
 
-/// Makes results that say that the calls were aborted; returns the lines and the last id.
-pub fn close_calls(
+/// Makes results that say that the calls were aborted, then the name of the fork; returns the lines and the last id.
+pub fn added_lines(
     tree: &Tree,
     source: &dyn Source,
     open: &[OpenCall],
+    name: Option<&str>,
     mut parent_id: Option<String>,
 ) -> (Vec<Vec<u8>>, Option<String>) {
     let mut minter = IdAllocator::new(tree, source);
@@ -208,6 +209,13 @@ pub fn close_calls(
         members.extend_from_slice(&message);
         let id: EntryId = minter.id();
         lines.push(minter.line("message", &id, parent_id.as_deref(), &members));
+        parent_id = Some(id.as_str().to_owned());
+    }
+    if let Some(name) = name {
+        let mut members = Vec::new();
+        push_text_member(&mut members, "name", name);
+        let id: EntryId = minter.id();
+        lines.push(minter.line("session_info", &id, parent_id.as_deref(), &members));
         parent_id = Some(id.as_str().to_owned());
     }
     (lines, parent_id)

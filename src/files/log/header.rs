@@ -17,6 +17,8 @@ pub struct Header {
     pub timestamp: Option<String>,
     pub cwd: String,
     pub parent_session: Option<String>,
+    /// The entry of the parent session at which a fork ends.
+    pub parent_entry_id: Option<String>,
     pub spawned_by: Option<SpawnedBy>,
     pub place: FilePlace,
 }
@@ -30,6 +32,7 @@ impl Header {
             timestamp: Some(timestamp::format(now)),
             cwd: cwd.to_owned(),
             parent_session: parent_session.map(str::to_owned),
+            parent_entry_id: None,
             spawned_by: None,
             place: FilePlace { offset: 0, len: 0 },
         }
@@ -48,6 +51,10 @@ impl Header {
         if let Some(parent) = &self.parent_session {
             line.extend_from_slice(b",\"parentSession\":");
             json::push_string(&mut line, parent);
+        }
+        if let Some(entry) = &self.parent_entry_id {
+            line.extend_from_slice(b",\"parentEntryId\":");
+            json::push_string(&mut line, entry);
         }
         if let Some(spawner) = &self.spawned_by {
             line.extend_from_slice(b",\"spawnedBy\":{\"sessionId\":");
@@ -74,6 +81,7 @@ impl Header {
         out.optional(self.timestamp.as_deref(), Fields::text);
         out.text(&self.cwd);
         out.optional(self.parent_session.as_deref(), Fields::text);
+        out.optional(self.parent_entry_id.as_deref(), Fields::text);
         out.optional(self.spawned_by.as_ref(), |out, spawner| {
             out.text(&spawner.session_id);
             out.optional(spawner.entry_id.as_deref(), Fields::text);
@@ -91,6 +99,7 @@ impl Header {
             timestamp: fields.optional(text)?,
             cwd: text(fields)?,
             parent_session: fields.optional(text)?,
+            parent_entry_id: fields.optional(text)?,
             spawned_by: fields.optional(|fields| {
                 Some(SpawnedBy {
                     session_id: text(fields)?,

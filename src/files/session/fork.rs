@@ -22,7 +22,7 @@ pub struct ForkContent {
     ids: String,
     /// How to read the entries that are not copied byte for byte, in order.
     others: Vec<Fetch>,
-    /// Error results for tool calls that have none.
+    /// Error results for tool calls that have none, and the name of the fork.
     results: Vec<Vec<u8>>,
     /// The id of the last entry before the labels.
     last_id: Option<String>,
@@ -46,11 +46,12 @@ enum ForkPart<'a> {
 }
 
 impl ForkContent {
-    /// Prepares a fork of `core`. Reads bodies only if a reference in them must be resolved.
+    /// Prepares a fork of `core` with its own name, or without. Reads bodies only if a reference in them must be resolved.
     pub fn prepare(
         core: &SessionState,
         end: End,
         open_calls: &[OpenCall],
+        name: Option<&str>,
         minter: &dyn id::Source,
     ) -> Result<Self> {
         let (tree, bodies) = (&core.tree, core.bodies());
@@ -79,7 +80,7 @@ impl ForkContent {
         let label = |node: &Node| Ok((bodies.fetch(tree, *node)?, tree.id(*node).to_owned()));
         let labels = plan.labels.iter().map(label).collect::<Result<Vec<_>>>()?;
         let last_id = before.map(|node| tree.id(node).to_owned());
-        let (results, last_id) = fork::close_calls(tree, minter, open_calls, last_id);
+        let (results, last_id) = fork::added_lines(tree, minter, open_calls, name, last_id);
         Ok(Self {
             plan,
             bodies,
@@ -100,7 +101,7 @@ impl ForkContent {
 
     /// Whether there is nothing to copy.
     pub fn is_empty(&self) -> bool {
-        self.kept.is_empty()
+        self.kept.is_empty() && self.results.is_empty()
     }
 
     /// Passes everything to `take`, in order.

@@ -95,6 +95,9 @@ impl Session {
         let id = log.header().map(|h| h.id.as_str()).unwrap_or_default();
         Arc::new(Self {
             id: SessionId::new(id),
+            parent: log
+                .header()
+                .and_then(|header| header.parent_session.clone()),
             is_newer,
             ephemeral,
             path,

@@ -19,6 +19,8 @@ use treelined_core::tree::{Node, Tree};
 /// One open session.
 pub struct Session {
     pub id: SessionId,
+    /// The session of which it is a fork, as the header says.
+    pub parent: Option<String>,
     /// The file has a version of the format that this program cannot write.
     pub is_newer: bool,
     pub ephemeral: bool,

@@ -12,6 +12,7 @@ use crate::os;
 use crate::os::file::{Folder, Location, Status};
 use crate::parallel::{self, ThreadPlan};
 use crate::store::listing::{Listing, RowScanner};
+use crate::store::marks::SessionMarks;
 use crate::store::native::{ContinuedIn, ImportSource, Recorded};
 use hashbrown::HashSet;
 use std::borrow::Borrow;
@@ -23,10 +24,11 @@ use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
 use treelined_core::bytes::{Cursor, Fields};
 use treelined_core::error::{Kind, Result};
+use treelined_core::tags::{GitPlace, Sorting};
 use treelined_core::timestamp::Millis;
 
 /// The version of the format. Change it with every change of [`save`].
-const FORMAT: &FormatName = b"treelined rows 9";
+const FORMAT: &FormatName = b"treelined rows10";
 const NAME: &str = "sessions.rows";
 /// The rows are saved again after this many bytes of files were read.
 const WORTH_KEEPING: u64 = 1 << 20;
@@ -40,6 +42,8 @@ const STATUSES: usize = 256;
 pub struct CatalogueRow {
     pub status: Status,
     pub listing: Listing,
+    /// The marks of the session on this machine, which are not in its file.
+    pub marks: SessionMarks,
     /// The row as clients get it, made on first use.
     pub shown: OnceLock<Box<[u8]>>,
 }
@@ -49,8 +53,22 @@ impl CatalogueRow {
         Self {
             status,
             listing,
+            marks: SessionMarks::default(),
             shown: OnceLock::new(),
         }
+    }
+
+    /// The same row with other marks.
+    pub(crate) fn with_marks(&self, marks: &SessionMarks) -> Self {
+        Self {
+            marks: marks.clone(),
+            ..Self::new(self.status, self.listing.clone())
+        }
+    }
+
+    /// The tags of the session.
+    pub fn tags(&self) -> Vec<String> {
+        self.marks.tags(&self.listing.sorting.tags)
     }
 
     /// The sort key: last activity, then creation, then path (session-file.md §5).
@@ -101,12 +119,15 @@ impl PartialEq for RowByPath {
 
 impl Eq for RowByPath {}
 
+/// The rows of all sessions at one time, by [`CatalogueRow::key`].
+pub type Rows = Arc<Vec<Arc<CatalogueRow>>>;
+
 /// The rows of all sessions.
 #[derive(Default)]
 pub(crate) struct Catalogue {
     rows: HashSet<RowByPath>,
     /// The same rows, sorted by [`CatalogueRow::key`].
-    in_order: Vec<Arc<CatalogueRow>>,
+    in_order: Rows,
     /// Whether the saved rows were loaded.
     is_loaded: bool,
     /// Bytes of files read since the rows were saved.
@@ -129,7 +150,7 @@ impl Catalogue {
         files: &[FolderFiles],
         cache: Option<&Cache>,
         open: impl Fn(Location) -> Result<OpenedLog> + Sync,
-    ) -> Vec<Arc<CatalogueRow>> {
+    ) -> Rows {
         if !std::mem::replace(&mut self.is_loaded, true) {
             self.replace(cache.map(load).unwrap_or_default());
         }
@@ -145,32 +166,75 @@ impl Catalogue {
         // The others have been removed, or are not regular files.
         let made: Vec<Arc<CatalogueRow>> = made.into_iter().flatten().collect();
         if made.is_empty() && known.len() == self.in_order.len() {
-            return self.in_order.clone();
+            return Arc::clone(&self.in_order);
         }
         let sizes = made.iter().map(|row| row.status.size.max(1));
         self.unkept += sizes.sum::<u64>();
         // The rows that stay are in order, so sorting is fast.
         let known: HashSet<*const CatalogueRow> = known.iter().map(Arc::as_ptr).collect();
-        let mut rows = std::mem::take(&mut self.in_order);
-        rows.retain(|row| known.contains(&Arc::as_ptr(row)));
+        let kept = self.in_order.iter();
+        let kept = kept.filter(|row| known.contains(&Arc::as_ptr(row)));
+        let mut rows: Vec<Arc<CatalogueRow>> = kept.cloned().collect();
         rows.extend(made);
         rows.sort_by(|a, b| a.key().cmp(&b.key()));
         self.replace(rows);
-        self.in_order.clone()
+        Arc::clone(&self.in_order)
+    }
+
+    /// The rows of all files after only these may have changed since the last call. A file that is gone has no row.
+    pub(crate) fn update(
+        &mut self,
+        touched: &[Location],
+        open: impl Fn(Location) -> Result<OpenedLog> + Sync,
+    ) -> Rows {
+        let changed = |location: &&Location| {
+            let path = location.path();
+            let old = self.rows.get(path.as_os_str()).map(|row| row.0.status);
+            old != location.status().ok()
+        };
+        let changed: Vec<&Location> = touched.iter().filter(changed).collect();
+        let make = |scanner: &mut RowScanner, number: usize| {
+            let location = changed.get(number)?;
+            let status = location.status().ok()?;
+            let listing = row_of(scanner, location, status, &open)?;
+            Some(Arc::new(CatalogueRow::new(status, listing)))
+        };
+        let made = in_parallel(changed.len(), RowScanner::default, make);
+        for (location, row) in changed.iter().zip(made) {
+            self.unkept += row.as_ref().map_or(0, |row| row.status.size.max(1));
+            let old = self.rows.take(location.path().as_os_str());
+            self.replace_one(old.map(|old| old.0), row);
+        }
+        Arc::clone(&self.in_order)
+    }
+
+    fn replace_one(&mut self, old: Option<Arc<CatalogueRow>>, new: Option<Arc<CatalogueRow>>) {
+        let rows = Arc::make_mut(&mut self.in_order);
+        let place = |rows: &[Arc<CatalogueRow>], row: &CatalogueRow| {
+            rows.binary_search_by(|other| other.key().cmp(&row.key()))
+        };
+        if let Some(Ok(at)) = old.map(|old| place(rows, &old)) {
+            rows.remove(at);
+        }
+        if let Some(new) = new {
+            let (Ok(at) | Err(at)) = place(rows, &new);
+            rows.insert(at, Arc::clone(&new));
+            self.rows.insert(RowByPath(new));
+        }
     }
 
     /// Replaces all rows; they are in order.
     fn replace(&mut self, rows: Vec<Arc<CatalogueRow>>) {
         self.rows = rows.iter().cloned().map(RowByPath).collect();
-        self.in_order = rows;
+        self.in_order = Arc::new(rows);
     }
 
     /// All rows, if enough files were read to save them again; the count then restarts.
-    pub(crate) fn worth_keeping(&mut self) -> Option<Vec<Arc<CatalogueRow>>> {
+    pub(crate) fn worth_keeping(&mut self) -> Option<Rows> {
         let is_worth_it = self.unkept >= WORTH_KEEPING;
         is_worth_it.then(|| {
             self.unkept = 0;
-            self.in_order.clone()
+            Arc::clone(&self.in_order)
         })
     }
 
@@ -305,6 +369,12 @@ fn put(out: &mut Fields, row: &CatalogueRow) {
         out.optional(continued.native_id.as_deref(), Fields::text);
         out.text(&continued.entry_id);
     }
+    let Sorting { tags, git } = &row.sorting;
+    out.count(tags.len());
+    tags.iter().for_each(|tag| out.text(tag));
+    for text in [&git.branch, &git.commit, &git.worktree] {
+        out.optional(text.as_deref(), Fields::text);
+    }
     out.u8(u8::from(row.problem.is_some()));
 }
 
@@ -340,6 +410,17 @@ fn get(fields: &mut Cursor<'_>) -> Option<CatalogueRow> {
                 entry_id: fields.text()?.to_owned(),
             })
         })?,
+        sorting: Sorting {
+            tags: fields
+                .list(|fields| Some(fields.text()?.to_owned()))?
+                .into_iter()
+                .collect(),
+            git: GitPlace {
+                branch: fields.optional(|fields| Some(fields.text()?.to_owned()))?,
+                commit: fields.optional(|fields| Some(fields.text()?.to_owned()))?,
+                worktree: fields.optional(|fields| Some(fields.text()?.to_owned()))?,
+            },
+        },
         problem: match fields.u8()? {
             0 => None,
             // Rows have no other problem.
@@ -388,6 +469,13 @@ mod tests {
                     entry_id: "e".to_owned(),
                 })
                 .into(),
+            sorting: Sorting {
+                tags: ["a".to_owned(), "b".to_owned()].into(),
+                git: GitPlace {
+                    branch: Some("main".to_owned()),
+                    ..GitPlace::default()
+                },
+            },
             problem: None,
         };
         CatalogueRow::new(status, listing)

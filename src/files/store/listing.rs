@@ -17,6 +17,7 @@ use std::path::PathBuf;
 use treelined_core::entry::{Envelope, Facts, Kind, Line, MessageTime, Role, scan};
 use treelined_core::error::{Kind as ErrorKind, Result};
 use treelined_core::name;
+use treelined_core::tags::Sorting;
 use treelined_core::timestamp::{self, Millis};
 use treelined_core::tree::{FilePlace, Flags, Node, Tree};
 use treelined_core::view::{RowFacts, Subject};
@@ -48,6 +49,8 @@ pub struct Listing {
     pub recorded: Vec<Recorded>,
     /// The conversations of other tools to which paths of it were handed over, the last ones.
     pub continued: Vec<ContinuedIn>,
+    /// The tags in the file, and the session's place in git.
+    pub sorting: Sorting,
     /// The reason why the file is not a session.
     pub problem: Option<ErrorKind>,
 }
@@ -84,6 +87,7 @@ impl Listing {
             message_count: messages().count() as u64,
             first_message: first_message(tree, &bodies, messages())?,
             source: elsewhere.source.take(),
+            sorting: std::mem::take(&mut elsewhere.sorting),
             recorded: recorded.finish(),
             continued: elsewhere.continued(),
             header,
@@ -105,6 +109,7 @@ impl Listing {
             source: None,
             recorded: Vec::new(),
             continued: Vec::new(),
+            sorting: Sorting::default(),
             problem: Some(problem),
         })
     }
@@ -258,6 +263,7 @@ impl RowScanner {
             message_count: found.messages,
             first_message: found.first_message,
             source: elsewhere.source.take(),
+            sorting: std::mem::take(&mut elsewhere.sorting),
             recorded: found.records.finish(),
             continued: elsewhere.continued(),
             header: Some(header),
@@ -324,6 +330,7 @@ fn header_of(line: &lines::RawLine<'_>) -> Option<(Header, Option<String>)> {
                 timestamp: header.timestamp.map(owned),
                 cwd: header.cwd.map(owned).unwrap_or_default(),
                 parent_session: header.parent_session.map(owned),
+                parent_entry_id: header.parent_entry_id.map(owned),
                 spawned_by: header.spawned_by,
                 place,
             };
@@ -440,6 +447,8 @@ mod tests {
             6 => Just(r#""type":"custom","customType":"treelined.leaf","data":{"from":null}"#),
             3 => Just(r#""type":"custom","customType":"treelined.leaf","data":{"continuation":{"id":"c","entryId":"e","tool":"codex","nativeId":"n"}}"#),
             3 => Just(r#""type":"custom","customType":"treelined.leaf","data":{"continuation":{"id":"d","entryId":"e","tool":"goose"}}"#),
+            3 => Just(r##""type":"custom","customType":"treelined.tags","data":{"add":["#a","b"],"remove":["c"]}"##),
+            3 => Just(r#""type":"custom","customType":"treelined.git","data":{"branch":"main"}"#),
             6 => Just(r#""type":"custom","customType":"acp.session","data":{"agent":"a","sessionId":"n"}"#),
             1 => Just(r#""type":"session","version":3"#),
             6 => Just(r#""type":"new","x":1e400"#),

@@ -3,14 +3,20 @@
 
 pub mod catalogue;
 pub mod conversations;
+pub mod family;
 mod file_names;
+mod finding;
 mod imported;
 pub mod listing;
+mod marked_rows;
+mod marking;
+pub mod marks;
 pub mod native;
 mod ticks;
 pub mod trash;
 pub mod watch;
 pub mod watch_folder;
+mod watched;
 
 use crate::cache::Cache;
 use crate::cancel::Cancel;
@@ -18,20 +24,23 @@ use crate::clock;
 use crate::lock::lock;
 use crate::log::header::Header;
 use crate::log::{Log, OpenedLog};
-use crate::os::file::{FileKind, Folder, FolderLock, Location, Status};
+use crate::os::file::{Folder, FolderLock, Location, Status};
 use crate::os::temporary;
-use catalogue::{Catalogue, CatalogueRow, FolderFiles};
-use file_names::{EXTENSION, file_name, folder_name, is_hidden, is_session_file};
+use catalogue::{Catalogue, Rows};
+use file_names::{file_name, folder_name};
+use marked_rows::MarkedRows;
+use marks::ReadMarks;
 use std::collections::{HashMap, HashSet};
 use std::ffi::{OsStr, OsString};
 use std::io;
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, Weak};
 use std::time::Duration;
 use treelined_core::error::{Error, Kind, Result};
 use treelined_core::id::{self, SessionId};
 use watch_folder::FolderWatch;
+use watched::Watching;
 
 /// How long the process waits at its end for writes to the cache.
 const KEEPING: Duration = Duration::from_secs(2);
@@ -51,6 +60,11 @@ pub struct Store {
     tidied: Mutex<HashSet<PathBuf>>,
     /// Session ids by file, read again if lost.
     headers: Mutex<HashMap<PathBuf, (Status, Option<String>)>>,
+    /// The number of session files when they were read last.
+    count: AtomicUsize,
+    watching: Mutex<Watching>,
+    marks: ReadMarks,
+    marked_rows: MarkedRows,
     /// Whether the search index is being brought up to date.
     indexing: Arc<AtomicBool>,
     /// Cancelled when the process ends.
@@ -76,6 +90,10 @@ impl Store {
             keeping: Arc::default(),
             tidied: Mutex::default(),
             headers: Mutex::default(),
+            count: AtomicUsize::new(0),
+            watching: Mutex::default(),
+            marks: ReadMarks::default(),
+            marked_rows: MarkedRows::default(),
             indexing: Arc::default(),
             ending: Cancel::new(),
         }
@@ -121,64 +139,6 @@ impl Store {
             Err(error) if error.kind == Kind::SessionNotFound => Ok(lock),
             Err(error) => Err(error),
         }
-    }
-
-    /// The file of the session with this id; the most recently modified one if there are several.
-    pub fn find(&self, id: &str) -> Result<Location> {
-        let not_found = || {
-            Error::new(
-                Kind::SessionNotFound,
-                format!("there is no session {id:?} in {}", self.path.display()),
-            )
-        };
-        let files = self.locations()?;
-        let ending = format!("_{id}{EXTENSION}");
-        let plain = format!("{id}{EXTENSION}");
-        let is_named = |location: &&Location| {
-            let name = location.name.to_string_lossy();
-            name.ends_with(&ending) || *name == *plain
-        };
-        let mut found: Vec<(Location, Status)> = self.with_id(files.iter().filter(is_named), id);
-        if found.is_empty() {
-            // The file may have another name: users rename and copy files.
-            found = self.with_id(files.iter().filter(|location| !is_named(location)), id);
-        }
-        found.sort_by_key(|(_, status)| status.modified);
-        found
-            .pop()
-            .map(|(location, _)| location)
-            .ok_or_else(not_found)
-    }
-
-    fn with_id<'a>(
-        &self,
-        files: impl Iterator<Item = &'a Location>,
-        id: &str,
-    ) -> Vec<(Location, Status)> {
-        files
-            .filter_map(|location| Some((location, location.status().ok()?)))
-            .filter(|(location, status)| self.header_id(location, *status).as_deref() == Some(id))
-            .map(|(location, status)| (location.clone(), status))
-            .collect()
-    }
-
-    /// The id in the file's header, read again only after the file has changed.
-    fn header_id(&self, location: &Location, status: Status) -> Option<String> {
-        let path = location.path();
-        let known = |headers: &HashMap<PathBuf, (Status, Option<String>)>| {
-            let (seen, id) = headers.get(&path)?;
-            (*seen == status).then(|| id.clone())
-        };
-        if let Some(id) = known(&self.headers()) {
-            return id;
-        }
-        let id = crate::store::listing::header_id(location);
-        self.headers().insert(path, (status, id.clone()));
-        id
-    }
-
-    fn headers(&self) -> std::sync::MutexGuard<'_, HashMap<PathBuf, (Status, Option<String>)>> {
-        lock(&self.headers)
     }
 
     /// Opens a session's file, using its side index. Opening only reads the file; a new index is written in the
@@ -264,7 +224,7 @@ impl Store {
     }
 
     /// The rows of all session files by last activity, including files that are not sessions.
-    pub fn list(&self) -> Result<Vec<Arc<CatalogueRow>>> {
+    pub fn list(&self) -> Result<Rows> {
         let rows = self.rows()?;
         if let Some(cache) = self.cache()
             && let Some(rows) = self.catalogue().worth_keeping()
@@ -275,84 +235,24 @@ impl Store {
     }
 
     /// Like [`Self::list`], but writes nothing to the cache.
-    pub fn rows(&self) -> Result<Vec<Arc<CatalogueRow>>> {
+    pub fn rows(&self) -> Result<Rows> {
         let cache = self.cache();
-        let files = self.files()?;
-        let rows = self.catalogue().list(&files, cache.as_ref(), |location| {
-            self.open(location, &Cancel::new())
-        });
-        Ok(rows)
-    }
-
-    /// The session files in the directory and in its folders.
-    fn files(&self) -> Result<Vec<FolderFiles>> {
-        let Some(root) = self.root_if_there()? else {
-            return Ok(Vec::new());
-        };
-        let listed = match root.list() {
-            Ok(listed) => listed,
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
-            Err(error) => return Err(self.failed("read", &error)),
-        };
-        let (mut names, mut files) = (Vec::new(), Vec::new());
-        let mut has_abandoned = false;
-        for (name, kind) in listed {
-            has_abandoned |= temporary::is_temporary(&name);
-            if is_session_file(&name) {
-                names.push(name);
-            } else if !is_hidden(&name)
-                && kind != FileKind::File
-                && let Ok(folder) = self.subfolder(&root, &name)
-            {
-                let mut names = match folder.list() {
-                    Ok(names) => names,
-                    Err(error) => {
-                        let folder = folder.path().display();
-                        tracing::warn!(%error, "sessions in {folder} are not listed");
-                        continue;
-                    }
-                };
-                if names.iter().any(|(name, _)| temporary::is_temporary(name)) {
-                    self.tidy(Arc::clone(&folder));
-                }
-                names.retain(|(name, _)| is_session_file(name));
-                let names = names.into_iter().map(|(name, _)| name).collect();
-                files.push(FolderFiles { folder, names });
+        let open = |location| self.open(location, &Cancel::new());
+        // Rows are current with the lock, which another list may wait for.
+        let mut catalogue = self.catalogue();
+        if let Some(touched) = self.touched()? {
+            let rows = catalogue.update(&touched, open);
+            drop(catalogue);
+            return Ok(self.with_marks(rows));
+        }
+        let files = self.files().inspect_err(|_| {
+            if let Some(known) = &mut lock(&self.watching).known {
+                known.forget_touched();
             }
-        }
-        if has_abandoned {
-            self.tidy(Arc::clone(&root));
-        }
-        let folder = root;
-        files.push(FolderFiles { folder, names });
-        Ok(files)
-    }
-
-    /// The locations of all session files.
-    fn locations(&self) -> Result<Vec<Location>> {
-        let located = |files: FolderFiles| {
-            let FolderFiles { folder, names } = files;
-            names.into_iter().map(move |name| Location {
-                folder: Arc::clone(&folder),
-                name,
-            })
-        };
-        Ok(self.files()?.into_iter().flat_map(located).collect())
-    }
-
-    /// The locations of all session files with the status of each. Files that are removed during the call are left out.
-    pub fn session_files(&self) -> Result<Vec<(Location, Status)>> {
-        let mut found = Vec::new();
-        for FolderFiles { folder, names } in self.files()? {
-            // A missing folder has no files.
-            let _gone = folder.statuses(&names, |name, status| {
-                if let Ok(status) = status {
-                    let (folder, name) = (Arc::clone(&folder), name.to_owned());
-                    found.push((Location { folder, name }, status));
-                }
-            });
-        }
-        Ok(found)
+        })?;
+        let rows = catalogue.list(&files, cache.as_ref(), open);
+        drop(catalogue);
+        Ok(self.with_marks(rows))
     }
 
     /// The session directory; `None` if it does not exist.
@@ -465,6 +365,7 @@ pub fn choose_id(chosen: Option<&str>) -> Result<SessionId> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::store::catalogue::CatalogueRow;
     use crate::store::listing::Listing;
     use std::path::Path;
 

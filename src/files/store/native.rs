@@ -7,6 +7,7 @@ use treelined_core::bytes::part;
 use treelined_core::entry::Kind;
 use treelined_core::error::Result;
 use treelined_core::json::{self, Elements};
+use treelined_core::tags::Sorting;
 use treelined_core::tree::Tree;
 
 /// The most native ids of a row.
@@ -134,10 +135,16 @@ fn strings_of<'a>(object: &'a [u8], name: &str) -> Vec<Cow<'a, str>> {
         .collect()
 }
 
-/// The origin of a session and its continuations, from its leaf records.
+/// The tags of a session and its place in git, from its records.
+pub fn sorting_of(tree: &Tree, bodies: &Bodies) -> Result<Sorting> {
+    Ok(Elsewhere::of(tree, bodies)?.sorting)
+}
+
+/// The origin of a session, its continuations, its tags and its place in git, from its records.
 #[derive(Debug, Default)]
 pub(super) struct Elsewhere {
     pub(super) source: Option<ImportSource>,
+    pub(super) sorting: Sorting,
     continued: Continuations,
 }
 
@@ -154,6 +161,7 @@ impl Elsewhere {
 
     pub(super) fn take(&mut self, record: &[u8]) {
         ImportSource::take(&mut self.source, record);
+        self.sorting.take(record);
         self.continued.take(record);
     }
 

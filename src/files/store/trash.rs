@@ -103,7 +103,7 @@ impl Store {
                 row,
             })
         };
-        let mut trashed: Vec<DeletedSession> = rows.into_iter().filter_map(of_row).collect();
+        let mut trashed: Vec<DeletedSession> = rows.iter().cloned().filter_map(of_row).collect();
         trashed.sort_by_key(|trashed| Reverse(trashed.deleted_at));
         Ok(trashed)
     }

@@ -49,7 +49,7 @@ pub fn ask(
     watch: &mut SearchWatch<'_>,
 ) -> Result<Ranking> {
     let store = searched.store;
-    let files = searched.files(request.filters.session.as_deref())?;
+    let files = searched.files(&request.filters)?;
     let total: u64 = files.iter().map(|(_, status)| status.size).sum();
     let cache = store.cache();
     let missing = cache

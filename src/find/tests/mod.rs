@@ -20,6 +20,7 @@ pub(super) fn request(query: &str, mode: Mode) -> SearchRequest {
         fields: FieldSet::ALL,
         without: None,
         directories: Vec::new(),
+        tag: None,
         session: None,
         entries: Vec::new(),
         since: None,

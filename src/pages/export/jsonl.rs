@@ -46,7 +46,7 @@ impl SessionFile {
                     position: ForkSide::At,
                     tip,
                 };
-                let content = ForkContent::prepare(core, end, &[], minter)?;
+                let content = ForkContent::prepare(core, end, &[], None, minter)?;
                 let size = content.size();
                 (FileLines::Branch(Box::new(content)), size)
             }

@@ -7,9 +7,12 @@ use super::queue::Access;
 use super::session_files::SessionFiles;
 use std::future::Future;
 use std::sync::Arc;
+use treelined_core::entry::SpawnedBy;
 use treelined_core::error::{Error, Kind, Result};
 use treelined_core::flow::append::{self, NewEntry};
+use treelined_core::flow::sorting;
 use treelined_core::id::SessionId;
+use treelined_core::tags::GitPlace;
 use treelined_core::tree::Tree;
 use treelined_files::log::{self, Claim, Log, OpenedLog};
 use treelined_files::session::{SessionGuard, SessionState};
@@ -23,7 +26,9 @@ pub(crate) struct Creator {
     pub is_id_chosen: bool,
     pub cwd: String,
     pub parent: Option<String>,
+    pub spawned_by: Option<SpawnedBy>,
     pub name: Option<String>,
+    pub git: GitPlace,
     pub is_ephemeral: bool,
     /// Whether the file is written at once, not with the first entry.
     pub writes_now: bool,
@@ -45,8 +50,11 @@ impl Creator {
                 return Err(exists(id.as_str()));
             }
             let parent = self.parent.as_deref();
-            let header =
-                log::header::Header::new(id.as_str(), daemon.source.now_ms(), &self.cwd, parent);
+            let now = daemon.source.now_ms();
+            let header = log::header::Header {
+                spawned_by: self.spawned_by.clone(),
+                ..log::header::Header::new(id.as_str(), now, &self.cwd, parent)
+            };
             let log = if self.is_ephemeral {
                 Log::ephemeral(header)
             } else {
@@ -63,10 +71,15 @@ impl Creator {
             };
             let durability = durability(&call, self.durability);
             let (open, mut guard) = new(&call, opened, Access::Write, durability, lease)?;
-            let is_written = self.name.is_some() || (self.writes_now && !self.is_ephemeral);
+            let has_git = !self.git.is_empty();
+            let is_written =
+                self.name.is_some() || has_git || (self.writes_now && !self.is_ephemeral);
+            if has_git {
+                guard = write_git(&call, guard, self.git).await?;
+            }
             if let Some(name) = &self.name {
                 guard = write_name(&call, guard, name).await?;
-            } else if is_written {
+            } else if is_written && !has_git {
                 guard = guard.make_file().await?;
             }
             let result = wire::CreateSessionResult {
@@ -80,7 +93,7 @@ impl Creator {
 }
 
 /// Two processes never create a session with the same id. Only an id from a client can already exist.
-fn claim(files: &Arc<SessionFiles>, id: &str) -> Claim {
+pub(super) fn claim(files: &Arc<SessionFiles>, id: &str) -> Claim {
     let (files, id) = (Arc::downgrade(files), id.to_owned());
     Box::new(move || match files.upgrade() {
         Some(files) => files.store.claim(&id),
@@ -89,6 +102,19 @@ fn claim(files: &Arc<SessionFiles>, id: &str) -> Claim {
             "the daemon is shutting down",
         )),
     })
+}
+
+/// The record of git stands before the first entry.
+async fn write_git<T: Send + 'static>(
+    call: &Call,
+    guard: SessionGuard<T>,
+    git: GitPlace,
+) -> Result<SessionGuard<T>> {
+    let source = Arc::clone(&call.daemon.source);
+    let plan = move |state: &SessionState| Ok(sorting::plan_git(&state.tree, &*source, &git));
+    let (guard, _, committed) = guard.commit(&call.cancel, plan).await;
+    committed?;
+    guard.ok_or_else(Error::cancelled)
 }
 
 /// The name is the first entry, written at once. No client is notified, since none has the session open.

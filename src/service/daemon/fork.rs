@@ -4,10 +4,12 @@
 use super::call::{Call, TakesPlace};
 use super::commit_tail::late_failure;
 use super::convert::stored::raw;
+use super::creating::claim;
 use super::event_question::{self, EventQuestion, Refusal};
 use super::follow::current;
 use super::guard::{Place, SessionGuard, Tenure, guard_of};
 use super::opened::{durability_of_new, new, open_after, shown};
+use super::opening::{self, OpenOptions};
 use super::queue::Access;
 use super::release::SessionRequest;
 use super::session_files::SessionFiles;
@@ -15,19 +17,20 @@ use std::sync::Arc;
 use std::time::Instant;
 use treelined_core::durability::Durability;
 use treelined_core::entry::draft::{Draft, draft};
-use treelined_core::error::Result;
+use treelined_core::error::{Kind, Result};
 use treelined_core::flow::fork::{self, End, ForkSide};
 use treelined_core::flow::{IdAllocator, leaf};
 use treelined_core::id::{SessionId, Source as IdSource};
 pub(crate) use treelined_core::tree::{Cause, Node, Tree};
 use treelined_files::blocking::blocking;
-use treelined_files::clock;
+use treelined_files::log::header::Header;
 use treelined_files::log::whole::SessionLines;
-use treelined_files::log::{self, Log, OpenedLog};
-pub(crate) use treelined_files::os::file::Folder;
+use treelined_files::log::{Log, OpenedLog};
+pub(crate) use treelined_files::os::file::{Folder, FolderLock};
 use treelined_files::session::SessionState;
 use treelined_files::session::fork::ForkContent;
 use treelined_files::session::sync::UnsyncedFile;
+use treelined_files::store::{exists, listing};
 use treelined_wire::{self as wire, BeforeEvent, notification};
 
 /// The options of the caller of a fork.
@@ -39,6 +42,11 @@ pub(crate) struct ForkOptions {
     pub position: Option<ForkSide>,
     pub closes_calls: bool,
     pub cwd: Option<String>,
+    /// The id of the fork.
+    pub id: SessionId,
+    /// Whether a client has chosen the id, so that a session with it may exist.
+    pub is_id_chosen: bool,
+    pub name: Option<String>,
 }
 
 /// The place in the queue of a request that forks, taken when the request arrived.
@@ -79,6 +87,10 @@ impl ForkOptions {
         let (open, guard) = current(&call.daemon, place.await?, Instant::now()).await?;
         open.session.check_not_in_turn()?;
         let (_, source) = Source::find(&guard, &self)?;
+        if self.is_id_chosen && self.is_made(&call, &source).await? {
+            drop(guard);
+            return made_before(&call, self.id.as_str(), source).await;
+        }
         // The answerers are known only here if the session was not open yet when the request arrived.
         let (event, asker) = (BeforeEvent::SessionBeforeFork, call.connection.id);
         let answerers = || call.daemon.questions.answerers(&open, event, asker);
@@ -104,7 +116,100 @@ impl ForkOptions {
         };
         let (end, source) = Source::find(&guard, &options)?;
         let request = SessionRequest { open, ..request };
-        copy(&request, guard, end, source, options.is_whole).await
+        options.copy(&request, guard, end, source).await
+    }
+
+    /// Whether the session has a fork with this id. Fails with `sessionExists` if another session has the id.
+    async fn is_made(&self, call: &Call, source: &Source) -> Result<bool> {
+        let id = self.id.as_str().to_owned();
+        let parent = match call.daemon.registry.find(&id) {
+            Some(open) => open.session.parent.clone(),
+            None => {
+                let files = Arc::clone(&call.daemon.files);
+                let found = blocking(move || match files.find_file(&id) {
+                    Ok(at) => Ok(Some(listing::header(&at))),
+                    Err(error) if error.kind == Kind::SessionNotFound => Ok(None),
+                    Err(error) => Err(error),
+                });
+                match found.await? {
+                    Some(header) => header.and_then(|header| header.parent_session),
+                    None => return Ok(false),
+                }
+            }
+        };
+        match parent.is_some_and(|parent| source.is_named(&parent)) {
+            true => Ok(true),
+            false => Err(exists(self.id.as_str())),
+        }
+    }
+
+    /// Copies the session into a new one, and opens that with the response.
+    async fn copy(
+        self,
+        request: &SessionRequest,
+        guard: SessionGuard,
+        end: End,
+        mut source: Source,
+    ) -> Result<wire::ForkSessionResult> {
+        let SessionRequest { call, open } = request;
+        let daemon = &call.daemon;
+        let (draft, entry_id) = (source.draft.take(), source.entry_id.clone());
+        let durability = open.session.syncer.durability();
+        // A request may name the fork as soon as it is announced; it waits until the fork is in the list of open sessions.
+        let id = self.id.as_str();
+        let lease = call.place_to_create(id, true).await?;
+        if lease.open().is_some() {
+            return Err(exists(id));
+        }
+        let target = NewSession {
+            source: Arc::clone(&daemon.source),
+            files: Arc::clone(&daemon.files),
+            id: self.id.clone(),
+            is_id_chosen: self.is_id_chosen,
+            name: self.name,
+            writes_at_once: call.connection.writes_files_at_once(),
+            is_ephemeral: open.session.ephemeral,
+            durability,
+        };
+        let made = blocking(move || match self.is_whole {
+            true => target.copy_whole(guard, &source),
+            false => target.copy_branch(guard, &source, end),
+        });
+        let SessionCopy {
+            opened,
+            written,
+            tenure,
+        } = made.await?;
+        let (forked, guard) = new(call, opened, Access::Write, durability, lease)?;
+        let new_session_id = forked.id.to_string();
+        daemon
+            .notifier
+            .notify(open, |seq| notification::SessionFork {
+                session_id: open.id.to_string(),
+                seq,
+                new_session_id: new_session_id.clone(),
+                entry_id: entry_id.clone().unwrap_or_default(),
+            });
+        let is_written = written.is_some();
+        let guard = guard.published().await?;
+        daemon.files.describe(&guard);
+        let durability = durability_of_new(&forked, &guard, is_written);
+        let session = shown(&forked, call, Access::Write, &guard);
+        open_after(call, &forked, Access::Write, guard.into_with());
+        if let Some(written) = written {
+            let (daemon, forked) = (Arc::clone(daemon), Arc::clone(&forked));
+            // Nothing waits for this.
+            call.after(move || {
+                daemon.files.store.tidy(written.folder);
+                if let Some(unsynced) = written.unsynced {
+                    let late = late_failure(&daemon, &forked);
+                    forked.session.syncer.after_making(unsynced, late);
+                }
+            });
+        }
+        // A later `close_session` finds the file that needs a sync.
+        call.after(move || drop(tenure));
+        Ok(result(Some(session), draft, durability))
     }
 }
 
@@ -113,92 +218,47 @@ fn is_script(call: &Call) -> bool {
     call.connection.client().is_none()
 }
 
-/// Copies the session into a new one, and opens that with the response.
-async fn copy(
-    request: &SessionRequest,
-    guard: SessionGuard,
-    end: End,
-    mut source: Source,
-    is_whole: bool,
+/// The fork that an earlier call with this id made, opened.
+async fn made_before(
+    call: &Arc<Call>,
+    id: &str,
+    source: Source,
 ) -> Result<wire::ForkSessionResult> {
-    let SessionRequest { call, open } = request;
-    let daemon = &call.daemon;
-    let (draft, entry_id) = (source.draft.take(), source.entry_id.clone());
-    let durability = open.session.syncer.durability();
-    let id = clock::new_session_id();
-    // A request may name the fork as soon as it is announced; it waits until the fork is in the list of open sessions.
-    let lease = call.place_to_create(id.as_str(), true).await?;
-    let target = NewSession {
-        source: Arc::clone(&daemon.source),
-        files: Arc::clone(&daemon.files),
-        id,
-        writes_at_once: call.connection.writes_files_at_once(),
-        is_ephemeral: open.session.ephemeral,
-        durability,
+    let options = OpenOptions {
+        access: Access::Write,
+        durability: None,
     };
-    let made = blocking(move || match is_whole {
-        true => target.copy_whole(guard, &source),
-        false => target.copy_branch(guard, &source, end),
-    });
-    let SessionCopy {
-        opened,
-        written,
-        tenure,
-    } = made.await?;
-    let (forked, guard) = new(call, opened, Access::Write, durability, lease)?;
-    let new_session_id = forked.id.to_string();
-    daemon
-        .notifier
-        .notify(open, |seq| notification::SessionFork {
-            session_id: open.id.to_string(),
-            seq,
-            new_session_id: new_session_id.clone(),
-            entry_id: entry_id.clone().unwrap_or_default(),
-        });
-    let is_written = written.is_some();
-    let guard = guard.published().await?;
-    daemon.files.describe(&guard);
-    let durability = durability_of_new(&forked, &guard, is_written);
-    let session = shown(&forked, call, Access::Write, &guard);
-    open_after(call, &forked, Access::Write, guard.into_with());
-    if let Some(written) = written {
-        let (daemon, forked) = (Arc::clone(daemon), Arc::clone(&forked));
-        // Nothing waits for this.
-        call.after(move || {
-            daemon.files.store.tidy(written.folder);
-            if let Some(unsynced) = written.unsynced {
-                let late = late_failure(&daemon, &forked);
-                forked.session.syncer.after_making(unsynced, late);
-            }
-        });
-    }
-    // A later `close_session` finds the file that needs a sync.
-    call.after(move || drop(tenure));
-    let images = draft.as_ref().map(|draft| &draft.images);
-    let images = images.filter(|images| !images.is_empty());
-    Ok(wire::ForkSessionResult {
-        session: Some(session),
-        editor_text: draft.as_ref().map(|draft| draft.text.clone()),
-        editor_images: images.map(|images| images.iter().map(|image| raw(image)).collect()),
-        cancelled: false,
-        reason: None,
-        by: None,
-        message: None,
-        durability,
-    })
+    let opened = opening::by_id(call, id, options).await?;
+    Ok(result(Some(opened.session), source.draft, Durability::None))
 }
 
 /// A fork that a client or a hook refused.
 fn refused(refusal: Refusal) -> wire::ForkSessionResult {
     wire::ForkSessionResult {
-        session: None,
-        editor_text: None,
-        editor_images: None,
         cancelled: true,
         reason: Some(refusal.reason),
         by: refusal.by,
         message: refusal.message,
-        durability: Durability::None,
+        ..result(None, None, Durability::None)
+    }
+}
+
+fn result(
+    session: Option<wire::Session>,
+    draft: Option<Draft>,
+    durability: Durability,
+) -> wire::ForkSessionResult {
+    let images = draft.as_ref().map(|draft| &draft.images);
+    let images = images.filter(|images| !images.is_empty());
+    wire::ForkSessionResult {
+        session,
+        editor_images: images.map(|images| images.iter().map(|image| raw(image)).collect()),
+        editor_text: draft.map(|draft| draft.text),
+        cancelled: false,
+        reason: None,
+        by: None,
+        message: None,
+        durability,
     }
 }
 
@@ -212,6 +272,10 @@ struct Source {
     cwd: String,
     /// The path of the source's file, or its id if it has no file.
     parent_session: String,
+    /// The id of the source.
+    session_id: String,
+    /// The last entry that is copied.
+    tip_id: Option<String>,
 }
 
 impl Source {
@@ -244,6 +308,7 @@ impl Source {
         let before = entry.filter(|_| end.position == ForkSide::Before);
         let before = before.map(|node| state.entry(node)).transpose()?;
         let header = state.log.header();
+        let session_id = header.map(|header| header.id.clone()).unwrap_or_default();
         let path = state
             .log
             .location()
@@ -254,10 +319,15 @@ impl Source {
             draft: before.map(|entry| draft(&entry)),
             open_calls,
             cwd: header.map(|header| header.cwd.clone()).unwrap_or_default(),
-            parent_session: path
-                .or_else(|| header.map(|header| header.id.clone()))
-                .unwrap_or_default(),
+            tip_id: state.id_of(end.tip).map(str::to_owned),
+            parent_session: path.unwrap_or_else(|| session_id.clone()),
+            session_id,
         })
+    }
+
+    /// Whether the header of a fork names this session so.
+    fn is_named(&self, parent: &str) -> bool {
+        parent == self.parent_session || parent == self.session_id
     }
 }
 
@@ -293,6 +363,8 @@ struct NewSession {
     source: Arc<dyn IdSource>,
     files: Arc<SessionFiles>,
     id: SessionId,
+    is_id_chosen: bool,
+    name: Option<String>,
     writes_at_once: bool,
     is_ephemeral: bool,
     durability: Durability,
@@ -307,19 +379,47 @@ struct SessionCopy {
 }
 
 impl NewSession {
-    fn header(&self, source: &Source) -> log::header::Header {
+    fn header(&self, source: &Source) -> Header {
         let now = self.source.now_ms();
         let id = self.id.as_str();
-        log::header::Header::new(id, now, &source.cwd, Some(&source.parent_session))
+        let header = Header::new(id, now, &source.cwd, Some(&source.parent_session));
+        Header {
+            parent_entry_id: source.tip_id.clone(),
+            ..header
+        }
+    }
+
+    /// The right to make a file with the id that the client has chosen.
+    fn claim(&self) -> Result<Option<FolderLock>> {
+        let claim = || self.files.store.claim(self.id.as_str());
+        self.is_id_chosen.then(claim).transpose()
+    }
+
+    /// A log whose first write claims the id that the client has chosen.
+    fn claimed(&self, log: Log) -> Log {
+        match self.is_id_chosen {
+            true => log.claimed_by(claim(&self.files, self.id.as_str())),
+            false => log,
+        }
+    }
+
+    fn name_line(&self, guard: &SessionGuard, name: &str) -> Vec<u8> {
+        let leaf_id = guard.leaf_id().map(str::to_owned);
+        let (lines, _) = fork::added_lines(&guard.tree, &*self.source, &[], Some(name), leaf_id);
+        lines.into_iter().next().unwrap_or_default()
     }
 
     /// Copies all lines of the session, with a sync. If there are none, the new session has no file yet.
     fn copy_whole(&self, guard: SessionGuard, source: &Source) -> Result<SessionCopy> {
         let (from, to) = (guard.tree.file_leaf(), guard.leaf());
-        let record = (from != to).then(|| {
-            let mut allocator = IdAllocator::new(&guard.tree, &*self.source);
-            leaf::record_from(&mut allocator, &guard.tree, from, to, Cause::SetLeaf.name())
-        });
+        let record = match &self.name {
+            // An entry at the leaf says where the leaf is.
+            Some(name) => Some(self.name_line(&guard, name)),
+            None => (from != to).then(|| {
+                let mut allocator = IdAllocator::new(&guard.tree, &*self.source);
+                leaf::record_from(&mut allocator, &guard.tree, from, to, Cause::SetLeaf.name())
+            }),
+        };
         let whole = SessionLines::prepare(&guard.log, &guard.tree, record)?;
         let header = self.header(source);
         let (opened, written) = if self.is_ephemeral {
@@ -328,8 +428,9 @@ impl NewSession {
             let location = self.files.store.place(&header)?;
             let log = Log::create(location.clone(), header);
             if whole.is_empty() && !self.writes_at_once {
-                (unwritten(log), None)
+                (unwritten(self.claimed(log)), None)
             } else {
+                let _claimed = self.claim()?;
                 let folder = Arc::clone(&location.folder);
                 let opened = whole.to_file(location, &log.header_line())?;
                 let unsynced = None;
@@ -346,7 +447,13 @@ impl NewSession {
     /// Copies the branch up to `end`, with a sync if the policy requires one. An empty fork is written like a new
     /// session.
     fn copy_branch(&self, guard: SessionGuard, source: &Source, end: End) -> Result<SessionCopy> {
-        let copy = ForkContent::prepare(&guard, end, &source.open_calls, &*self.source)?;
+        let copy = ForkContent::prepare(
+            &guard,
+            end,
+            &source.open_calls,
+            self.name.as_deref(),
+            &*self.source,
+        )?;
         let tenure = guard.into_with();
         let header = self.header(source);
         let (opened, written) = if self.is_ephemeral {
@@ -355,8 +462,9 @@ impl NewSession {
             let location = self.files.store.place(&header)?;
             let log = Log::create(location.clone(), header);
             if copy.is_empty() && !self.writes_at_once {
-                (unwritten(log), None)
+                (unwritten(self.claimed(log)), None)
             } else {
+                let _claimed = self.claim()?;
                 let folder = Arc::clone(&location.folder);
                 let synced = self.durability == Durability::Always || copy.is_empty();
                 let made = copy.to_file(location, log.header_line(), synced)?;

@@ -4,9 +4,7 @@
 //! files, a little later so that it covers several changes, finds the rows. Nothing runs while nothing changes or
 //! nobody watches.
 
-use super::list_watchers::{
-    ListWatch, ListWatcher, MAX_BYTES, MadeMessages, MessageInProgress, Rows,
-};
+use super::list_watchers::{ListWatch, ListWatcher, MAX_BYTES, MadeMessages, MessageInProgress};
 use crate::stdio::Class;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Weak};
@@ -17,6 +15,7 @@ use treelined_core::id::ConnectionId;
 use treelined_core::team::{TeamList, TeamView};
 use treelined_files::blocking::blocking;
 use treelined_files::lock::lock;
+use treelined_files::store::catalogue::Rows;
 use treelined_wire::methods::Notification;
 use treelined_wire::notification::SessionsChanged;
 
@@ -49,7 +48,7 @@ impl ListWatch {
         // Every call comes from the one runtime.
         let _same = self.runtime.set(runtime.clone());
         // Changes from here on are noticed.
-        let known = Arc::new(self.rows()?);
+        let known = self.rows()?;
         let id = watcher.connection.id;
         state.watchers.retain(|watcher| watcher.connection.id != id);
         state.watchers.push(ListWatcher { known, ..watcher });
@@ -87,7 +86,6 @@ impl ListWatch {
         state.watchers.retain(|watcher| watcher.connection.id != id);
         if state.watchers.is_empty() {
             self.is_active.store(false, Ordering::Release);
-            state.folder = None;
         }
     }
 
@@ -119,16 +117,14 @@ impl ListWatch {
     }
 
     fn rows(&self) -> Result<Rows> {
-        let rows = self.files.store.list()?.into_iter();
-        let by_path = rows.map(|row| (Box::from(&*row.listing.path), row));
-        Ok(by_path.collect())
+        self.files.store.list()
     }
 
     /// Sends each watcher the changes that it does not know.
     fn look_at_list(self: &Arc<Self>) -> Result<()> {
         let begun = Instant::now();
         let mut state = lock(&self.state);
-        let now = Arc::new(self.rows()?);
+        let now = self.rows()?;
         let mut made: Vec<MadeMessages> = Vec::new();
         let mut is_any_late = false;
         for watcher in &mut state.watchers {

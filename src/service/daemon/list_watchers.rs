@@ -4,7 +4,7 @@ use super::connection::Connection;
 use super::session_files::SessionFiles;
 use super::session_row::{is_of, shortened_row, shown_row};
 use crate::stdio::Class;
-use std::collections::HashMap;
+use std::collections::HashSet;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicU64};
 use std::sync::{Arc, Mutex, OnceLock};
@@ -13,16 +13,13 @@ use treelined_core::error::Result;
 use treelined_core::json;
 use treelined_core::name;
 use treelined_core::team::TeamList;
-use treelined_files::store::catalogue::CatalogueRow;
+use treelined_files::store::catalogue::{CatalogueRow, Rows};
 use treelined_files::store::watch_folder::FolderWatch;
 use treelined_wire::methods::Notification;
 use treelined_wire::notification::SessionsChanged;
 
 /// The most bytes of one notification.
 pub(super) const MAX_BYTES: usize = 1 << 20;
-
-/// The rows of the session files by their paths.
-pub(super) type Rows = HashMap<Box<Path>, Arc<CatalogueRow>>;
 
 /// The connections that watch the list.
 pub(crate) struct ListWatch {
@@ -62,47 +59,55 @@ pub(crate) struct ListWatcher {
     pub(super) connection: Arc<Connection>,
     /// Normalized.
     pub(super) cwd: Option<String>,
+    /// Whether archived sessions are announced as others; else they are gone.
+    pub(super) archived: bool,
     /// The rows that the client knows.
-    pub(super) known: Arc<Rows>,
+    pub(super) known: Rows,
     /// The sessions of the log as the client may know them; `None` before the first look.
     pub(super) team: Option<Arc<TeamList>>,
 }
 
 /// The messages for watchers with equal filters that know the same rows.
 pub(super) struct MadeMessages {
-    pub(super) known: Arc<Rows>,
+    pub(super) known: Rows,
     pub(super) cwd: Option<String>,
+    archived: bool,
     limit: usize,
     messages: Vec<Vec<u8>>,
 }
 
 impl ListWatcher {
     /// A watch of the sessions in a working directory, or of all.
-    pub(crate) fn new(connection: &Arc<Connection>, cwd: Option<&str>) -> Self {
+    pub(crate) fn new(connection: &Arc<Connection>, cwd: Option<&str>, archived: bool) -> Self {
         Self {
             connection: Arc::clone(connection),
             cwd: cwd.map(name::directory),
+            archived,
             known: Arc::default(),
             team: None,
         }
     }
 
-    pub(super) fn tell(&mut self, now: &Arc<Rows>, made: &mut Vec<MadeMessages>) -> Result<()> {
+    pub(super) fn tell(&mut self, now: &Rows, made: &mut Vec<MadeMessages>) -> Result<()> {
         if !self.connection.wants(SessionsChanged::NAME) {
             return Ok(());
         }
         let limit = MAX_BYTES.min(self.connection.client_frame_bytes() / 2);
         let known = std::mem::replace(&mut self.known, Arc::clone(now));
         let is_equal = |made: &&MadeMessages| {
-            Arc::ptr_eq(&made.known, &known) && made.cwd == self.cwd && made.limit == limit
+            Arc::ptr_eq(&made.known, &known)
+                && made.cwd == self.cwd
+                && made.archived == self.archived
+                && made.limit == limit
         };
         let messages = match made.iter().find(is_equal) {
             Some(made) => made.messages.clone(),
             None => {
-                let messages = changes(&known, now, self.cwd.as_deref(), limit)?;
+                let messages = changes(&known, now, self, limit)?;
                 made.push(MadeMessages {
                     known,
                     cwd: self.cwd.clone(),
+                    archived: self.archived,
                     limit,
                     messages: messages.clone(),
                 });
@@ -117,19 +122,15 @@ impl ListWatcher {
 }
 
 /// The notifications of the differences between two lists, each of about `limit` bytes at most.
-fn changes(before: &Rows, now: &Rows, cwd: Option<&str>, limit: usize) -> Result<Vec<Vec<u8>>> {
-    let is_new = |path: &Path, row: &Arc<CatalogueRow>| {
-        let known = before.get(path);
-        known.is_none_or(|known| !Arc::ptr_eq(known, row)) && is_of(&row.listing, cwd)
-    };
-    let changed = now.iter().filter(|(path, row)| is_new(path, row));
-    let mut rows: Vec<&CatalogueRow> = changed.map(|(_, row)| &**row).collect();
-    rows.sort_by_key(|row| row.key());
-    let is_gone = |path: &Path, row: &CatalogueRow| {
-        !now.contains_key(path) && is_of(&row.listing, cwd) && id_of(row).is_some()
-    };
-    let gone = before.iter().filter(|(path, row)| is_gone(path, row));
-    let mut removed: Vec<&str> = gone.filter_map(|(_, row)| id_of(row)).collect();
+fn changes(before: &Rows, now: &Rows, of: &ListWatcher, limit: usize) -> Result<Vec<Vec<u8>>> {
+    let (mut new, mut old) = differences(before, now);
+    let is_of = |row: &&CatalogueRow| is_of(&row.listing, of.cwd.as_deref());
+    let is_shown = |row: &&CatalogueRow| of.archived || !row.marks.is_archived;
+    new.retain(is_of);
+    old.retain(is_of);
+    let (rows, archived): (Vec<&CatalogueRow>, Vec<_>) = new.into_iter().partition(is_shown);
+    let gone = old.into_iter().chain(archived);
+    let mut removed: Vec<&str> = gone.filter_map(id_of).collect();
     // A file may have moved.
     removed.retain(|id| !rows.iter().any(|row| id_of(row) == Some(*id)));
     removed.sort_unstable();
@@ -138,7 +139,7 @@ fn changes(before: &Rows, now: &Rows, cwd: Option<&str>, limit: usize) -> Result
     for row in rows {
         let mut shown = shown_row(row)?;
         if shown.len() > limit {
-            shown = shortened_row(&row.listing, limit)?.into();
+            shown = shortened_row(row, limit)?.into();
         }
         if message.is_full(shown.len()) {
             messages.extend(std::mem::replace(&mut message, MessageInProgress::new(limit)).end());
@@ -154,6 +155,31 @@ fn changes(before: &Rows, now: &Rows, cwd: Option<&str>, limit: usize) -> Result
     }
     messages.extend(message.end());
     Ok(messages)
+}
+
+/// The rows that only the second list has, in order, and those of the first whose files have no row in the second.
+fn differences<'r>(
+    before: &'r [Arc<CatalogueRow>],
+    now: &'r [Arc<CatalogueRow>],
+) -> (Vec<&'r CatalogueRow>, Vec<&'r CatalogueRow>) {
+    let (mut new, mut old) = (Vec::new(), Vec::new());
+    let (mut before, mut now) = (before.iter().peekable(), now.iter().peekable());
+    loop {
+        match (before.peek(), now.peek()) {
+            (Some(was), Some(is)) if Arc::ptr_eq(was, is) => {
+                before.next();
+                now.next();
+            }
+            (Some(was), is) if is.is_none_or(|is| was.key() <= is.key()) => {
+                old.extend(before.next().map(|row| &**row));
+            }
+            (_, Some(_)) => new.extend(now.next().map(|row| &**row)),
+            (_, None) => break,
+        }
+    }
+    let paths: HashSet<&Path> = new.iter().map(|row| &*row.listing.path).collect();
+    old.retain(|row| !paths.contains(&*row.listing.path));
+    (new, old)
 }
 
 fn id_of(row: &CatalogueRow) -> Option<&str> {

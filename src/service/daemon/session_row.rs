@@ -7,6 +7,7 @@ use treelined_core::budget::SHOWN_ROW_BYTES;
 use treelined_core::entry::SpawnedBy;
 use treelined_core::error::Result;
 use treelined_core::name;
+use treelined_core::tags::GitPlace;
 use treelined_core::timestamp;
 use treelined_files::store::catalogue::CatalogueRow;
 use treelined_files::store::listing::Listing;
@@ -20,7 +21,7 @@ pub(crate) fn shown_row(row: &CatalogueRow) -> Result<Cow<'_, [u8]>> {
     if let Some(shown) = row.shown.get() {
         return Ok(Cow::Borrowed(shown));
     }
-    let made = line(&session_row(&row.listing))?;
+    let made = line(&session_row(row))?;
     if made.len() <= SHOWN_ROW_BYTES {
         // Another thread may have set it first.
         let _same = row.shown.set(made.as_slice().into());
@@ -29,7 +30,7 @@ pub(crate) fn shown_row(row: &CatalogueRow) -> Result<Cow<'_, [u8]>> {
 }
 
 /// Cuts the texts of a row that is larger than a page, the longest first. Its id and path remain.
-pub(crate) fn shortened_row(row: &Listing, fits: usize) -> Result<Vec<u8>> {
+pub(crate) fn shortened_row(row: &CatalogueRow, fits: usize) -> Result<Vec<u8>> {
     let mut texts = session_row(row);
     for text in longest_first(&mut texts) {
         cut(text, fits);
@@ -68,6 +69,10 @@ fn longest_first(row: &mut wire::SessionRow) -> Vec<&mut String> {
                 .flatten(),
         );
     }
+    if let Some(git) = &mut row.git {
+        let parts = [&mut git.branch, &mut git.commit, &mut git.worktree];
+        texts.extend(parts.into_iter().flatten());
+    }
     texts.extend(row.source.as_mut());
     texts.extend(&mut row.native_ids);
     let agents = row.agent_sessions.iter_mut();
@@ -93,7 +98,9 @@ pub(crate) fn is_of_directory(directory: &str, cwd: Option<&str>) -> bool {
     cwd.is_none_or(|cwd| directory == cwd || name::directory(directory) == cwd)
 }
 
-pub(crate) fn session_row(row: &Listing) -> wire::SessionRow {
+pub(crate) fn session_row(row: &CatalogueRow) -> wire::SessionRow {
+    let (marks, tags) = (&row.marks, row.tags());
+    let row = &row.listing;
     let header = row.header.as_ref();
     wire::SessionRow {
         session_id: header.map(|header| header.id.clone()).unwrap_or_default(),
@@ -115,6 +122,11 @@ pub(crate) fn session_row(row: &Listing) -> wire::SessionRow {
         spawned_by: header
             .and_then(|header| header.spawned_by.clone())
             .map(spawner),
+        tags,
+        pinned: marks.is_pinned.then_some(true),
+        archived: marks.is_archived.then_some(true),
+        git: git(&row.sorting.git),
+        children: None,
         diagnostic: row.problem.map(|kind| wire::RowDiagnostic {
             kind: kind.name().to_owned(),
             message: "the file does not begin with a session header".to_owned(),
@@ -123,6 +135,15 @@ pub(crate) fn session_row(row: &Listing) -> wire::SessionRow {
         queued: None,
         same_conversation: Vec::new(),
     }
+}
+
+fn git(place: &GitPlace) -> Option<wire::GitPlace> {
+    let place = (!place.is_empty()).then(|| place.clone())?;
+    Some(wire::GitPlace {
+        branch: place.branch,
+        commit: place.commit,
+        worktree: place.worktree,
+    })
 }
 
 /// The sessions of agents that go on from places of the session, the last ones.

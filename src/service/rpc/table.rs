@@ -3,8 +3,8 @@
 use super::handler;
 use super::methods::{
     append, branches, commands, compact, compare, continuation, events, export, fork, handshake,
-    import, list, moves, navigate, people, pick, read, render, renderers, search, sessions, tree,
-    turns, watch, web,
+    import, list, moves, navigate, people, pick, read, render, renderers, search, sessions,
+    sorting, tree, turns, watch, web,
 };
 use super::response::Responder;
 use super::session_read;

@@ -41,6 +41,15 @@ fn title(row: &SessionRow, cleaner: &mut Cleaner<'_>) -> String {
     cleaner.cut_line(row.name.as_ref().unwrap_or(&row.first_message), MAX_LINE)
 }
 
+/// The tags of a session and its git branch; `None` without any.
+fn sorting(row: &SessionRow) -> Option<String> {
+    let tags = row.tags.iter().flatten().map(|tag| format!("#{tag}"));
+    let branch = row.git.as_ref().and_then(|git| git.branch.as_ref());
+    let branch = branch.map(|branch| format!("git branch: {branch}"));
+    let all: Vec<String> = tags.chain(branch).collect();
+    (!all.is_empty()).then(|| all.join(" "))
+}
+
 async fn session_lines(
     history: &History,
     query: Option<String>,
@@ -65,6 +74,9 @@ async fn session_lines(
             quoted(&title(row, &mut cleaner)),
             quoted(&format!("directory: {}", cleaner.line(&row.cwd, MAX_LINE)))
         );
+        if let Some(sorting) = sorting(row) {
+            record += &quoted(&cleaner.line(&sorting, MAX_LINE));
+        }
     }
     let mut facts = Facts::default();
     facts.add("sessions", rows.len());

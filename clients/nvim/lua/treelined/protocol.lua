@@ -3,7 +3,7 @@
 
 return {
   version = 1,
-  schema_hash = 'sha256:d5ad294ed7fbf69481295da48b7126da8e1eec78dea912d7b0163a03a733d32c',
+  schema_hash = 'sha256:11b2cb235c5a41c9a8ccc68c6b9dfc753ddbaa085b43e03c49ccb046f8b8cddd',
   --- Methods by the names of their functions.
   methods = {
     discover = 'rpc.discover',
@@ -18,6 +18,8 @@ return {
     search = 'search',
     complete_query = 'complete_query',
     delete_session = 'delete_session',
+    mark_session = 'mark_session',
+    get_family = 'get_family',
     list_trash = 'list_trash',
     restore_session = 'restore_session',
     import_sessions = 'import_sessions',
@@ -25,6 +27,7 @@ return {
     continue_session = 'continue_session',
     continuation_started = 'continuation_started',
     set_session_name = 'set_session_name',
+    tag_session = 'tag_session',
     fork_session = 'fork_session',
     get_fork_messages = 'get_fork_messages',
     export_session = 'export_session',

@@ -271,6 +271,13 @@
 --- The result of `close_session`.
 ---@alias treelined.CloseSessionResult table
 
+--- The session from which another one comes.
+---@class treelined.ComesFrom
+---@field entryId? string The entry of that session at which it hangs. Absent if unknown. Untrusted.
+---@field kind treelined.Kinship How it comes from it.
+---@field sessionId string The id of that session.
+---@field toolCallId? string The call that spawned it. Absent if unknown, and for others than subagents. Untrusted.
+
 --- The `details` of `commandExists` and `commandNotFound`.
 ---@class treelined.CommandDetails
 ---@field name string The name of the command.
@@ -456,9 +463,11 @@
 ---@field cwd? string The working directory of the session. Default: that of the daemon.
 ---@field durability? treelined.DurabilityPolicy When appends are synced, in this session and its forks. Default: the daemon's `--durability`.
 ---@field ephemeral? boolean Whether to keep the session and its forks in memory only. Default: false.
+---@field git? treelined.GitPlace The place of the session in git, written at once. Default: none.
 ---@field name? string The name of the session, appended at once as the first entry; a blank one is none. Default: none.
 ---@field parentSession? string The session that this one comes from, for the header. The daemon does not open it. Default: none.
 ---@field sessionId? string The id of the new session. Default: the daemon chooses one.
+---@field spawnedBy? treelined.SpawnedBy The call of another session that spawns this one, for the header. The daemon does not open that session. Default: none.
 ---@field write? treelined.FirstWrite When to write the file; refused together with `ephemeral`. Default: `first-entry` on a connection that has sent `initialize`, else `now`.
 
 --- The result of `create_session`.
@@ -655,6 +664,34 @@
 ---@field path? string The path of the file. Present if the request has one.
 ---@field redactions treelined.Redaction[] The replaced secrets, one item for each kind, ascending by kind.
 
+--- A session of a family.
+---@class treelined.FamilyRow
+---@field agentSessions? treelined.AgentSession[] The sessions of agents that go on from places of it: those to which a path was handed over, then those that a recorder writes down in it; of both the last ones, at most 64. Absent without any.
+---@field archived? boolean True: archived on this machine. Absent otherwise.
+---@field children? integer The sessions that come from this one: forks and subagents. Absent without any, and from `sessions_changed`.
+---@field comesFrom? treelined.ComesFrom The session from which it comes. Absent for the first session.
+---@field created string When the session was created, in ISO 8601.
+---@field cut? boolean True: headers name a cycle, and it is cut above this session, the newest one in it. Absent otherwise.
+---@field cwd string The working directory; empty if the file has none.
+---@field depth integer The number of sessions above it.
+---@field diagnostic? treelined.RowDiagnostic Why the file cannot be opened. Absent if it can.
+---@field firstMessage string The first message of the user, as its row in the tree shows it; empty without one.
+---@field git? treelined.GitPlace The place of the session in git, as its newest record says. Absent if unknown. Untrusted.
+---@field log? treelined.SessionInLog The session's place in the team's stream. Absent if it is not there, and from a daemon without a team.
+---@field messageCount integer The number of messages on all branches.
+---@field modified string When the last message of the user or the assistant was sent, or when the session was created if there is none; in ISO 8601.
+---@field name? string The name. Absent if the session has none.
+---@field nativeIds? string[] The ids that the tool gave the conversations in it, at most 64. Absent for a session that was not imported.
+---@field parentSession? string The session that this one comes from, as the header says. Untrusted text.
+---@field path string The path of the session file.
+---@field pinned? boolean True: pinned on this machine. Absent otherwise.
+---@field queued? boolean True: entries of the file wait for the team's stream, in a session that the daemon has or had open. Absent if none do.
+---@field sameConversation? string[] The ids of the other sessions of the same conversation, at most 64: of an import its record, and the reverse. Absent without any.
+---@field sessionId string The id of the session; empty if the file has none.
+---@field source? string The tool from which the session was imported, by the name that `import_sessions` has for it. Absent for others.
+---@field spawnedBy? treelined.SpawnedBy The call that spawned this session, if it is a subagent's, as the header says. Untrusted text.
+---@field tags? string[] The tags of the session, in alphabetical order. Absent without any.
+
 --- The files that the summarized part touched, sorted.
 ---@class treelined.FileOps
 ---@field modifiedFiles string[] The paths of files that were written or edited.
@@ -685,6 +722,8 @@
 ---@field closeToolCalls? boolean Whether to close tool calls that have no result with aborted results; otherwise such a fork fails with `unansweredToolCalls`. Default: false.
 ---@field cwd? string The working directory of the new session. Default: that of the source.
 ---@field entryId? string The id of the entry at which to fork. Default: the leaf.
+---@field name? string The name of the new session, its last entry; a blank one is none. Default: that of the copied entries.
+---@field newSessionId? string The id of the new session. If a fork of this session has it, the result is that fork, opened: the call can be repeated. Default: the daemon chooses one.
 ---@field position? treelined.ForkPosition Whether the fork ends before the entry or with it. Default: `before` for a user message, else `at`.
 ---@field scope? treelined.ForkScope Which part of the session to copy. Default: `branch`.
 ---@field sessionId? string The id of the session. Default: the session that is open, if exactly one is.
@@ -753,6 +792,17 @@
 ---@class treelined.GetEntryResult
 ---@field entry treelined.Entry The entry.
 ---@field flags? string[] The unusual properties of the entry: `orphan`, `duplicateId`, `recovered` and others.
+
+--- The params of `get_family`.
+---@class treelined.GetFamilyParams
+---@field cursor? string The `nextCursor` of the previous page. Default: the first page.
+---@field limit? integer The most rows of the page, at most 1000. Default: 1000.
+---@field sessionId string The id of a session of the family, open or not.
+
+--- The result of `get_family`.
+---@class treelined.GetFamilyResult
+---@field nextCursor? string The `cursor` of the next page. Absent on the last page.
+---@field sessions treelined.FamilyRow[] The sessions, each before those that come from it, the oldest of them first.
 
 --- The params of `get_fork_messages`.
 ---@class treelined.GetForkMessagesParams
@@ -858,6 +908,12 @@
 ---@field rootIds string[] The ids of the visible roots.
 ---@field seq integer The number of the last notification about this session to this connection.
 ---@field total integer The number of rows of all pages.
+
+--- The place of a session in git.
+---@class treelined.GitPlace
+---@field branch? string The name of the branch. Absent on none.
+---@field commit? string The id of the commit. Absent if unknown.
+---@field worktree? string The root of the worktree. Absent if unknown.
 
 --- A compaction that a client made itself.
 ---@class treelined.GivenCompaction
@@ -1037,6 +1093,9 @@
 ---@field entryId string The id of the first entry of the branch.
 ---@field name? string The former name. Present with `name_branch` if there was one.
 
+--- How a session comes from another one.
+---@alias treelined.Kinship 'fork'|'subagent'|'continuation'
+
 --- A label for an entry. The latest label of an entry counts.
 ---@class treelined.LabelEntry
 ---@field id string The id of the entry, unique in the session.
@@ -1086,18 +1145,23 @@
 
 --- The params of `list_sessions`.
 ---@class treelined.ListSessionsParams
+---@field archived? boolean Whether archived sessions are listed too. Default: false.
+---@field branch? string Only the sessions on this git branch. Default: all sessions.
 ---@field cursor? string The `nextCursor` of the previous page. Default: the first page.
 ---@field cwd? string Only sessions of this working directory. Repeated and trailing `/`, and `.`, make no difference; links and `..` are not resolved. Default: all sessions.
 ---@field limit? integer The most rows of the page. Default: no limit.
 ---@field local? boolean True: only the files of this machine, without anything of the team. Default: false.
 ---@field named? boolean True: only sessions with a name; false: only those without. Default: both.
----@field query? string Words that all occur in the name, the first message, the working directory, the id or the ids of the tool from which the session was imported. Default: none.
+---@field pinned? boolean Only pinned sessions (true), or only others (false). Default: both.
+---@field query? string Words that all occur in the name, the first message, the working directory, the id, the ids of the tool from which the session was imported, the git branch or the tags, those with `#`. Default: none.
 ---@field sort? treelined.SessionSort The order of the rows. Default: `recent`.
 ---@field source? string Only the sessions imported from this tool, by the name that `import_sessions` has for it. Default: all sessions.
 ---@field spawnedBy? string Only the sessions of subagents that this session spawned, by its id. Default: all sessions.
+---@field tags? string[] Only sessions that have all of these tags. Default: all sessions.
 
 --- The result of `list_sessions`.
 ---@class treelined.ListSessionsResult
+---@field archivedCount? integer The archived sessions that fit the params and are left out. Only on the first page; absent without any.
 ---@field nextCursor? string The `cursor` of the next page. Absent on the last page. A page ends at `limit` rows, or before the row that would exceed the client's `maxFrameBytes`.
 ---@field sessions treelined.SessionRow[] The rows of the page.
 ---@field team? treelined.TeamSessionRow[] The sessions of the team that have no file here, the last active first. Only on the first page, from a daemon with a team.
@@ -1118,6 +1182,32 @@
 --- The params of `$/cancelRequest`. It does the same as `$/cancel_request`.
 ---@class treelined.LspCancelRequestParams
 ---@field id treelined.RequestId The id of the request to cancel; an unknown one is ignored.
+
+--- A change of marks.
+---@class treelined.MarkChange
+---@field archived? boolean Whether the session was archived. Absent if that did not change.
+---@field pinned? boolean Whether the session was pinned. Absent if that did not change.
+---@field sessionId string The id of the session.
+
+--- The call that takes a change of marks back.
+---@class treelined.MarkInverse
+---@field method treelined.MarkVerb `mark_session`.
+---@field params treelined.MarkChange Its params.
+
+--- The params of `mark_session`. A member that is left out changes nothing.
+---@class treelined.MarkSessionParams
+---@field archived? boolean Whether the session is archived: left out of lists until they ask for archived sessions. Default: as before.
+---@field pinned? boolean Whether the session is pinned. Default: as before.
+---@field sessionId string The id of the session, open or not.
+
+--- The result of `mark_session`.
+---@class treelined.MarkSessionResult
+---@field archived boolean Whether the session is archived.
+---@field inverse? treelined.MarkInverse The call that takes this back. Absent if nothing changed.
+---@field pinned boolean Whether the session is pinned.
+
+--- The method that changes marks.
+---@alias treelined.MarkVerb 'mark_session'
 
 --- Where a query matches in an entry.
 ---@class treelined.Match
@@ -1869,10 +1959,13 @@
 --- A session in a list.
 ---@class treelined.SessionRow
 ---@field agentSessions? treelined.AgentSession[] The sessions of agents that go on from places of it: those to which a path was handed over, then those that a recorder writes down in it; of both the last ones, at most 64. Absent without any.
+---@field archived? boolean True: archived on this machine. Absent otherwise.
+---@field children? integer The sessions that come from this one: forks and subagents. Absent without any, and from `sessions_changed`.
 ---@field created string When the session was created, in ISO 8601.
 ---@field cwd string The working directory; empty if the file has none.
 ---@field diagnostic? treelined.RowDiagnostic Why the file cannot be opened. Absent if it can.
 ---@field firstMessage string The first message of the user, as its row in the tree shows it; empty without one.
+---@field git? treelined.GitPlace The place of the session in git, as its newest record says. Absent if unknown. Untrusted.
 ---@field log? treelined.SessionInLog The session's place in the team's stream. Absent if it is not there, and from a daemon without a team.
 ---@field messageCount integer The number of messages on all branches.
 ---@field modified string When the last message of the user or the assistant was sent, or when the session was created if there is none; in ISO 8601.
@@ -1880,17 +1973,19 @@
 ---@field nativeIds? string[] The ids that the tool gave the conversations in it, at most 64. Absent for a session that was not imported.
 ---@field parentSession? string The session that this one comes from, as the header says. Untrusted text.
 ---@field path string The path of the session file.
+---@field pinned? boolean True: pinned on this machine. Absent otherwise.
 ---@field queued? boolean True: entries of the file wait for the team's stream, in a session that the daemon has or had open. Absent if none do.
 ---@field sameConversation? string[] The ids of the other sessions of the same conversation, at most 64: of an import its record, and the reverse. Absent without any.
 ---@field sessionId string The id of the session; empty if the file has none.
 ---@field source? string The tool from which the session was imported, by the name that `import_sessions` has for it. Absent for others.
 ---@field spawnedBy? treelined.SpawnedBy The call that spawned this session, if it is a subagent's, as the header says. Untrusted text.
+---@field tags? string[] The tags of the session, in alphabetical order. Absent without any.
 
 --- How a search of all sessions understands its query.
 ---@alias treelined.SessionSearchMode 'words'|'literal'|'regex'|'ask'
 
 --- The order of a list of sessions.
----@alias treelined.SessionSort 'recent'|'created'|'name'|'threaded'
+---@alias treelined.SessionSort 'recent'|'created'|'name'|'pinned'|'threaded'
 
 --- The params of `session_tree`.
 ---@class treelined.SessionTree
@@ -1964,6 +2059,31 @@
 ---@field timestamp? number|string When the message was sent, in Unix milliseconds.
 ---@field toolsAdded? table The tools that the model has from then on.
 
+--- A change of tags.
+---@class treelined.TagChange
+---@field add? string[] The tags to add.
+---@field remove? string[] The tags to remove.
+
+--- The call that takes a change of tags back.
+---@class treelined.TagInverse
+---@field method treelined.TagVerb `tag_session`.
+---@field params treelined.TagChange Its params.
+
+--- The params of `tag_session`.
+---@class treelined.TagSessionParams
+---@field add? string[] The tags to add, with or without `#`; they are stored in lower case. Default: none.
+---@field remove? string[] The tags to remove. Default: none.
+---@field sessionId? string The id of the session. Default: the session that is open, if exactly one is.
+
+--- The result of `tag_session`.
+---@class treelined.TagSessionResult
+---@field durability treelined.Durability How safe the write is at the time of the response; `none` if nothing was written, `always` if it is in the marks of this machine.
+---@field inverse? treelined.TagInverse The call that takes this back. Absent if nothing changed.
+---@field tags string[] All tags of the session after the call, in alphabetical order.
+
+--- The method that changes tags.
+---@alias treelined.TagVerb 'tag_session'
+
 --- A session of the team that has no file here. `open_session` with its id opens it.
 ---@class treelined.TeamSessionRow
 ---@field created? string The time in the header, in ISO 8601. Absent if no machine has described the session.
@@ -2025,11 +2145,14 @@
 --- A deleted session.
 ---@class treelined.TrashedRow
 ---@field agentSessions? treelined.AgentSession[] The sessions of agents that go on from places of it: those to which a path was handed over, then those that a recorder writes down in it; of both the last ones, at most 64. Absent without any.
+---@field archived? boolean True: archived on this machine. Absent otherwise.
+---@field children? integer The sessions that come from this one: forks and subagents. Absent without any, and from `sessions_changed`.
 ---@field created string When the session was created, in ISO 8601.
 ---@field cwd string The working directory; empty if the file has none.
 ---@field deletedAt string When the session was deleted, in ISO 8601.
 ---@field diagnostic? treelined.RowDiagnostic Why the file cannot be opened. Absent if it can.
 ---@field firstMessage string The first message of the user, as its row in the tree shows it; empty without one.
+---@field git? treelined.GitPlace The place of the session in git, as its newest record says. Absent if unknown. Untrusted.
 ---@field log? treelined.SessionInLog The session's place in the team's stream. Absent if it is not there, and from a daemon without a team.
 ---@field messageCount integer The number of messages on all branches.
 ---@field modified string When the last message of the user or the assistant was sent, or when the session was created if there is none; in ISO 8601.
@@ -2037,11 +2160,13 @@
 ---@field nativeIds? string[] The ids that the tool gave the conversations in it, at most 64. Absent for a session that was not imported.
 ---@field parentSession? string The session that this one comes from, as the header says. Untrusted text.
 ---@field path string The path of the session file.
+---@field pinned? boolean True: pinned on this machine. Absent otherwise.
 ---@field queued? boolean True: entries of the file wait for the team's stream, in a session that the daemon has or had open. Absent if none do.
 ---@field sameConversation? string[] The ids of the other sessions of the same conversation, at most 64: of an import its record, and the reverse. Absent without any.
 ---@field sessionId string The id of the session; empty if the file has none.
 ---@field source? string The tool from which the session was imported, by the name that `import_sessions` has for it. Absent for others.
 ---@field spawnedBy? treelined.SpawnedBy The call that spawned this session, if it is a subagent's, as the header says. Untrusted text.
+---@field tags? string[] The tags of the session, in alphabetical order. Absent without any.
 ---@field trashedPath string The path of the file in the trash.
 
 --- A call of a tool.
@@ -2214,6 +2339,7 @@
 
 --- The params of `watch_sessions`. A repetition replaces the earlier watch of the connection.
 ---@class treelined.WatchSessionsParams
+---@field archived? boolean Whether changes of archived sessions are announced too; else a session is `removed` when it is archived. Default: false.
 ---@field cwd? string Only sessions of this working directory. Default: all sessions.
 
 --- The result of `watch_sessions`.
@@ -2233,6 +2359,8 @@
 ---@field search fun(self: treelined.Client, params?: treelined.SearchParams, callback?: fun(err: treelined.Error|nil, result: treelined.SearchResult|nil), options?: treelined.CallOptions): integer Finds the entries of all sessions that hold words, a text or a pattern, or ranks them by a question.
 ---@field complete_query fun(self: treelined.Client, params?: treelined.CompleteQueryParams, callback?: fun(err: treelined.Error|nil, result: treelined.CompleteQueryResult|nil), options?: treelined.CallOptions): integer Completes a text in the language of filters.
 ---@field delete_session fun(self: treelined.Client, params?: treelined.DeleteSessionParams, callback?: fun(err: treelined.Error|nil, result: treelined.DeleteSessionResult|nil), options?: treelined.CallOptions): integer Moves the file of a session to the trash folder of the session directory.
+---@field mark_session fun(self: treelined.Client, params?: treelined.MarkSessionParams, callback?: fun(err: treelined.Error|nil, result: treelined.MarkSessionResult|nil), options?: treelined.CallOptions): integer Pins or archives a session on this machine, or takes that back.
+---@field get_family fun(self: treelined.Client, params?: treelined.GetFamilyParams, callback?: fun(err: treelined.Error|nil, result: treelined.GetFamilyResult|nil), options?: treelined.CallOptions): integer Returns the sessions that come from each other: forks, subagents, and conversations that go on in an agent.
 ---@field list_trash fun(self: treelined.Client, params?: treelined.ListTrashParams, callback?: fun(err: treelined.Error|nil, result: treelined.ListTrashResult|nil), options?: treelined.CallOptions): integer Lists the sessions in the trash folder.
 ---@field restore_session fun(self: treelined.Client, params?: treelined.RestoreSessionParams, callback?: fun(err: treelined.Error|nil, result: treelined.RestoreSessionResult|nil), options?: treelined.CallOptions): integer Moves a deleted session from the trash folder back to the session directory.
 ---@field import_sessions fun(self: treelined.Client, params?: treelined.ImportSessionsParams, callback?: fun(err: treelined.Error|nil, result: treelined.ImportSessionsResult|nil), options?: treelined.CallOptions): integer Imports the conversations of other tools, or what they have written since the last import.
@@ -2240,6 +2368,7 @@
 ---@field continue_session fun(self: treelined.Client, params?: treelined.ContinueSessionParams, callback?: fun(err: treelined.Error|nil, result: treelined.ContinueSessionResult|nil), options?: treelined.CallOptions): integer Hands the conversation up to an entry over to another agent, which goes on from there.
 ---@field continuation_started fun(self: treelined.Client, params?: treelined.ContinuationStartedParams, callback?: fun(err: treelined.Error|nil, result: treelined.ContinuationStartedResult|nil), options?: treelined.CallOptions): integer Notes the id that the agent gave a session that was handed over.
 ---@field set_session_name fun(self: treelined.Client, params?: treelined.SetSessionNameParams, callback?: fun(err: treelined.Error|nil, result: treelined.SetSessionNameResult|nil), options?: treelined.CallOptions): integer Gives a session a name, or clears its name.
+---@field tag_session fun(self: treelined.Client, params?: treelined.TagSessionParams, callback?: fun(err: treelined.Error|nil, result: treelined.TagSessionResult|nil), options?: treelined.CallOptions): integer Adds tags to a session, and removes others.
 ---@field fork_session fun(self: treelined.Client, params?: treelined.ForkSessionParams, callback?: fun(err: treelined.Error|nil, result: treelined.ForkSessionResult|nil), options?: treelined.CallOptions): integer Copies the path to an entry into a new session and opens that session.
 ---@field get_fork_messages fun(self: treelined.Client, params?: treelined.GetForkMessagesParams, callback?: fun(err: treelined.Error|nil, result: treelined.GetForkMessagesResult|nil), options?: treelined.CallOptions): integer Lists the user messages of all branches, from which a client can offer forks.
 ---@field export_session fun(self: treelined.Client, params?: treelined.ExportSessionParams, callback?: fun(err: treelined.Error|nil, result: treelined.ExportSessionResult|nil), options?: treelined.CallOptions): integer Writes a session, a branch or a subtree as a page, as text or as a session file.

@@ -16,7 +16,7 @@ from ._params import OMITTED, Omitted
 PROTOCOL_VERSION = 1
 """The version of the protocol that these functions speak."""
 
-SCHEMA_HASH = "sha256:d5ad294ed7fbf69481295da48b7126da8e1eec78dea912d7b0163a03a733d32c"
+SCHEMA_HASH = "sha256:11b2cb235c5a41c9a8ccc68c6b9dfc753ddbaa085b43e03c49ccb046f8b8cddd"
 """The schema they were made from; a daemon made from the same one tells the same hash."""
 
 NotificationName: TypeAlias = Literal[
@@ -249,6 +249,8 @@ class AsyncMethods(ABC):
         session_id: str | None | Omitted = OMITTED,
         name: str | None | Omitted = OMITTED,
         parent_session: str | None | Omitted = OMITTED,
+        spawned_by: shapes.SpawnedBy | None | Omitted = OMITTED,
+        git: shapes.GitPlace | None | Omitted = OMITTED,
         ephemeral: bool | None | Omitted = OMITTED,
         write: shapes.FirstWrite | None | Omitted = OMITTED,
         durability: shapes.DurabilityPolicy | None | Omitted = OMITTED,
@@ -264,6 +266,10 @@ class AsyncMethods(ABC):
 
         `parent_session`: The session that this one comes from, for the header. The daemon does not open it. Default: none.
 
+        `spawned_by`: The call of another session that spawns this one, for the header. The daemon does not open that session. Default: none.
+
+        `git`: The place of the session in git, written at once. Default: none.
+
         `ephemeral`: Whether to keep the session and its forks in memory only. Default: false.
 
         `write`: When to write the file; refused together with `ephemeral`. Default: `first-entry` on a connection that has sent `initialize`, else `now`.
@@ -278,6 +284,8 @@ class AsyncMethods(ABC):
                 "sessionId": session_id,
                 "name": name,
                 "parentSession": parent_session,
+                "spawnedBy": spawned_by,
+                "git": git,
                 "ephemeral": ephemeral,
                 "write": write,
                 "durability": durability,
@@ -333,6 +341,10 @@ class AsyncMethods(ABC):
         named: bool | None | Omitted = OMITTED,
         spawned_by: str | None | Omitted = OMITTED,
         source: str | None | Omitted = OMITTED,
+        tags: list[str] | Omitted = OMITTED,
+        pinned: bool | None | Omitted = OMITTED,
+        archived: bool | None | Omitted = OMITTED,
+        branch: str | None | Omitted = OMITTED,
         query: str | None | Omitted = OMITTED,
         sort: shapes.SessionSort | None | Omitted = OMITTED,
         limit: int | None | Omitted = OMITTED,
@@ -350,7 +362,15 @@ class AsyncMethods(ABC):
 
         `source`: Only the sessions imported from this tool, by the name that `import_sessions` has for it. Default: all sessions.
 
-        `query`: Words that all occur in the name, the first message, the working directory, the id or the ids of the tool from which the session was imported. Default: none.
+        `tags`: Only sessions that have all of these tags. Default: all sessions.
+
+        `pinned`: Only pinned sessions (true), or only others (false). Default: both.
+
+        `archived`: Whether archived sessions are listed too. Default: false.
+
+        `branch`: Only the sessions on this git branch. Default: all sessions.
+
+        `query`: Words that all occur in the name, the first message, the working directory, the id, the ids of the tool from which the session was imported, the git branch or the tags, those with `#`. Default: none.
 
         `sort`: The order of the rows. Default: `recent`.
 
@@ -368,6 +388,10 @@ class AsyncMethods(ABC):
                 "named": named,
                 "spawnedBy": spawned_by,
                 "source": source,
+                "tags": tags,
+                "pinned": pinned,
+                "archived": archived,
+                "branch": branch,
                 "query": query,
                 "sort": sort,
                 "limit": limit,
@@ -379,15 +403,21 @@ class AsyncMethods(ABC):
         return answered
 
     async def watch_sessions(
-        self, *, cwd: str | None | Omitted = OMITTED, timeout: float | None = None
+        self,
+        *,
+        cwd: str | None | Omitted = OMITTED,
+        archived: bool | None | Omitted = OMITTED,
+        timeout: float | None = None,
     ) -> shapes.WatchSessionsResult:
         """Has the daemon tell this connection about changes of the list of sessions.
 
         `cwd`: Only sessions of this working directory. Default: all sessions.
 
+        `archived`: Whether changes of archived sessions are announced too; else a session is `removed` when it is archived. Default: false.
+
         """
         answered: shapes.WatchSessionsResult = await self.call(
-            "watch_sessions", {"cwd": cwd}, timeout=timeout
+            "watch_sessions", {"cwd": cwd, "archived": archived}, timeout=timeout
         )
         return answered
 
@@ -513,6 +543,54 @@ class AsyncMethods(ABC):
         """
         answered: shapes.DeleteSessionResult = await self.call(
             "delete_session", {"sessionId": session_id}, timeout=timeout
+        )
+        return answered
+
+    async def mark_session(
+        self,
+        *,
+        session_id: str,
+        pinned: bool | None | Omitted = OMITTED,
+        archived: bool | None | Omitted = OMITTED,
+        timeout: float | None = None,
+    ) -> shapes.MarkSessionResult:
+        """Pins or archives a session on this machine, or takes that back.
+
+        `session_id`: The id of the session, open or not.
+
+        `pinned`: Whether the session is pinned. Default: as before.
+
+        `archived`: Whether the session is archived: left out of lists until they ask for archived sessions. Default: as before.
+
+        """
+        answered: shapes.MarkSessionResult = await self.call(
+            "mark_session",
+            {"sessionId": session_id, "pinned": pinned, "archived": archived},
+            timeout=timeout,
+        )
+        return answered
+
+    async def get_family(
+        self,
+        *,
+        session_id: str,
+        limit: int | None | Omitted = OMITTED,
+        cursor: str | None | Omitted = OMITTED,
+        timeout: float | None = None,
+    ) -> shapes.GetFamilyResult:
+        """Returns the sessions that come from each other: forks, subagents, and conversations that go on in an agent.
+
+        `session_id`: The id of a session of the family, open or not.
+
+        `limit`: The most rows of the page, at most 1000. Default: 1000.
+
+        `cursor`: The `nextCursor` of the previous page. Default: the first page.
+
+        """
+        answered: shapes.GetFamilyResult = await self.call(
+            "get_family",
+            {"sessionId": session_id, "limit": limit, "cursor": cursor},
+            timeout=timeout,
         )
         return answered
 
@@ -724,11 +802,35 @@ class AsyncMethods(ABC):
         )
         return answered
 
+    async def tag_session(
+        self,
+        *,
+        session_id: str | None | Omitted = OMITTED,
+        add: list[str] | Omitted = OMITTED,
+        remove: list[str] | Omitted = OMITTED,
+        timeout: float | None = None,
+    ) -> shapes.TagSessionResult:
+        """Adds tags to a session, and removes others.
+
+        `session_id`: The id of the session. Default: the session that is open, if exactly one is.
+
+        `add`: The tags to add, with or without `#`; they are stored in lower case. Default: none.
+
+        `remove`: The tags to remove. Default: none.
+
+        """
+        answered: shapes.TagSessionResult = await self.call(
+            "tag_session", {"sessionId": session_id, "add": add, "remove": remove}, timeout=timeout
+        )
+        return answered
+
     async def fork_session(
         self,
         *,
         session_id: str | None | Omitted = OMITTED,
         scope: shapes.ForkScope | None | Omitted = OMITTED,
+        new_session_id: str | None | Omitted = OMITTED,
+        name: str | None | Omitted = OMITTED,
         cwd: str | None | Omitted = OMITTED,
         entry_id: str | None | Omitted = OMITTED,
         position: shapes.ForkPosition | None | Omitted = OMITTED,
@@ -740,6 +842,10 @@ class AsyncMethods(ABC):
         `session_id`: The id of the session. Default: the session that is open, if exactly one is.
 
         `scope`: Which part of the session to copy. Default: `branch`.
+
+        `new_session_id`: The id of the new session. If a fork of this session has it, the result is that fork, opened: the call can be repeated. Default: the daemon chooses one.
+
+        `name`: The name of the new session, its last entry; a blank one is none. Default: that of the copied entries.
 
         `cwd`: The working directory of the new session. Default: that of the source.
 
@@ -755,6 +861,8 @@ class AsyncMethods(ABC):
             {
                 "sessionId": session_id,
                 "scope": scope,
+                "newSessionId": new_session_id,
+                "name": name,
                 "cwd": cwd,
                 "entryId": entry_id,
                 "position": position,
@@ -2407,6 +2515,8 @@ class Methods(ABC):
         session_id: str | None | Omitted = OMITTED,
         name: str | None | Omitted = OMITTED,
         parent_session: str | None | Omitted = OMITTED,
+        spawned_by: shapes.SpawnedBy | None | Omitted = OMITTED,
+        git: shapes.GitPlace | None | Omitted = OMITTED,
         ephemeral: bool | None | Omitted = OMITTED,
         write: shapes.FirstWrite | None | Omitted = OMITTED,
         durability: shapes.DurabilityPolicy | None | Omitted = OMITTED,
@@ -2422,6 +2532,10 @@ class Methods(ABC):
 
         `parent_session`: The session that this one comes from, for the header. The daemon does not open it. Default: none.
 
+        `spawned_by`: The call of another session that spawns this one, for the header. The daemon does not open that session. Default: none.
+
+        `git`: The place of the session in git, written at once. Default: none.
+
         `ephemeral`: Whether to keep the session and its forks in memory only. Default: false.
 
         `write`: When to write the file; refused together with `ephemeral`. Default: `first-entry` on a connection that has sent `initialize`, else `now`.
@@ -2436,6 +2550,8 @@ class Methods(ABC):
                 "sessionId": session_id,
                 "name": name,
                 "parentSession": parent_session,
+                "spawnedBy": spawned_by,
+                "git": git,
                 "ephemeral": ephemeral,
                 "write": write,
                 "durability": durability,
@@ -2491,6 +2607,10 @@ class Methods(ABC):
         named: bool | None | Omitted = OMITTED,
         spawned_by: str | None | Omitted = OMITTED,
         source: str | None | Omitted = OMITTED,
+        tags: list[str] | Omitted = OMITTED,
+        pinned: bool | None | Omitted = OMITTED,
+        archived: bool | None | Omitted = OMITTED,
+        branch: str | None | Omitted = OMITTED,
         query: str | None | Omitted = OMITTED,
         sort: shapes.SessionSort | None | Omitted = OMITTED,
         limit: int | None | Omitted = OMITTED,
@@ -2508,7 +2628,15 @@ class Methods(ABC):
 
         `source`: Only the sessions imported from this tool, by the name that `import_sessions` has for it. Default: all sessions.
 
-        `query`: Words that all occur in the name, the first message, the working directory, the id or the ids of the tool from which the session was imported. Default: none.
+        `tags`: Only sessions that have all of these tags. Default: all sessions.
+
+        `pinned`: Only pinned sessions (true), or only others (false). Default: both.
+
+        `archived`: Whether archived sessions are listed too. Default: false.
+
+        `branch`: Only the sessions on this git branch. Default: all sessions.
+
+        `query`: Words that all occur in the name, the first message, the working directory, the id, the ids of the tool from which the session was imported, the git branch or the tags, those with `#`. Default: none.
 
         `sort`: The order of the rows. Default: `recent`.
 
@@ -2526,6 +2654,10 @@ class Methods(ABC):
                 "named": named,
                 "spawnedBy": spawned_by,
                 "source": source,
+                "tags": tags,
+                "pinned": pinned,
+                "archived": archived,
+                "branch": branch,
                 "query": query,
                 "sort": sort,
                 "limit": limit,
@@ -2537,15 +2669,21 @@ class Methods(ABC):
         return answered
 
     def watch_sessions(
-        self, *, cwd: str | None | Omitted = OMITTED, timeout: float | None = None
+        self,
+        *,
+        cwd: str | None | Omitted = OMITTED,
+        archived: bool | None | Omitted = OMITTED,
+        timeout: float | None = None,
     ) -> shapes.WatchSessionsResult:
         """Has the daemon tell this connection about changes of the list of sessions.
 
         `cwd`: Only sessions of this working directory. Default: all sessions.
 
+        `archived`: Whether changes of archived sessions are announced too; else a session is `removed` when it is archived. Default: false.
+
         """
         answered: shapes.WatchSessionsResult = self.call(
-            "watch_sessions", {"cwd": cwd}, timeout=timeout
+            "watch_sessions", {"cwd": cwd, "archived": archived}, timeout=timeout
         )
         return answered
 
@@ -2667,6 +2805,54 @@ class Methods(ABC):
         """
         answered: shapes.DeleteSessionResult = self.call(
             "delete_session", {"sessionId": session_id}, timeout=timeout
+        )
+        return answered
+
+    def mark_session(
+        self,
+        *,
+        session_id: str,
+        pinned: bool | None | Omitted = OMITTED,
+        archived: bool | None | Omitted = OMITTED,
+        timeout: float | None = None,
+    ) -> shapes.MarkSessionResult:
+        """Pins or archives a session on this machine, or takes that back.
+
+        `session_id`: The id of the session, open or not.
+
+        `pinned`: Whether the session is pinned. Default: as before.
+
+        `archived`: Whether the session is archived: left out of lists until they ask for archived sessions. Default: as before.
+
+        """
+        answered: shapes.MarkSessionResult = self.call(
+            "mark_session",
+            {"sessionId": session_id, "pinned": pinned, "archived": archived},
+            timeout=timeout,
+        )
+        return answered
+
+    def get_family(
+        self,
+        *,
+        session_id: str,
+        limit: int | None | Omitted = OMITTED,
+        cursor: str | None | Omitted = OMITTED,
+        timeout: float | None = None,
+    ) -> shapes.GetFamilyResult:
+        """Returns the sessions that come from each other: forks, subagents, and conversations that go on in an agent.
+
+        `session_id`: The id of a session of the family, open or not.
+
+        `limit`: The most rows of the page, at most 1000. Default: 1000.
+
+        `cursor`: The `nextCursor` of the previous page. Default: the first page.
+
+        """
+        answered: shapes.GetFamilyResult = self.call(
+            "get_family",
+            {"sessionId": session_id, "limit": limit, "cursor": cursor},
+            timeout=timeout,
         )
         return answered
 
@@ -2878,11 +3064,35 @@ class Methods(ABC):
         )
         return answered
 
+    def tag_session(
+        self,
+        *,
+        session_id: str | None | Omitted = OMITTED,
+        add: list[str] | Omitted = OMITTED,
+        remove: list[str] | Omitted = OMITTED,
+        timeout: float | None = None,
+    ) -> shapes.TagSessionResult:
+        """Adds tags to a session, and removes others.
+
+        `session_id`: The id of the session. Default: the session that is open, if exactly one is.
+
+        `add`: The tags to add, with or without `#`; they are stored in lower case. Default: none.
+
+        `remove`: The tags to remove. Default: none.
+
+        """
+        answered: shapes.TagSessionResult = self.call(
+            "tag_session", {"sessionId": session_id, "add": add, "remove": remove}, timeout=timeout
+        )
+        return answered
+
     def fork_session(
         self,
         *,
         session_id: str | None | Omitted = OMITTED,
         scope: shapes.ForkScope | None | Omitted = OMITTED,
+        new_session_id: str | None | Omitted = OMITTED,
+        name: str | None | Omitted = OMITTED,
         cwd: str | None | Omitted = OMITTED,
         entry_id: str | None | Omitted = OMITTED,
         position: shapes.ForkPosition | None | Omitted = OMITTED,
@@ -2894,6 +3104,10 @@ class Methods(ABC):
         `session_id`: The id of the session. Default: the session that is open, if exactly one is.
 
         `scope`: Which part of the session to copy. Default: `branch`.
+
+        `new_session_id`: The id of the new session. If a fork of this session has it, the result is that fork, opened: the call can be repeated. Default: the daemon chooses one.
+
+        `name`: The name of the new session, its last entry; a blank one is none. Default: that of the copied entries.
 
         `cwd`: The working directory of the new session. Default: that of the source.
 
@@ -2909,6 +3123,8 @@ class Methods(ABC):
             {
                 "sessionId": session_id,
                 "scope": scope,
+                "newSessionId": new_session_id,
+                "name": name,
                 "cwd": cwd,
                 "entryId": entry_id,
                 "position": position,

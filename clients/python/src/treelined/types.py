@@ -368,6 +368,14 @@ ImportFrom = Literal["claude-code", "codex", "opencode", "gemini", "goose", "pi"
 `auto`: Every tool, each file by its content.
 """
 
+Kinship = Literal["fork", "subagent", "continuation"]
+"""How a session comes from another one.
+
+`fork`: It is a copy of a part of it.
+`subagent`: It is the session of a subagent.
+`continuation`: An agent goes on with it in this session.
+"""
+
 LeftReasonKind = Literal["note", "label", "summary"]
 """Where the reason stands why a branch was left.
 
@@ -378,6 +386,9 @@ LeftReasonKind = Literal["note", "label", "summary"]
 
 ListCommandsParams = dict[str, Any]
 """The params of `list_commands`."""
+
+MarkVerb = Literal["mark_session"]
+"""The method that changes marks."""
 
 MoveCause = Literal["set_leaf", "branch", "navigate_tree", "undo", "redo"]
 """The operation that moved the leaf."""
@@ -483,12 +494,13 @@ SessionSearchMode = Literal["words", "literal", "regex", "ask"]
 `ask`: The best entries for a question, ranked: not every word must occur.
 """
 
-SessionSort = Literal["recent", "created", "name", "threaded"]
+SessionSort = Literal["recent", "created", "name", "pinned", "threaded"]
 """The order of a list of sessions.
 
 `recent`: By the last activity, newest first.
 `created`: By creation, newest first.
 `name`: By name; unnamed sessions come last.
+`pinned`: Pinned sessions first, each part by the last activity.
 `threaded`: Forks follow the session that they come from; families, and forks of one session, are in the order of their last activity.
 """
 
@@ -504,6 +516,9 @@ SummaryOf = Literal["branch", "compaction"]
 `branch`: Of a branch.
 `compaction`: Of the older part of a context.
 """
+
+TagVerb = Literal["tag_session"]
+"""The method that changes tags."""
 
 TreeFilter = Literal["default", "no-tools", "user-only", "labeled-only", "all"]
 """Which entries to show.
@@ -1061,6 +1076,22 @@ class CloseSessionParams(TypedDict, total=False):
     """The id of the session. Default: the session that is open, if exactly one is."""
 
 
+class _ComesFrom(TypedDict):
+    sessionId: str
+    """The id of that session."""
+    kind: Kinship
+    """How it comes from it."""
+
+
+class ComesFrom(_ComesFrom, total=False):
+    """The session from which another one comes."""
+
+    entryId: str
+    """The entry of that session at which it hangs. Absent if unknown. Untrusted."""
+    toolCallId: str
+    """The call that spawned it. Absent if unknown, and for others than subagents. Untrusted."""
+
+
 class CommandDetails(TypedDict):
     """The `details` of `commandExists` and `commandNotFound`."""
 
@@ -1410,6 +1441,10 @@ class CreateSessionParams(TypedDict, total=False):
     """The name of the session, appended at once as the first entry; a blank one is none. Default: none."""
     parentSession: str | None
     """The session that this one comes from, for the header. The daemon does not open it. Default: none."""
+    spawnedBy: SpawnedBy | None
+    """The call of another session that spawns this one, for the header. The daemon does not open that session. Default: none."""
+    git: GitPlace | None
+    """The place of the session in git, written at once. Default: none."""
     ephemeral: bool | None
     """Whether to keep the session and its forks in memory only. Default: false."""
     write: FirstWrite | None
@@ -1734,6 +1769,64 @@ class ExportSessionResult(_ExportSessionResult, total=False):
     """The export. Present if the request has no `path`."""
 
 
+class _FamilyRow(TypedDict):
+    sessionId: str
+    """The id of the session; empty if the file has none."""
+    path: str
+    """The path of the session file."""
+    cwd: str
+    """The working directory; empty if the file has none."""
+    created: str
+    """When the session was created, in ISO 8601."""
+    modified: str
+    """When the last message of the user or the assistant was sent, or when the session was created if there is none; in ISO 8601."""
+    messageCount: int
+    """The number of messages on all branches."""
+    firstMessage: str
+    """The first message of the user, as its row in the tree shows it; empty without one."""
+    depth: int
+    """The number of sessions above it."""
+
+
+class FamilyRow(_FamilyRow, total=False):
+    """A session of a family."""
+
+    name: str
+    """The name. Absent if the session has none."""
+    source: str
+    """The tool from which the session was imported, by the name that `import_sessions` has for it. Absent for others."""
+    nativeIds: list[str]
+    """The ids that the tool gave the conversations in it, at most 64. Absent for a session that was not imported."""
+    sameConversation: list[str]
+    """The ids of the other sessions of the same conversation, at most 64: of an import its record, and the reverse. Absent without any."""
+    agentSessions: list[AgentSession]
+    """The sessions of agents that go on from places of it: those to which a path was handed over, then those that a recorder writes down in it; of both the last ones, at most 64. Absent without any."""
+    parentSession: str
+    """The session that this one comes from, as the header says. Untrusted text."""
+    spawnedBy: SpawnedBy
+    """The call that spawned this session, if it is a subagent's, as the header says. Untrusted text."""
+    tags: list[str]
+    """The tags of the session, in alphabetical order. Absent without any."""
+    pinned: bool
+    """True: pinned on this machine. Absent otherwise."""
+    archived: bool
+    """True: archived on this machine. Absent otherwise."""
+    git: GitPlace
+    """The place of the session in git, as its newest record says. Absent if unknown. Untrusted."""
+    children: int
+    """The sessions that come from this one: forks and subagents. Absent without any, and from `sessions_changed`."""
+    diagnostic: RowDiagnostic
+    """Why the file cannot be opened. Absent if it can."""
+    log: SessionInLog
+    """The session's place in the team's stream. Absent if it is not there, and from a daemon without a team."""
+    queued: bool
+    """True: entries of the file wait for the team's stream, in a session that the daemon has or had open. Absent if none do."""
+    comesFrom: ComesFrom
+    """The session from which it comes. Absent for the first session."""
+    cut: bool
+    """True: headers name a cycle, and it is cut above this session, the newest one in it. Absent otherwise."""
+
+
 class FileOps(TypedDict):
     """The files that the summarized part touched, sorted."""
 
@@ -1798,6 +1891,10 @@ class ForkSessionParams(TypedDict, total=False):
     """The id of the session. Default: the session that is open, if exactly one is."""
     scope: ForkScope | None
     """Which part of the session to copy. Default: `branch`."""
+    newSessionId: str | None
+    """The id of the new session. If a fork of this session has it, the result is that fork, opened: the call can be repeated. Default: the daemon chooses one."""
+    name: str | None
+    """The name of the new session, its last entry; a blank one is none. Default: that of the copied entries."""
     cwd: str | None
     """The working directory of the new session. Default: that of the source."""
     entryId: str | None
@@ -1944,6 +2041,32 @@ class GetEntryResult(_GetEntryResult, total=False):
 
     flags: list[str]
     """The unusual properties of the entry: `orphan`, `duplicateId`, `recovered` and others."""
+
+
+class _GetFamilyParams(TypedDict):
+    sessionId: str
+    """The id of a session of the family, open or not."""
+
+
+class GetFamilyParams(_GetFamilyParams, total=False):
+    """The params of `get_family`."""
+
+    limit: int | None
+    """The most rows of the page, at most 1000. Default: 1000."""
+    cursor: str | None
+    """The `nextCursor` of the previous page. Default: the first page."""
+
+
+class _GetFamilyResult(TypedDict):
+    sessions: list[FamilyRow]
+    """The sessions, each before those that come from it, the oldest of them first."""
+
+
+class GetFamilyResult(_GetFamilyResult, total=False):
+    """The result of `get_family`."""
+
+    nextCursor: str
+    """The `cursor` of the next page. Absent on the last page."""
 
 
 class GetForkMessagesParams(TypedDict, total=False):
@@ -2127,6 +2250,17 @@ class GetTreeParams(TypedDict, total=False):
     """The number of rows to skip. Default: 0."""
     around: str | None
     """The id of an entry that the page shall contain. Default: none."""
+
+
+class GitPlace(TypedDict, total=False):
+    """The place of a session in git."""
+
+    branch: str
+    """The name of the branch. Absent on none."""
+    commit: str
+    """The id of the commit. Absent if unknown."""
+    worktree: str
+    """The root of the worktree. Absent if unknown."""
 
 
 class _GivenCompaction(TypedDict):
@@ -2562,8 +2696,16 @@ class ListSessionsParams(TypedDict, total=False):
     """Only the sessions of subagents that this session spawned, by its id. Default: all sessions."""
     source: str | None
     """Only the sessions imported from this tool, by the name that `import_sessions` has for it. Default: all sessions."""
+    tags: list[str]
+    """Only sessions that have all of these tags. Default: all sessions."""
+    pinned: bool | None
+    """Only pinned sessions (true), or only others (false). Default: both."""
+    archived: bool | None
+    """Whether archived sessions are listed too. Default: false."""
+    branch: str | None
+    """Only the sessions on this git branch. Default: all sessions."""
     query: str | None
-    """Words that all occur in the name, the first message, the working directory, the id or the ids of the tool from which the session was imported. Default: none."""
+    """Words that all occur in the name, the first message, the working directory, the id, the ids of the tool from which the session was imported, the git branch or the tags, those with `#`. Default: none."""
     sort: SessionSort | None
     """The order of the rows. Default: `recent`."""
     limit: int | None
@@ -2584,6 +2726,8 @@ class ListSessionsResult(_ListSessionsResult, total=False):
 
     nextCursor: str
     """The `cursor` of the next page. Absent on the last page. A page ends at `limit` rows, or before the row that would exceed the client's `maxFrameBytes`."""
+    archivedCount: int
+    """The archived sessions that fit the params and are left out. Only on the first page; absent without any."""
     team: list[TeamSessionRow]
     """The sessions of the team that have no file here, the last active first. Only on the first page, from a daemon with a team."""
     teamCount: int
@@ -2620,6 +2764,57 @@ class LspCancelRequestParams(TypedDict):
 
     id: RequestId
     """The id of the request to cancel; an unknown one is ignored."""
+
+
+class _MarkChange(TypedDict):
+    sessionId: str
+    """The id of the session."""
+
+
+class MarkChange(_MarkChange, total=False):
+    """A change of marks."""
+
+    pinned: bool
+    """Whether the session was pinned. Absent if that did not change."""
+    archived: bool
+    """Whether the session was archived. Absent if that did not change."""
+
+
+class MarkInverse(TypedDict):
+    """The call that takes a change of marks back."""
+
+    method: MarkVerb
+    """`mark_session`."""
+    params: MarkChange
+    """Its params."""
+
+
+class _MarkSessionParams(TypedDict):
+    sessionId: str
+    """The id of the session, open or not."""
+
+
+class MarkSessionParams(_MarkSessionParams, total=False):
+    """The params of `mark_session`. A member that is left out changes nothing."""
+
+    pinned: bool | None
+    """Whether the session is pinned. Default: as before."""
+    archived: bool | None
+    """Whether the session is archived: left out of lists until they ask for archived sessions. Default: as before."""
+
+
+class _MarkSessionResult(TypedDict):
+    pinned: bool
+    """Whether the session is pinned."""
+    archived: bool
+    """Whether the session is archived."""
+
+
+class MarkSessionResult(_MarkSessionResult, total=False):
+    """The result of `mark_session`."""
+
+    inverse: MarkInverse
+    """The call that takes this back. Absent if nothing changed."""
 
 
 class Match(TypedDict):
@@ -4066,6 +4261,16 @@ class SessionRow(_SessionRow, total=False):
     """The session that this one comes from, as the header says. Untrusted text."""
     spawnedBy: SpawnedBy
     """The call that spawned this session, if it is a subagent's, as the header says. Untrusted text."""
+    tags: list[str]
+    """The tags of the session, in alphabetical order. Absent without any."""
+    pinned: bool
+    """True: pinned on this machine. Absent otherwise."""
+    archived: bool
+    """True: archived on this machine. Absent otherwise."""
+    git: GitPlace
+    """The place of the session in git, as its newest record says. Absent if unknown. Untrusted."""
+    children: int
+    """The sessions that come from this one: forks and subagents. Absent without any, and from `sessions_changed`."""
     diagnostic: RowDiagnostic
     """Why the file cannot be opened. Absent if it can."""
     log: SessionInLog
@@ -4207,6 +4412,49 @@ class SystemMessage(_SystemMessage, total=False):
     """The tools that the model has from then on."""
     timestamp: float | str | None
     """When the message was sent, in Unix milliseconds."""
+
+
+class TagChange(TypedDict, total=False):
+    """A change of tags."""
+
+    add: list[str]
+    """The tags to add."""
+    remove: list[str]
+    """The tags to remove."""
+
+
+class TagInverse(TypedDict):
+    """The call that takes a change of tags back."""
+
+    method: TagVerb
+    """`tag_session`."""
+    params: TagChange
+    """Its params."""
+
+
+class TagSessionParams(TypedDict, total=False):
+    """The params of `tag_session`."""
+
+    sessionId: str | None
+    """The id of the session. Default: the session that is open, if exactly one is."""
+    add: list[str]
+    """The tags to add, with or without `#`; they are stored in lower case. Default: none."""
+    remove: list[str]
+    """The tags to remove. Default: none."""
+
+
+class _TagSessionResult(TypedDict):
+    tags: list[str]
+    """All tags of the session after the call, in alphabetical order."""
+    durability: Durability
+    """How safe the write is at the time of the response; `none` if nothing was written, `always` if it is in the marks of this machine."""
+
+
+class TagSessionResult(_TagSessionResult, total=False):
+    """The result of `tag_session`."""
+
+    inverse: TagInverse
+    """The call that takes this back. Absent if nothing changed."""
 
 
 class _TeamSessionRow(TypedDict):
@@ -4364,6 +4612,16 @@ class TrashedRow(_TrashedRow, total=False):
     """The session that this one comes from, as the header says. Untrusted text."""
     spawnedBy: SpawnedBy
     """The call that spawned this session, if it is a subagent's, as the header says. Untrusted text."""
+    tags: list[str]
+    """The tags of the session, in alphabetical order. Absent without any."""
+    pinned: bool
+    """True: pinned on this machine. Absent otherwise."""
+    archived: bool
+    """True: archived on this machine. Absent otherwise."""
+    git: GitPlace
+    """The place of the session in git, as its newest record says. Absent if unknown. Untrusted."""
+    children: int
+    """The sessions that come from this one: forks and subagents. Absent without any, and from `sessions_changed`."""
     diagnostic: RowDiagnostic
     """Why the file cannot be opened. Absent if it can."""
     log: SessionInLog
@@ -4670,6 +4928,8 @@ class WatchSessionsParams(TypedDict, total=False):
 
     cwd: str | None
     """Only sessions of this working directory. Default: all sessions."""
+    archived: bool | None
+    """Whether changes of archived sessions are announced too; else a session is `removed` when it is archived. Default: false."""
 
 
 ContentBlock = Union[TextBlock, ThinkingBlock, ImageBlock, ToolCallBlock, OtherBlock]

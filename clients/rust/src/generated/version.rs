@@ -7,4 +7,4 @@ pub const PROTOCOL_VERSION: u64 = 1;
 
 /// The hash of the schema behind these types. A daemon with the same `schema_hash` has the same schema.
 pub const SCHEMA_HASH: &str =
-    "sha256:d5ad294ed7fbf69481295da48b7126da8e1eec78dea912d7b0163a03a733d32c";
+    "sha256:11b2cb235c5a41c9a8ccc68c6b9dfc753ddbaa085b43e03c49ccb046f8b8cddd";

@@ -65,6 +65,8 @@ import type {
   GetEntriesResult,
   GetEntryParams,
   GetEntryResult,
+  GetFamilyParams,
+  GetFamilyResult,
   GetForkMessagesParams,
   GetForkMessagesResult,
   GetLabelParams,
@@ -93,6 +95,8 @@ import type {
   ListSessionsResult,
   ListTrashParams,
   ListTrashResult,
+  MarkSessionParams,
+  MarkSessionResult,
   MergeBranchParams,
   MergeBranchResult,
   NameBranchParams,
@@ -148,6 +152,8 @@ import type {
   ShutdownParams,
   ShutdownResult,
   SummaryDelta,
+  TagSessionParams,
+  TagSessionResult,
   TreeChangedDetails,
   TreeNode,
   TurnRequested,
@@ -169,7 +175,7 @@ import type {
 export const PROTOCOL_VERSION = 1;
 
 /** The hash of the schema behind these types. A daemon with the same hash has the same schema. */
-export const SCHEMA_HASH = 'sha256:d5ad294ed7fbf69481295da48b7126da8e1eec78dea912d7b0163a03a733d32c';
+export const SCHEMA_HASH = 'sha256:11b2cb235c5a41c9a8ccc68c6b9dfc753ddbaa085b43e03c49ccb046f8b8cddd';
 
 /** Params and result by method. */
 export interface Methods {
@@ -185,6 +191,8 @@ export interface Methods {
   'search': { params: SearchParams; result: SearchResult };
   'complete_query': { params: CompleteQueryParams; result: CompleteQueryResult };
   'delete_session': { params: DeleteSessionParams; result: DeleteSessionResult };
+  'mark_session': { params: MarkSessionParams; result: MarkSessionResult };
+  'get_family': { params: GetFamilyParams; result: GetFamilyResult };
   'list_trash': { params: ListTrashParams; result: ListTrashResult };
   'restore_session': { params: RestoreSessionParams; result: RestoreSessionResult };
   'import_sessions': { params: ImportSessionsParams; result: ImportSessionsResult };
@@ -192,6 +200,7 @@ export interface Methods {
   'continue_session': { params: ContinueSessionParams; result: ContinueSessionResult };
   'continuation_started': { params: ContinuationStartedParams; result: ContinuationStartedResult };
   'set_session_name': { params: SetSessionNameParams; result: SetSessionNameResult };
+  'tag_session': { params: TagSessionParams; result: TagSessionResult };
   'fork_session': { params: ForkSessionParams; result: ForkSessionResult };
   'get_fork_messages': { params: GetForkMessagesParams; result: GetForkMessagesResult };
   'export_session': { params: ExportSessionParams; result: ExportSessionResult };
@@ -243,10 +252,13 @@ export const SESSION_METHODS: ReadonlySet<keyof Methods> = new Set<keyof Methods
   'close_session',
   'search',
   'delete_session',
+  'mark_session',
+  'get_family',
   'import_report',
   'continue_session',
   'continuation_started',
   'set_session_name',
+  'tag_session',
   'fork_session',
   'get_fork_messages',
   'export_session',
@@ -431,6 +443,22 @@ export abstract class MethodCalls {
     return this.call('delete_session', params, options);
   }
 
+  /** Pins or archives a session on this machine, or takes that back. `mark_session` */
+  markSession(
+    params: MarkSessionParams,
+    options?: CallOptions,
+  ): Promise<MarkSessionResult> {
+    return this.call('mark_session', params, options);
+  }
+
+  /** Returns the sessions that come from each other: forks, subagents, and conversations that go on in an agent. `get_family` */
+  getFamily(
+    params: GetFamilyParams,
+    options?: CallOptions,
+  ): Promise<GetFamilyResult> {
+    return this.call('get_family', params, options);
+  }
+
   /** Lists the sessions in the trash folder. `list_trash` */
   listTrash(
     params: ListTrashParams = {},
@@ -485,6 +513,14 @@ export abstract class MethodCalls {
     options?: CallOptions,
   ): Promise<SetSessionNameResult> {
     return this.call('set_session_name', params, options);
+  }
+
+  /** Adds tags to a session, and removes others. `tag_session` */
+  tagSession(
+    params: TagSessionParams = {},
+    options?: CallOptions,
+  ): Promise<TagSessionResult> {
+    return this.call('tag_session', params, options);
   }
 
   /** Copies the path to an entry into a new session and opens that session. `fork_session` */

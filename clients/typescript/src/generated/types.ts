@@ -144,6 +144,14 @@ export type CancelReason = 'cancelledByClient' | 'noAnswer' | 'hookFailed';
  */
 export type RequestId = string | number;
 /**
+ * How a session comes from another one.
+ *
+ * `fork`: It is a copy of a part of it.
+ * `subagent`: It is the session of a subagent.
+ * `continuation`: An agent goes on with it in this session.
+ */
+export type Kinship = 'fork' | 'subagent' | 'continuation';
+/**
  * Why a command failed.
  *
  * `error`: The client that offers it answered with an error.
@@ -513,9 +521,14 @@ export type ImportFrom = 'claude-code' | 'codex' | 'opencode' | 'gemini' | 'goos
  * `recent`: By the last activity, newest first.
  * `created`: By creation, newest first.
  * `name`: By name; unnamed sessions come last.
+ * `pinned`: Pinned sessions first, each part by the last activity.
  * `threaded`: Forks follow the session that they come from; families, and forks of one session, are in the order of their last activity.
  */
-export type SessionSort = 'recent' | 'created' | 'name' | 'threaded';
+export type SessionSort = 'recent' | 'created' | 'name' | 'pinned' | 'threaded';
+/**
+ * The method that changes marks.
+ */
+export type MarkVerb = 'mark_session';
 /**
  * The result of `merge_branch`, as that of `navigate_tree`. The leaf stays on its branch: it is the last entry that was appended.
  */
@@ -587,6 +600,10 @@ export type SearchSyntax = 'plain' | 'filters';
  * `ask`: The best entries for a question, ranked: not every word must occur.
  */
 export type SessionSearchMode = 'words' | 'literal' | 'regex' | 'ask';
+/**
+ * The method that changes tags.
+ */
+export type TagVerb = 'tag_session';
 
 /**
  * The params of `abort_navigation`. Leaf and file stay as they were before the navigation.
@@ -2588,6 +2605,27 @@ export interface CloseSessionParams {
  */
 export interface CloseSessionResult {}
 /**
+ * The session from which another one comes.
+ */
+export interface ComesFrom {
+  /**
+   * The id of that session.
+   */
+  sessionId: string;
+  /**
+   * How it comes from it.
+   */
+  kind: Kinship;
+  /**
+   * The entry of that session at which it hangs. Absent if unknown. Untrusted.
+   */
+  entryId?: string;
+  /**
+   * The call that spawned it. Absent if unknown, and for others than subagents. Untrusted.
+   */
+  toolCallId?: string;
+}
+/**
  * The `details` of `commandExists` and `commandNotFound`.
  */
 export interface CommandDetails {
@@ -3081,6 +3119,14 @@ export interface CreateSessionParams {
    */
   parentSession?: string | null;
   /**
+   * The call of another session that spawns this one, for the header. The daemon does not open that session. Default: none.
+   */
+  spawnedBy?: SpawnedBy | null;
+  /**
+   * The place of the session in git, written at once. Default: none.
+   */
+  git?: GitPlace | null;
+  /**
    * Whether to keep the session and its forks in memory only. Default: false.
    */
   ephemeral?: boolean | null;
@@ -3092,6 +3138,40 @@ export interface CreateSessionParams {
    * When appends are synced, in this session and its forks. Default: the daemon's `--durability`.
    */
   durability?: DurabilityPolicy | null;
+}
+/**
+ * The call that spawned a subagent.
+ */
+export interface SpawnedBy {
+  /**
+   * The id of the session that holds the call.
+   */
+  sessionId: string;
+  /**
+   * The id of the entry at the call. Absent if unknown.
+   */
+  entryId?: string;
+  /**
+   * The id of the call. Absent if unknown.
+   */
+  toolCallId?: string;
+}
+/**
+ * The place of a session in git.
+ */
+export interface GitPlace {
+  /**
+   * The name of the branch. Absent on none.
+   */
+  branch?: string;
+  /**
+   * The id of the commit. Absent if unknown.
+   */
+  commit?: string;
+  /**
+   * The root of the worktree. Absent if unknown.
+   */
+  worktree?: string;
 }
 /**
  * The result of `create_session`.
@@ -3573,6 +3653,150 @@ export interface Redaction {
   entryIds: string[];
 }
 /**
+ * A session of a family.
+ */
+export interface FamilyRow {
+  /**
+   * The id of the session; empty if the file has none.
+   */
+  sessionId: string;
+  /**
+   * The path of the session file.
+   */
+  path: string;
+  /**
+   * The working directory; empty if the file has none.
+   */
+  cwd: string;
+  /**
+   * The name. Absent if the session has none.
+   */
+  name?: string;
+  /**
+   * When the session was created, in ISO 8601.
+   */
+  created: string;
+  /**
+   * When the last message of the user or the assistant was sent, or when the session was created if there is none; in ISO 8601.
+   */
+  modified: string;
+  /**
+   * The number of messages on all branches.
+   */
+  messageCount: number;
+  /**
+   * The first message of the user, as its row in the tree shows it; empty without one.
+   */
+  firstMessage: string;
+  /**
+   * The tool from which the session was imported, by the name that `import_sessions` has for it. Absent for others.
+   */
+  source?: string;
+  /**
+   * The ids that the tool gave the conversations in it, at most 64. Absent for a session that was not imported.
+   */
+  nativeIds?: string[];
+  /**
+   * The ids of the other sessions of the same conversation, at most 64: of an import its record, and the reverse. Absent without any.
+   */
+  sameConversation?: string[];
+  /**
+   * The sessions of agents that go on from places of it: those to which a path was handed over, then those that a recorder writes down in it; of both the last ones, at most 64. Absent without any.
+   */
+  agentSessions?: AgentSession[];
+  /**
+   * The session that this one comes from, as the header says. Untrusted text.
+   */
+  parentSession?: string;
+  /**
+   * The call that spawned this session, if it is a subagent's, as the header says. Untrusted text.
+   */
+  spawnedBy?: SpawnedBy;
+  /**
+   * The tags of the session, in alphabetical order. Absent without any.
+   */
+  tags?: string[];
+  /**
+   * True: pinned on this machine. Absent otherwise.
+   */
+  pinned?: boolean;
+  /**
+   * True: archived on this machine. Absent otherwise.
+   */
+  archived?: boolean;
+  /**
+   * The place of the session in git, as its newest record says. Absent if unknown. Untrusted.
+   */
+  git?: GitPlace;
+  /**
+   * The sessions that come from this one: forks and subagents. Absent without any, and from `sessions_changed`.
+   */
+  children?: number;
+  /**
+   * Why the file cannot be opened. Absent if it can.
+   */
+  diagnostic?: RowDiagnostic;
+  /**
+   * The session's place in the team's stream. Absent if it is not there, and from a daemon without a team.
+   */
+  log?: SessionInLog;
+  /**
+   * True: entries of the file wait for the team's stream, in a session that the daemon has or had open. Absent if none do.
+   */
+  queued?: boolean;
+  /**
+   * The number of sessions above it.
+   */
+  depth: number;
+  /**
+   * The session from which it comes. Absent for the first session.
+   */
+  comesFrom?: ComesFrom;
+  /**
+   * True: headers name a cycle, and it is cut above this session, the newest one in it. Absent otherwise.
+   */
+  cut?: boolean;
+}
+/**
+ * Why a session of a list cannot be opened.
+ */
+export interface RowDiagnostic {
+  /**
+   * The kind of the error that opening would answer, such as `headerMissing`.
+   */
+  kind: string;
+  /**
+   * A sentence for people.
+   */
+  message: string;
+}
+/**
+ * The place of a session in the team's stream.
+ */
+export interface SessionInLog {
+  /**
+   * The name of the stream.
+   */
+  stream: string;
+  /**
+   * The other daemons that have the session open.
+   */
+  openOn: OpenOn[];
+}
+/**
+ * Another daemon that has a session open.
+ */
+export interface OpenOn {
+  /**
+   * The name of its machine. Untrusted.
+   */
+  host: string;
+  /**
+   * When it opened the session, in ISO 8601 by its machine's clock.
+   */
+  since: string;
+}
+/**
  * The branches and entries that a folded row stands for.
  */
 export interface FoldedBranches {
@@ -3615,6 +3839,14 @@ export interface ForkSessionParams {
    * Which part of the session to copy. Default: `branch`.
    */
   scope?: ForkScope | null;
+  /**
+   * The id of the new session. If a fork of this session has it, the result is that fork, opened: the call can be repeated. Default: the daemon chooses one.
+   */
+  newSessionId?: string | null;
+  /**
+   * The name of the new session, its last entry; a blank one is none. Default: that of the copied entries.
+   */
+  name?: string | null;
   /**
    * The working directory of the new session. Default: that of the source.
    */
@@ -3917,6 +4149,36 @@ export interface GetEntryResult {
    * The unusual properties of the entry: `orphan`, `duplicateId`, `recovered` and others.
    */
   flags?: string[];
+}
+/**
+ * The params of `get_family`.
+ */
+export interface GetFamilyParams {
+  /**
+   * The id of a session of the family, open or not.
+   */
+  sessionId: string;
+  /**
+   * The most rows of the page, at most 1000. Default: 1000.
+   */
+  limit?: number | null;
+  /**
+   * The `nextCursor` of the previous page. Default: the first page.
+   */
+  cursor?: string | null;
+}
+/**
+ * The result of `get_family`.
+ */
+export interface GetFamilyResult {
+  /**
+   * The sessions, each before those that come from it, the oldest of them first.
+   */
+  sessions: FamilyRow[];
+  /**
+   * The `cursor` of the next page. Absent on the last page.
+   */
+  nextCursor?: string;
 }
 /**
  * The params of `get_fork_messages`.
@@ -4970,7 +5232,23 @@ export interface ListSessionsParams {
    */
   source?: string | null;
   /**
-   * Words that all occur in the name, the first message, the working directory, the id or the ids of the tool from which the session was imported. Default: none.
+   * Only sessions that have all of these tags. Default: all sessions.
+   */
+  tags?: string[];
+  /**
+   * Only pinned sessions (true), or only others (false). Default: both.
+   */
+  pinned?: boolean | null;
+  /**
+   * Whether archived sessions are listed too. Default: false.
+   */
+  archived?: boolean | null;
+  /**
+   * Only the sessions on this git branch. Default: all sessions.
+   */
+  branch?: string | null;
+  /**
+   * Words that all occur in the name, the first message, the working directory, the id, the ids of the tool from which the session was imported, the git branch or the tags, those with `#`. Default: none.
    */
   query?: string | null;
   /**
@@ -5002,6 +5280,10 @@ export interface ListSessionsResult {
    * The `cursor` of the next page. Absent on the last page. A page ends at `limit` rows, or before the row that would exceed the client's `maxFrameBytes`.
    */
   nextCursor?: string;
+  /**
+   * The archived sessions that fit the params and are left out. Only on the first page; absent without any.
+   */
+  archivedCount?: number;
   /**
    * The sessions of the team that have no file here, the last active first. Only on the first page, from a daemon with a team.
    */
@@ -5076,6 +5358,26 @@ export interface SessionRow {
    */
   spawnedBy?: SpawnedBy;
   /**
+   * The tags of the session, in alphabetical order. Absent without any.
+   */
+  tags?: string[];
+  /**
+   * True: pinned on this machine. Absent otherwise.
+   */
+  pinned?: boolean;
+  /**
+   * True: archived on this machine. Absent otherwise.
+   */
+  archived?: boolean;
+  /**
+   * The place of the session in git, as its newest record says. Absent if unknown. Untrusted.
+   */
+  git?: GitPlace;
+  /**
+   * The sessions that come from this one: forks and subagents. Absent without any, and from `sessions_changed`.
+   */
+  children?: number;
+  /**
    * Why the file cannot be opened. Absent if it can.
    */
   diagnostic?: RowDiagnostic;
@@ -5087,62 +5389,6 @@ export interface SessionRow {
    * True: entries of the file wait for the team's stream, in a session that the daemon has or had open. Absent if none do.
    */
   queued?: boolean;
-}
-/**
- * The call that spawned a subagent.
- */
-export interface SpawnedBy {
-  /**
-   * The id of the session that holds the call.
-   */
-  sessionId: string;
-  /**
-   * The id of the entry at the call. Absent if unknown.
-   */
-  entryId?: string;
-  /**
-   * The id of the call. Absent if unknown.
-   */
-  toolCallId?: string;
-}
-/**
- * Why a session of a list cannot be opened.
- */
-export interface RowDiagnostic {
-  /**
-   * The kind of the error that opening would answer, such as `headerMissing`.
-   */
-  kind: string;
-  /**
-   * A sentence for people.
-   */
-  message: string;
-}
-/**
- * The place of a session in the team's stream.
- */
-export interface SessionInLog {
-  /**
-   * The name of the stream.
-   */
-  stream: string;
-  /**
-   * The other daemons that have the session open.
-   */
-  openOn: OpenOn[];
-}
-/**
- * Another daemon that has a session open.
- */
-export interface OpenOn {
-  /**
-   * The name of its machine. Untrusted.
-   */
-  host: string;
-  /**
-   * When it opened the session, in ISO 8601 by its machine's clock.
-   */
-  since: string;
 }
 /**
  * A session of the team that has no file here. `open_session` with its id opens it.
@@ -5272,6 +5518,26 @@ export interface TrashedRow {
    */
   spawnedBy?: SpawnedBy;
   /**
+   * The tags of the session, in alphabetical order. Absent without any.
+   */
+  tags?: string[];
+  /**
+   * True: pinned on this machine. Absent otherwise.
+   */
+  pinned?: boolean;
+  /**
+   * True: archived on this machine. Absent otherwise.
+   */
+  archived?: boolean;
+  /**
+   * The place of the session in git, as its newest record says. Absent if unknown. Untrusted.
+   */
+  git?: GitPlace;
+  /**
+   * The sessions that come from this one: forks and subagents. Absent without any, and from `sessions_changed`.
+   */
+  children?: number;
+  /**
    * Why the file cannot be opened. Absent if it can.
    */
   diagnostic?: RowDiagnostic;
@@ -5300,6 +5566,70 @@ export interface LspCancelRequestParams {
    * The id of the request to cancel; an unknown one is ignored.
    */
   id: RequestId;
+}
+/**
+ * A change of marks.
+ */
+export interface MarkChange {
+  /**
+   * The id of the session.
+   */
+  sessionId: string;
+  /**
+   * Whether the session was pinned. Absent if that did not change.
+   */
+  pinned?: boolean;
+  /**
+   * Whether the session was archived. Absent if that did not change.
+   */
+  archived?: boolean;
+}
+/**
+ * The call that takes a change of marks back.
+ */
+export interface MarkInverse {
+  /**
+   * `mark_session`.
+   */
+  method: MarkVerb;
+  /**
+   * Its params.
+   */
+  params: MarkChange;
+}
+/**
+ * The params of `mark_session`. A member that is left out changes nothing.
+ */
+export interface MarkSessionParams {
+  /**
+   * The id of the session, open or not.
+   */
+  sessionId: string;
+  /**
+   * Whether the session is pinned. Default: as before.
+   */
+  pinned?: boolean | null;
+  /**
+   * Whether the session is archived: left out of lists until they ask for archived sessions. Default: as before.
+   */
+  archived?: boolean | null;
+}
+/**
+ * The result of `mark_session`.
+ */
+export interface MarkSessionResult {
+  /**
+   * Whether the session is pinned.
+   */
+  pinned: boolean;
+  /**
+   * Whether the session is archived.
+   */
+  archived: boolean;
+  /**
+   * The call that takes this back. Absent if nothing changed.
+   */
+  inverse?: MarkInverse;
 }
 /**
  * The params of `merge_branch`. The summary covers the entries of the other branch after the common ancestor.
@@ -6712,6 +7042,66 @@ export interface SummaryDelta {
   delta: string;
 }
 /**
+ * A change of tags.
+ */
+export interface TagChange {
+  /**
+   * The tags to add.
+   */
+  add?: string[];
+  /**
+   * The tags to remove.
+   */
+  remove?: string[];
+}
+/**
+ * The call that takes a change of tags back.
+ */
+export interface TagInverse {
+  /**
+   * `tag_session`.
+   */
+  method: TagVerb;
+  /**
+   * Its params.
+   */
+  params: TagChange;
+}
+/**
+ * The params of `tag_session`.
+ */
+export interface TagSessionParams {
+  /**
+   * The id of the session. Default: the session that is open, if exactly one is.
+   */
+  sessionId?: string | null;
+  /**
+   * The tags to add, with or without `#`; they are stored in lower case. Default: none.
+   */
+  add?: string[];
+  /**
+   * The tags to remove. Default: none.
+   */
+  remove?: string[];
+}
+/**
+ * The result of `tag_session`.
+ */
+export interface TagSessionResult {
+  /**
+   * All tags of the session after the call, in alphabetical order.
+   */
+  tags: string[];
+  /**
+   * The call that takes this back. Absent if nothing changed.
+   */
+  inverse?: TagInverse;
+  /**
+   * How safe the write is at the time of the response; `none` if nothing was written, `always` if it is in the marks of this machine.
+   */
+  durability: Durability;
+}
+/**
  * The `details` of `treeChanged`.
  */
 export interface TreeChangedDetails {
@@ -6896,6 +7286,10 @@ export interface WatchSessionsParams {
    * Only sessions of this working directory. Default: all sessions.
    */
   cwd?: string | null;
+  /**
+   * Whether changes of archived sessions are announced too; else a session is `removed` when it is archived. Default: false.
+   */
+  archived?: boolean | null;
 }
 /**
  * The result of `watch_sessions`.

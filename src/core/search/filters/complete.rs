@@ -58,7 +58,7 @@ pub fn complete(text: &str, position: usize) -> Completion {
 }
 
 fn filters(typed: &str) -> Vec<CompletionItem> {
-    let offered = Filter::ALL.into_iter().filter(|filter| filter.is_offered());
+    let offered = Filter::ALL.into_iter();
     let fitting = offered.filter(|filter| filter.name().starts_with(typed));
     let item = |filter: Filter| CompletionItem {
         text: format!("{}:", filter.name()),

@@ -96,11 +96,6 @@ impl Filter {
             Self::Tag => "sessions with this tag",
         }
     }
-
-    /// Whether completions name it.
-    pub(super) const fn is_offered(self) -> bool {
-        !matches!(self, Self::Tag)
-    }
 }
 
 pub(super) const ROLES: [&str; 8] = [

@@ -5,6 +5,7 @@ use super::token::{TokenKind, characters, filter_in, tokens};
 use crate::search::fields::FieldKind;
 use crate::search::query::{Mode, Query};
 use crate::suggest;
+use crate::tags;
 use crate::timestamp::{self, DAY, Millis};
 
 /// A search as its text says it. A filter that the text does not name is `None`.
@@ -29,6 +30,8 @@ pub struct Filters {
     /// Only entries before this time.
     pub before: Option<Millis>,
     pub branches: Option<BranchFilter>,
+    /// Only sessions with this tag.
+    pub tag: Option<String>,
 }
 
 /// A value, and the number of characters before it.
@@ -155,7 +158,9 @@ impl Filters {
             }
             Filter::Branch => self.branches = Some(known(value, "choice of branches", &BRANCHES)?),
             Filter::Tag => {
-                return Err("has `tag:`, but sessions have no tags yet; leave it out".to_owned());
+                let tag = tags::given(value)
+                    .ok_or("is not a tag: a tag is one word of at most 64 bytes")?;
+                self.tag = Some(tag);
             }
         }
         Ok(())

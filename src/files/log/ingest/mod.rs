@@ -271,6 +271,7 @@ impl Ingest {
                     timestamp: header.timestamp.map(Cow::into_owned),
                     cwd: header.cwd.map(Cow::into_owned).unwrap_or_default(),
                     parent_session: header.parent_session.map(Cow::into_owned),
+                    parent_entry_id: header.parent_entry_id.map(Cow::into_owned),
                     spawned_by: header.spawned_by,
                     place,
                 });

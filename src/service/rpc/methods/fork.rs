@@ -7,7 +7,9 @@ use treelined_core::entry::draft::draft;
 use treelined_core::entry::{Kind as EntryKind, Role};
 use treelined_core::error::{Error, Kind, Result};
 use treelined_core::flow::fork::ForkSide;
+use treelined_core::name;
 use treelined_core::tree::Node;
+use treelined_files::store::choose_id;
 use treelined_wire as wire;
 
 pub(in crate::rpc) fn get_fork_messages(
@@ -79,6 +81,9 @@ pub(in crate::rpc) async fn fork_session(
         },
         closes_calls: is_whole || params.close_tool_calls.unwrap_or_default(),
         cwd: params.cwd,
+        id: choose_id(params.new_session_id.as_deref())?,
+        is_id_chosen: params.new_session_id.is_some(),
+        name: params.name.as_deref().and_then(name::given),
     };
     options.run(place).await
 }

@@ -1,6 +1,7 @@
 //! `list_sessions`: filters, order and pages of rows (protocol.md §3). The catalogue makes the rows.
 
-use super::team_rows::{self, LogMembers, words};
+use super::selection::Selection;
+use super::team_rows::{self, LogMembers};
 use crate::daemon::convert::line::line;
 use crate::daemon::session_row::{is_of, path_of, session_row, shortened_row, shown_row};
 use crate::rpc::arrival::Arrival;
@@ -16,6 +17,7 @@ use treelined_core::timestamp::{self, Millis};
 use treelined_files::blocking::blocking;
 use treelined_files::store::catalogue::CatalogueRow;
 use treelined_files::store::conversations::Conversations;
+use treelined_files::store::family::ChildCounts;
 use treelined_files::store::trash::DeletedSession;
 use treelined_wire as wire;
 
@@ -42,10 +44,13 @@ pub(in crate::rpc) fn list_sessions(
             };
             let mut rows = files.store.list()?;
             if let Some(team) = &log.team {
-                files.discard_deleted(team, &mut rows);
+                let mut left = rows.to_vec();
+                files.discard_deleted(team, &mut left);
+                rows = Arc::new(left);
             }
             log.conversations = Conversations::of(&rows);
-            page(rows, &params, &log, fits).map(Prepared::bytes)
+            log.children = ChildCounts::of(&rows);
+            page(&rows, &params, &log, fits).map(Prepared::bytes)
         })
         .await
     }))
@@ -75,7 +80,7 @@ fn trash_page(
     let row = |trashed: &DeletedSession| wire::TrashedRow {
         row: wire::SessionRow {
             path: trashed.returns_to.display().to_string(),
-            ..session_row(&trashed.row.listing)
+            ..session_row(&trashed.row)
         },
         trashed_path: path_of(&trashed.row.listing),
         deleted_at: timestamp::format(trashed.deleted_at),
@@ -100,16 +105,17 @@ fn after<T>(rows: &[T], cursor: Option<&str>, is_last: impl Fn(&str, &T) -> bool
 
 /// A `ListSessionsResult`. A page ends at `limit` rows, or before the row that would not fit into `fits` bytes.
 fn page(
-    rows: Vec<Arc<CatalogueRow>>,
+    rows: &[Arc<CatalogueRow>],
     params: &wire::ListSessionsParams,
     log: &LogMembers,
     fits: usize,
 ) -> Result<Vec<u8>> {
     let others = match log.team.as_deref() {
-        Some(team) if params.cursor.is_none() => team_rows::members(team, &rows, params, fits / 4)?,
+        Some(team) if params.cursor.is_none() => team_rows::members(team, rows, params, fits / 4)?,
         _ => Vec::new(),
     };
-    let rows = ordered(filtered(rows, params), params.sort.unwrap_or_default());
+    let (rows, archived) = filtered(rows, params);
+    let rows = ordered(rows, params.sort.unwrap_or_default());
     let is_last =
         |cursor: &str, row: &Arc<CatalogueRow>| row.listing.path.to_string_lossy() == *cursor;
     let start = after(&rows, params.cursor.as_deref(), is_last)?;
@@ -118,6 +124,10 @@ fn page(
     let shown = rows.get(start..end).unwrap_or_default();
     let mut made = result(shown, end < rows.len(), log, fits - others.len().min(fits))?;
     team_rows::insert(&mut made, &others);
+    if params.cursor.is_none() && archived > 0 {
+        let count = format!("\"archivedCount\":{archived}");
+        team_rows::insert(&mut made, count.as_bytes());
+    }
     Ok(made)
 }
 
@@ -144,7 +154,7 @@ fn result(
             break;
         }
         if shown.len() > left {
-            shown = Cow::Owned(shortened_row(&row.listing, left)?);
+            shown = Cow::Owned(shortened_row(row, left)?);
         }
         if last.is_some() {
             out.push(b',');
@@ -163,56 +173,29 @@ fn result(
     Ok(out)
 }
 
+/// The rows that the params select, and the number of archived ones that are left out.
 fn filtered(
-    mut rows: Vec<Arc<CatalogueRow>>,
+    rows: &[Arc<CatalogueRow>],
     params: &wire::ListSessionsParams,
-) -> Vec<Arc<CatalogueRow>> {
-    let words = words(params);
-    let wanted = params.cwd.as_deref().map(name::directory);
-    let keep = |row: &Arc<CatalogueRow>| {
-        let row = &row.listing;
-        let header = row.header.as_ref();
-        let cwd = header.map(|header| header.cwd.as_str()).unwrap_or_default();
-        let named = params
-            .named
-            .is_none_or(|wanted| wanted == row.name.is_some());
-        let spawner = header.and_then(|header| header.spawned_by.as_ref());
-        let spawner = spawner.map(|spawner| spawner.session_id.as_str());
-        let spawned = params.spawned_by.is_none() || params.spawned_by.as_deref() == spawner;
-        let text = || {
-            let name = row.name.as_deref().unwrap_or_default();
-            let id = header.map(|header| header.id.as_str()).unwrap_or_default();
-            let imported = row.source.iter().flat_map(|source| &source.native_ids);
-            let recorded = row.recorded.iter().map(|record| &record.native_id);
-            let continued = row.continued.iter();
-            let continued = continued.filter_map(|continued| continued.native_id.as_ref());
-            let natives: Vec<&str> = imported
-                .chain(recorded)
-                .chain(continued)
-                .map(String::as_str)
-                .collect();
-            let natives = natives.join("\n");
-            format!("{name}\n{}\n{cwd}\n{id}\n{natives}", row.first_message).to_lowercase()
-        };
-        let source = row.source.as_ref().map(|source| source.tool.as_str());
-        let from = params.source.is_none() || params.source.as_deref() == source;
-        is_of(row, wanted.as_deref())
-            && named
-            && from
-            && spawned
-            && (words.is_empty() || {
-                let text = text();
-                words.iter().all(|word| text.contains(word.as_str()))
-            })
+) -> (Vec<Arc<CatalogueRow>>, u64) {
+    let (selection, shows) = (Selection::of(params), params.archived.unwrap_or_default());
+    let mut left_out = 0;
+    let keep = |row: &&Arc<CatalogueRow>| {
+        let is_left_out = row.marks.is_archived && !shows;
+        if is_left_out && selection.has(row) {
+            left_out += 1;
+        }
+        !is_left_out && selection.has(row)
     };
-    rows.retain(keep);
-    rows
+    let kept = rows.iter().filter(keep).cloned().collect();
+    (kept, left_out)
 }
 
 /// Sorts rows; they are ordered by last activity, and equal rows keep that order.
 fn ordered(mut rows: Vec<Arc<CatalogueRow>>, sort: wire::SessionSort) -> Vec<Arc<CatalogueRow>> {
     match sort {
         wire::SessionSort::Recent => {}
+        wire::SessionSort::Pinned => rows.sort_by_key(|row| !row.marks.is_pinned),
         wire::SessionSort::Created => rows.sort_by_key(|row| Reverse(row.listing.created)),
         wire::SessionSort::Name => rows.sort_by_cached_key(|row| {
             let name = row.listing.name.as_ref().map(|name| name.to_lowercase());
@@ -353,6 +336,7 @@ mod tests {
             source: None,
             recorded: Vec::new(),
             continued: Vec::new(),
+            sorting: treelined_core::tags::Sorting::default(),
             problem,
         };
         Arc::new(CatalogueRow::new(status, listing))
@@ -370,8 +354,9 @@ mod tests {
             for more in [false, true] {
                 let last = rows.last().filter(|_| more);
                 let expected = line(&wire::ListSessionsResult {
-                    sessions: rows.iter().map(|row| session_row(&row.listing)).collect(),
+                    sessions: rows.iter().map(|row| session_row(row)).collect(),
                     next_cursor: last.map(|row| path_of(&row.listing)),
+                    archived_count: None,
                     team: None,
                     team_count: None,
                     team_diagnostic: None,
@@ -405,12 +390,12 @@ mod tests {
             ..LogMembers::default()
         };
         let rows = || vec![row(b"/a.jsonl", None, None)];
-        let read = |rows, params, log: &LogMembers| -> serde_json::Value {
+        let read = |rows: &[Arc<CatalogueRow>], params, log: &LogMembers| -> serde_json::Value {
             let params = serde_json::from_value(params).unwrap();
             let made = page(rows, &params, log, 4000).unwrap();
             serde_json::from_slice(&made).unwrap()
         };
-        let list = read(rows(), json!({}), &log);
+        let list = read(&rows(), json!({}), &log);
         assert_eq!(
             list["sessions"][0]["log"],
             json!({ "stream": "log", "openOn": [] })
@@ -419,14 +404,14 @@ mod tests {
         assert_eq!(list["team"], json!([{ "sessionId": "t", "openOn": [] }]));
         assert_eq!(list["teamCount"], 1);
         // A row that the params leave out has a file all the same.
-        let list = read(rows(), json!({ "named": true }), &log);
+        let list = read(&rows(), json!({ "named": true }), &log);
         assert_eq!(
             (&list["sessions"], &list["teamCount"]),
             (&json!([]), &json!(0))
         );
-        let list = read(rows(), json!({ "cursor": "/a.jsonl" }), &log);
+        let list = read(&rows(), json!({ "cursor": "/a.jsonl" }), &log);
         assert_eq!(list, json!({ "sessions": [] }), "a further page");
-        let list = read(rows(), json!({}), &LogMembers::default());
+        let list = read(&rows(), json!({}), &LogMembers::default());
         let row = &list["sessions"][0];
         assert!(row.get("log").is_none() && row.get("queued").is_none());
         assert!(list.get("team").is_none());

@@ -245,6 +245,7 @@ fn request(params: wire::SearchParams, said: Option<Filters>, mode: Mode) -> Res
             .into_iter()
             .flatten()
             .collect(),
+        tag: said.tag,
         session: params.session_id,
         entries: entries.into_iter().filter(is_filter).collect(),
         since: since.max(said.since),

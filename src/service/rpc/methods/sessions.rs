@@ -7,8 +7,10 @@ use crate::daemon::queue::Access;
 use crate::rpc::arrival::Arrival;
 use crate::rpc::handler::Remainder;
 use std::sync::Arc;
+use treelined_core::entry::SpawnedBy;
 use treelined_core::error::{Error, Result};
 use treelined_core::name;
+use treelined_core::tags::{GitPlace, MOST_GIT_BYTES};
 use treelined_files::blocking::blocking;
 use treelined_files::store::{choose_id, exists};
 use treelined_wire as wire;
@@ -33,7 +35,13 @@ pub(in crate::rpc) fn create_session(
         is_id_chosen: params.session_id.is_some(),
         cwd,
         parent: params.parent_session,
+        spawned_by: params.spawned_by.map(|spawner| SpawnedBy {
+            session_id: spawner.session_id,
+            entry_id: spawner.entry_id,
+            tool_call_id: spawner.tool_call_id,
+        }),
         name: params.name.as_deref().and_then(name::given),
+        git: params.git.map(git_place).transpose()?.unwrap_or_default(),
         is_ephemeral: params.ephemeral.unwrap_or_default(),
         writes_now: match params.write {
             Some(when) => when == wire::FirstWrite::Now,
@@ -42,6 +50,23 @@ pub(in crate::rpc) fn create_session(
         durability: params.durability,
     };
     Ok(Remainder::of(creator.run(arrival.call())))
+}
+
+/// The place in git that a client gives.
+fn git_place(git: wire::GitPlace) -> Result<GitPlace> {
+    let text = |field: &'static str, text: Option<String>| match text {
+        Some(text) if text.is_empty() || text.len() > MOST_GIT_BYTES => {
+            let why =
+                format!("must have 1 to {MOST_GIT_BYTES} bytes; leave it out if it is unknown");
+            Err(Error::invalid_params(field, &why))
+        }
+        text => Ok(text),
+    };
+    Ok(GitPlace {
+        branch: text("git.branch", git.branch)?,
+        commit: text("git.commit", git.commit)?,
+        worktree: text("git.worktree", git.worktree)?,
+    })
 }
 
 pub(in crate::rpc) fn open_session(

@@ -1,6 +1,7 @@
 //! The members of `list_sessions` about the log (protocol.md §3.4): `log` of each row, and the sessions of the log that
 //! have no file here.
 
+use super::selection::words;
 use crate::daemon::convert::line::line;
 use crate::daemon::session_row::is_of_directory;
 use serde::Serialize;
@@ -11,6 +12,7 @@ use treelined_core::name;
 use treelined_core::team::{TeamList, TeamSession};
 use treelined_files::store::catalogue::CatalogueRow;
 use treelined_files::store::conversations::Conversations;
+use treelined_files::store::family::ChildCounts;
 use treelined_wire as wire;
 
 /// The members of `ListSessionsResult` that one page of a list has.
@@ -31,6 +33,8 @@ struct LogMember {
     queued: Option<bool>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     same_conversation: Vec<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    children: Option<u64>,
 }
 
 /// Adds members to the JSON object that `out` ends with.
@@ -53,10 +57,12 @@ pub(super) struct LogMembers {
     /// The ids of sessions that have entries waiting for the log.
     pub(super) queued: HashSet<String>,
     pub(super) conversations: Conversations,
+    /// How many sessions come from each.
+    pub(super) children: ChildCounts,
 }
 
 impl LogMembers {
-    /// The members `log`, `queued` and `sameConversation` of a row; empty if it has none.
+    /// The members `log`, `queued`, `sameConversation` and `children` of a row; empty if it has none.
     pub(super) fn of(&self, row: &CatalogueRow) -> Result<Vec<u8>> {
         let Some(header) = &row.listing.header else {
             return Ok(Vec::new());
@@ -72,6 +78,7 @@ impl LogMembers {
             log: self.team.as_ref().and_then(of_team),
             queued: self.queued.contains(&header.id).then_some(true),
             same_conversation: self.conversations.others(&row.listing),
+            children: Some(self.children.of_row(&row.listing)).filter(|count| *count > 0),
         })?;
         Ok(without_braces(member))
     }
@@ -161,6 +168,9 @@ impl<'p> Selection<'p> {
         is_in
             && self.params.spawned_by.is_none()
             && self.params.source.is_none()
+            && self.params.branch.is_none()
+            && self.params.tags.is_empty()
+            && self.params.pinned != Some(true)
             && named.is_none_or(|named| row.is_some() && named == name.is_some())
             && (self.words.is_empty() || {
                 let (name, cwd) = (name.unwrap_or_default(), cwd.unwrap_or_default());
@@ -168,15 +178,6 @@ impl<'p> Selection<'p> {
                 self.words.iter().all(|word| text.contains(word.as_str()))
             })
     }
-}
-
-/// The words of the query, in lower case.
-pub(super) fn words(params: &wire::ListSessionsParams) -> Vec<String> {
-    let words = params
-        .query
-        .iter()
-        .flat_map(|query| query.split_whitespace());
-    words.map(str::to_lowercase).collect()
 }
 
 #[cfg(test)]

@@ -15,7 +15,11 @@ pub(in crate::rpc) fn watch_sessions(
     let (call, earlier) = (Arc::clone(arrival.call()), arrival.earlier_changes());
     Ok(Remainder::of(async move {
         earlier.await?;
-        let watcher = ListWatcher::new(&call.connection, params.cwd.as_deref());
+        let watcher = ListWatcher::new(
+            &call.connection,
+            params.cwd.as_deref(),
+            params.archived.unwrap_or_default(),
+        );
         call.daemon.list_watch.watch(watcher).await?;
         Ok(wire::WatchSessionsResult {})
     }))

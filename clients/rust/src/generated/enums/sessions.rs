@@ -164,6 +164,19 @@ string_enum! {
 }
 
 string_enum! {
+    /// How a session comes from another one.
+    ///
+    /// `fork`: It is a copy of a part of it.
+    /// `subagent`: It is the session of a subagent.
+    /// `continuation`: An agent goes on with it in this session.
+    pub enum Kinship {
+        Fork = "fork",
+        Subagent = "subagent",
+        Continuation = "continuation",
+    }
+}
+
+string_enum! {
     /// Where the reason stands why a branch was left.
     ///
     /// `note`: A note about an entry of the branch.
@@ -173,6 +186,13 @@ string_enum! {
         Note = "note",
         Label = "label",
         Summary = "summary",
+    }
+}
+
+string_enum! {
+    /// The method that changes marks.
+    pub enum MarkVerb {
+        MarkSession = "mark_session",
     }
 }
 
@@ -248,11 +268,20 @@ string_enum! {
     /// `recent`: By the last activity, newest first.
     /// `created`: By creation, newest first.
     /// `name`: By name; unnamed sessions come last.
+    /// `pinned`: Pinned sessions first, each part by the last activity.
     /// `threaded`: Forks follow the session that they come from; families, and forks of one session, are in the order of their last activity.
     pub enum SessionSort {
         Recent = "recent",
         Created = "created",
         Name = "name",
+        Pinned = "pinned",
         Threaded = "threaded",
+    }
+}
+
+string_enum! {
+    /// The method that changes tags.
+    pub enum TagVerb {
+        TagSession = "tag_session",
     }
 }

@@ -7,12 +7,13 @@ use crate::{
     ContinuationStartedParams, ContinuationStartedResult, ContinueIn, ContinueSessionParams,
     ContinueSessionResult, CreateSessionParams, CreateSessionResult, DeleteSessionParams,
     DeleteSessionResult, ExportFormat, ExportSessionParams, ExportSessionResult, ForkSessionParams,
-    ForkSessionResult, GetForkMessagesParams, GetForkMessagesResult, ImportReportParams,
-    ImportReportResult, ImportSessionsParams, ImportSessionsResult, ListSessionsParams,
-    ListSessionsResult, ListTrashParams, ListTrashResult, OpenSessionParams, OpenSessionResult,
+    ForkSessionResult, GetFamilyParams, GetFamilyResult, GetForkMessagesParams,
+    GetForkMessagesResult, ImportReportParams, ImportReportResult, ImportSessionsParams,
+    ImportSessionsResult, ListSessionsParams, ListSessionsResult, ListTrashParams, ListTrashResult,
+    MarkSessionParams, MarkSessionResult, OpenSessionParams, OpenSessionResult,
     RestoreSessionParams, RestoreSessionResult, SearchParams, SearchResult, SetSessionNameParams,
-    SetSessionNameResult, UnwatchSessionsParams, UnwatchSessionsResult, WatchSessionsParams,
-    WatchSessionsResult,
+    SetSessionNameResult, TagSessionParams, TagSessionResult, UnwatchSessionsParams,
+    UnwatchSessionsResult, WatchSessionsParams, WatchSessionsResult,
 };
 
 impl Client {
@@ -26,6 +27,8 @@ impl Client {
             session_id: None,
             name: None,
             parent_session: None,
+            spawned_by: None,
+            git: None,
             ephemeral: None,
             write: None,
             durability: None,
@@ -67,6 +70,10 @@ impl Client {
             named: None,
             spawned_by: None,
             source: None,
+            tags: None,
+            pinned: None,
+            archived: None,
+            branch: None,
             query: None,
             sort: None,
             limit: None,
@@ -81,7 +88,10 @@ impl Client {
     ///
     /// Errors: `invalidParams`, `storageIo`, `pathDenied`, `cancelled`.
     pub fn watch_sessions(&self) -> Call<WatchSessionsParams, WatchSessionsResult> {
-        let params = WatchSessionsParams { cwd: None };
+        let params = WatchSessionsParams {
+            cwd: None,
+            archived: None,
+        };
         self.call("watch_sessions", params)
     }
 
@@ -157,6 +167,43 @@ impl Client {
             session_id: session_id.into(),
         };
         self.call("delete_session", params)
+    }
+
+    /// Pins or archives a session on this machine, or takes that back. A member that is left out
+    /// changes nothing. `mark_session`
+    ///
+    /// - `session_id`: The id of the session, open or not.
+    ///
+    /// Errors: `invalidParams`, `sessionNotFound`, `sessionLocked`, `storageFull`, `storageIo`,
+    /// `pathDenied`, `cancelled`.
+    pub fn mark_session(
+        &self,
+        session_id: impl Into<String>,
+    ) -> Call<MarkSessionParams, MarkSessionResult> {
+        let params = MarkSessionParams {
+            session_id: session_id.into(),
+            pinned: None,
+            archived: None,
+        };
+        self.call("mark_session", params)
+    }
+
+    /// Returns the sessions that come from each other: forks, subagents, and conversations that go
+    /// on in an agent. `get_family`
+    ///
+    /// - `session_id`: The id of a session of the family, open or not.
+    ///
+    /// Errors: `invalidParams`, `sessionNotFound`, `storageIo`, `pathDenied`, `cancelled`.
+    pub fn get_family(
+        &self,
+        session_id: impl Into<String>,
+    ) -> Call<GetFamilyParams, GetFamilyResult> {
+        let params = GetFamilyParams {
+            session_id: session_id.into(),
+            limit: None,
+            cursor: None,
+        };
+        self.call("get_family", params)
     }
 
     /// Lists the sessions in the trash folder. The session that was deleted last comes first.
@@ -289,17 +336,33 @@ impl Client {
         self.call("set_session_name", params)
     }
 
+    /// Adds tags to a session, and removes others. `tag_session`
+    ///
+    /// Errors: `invalidParams`, `sessionNotFound`, `sessionLocked`, `versionUnsupported`,
+    /// `readOnly`, `sessionDeleted`, `sessionReplaced`, `sessionExists`, `leafMoved`,
+    /// `storageFull`, `storageIo`, `pathDenied`, `durabilityUnknown`, `cancelled`.
+    pub fn tag_session(&self) -> Call<TagSessionParams, TagSessionResult> {
+        let params = TagSessionParams {
+            session_id: self.session_id(),
+            add: None,
+            remove: None,
+        };
+        self.call("tag_session", params)
+    }
+
     /// Copies the path to an entry into a new session and opens that session. The source stays as
     /// it is. Ids of entries are kept in the copy. `fork_session`
     ///
-    /// Errors: `invalidParams`, `sessionNotFound`, `sessionBusy`, `versionUnsupported`,
-    /// `sessionDeleted`, `sessionReplaced`, `entryNotFound`, `notAUserMessage`,
-    /// `unansweredToolCalls`, `storageFull`, `storageIo`, `pathDenied`, `durabilityUnknown`,
-    /// `cancelled`.
+    /// Errors: `invalidParams`, `sessionNotFound`, `sessionBusy`, `sessionLocked`,
+    /// `versionUnsupported`, `sessionDeleted`, `sessionReplaced`, `sessionExists`, `entryNotFound`,
+    /// `notAUserMessage`, `unansweredToolCalls`, `storageFull`, `storageIo`, `pathDenied`,
+    /// `durabilityUnknown`, `cancelled`.
     pub fn fork_session(&self) -> Call<ForkSessionParams, ForkSessionResult> {
         let params = ForkSessionParams {
             session_id: self.session_id(),
             scope: None,
+            new_session_id: None,
+            name: None,
             cwd: None,
             entry_id: None,
             position: None,

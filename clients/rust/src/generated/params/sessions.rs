@@ -4,8 +4,8 @@
 
 use crate::{
     ContinueIn, DurabilityPolicy, ExportFormat, ExportScope, FirstWrite, ForkPosition, ForkScope,
-    HandedThoughts, HomePaths, ImportFrom, OpenMode, SearchBranches, SearchField, SearchSyntax,
-    SessionSearchMode, SessionSort,
+    GitPlace, HandedThoughts, HomePaths, ImportFrom, OpenMode, SearchBranches, SearchField,
+    SearchSyntax, SessionSearchMode, SessionSort, SpawnedBy,
 };
 use serde::Serialize;
 
@@ -93,6 +93,12 @@ pub struct CreateSessionParams {
     /// The session that this one comes from, for the header. The daemon does not open it. Default: none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub parent_session: Option<String>,
+    /// The call of another session that spawns this one, for the header. The daemon does not open that session. Default: none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub spawned_by: Option<SpawnedBy>,
+    /// The place of the session in git, written at once. Default: none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub git: Option<GitPlace>,
     /// Whether to keep the session and its forks in memory only. Default: false.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ephemeral: Option<bool>,
@@ -151,6 +157,12 @@ pub struct ForkSessionParams {
     /// Which part of the session to copy. Default: `branch`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub scope: Option<ForkScope>,
+    /// The id of the new session. If a fork of this session has it, the result is that fork, opened: the call can be repeated. Default: the daemon chooses one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub new_session_id: Option<String>,
+    /// The name of the new session, its last entry; a blank one is none. Default: that of the copied entries.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
     /// The working directory of the new session. Default: that of the source.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cwd: Option<String>,
@@ -163,6 +175,20 @@ pub struct ForkSessionParams {
     /// Whether to close tool calls that have no result with aborted results; otherwise such a fork fails with `unansweredToolCalls`. Default: false.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub close_tool_calls: Option<bool>,
+}
+
+/// The params of `get_family`.
+#[derive(Debug, Clone, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct GetFamilyParams {
+    /// The id of a session of the family, open or not.
+    pub session_id: String,
+    /// The most rows of the page, at most 1000. Default: 1000.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub limit: Option<u64>,
+    /// The `nextCursor` of the previous page. Default: the first page.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cursor: Option<String>,
 }
 
 /// The params of `get_fork_messages`.
@@ -232,7 +258,19 @@ pub struct ListSessionsParams {
     /// Only the sessions imported from this tool, by the name that `import_sessions` has for it. Default: all sessions.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub source: Option<String>,
-    /// Words that all occur in the name, the first message, the working directory, the id or the ids of the tool from which the session was imported. Default: none.
+    /// Only sessions that have all of these tags. Default: all sessions.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tags: Option<Vec<String>>,
+    /// Only pinned sessions (true), or only others (false). Default: both.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub pinned: Option<bool>,
+    /// Whether archived sessions are listed too. Default: false.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub archived: Option<bool>,
+    /// Only the sessions on this git branch. Default: all sessions.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub branch: Option<String>,
+    /// Words that all occur in the name, the first message, the working directory, the id, the ids of the tool from which the session was imported, the git branch or the tags, those with `#`. Default: none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub query: Option<String>,
     /// The order of the rows. Default: `recent`.
@@ -262,6 +300,20 @@ pub struct ListTrashParams {
     /// The `nextCursor` of the previous page. Default: the first page.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cursor: Option<String>,
+}
+
+/// The params of `mark_session`. A member that is left out changes nothing.
+#[derive(Debug, Clone, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct MarkSessionParams {
+    /// The id of the session, open or not.
+    pub session_id: String,
+    /// Whether the session is pinned. Default: as before.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub pinned: Option<bool>,
+    /// Whether the session is archived: left out of lists until they ask for archived sessions. Default: as before.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub archived: Option<bool>,
 }
 
 /// The params of `open_session`. Exactly one of `sessionId` and `path` is given. A session that is open already is returned as it is.
@@ -366,6 +418,21 @@ pub struct SetSessionNameParams {
     pub expected_leaf_id: Option<Option<String>>,
 }
 
+/// The params of `tag_session`.
+#[derive(Debug, Clone, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct TagSessionParams {
+    /// The id of the session. Default: the session that is open, if exactly one is.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub session_id: Option<String>,
+    /// The tags to add, with or without `#`; they are stored in lower case. Default: none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub add: Option<Vec<String>>,
+    /// The tags to remove. Default: none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub remove: Option<Vec<String>>,
+}
+
 /// The params of `unwatch_sessions`.
 #[derive(Debug, Clone, Serialize)]
 #[serde(rename_all = "camelCase")]
@@ -378,4 +445,7 @@ pub struct WatchSessionsParams {
     /// Only sessions of this working directory. Default: all sessions.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cwd: Option<String>,
+    /// Whether changes of archived sessions are announced too; else a session is `removed` when it is archived. Default: false.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub archived: Option<bool>,
 }

@@ -5,10 +5,11 @@
 use crate::{
     Call, CloseSessionParams, CompleteQueryParams, ContinuationStartedParams,
     ContinueSessionParams, CreateSessionParams, DurabilityPolicy, ExportScope, ExportSessionParams,
-    FirstWrite, ForkPosition, ForkScope, ForkSessionParams, GetForkMessagesParams, HandedThoughts,
-    HomePaths, ImportFrom, ImportReportParams, ImportSessionsParams, ListSessionsParams,
-    ListTrashParams, OpenMode, OpenSessionParams, RestoreSessionParams, SearchBranches,
-    SearchField, SearchParams, SearchSyntax, SessionSearchMode, SessionSort, SetSessionNameParams,
+    FirstWrite, ForkPosition, ForkScope, ForkSessionParams, GetFamilyParams, GetForkMessagesParams,
+    GitPlace, HandedThoughts, HomePaths, ImportFrom, ImportReportParams, ImportSessionsParams,
+    ListSessionsParams, ListTrashParams, MarkSessionParams, OpenMode, OpenSessionParams,
+    RestoreSessionParams, SearchBranches, SearchField, SearchParams, SearchSyntax,
+    SessionSearchMode, SessionSort, SetSessionNameParams, SpawnedBy, TagSessionParams,
     WatchSessionsParams,
 };
 
@@ -34,6 +35,18 @@ impl<R> Call<CreateSessionParams, R> {
     /// The session that this one comes from, for the header. The daemon does not open it. Default: none.
     pub fn parent_session(mut self, parent_session: impl Into<String>) -> Self {
         self.params.parent_session = Some(parent_session.into());
+        self
+    }
+
+    /// The call of another session that spawns this one, for the header. The daemon does not open that session. Default: none.
+    pub fn spawned_by(mut self, spawned_by: SpawnedBy) -> Self {
+        self.params.spawned_by = Some(spawned_by);
+        self
+    }
+
+    /// The place of the session in git, written at once. Default: none.
+    pub fn git(mut self, git: GitPlace) -> Self {
+        self.params.git = Some(git);
         self
     }
 
@@ -115,7 +128,31 @@ impl<R> Call<ListSessionsParams, R> {
         self
     }
 
-    /// Words that all occur in the name, the first message, the working directory, the id or the ids of the tool from which the session was imported. Default: none.
+    /// Only sessions that have all of these tags. Default: all sessions.
+    pub fn tags(mut self, tags: impl IntoIterator<Item = impl Into<String>>) -> Self {
+        self.params.tags = Some(tags.into_iter().map(Into::into).collect());
+        self
+    }
+
+    /// Only pinned sessions (true), or only others (false). Default: both.
+    pub fn pinned(mut self, pinned: bool) -> Self {
+        self.params.pinned = Some(pinned);
+        self
+    }
+
+    /// Whether archived sessions are listed too. Default: false.
+    pub fn archived(mut self, archived: bool) -> Self {
+        self.params.archived = Some(archived);
+        self
+    }
+
+    /// Only the sessions on this git branch. Default: all sessions.
+    pub fn branch(mut self, branch: impl Into<String>) -> Self {
+        self.params.branch = Some(branch.into());
+        self
+    }
+
+    /// Words that all occur in the name, the first message, the working directory, the id, the ids of the tool from which the session was imported, the git branch or the tags, those with `#`. Default: none.
     pub fn query(mut self, query: impl Into<String>) -> Self {
         self.params.query = Some(query.into());
         self
@@ -150,6 +187,12 @@ impl<R> Call<WatchSessionsParams, R> {
     /// Only sessions of this working directory. Default: all sessions.
     pub fn cwd(mut self, cwd: impl Into<String>) -> Self {
         self.params.cwd = Some(cwd.into());
+        self
+    }
+
+    /// Whether changes of archived sessions are announced too; else a session is `removed` when it is archived. Default: false.
+    pub fn archived(mut self, archived: bool) -> Self {
+        self.params.archived = Some(archived);
         self
     }
 }
@@ -262,6 +305,34 @@ impl<R> Call<CompleteQueryParams, R> {
     /// The number of Unicode code points before the cursor. Default: the end of the text.
     pub fn position(mut self, position: u64) -> Self {
         self.params.position = Some(position);
+        self
+    }
+}
+
+impl<R> Call<MarkSessionParams, R> {
+    /// Whether the session is pinned. Default: as before.
+    pub fn pinned(mut self, pinned: bool) -> Self {
+        self.params.pinned = Some(pinned);
+        self
+    }
+
+    /// Whether the session is archived: left out of lists until they ask for archived sessions. Default: as before.
+    pub fn archived(mut self, archived: bool) -> Self {
+        self.params.archived = Some(archived);
+        self
+    }
+}
+
+impl<R> Call<GetFamilyParams, R> {
+    /// The most rows of the page, at most 1000. Default: 1000.
+    pub fn limit(mut self, limit: u64) -> Self {
+        self.params.limit = Some(limit);
+        self
+    }
+
+    /// The `nextCursor` of the previous page. Default: the first page.
+    pub fn cursor(mut self, cursor: impl Into<String>) -> Self {
+        self.params.cursor = Some(cursor.into());
         self
     }
 }
@@ -430,6 +501,26 @@ impl<R> Call<SetSessionNameParams, R> {
     }
 }
 
+impl<R> Call<TagSessionParams, R> {
+    /// The id of the session. Default: the session that is open, if exactly one is.
+    pub fn session_id(mut self, session_id: impl Into<String>) -> Self {
+        self.params.session_id = Some(session_id.into());
+        self
+    }
+
+    /// The tags to add, with or without `#`; they are stored in lower case. Default: none.
+    pub fn add(mut self, add: impl IntoIterator<Item = impl Into<String>>) -> Self {
+        self.params.add = Some(add.into_iter().map(Into::into).collect());
+        self
+    }
+
+    /// The tags to remove. Default: none.
+    pub fn remove(mut self, remove: impl IntoIterator<Item = impl Into<String>>) -> Self {
+        self.params.remove = Some(remove.into_iter().map(Into::into).collect());
+        self
+    }
+}
+
 impl<R> Call<ForkSessionParams, R> {
     /// The id of the session. Default: the session that is open, if exactly one is.
     pub fn session_id(mut self, session_id: impl Into<String>) -> Self {
@@ -440,6 +531,18 @@ impl<R> Call<ForkSessionParams, R> {
     /// Which part of the session to copy. Default: `branch`.
     pub fn scope(mut self, scope: ForkScope) -> Self {
         self.params.scope = Some(scope);
+        self
+    }
+
+    /// The id of the new session. If a fork of this session has it, the result is that fork, opened: the call can be repeated. Default: the daemon chooses one.
+    pub fn new_session_id(mut self, new_session_id: impl Into<String>) -> Self {
+        self.params.new_session_id = Some(new_session_id.into());
+        self
+    }
+
+    /// The name of the new session, its last entry; a blank one is none. Default: that of the copied entries.
+    pub fn name(mut self, name: impl Into<String>) -> Self {
+        self.params.name = Some(name.into());
         self
     }
 

@@ -1,0 +1,279 @@
+//! `tag_session`, `mark_session` and `get_family` (protocol.md §3.21, §3.22).
+
+use crate::daemon::commit::ChangePlace;
+use crate::daemon::session_row::session_row;
+use crate::rpc::arrival::Arrival;
+use crate::rpc::handler::Remainder;
+use std::collections::BTreeSet;
+use std::sync::Arc;
+use treelined_core::durability::Durability;
+use treelined_core::error::{Error, Result};
+use treelined_core::flow::sorting;
+use treelined_core::tags::{self, MOST_TAGS};
+use treelined_files::blocking::blocking;
+use treelined_files::log::header::CURRENT_VERSION;
+use treelined_files::session::SessionState;
+use treelined_files::store::catalogue::CatalogueRow;
+use treelined_files::store::family::{Families, Kinship, Link, Relative};
+use treelined_files::store::marks::SessionMarks;
+use treelined_files::store::native;
+use treelined_wire as wire;
+
+/// The most rows of a page of a family.
+const MOST_RELATIVES: usize = 1000;
+
+type Tags = BTreeSet<String>;
+
+/// A change of tags.
+struct TagChange {
+    add: Tags,
+    remove: Tags,
+}
+
+impl TagChange {
+    fn of(params: &wire::TagSessionParams) -> Result<Self> {
+        let change = Self {
+            add: given("add", &params.add)?,
+            remove: given("remove", &params.remove)?,
+        };
+        match change.add.intersection(&change.remove).next() {
+            Some(tag) => Err(Error::invalid_params(
+                "remove",
+                format!("names the tag {tag:?}, which add names too"),
+            )),
+            None => Ok(change),
+        }
+    }
+
+    /// What changes for a session with these tags. Fails with `invalidParams` if they are too many.
+    fn of_session(&self, tags: &Tags) -> Result<Self> {
+        let new = Self {
+            add: self.add.difference(tags).cloned().collect(),
+            remove: self.remove.intersection(tags).cloned().collect(),
+        };
+        if tags.len() + new.add.len() > MOST_TAGS + new.remove.len() {
+            let why = format!("gives the session more than {MOST_TAGS} tags: remove some");
+            return Err(Error::invalid_params("add", &why));
+        }
+        Ok(new)
+    }
+
+    fn is_empty(&self) -> bool {
+        self.add.is_empty() && self.remove.is_empty()
+    }
+
+    fn inverse(self) -> Option<wire::TagInverse> {
+        (!self.is_empty()).then(|| wire::TagInverse {
+            method: wire::TagVerb::TagSession,
+            params: wire::TagChange {
+                add: self.remove.into_iter().collect(),
+                remove: self.add.into_iter().collect(),
+            },
+        })
+    }
+
+    /// Makes the change in the marks of this machine.
+    fn mark(&self, marks: &mut SessionMarks, of_file: &Tags) {
+        for tag in &self.add {
+            marks.removed.remove(tag);
+            if !of_file.contains(tag) {
+                marks.added.insert(tag.clone());
+            }
+        }
+        for tag in &self.remove {
+            marks.added.remove(tag);
+            if of_file.contains(tag) {
+                marks.removed.insert(tag.clone());
+            }
+        }
+    }
+}
+
+fn given(field: &'static str, texts: &[String]) -> Result<Tags> {
+    let tag = |text: &String| {
+        tags::given(text).ok_or_else(|| {
+            let why = format!(
+                "{text:?} is not a tag: a tag is one word of at most 64 bytes without '#', ',' and '\"'"
+            );
+            Error::invalid_params(field, &why)
+        })
+    };
+    texts.iter().map(tag).collect()
+}
+
+fn tags_of_file(state: &SessionState) -> Result<Tags> {
+    Ok(native::sorting_of(&state.tree, &state.bodies())?.tags)
+}
+
+pub(in crate::rpc) async fn tag_session(
+    place: ChangePlace,
+    params: wire::TagSessionParams,
+) -> Result<wire::TagSessionResult> {
+    let asked = TagChange::of(&params)?;
+    let mut change = place.reached().await?.caught_up().await?;
+    let (daemon, id) = (Arc::clone(&change.daemon), change.open.id.to_string());
+    let of_file = tags_of_file(&change.guard)?;
+    let marks = daemon.files.store.marks();
+    let marks = marks.of(&id).cloned().unwrap_or_default();
+    let before: Tags = marks.tags(&of_file).into_iter().collect();
+    let new = asked.of_session(&before)?;
+    let mut after: Tags = before.difference(&new.remove).cloned().collect();
+    after.extend(new.add.iter().cloned());
+    let is_current = change.guard.log.version() == CURRENT_VERSION;
+    let is_writable = change.guard.with().lease.check_writable().is_ok();
+    let durability = if new.is_empty() {
+        Durability::None
+    } else if is_current && is_writable {
+        // The file has all tags from here on, also those that were marks.
+        let source = Arc::clone(&daemon.source);
+        let all = after.clone();
+        let plan = move |state: &SessionState| {
+            let of_file = tags_of_file(state)?;
+            let add = all.difference(&of_file).cloned().collect();
+            let remove = of_file.difference(&all).cloned().collect();
+            Ok(sorting::plan_tags(&state.tree, &*source, &add, &remove))
+        };
+        let written = change.commit(plan, |_, written| written).await?.seen;
+        if !marks.added.is_empty() || !marks.removed.is_empty() {
+            let (daemon, id) = (Arc::clone(&daemon), id.clone());
+            let clear = move |marks: &mut SessionMarks| {
+                marks.added.clear();
+                marks.removed.clear();
+            };
+            blocking(move || daemon.files.store.mark(&id, clear)).await?;
+        }
+        written.unwrap_or(Durability::None)
+    } else {
+        let of_machine = TagChange {
+            add: new.add.clone(),
+            remove: new.remove.clone(),
+        };
+        let (daemon, id) = (Arc::clone(&daemon), id.clone());
+        let mark = move |marks: &mut SessionMarks| of_machine.mark(marks, &of_file);
+        blocking(move || daemon.files.store.mark(&id, mark)).await?;
+        Durability::Always
+    };
+    daemon.list_watch.changed();
+    Ok(wire::TagSessionResult {
+        tags: after.into_iter().collect(),
+        inverse: new.inverse(),
+        durability,
+    })
+}
+
+pub(in crate::rpc) fn mark_session(
+    arrival: &Arrival<'_>,
+    params: wire::MarkSessionParams,
+) -> Result<Remainder<wire::MarkSessionResult>> {
+    let daemon = Arc::clone(&arrival.call().daemon);
+    let earlier = arrival.earlier_changes_of_sessions();
+    Ok(Remainder::of(async move {
+        earlier.await?;
+        let marking = Arc::clone(&daemon);
+        let marked = blocking(move || {
+            if marking.registry.find(&params.session_id).is_none() {
+                marking.files.store.find(&params.session_id)?;
+            }
+            let change = |marks: &mut SessionMarks| {
+                marks.is_pinned = params.pinned.unwrap_or(marks.is_pinned);
+                marks.is_archived = params.archived.unwrap_or(marks.is_archived);
+            };
+            let (before, after) = marking.files.store.mark(&params.session_id, change)?;
+            let was = |before: bool, after: bool| (before != after).then_some(before);
+            let changed = wire::MarkChange {
+                pinned: was(before.is_pinned, after.is_pinned),
+                archived: was(before.is_archived, after.is_archived),
+                session_id: params.session_id,
+            };
+            let is_changed = changed.pinned.is_some() || changed.archived.is_some();
+            Ok(wire::MarkSessionResult {
+                pinned: after.is_pinned,
+                archived: after.is_archived,
+                inverse: is_changed.then_some(wire::MarkInverse {
+                    method: wire::MarkVerb::MarkSession,
+                    params: changed,
+                }),
+            })
+        });
+        let marked = marked.await?;
+        daemon.list_watch.changed();
+        Ok(marked)
+    }))
+}
+
+pub(in crate::rpc) fn get_family(
+    arrival: &Arrival<'_>,
+    params: wire::GetFamilyParams,
+) -> Result<Remainder<wire::GetFamilyResult>> {
+    let daemon = Arc::clone(&arrival.call().daemon);
+    let earlier = arrival.earlier_changes_of_sessions();
+    Ok(Remainder::of(async move {
+        earlier.await?;
+        blocking(move || {
+            let rows = daemon.files.store.list()?;
+            let family = Families::of(&rows).family(&params.session_id);
+            let family = family.ok_or_else(|| Error::session_not_found(&params.session_id))?;
+            page(&rows, &family, &params)
+        })
+        .await
+    }))
+}
+
+fn page(
+    rows: &[Arc<CatalogueRow>],
+    family: &[Relative],
+    params: &wire::GetFamilyParams,
+) -> Result<wire::GetFamilyResult> {
+    let row = |relative: &Relative| rows.get(relative.row);
+    let path =
+        |relative: &Relative| row(relative).map(|row| row.listing.path.display().to_string());
+    let start = match &params.cursor {
+        Some(cursor) => {
+            let last = family
+                .iter()
+                .position(|it| path(it).as_ref() == Some(cursor));
+            let gone =
+                || Error::invalid_params("cursor", "names no session of this family any more");
+            last.ok_or_else(gone)? + 1
+        }
+        None => 0,
+    };
+    let limit = params.limit.map_or(MOST_RELATIVES, |limit| limit as usize);
+    let end = family
+        .len()
+        .min(start.saturating_add(limit.min(MOST_RELATIVES)));
+    let shown = family.get(start..end).unwrap_or_default();
+    let relative = |relative: &Relative| {
+        Some(wire::FamilyRow {
+            row: session_row(row(relative)?),
+            depth: relative.depth,
+            comes_from: relative
+                .link
+                .as_ref()
+                .and_then(|link| comes_from(rows, link)),
+            cut: relative.is_cut.then_some(true),
+        })
+    };
+    Ok(wire::GetFamilyResult {
+        sessions: shown.iter().filter_map(relative).collect(),
+        next_cursor: shown.last().filter(|_| end < family.len()).and_then(path),
+    })
+}
+
+fn comes_from(rows: &[Arc<CatalogueRow>], link: &Link) -> Option<wire::ComesFrom> {
+    let parent = rows.get(link.parent)?.listing.header.as_ref()?;
+    Some(wire::ComesFrom {
+        session_id: parent.id.clone(),
+        kind: kinship(link.kind),
+        entry_id: link.entry_id.clone(),
+        tool_call_id: link.tool_call_id.clone(),
+    })
+}
+
+pub(super) fn kinship(kind: Kinship) -> wire::Kinship {
+    match kind {
+        Kinship::Fork => wire::Kinship::Fork,
+        Kinship::Subagent => wire::Kinship::Subagent,
+        Kinship::Continuation => wire::Kinship::Continuation,
+    }
+}
