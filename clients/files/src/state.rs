@@ -131,7 +131,12 @@ impl State {
         };
         let mut all = Vec::new();
         for folder in folders {
-            let folder = folder?.path();
+            let folder = folder?;
+            // The locks of followers are beside the folders.
+            if !folder.file_type()?.is_dir() {
+                continue;
+            }
+            let folder = folder.path();
             if let Some(about) = read::<About>(&folder.join("root.json"))? {
                 let path = about.path;
                 all.push((Root { path, folder }, about.is_on));

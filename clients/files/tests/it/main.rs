@@ -407,6 +407,8 @@ fn turns_are_followed() {
     assert!(line.contains("follows the sessions"), "{line}");
     let said = scene.fails(&["watch"]);
     assert!(said.contains("another `treelined files watch`"), "{said}");
+    // The lock of the follower was taken for a root.
+    scene.ok(&["du"]);
     let shared = ["connect", "--start"];
     let wait = |number: usize| {
         let start = Instant::now();
