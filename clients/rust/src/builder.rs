@@ -436,6 +436,8 @@ impl Builder {
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
+            // A Ctrl+C at the terminal is for this program, or for one that it has started.
+            .process_group(0)
             // The runtime can end before the client is closed.
             .kill_on_drop(true);
         command

@@ -112,6 +112,43 @@ fn an_agent_gets_the_terminal_and_gives_it_back() {
     tmux.is_restored();
 }
 
+/// Ctrl+C while a program has the terminal reaches all programs of the terminal: it ended the daemon of the tree.
+#[test]
+fn an_interrupt_is_for_the_program_that_has_the_terminal() {
+    if is_missing() {
+        return;
+    }
+    let tmux = tour(80, 24);
+    let bin = tmux.folder.path().join("bin");
+    std::fs::create_dir(&bin).unwrap();
+    let script = "#!/bin/sh\n[ \"$1\" = import ] && echo PREPARES >&2 && exec sleep 600\n";
+    std::fs::write(bin.join("opencode"), script).unwrap();
+    let mode = std::os::unix::fs::PermissionsExt::from_mode(0o755);
+    std::fs::set_permissions(bin.join("opencode"), mode).unwrap();
+    let home = tmux.folder.path().display();
+    tmux.typed(&format!("export HOME={home} PATH={home}/bin:$PATH"));
+    tmux.keys("Enter");
+    tmux.start("--latest");
+    tmux.wait_for("← active");
+    tmux.keys("H");
+    tmux.wait_for("installed");
+    tmux.typed("opencode");
+    tmux.keys("Enter");
+    tmux.wait_for("Nothing is lost.");
+    tmux.keys("Enter");
+    tmux.wait_for("PREPARES");
+    tmux.keys("C-c");
+    tmux.wait_for("Enter goes back to the tree.");
+    tmux.keys("Enter");
+    tmux.wait_for("The command for opencode has ended with exit status: 130.");
+    tmux.typed(":stats");
+    tmux.keys("Enter");
+    tmux.wait_for("tokens");
+    tmux.keys("Escape");
+    tmux.keys("Q");
+    tmux.is_restored();
+}
+
 #[test]
 fn a_navigation_with_a_summary_can_be_undone() {
     if is_missing() {
