@@ -195,13 +195,13 @@ pub(super) fn fold(
     };
     let mut at = 0;
     while let Some(row) = rows.get(at) {
-        let end = at + asked.size(at);
         if max_depth.is_some_and(|max| u64::from(row.depth) > max) {
             let above = shown
                 .moved
                 .get(row.parent as usize)
                 .copied()
                 .unwrap_or(NONE);
+            let end = asked.end(rows, at);
             shown.move_to(at..end, above);
             at = end;
         } else if goes_on(rows, row) {
@@ -209,11 +209,12 @@ pub(super) fn fold(
             at += 1;
         } else if asked.is_open(at) {
             let new = shown.push(at, *row, true);
-            let range = asked.expanded(at..end);
+            let range = asked.expanded(at..asked.end(rows, at));
             shown.made.expanded.push(OpenedRow { row: new, ..range });
             shown.note_listed(&asked, row.parent, new);
             at += 1;
         } else {
+            let end = asked.end(rows, at);
             shown.fold(outline, rows, at..end, &asked);
             at = end;
         }
@@ -221,7 +222,9 @@ pub(super) fn fold(
     shown.made.expand = asked.expand.iter().map(|(_, item)| *item).collect();
     shown.made.each = asked.each.iter().map(|(_, item)| *item).collect();
     *rows = shown.rows;
-    draw(rows);
+    if !asked.open.is_empty() {
+        draw(rows);
+    }
     (shown.moved, shown.made)
 }
 
@@ -234,7 +237,7 @@ fn goes_on(rows: &[Row], row: &Row) -> bool {
 
 /// The request, by rows before they are folded.
 struct Asked {
-    /// The visible entries of each row's branch, itself included.
+    /// The visible entries of each row's branch, itself included; empty if no branch is open.
     sizes: Vec<u32>,
     /// Whether a row holds an entry of `expand`; empty if there is none.
     open: Vec<bool>,
@@ -246,15 +249,8 @@ struct Asked {
 
 impl Asked {
     fn new(outline: &Outline, rows: &[Row], nearest: &[u32], left: &Left) -> Self {
-        let mut sizes = vec![1u32; rows.len()];
-        for (at, row) in rows.iter().enumerate().rev() {
-            let size = sizes.get(at).copied().unwrap_or_default();
-            if let Some(above) = sizes.get_mut(row.parent as usize) {
-                *above += size;
-            }
-        }
         let mut asked = Self {
-            sizes,
+            sizes: Vec::new(),
             open: Vec::new(),
             expand: Vec::new(),
             each: Vec::new(),
@@ -262,6 +258,7 @@ impl Asked {
         if left.expand.is_empty() && left.each.is_empty() {
             return asked;
         }
+        asked.sizes = sizes(rows);
         asked.open = vec![false; rows.len()];
         for (item, of) in outline.items().iter().enumerate() {
             let Some(at) = nearest.get(item).copied().filter(|at| *at != NONE) else {
@@ -289,8 +286,15 @@ impl Asked {
         }
     }
 
-    fn size(&self, at: usize) -> usize {
-        self.sizes.get(at).map_or(1, |size| *size as usize)
+    /// The row behind the branch that begins with a row. While no branch is open each row is passed once, since a
+    /// branch is skipped whose end was looked for.
+    fn end(&self, rows: &[Row], at: usize) -> usize {
+        if let Some(size) = self.sizes.get(at) {
+            return at + *size as usize;
+        }
+        let depth = rows.get(at).map_or(0, |row| row.depth);
+        let below = rows.get(at + 1..).unwrap_or_default().iter();
+        at + 1 + below.take_while(|row| row.depth > depth).count()
     }
 
     fn is_open(&self, at: usize) -> bool {
@@ -319,6 +323,18 @@ impl Asked {
     }
 }
 
+/// The visible entries of each row's branch, itself included.
+fn sizes(rows: &[Row]) -> Vec<u32> {
+    let mut sizes = vec![1u32; rows.len()];
+    for (at, row) in rows.iter().enumerate().rev() {
+        let size = sizes.get(at).copied().unwrap_or_default();
+        if let Some(above) = sizes.get_mut(row.parent as usize) {
+            *above += size;
+        }
+    }
+    sizes
+}
+
 /// The rows that remain.
 struct Shown {
     rows: Vec<Row>,
@@ -338,7 +354,8 @@ impl Shown {
         }
     }
 
-    /// Adds a row. `is_left` says whether it begins a branch that was left.
+    /// Adds a row with its guides, which are right unless a branch is open: then a later sibling changes the guides of
+    /// the rows in it. `is_left` says whether the row begins a branch that was left.
     fn push(&mut self, at: usize, row: Row, is_left: bool) -> u32 {
         let new = number32(self.rows.len());
         if is_left {
@@ -346,10 +363,16 @@ impl Shown {
             let elder = elder.map(|last| std::mem::replace(last, new));
             if let Some(elder) = elder.and_then(|elder| self.rows.get_mut(elder as usize)) {
                 elder.has_later_sibling = true;
+                elder.guides |= 1;
             }
         }
+        let parent = self.moved.get(row.parent as usize).copied().unwrap_or(NONE);
+        let above = self.rows.get(parent as usize);
+        let (indent, guides) = above.map_or((0, 0), |above| (above.indent, above.guides));
         self.rows.push(Row {
-            parent: self.moved.get(row.parent as usize).copied().unwrap_or(NONE),
+            parent,
+            indent: indent + u32::from(is_left),
+            guides: guides << u32::from(is_left),
             heads_branch: is_left,
             has_later_sibling: false,
             ..row
@@ -434,7 +457,7 @@ fn name(outline: &Outline, rows: &[Row], branch: Range<usize>) -> BranchName {
     name
 }
 
-/// Sets indent and guides: only a branch that was left is a step further to the right.
+/// Sets indent and guides again: only a branch that was left is a step further to the right.
 fn draw(rows: &mut [Row]) {
     for at in 0..rows.len() {
         let Some(&row) = rows.get(at) else { break };
