@@ -58,6 +58,12 @@ fn an_archived_branch_is_gone_until_it_is_asked_for() {
         let marked = whole["nodes"].as_array().unwrap().iter();
         let marked: Vec<&Json> = marked.filter(|row| row["archived"] == true).collect();
         assert_eq!(ids(&json!(marked)), ["u2", "a2"]);
+        // A client whose cursor was in the branch stood at the first row.
+        let near = d.ok("get_tree", json!({"around": "a2", "limit": 1}));
+        assert_eq!(
+            (ids(&near["nodes"]), &near["offset"]),
+            (vec!["a1".to_owned()], &json!(1))
+        );
         let there = d.ok("get_tree", json!({"rootId": "u2"}));
         assert_eq!(ids(&there["nodes"]), ["u2", "a2"], "it was named");
         let said = d.ok("get_fork_messages", json!({}))["messages"].clone();

@@ -396,9 +396,24 @@ fn start(
         return Ok(PageStart::Offset(offset));
     }
     match &params.around {
-        Some(id) => Ok(PageStart::Around(state.find(id)?)),
+        Some(id) => Ok(PageStart::Around(shown(state, params, state.find(id)?))),
         None => Ok(PageStart::Offset(params.offset.unwrap_or_default())),
     }
+}
+
+/// The entry, or the one above the archived branch that it is in and that the tree does not show.
+fn shown(
+    state: &SessionState,
+    params: &wire::GetTreeParams,
+    node: treelined_core::tree::Node,
+) -> treelined_core::tree::Node {
+    if params.archived == Some(true) || params.root_id.is_some() {
+        return node;
+    }
+    let archived = state.tree.archived();
+    let hidden = |node: &treelined_core::tree::Node| archived.hides(*node);
+    let mut path = state.tree.ancestors(Some(node));
+    path.find(|node| !hidden(node)).unwrap_or(node)
 }
 
 /// The members of a response about the session.
