@@ -81,7 +81,7 @@ daemon starts the next time."
   "The version of this package, sent to the daemon.")
 
 (defconst treelined-client--waiting
-  '(archive_branch compact continue_session fork_session merge_branch navigate_tree pop
+  '(archive_branch choose compact continue_session fork_session merge_branch navigate_tree pop
                    import_sessions run_command)
   "Methods that wait for people, models and large files.")
 

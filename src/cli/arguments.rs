@@ -105,6 +105,8 @@ impl Arguments {
                     | Command::Label(_)
                     | Command::NameBranch(_)
                     | Command::Archive(_)
+                    | Command::Btw(_)
+                    | Command::Keep(_)
                     | Command::Unarchive(_)
                     | Command::Name(_)
                     | Command::Tag(_)

@@ -15,6 +15,7 @@
 
 mod archive;
 mod arguments;
+mod aside;
 mod bash;
 mod branch_choice;
 mod branches;
@@ -158,6 +159,8 @@ fn outcome(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         Some(Command::Undo(args)) => undo::run(options, args, undo::UNDO),
         Some(Command::Redo(args)) => undo::run(options, args, undo::REDO),
         Some(Command::NameBranch(args)) => archive::name(options, args),
+        Some(Command::Btw(args)) => aside::ask(options, args),
+        Some(Command::Keep(args)) => aside::keep(options, args),
         Some(Command::Archive(args)) => archive::archive(options, args),
         Some(Command::Unarchive(args)) => archive::unarchive(options, args),
         Some(Command::Label(args)) => label::run(options, args),

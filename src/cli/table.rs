@@ -4,9 +4,10 @@
 #[cfg(feature = "nats")]
 use super::fleet;
 use super::{
-    archive, branches, call, compare, completions, connect, continuation, demo, doctor, documents,
-    export, go, import_request, label, late_writes, list, migrate, name, package, purge, remove,
-    restore, search, serve, settings, shared, show, sorting, stats, status, stop, tree, undo, web,
+    archive, aside, branches, call, compare, completions, connect, continuation, demo, doctor,
+    documents, export, go, import_request, label, late_writes, list, migrate, name, package, purge,
+    remove, restore, search, serve, settings, shared, show, sorting, stats, status, stop, tree,
+    undo, web,
 };
 use clap::{Args, Subcommand};
 use std::ffi::OsString;
@@ -131,6 +132,12 @@ commands! {
         "unarchive" Unarchive(archive::UnarchiveArgs)
             "Bring an archived branch of a session back"
             "Exit code 3 if the entry is in no archived branch.";
+        "btw" Btw(aside::BtwArgs)
+            "Ask a question beside the conversation"
+            "Question and answer stand in a branch that grows in the background; the conversation goes on without them.";
+        "keep" Keep(aside::KeepArgs)
+            "Bring a question that was asked beside the conversation into it, with its answer"
+            "Exit code 3 if the entry is in no branch that grew in the background.";
         "name" Name(name::NameArgs)
             "Name a session, or remove its name"
             "";

@@ -76,8 +76,15 @@ impl AddAssign for Tokens {
 impl Stats {
     /// Adds an entry, and returns its own use. The cost of a copy from another branch was counted with its original.
     pub fn add(&mut self, entry: &[u8]) -> ModelUse {
-        let names = ["message", "usage", "copiedFrom", "provider", "model"];
-        let [message, usage, copied_from, provider, model] = json::get_each(entry, names);
+        let names = [
+            "message",
+            "usage",
+            "copiedFrom",
+            "provider",
+            "model",
+            "merge",
+        ];
+        let [message, usage, copied_from, provider, model, merge] = json::get_each(entry, names);
         let mut of_entry = EntryUse {
             usage,
             provider,
@@ -101,7 +108,8 @@ impl Stats {
                 is_answer: role == "assistant",
             };
         }
-        if copied_from.is_some() {
+        // The summary of a branch of another session was paid for here.
+        if copied_from.is_some() && merge != Some(b"true") {
             return ModelUse::default();
         }
         let used = ModelUse {

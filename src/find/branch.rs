@@ -20,7 +20,7 @@ pub struct Branch {
 pub(super) struct Branches<'t> {
     tree: &'t Tree,
     on_path: Vec<bool>,
-    /// For each entry the tip at or below it that comes last in the file; made on first use.
+    /// For each entry the tip at or below it that comes last in the file, archived ones behind others; made on first use.
     tips: Option<Vec<Option<Node>>>,
     archived: Archived,
 }
@@ -65,7 +65,8 @@ impl<'t> Branches<'t> {
     }
 
     fn tip(&mut self, node: Node) -> Option<Node> {
-        let tips = self.tips.get_or_insert_with(|| last_tips(self.tree));
+        let (tree, archived) = (self.tree, &self.archived);
+        let tips = self.tips.get_or_insert_with(|| last_tips(tree, archived));
         tips.get(node.number()).copied().flatten()
     }
 
@@ -105,11 +106,16 @@ impl<'t> Branches<'t> {
     }
 }
 
-/// For each entry the tip at or below it that comes last in the file. Linear: the walk up from a tip stops at the
-/// first entry that has one.
-fn last_tips(tree: &Tree) -> Vec<Option<Node>> {
+/// For each entry the tip at or below it that comes last in the file, an archived one only if there is no other. Linear: the
+/// walk up from a tip stops at the first entry that has one.
+fn last_tips(tree: &Tree, archived: &Archived) -> Vec<Option<Node>> {
     let mut tips = vec![None; tree.node_count()];
-    for branch in branches::list(tree).iter().rev() {
+    let branches = branches::list(tree);
+    let of = |is_archived: bool| {
+        let newest = branches.iter().rev();
+        newest.filter(move |branch| archived.hides(branch.tip) == is_archived)
+    };
+    for branch in of(false).chain(of(true)) {
         for node in tree.ancestors(Some(branch.tip)) {
             match tips.get_mut(node.number()) {
                 Some(tip @ None) => *tip = Some(branch.tip),

@@ -25,6 +25,12 @@ mutation_params! {
         #[serde(default, deserialize_with = "nullable_into")]
         #[schemars(with = "Option<String>")]
         parent_id: GivenPosition,
+        /// Whether to append in the background: the entry grows the branch at `parentId`, which must be given, and every
+        /// leaf stays where it is. `expectedLeafId` is then the end of that branch. Default: false.
+        keep_leaf: Option<bool>,
+        /// The question to which the branch is one of several answers; all of them have the same text here and the same
+        /// parent. Only with `keepLeaf`. Default: none.
+        group: Option<String>,
     }
 }
 
@@ -35,7 +41,7 @@ mutation_params! {
 pub struct AppendMessageResult {
     /// The id of the new entry.
     pub entry_id: String,
-    /// The leaf after the append: the new entry.
+    /// The leaf after the append: the new entry. With `keepLeaf` the end of the branch, since the leaf stays.
     pub leaf_id: String,
     /// How safe the write is at the time of the response.
     pub durability: Durability,
@@ -67,6 +73,16 @@ mutation_params! {
         #[serde(deserialize_with = "non_empty")]
         #[schemars(with = "Vec<NewEntry>", length(min = 1))]
         entries: Vec<Raw>,
+        /// The parent of the first entry, unless that names its own; null makes it a root. Default: the leaf.
+        #[serde(default, deserialize_with = "nullable_into")]
+        #[schemars(with = "Option<String>")]
+        parent_id: GivenPosition,
+        /// Whether to append in the background: the entries grow the branch at the parent of the first one, which must be
+        /// given, and every leaf stays where it is. `expectedLeafId` is then the end of that branch. Default: false.
+        keep_leaf: Option<bool>,
+        /// The question to which the branch is one of several answers; all of them have the same text here and the same
+        /// parent. The first entry gets it. Only with `keepLeaf`. Default: none.
+        group: Option<String>,
     }
 }
 
@@ -79,7 +95,7 @@ mutation_params! {
 pub struct AppendEntriesResult {
     /// The ids of the new entries, in the order of `entries`.
     pub entry_ids: Vec<String>,
-    /// The leaf after the append: the last of the new entries.
+    /// The leaf after the append: the last of the new entries. With `keepLeaf` the end of the branch, since the leaf stays.
     pub leaf_id: String,
     /// How safe the write is at the time of the response.
     pub durability: Durability,
@@ -117,13 +133,16 @@ pub struct AppendLabelResult {
 
 mutation_params! {
     /// The params of `cherry_pick`. The copies are appended at the leaf, each with the id of its original as
-    /// `copiedFrom`. Tool calls are copied only together with all of their results.
+    /// `copiedFrom`, or with `{sessionId, entryId}` if it is in another session. Tool calls are copied only together with all of their results.
     #[schemars(example = super::examples::example(r#"{"entryIds": ["u2", "a2"]}"#))]
     CherryPickParams {
         /// The ids of the messages to copy, in the order of the copies. At least one.
         #[serde(deserialize_with = "non_empty")]
         #[schemars(length(min = 1))]
         entry_ids: Vec<String>,
+        /// The session that has the messages, open or not. Copies that the path to the leaf has already are returned, not
+        /// written again. Default: this session.
+        from_session_id: Option<String>,
     }
 }
 

@@ -1,7 +1,7 @@
 //! Names and archive of branches: `name_branch`, `archive_branch` and `unarchive_branch` (protocol.md §3.20).
 
 use super::append::Durability;
-use super::navigate::{NavigationReason, OnNoAnswer};
+use super::navigate::{Navigation, NavigationReason, OnNoAnswer};
 use super::params::{Count, count};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -44,6 +44,8 @@ mutation_params! {
     ArchiveBranchParams {
         /// The id of an entry of the branch, as its tip.
         entry_id: String,
+        /// The first entries of branches within it that stay archived when it comes back. Default: none.
+        within: Option<Vec<String>>,
         /// The id of the move in `abort_navigation` and in notifications. Default: the daemon chooses one.
         navigation_id: Option<String>,
         /// How many milliseconds to wait for answers to `session_before_tree`; at most `limits.maxAnswerMs`.
@@ -113,6 +115,45 @@ pub struct UnarchiveBranchResult {
     pub durability: Durability,
 }
 
+mutation_params! {
+    /// The params of `choose`. The daemon asks with `session_before_tree`, as for `navigate_tree`.
+    #[schemars(example = super::examples::example(r#"{"tipId": "b2", "reason": "the shortest one that passes"}"#))]
+    ChooseParams {
+        /// The id of an entry of the candidate that is chosen, as its tip.
+        tip_id: String,
+        /// Why, kept as a note on each other candidate. Default: none.
+        reason: Option<String>,
+        /// The id of the move in `abort_navigation` and in notifications. Default: the daemon chooses one.
+        navigation_id: Option<String>,
+        /// How many milliseconds to wait for answers to `session_before_tree`; at most `limits.maxAnswerMs`.
+        /// Default: 30000.
+        #[serde(default, deserialize_with = "count")]
+        #[schemars(with = "Option<Count>")]
+        answer_timeout_ms: Option<u64>,
+        /// The outcome if a client does not answer in time. Default: `proceed`.
+        on_no_answer: Option<OnNoAnswer>,
+    }
+}
+
+/// The result of `choose`.
+#[derive(Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+#[schemars(example = super::examples::example(r#"{
+  "cancelled": false, "oldLeafId": "a1", "newLeafId": "7c0d11e2", "durability": "interval",
+  "group": "why", "tipId": "b2", "others": ["c2"]
+}"#))]
+pub struct ChooseResult {
+    /// How the move ended.
+    #[serde(flatten)]
+    pub navigation: Navigation,
+    /// The question of the candidates.
+    pub group: String,
+    /// The end of the candidate that was chosen.
+    pub tip_id: String,
+    /// The ends of the other candidates, in file order.
+    pub others: Vec<String>,
+}
+
 /// The call that takes a change of a branch back.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 pub struct BranchInverse {
@@ -140,4 +181,7 @@ pub struct InverseArguments {
     /// The former name. Present with `name_branch` if there was one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
+    /// The branches within it that were archived by themselves. Present with `archive_branch` if there were some.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub within: Vec<String>,
 }

@@ -14,6 +14,8 @@ session_params! {
         a: String,
         /// The id of the last entry of the other branch.
         b: String,
+        /// The ids of the last entries of more branches, at most 30. Default: none.
+        more: Option<Vec<String>>,
     }
 }
 
@@ -34,7 +36,8 @@ session_params! {
         }
       ],
       "startedAt": "2026-11-22T05:40:35.833Z", "endedAt": "2026-11-22T05:41:35.833Z", "activeMs": 60000
-    }
+    },
+    "outcome": "Cleared. It still fails. · 1 file: main.rs"
   },
   "b": {
     "entryIds": [], "files": {"readFiles": [], "modifiedFiles": []},
@@ -42,19 +45,23 @@ session_params! {
       "messages": {}, "toolCalls": 0,
       "tokens": {"input": 0, "output": 0, "cacheRead": 0, "cacheWrite": 0}, "cost": 0.0, "models": [],
       "activeMs": 0
-    }
+    },
+    "outcome": ""
   }
 }"#))]
 pub struct CompareBranchesResult {
-    /// The id of the deepest entry on both paths; null if the paths have different roots.
+    /// The id of the deepest entry on all paths; null if the paths have different roots.
     pub ancestor_id: Option<String>,
     /// The branch that ends with `a`.
     pub a: ComparedBranch,
     /// The branch that ends with `b`.
     pub b: ComparedBranch,
+    /// The branches that end with `more`, in this order.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub more: Vec<ComparedBranch>,
 }
 
-/// The entries of a path that the other path does not have.
+/// The entries of a path below the common ancestor.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ComparedBranch {
@@ -65,6 +72,9 @@ pub struct ComparedBranch {
     pub files: TouchedFiles,
     /// The sums over these entries.
     pub stats: BranchStats,
+    /// How the branch came out, in one line for lists: its label, what was noted about it, its last message, and the files
+    /// that it modified. At most 300 characters.
+    pub outcome: String,
 }
 
 /// Files, as tool calls name them, sorted, each in one list only.

@@ -40,6 +40,15 @@ macro_rules! entries {
                 pub parent_id: Option<String>,
                 /// When the entry was written, in ISO 8601 with milliseconds, UTC.
                 pub timestamp: String,
+                /// True if the entry was appended in the background.
+                #[schemars(skip_serializing_if = "Option::is_none")]
+                pub background: Option<bool>,
+                /// The question to which the branch that begins here is one of several answers.
+                #[schemars(skip_serializing_if = "Option::is_none")]
+                pub group: Option<String>,
+                /// Of a copy, and of a summary of another session: the id of the source, or its `sessionId` and `entryId`.
+                #[schemars(skip_serializing_if = "Option::is_none")]
+                pub copied_from: Option<Value>,
                 $($(#[$attribute])* pub $field: $type,)*
             }
         )+
@@ -476,6 +485,10 @@ fn to_append(name: &str, definition: &mut Value) {
     let Some(Value::Object(properties)) = definition.get_mut("properties") else {
         return;
     };
+    // The daemon writes these.
+    for own in ["background", "group", "copiedFrom"] {
+        properties.remove(own);
+    }
     for (member, schema) in properties.iter_mut() {
         let told = APPENDED.iter().find(|(name, _)| name == member);
         if let (Some((_, text)), Value::Object(schema)) = (told, &mut *schema) {

@@ -276,6 +276,9 @@ impl Serialize for IdList {
 pub struct TreePreparation {
     /// The id of the target of the navigation.
     pub target_id: String,
+    /// The session that has the target and the entries, if it is another one. Present for such a merge.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub from_session_id: Option<String>,
     /// The id of the leaf; null at the empty position.
     pub old_leaf_id: Option<String>,
     /// The id of the deepest entry on the paths of both the leaf and the target; null if there is none.

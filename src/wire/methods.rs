@@ -398,7 +398,7 @@ macro_rules! with_methods {
                     summary: "Appends a message of a plugin at the leaf; while a turn runs, queues it until the turn ends.",
                     section: "3.13", scope: session(append),
                     params: SendMessageParams, result: SendMessageResult,
-                    errors: [SESSION, APPEND, ENTRY],
+                    errors: [SESSION, APPEND, ENTRY, NOT_FOUND],
                     run: turns::send_message,
                 }
             }
@@ -472,6 +472,13 @@ macro_rules! with_methods {
                     params: UnarchiveBranchParams, result: UnarchiveBranchResult,
                     errors: [SESSION, APPEND, NOT_FOUND],
                     run: branches::unarchive_branch,
+                }
+                "choose" {
+                    summary: "Goes to one of several candidates, and keeps the judgement about the others as notes.",
+                    section: "3.23", scope: session(release),
+                    params: ChooseParams, result: ChooseResult,
+                    errors: [SESSION, APPEND, BUSY, NOT_FOUND],
+                    run: branches::choose,
                 }
                 "pop" {
                     summary: "Moves the leaf back to before a user message, by default the last one, and summarizes what follows it.",
@@ -588,14 +595,14 @@ macro_rules! with_methods {
                     summary: "Declares that the client's agent starts a turn; until it ends, the leaf moves only by appending.",
                     section: "3.13", scope: session(append),
                     params: BeginTurnParams, result: BeginTurnResult,
-                    errors: [SESSION, FILE, BUSY],
+                    errors: [SESSION, FILE, BUSY, NOT_FOUND],
                     run: turns::begin_turn,
                 }
                 "end_turn" {
                     summary: "Declares that the client's agent has ended its turn, and appends the messages queued meanwhile.",
                     section: "3.13", scope: session(append),
                     params: EndTurnParams, result: EndTurnResult,
-                    errors: [SESSION, BUSY, APPEND],
+                    errors: [SESSION, BUSY, APPEND, NOT_FOUND],
                     run: turns::end_turn,
                 }
                 "answer_event" {

@@ -381,8 +381,12 @@ mutation_params! {
     /// ancestor.
     #[schemars(example = super::examples::example(r#"{"tipId": "a2"}"#))]
     MergeBranchParams {
-        /// The id of the last entry of the other branch.
-        tip_id: String,
+        /// The id of the last entry of the other branch. Default: with `fromSessionId` where that session opens, else it is
+        /// required.
+        tip_id: Option<String>,
+        /// The session that has the branch, open or not: a fork of this one, the session of a subagent, or any other. A
+        /// summary of the branch that the path to the leaf has already is returned, not written again. Default: this session.
+        from_session_id: Option<String>,
         /// The focus of the summary. Default: none.
         custom_instructions: Option<String>,
     }

@@ -33,7 +33,7 @@ pub struct GetLeafResult {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<Entry>")]
     pub entry: Option<Raw>,
-    /// `leafBesideNewest`, if the file opens beside its newest entries.
+    /// `leafBesideNewest`, if the file opens beside its newest entries; `backgroundCut`, if it ends within a background write.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub diagnostics: Vec<Diagnostic>,
 }
@@ -288,6 +288,9 @@ pub struct Branch {
     /// True if the branch is archived, else absent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub archived: Option<bool>,
+    /// The question to which the branch is one of several answers.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub group: Option<String>,
 }
 
 session_params! {

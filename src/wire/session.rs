@@ -532,7 +532,7 @@ pub struct Diagnostic {
     pub offset: u64,
     /// The length in bytes.
     pub length: u64,
-    /// Of `leafBesideNewest`: the tip of the branch with the newest entries.
+    /// Of `leafBesideNewest`: the tip of the branch with the newest entries. Of `backgroundCut`: the last entry.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub newest_tip_id: Option<String>,
     /// Of `leafBesideNewest`: the timestamp of the entry at which the file opens.
@@ -593,4 +593,6 @@ pub enum DiagnosticKind {
     DurabilityUnknown,
     /// The file opens on another branch than that of its newest entries, and nobody went there.
     LeafBesideNewest,
+    /// The last write, in the background, was cut off: other programs open the file at its last entry.
+    BackgroundCut,
 }

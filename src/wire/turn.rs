@@ -9,20 +9,30 @@ use serde_json::Value;
 
 session_params! {
     /// The params of `begin_turn`. Until `end_turn`, operations that move the leaf without appending fail
-    /// with `sessionBusy`.
-    #[schemars(example = super::examples::example(r#"{}"#))]
-    BeginTurnParams {}
+    /// with `sessionBusy`; a turn of a branch refuses nothing but to close or delete the session and to archive the branch.
+    #[schemars(example = super::examples::example(r#"{"entryId": "b1"}"#))]
+    BeginTurnParams {
+        /// An entry of the branch to which the turn belongs, such as its prompt. Default: none, the turn of the session.
+        entry_id: Option<String>,
+    }
 }
 
 /// The result of `begin_turn`.
 #[derive(Debug, Default, Serialize, JsonSchema)]
-#[schemars(example = super::examples::example(r#"{}"#))]
-pub struct BeginTurnResult {}
+#[serde(rename_all = "camelCase")]
+#[schemars(example = super::examples::example(r#"{"turnId": "6b1fa0c37e0949d1"}"#))]
+pub struct BeginTurnResult {
+    /// The id of the turn, for `end_turn` and `send_message`.
+    pub turn_id: String,
+}
 
 session_params! {
     /// The params of `end_turn`. Messages that were queued during the turn are appended.
-    #[schemars(example = super::examples::example(r#"{}"#))]
-    EndTurnParams {}
+    #[schemars(example = super::examples::example(r#"{"turnId": "6b1fa0c37e0949d1"}"#))]
+    EndTurnParams {
+        /// The id of the turn. Default: the turn of the session.
+        turn_id: Option<String>,
+    }
 }
 
 /// The result of `end_turn`.
@@ -46,6 +56,9 @@ mutation_params! {
         /// Any JSON; its bytes are stored unchanged. Default: none.
         #[schemars(with = "Option<Value>")]
         details: Option<Raw>,
+        /// The id of a turn of a branch: the message waits for its end, and goes to its branch. Default: none, the
+        /// conversation of the leaf.
+        turn_id: Option<String>,
         /// Whether to ask for a turn if none is running. A queued message never does. Default: false.
         trigger_turn: Option<bool>,
         /// The id of the new entry. A client that chooses it can repeat the request safely. Default: the

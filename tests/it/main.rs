@@ -13,8 +13,10 @@
     reason = "a failed step fails the test and names its line"
 )]
 
+mod across;
 mod append;
 mod ask;
+mod born;
 mod boundaries;
 mod branch_summary;
 mod cache;

@@ -204,6 +204,16 @@ fn every_method_of_the_table_answers_with_a_result_of_its_type() {
         let of = json!({"sessionId": "s", "entryId": "u2"});
         play(&mut d, vec![(name, of)]);
     }
+    play(
+        &mut d,
+        vec![
+            (
+                "append_message",
+                json!({"sessionId": "s", "message": user("x"), "entryId": "g1", "parentId": "u2", "keepLeaf": true, "group": "g"}),
+            ),
+            ("choose", json!({"sessionId": "s", "tipId": "g1"})),
+        ],
+    );
     let fork = d.send("fork_session", json!({"sessionId": "s"}));
     let event = d.notification("session_before_fork");
     play(

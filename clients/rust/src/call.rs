@@ -27,6 +27,7 @@ const WAITING_DEADLINE: Duration = Duration::from_secs(660);
 const WAITING: &[&str] = &[
     "archive_branch",
     "ask_user",
+    "choose",
     "compact",
     "continue_session",
     "fork_session",

@@ -127,6 +127,7 @@ const MAX_TIMER_MS = 2 ** 31 - 1;
 const WAITING: ReadonlySet<string> = new Set<keyof Methods>([
   'archive_branch',
   'ask_user',
+  'choose',
   'compact',
   'continue_session',
   'fork_session',

@@ -220,9 +220,27 @@ pub struct Envelope<'a> {
     /// As written; ISO 8601 if the writer kept to the format.
     pub timestamp: Option<Cow<'a, str>>,
     pub facts: Facts<'a>,
+    /// Of an entry that was appended in the background (session-file.md §4.9).
+    pub background: Option<Background<'a>>,
+    /// Of an entry that came from another session (semantics.md §5.4).
+    pub copied_from: Option<CopiedFrom<'a>>,
     /// Whether the line differs from the usual form: its members do not begin with `type, id, parentId,
     /// timestamp`, one of these comes twice, or a key has an escape. For information only.
     pub odd: bool,
+}
+
+/// An append in the background: it grew a branch, and moved nobody.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Background<'a> {
+    /// The question of which this branch is one of the candidates.
+    pub group: Option<Cow<'a, str>>,
+}
+
+/// The entry of another session from which an entry was made.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct CopiedFrom<'a> {
+    pub session_id: Cow<'a, str>,
+    pub entry_id: Cow<'a, str>,
 }
 
 /// The facts of an entry that rows, labels and the navigation log need, by its kind.

@@ -35,6 +35,8 @@ pub struct Planner<'a> {
     /// Ids of planned entries, which are not in the tree.
     ahead: HashSet<Arc<str>>,
     last: Option<EntryId>,
+    /// Whether the operations planned so far are in the background; `None` before the first one.
+    background: Option<bool>,
     is_full: bool,
 }
 
@@ -45,6 +47,7 @@ impl<'a> Planner<'a> {
             minter: IdAllocator::new(tree, source),
             ahead: HashSet::new(),
             last: None,
+            background: None,
             is_full: false,
         }
     }
@@ -63,9 +66,8 @@ impl<'a> Planner<'a> {
     ) -> Result<Option<PlannedLines>> {
         let tree = self.tree;
         let ids = || entries.iter().filter_map(|entry| entry.id.as_ref());
-        if self.is_full
-            || (!self.ahead.is_empty() && ids().any(|id| self.ahead.contains(id.as_str())))
-        {
+        let background = entries.first().is_some_and(|entry| entry.background);
+        if self.must_wait(background) || ids().any(|id| self.ahead.contains(id.as_str())) {
             return Ok(None);
         }
         let mut rules = PathRules::of(tree, entries, stored);
@@ -75,6 +77,7 @@ impl<'a> Planner<'a> {
         for id in ids() {
             self.minter.keep_off(id);
         }
+        self.background = Some(background);
         let mut planned = PlannedLines::default();
         let mut new: HashMap<&str, usize> = HashMap::new();
         let mut previous = match &self.last {
@@ -120,22 +123,34 @@ impl<'a> Planner<'a> {
             if entry.keeps_nothing {
                 push_text_member(&mut members, "firstKeptEntryId", id.as_str());
             }
-            let entry_line = line(
+            planned.lines.push(line(
                 &entry.type_name,
                 &id,
                 parent_id.as_deref(),
                 timestamp,
                 &members,
-            );
+            ));
             planned.has_steps |= !EntryKind::of(&entry.type_name).is_bookkeeping();
-            planned.lines.push(entry_line);
             previous = Some(id.as_str().to_owned());
             planned.entry_ids.push(id);
         }
+        planned.background = background;
         Ok(Some(planned))
     }
 
-    /// Ends all that was planned, if it is bookkeeping, with a record of the place where the file opens.
+    /// Whether an operation must wait until those before it are written. The record behind background entries names a
+    /// place that the file has.
+    fn must_wait(&self, background: bool) -> bool {
+        self.is_full || self.background.is_some_and(|before| before != background)
+    }
+
+    /// Whether an operation has been planned that is not written.
+    pub fn has_planned(&self) -> bool {
+        !self.ahead.is_empty()
+    }
+
+    /// Ends all that was planned, if it is bookkeeping or in the background, with a record of the place where the file
+    /// opens.
     pub fn keep(&mut self, planned: &mut PlannedLines) {
         leaf::keep(planned, &mut self.minter, self.tree);
     }
@@ -146,7 +161,9 @@ impl<'a> Planner<'a> {
         let ids = planned.entry_ids.iter();
         for id in ids.filter(|id| tree.find_any(id.as_str()).is_none()) {
             self.ahead.insert(id.shared());
-            self.last = Some(id.clone());
+            if !planned.background {
+                self.last = Some(id.clone());
+            }
         }
         // Clients are notified of each new name, and the tree has only the last one: so a name ends the batch.
         self.is_full |= entries

@@ -23,10 +23,16 @@ pub fn plan_name(tree: &Tree, source: &dyn Source, head: Node, name: Option<&str
     staying(vec![leaf::record_line(&mut minter, BRANCH, at, &data)])
 }
 
-/// Archives the branch that begins with `head`, which does not hold the leaf. No line if it is archived. `leafMoved` if the
-/// file opens in it: another program is at work there.
-pub fn plan_archive(tree: &Tree, source: &dyn Source, head: Node) -> Result<PlannedLines> {
-    if tree.archived().hides(head) {
+/// Archives the branch that begins with `head`, which does not hold the leaf, and those of `within`, which are in it, by
+/// records of their own. No line for what is archived. `leafMoved` if the file opens in it: another program is at work there.
+pub fn plan_archive(
+    tree: &Tree,
+    source: &dyn Source,
+    head: Node,
+    within: &[Node],
+) -> Result<PlannedLines> {
+    let archived = tree.archived();
+    if archived.hides(head) {
         return Ok(PlannedLines::default());
     }
     let at = tree.file_leaf();
@@ -41,8 +47,23 @@ pub fn plan_archive(tree: &Tree, source: &dyn Source, head: Node) -> Result<Plan
     }
     let mut minter = IdAllocator::new(tree, source);
     let at = at.map(|at| tree.id(at));
-    let line = archived_record(&mut minter, tree, head, at);
-    Ok(staying(vec![line]))
+    let inner = within.iter().filter(|inner| !archived.begins_with(**inner));
+    let heads = [&head].into_iter().chain(inner);
+    let lines = heads.map(|head| archived_record(&mut minter, tree, *head, at));
+    Ok(staying(lines.collect()))
+}
+
+/// The entries of these ids, which must be within the branch that begins with `head`.
+pub fn within(tree: &Tree, ids: &[String], head: Node) -> Result<Vec<Node>> {
+    let found = ids.iter().map(|id| {
+        let node = tree.find(id).ok_or_else(|| Error::entry_not_found(id))?;
+        if node != head && tree.is_ancestor(head, node) {
+            return Ok(node);
+        }
+        let reason = format!("has {id:?}, which is not within the branch");
+        Err(Error::invalid_params("within", reason))
+    });
+    found.collect()
 }
 
 /// Brings the branches back that begin with these entries.

@@ -1,6 +1,6 @@
 //! Moves of the leaf: `set_leaf`, `branch`, undo and redo (session-file.md §4).
 
-use super::{IdAllocator, push_raw_member, push_text_member};
+use super::{IdAllocator, pick, push_raw_member, push_text_member};
 use crate::entry::{CONTINUE, KEEP, LEAF_RECORD};
 use crate::error::{Error, Kind, Result};
 use crate::flow::PlannedLines;
@@ -61,15 +61,25 @@ pub(crate) fn record(
     record_from(minter, tree, tree.leaf(), to, cause.name())
 }
 
-/// Ends bookkeeping with a record of the place where the file opens, if the leaf is elsewhere (session-file.md §4.3).
+/// Ends bookkeeping with a record of the place where the file opens, if the leaf is elsewhere (session-file.md §4.3), and
+/// background entries in any case (session-file.md §4.9).
 pub(crate) fn keep(planned: &mut PlannedLines, minter: &mut IdAllocator<'_>, tree: &Tree) {
     let opens_at = tree.file_leaf();
-    if planned.lines.is_empty() || planned.has_steps || opens_at == tree.leaf() {
+    let is_there = planned.has_steps || opens_at == tree.leaf();
+    if planned.lines.is_empty() || (is_there && !planned.background) {
         return;
     }
     let record = record_from(minter, tree, opens_at, opens_at, KEEP);
     planned.lines.push(record);
     planned.keeps = true;
+    planned.stays = planned.background;
+}
+
+/// The record of the place where the file opens, for programs that open it at another line.
+pub fn plan_keep(tree: &Tree, source: &dyn Source) -> Vec<u8> {
+    let opens_at = tree.file_leaf();
+    let mut minter = IdAllocator::new(tree, source);
+    record_from(&mut minter, tree, opens_at, opens_at, KEEP)
 }
 
 /// The record of a continuation, an object of raw JSON, at the place where the file opens (session-file.md §4.6).
@@ -140,18 +150,27 @@ pub(super) fn record_line(
     line
 }
 
+/// The end of a branch that is merged.
+#[derive(Debug, Clone, Copy)]
+pub struct Merged<'a> {
+    pub tip_id: &'a str,
+    /// The session of the branch, if it is another one.
+    pub session_id: Option<&'a str>,
+}
+
 /// A `branch_summary` at the new leaf, from the old leaf (semantics.md §6) or from the tip of the merged
 /// branch.
 pub fn plan_summary(
     tree: &Tree,
     minter: &mut IdAllocator<'_>,
     to: Option<Node>,
-    merges: Option<&str>,
+    merges: Option<Merged<'_>>,
     summary: &BranchSummary,
 ) -> PlannedLines {
     let id = minter.id();
     let old_leaf = tree.leaf().map(|leaf| tree.id(leaf));
-    let from_id = merges.or(old_leaf).unwrap_or("root");
+    let from_id = merges.map(|merged| merged.tip_id).or(old_leaf);
+    let from_id = from_id.unwrap_or("root");
     let mut members = Vec::new();
     push_text_member(&mut members, "fromId", from_id);
     push_text_member(&mut members, "summary", &summary.text);
@@ -164,8 +183,12 @@ pub fn plan_summary(
     if summary.from_hook {
         push_raw_member(&mut members, "fromHook", b"true");
     }
-    if merges.is_some() {
+    if let Some(Merged { tip_id, session_id }) = merges {
         push_raw_member(&mut members, "merge", b"true");
+        if session_id.is_some() {
+            let source = pick::copied_from(tip_id, session_id);
+            push_raw_member(&mut members, "copiedFrom", &source);
+        }
     }
     let parent_id = to.map(|to| tree.id(to));
     PlannedLines {

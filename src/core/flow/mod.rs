@@ -38,6 +38,8 @@ pub struct PlannedLines {
     pub keeps: bool,
     /// Whether the lines leave the file where it opens, and the daemon where it is.
     pub stays: bool,
+    /// Whether they were appended in the background: then both `keeps` and `stays` hold.
+    pub background: bool,
 }
 
 /// The leaf of the daemon behind a write.
@@ -49,12 +51,22 @@ pub enum LeafAfter {
     Own,
     /// Where it was.
     Stays,
+    /// Where it was; the lines were appended in the background.
+    Background,
+}
+
+impl LeafAfter {
+    /// Whether the daemon's leaf is where it was.
+    pub fn stays(self) -> bool {
+        matches!(self, Self::Stays | Self::Background)
+    }
 }
 
 impl PlannedLines {
     /// The leaf behind the write of these lines.
     pub fn leaf_after(&self) -> LeafAfter {
         match (self.stays, self.keeps) {
+            (true, _) if self.background => LeafAfter::Background,
             (true, _) => LeafAfter::Stays,
             (false, true) => LeafAfter::Own,
             (false, false) => LeafAfter::OfFile,

@@ -2,7 +2,7 @@
 
 use super::branch;
 use super::leaf::{self, BranchSummary};
-use super::{IdAllocator, push_text_member};
+use super::{IdAllocator, push_raw_member, push_text_member};
 use crate::entry::{Kind, Role};
 use crate::error::{Error, Kind as ErrorKind, Result};
 use crate::flow::PlannedLines;
@@ -27,8 +27,21 @@ pub struct NavigationPlan {
     pub worth_summarizing: bool,
     /// The tip of the branch to merge: then the leaf does not move, and the summary is of that branch.
     pub merges: Option<EntryId>,
-    /// The first entry of the branch to archive, once the leaf has left it.
-    pub archives: Option<EntryId>,
+    /// The session of that branch, if it is another one: `abandoned` and `common_ancestor_id` are of its tree.
+    pub from_session: Option<String>,
+    /// The judgement about candidates that were not chosen.
+    pub judgements: Vec<Judgement>,
+    /// The first entries of the branches to archive, once the leaf has left them: the one that holds it, then those within.
+    pub archives: Vec<EntryId>,
+}
+
+/// Why a candidate was not chosen: it becomes a note about the end of its branch.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Judgement {
+    pub tip_id: EntryId,
+    pub reason: Option<String>,
+    /// The client that has chosen.
+    pub by: String,
 }
 
 /// The outcome of planning.
@@ -65,7 +78,35 @@ pub fn plan(tree: &Tree, target: Node, rewind: bool) -> Navigation {
         compacted,
         editor_entry: is_input.then_some(target),
         merges: None,
-        archives: None,
+        from_session: None,
+        judgements: Vec::new(),
+        archives: Vec::new(),
+    })
+}
+
+/// Plans the way to the end of a candidate. Unlike [`plan`], it goes to a message of the user itself: it may be all that the
+/// candidate has.
+pub fn plan_choice(tree: &Tree, tip: Node) -> Navigation {
+    let old_leaf = tree.leaf();
+    if tree.is_same_conversation(old_leaf, Some(tip)) {
+        return Navigation::AlreadyThere;
+    }
+    let (ancestor, abandoned) = tree.branch(old_leaf, Some(tip));
+    let compacted = compacted_entries(tree, &abandoned);
+    let id = |node: Node| EntryId::new(tree.id(node));
+    Navigation::Move(NavigationPlan {
+        target_id: id(tip),
+        old_leaf_id: old_leaf.map(id),
+        new_leaf_id: Some(id(tip)),
+        common_ancestor_id: ancestor.map(id),
+        worth_summarizing: is_worth_summarizing(tree, &abandoned, compacted),
+        abandoned,
+        compacted,
+        editor_entry: None,
+        merges: None,
+        from_session: None,
+        judgements: Vec::new(),
+        archives: Vec::new(),
     })
 }
 
@@ -90,8 +131,49 @@ pub fn plan_merge(tree: &Tree, tip: Node) -> Navigation {
         compacted,
         editor_entry: None,
         merges: Some(id(tip)),
-        archives: None,
+        from_session: None,
+        judgements: Vec::new(),
+        archives: Vec::new(),
     })
+}
+
+/// Plans a merge of the branch of another session that ends at `tip`: of what only that session has. A fork has the beginning
+/// of its path in common with the session that it comes from.
+pub fn plan_merge_from(tree: &Tree, session_id: &str, other: &Tree, tip: Node) -> Navigation {
+    let path = other.path(Some(tip));
+    let is_shared = |node: &&Node| tree.find(other.id(**node)).is_some();
+    let shared = path.iter().take_while(is_shared).count();
+    let abandoned = path.get(shared..).unwrap_or_default().to_vec();
+    if !has_steps(other, &abandoned) {
+        return Navigation::AlreadyThere;
+    }
+    let ancestor = shared.checked_sub(1).and_then(|last| path.get(last));
+    let compacted = compacted_entries(other, &abandoned);
+    let leaf = tree.leaf().map(|leaf| EntryId::new(tree.id(leaf)));
+    let id = |node: Node| EntryId::new(other.id(node));
+    Navigation::Move(NavigationPlan {
+        target_id: id(tip),
+        old_leaf_id: leaf.clone(),
+        new_leaf_id: leaf,
+        common_ancestor_id: ancestor.copied().map(id),
+        worth_summarizing: is_worth_summarizing(other, &abandoned, compacted),
+        abandoned,
+        compacted,
+        editor_entry: None,
+        merges: Some(id(tip)),
+        from_session: Some(session_id.to_owned()),
+        judgements: Vec::new(),
+        archives: Vec::new(),
+    })
+}
+
+/// The summary of this branch of another session that the path to the leaf has.
+pub fn merged_before(tree: &Tree, session_id: &str, tip_id: &str) -> Option<Node> {
+    let copies = tree.copies_of(session_id, tip_id).into_iter().rev();
+    let is_here = |node: Node| tree.leaf().is_some_and(|leaf| tree.is_ancestor(node, leaf));
+    let mut merged =
+        copies.filter(|node| tree.kind(*node) == Kind::BranchSummary && is_here(*node));
+    merged.next()
 }
 
 /// Plans the way out of the branch that begins with `head`, to the position above it. The target is `head`. If the leaf
@@ -115,7 +197,9 @@ pub fn plan_archive(tree: &Tree, head: Node) -> Navigation {
         compacted,
         editor_entry: None,
         merges: None,
-        archives: Some(id(head)),
+        from_session: None,
+        judgements: Vec::new(),
+        archives: vec![id(head)],
     })
 }
 
@@ -250,7 +334,10 @@ pub fn commit(
     let mut minter = IdAllocator::new(tree, source);
     let mut planned = match summary {
         Some(summary) => {
-            let merges = plan.merges.as_ref().map(EntryId::as_str);
+            let merges = plan.merges.as_ref().map(|tip| leaf::Merged {
+                tip_id: tip.as_str(),
+                session_id: plan.from_session.as_deref(),
+            });
             leaf::plan_summary(tree, &mut minter, new_leaf, merges, summary)
         }
         None => PlannedLines::default(),
@@ -273,7 +360,11 @@ pub fn commit(
             label,
         );
     }
-    if let Some(head) = &plan.archives {
+    let parent_id = planned.entry_ids.last().map(EntryId::as_str);
+    let parent_id = parent_id.or(new_leaf.map(|leaf| tree.id(leaf)));
+    let parent_id = parent_id.map(str::to_owned);
+    push_judgements(&mut planned, &mut minter, parent_id, &plan.judgements);
+    for head in &plan.archives {
         let parent_id = planned.entry_ids.last().map(EntryId::as_str);
         let at = parent_id.or(new_leaf.map(|leaf| tree.id(leaf)));
         let record = branch::archived_record(&mut minter, tree, find(head)?, at);
@@ -283,6 +374,46 @@ pub fn commit(
         leaf::keep(&mut planned, &mut minter, tree);
     }
     Ok(planned)
+}
+
+/// The lines of a choice that does not move the leaf: the judgement, at the leaf.
+pub fn judge_at_leaf(tree: &Tree, source: &dyn Source, judgements: &[Judgement]) -> PlannedLines {
+    let mut planned = PlannedLines::default();
+    let mut minter = IdAllocator::new(tree, source);
+    let leaf_id = tree.leaf().map(|leaf| tree.id(leaf).to_owned());
+    push_judgements(&mut planned, &mut minter, leaf_id, judgements);
+    leaf::keep(&mut planned, &mut minter, tree);
+    planned
+}
+
+/// Notes about the candidates that were not chosen (session-file.md §1.4), each below the one before.
+fn push_judgements(
+    planned: &mut PlannedLines,
+    minter: &mut IdAllocator<'_>,
+    mut parent_id: Option<String>,
+    judgements: &[Judgement],
+) {
+    for judgement in judgements {
+        let id = minter.id();
+        let mut data = Vec::new();
+        push_text_member(&mut data, "targetId", judgement.tip_id.as_str());
+        if let Some(reason) = &judgement.reason {
+            push_text_member(&mut data, "reason", reason);
+        }
+        push_text_member(&mut data, "outcome", "notChosen");
+        push_text_member(&mut data, "by", &judgement.by);
+        if let Some(comma) = data.first_mut() {
+            *comma = b'{';
+        }
+        data.push(b'}');
+        let mut members = Vec::new();
+        push_text_member(&mut members, "customType", "note");
+        push_raw_member(&mut members, "data", &data);
+        let line = minter.line("custom", &id, parent_id.as_deref(), &members);
+        planned.lines.push(line);
+        parent_id = Some(id.as_str().to_owned());
+        planned.entry_ids.push(id);
+    }
 }
 
 /// The line of a navigation that does not move the leaf: the label, at the leaf.

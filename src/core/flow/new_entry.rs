@@ -21,6 +21,8 @@ pub struct NewEntry {
     pub timestamp: Option<String>,
     /// All other members, as `,"name":value…` on one line.
     pub members: Vec<u8>,
+    /// Whether it grows a branch in the background (session-file.md §4.9).
+    pub background: bool,
     /// Whether it is a compaction that keeps nothing: then it names itself as the first kept entry.
     pub keeps_nothing: bool,
 }
@@ -42,6 +44,7 @@ impl NewEntry {
             parent: NewParent::Previous,
             timestamp: None,
             members,
+            background: false,
             keeps_nothing: false,
         }
     }
@@ -137,6 +140,21 @@ impl NewEntry {
         self
     }
 
+    /// Makes it an entry of a background branch, at `index` of its operation; `group` names the question of which the branch
+    /// is a candidate. A compaction or a summary is refused, since it is about the conversation of the leaf.
+    pub fn in_background(mut self, index: usize, group: Option<&str>) -> Result<Self> {
+        if let "compaction" | "branch_summary" = self.type_name.as_str() {
+            let reason = "cannot be written in the background: leave out keepLeaf";
+            return Err(Error::entry_invalid(index, "type", reason));
+        }
+        push_raw_member(&mut self.members, "background", b"true");
+        if let Some(group) = group {
+            push_text_member(&mut self.members, "group", group);
+        }
+        self.background = true;
+        Ok(self)
+    }
+
     /// Reads one element of `append_entries`.
     pub fn parse(index: usize, object: &[u8]) -> Result<Self> {
         let invalid = |field: &str, reason: &str| Error::entry_invalid(index, field, reason);
@@ -168,6 +186,8 @@ impl NewEntry {
                 let given = text(value).filter(|text| timestamp::parse(text).is_some());
                 let given = given.ok_or_else(|| invalid("timestamp", "must be ISO 8601"))?;
                 given_timestamp = Some(given);
+            } else if member.is(object, "background") {
+                return Err(invalid("background", "is set by the daemon: use keepLeaf"));
             } else if member.is(object, "firstKeptEntryId") && value == b"null" {
                 keeps_nothing = true;
             } else {
@@ -196,6 +216,7 @@ impl NewEntry {
             parent,
             timestamp: given_timestamp,
             members,
+            background: false,
         })
     }
 }

@@ -1,15 +1,15 @@
 //! `cherry_pick`: copies of messages of other branches (semantics.md §5). Pure.
 
-use super::IdAllocator;
 use super::fork::{OpenCall, unanswered_calls};
+use super::{IdAllocator, push_text_member};
 use crate::context::kind_and_role;
 use crate::entry::{Kind, Role};
 use crate::error::{Error, Kind as ErrorKind, Result};
 use crate::flow::PlannedLines;
-use crate::id::Source;
+use crate::id::{EntryId, Source};
 use crate::json;
 use crate::json::{quoted, quoted_or_null};
-use crate::tree::Tree;
+use crate::tree::{Node, Tree};
 
 /// One message to copy: its id, and the entry as delivered.
 pub struct PickedMessage {
@@ -18,22 +18,37 @@ pub struct PickedMessage {
 }
 
 /// Plans the copies at the leaf, in the given order, byte for byte except id, parent, timestamp and
-/// `copiedFrom`. Only messages can be copied (`invalidParams`), and calls only with all their results right
+/// `copiedFrom`, which names the session too if it is another one. Only messages can be copied (`invalidParams`), and calls only with all their results right
 /// after them (`unansweredToolCalls`).
-pub fn plan(tree: &Tree, source: &dyn Source, picked: &[PickedMessage]) -> Result<PlannedLines> {
+pub fn plan(
+    tree: &Tree,
+    source: &dyn Source,
+    picked: &[PickedMessage],
+    from_session: Option<&str>,
+) -> Result<PlannedLines> {
     check(picked)?;
+    if let Some(entry_ids) = from_session.and_then(|from| copied_before(tree, picked, from)) {
+        return Ok(PlannedLines {
+            entry_ids,
+            ..PlannedLines::default()
+        });
+    }
     let mut minter = IdAllocator::new(tree, source);
     let mut parent_id = tree.leaf().map(|leaf| tree.id(leaf).to_owned());
     let mut planned = PlannedLines::default();
     for PickedMessage { id, entry } in picked {
         let copy_id = minter.id();
         let parent = quoted_or_null(parent_id.as_deref());
-        let mut line = entry.clone();
+        let mut line = ["background", "group"]
+            .iter()
+            .fold(entry.clone(), |line, name| {
+                json::without_member(&line, name)
+            });
         for (name, value) in [
             ("id", quoted(copy_id.as_str())),
             ("parentId", parent),
             ("timestamp", quoted(minter.now())),
-            ("copiedFrom", quoted(id)),
+            ("copiedFrom", copied_from(id, from_session)),
         ] {
             line = json::with_member(&line, name, &value);
         }
@@ -44,6 +59,50 @@ pub fn plan(tree: &Tree, source: &dyn Source, picked: &[PickedMessage]) -> Resul
         planned.entry_ids.push(copy_id);
     }
     Ok(planned)
+}
+
+/// The value of `copiedFrom`.
+pub(super) fn copied_from(entry_id: &str, session_id: Option<&str>) -> Vec<u8> {
+    let Some(session_id) = session_id else {
+        return quoted(entry_id);
+    };
+    let mut value = Vec::new();
+    push_text_member(&mut value, "sessionId", session_id);
+    push_text_member(&mut value, "entryId", entry_id);
+    if let Some(comma) = value.first_mut() {
+        *comma = b'{';
+    }
+    value.push(b'}');
+    value
+}
+
+/// The copies of these messages of another session, if the path to the leaf has them one behind the other: then the request
+/// is a repetition.
+fn copied_before(
+    tree: &Tree,
+    picked: &[PickedMessage],
+    from_session: &str,
+) -> Option<Vec<EntryId>> {
+    let last = picked.last()?;
+    let copies = tree.copies_of(from_session, &last.id);
+    let on_path = |copy: &&Node| {
+        tree.leaf()
+            .is_some_and(|leaf| tree.is_ancestor(**copy, leaf))
+    };
+    let is_message = |copy: &&Node| tree.kind(**copy) != Kind::BranchSummary;
+    let mut copies = copies.iter().rev().filter(is_message);
+    let newest = copies.find(on_path)?;
+    let mut above = tree.ancestors(Some(*newest));
+    let mut found = Vec::with_capacity(picked.len());
+    for message in picked.iter().rev() {
+        let copy = above.next()?;
+        if !tree.is_copy_of(copy, from_session, &message.id) {
+            return None;
+        }
+        found.push(EntryId::new(tree.id(copy)));
+    }
+    found.reverse();
+    Some(found)
 }
 
 fn check(picked: &[PickedMessage]) -> Result<()> {

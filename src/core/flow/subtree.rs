@@ -134,8 +134,13 @@ impl<'t> SubtreeWalk<'t> {
     }
 }
 
-/// The entry with this parent, and with this boundary if it is given.
+/// The entry with this parent, and with this boundary if it is given. It is not a background entry in the new session, whose
+/// leaf may be there.
 pub fn relinked(entry: Vec<u8>, parent: Option<&str>, boundary: Option<&str>) -> Vec<u8> {
+    let entry = match json::get(&entry, "background") {
+        Some(b"true") => json::without_member(&entry, "background"),
+        _ => entry,
+    };
     let stored = json::get(&entry, "parentId").unwrap_or_default();
     let is_linked = match parent {
         None => stored == b"null",

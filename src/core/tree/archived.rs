@@ -49,16 +49,54 @@ impl Tree {
         marks.any(|mark| mark.name.is_some())
     }
 
-    /// The first entry of the branch of a position: its highest step below a fork, or a root. `None` without a step.
+    /// The first entry of the branch of a position: its highest step below a fork, a root, or the first one that was appended
+    /// in the background. `None` without a step.
     pub fn branch_head(&self, position: Option<Node>) -> Option<Node> {
         let mut head = self.skip_bookkeeping(position)?;
         while let Some(above) = self.skip_bookkeeping(self.parent(head)) {
-            if self.has_two_steps_below(above) {
+            if self.begins_background(head, above) || self.has_two_steps_below(above) {
                 break;
             }
             head = above;
         }
         Some(head)
+    }
+
+    /// The entry whose name the branch has that begins with this step: the nearest one at or above it from which the name
+    /// comes down, at each fork to the step that was written first.
+    pub fn named_by(&self, head: Node) -> Option<Node> {
+        if !self.has_branch_names() {
+            return None;
+        }
+        let mut at = head;
+        loop {
+            if self.branch_name(at).is_some() {
+                return Some(at);
+            }
+            let above = self.skip_bookkeeping(self.parent(at))?;
+            let mut below = self.steps_below(above);
+            below.retain(|step| !self.begins_background(*step, above));
+            if below.into_iter().min() != Some(at) {
+                return None;
+            }
+            at = above;
+        }
+    }
+
+    /// The steps right below a step; bookkeeping is passed over.
+    fn steps_below(&self, step: Node) -> Vec<Node> {
+        let mut open = vec![step];
+        let (mut children, mut found) = (Vec::new(), Vec::new());
+        while let Some(node) = open.pop() {
+            self.children_into(Some(node), &mut children);
+            for child in &children {
+                match self.kind(*child).is_bookkeeping() {
+                    true => open.push(*child),
+                    false => found.push(*child),
+                }
+            }
+        }
+        found
     }
 
     /// Whether the conversation goes on in two ways behind a step.
@@ -85,10 +123,9 @@ impl Tree {
         let mut marked: HashMap<Node, usize> = HashMap::new();
         for (id, mark) in &self.marks.by_id {
             if let Some(record) = mark.archived
-                && let Some(Some(node)) = self.resolve(id)
+                && let Some(node) = self.find(id)
             {
-                let last = marked.entry(node).or_default();
-                *last = (*last).max(record.number());
+                marked.insert(node, record.number());
             }
         }
         if marked.is_empty() {

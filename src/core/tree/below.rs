@@ -64,7 +64,8 @@ impl Below {
         for node in new {
             let kind = tree.kind(node);
             let counts = kind != Kind::LeafRecord && !kind.is_bookkeeping();
-            if counts && tree.flags(node).has(Flags::FOREIGN) {
+            let flags = tree.flags(node);
+            if counts && flags.has(Flags::FOREIGN) && !flags.has(Flags::STAYS) {
                 self.place(tree, node, vec![node]);
             }
         }

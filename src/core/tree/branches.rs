@@ -25,19 +25,13 @@ pub struct Branch {
 /// Every branch, in file order of the tips. Linear: between its fork and its tip a branch shares no step.
 pub fn list(tree: &Tree) -> Vec<Branch> {
     let above = conversation_parents(tree);
-    let mut children = vec![0u32; tree.node_count()];
-    for node in tree.entries().filter(|node| is_conversation(tree, *node)) {
-        if let Some(parent) = get(&above, node)
-            && let Some(count) = children.get_mut(parent.number())
-        {
-            *count += 1;
-        }
-    }
+    let (children, is_end) = children_counts(tree, &above);
     let child_count = |node: Node| children.get(node.number()).copied().unwrap_or_default();
+    let is_end = |node: Node| is_end.get(node.number()) == Some(&true);
     let active = tree.skip_bookkeeping(tree.leaf());
     let names = Names::of(tree, &above);
     tree.entries()
-        .filter(|node| is_conversation(tree, *node) && child_count(*node) == 0)
+        .filter(|node| is_conversation(tree, *node) && is_end(*node))
         .map(|tip| {
             let (mut message_count, mut prompts) = (0, Vec::new());
             let mut at = Some(tip);
@@ -62,6 +56,30 @@ pub fn list(tree: &Tree) -> Vec<Branch> {
         .collect()
 }
 
+/// For each node the number of the steps right below it, and whether a branch ends there: nothing is below, or only branches
+/// that were begun in the background. Of such a node the end counts too, so that it is the fork of those.
+fn children_counts(tree: &Tree, above: &[Option<Node>]) -> (Vec<u32>, Vec<bool>) {
+    let mut children = vec![0u32; tree.node_count()];
+    let mut is_end = vec![true; tree.node_count()];
+    for node in tree.entries().filter(|node| is_conversation(tree, *node)) {
+        let Some(parent) = get(above, node) else {
+            continue;
+        };
+        if let Some(count) = children.get_mut(parent.number()) {
+            *count += 1;
+        }
+        if let Some(is_end) = is_end.get_mut(parent.number())
+            && !tree.begins_background(node, parent)
+        {
+            *is_end = false;
+        }
+    }
+    for (count, is_end) in children.iter_mut().zip(&is_end) {
+        *count += u32::from(*is_end && *count > 0);
+    }
+    (children, is_end)
+}
+
 /// Finds the names of branches. At a fork the name goes on with the step that was written first.
 struct Names<'t> {
     tree: &'t Tree,
@@ -76,7 +94,9 @@ impl<'t> Names<'t> {
         if tree.has_branch_names() {
             eldest = vec![None; tree.node_count()];
             for node in tree.entries().filter(|node| is_conversation(tree, *node)) {
-                let slot = get(above, node).and_then(|parent| eldest.get_mut(parent.number()));
+                let parent = get(above, node);
+                let parent = parent.filter(|above| !tree.begins_background(node, *above));
+                let slot = parent.and_then(|parent| eldest.get_mut(parent.number()));
                 if let Some(slot @ None) = slot {
                     *slot = Some(node);
                 }

@@ -22,9 +22,10 @@ pub struct PlainFacts {
 }
 
 impl PlainFacts {
-    /// `None` for an entry that refers to others besides its parent.
+    /// `None` for an entry that refers to others besides its parent, or was born otherwise than at the leaf.
     pub fn of(envelope: &Envelope<'_>) -> Option<Self> {
-        is_plain(envelope.kind).then(|| Self::of_any(envelope))
+        let is_own = envelope.background.is_none() && envelope.copied_from.is_none();
+        (is_own && is_plain(envelope.kind)).then(|| Self::of_any(envelope))
     }
 
     /// The same for any entry; facts that refer to other entries are left out.
@@ -87,6 +88,7 @@ impl Tree {
         let row = self.row(node);
         let is_as_stored = [Flags::DUPLICATE_ID, Flags::RECOVERED, Flags::INVALID_UTF8];
         let is_as_stored = is_as_stored.iter().all(|flag| !row.flags.has(*flag));
+        let is_own = !row.flags.has(Flags::STAYS) && !self.born.is_copy(node);
         let mut flags = Flags::NONE;
         for flag in [
             Flags::HIDDEN,
@@ -98,7 +100,7 @@ impl Tree {
                 flags.set(flag);
             }
         }
-        (is_plain(row.kind) && is_as_stored).then_some(PlainFacts {
+        (is_plain(row.kind) && is_as_stored && is_own).then_some(PlainFacts {
             kind: row.kind,
             role: row.role,
             timestamp: row.timestamp,
@@ -112,10 +114,14 @@ impl Tree {
             self.note_reference(node, id);
         }
         let plain = PlainFacts::of_any(envelope);
+        self.born.take(node, envelope);
         let row = self.row_mut(node);
         row.timestamp = plain.timestamp;
         row.role = plain.role;
         row.flags.set(plain.flags);
+        if envelope.background.is_some() {
+            row.flags.set(Flags::STAYS);
+        }
         match &envelope.facts {
             Facts::BranchSummary { from_id, merge } => {
                 if *merge {

@@ -34,7 +34,7 @@ impl Flags {
     pub const ODD_TIMESTAMP: Flags = Flags(1 << 13);
     /// It refers to a leaf record: clients get the entry with the reference resolved.
     pub const STALE_REFERENCE: Flags = Flags(1 << 14);
-    /// A leaf record that leaves the file where it opened: nobody went anywhere with it.
+    /// It leaves the file where it opened: a leaf record with which nobody went anywhere, or a background entry.
     pub const STAYS: Flags = Flags(1 << 15);
 
     /// The names that clients see (`flags` of protocol.md §6).

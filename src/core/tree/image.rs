@@ -4,6 +4,7 @@
 //! is no text make the image invalid. Data that follows from the rest (children, roots, the table of ids)
 //! is computed again.
 
+use super::born::Born;
 use super::flags::Flags;
 use super::ids::{IdHash, IdHasher, id_of};
 use super::marks::Marks;
@@ -114,6 +115,7 @@ impl Tree {
             }
         }
         self.marks.put(&mut out);
+        self.born.put(&mut out);
         out.0
     }
 }
@@ -308,6 +310,7 @@ impl ImageRows {
         let waiting = fields.waiting()?;
         let moves = fields.moves()?;
         let marks = Marks::read(&mut fields.fields, count)?;
+        let born = Born::read(&mut fields.fields, count)?;
         if !fields.fields.is_at_end() {
             return None;
         }
@@ -337,6 +340,7 @@ impl ImageRows {
             waiting_references: HashMap::from_iter(waiting_references),
             name,
             marks,
+            born,
             leaf_records: self.leaf_records,
             last,
             moves,

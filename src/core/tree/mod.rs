@@ -9,8 +9,10 @@
 
 mod ancestor;
 mod archived;
+mod background;
 pub mod below;
 mod beside;
+mod born;
 pub mod branches;
 mod children;
 mod facts;
@@ -285,7 +287,8 @@ impl Tree {
         self.revision += 1;
     }
 
-    /// The leaf that a reader of the file would have: the last line decides (session-file.md §4).
+    /// The leaf that a reader of the file would have: the last line decides, unless it was written in the background
+    /// (session-file.md §4.2).
     pub fn file_leaf(&self) -> Option<Node> {
         self.last.and_then(|last| self.resolve_node(last))
     }
@@ -342,7 +345,7 @@ impl Tree {
         self.row_mut(node).flags.set(refused);
         self.take_facts(node, envelope);
         self.adopt_label(node, id);
-        self.last = Some(node);
+        self.open_at(node);
         self.revision += 1;
         Some(Insertion { node, refused })
     }
@@ -463,6 +466,7 @@ impl Tree {
                 Flags::SILENT,
                 Flags::MERGE,
                 Flags::ODD_TIMESTAMP,
+                Flags::STAYS,
             ] {
                 row.flags.clear(stale);
             }
@@ -470,7 +474,9 @@ impl Tree {
             self.take_facts(node, envelope);
         }
         self.row_mut(node).flags.set(Flags::DUPLICATE_ID);
-        self.last = Some(node);
+        if envelope.background.is_none() {
+            self.last = Some(node);
+        }
         self.revision += 1;
         if both_entries {
             self.origin = self.revision;

@@ -1,5 +1,6 @@
 //! The data of a tree.
 
+use super::born::Born;
 use super::children::Children;
 use super::ids::IdHasher;
 use super::lineage::Lineage;
@@ -35,6 +36,7 @@ pub struct Tree {
     pub(super) waiting_references: HashMap<Box<str>, Vec<Node>>,
     pub(super) name: Option<Box<str>>,
     pub(super) marks: Marks,
+    pub(super) born: Born,
     pub(super) leaf_records: u32,
     pub(super) leaf: Option<Node>,
     pub(super) last: Option<Node>,

@@ -505,16 +505,18 @@ impl SessionState {
             self.note_written(landed.file.as_ref());
         }
         let whole = whole?;
+        if leaf_after == LeafAfter::Background && !is_published {
+            self.keep_for_others(&lock);
+        }
         drop(lock);
         changes.diagnostics.extend(self.log.take_diagnostics());
+        changes.stays |= leaf_after.stays();
         self.sort_out(before, changes);
         match landed.failure {
-            None => match leaf_after {
-                LeafAfter::Stays => {}
-                LeafAfter::Own => self.move_leaf(changes.own.last().copied()),
-                // Our line is the last one, so it gives the leaf, as it would when the file is opened.
-                LeafAfter::OfFile => self.move_leaf(self.tree.file_leaf()),
-            },
+            _ if leaf_after.stays() => {}
+            None if leaf_after == LeafAfter::Own => self.move_leaf(changes.own.last().copied()),
+            // Our line is the last one, so it gives the leaf, as it would when the file is opened.
+            None => self.move_leaf(self.tree.file_leaf()),
             // Lines that are not in the file whole do not move the leaf.
             Some(_) => {
                 let whole_operation = (ends.is_empty() && whole >= lines).then_some(lines);

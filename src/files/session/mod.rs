@@ -9,6 +9,7 @@
 mod activity;
 pub mod commit;
 pub mod fork;
+mod kept;
 mod path;
 mod running;
 mod state;
@@ -315,6 +316,29 @@ impl SessionState {
         Err(self.leaf_moved(expected_id, &since))
     }
 
+    /// Fails with `leafMoved` unless a branch ends at `parent` and at the expected entry: with the same step, and without a
+    /// step below (protocol.md §3.5).
+    pub fn check_expected_tip(&self, expected: &ExpectedLeaf, parent: Option<&str>) -> Result<()> {
+        let (expected_id, known) = match expected {
+            ExpectedLeaf::Any => return Ok(()),
+            ExpectedLeaf::Empty => (None, Some(None)),
+            ExpectedLeaf::At(id) => (Some(id.as_str()), self.tree.resolve(id.as_str())),
+        };
+        let parent = self.find_position(parent)?;
+        let step = self.tree.skip_bookkeeping(parent);
+        let below = self.tree.step_below(step);
+        let same = known.is_some_and(|at| self.tree.is_same_conversation(at, parent));
+        if same && below.is_none() {
+            return Ok(());
+        }
+        let newest = match (below, step) {
+            (Some(below), Some(step)) => Some(self.tree.newest_step_below(step)).or(Some(below)),
+            (below, step) => below.or(step),
+        };
+        let since: Vec<Node> = below.into_iter().collect();
+        Err(self.moved_to(expected_id, self.id_of(newest), &since))
+    }
+
     /// Fails with `leafMoved` if the leaf has another step than `old`.
     pub fn check_leaf_is_still(&self, old: Option<&str>) -> Result<()> {
         let known = match old {
@@ -337,6 +361,10 @@ impl SessionState {
     }
 
     fn leaf_moved(&self, expected: Option<&str>, since: &[Node]) -> Error {
+        self.moved_to(expected, self.leaf_id(), since)
+    }
+
+    fn moved_to(&self, expected: Option<&str>, leaf_id: Option<&str>, since: &[Node]) -> Error {
         let start = since.len().saturating_sub(MAX_MOVED_ENTRIES);
         let newest = since.get(start..).unwrap_or_default();
         let size = |node: &Node| u64::from(self.tree.place(*node).len);
@@ -352,7 +380,7 @@ impl SessionState {
         )
         .with_details(json!({
             "expectedLeafId": expected,
-            "leafId": self.leaf_id(),
+            "leafId": leaf_id,
             "entries": entries,
         }))
     }

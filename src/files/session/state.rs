@@ -74,5 +74,7 @@ pub struct Changes {
     pub others: Vec<Node>,
     /// Whether others have appended anything, even if only a leaf record.
     pub others_moved: bool,
+    /// Whether this operation left the leaf where it was.
+    pub stays: bool,
     pub diagnostics: Vec<Diagnostic>,
 }

@@ -3,6 +3,7 @@
 use super::commit::CommitOutcome;
 use super::*;
 use crate::cancel::Cancel;
+use crate::clock::SystemSource;
 use crate::lock::lock;
 use crate::log::header::Header;
 use crate::log::upstream::{PublishOutcome, Publishing};
@@ -13,7 +14,8 @@ use std::io::Write;
 use std::path::Path;
 use std::pin::Pin;
 use std::task::{Context, Poll, Waker};
-use treelined_core::flow::PlannedLines;
+use treelined_core::flow::append::{NewEntry, NewParent};
+use treelined_core::flow::{self, PlannedLines};
 use treelined_core::tree::Tree;
 
 const HEADER: &str =
@@ -417,4 +419,36 @@ fn a_first_append_whose_outcome_is_unknown_is_published_again() {
         assert_eq!(text.matches("\"first\"").count(), 1, "{text}");
         assert_eq!(lock(&log.0).published.concat(), text);
     });
+}
+
+/// A program without the lock wrote between the look at the file and a background write, whose record named the line in front
+/// of its own. It opened the file there the next time, and its newest line looked abandoned.
+#[test]
+fn a_writer_without_a_lock_is_not_moved_back() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("s.jsonl");
+    let session = session(&path);
+    run(async {
+        let turn = session.guard(Instant::now(), ()).unwrap();
+        let leaf = turn.leaf_id().map(str::to_owned);
+        let at = path.clone();
+        let plan = move |state: &SessionState| {
+            append(&at, &entries("other", 1));
+            let entry = NewEntry::message(br#"{"role":"user","content":"x"}"#)?;
+            let parent = NewParent::Named(leaf.clone());
+            let entry = entry.with_parent(parent).in_background(0, None)?;
+            let stored = |node| state.entry(node);
+            flow::append::plan(&state.tree, &SystemSource, &[entry], &stored)
+        };
+        let (turn, changes, committed) = turn.commit(&Cancel::new(), plan).await;
+        let turn = turn.unwrap();
+        assert!(committed.unwrap().wrote);
+        assert_eq!((changes.own.len(), changes.others.len()), (1, 1));
+        assert_eq!(turn.leaf_id(), Some("a0"), "the leaf stays");
+        let newest = turn.tree.find("other0");
+        assert_eq!(turn.tree.file_leaf(), newest);
+        assert_eq!(turn.tree.last_line(), newest, "as the other program has it");
+    });
+    let opened = Log::open(Location::of_path(&path).unwrap()).unwrap();
+    assert_eq!(opened.tree.file_leaf(), opened.tree.find("other0"));
 }

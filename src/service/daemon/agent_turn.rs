@@ -1,31 +1,68 @@
-//! The agent turn of a session's client, and the messages that wait for its end (semantics.md §5).
+//! The agent turns of a session's clients, and the messages that wait for their end (protocol.md §3.13).
 //!
 //! Messages sent during a turn wait in memory and are appended when the turn ends. The turn ends even if the append
 //! fails: the messages then wait for the next `end_turn`, or go before the next message.
 
 use super::Daemon;
 use super::append::AppendOutcome;
+use super::client_turn::RunningTurn;
 use super::commit::Change;
 use std::sync::Arc;
 use treelined_core::error::Result;
 use treelined_core::flow::append::NewEntry;
-use treelined_core::id::ExpectedLeaf;
+use treelined_core::id::{ConnectionId, ExpectedLeaf};
 
-/// Ends a client's turns when its connection ends, and appends the queued messages.
+/// Ends all turns when the daemon ends, and appends the queued messages.
 pub(crate) async fn end_all(daemon: &Arc<Daemon>) {
     for open in daemon.registry.all() {
-        end_of(daemon, &open.id).await;
+        end_of(daemon, &open.id, |_| true).await;
     }
 }
 
-/// Ends the turn of a session, and appends the queued messages.
-pub(crate) async fn end_of(daemon: &Arc<Daemon>, session_id: &str) {
+/// Ends the turns of a session that these connections have begun, and appends the queued messages.
+pub(crate) async fn end_of(
+    daemon: &Arc<Daemon>,
+    session_id: &str,
+    is_meant: impl Fn(ConnectionId) -> bool,
+) {
     let Ok((open, guard)) = daemon.registry.own_guard(session_id).await else {
         return;
     };
-    if let Err(error) = end(Change::unasked(daemon, open, guard)).await {
+    let (is_sessions, branches) = {
+        let turns = open.client_turn();
+        let by = turns.running.as_ref().map(RunningTurn::by);
+        // A queue without a turn is of one that could not be written.
+        (by.is_none_or(&is_meant), turns.branch_ids(&is_meant))
+    };
+    if is_sessions {
+        lost(end(Change::unasked(daemon, open, guard)).await);
+    } else {
+        drop(guard);
+    }
+    for id in branches {
+        let Ok((open, guard)) = daemon.registry.own_guard(session_id).await else {
+            return;
+        };
+        lost(end_branch(Change::unasked(daemon, Arc::clone(&open), guard), &id).await);
+        open.client_turn().end_branch(&id);
+    }
+}
+
+fn lost(ended: Result<()>) {
+    if let Err(error) = ended {
         tracing::error!(kind = error.kind.name(), "queued messages are lost");
     }
+}
+
+/// Ends the turn of a branch, and appends its messages in the background. If they cannot be written, the turn goes on.
+pub(crate) async fn end_branch(change: Change, id: &str) -> Result<()> {
+    let open = Arc::clone(&change.open);
+    let queue = open.client_turn().of_branch(id, &change.guard)?;
+    if !queue.is_empty() {
+        change.append(ExpectedLeaf::Any, queue).await?;
+    }
+    open.client_turn().end_branch(id);
+    Ok(())
 }
 
 /// Ends the turn of a session's client, and appends the messages that waited for its end.

@@ -31,9 +31,10 @@ pub(crate) async fn close(
         Departure::StillOpen => lease.leave(connection.id, Openings::One),
         Departure::ForOthers => {
             let (open, mut guard) = guard_of(lease, Instant::now())?;
-            if open.client_turn().is_of(connection.id) {
+            if open.client_turn().is_sessions_of(connection.id) {
                 open.session.check_not_in_turn()?;
             }
+            open.client_turn().check_no_branch(Some(connection.id))?;
             end_operation(connection, &open).await;
             announce(daemon, &open, Some(connection));
             leave(daemon, connection, &open, &mut guard);
@@ -46,7 +47,7 @@ pub(crate) async fn close(
     Ok(())
 }
 
-/// Ends the turn of an extension that only follows the session, if a close would be the last one: the turn must not
+/// Ends the turns of extensions that only follow the session, if a close would be the last one: they must not
 /// keep the session open.
 async fn end_turn_of_follower(
     daemon: &Arc<Daemon>,
@@ -58,12 +59,11 @@ async fn end_turn_of_follower(
     let Some(open) = lease.open().filter(|_| is_last).map(Arc::clone) else {
         return Ok(lease);
     };
-    let is_in_turn = matches!(open.session.activity(), Some(Activity::AgentTurn));
-    if !is_in_turn || open.client_turn().is_of(connection.id) {
+    if !open.client_turn().has_others(connection.id) {
         return Ok(lease);
     }
     drop(lease);
-    agent_turn::end_of(daemon, &open.id).await;
+    agent_turn::end_of(daemon, &open.id, |by| by != connection.id).await;
     let by = Some(connection.id);
     daemon.registry.place_to_close(by, &open.id).await
 }
@@ -75,6 +75,7 @@ async fn prepare(lease: Lease) -> Result<(Arc<OpenSession>, SessionGuard)> {
     if let Some(Activity::AgentTurn) = open.session.activity() {
         open.session.check_idle()?;
     }
+    open.client_turn().check_no_branch(None)?;
     end_operations(&open).await;
     open.session.syncer.flush().await?;
     Ok((open, guard))
@@ -148,7 +149,7 @@ fn leave(daemon: &Daemon, connection: &Connection, open: &OpenSession, guard: &m
 pub(crate) async fn close_sessions_of(daemon: &Arc<Daemon>, connection: &Arc<Connection>) {
     for open in daemon.registry.queues.all_open(Some(connection.id)) {
         if open.client_turn().is_of(connection.id) {
-            agent_turn::end_of(daemon, &open.id).await;
+            agent_turn::end_of(daemon, &open.id, |by| by == connection.id).await;
         }
         let place = daemon.registry.place_to_close(None, &open.id);
         let Ok(lease) = place.await else {

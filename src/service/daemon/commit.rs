@@ -35,6 +35,11 @@ impl TakesPlace for ChangePlace {
 }
 
 impl ChangePlace {
+    /// The request.
+    pub(crate) fn call(&self) -> Arc<Call> {
+        Arc::clone(&self.call)
+    }
+
     /// The connection of the request.
     pub(crate) fn connection(&self) -> ConnectionId {
         self.call.connection.id

@@ -412,10 +412,11 @@ impl NewSession {
     /// Copies all lines of the session, with a sync. If there are none, the new session has no file yet.
     fn copy_whole(&self, guard: SessionGuard, source: &Source) -> Result<SessionCopy> {
         let (from, to) = (guard.tree.file_leaf(), guard.leaf());
+        let is_cut = guard.tree.cut_background().is_some();
         let record = match &self.name {
             // An entry at the leaf says where the leaf is.
             Some(name) => Some(self.name_line(&guard, name)),
-            None => (from != to).then(|| {
+            None => (from != to || is_cut).then(|| {
                 let mut allocator = IdAllocator::new(&guard.tree, &*self.source);
                 leaf::record_from(&mut allocator, &guard.tree, from, to, Cause::SetLeaf.name())
             }),

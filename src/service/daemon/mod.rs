@@ -12,8 +12,10 @@
 //! - Sessions. [`creating`] and [`opening`] open them, [`opened`] is what follows, and [`closing`] closes them for one
 //!   connection or for all. [`deleting`] moves their files. [`connecting`] begins and ends connections.
 //! - Changes. [`append`] writes adjacent appends of a queue, [`commit`] makes any other change, and [`commit_tail`] ends
-//!   both. [`agent_turn`] is the turn of a session's client. [`follow`] detects the entries of other writers. [`release`]
-//!   holds operations that ask before they commit: [`navigation`], which reads its [`preparation`], and
+//!   both. [`agent_turn`] has the turns of a session's clients. [`other_session`] is one from which entries
+//!   come. [`follow`] detects the entries of other writers. [`release`]
+//!   holds operations that ask before they commit: [`navigation`], which reads its [`preparation`], with what it does if the leaf stays in
+//!   [`staying`], and
 //!   [`compaction`] use it; [`fork`] and [`continuation`] have their own steps.
 //! - Questions. [`event_question`] asks clients, hooks and extensions; [`extension`] and [`hook_answer`] have what is
 //!   special about those, and [`received_answer`] is what all of them answer. [`summaries`] runs the summarizer.
@@ -28,7 +30,7 @@ pub(crate) mod append;
 pub(crate) mod at_once;
 pub(crate) mod call;
 pub(crate) mod client;
-mod client_turn;
+pub(crate) mod client_turn;
 pub(crate) mod closing;
 pub(crate) mod commit;
 mod commit_tail;
@@ -57,6 +59,7 @@ mod offers;
 pub(crate) mod open_session;
 pub(crate) mod opened;
 pub(crate) mod opening;
+pub(crate) mod other_session;
 pub(crate) mod pending;
 mod preparation;
 pub(crate) mod questions;
@@ -68,6 +71,7 @@ pub(crate) mod release;
 pub(crate) mod rows;
 mod session_files;
 pub(crate) mod session_row;
+mod staying;
 pub(crate) mod summaries;
 pub(crate) mod tree_view;
 mod watched;

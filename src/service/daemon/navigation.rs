@@ -5,23 +5,25 @@ use super::commit::Change;
 use super::convert::stored::{raw, raw_owned};
 use super::event_question;
 use super::notify::SessionTree;
+use super::other_session::OtherSession;
 use super::preparation::Preparation;
 use super::reading::INLINE_ENTRIES;
 use super::release::{PlannedOperation, Release, SessionRequest, WaitingOperation};
 use super::summaries::{self, Piece, SummaryJob, id_text};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 use treelined_core::durability::Durability;
 use treelined_core::entry::draft::Draft;
 use treelined_core::error::{Error, Kind, Result};
 use treelined_core::flow::branch;
 use treelined_core::flow::leaf::BranchSummary;
-use treelined_core::flow::navigate::{self, NavigationPlan};
+use treelined_core::flow::navigate::{self, Judgement, NavigationPlan};
 use treelined_core::id::{EntryId, ExpectedLeaf};
 use treelined_core::name;
 use treelined_core::summary::request::{self, SummaryOptions};
 use treelined_core::summary::{SummaryRequest, SummarySubject, Usage, frame};
 use treelined_core::tree::Node;
+use treelined_files::lock::lock;
 pub(crate) use treelined_files::session::{Activity, SessionState};
 use treelined_wire::{self as wire, BeforeEvent, NavigationReason, RequestId, notification};
 
@@ -36,6 +38,13 @@ pub(crate) struct Navigator {
     pub wants_summary: bool,
     pub options: SummaryOptions,
     pub label: Option<String>,
+    /// Of a merge: the session that has the branch, if it is another one, and the end of the branch there.
+    pub from: Option<Mutex<OtherSession>>,
+    pub tip_id: Option<String>,
+    /// Of a choice: what is noted about the candidates that are not chosen.
+    pub judgements: Vec<Judgement>,
+    /// Of an archive: the first entries of branches within, which are archived by records of their own.
+    pub within: Vec<String>,
     /// As the caller gave it.
     pub answer_timeout: Option<Duration>,
     pub on_no_answer: wire::OnNoAnswer,
@@ -52,28 +61,45 @@ pub(crate) enum NavigationKind {
     Merge,
     /// Moves the leaf out of the branch that begins with the target, if it is there, and archives that branch.
     Archive,
+    /// Moves the leaf to the end of a candidate, and notes the judgement about the others.
+    Choice,
 }
 
 /// The destination of a navigation.
-enum Destination {
+pub(super) enum Destination {
     /// Another entry, with the plan.
     Move(NavigationPlan),
     /// The current leaf.
     Leaf(EntryId),
+    /// The summary of the same merge, made before.
+    Merged(EntryId),
 }
 
 impl Navigator {
     /// Navigates to the entry that `find` finds.
     pub(crate) async fn run(
-        mut self,
+        self,
         release: Release,
         find: impl FnOnce(&SessionState) -> Result<Node>,
+    ) -> Result<wire::Navigation> {
+        self.run_with(release, |_, state| find(state)).await
+    }
+
+    /// Like [`Self::run`]; `find` also sets what follows from the session.
+    pub(crate) async fn run_with(
+        mut self,
+        release: Release,
+        find: impl FnOnce(&mut Self, &SessionState) -> Result<Node>,
     ) -> Result<wire::Navigation> {
         let (planning, target) = self.begin(release, find).await?;
         let plan = match target {
             Destination::Move(plan) => plan,
             Destination::Leaf(id) if self.kind == NavigationKind::Archive => {
                 return self.archive(planning, id).await;
+            }
+            Destination::Merged(id) => return self.merged_before(&planning, &id),
+            Destination::Leaf(_) if self.kind == NavigationKind::Choice => {
+                return self.judge(planning).await;
             }
             Destination::Leaf(id) => return self.stay(planning, id).await,
         };
@@ -88,14 +114,15 @@ impl Navigator {
 
     /// Runs steps 1 to 5 only; returns the question that clients would be asked.
     pub(crate) async fn dry_run(
-        self,
+        mut self,
         release: Release,
         find: impl FnOnce(&SessionState) -> Result<Node>,
     ) -> Result<wire::NavigateTreeResult> {
+        let find = |_: &mut Self, state: &SessionState| find(state);
         let (planning, target) = self.begin(release, find).await?;
         let plan = match target {
             Destination::Move(plan) => plan,
-            Destination::Leaf(_) => {
+            Destination::Leaf(_) | Destination::Merged(_) => {
                 let leaf_id = planning.guard.leaf_id().map(EntryId::new);
                 let stays = unmoved(NavigationReason::AlreadyThere, false, &leaf_id, &leaf_id);
                 return Ok(wire::NavigateTreeResult::Navigation(Box::new(stays)));
@@ -124,9 +151,9 @@ impl Navigator {
 
     /// Steps 1 to 4.
     async fn begin(
-        &self,
+        &mut self,
         release: Release,
-        find: impl FnOnce(&SessionState) -> Result<Node>,
+        find: impl FnOnce(&mut Self, &SessionState) -> Result<Node>,
     ) -> Result<(PlannedOperation, Destination)> {
         let activity = Activity::Navigation {
             id: self.navigation_id.clone(),
@@ -134,84 +161,32 @@ impl Navigator {
         };
         let planning = release.begin(&self.expected, activity).await?;
         let tree = &planning.guard.tree;
-        let node = find(&planning.guard)?;
+        if let Some(other) = &self.from {
+            let target = lock(other).target(&planning.guard, self.tip_id.as_deref())?;
+            return Ok((planning, target));
+        }
+        let node = find(self, &planning.guard)?;
+        if self.kind == NavigationKind::Archive {
+            let turns = planning.request.open.client_turn();
+            turns.check_branch(tree, node)?;
+        }
         let planned = match self.kind {
             NavigationKind::To { rewind } => navigate::plan(tree, node, rewind),
             NavigationKind::Merge => navigate::plan_merge(tree, node),
             NavigationKind::Archive => navigate::plan_archive(tree, node),
+            NavigationKind::Choice => navigate::plan_choice(tree, node),
         };
         let target = match planned {
-            navigate::Navigation::Move(plan) => Destination::Move(plan),
+            navigate::Navigation::Move(mut plan) => {
+                plan.judgements.clone_from(&self.judgements);
+                let within = branch::within(tree, &self.within, node)?;
+                let within = within.iter().map(|node| EntryId::new(tree.id(*node)));
+                plan.archives.extend(within);
+                Destination::Move(plan)
+            }
             navigate::Navigation::AlreadyThere => Destination::Leaf(EntryId::new(tree.id(node))),
         };
         Ok((planning, target))
-    }
-
-    /// Step 2, if the leaf is the target: appends the label, if one is wanted.
-    async fn stay(
-        &self,
-        planning: PlannedOperation,
-        target_id: EntryId,
-    ) -> Result<wire::Navigation> {
-        let leaf_id = planning.guard.leaf_id().map(EntryId::new);
-        let Some(label) = self.label.clone() else {
-            return Ok(unmoved(
-                NavigationReason::AlreadyThere,
-                false,
-                &leaf_id,
-                &leaf_id,
-            ));
-        };
-        let change = planning.into_change();
-        let (source, abort) = (Arc::clone(&change.daemon.source), change.cancel.clone());
-        let expected = self.expected.clone();
-        let write = move |state: &SessionState| {
-            state.check_expected_leaf(&expected)?;
-            // From this point the navigation cannot be aborted.
-            if !abort.commit() {
-                return Err(Error::cancelled());
-            }
-            let planned = navigate::label_at_leaf(&state.tree, &*source, &target_id, &label);
-            Ok(planned)
-        };
-        let then =
-            |state: &SessionState, written: Option<Durability>| -> Result<wire::Navigation> {
-                let entry = state.leaf().map(|node| state.entry(node)).transpose()?;
-                Ok(wire::Navigation {
-                    new_leaf_id: state.leaf_id().map(str::to_owned),
-                    label_entry: entry.as_deref().map(raw),
-                    durability: written.unwrap_or(Durability::None),
-                    ..unmoved(NavigationReason::AlreadyThere, false, &leaf_id, &leaf_id)
-                })
-            };
-        match change.commit(write, then).await {
-            Ok(changed) => changed.seen,
-            Err(error) if error.kind == Kind::Cancelled => Ok(aborted(&leaf_id)),
-            Err(error) => Err(error),
-        }
-    }
-
-    /// Archives the branch that begins with this entry and does not hold the leaf.
-    async fn archive(
-        &self,
-        planning: PlannedOperation,
-        head_id: EntryId,
-    ) -> Result<wire::Navigation> {
-        let leaf_id = planning.guard.leaf_id().map(EntryId::new);
-        let change = planning.into_change();
-        let source = Arc::clone(&change.daemon.source);
-        let expected = self.expected.clone();
-        let write = move |state: &SessionState| {
-            state.check_expected_leaf(&expected)?;
-            let head = state.find(head_id.as_str())?;
-            branch::plan_archive(&state.tree, &*source, head)
-        };
-        let durability = change.commit(write, |_, written| written).await?.seen;
-        Ok(wire::Navigation {
-            reason: None,
-            durability: durability.unwrap_or(Durability::None),
-            ..unmoved(NavigationReason::AlreadyThere, false, &leaf_id, &leaf_id)
-        })
     }
 
     /// Steps 6 to 9.
@@ -262,7 +237,7 @@ impl Navigator {
     /// Step 5: reads the bodies for the clients and the summarizer. Reads large branches on a blocking thread, with the
     /// guard, since bodies may need the tree.
     async fn prepare(
-        &self,
+        &mut self,
         planning: PlannedOperation,
         plan: NavigationPlan,
     ) -> Result<(PlannedOperation, Preparation)> {
@@ -271,13 +246,22 @@ impl Navigator {
         let summarizes = wants_summary
             && !self.dry_run
             && planning.request.call.daemon.settings.summarizer.is_some();
+        let other = self.from.take().map(Mutex::into_inner);
+        let other = other.map(|other| other.unwrap_or_else(PoisonError::into_inner));
+        let of: &SessionState = match &other {
+            Some(other) => &other.guard,
+            None => &planning.guard,
+        };
         // A summarizer needs the goal, which may be anywhere on the path.
-        let walks = summarizes && planning.guard.tree.node_count() > INLINE_ENTRIES;
+        let walks = summarizes && of.tree.node_count() > INLINE_ENTRIES;
         let size = match walks {
             true => u64::MAX,
-            false => planning.guard.stored_bytes(plan.abandoned.iter().copied()),
+            false => of.stored_bytes(plan.abandoned.iter().copied()),
         };
-        let read = move |state: &SessionState| Preparation::read(state, plan, limit, summarizes);
+        let read = move |state: &SessionState| {
+            let of = other.as_ref().map_or(state, |other| &other.guard);
+            Preparation::read(of, plan, limit, summarizes)
+        };
         planning.read(size, read).await
     }
 
@@ -301,6 +285,7 @@ impl Navigator {
         let fits = ids.is_none();
         wire::TreePreparation {
             target_id: prepared.plan.target_id.as_str().to_owned(),
+            from_session_id: prepared.plan.from_session.clone(),
             old_leaf_id: id_text(&prepared.plan.old_leaf_id),
             common_ancestor_id: id_text(&prepared.plan.common_ancestor_id),
             abandoned_count: prepared.abandoned_steps,
@@ -397,6 +382,11 @@ impl Navigator {
         reason: Option<NavigationReason>,
     ) -> Result<wire::Navigation> {
         let (daemon, open) = (Arc::clone(&change.daemon), Arc::clone(&change.open));
+        if self.kind == NavigationKind::Archive {
+            // A turn may have begun since.
+            let head = change.guard.find(prepared.plan.target_id.as_str())?;
+            open.client_turn().check_branch(&change.guard.tree, head)?;
+        }
         let source = Arc::clone(&daemon.source);
         let (plan, label) = (prepared.plan.clone(), self.label.clone());
         let from_hook = summary.as_ref().is_some_and(|summary| summary.from_hook);
@@ -491,7 +481,7 @@ pub(crate) fn aborted(leaf_id: &Option<EntryId>) -> wire::Navigation {
 }
 
 /// A navigation that changed nothing.
-fn unmoved(
+pub(super) fn unmoved(
     reason: NavigationReason,
     cancelled: bool,
     old_leaf_id: &Option<EntryId>,

@@ -290,7 +290,7 @@ impl Notifier {
         let own = &changes.own;
         // The leaf after an operation that is not the last.
         let after = |end: usize| match end.checked_sub(1) {
-            Some(last) if end < own.len() => Some(own.get(last).copied()),
+            Some(last) if end < own.len() && !changes.stays => Some(own.get(last).copied()),
             _ => None,
         };
         if changes.others_moved || !changes.others.is_empty() {

@@ -131,7 +131,7 @@ async fn open(
     let mut diagnostics = diagnostics::to_wire(&opened.diagnostics);
     let durability = durability(&call, options.durability);
     let (open, guard) = new(&call, opened, options.access, durability, lease)?;
-    diagnostics.extend(diagnostics::leaf_beside_newest(&guard));
+    diagnostics.extend(diagnostics::of_place(&guard));
     let result = wire::OpenSessionResult {
         session: shown(&open, &call, options.access, &guard),
         diagnostics,
@@ -197,9 +197,7 @@ async fn opened_before(
     }
     let result = wire::OpenSessionResult {
         session: shown(&open, call, access, &guard),
-        diagnostics: diagnostics::leaf_beside_newest(&guard)
-            .into_iter()
-            .collect(),
+        diagnostics: diagnostics::of_place(&guard).collect(),
     };
     open_again_after(call, &open, access, guard);
     Ok(result)

@@ -1,6 +1,7 @@
 //! Appending: messages, entries, labels; ids that make retries safe; entries that are refused; and that
 //! the bytes of a client's entry are the bytes in the file. protocol.md §3 and §9, session-file.md §1 and §3.
 
+mod background;
 mod bytes;
 mod entries;
 mod expected_leaf;

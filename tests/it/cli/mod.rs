@@ -1,6 +1,7 @@
 //! Use of the program from shells: piped scripts without a handshake, the subcommands, and `--help`. protocol.md §1, §2.
 
 mod archive;
+mod aside;
 mod call;
 mod doctor;
 mod entries;

@@ -53,3 +53,28 @@ fn a_turn_ends_with_its_connection_and_queued_messages_are_appended() {
         stays.ok("close_session", json!({}));
     }
 }
+
+#[test]
+fn turns_of_branches_end_with_their_connection() {
+    let shared = SharedDaemon::start();
+    let mut stays = shared.client("stays", json!({}));
+    let id = stays.create();
+    stays.user("u1", "go");
+    let mut agent = shared.client("agent", json!({}));
+    agent.ok("open_session", json!({"sessionId": id}));
+    let prompt = json!({"message": user("x"), "entryId": "b1", "parentId": "u1", "keepLeaf": true});
+    agent.ok("append_message", prompt);
+    let turn = agent.ok("begin_turn", json!({"entryId": "b1"}))["turnId"].clone();
+    let error = stays.err_kind("end_turn", json!({"turnId": turn}), "sessionBusy");
+    assert_eq!(error.details("turnId"), &turn);
+    let mut queued = note("queued");
+    queued["turnId"] = turn;
+    assert_eq!(stays.ok("send_message", queued)["disposition"], "queued");
+    agent.err_kind("close_session", json!({}), "sessionBusy");
+    drop(agent);
+    eventually("the message is written", || stays.ids().len() == 3);
+    let entries = stays.ok("get_entries", json!({}))["entries"].clone();
+    assert_eq!(entries[2]["parentId"], "b1");
+    assert_eq!(stays.leaf(), "u1");
+    stays.ok("close_session", json!({}));
+}

@@ -5,6 +5,7 @@
 //! is `required`.
 
 mod alternating;
+mod born;
 mod exports;
 mod forks;
 mod lists;

@@ -485,3 +485,40 @@ fn records_of_branches_move_pi_nowhere() {
     both.ok("unarchive_branch", json!({"entryId": "u2"}));
     both.agree("brought back");
 }
+
+/// Branches that grow in the background: pi goes on where it was, whoever wrote last.
+#[test]
+fn background_branches_move_pi_nowhere() {
+    let Some(mut both) = Both::created_here() else {
+        return;
+    };
+    both.live.chain(&["u1", "a1", "u2", "a2"]);
+    let grow = |both: &mut Both, parent: &str, id: &str| {
+        let params =
+            json!({"message": user(id), "entryId": id, "parentId": parent, "keepLeaf": true});
+        both.ok("append_message", params);
+    };
+    for (parent, id) in [("a1", "b1"), ("b1", "b2"), ("a2", "c1")] {
+        grow(&mut both, parent, id);
+        both.agree_on_the_leaf(id);
+    }
+    let m = both.pi.open(&both.path);
+    let said = both.pi.id(&m, "appendMessage", json!([user("on")]));
+    both.agree("a message of pi");
+    assert_eq!(both.live.entry(&said)["parentId"], "a2");
+    grow(&mut both, &said, "d1");
+    assert_eq!(both.agree("below the message of pi").leaf, "a2");
+    let again = both.pi.id(&m, "appendMessage", json!([user("on")]));
+    both.agree("pi goes on");
+    assert_eq!(both.live.entry(&again)["parentId"], json!(said));
+    // pi goes to the branch and says something there: that is a step of its own.
+    both.pi.ok(&m, "branch", json!(["b2"]));
+    let there = both
+        .pi
+        .id(&m, "appendMessage", json!([user("in the branch")]));
+    both.agree("pi in the branch");
+    grow(&mut both, "c1", "c2");
+    both.agree("another branch grows");
+    let opened = both.reader.open(&both.path);
+    assert_eq!(opened["session"]["leafId"], json!(there));
+}

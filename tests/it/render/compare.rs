@@ -151,3 +151,58 @@ fn stats_have_the_use_of_each_model() {
         ])
     );
 }
+
+#[test]
+fn more_than_two_are_compared() {
+    let mut d = opened(&forked());
+    let found = d.ok(
+        "compare_branches",
+        json!({"a": "a2", "b": "a3", "more": ["a1", "u2"]}),
+    );
+    assert_eq!(found["ancestorId"], "a1");
+    let ids = |at: &Json| at["entryIds"].clone();
+    assert_eq!(ids(&found["a"]), json!(["u2", "a2"]));
+    assert_eq!(
+        [&found["more"][0], &found["more"][1]].map(ids),
+        [json!([]), json!(["u2"])]
+    );
+    let apart = d.ok(
+        "compare_branches",
+        json!({"a": "a2", "b": "a3", "more": ["v1"]}),
+    );
+    assert_eq!(apart["ancestorId"], Json::Null);
+    assert_eq!(ids(&apart["b"]), json!(["u1", "a1", "a3"]));
+    assert_eq!(ids(&apart["more"][0]), json!(["v1"]));
+    let many = json!({"a": "a2", "b": "a3", "more": vec!["v1"; 31]});
+    assert_eq!(d.err("compare_branches", many).details("field"), "more");
+}
+
+#[test]
+fn the_outcome_is_one_line() {
+    let mut d = opened(&forked());
+    d.ok(
+        "append_label",
+        json!({"targetId": "u2", "label": "by hand"}),
+    );
+    let about = |reason: &str| json!({"type": "custom", "customType": "note", "data": {"targetId": "a2", "reason": reason}});
+    d.ok(
+        "append_entries",
+        json!({"entries": [about("first"), about("too\nslow")]}),
+    );
+    let found = d.ok("compare_branches", json!({"a": "a2", "b": "a3"}));
+    let outcome = found["a"]["outcome"].as_str().unwrap();
+    assert!(outcome.starts_with("[by hand] · too slow · "), "{outcome}");
+    assert!(outcome.ends_with(" · 1 file: b.rs"), "{outcome}");
+    assert_eq!(found["b"]["outcome"], "four");
+    let long = "é".repeat(400);
+    d.ok(
+        "append_message",
+        json!({"message": user(&long), "entryId": "z1", "parentId": "a3"}),
+    );
+    let found = d.ok("compare_branches", json!({"a": "z1", "b": "a2"}));
+    let outcome = found["a"]["outcome"].as_str().unwrap();
+    assert!(
+        outcome.chars().count() <= 300 && outcome.ends_with('…'),
+        "{outcome}"
+    );
+}

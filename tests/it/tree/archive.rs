@@ -391,3 +391,91 @@ fn clients_hear_of_changes_whoever_makes_them() {
     d.ignore("entries_appended");
     assert_eq!(tips(&mut d, false), ["a2", "a3"]);
 }
+
+/// Bringing two branches back that were archived one within the other was undone for the outer one alone.
+#[test]
+fn the_inverse_of_nested_archives_is_whole() {
+    let (mut d, _) = with_branches();
+    d.below(Some("u2"), "x1");
+    d.set_leaf(Some("a3"));
+    d.ok("archive_branch", json!({"entryId": "a2"}));
+    d.ok("archive_branch", json!({"entryId": "u2"}));
+    let back = d.ok("unarchive_branch", json!({"entryId": "a2"}));
+    assert_eq!(back["entryIds"], json!(["a2", "u2"]));
+    assert_eq!(tips(&mut d, false), ["a2", "a3", "x1"]);
+    let inverse = &back["inverse"];
+    assert_eq!(
+        (&inverse["method"], &inverse["params"]),
+        (
+            &json!("archive_branch"),
+            &json!({"entryId": "u2", "within": ["a2"]})
+        )
+    );
+    d.ok("archive_branch", inverse["params"].clone());
+    assert_eq!(tips(&mut d, false), ["a3"]);
+    d.ok("unarchive_branch", json!({"entryId": "x1"}));
+    assert_eq!(tips(&mut d, false), ["a3", "x1"], "the inner one stays");
+    let elsewhere = json!({"entryId": "u2", "within": ["a3"]});
+    assert_eq!(
+        d.err("archive_branch", elsewhere).details("field"),
+        "within"
+    );
+}
+
+/// The name of a branch that forks later could only be removed by the entry that it was given to.
+#[test]
+fn a_name_is_removed_from_any_entry_that_has_it() {
+    let (mut d, _) = with_branches();
+    d.ok("name_branch", json!({"entryId": "u2", "name": "left"}));
+    d.below(Some("u2"), "x1");
+    d.below(Some("a2"), "x2");
+    let named = |d: &mut Daemon| -> Vec<String> {
+        let listed = d.ok("list_branches", json!({}));
+        let rows = listed["branches"].as_array().unwrap().iter();
+        let named = rows.filter(|row| row.get("givenName").is_some());
+        named
+            .map(|row| row["tipId"].as_str().unwrap().to_owned())
+            .collect()
+    };
+    assert_eq!(named(&mut d), ["x2"], "the older child of the fork");
+    let other = d.ok("name_branch", json!({"entryId": "x1"}));
+    assert_eq!(
+        (&other["entryId"], &other["durability"]),
+        (&json!("x1"), &json!("none"))
+    );
+    let removed = d.ok("name_branch", json!({"entryId": "x2"}));
+    assert_eq!(
+        (&removed["entryId"], &removed["inverse"]["params"]["name"]),
+        (&json!("u2"), &json!("left"))
+    );
+    assert_eq!(named(&mut d), Vec::<String>::new());
+}
+
+/// A hit above a fork named a tip that nobody is shown.
+#[test]
+fn hits_name_tips_that_are_shown() {
+    let (mut d, _) = with_branches();
+    d.ok("set_leaf", json!({"leafId": null}));
+    d.below(Some("a1"), "x1");
+    d.ok("set_leaf", json!({"leafId": null}));
+    d.ok("archive_branch", json!({"entryId": "x1"}));
+    let found = d.ok("search", json!({"query": "Hello"}));
+    let hit = &found["hits"][0];
+    assert_eq!(
+        (&hit["entryId"], &hit["branch"]["tipId"]),
+        (&json!("a1"), &json!("a3")),
+        "{found}"
+    );
+}
+
+/// A record about a record archived the place that it names, and nothing could bring that back.
+#[test]
+fn an_archive_record_about_a_record_says_nothing() {
+    let (mut d, path) = with_branches();
+    d.ok("set_leaf", json!({"leafId": "a2"}));
+    let record = file_lines(&path).pop().unwrap()["id"].clone();
+    d.ok("set_leaf", json!({"leafId": "a3"}));
+    let members = json!({"customType": "treelined.archived", "data": {"entryId": record}});
+    foreign_append(&path, &entry_line(9, "custom", "r9", "a3", members));
+    assert_eq!(tips(&mut d, false), ["a2", "a3"]);
+}

@@ -3,6 +3,7 @@
 
 mod archive;
 mod branches;
+mod candidates;
 mod entries;
 mod filters;
 pub(crate) mod left;

@@ -100,7 +100,7 @@ async fn branch_lines(open: &OpenSession<'_>, mut cleaner: Cleaner<'_>) -> Resul
         let name = cleaner.line(&branch.name, MAX_LINE);
         let preview = cleaner.excerpt(&tip, &branch.preview, "", MAX_LINE);
         let said = format!(
-            "\nbranch {}, {}, {} messages, {}, leaves the others at {}\n{}{}",
+            "\nbranch {}, {}, {} messages, {}, leaves the others at {}\n{}{}{}",
             inert(&branch.tip_id),
             if branch.is_active { "active" } else { "left" },
             branch.message_count,
@@ -113,7 +113,11 @@ async fn branch_lines(open: &OpenSession<'_>, mut cleaner: Cleaner<'_>) -> Resul
             match name == preview {
                 true => String::new(),
                 false => quoted(&format!("name: {name}")),
-            }
+            },
+            branch.group.as_deref().map_or(String::new(), |group| {
+                let group = cleaner.line(group, MAX_LINE);
+                quoted(&format!("one of several answers to: {group}"))
+            })
         );
         let Some(left) = room.checked_sub(said.len()) else {
             break;

@@ -18,6 +18,7 @@ local WAITING_TIMEOUT_MS = 660000
 local WAITING = {
   archive_branch = true,
   ask_user = true,
+  choose = true,
   compact = true,
   continue_session = true,
   export_session = true,

@@ -3,7 +3,7 @@
 
 return {
   version = 1,
-  schema_hash = 'sha256:11b2cb235c5a41c9a8ccc68c6b9dfc753ddbaa085b43e03c49ccb046f8b8cddd',
+  schema_hash = 'sha256:2c7e295ed7cc843b990546b5ac8263525158d2b9b79d6158676ab1e431820c98',
   --- Methods by the names of their functions.
   methods = {
     discover = 'rpc.discover',
@@ -47,6 +47,7 @@ return {
     name_branch = 'name_branch',
     archive_branch = 'archive_branch',
     unarchive_branch = 'unarchive_branch',
+    choose = 'choose',
     pop = 'pop',
     get_leaf = 'get_leaf',
     get_tree = 'get_tree',

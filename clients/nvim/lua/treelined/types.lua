@@ -38,13 +38,16 @@
 ---@class treelined.AppendEntriesParams
 ---@field entries treelined.NewEntry[] The entries, in order. The bytes of their members are stored unchanged. At least one.
 ---@field expectedLeafId? string The leaf that the client expects; null expects the empty position. The request fails with `leafMoved` if the leaf is another one. Default: no check.
+---@field group? string The question to which the branch is one of several answers; all of them have the same text here and the same parent. The first entry gets it. Only with `keepLeaf`. Default: none.
+---@field keepLeaf? boolean Whether to append in the background: the entries grow the branch at the parent of the first one, which must be given, and every leaf stays where it is. `expectedLeafId` is then the end of that branch. Default: false.
+---@field parentId? string The parent of the first entry, unless that names its own; null makes it a root. Default: the leaf.
 ---@field sessionId? string The id of the session. Default: the session that is open, if exactly one is.
 
 --- The result of `append_entries`.
 ---@class treelined.AppendEntriesResult
 ---@field durability treelined.Durability How safe the write is at the time of the response.
 ---@field entryIds string[] The ids of the new entries, in the order of `entries`.
----@field leafId string The leaf after the append: the last of the new entries.
+---@field leafId string The leaf after the append: the last of the new entries. With `keepLeaf` the end of the branch, since the leaf stays.
 
 --- The params of `append_label`. The label is a new entry at the leaf; it names the entry that it labels.
 ---@class treelined.AppendLabelParams
@@ -64,6 +67,8 @@
 ---@class treelined.AppendMessageParams
 ---@field entryId? string The id of the new entry. A client that chooses it can repeat the request safely. Default: the daemon chooses one.
 ---@field expectedLeafId? string The leaf that the client expects; null expects the empty position. The request fails with `leafMoved` if the leaf is another one. Default: no check.
+---@field group? string The question to which the branch is one of several answers; all of them have the same text here and the same parent. Only with `keepLeaf`. Default: none.
+---@field keepLeaf? boolean Whether to append in the background: the entry grows the branch at `parentId`, which must be given, and every leaf stays where it is. `expectedLeafId` is then the end of that branch. Default: false.
 ---@field message treelined.Message The message, with a `role`. Its bytes are stored unchanged.
 ---@field parentId? string The parent of the new entry; null makes the entry a root. Default: the leaf.
 ---@field sessionId? string The id of the session. Default: the session that is open, if exactly one is.
@@ -72,7 +77,7 @@
 ---@class treelined.AppendMessageResult
 ---@field durability treelined.Durability How safe the write is at the time of the response.
 ---@field entryId string The id of the new entry.
----@field leafId string The leaf after the append: the new entry.
+---@field leafId string The leaf after the append: the new entry. With `keepLeaf` the end of the branch, since the leaf stays.
 
 --- The params of `archive_branch`. If the leaf is in the branch, it moves out first: the daemon asks with `session_before_tree`, as for `navigate_tree`.
 ---@class treelined.ArchiveBranchParams
@@ -82,6 +87,7 @@
 ---@field navigationId? string The id of the move in `abort_navigation` and in notifications. Default: the daemon chooses one.
 ---@field onNoAnswer? treelined.OnNoAnswer The outcome if a client does not answer in time. Default: `proceed`.
 ---@field sessionId? string The id of the session. Default: the session that is open, if exactly one is.
+---@field within? string[] The first entries of branches within it that stay archived when it comes back. Default: none.
 
 --- The result of `archive_branch`.
 ---@class treelined.ArchiveBranchResult
@@ -142,18 +148,21 @@
 ---@field timestamp? number|string When the message was sent, in Unix milliseconds.
 ---@field truncated? boolean True if `output` is only a part.
 
---- The params of `begin_turn`. Until `end_turn`, operations that move the leaf without appending fail with `sessionBusy`.
+--- The params of `begin_turn`. Until `end_turn`, operations that move the leaf without appending fail with `sessionBusy`; a turn of a branch refuses nothing but to close or delete the session and to archive the branch.
 ---@class treelined.BeginTurnParams
+---@field entryId? string An entry of the branch to which the turn belongs, such as its prompt. Default: none, the turn of the session.
 ---@field sessionId? string The id of the session. Default: the session that is open, if exactly one is.
 
 --- The result of `begin_turn`.
----@alias treelined.BeginTurnResult table
+---@class treelined.BeginTurnResult
+---@field turnId string The id of the turn, for `end_turn` and `send_message`.
 
 --- The entries from a fork, or from the root, to a tip.
 ---@class treelined.Branch
 ---@field archived? boolean True if the branch is archived, else absent.
 ---@field forkId? string The id of the nearest ancestor with several children; null if there is none.
 ---@field givenName? string The name that `name_branch` gave it.
+---@field group? string The question to which the branch is one of several answers.
 ---@field icon? string The icon of the last message. Present if its renderer has one.
 ---@field isActive boolean True if the leaf is at the tip of this branch.
 ---@field label? string The label of the tip.
@@ -197,9 +206,12 @@
 
 --- A summary of a branch that the leaf has left.
 ---@class treelined.BranchSummaryEntry
+---@field background? boolean True if the entry was appended in the background.
+---@field copiedFrom? table Of a copy, and of a summary of another session: the id of the source, or its `sessionId` and `entryId`.
 ---@field details? table Any JSON from the author of the summary, such as the files that it is about.
 ---@field fromHook? boolean True if a client or a hook wrote the summary.
 ---@field fromId string The id of the leaf that was left; `root` at the empty position.
+---@field group? string The question to which the branch that begins here is one of several answers.
 ---@field id string The id of the entry, unique in the session.
 ---@field merge? boolean True if `merge_branch` wrote it: the leaf did not leave the branch, the summary brings the branch in.
 ---@field parentId? string The id of the parent; null at a root.
@@ -237,10 +249,11 @@
 --- An empty object.
 ---@alias treelined.CancelRequestResult table
 
---- The params of `cherry_pick`. The copies are appended at the leaf, each with the id of its original as `copiedFrom`. Tool calls are copied only together with all of their results.
+--- The params of `cherry_pick`. The copies are appended at the leaf, each with the id of its original as `copiedFrom`, or with `{sessionId, entryId}` if it is in another session. Tool calls are copied only together with all of their results.
 ---@class treelined.CherryPickParams
 ---@field entryIds string[] The ids of the messages to copy, in the order of the copies. At least one.
 ---@field expectedLeafId? string The leaf that the client expects; null expects the empty position. The request fails with `leafMoved` if the leaf is another one. Default: no check.
+---@field fromSessionId? string The session that has the messages, open or not. Copies that the path to the leaf has already are returned, not written again. Default: this session.
 ---@field sessionId? string The id of the session. Default: the session that is open, if exactly one is.
 
 --- The result of `cherry_pick`.
@@ -248,6 +261,34 @@
 ---@field durability treelined.Durability How safe the write is at the time of the response.
 ---@field entryIds string[] The ids of the copies, in order.
 ---@field leafId string The leaf after the append: the last copy.
+
+--- The params of `choose`. The daemon asks with `session_before_tree`, as for `navigate_tree`.
+---@class treelined.ChooseParams
+---@field answerTimeoutMs? integer How many milliseconds to wait for answers to `session_before_tree`; at most `limits.maxAnswerMs`. Default: 30000.
+---@field expectedLeafId? string The leaf that the client expects; null expects the empty position. The request fails with `leafMoved` if the leaf is another one. Default: no check.
+---@field navigationId? string The id of the move in `abort_navigation` and in notifications. Default: the daemon chooses one.
+---@field onNoAnswer? treelined.OnNoAnswer The outcome if a client does not answer in time. Default: `proceed`.
+---@field reason? string Why, kept as a note on each other candidate. Default: none.
+---@field sessionId? string The id of the session. Default: the session that is open, if exactly one is.
+---@field tipId string The id of an entry of the candidate that is chosen, as its tip.
+
+--- The result of `choose`.
+---@class treelined.ChooseResult
+---@field by? string The name of the client, hook or extension that cancelled or failed. Present if `reason` is `cancelledByClient` or `hookFailed`.
+---@field cancelled boolean True if nothing changed; `reason` says why.
+---@field durability treelined.Durability How safe the write is at the time of the response; `none` if nothing was written.
+---@field editorImages? treelined.ContentBlock[] The images of that message.
+---@field editorText? string The text of the target, a user message or custom_message, for an editor.
+---@field fromHook? boolean Whether a client or a hook wrote the summary. Present with `summaryEntry`.
+---@field group string The question of the candidates.
+---@field labelEntry? treelined.Entry The label entry that was appended.
+---@field message? string The reason that it gave, as text for people. Present if it gave a reason.
+---@field newLeafId? string The leaf after; null at the empty position.
+---@field oldLeafId? string The leaf before; null at the empty position.
+---@field others string[] The ends of the other candidates, in file order.
+---@field reason? treelined.NavigationReason Why nothing changed, or why no summary was written.
+---@field summaryEntry? treelined.Entry The branch_summary entry that was appended.
+---@field tipId string The end of the candidate that was chosen.
 
 --- The abilities and wishes of the client. Unknown members are ignored.
 ---@class treelined.ClientCapabilities
@@ -321,9 +362,12 @@
 
 --- A compaction: its summary replaces everything on the path before `firstKeptEntryId`.
 ---@class treelined.CompactionEntry
+---@field background? boolean True if the entry was appended in the background.
+---@field copiedFrom? table Of a copy, and of a summary of another session: the id of the source, or its `sessionId` and `entryId`.
 ---@field details? table Any JSON from the author of the summary, such as the files that it is about.
 ---@field firstKeptEntryId string The id of the first entry that stays in the context; the id of this entry if none stays.
 ---@field fromHook? boolean True if a client or a hook wrote the summary.
+---@field group? string The question to which the branch that begins here is one of several answers.
 ---@field id string The id of the entry, unique in the session.
 ---@field parentId? string The id of the parent; null at a root.
 ---@field summary string The text of the summary.
@@ -364,18 +408,21 @@
 ---@class treelined.CompareBranchesParams
 ---@field a string The id of the last entry of one branch.
 ---@field b string The id of the last entry of the other branch.
+---@field more? string[] The ids of the last entries of more branches, at most 30. Default: none.
 ---@field sessionId? string The id of the session. Default: the session that is open, if exactly one is.
 
 --- The result of `compare_branches`.
 ---@class treelined.CompareBranchesResult
 ---@field a treelined.ComparedBranch The branch that ends with `a`.
----@field ancestorId? string The id of the deepest entry on both paths; null if the paths have different roots.
+---@field ancestorId? string The id of the deepest entry on all paths; null if the paths have different roots.
 ---@field b treelined.ComparedBranch The branch that ends with `b`.
+---@field more? treelined.ComparedBranch[] The branches that end with `more`, in this order.
 
---- The entries of a path that the other path does not have.
+--- The entries of a path below the common ancestor.
 ---@class treelined.ComparedBranch
 ---@field entryIds string[] The ids of the entries below the common ancestor, in the order of the path. Empty if the branch ends with the common ancestor.
 ---@field files treelined.TouchedFiles The files that the tool calls of these entries read and modified.
+---@field outcome string How the branch came out, in one line for lists: its label, what was noted about it, its last message, and the files that it modified. At most 300 characters.
 ---@field stats treelined.BranchStats The sums over these entries.
 
 --- The params of `complete_query`.
@@ -397,6 +444,9 @@
 
 --- Changes what the context shows of an earlier entry.
 ---@class treelined.ContextEditEntry
+---@field background? boolean True if the entry was appended in the background.
+---@field copiedFrom? table Of a copy, and of a summary of another session: the id of the source, or its `sessionId` and `entryId`.
+---@field group? string The question to which the branch that begins here is one of several answers.
 ---@field id string The id of the entry, unique in the session.
 ---@field parentId? string The id of the parent; null at a root.
 ---@field replacement? treelined.Replacement The new content; null removes the entry from the context.
@@ -477,8 +527,11 @@
 
 --- State of a plugin. It is not part of the context.
 ---@class treelined.CustomEntry
+---@field background? boolean True if the entry was appended in the background.
+---@field copiedFrom? table Of a copy, and of a summary of another session: the id of the source, or its `sessionId` and `entryId`.
 ---@field customType string The type, in the plugin's own terms.
 ---@field data? table Any JSON.
+---@field group? string The question to which the branch that begins here is one of several answers.
 ---@field id string The id of the entry, unique in the session.
 ---@field parentId? string The id of the parent; null at a root.
 ---@field timestamp string When the entry was written, in ISO 8601 with milliseconds, UTC.
@@ -495,10 +548,13 @@
 
 --- A message of a plugin. It is part of the context.
 ---@class treelined.CustomMessageEntry
+---@field background? boolean True if the entry was appended in the background.
 ---@field content treelined.Content A text, or content blocks.
+---@field copiedFrom? table Of a copy, and of a summary of another session: the id of the source, or its `sessionId` and `entryId`.
 ---@field customType string The type, in the plugin's own terms.
 ---@field details? table Any JSON.
 ---@field display boolean Whether to show the message to the user.
+---@field group? string The question to which the branch that begins here is one of several answers.
 ---@field id string The id of the entry, unique in the session.
 ---@field parentId? string The id of the parent; null at a root.
 ---@field timestamp string When the entry was written, in ISO 8601 with milliseconds, UTC.
@@ -524,11 +580,11 @@
 ---@field length integer The length in bytes.
 ---@field line integer The number of the line, from 1.
 ---@field newerTurns? integer Of `leafBesideNewest`: the number of user messages that only the branch with the newest entries has.
----@field newestTipId? string Of `leafBesideNewest`: the tip of the branch with the newest entries.
+---@field newestTipId? string Of `leafBesideNewest`: the tip of the branch with the newest entries. Of `backgroundCut`: the last entry.
 ---@field offset integer The offset in bytes from the start of the file.
 
 --- The kind of a finding about a session file.
----@alias treelined.DiagnosticKind 'invalidJson'|'nulBytes'|'selfParent'|'secondHeader'|'missingTrailingNewline'|'oversizedLine'|'tornTail'|'notAnObject'|'invalidUtf8'|'gluedLines'|'duplicateId'|'orphanParent'|'forwardParent'|'cycle'|'durabilityUnknown'|'leafBesideNewest'
+---@alias treelined.DiagnosticKind 'invalidJson'|'nulBytes'|'selfParent'|'secondHeader'|'missingTrailingNewline'|'oversizedLine'|'tornTail'|'notAnObject'|'invalidUtf8'|'gluedLines'|'duplicateId'|'orphanParent'|'forwardParent'|'cycle'|'durabilityUnknown'|'leafBesideNewest'|'backgroundCut'
 
 --- The params of `diagnostics`.
 ---@class treelined.Diagnostics
@@ -562,6 +618,7 @@
 --- The params of `end_turn`. Messages that were queued during the turn are appended.
 ---@class treelined.EndTurnParams
 ---@field sessionId? string The id of the session. Default: the session that is open, if exactly one is.
+---@field turnId? string The id of the turn. Default: the turn of the session.
 
 --- The result of `end_turn`.
 ---@alias treelined.EndTurnResult table
@@ -829,7 +886,7 @@
 
 --- The result of `get_leaf`.
 ---@class treelined.GetLeafResult
----@field diagnostics? treelined.Diagnostic[] `leafBesideNewest`, if the file opens beside its newest entries.
+---@field diagnostics? treelined.Diagnostic[] `leafBesideNewest`, if the file opens beside its newest entries; `backgroundCut`, if it ends within a background write.
 ---@field entry? treelined.Entry The entry of the leaf. Absent at the empty position.
 ---@field leafId? string The leaf; null at the empty position.
 ---@field seq integer The number of the last notification about this session to this connection.
@@ -1092,12 +1149,16 @@
 ---@class treelined.InverseArguments
 ---@field entryId string The id of the first entry of the branch.
 ---@field name? string The former name. Present with `name_branch` if there was one.
+---@field within? string[] The branches within it that were archived by themselves. Present with `archive_branch` if there were some.
 
 --- How a session comes from another one.
 ---@alias treelined.Kinship 'fork'|'subagent'|'continuation'
 
 --- A label for an entry. The latest label of an entry counts.
 ---@class treelined.LabelEntry
+---@field background? boolean True if the entry was appended in the background.
+---@field copiedFrom? table Of a copy, and of a summary of another session: the id of the source, or its `sessionId` and `entryId`.
+---@field group? string The question to which the branch that begins here is one of several answers.
 ---@field id string The id of the entry, unique in the session.
 ---@field label? string The label. If it is absent, null or empty, the entry has no label.
 ---@field parentId? string The id of the parent; null at a root.
@@ -1218,8 +1279,9 @@
 ---@class treelined.MergeBranchParams
 ---@field customInstructions? string The focus of the summary. Default: none.
 ---@field expectedLeafId? string The leaf that the client expects; null expects the empty position. The request fails with `leafMoved` if the leaf is another one. Default: no check.
+---@field fromSessionId? string The session that has the branch, open or not: a fork of this one, the session of a subagent, or any other. A summary of the branch that the path to the leaf has already is returned, not written again. Default: this session.
 ---@field sessionId? string The id of the session. Default: the session that is open, if exactly one is.
----@field tipId string The id of the last entry of the other branch.
+---@field tipId? string The id of the last entry of the other branch. Default: with `fromSessionId` where that session opens, else it is required.
 
 --- The result of `merge_branch`, as that of `navigate_tree`. The leaf stays on its branch: it is the last entry that was appended.
 ---@alias treelined.MergeBranchResult treelined.Navigation
@@ -1229,6 +1291,9 @@
 
 --- A message of the conversation.
 ---@class treelined.MessageEntry
+---@field background? boolean True if the entry was appended in the background.
+---@field copiedFrom? table Of a copy, and of a summary of another session: the id of the source, or its `sessionId` and `entryId`.
+---@field group? string The question to which the branch that begins here is one of several answers.
 ---@field id string The id of the entry, unique in the session.
 ---@field message treelined.Message The message.
 ---@field parentId? string The id of the parent; null at a root.
@@ -1242,6 +1307,9 @@
 
 --- Sets the model for what follows.
 ---@class treelined.ModelChangeEntry
+---@field background? boolean True if the entry was appended in the background.
+---@field copiedFrom? table Of a copy, and of a summary of another session: the id of the source, or its `sessionId` and `entryId`.
+---@field group? string The question to which the branch that begins here is one of several answers.
 ---@field id string The id of the entry, unique in the session.
 ---@field modelId string The provider's name for the model.
 ---@field parentId? string The id of the parent; null at a root.
@@ -1833,6 +1901,7 @@
 ---@field expectedLeafId? string The leaf that the client expects; null expects the empty position. The request fails with `leafMoved` if the leaf is another one. Default: no check.
 ---@field sessionId? string The id of the session. Default: the session that is open, if exactly one is.
 ---@field triggerTurn? boolean Whether to ask for a turn if none is running. A queued message never does. Default: false.
+---@field turnId? string The id of a turn of a branch: the message waits for its end, and goes to its branch. Default: none, the conversation of the leaf.
 
 --- The result of `send_message`.
 ---@class treelined.SendMessageResult
@@ -1939,6 +2008,9 @@
 
 --- The name of the session. The latest name counts.
 ---@class treelined.SessionInfoEntry
+---@field background? boolean True if the entry was appended in the background.
+---@field copiedFrom? table Of a copy, and of a summary of another session: the id of the source, or its `sessionId` and `entryId`.
+---@field group? string The question to which the branch that begins here is one of several answers.
 ---@field id string The id of the entry, unique in the session.
 ---@field name? string The name. If it is absent, null or empty, the session has no name.
 ---@field parentId? string The id of the parent; null at a root.
@@ -2107,6 +2179,9 @@
 
 --- Sets the thinking level for what follows.
 ---@class treelined.ThinkingLevelChangeEntry
+---@field background? boolean True if the entry was appended in the background.
+---@field copiedFrom? table Of a copy, and of a summary of another session: the id of the source, or its `sessionId` and `entryId`.
+---@field group? string The question to which the branch that begins here is one of several answers.
 ---@field id string The id of the entry, unique in the session.
 ---@field parentId? string The id of the parent; null at a root.
 ---@field thinkingLevel string The level, such as `off` or `high`.
@@ -2229,6 +2304,7 @@
 ---@field customInstructions? string The focus of the summary.
 ---@field entriesToSummarize? treelined.Entry[] The entries to summarize, in file order: those after the common ancestor, or after the nearest compaction of the branch.
 ---@field entryIds? string[] The ids of the entries to summarize. Present instead of `entriesToSummarize` if those are too large.
+---@field fromSessionId? string The session that has the target and the entries, if it is another one. Present for such a merge.
 ---@field keptEntries? treelined.Entry[] The entries of the branch that this compaction kept, in file order, without earlier compactions and system messages. Absent without a compaction.
 ---@field keptEntryIds? string[] The ids of the kept entries. Present instead of `keptEntries` if those are too large.
 ---@field label? string The label of the request.
@@ -2301,6 +2377,9 @@
 
 --- Tokens that were used outside the conversation.
 ---@class treelined.UsageEntry
+---@field background? boolean True if the entry was appended in the background.
+---@field copiedFrom? table Of a copy, and of a summary of another session: the id of the source, or its `sessionId` and `entryId`.
+---@field group? string The question to which the branch that begins here is one of several answers.
 ---@field id string The id of the entry, unique in the session.
 ---@field kind string The purpose that the tokens were used for.
 ---@field model string The provider's name for the model.
@@ -2388,6 +2467,7 @@
 ---@field name_branch fun(self: treelined.Client, params?: treelined.NameBranchParams, callback?: fun(err: treelined.Error|nil, result: treelined.NameBranchResult|nil), options?: treelined.CallOptions): integer Gives a branch a name, or removes its name.
 ---@field archive_branch fun(self: treelined.Client, params?: treelined.ArchiveBranchParams, callback?: fun(err: treelined.Error|nil, result: treelined.ArchiveBranchResult|nil), options?: treelined.CallOptions): integer Puts a branch away: it is gone from trees, lists, counts and search until it is asked for.
 ---@field unarchive_branch fun(self: treelined.Client, params?: treelined.UnarchiveBranchParams, callback?: fun(err: treelined.Error|nil, result: treelined.UnarchiveBranchResult|nil), options?: treelined.CallOptions): integer Brings an archived branch back.
+---@field choose fun(self: treelined.Client, params?: treelined.ChooseParams, callback?: fun(err: treelined.Error|nil, result: treelined.ChooseResult|nil), options?: treelined.CallOptions): integer Goes to one of several candidates, and keeps the judgement about the others as notes.
 ---@field pop fun(self: treelined.Client, params?: treelined.PopParams, callback?: fun(err: treelined.Error|nil, result: treelined.PopResult|nil), options?: treelined.CallOptions): integer Moves the leaf back to before a user message, by default the last one, and summarizes what follows it.
 ---@field get_leaf fun(self: treelined.Client, params?: treelined.GetLeafParams, callback?: fun(err: treelined.Error|nil, result: treelined.GetLeafResult|nil), options?: treelined.CallOptions): integer Returns the leaf and its entry.
 ---@field get_tree fun(self: treelined.Client, params?: treelined.GetTreeParams, callback?: fun(err: treelined.Error|nil, result: treelined.GetTreeResult|nil), options?: treelined.CallOptions): integer Returns the tree as rows for a list, or nested, filtered and page by page.

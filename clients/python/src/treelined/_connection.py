@@ -38,6 +38,7 @@ ASK_KINDS: list[AskKind] = ["select", "confirm", "input", "editor"]
 WAITING = {
     "archive_branch",
     "ask_user",
+    "choose",
     "compact",
     "continue_session",
     "fork_session",

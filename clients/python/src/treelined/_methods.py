@@ -16,7 +16,7 @@ from ._params import OMITTED, Omitted
 PROTOCOL_VERSION = 1
 """The version of the protocol that these functions speak."""
 
-SCHEMA_HASH = "sha256:11b2cb235c5a41c9a8ccc68c6b9dfc753ddbaa085b43e03c49ccb046f8b8cddd"
+SCHEMA_HASH = "sha256:2c7e295ed7cc843b990546b5ac8263525158d2b9b79d6158676ab1e431820c98"
 """The schema they were made from; a daemon made from the same one tells the same hash."""
 
 NotificationName: TypeAlias = Literal[
@@ -946,6 +946,8 @@ class AsyncMethods(ABC):
         session_id: str | None | Omitted = OMITTED,
         entry_id: str | None | Omitted = OMITTED,
         parent_id: str | None | Omitted = OMITTED,
+        keep_leaf: bool | None | Omitted = OMITTED,
+        group: str | None | Omitted = OMITTED,
         expected_leaf_id: str | None | Omitted = OMITTED,
         timeout: float | None = None,
     ) -> shapes.AppendMessageResult:
@@ -959,6 +961,10 @@ class AsyncMethods(ABC):
 
         `parent_id`: The parent of the new entry; null makes the entry a root. Default: the leaf.
 
+        `keep_leaf`: Whether to append in the background: the entry grows the branch at `parentId`, which must be given, and every leaf stays where it is. `expectedLeafId` is then the end of that branch. Default: false.
+
+        `group`: The question to which the branch is one of several answers; all of them have the same text here and the same parent. Only with `keepLeaf`. Default: none.
+
         `expected_leaf_id`: The leaf that the client expects; null expects the empty position. The request fails with `leafMoved` if the leaf is another one. Default: no check.
 
         """
@@ -969,6 +975,8 @@ class AsyncMethods(ABC):
                 "sessionId": session_id,
                 "entryId": entry_id,
                 "parentId": parent_id,
+                "keepLeaf": keep_leaf,
+                "group": group,
                 "expectedLeafId": expected_leaf_id,
             },
             timeout=timeout,
@@ -980,6 +988,9 @@ class AsyncMethods(ABC):
         *,
         entries: Sequence[shapes.NewEntry | dict[str, Any]],
         session_id: str | None | Omitted = OMITTED,
+        parent_id: str | None | Omitted = OMITTED,
+        keep_leaf: bool | None | Omitted = OMITTED,
+        group: str | None | Omitted = OMITTED,
         expected_leaf_id: str | None | Omitted = OMITTED,
         timeout: float | None = None,
     ) -> shapes.AppendEntriesResult:
@@ -989,12 +1000,25 @@ class AsyncMethods(ABC):
 
         `session_id`: The id of the session. Default: the session that is open, if exactly one is.
 
+        `parent_id`: The parent of the first entry, unless that names its own; null makes it a root. Default: the leaf.
+
+        `keep_leaf`: Whether to append in the background: the entries grow the branch at the parent of the first one, which must be given, and every leaf stays where it is. `expectedLeafId` is then the end of that branch. Default: false.
+
+        `group`: The question to which the branch is one of several answers; all of them have the same text here and the same parent. The first entry gets it. Only with `keepLeaf`. Default: none.
+
         `expected_leaf_id`: The leaf that the client expects; null expects the empty position. The request fails with `leafMoved` if the leaf is another one. Default: no check.
 
         """
         answered: shapes.AppendEntriesResult = await self.call(
             "append_entries",
-            {"entries": entries, "sessionId": session_id, "expectedLeafId": expected_leaf_id},
+            {
+                "entries": entries,
+                "sessionId": session_id,
+                "parentId": parent_id,
+                "keepLeaf": keep_leaf,
+                "group": group,
+                "expectedLeafId": expected_leaf_id,
+            },
             timeout=timeout,
         )
         return answered
@@ -1040,6 +1064,7 @@ class AsyncMethods(ABC):
         *,
         entry_ids: list[str],
         session_id: str | None | Omitted = OMITTED,
+        from_session_id: str | None | Omitted = OMITTED,
         expected_leaf_id: str | None | Omitted = OMITTED,
         timeout: float | None = None,
     ) -> shapes.CherryPickResult:
@@ -1049,12 +1074,19 @@ class AsyncMethods(ABC):
 
         `session_id`: The id of the session. Default: the session that is open, if exactly one is.
 
+        `from_session_id`: The session that has the messages, open or not. Copies that the path to the leaf has already are returned, not written again. Default: this session.
+
         `expected_leaf_id`: The leaf that the client expects; null expects the empty position. The request fails with `leafMoved` if the leaf is another one. Default: no check.
 
         """
         answered: shapes.CherryPickResult = await self.call(
             "cherry_pick",
-            {"entryIds": entry_ids, "sessionId": session_id, "expectedLeafId": expected_leaf_id},
+            {
+                "entryIds": entry_ids,
+                "sessionId": session_id,
+                "fromSessionId": from_session_id,
+                "expectedLeafId": expected_leaf_id,
+            },
             timeout=timeout,
         )
         return answered
@@ -1062,17 +1094,20 @@ class AsyncMethods(ABC):
     async def merge_branch(
         self,
         *,
-        tip_id: str,
         session_id: str | None | Omitted = OMITTED,
+        tip_id: str | None | Omitted = OMITTED,
+        from_session_id: str | None | Omitted = OMITTED,
         custom_instructions: str | None | Omitted = OMITTED,
         expected_leaf_id: str | None | Omitted = OMITTED,
         timeout: float | None = None,
     ) -> shapes.MergeBranchResult:
         """Appends a summary of another branch at the leaf.
 
-        `tip_id`: The id of the last entry of the other branch.
-
         `session_id`: The id of the session. Default: the session that is open, if exactly one is.
+
+        `tip_id`: The id of the last entry of the other branch. Default: with `fromSessionId` where that session opens, else it is required.
+
+        `from_session_id`: The session that has the branch, open or not: a fork of this one, the session of a subagent, or any other. A summary of the branch that the path to the leaf has already is returned, not written again. Default: this session.
 
         `custom_instructions`: The focus of the summary. Default: none.
 
@@ -1082,8 +1117,9 @@ class AsyncMethods(ABC):
         answered: shapes.MergeBranchResult = await self.call(
             "merge_branch",
             {
-                "tipId": tip_id,
                 "sessionId": session_id,
+                "tipId": tip_id,
+                "fromSessionId": from_session_id,
                 "customInstructions": custom_instructions,
                 "expectedLeafId": expected_leaf_id,
             },
@@ -1099,6 +1135,7 @@ class AsyncMethods(ABC):
         display: bool,
         session_id: str | None | Omitted = OMITTED,
         details: Any | Omitted = OMITTED,
+        turn_id: str | None | Omitted = OMITTED,
         trigger_turn: bool | None | Omitted = OMITTED,
         entry_id: str | None | Omitted = OMITTED,
         expected_leaf_id: str | None | Omitted = OMITTED,
@@ -1116,6 +1153,8 @@ class AsyncMethods(ABC):
 
         `details`: Any JSON; its bytes are stored unchanged. Default: none.
 
+        `turn_id`: The id of a turn of a branch: the message waits for its end, and goes to its branch. Default: none, the conversation of the leaf.
+
         `trigger_turn`: Whether to ask for a turn if none is running. A queued message never does. Default: false.
 
         `entry_id`: The id of the new entry. A client that chooses it can repeat the request safely. Default: the daemon chooses one.
@@ -1131,6 +1170,7 @@ class AsyncMethods(ABC):
                 "display": display,
                 "sessionId": session_id,
                 "details": details,
+                "turnId": turn_id,
                 "triggerTurn": trigger_turn,
                 "entryId": entry_id,
                 "expectedLeafId": expected_leaf_id,
@@ -1432,6 +1472,7 @@ class AsyncMethods(ABC):
         *,
         entry_id: str,
         session_id: str | None | Omitted = OMITTED,
+        within: list[str] | None | Omitted = OMITTED,
         navigation_id: str | None | Omitted = OMITTED,
         answer_timeout_ms: int | None | Omitted = OMITTED,
         on_no_answer: shapes.OnNoAnswer | None | Omitted = OMITTED,
@@ -1443,6 +1484,8 @@ class AsyncMethods(ABC):
         `entry_id`: The id of an entry of the branch, as its tip.
 
         `session_id`: The id of the session. Default: the session that is open, if exactly one is.
+
+        `within`: The first entries of branches within it that stay archived when it comes back. Default: none.
 
         `navigation_id`: The id of the move in `abort_navigation` and in notifications. Default: the daemon chooses one.
 
@@ -1458,6 +1501,7 @@ class AsyncMethods(ABC):
             {
                 "entryId": entry_id,
                 "sessionId": session_id,
+                "within": within,
                 "navigationId": navigation_id,
                 "answerTimeoutMs": answer_timeout_ms,
                 "onNoAnswer": on_no_answer,
@@ -1487,6 +1531,50 @@ class AsyncMethods(ABC):
         answered: shapes.UnarchiveBranchResult = await self.call(
             "unarchive_branch",
             {"entryId": entry_id, "sessionId": session_id, "expectedLeafId": expected_leaf_id},
+            timeout=timeout,
+        )
+        return answered
+
+    async def choose(
+        self,
+        *,
+        tip_id: str,
+        session_id: str | None | Omitted = OMITTED,
+        reason: str | None | Omitted = OMITTED,
+        navigation_id: str | None | Omitted = OMITTED,
+        answer_timeout_ms: int | None | Omitted = OMITTED,
+        on_no_answer: shapes.OnNoAnswer | None | Omitted = OMITTED,
+        expected_leaf_id: str | None | Omitted = OMITTED,
+        timeout: float | None = None,
+    ) -> shapes.ChooseResult:
+        """Goes to one of several candidates, and keeps the judgement about the others as notes.
+
+        `tip_id`: The id of an entry of the candidate that is chosen, as its tip.
+
+        `session_id`: The id of the session. Default: the session that is open, if exactly one is.
+
+        `reason`: Why, kept as a note on each other candidate. Default: none.
+
+        `navigation_id`: The id of the move in `abort_navigation` and in notifications. Default: the daemon chooses one.
+
+        `answer_timeout_ms`: How many milliseconds to wait for answers to `session_before_tree`; at most `limits.maxAnswerMs`. Default: 30000.
+
+        `on_no_answer`: The outcome if a client does not answer in time. Default: `proceed`.
+
+        `expected_leaf_id`: The leaf that the client expects; null expects the empty position. The request fails with `leafMoved` if the leaf is another one. Default: no check.
+
+        """
+        answered: shapes.ChooseResult = await self.call(
+            "choose",
+            {
+                "tipId": tip_id,
+                "sessionId": session_id,
+                "reason": reason,
+                "navigationId": navigation_id,
+                "answerTimeoutMs": answer_timeout_ms,
+                "onNoAnswer": on_no_answer,
+                "expectedLeafId": expected_leaf_id,
+            },
             timeout=timeout,
         )
         return answered
@@ -1988,6 +2076,7 @@ class AsyncMethods(ABC):
         a: str,
         b: str,
         session_id: str | None | Omitted = OMITTED,
+        more: list[str] | None | Omitted = OMITTED,
         timeout: float | None = None,
     ) -> shapes.CompareBranchesResult:
         """Compares two branches: the entries, files and sums of each below their common ancestor.
@@ -1998,9 +2087,13 @@ class AsyncMethods(ABC):
 
         `session_id`: The id of the session. Default: the session that is open, if exactly one is.
 
+        `more`: The ids of the last entries of more branches, at most 30. Default: none.
+
         """
         answered: shapes.CompareBranchesResult = await self.call(
-            "compare_branches", {"a": a, "b": b, "sessionId": session_id}, timeout=timeout
+            "compare_branches",
+            {"a": a, "b": b, "sessionId": session_id, "more": more},
+            timeout=timeout,
         )
         return answered
 
@@ -2113,28 +2206,40 @@ class AsyncMethods(ABC):
         return answered
 
     async def begin_turn(
-        self, *, session_id: str | None | Omitted = OMITTED, timeout: float | None = None
+        self,
+        *,
+        session_id: str | None | Omitted = OMITTED,
+        entry_id: str | None | Omitted = OMITTED,
+        timeout: float | None = None,
     ) -> shapes.BeginTurnResult:
         """Declares that the client's agent starts a turn; until it ends, the leaf moves only by appending.
 
         `session_id`: The id of the session. Default: the session that is open, if exactly one is.
 
+        `entry_id`: An entry of the branch to which the turn belongs, such as its prompt. Default: none, the turn of the session.
+
         """
         answered: shapes.BeginTurnResult = await self.call(
-            "begin_turn", {"sessionId": session_id}, timeout=timeout
+            "begin_turn", {"sessionId": session_id, "entryId": entry_id}, timeout=timeout
         )
         return answered
 
     async def end_turn(
-        self, *, session_id: str | None | Omitted = OMITTED, timeout: float | None = None
+        self,
+        *,
+        session_id: str | None | Omitted = OMITTED,
+        turn_id: str | None | Omitted = OMITTED,
+        timeout: float | None = None,
     ) -> shapes.EndTurnResult:
         """Declares that the client's agent has ended its turn, and appends the messages queued meanwhile.
 
         `session_id`: The id of the session. Default: the session that is open, if exactly one is.
 
+        `turn_id`: The id of the turn. Default: the turn of the session.
+
         """
         answered: shapes.EndTurnResult = await self.call(
-            "end_turn", {"sessionId": session_id}, timeout=timeout
+            "end_turn", {"sessionId": session_id, "turnId": turn_id}, timeout=timeout
         )
         return answered
 
@@ -3208,6 +3313,8 @@ class Methods(ABC):
         session_id: str | None | Omitted = OMITTED,
         entry_id: str | None | Omitted = OMITTED,
         parent_id: str | None | Omitted = OMITTED,
+        keep_leaf: bool | None | Omitted = OMITTED,
+        group: str | None | Omitted = OMITTED,
         expected_leaf_id: str | None | Omitted = OMITTED,
         timeout: float | None = None,
     ) -> shapes.AppendMessageResult:
@@ -3221,6 +3328,10 @@ class Methods(ABC):
 
         `parent_id`: The parent of the new entry; null makes the entry a root. Default: the leaf.
 
+        `keep_leaf`: Whether to append in the background: the entry grows the branch at `parentId`, which must be given, and every leaf stays where it is. `expectedLeafId` is then the end of that branch. Default: false.
+
+        `group`: The question to which the branch is one of several answers; all of them have the same text here and the same parent. Only with `keepLeaf`. Default: none.
+
         `expected_leaf_id`: The leaf that the client expects; null expects the empty position. The request fails with `leafMoved` if the leaf is another one. Default: no check.
 
         """
@@ -3231,6 +3342,8 @@ class Methods(ABC):
                 "sessionId": session_id,
                 "entryId": entry_id,
                 "parentId": parent_id,
+                "keepLeaf": keep_leaf,
+                "group": group,
                 "expectedLeafId": expected_leaf_id,
             },
             timeout=timeout,
@@ -3242,6 +3355,9 @@ class Methods(ABC):
         *,
         entries: Sequence[shapes.NewEntry | dict[str, Any]],
         session_id: str | None | Omitted = OMITTED,
+        parent_id: str | None | Omitted = OMITTED,
+        keep_leaf: bool | None | Omitted = OMITTED,
+        group: str | None | Omitted = OMITTED,
         expected_leaf_id: str | None | Omitted = OMITTED,
         timeout: float | None = None,
     ) -> shapes.AppendEntriesResult:
@@ -3251,12 +3367,25 @@ class Methods(ABC):
 
         `session_id`: The id of the session. Default: the session that is open, if exactly one is.
 
+        `parent_id`: The parent of the first entry, unless that names its own; null makes it a root. Default: the leaf.
+
+        `keep_leaf`: Whether to append in the background: the entries grow the branch at the parent of the first one, which must be given, and every leaf stays where it is. `expectedLeafId` is then the end of that branch. Default: false.
+
+        `group`: The question to which the branch is one of several answers; all of them have the same text here and the same parent. The first entry gets it. Only with `keepLeaf`. Default: none.
+
         `expected_leaf_id`: The leaf that the client expects; null expects the empty position. The request fails with `leafMoved` if the leaf is another one. Default: no check.
 
         """
         answered: shapes.AppendEntriesResult = self.call(
             "append_entries",
-            {"entries": entries, "sessionId": session_id, "expectedLeafId": expected_leaf_id},
+            {
+                "entries": entries,
+                "sessionId": session_id,
+                "parentId": parent_id,
+                "keepLeaf": keep_leaf,
+                "group": group,
+                "expectedLeafId": expected_leaf_id,
+            },
             timeout=timeout,
         )
         return answered
@@ -3302,6 +3431,7 @@ class Methods(ABC):
         *,
         entry_ids: list[str],
         session_id: str | None | Omitted = OMITTED,
+        from_session_id: str | None | Omitted = OMITTED,
         expected_leaf_id: str | None | Omitted = OMITTED,
         timeout: float | None = None,
     ) -> shapes.CherryPickResult:
@@ -3311,12 +3441,19 @@ class Methods(ABC):
 
         `session_id`: The id of the session. Default: the session that is open, if exactly one is.
 
+        `from_session_id`: The session that has the messages, open or not. Copies that the path to the leaf has already are returned, not written again. Default: this session.
+
         `expected_leaf_id`: The leaf that the client expects; null expects the empty position. The request fails with `leafMoved` if the leaf is another one. Default: no check.
 
         """
         answered: shapes.CherryPickResult = self.call(
             "cherry_pick",
-            {"entryIds": entry_ids, "sessionId": session_id, "expectedLeafId": expected_leaf_id},
+            {
+                "entryIds": entry_ids,
+                "sessionId": session_id,
+                "fromSessionId": from_session_id,
+                "expectedLeafId": expected_leaf_id,
+            },
             timeout=timeout,
         )
         return answered
@@ -3324,17 +3461,20 @@ class Methods(ABC):
     def merge_branch(
         self,
         *,
-        tip_id: str,
         session_id: str | None | Omitted = OMITTED,
+        tip_id: str | None | Omitted = OMITTED,
+        from_session_id: str | None | Omitted = OMITTED,
         custom_instructions: str | None | Omitted = OMITTED,
         expected_leaf_id: str | None | Omitted = OMITTED,
         timeout: float | None = None,
     ) -> shapes.MergeBranchResult:
         """Appends a summary of another branch at the leaf.
 
-        `tip_id`: The id of the last entry of the other branch.
-
         `session_id`: The id of the session. Default: the session that is open, if exactly one is.
+
+        `tip_id`: The id of the last entry of the other branch. Default: with `fromSessionId` where that session opens, else it is required.
+
+        `from_session_id`: The session that has the branch, open or not: a fork of this one, the session of a subagent, or any other. A summary of the branch that the path to the leaf has already is returned, not written again. Default: this session.
 
         `custom_instructions`: The focus of the summary. Default: none.
 
@@ -3344,8 +3484,9 @@ class Methods(ABC):
         answered: shapes.MergeBranchResult = self.call(
             "merge_branch",
             {
-                "tipId": tip_id,
                 "sessionId": session_id,
+                "tipId": tip_id,
+                "fromSessionId": from_session_id,
                 "customInstructions": custom_instructions,
                 "expectedLeafId": expected_leaf_id,
             },
@@ -3361,6 +3502,7 @@ class Methods(ABC):
         display: bool,
         session_id: str | None | Omitted = OMITTED,
         details: Any | Omitted = OMITTED,
+        turn_id: str | None | Omitted = OMITTED,
         trigger_turn: bool | None | Omitted = OMITTED,
         entry_id: str | None | Omitted = OMITTED,
         expected_leaf_id: str | None | Omitted = OMITTED,
@@ -3378,6 +3520,8 @@ class Methods(ABC):
 
         `details`: Any JSON; its bytes are stored unchanged. Default: none.
 
+        `turn_id`: The id of a turn of a branch: the message waits for its end, and goes to its branch. Default: none, the conversation of the leaf.
+
         `trigger_turn`: Whether to ask for a turn if none is running. A queued message never does. Default: false.
 
         `entry_id`: The id of the new entry. A client that chooses it can repeat the request safely. Default: the daemon chooses one.
@@ -3393,6 +3537,7 @@ class Methods(ABC):
                 "display": display,
                 "sessionId": session_id,
                 "details": details,
+                "turnId": turn_id,
                 "triggerTurn": trigger_turn,
                 "entryId": entry_id,
                 "expectedLeafId": expected_leaf_id,
@@ -3694,6 +3839,7 @@ class Methods(ABC):
         *,
         entry_id: str,
         session_id: str | None | Omitted = OMITTED,
+        within: list[str] | None | Omitted = OMITTED,
         navigation_id: str | None | Omitted = OMITTED,
         answer_timeout_ms: int | None | Omitted = OMITTED,
         on_no_answer: shapes.OnNoAnswer | None | Omitted = OMITTED,
@@ -3705,6 +3851,8 @@ class Methods(ABC):
         `entry_id`: The id of an entry of the branch, as its tip.
 
         `session_id`: The id of the session. Default: the session that is open, if exactly one is.
+
+        `within`: The first entries of branches within it that stay archived when it comes back. Default: none.
 
         `navigation_id`: The id of the move in `abort_navigation` and in notifications. Default: the daemon chooses one.
 
@@ -3720,6 +3868,7 @@ class Methods(ABC):
             {
                 "entryId": entry_id,
                 "sessionId": session_id,
+                "within": within,
                 "navigationId": navigation_id,
                 "answerTimeoutMs": answer_timeout_ms,
                 "onNoAnswer": on_no_answer,
@@ -3749,6 +3898,50 @@ class Methods(ABC):
         answered: shapes.UnarchiveBranchResult = self.call(
             "unarchive_branch",
             {"entryId": entry_id, "sessionId": session_id, "expectedLeafId": expected_leaf_id},
+            timeout=timeout,
+        )
+        return answered
+
+    def choose(
+        self,
+        *,
+        tip_id: str,
+        session_id: str | None | Omitted = OMITTED,
+        reason: str | None | Omitted = OMITTED,
+        navigation_id: str | None | Omitted = OMITTED,
+        answer_timeout_ms: int | None | Omitted = OMITTED,
+        on_no_answer: shapes.OnNoAnswer | None | Omitted = OMITTED,
+        expected_leaf_id: str | None | Omitted = OMITTED,
+        timeout: float | None = None,
+    ) -> shapes.ChooseResult:
+        """Goes to one of several candidates, and keeps the judgement about the others as notes.
+
+        `tip_id`: The id of an entry of the candidate that is chosen, as its tip.
+
+        `session_id`: The id of the session. Default: the session that is open, if exactly one is.
+
+        `reason`: Why, kept as a note on each other candidate. Default: none.
+
+        `navigation_id`: The id of the move in `abort_navigation` and in notifications. Default: the daemon chooses one.
+
+        `answer_timeout_ms`: How many milliseconds to wait for answers to `session_before_tree`; at most `limits.maxAnswerMs`. Default: 30000.
+
+        `on_no_answer`: The outcome if a client does not answer in time. Default: `proceed`.
+
+        `expected_leaf_id`: The leaf that the client expects; null expects the empty position. The request fails with `leafMoved` if the leaf is another one. Default: no check.
+
+        """
+        answered: shapes.ChooseResult = self.call(
+            "choose",
+            {
+                "tipId": tip_id,
+                "sessionId": session_id,
+                "reason": reason,
+                "navigationId": navigation_id,
+                "answerTimeoutMs": answer_timeout_ms,
+                "onNoAnswer": on_no_answer,
+                "expectedLeafId": expected_leaf_id,
+            },
             timeout=timeout,
         )
         return answered
@@ -4250,6 +4443,7 @@ class Methods(ABC):
         a: str,
         b: str,
         session_id: str | None | Omitted = OMITTED,
+        more: list[str] | None | Omitted = OMITTED,
         timeout: float | None = None,
     ) -> shapes.CompareBranchesResult:
         """Compares two branches: the entries, files and sums of each below their common ancestor.
@@ -4260,9 +4454,13 @@ class Methods(ABC):
 
         `session_id`: The id of the session. Default: the session that is open, if exactly one is.
 
+        `more`: The ids of the last entries of more branches, at most 30. Default: none.
+
         """
         answered: shapes.CompareBranchesResult = self.call(
-            "compare_branches", {"a": a, "b": b, "sessionId": session_id}, timeout=timeout
+            "compare_branches",
+            {"a": a, "b": b, "sessionId": session_id, "more": more},
+            timeout=timeout,
         )
         return answered
 
@@ -4375,28 +4573,40 @@ class Methods(ABC):
         return answered
 
     def begin_turn(
-        self, *, session_id: str | None | Omitted = OMITTED, timeout: float | None = None
+        self,
+        *,
+        session_id: str | None | Omitted = OMITTED,
+        entry_id: str | None | Omitted = OMITTED,
+        timeout: float | None = None,
     ) -> shapes.BeginTurnResult:
         """Declares that the client's agent starts a turn; until it ends, the leaf moves only by appending.
 
         `session_id`: The id of the session. Default: the session that is open, if exactly one is.
 
+        `entry_id`: An entry of the branch to which the turn belongs, such as its prompt. Default: none, the turn of the session.
+
         """
         answered: shapes.BeginTurnResult = self.call(
-            "begin_turn", {"sessionId": session_id}, timeout=timeout
+            "begin_turn", {"sessionId": session_id, "entryId": entry_id}, timeout=timeout
         )
         return answered
 
     def end_turn(
-        self, *, session_id: str | None | Omitted = OMITTED, timeout: float | None = None
+        self,
+        *,
+        session_id: str | None | Omitted = OMITTED,
+        turn_id: str | None | Omitted = OMITTED,
+        timeout: float | None = None,
     ) -> shapes.EndTurnResult:
         """Declares that the client's agent has ended its turn, and appends the messages queued meanwhile.
 
         `session_id`: The id of the session. Default: the session that is open, if exactly one is.
 
+        `turn_id`: The id of the turn. Default: the turn of the session.
+
         """
         answered: shapes.EndTurnResult = self.call(
-            "end_turn", {"sessionId": session_id}, timeout=timeout
+            "end_turn", {"sessionId": session_id, "turnId": turn_id}, timeout=timeout
         )
         return answered
 

@@ -25,9 +25,6 @@ AskingEvent = Literal[
 ]
 """An event that asks a client."""
 
-BeginTurnResult = dict[str, Any]
-"""The result of `begin_turn`."""
-
 BranchVerb = Literal["name_branch", "archive_branch", "unarchive_branch"]
 """A method that changes a branch."""
 
@@ -93,6 +90,7 @@ DiagnosticKind = Literal[
     "cycle",
     "durabilityUnknown",
     "leafBesideNewest",
+    "backgroundCut",
 ]
 """The kind of a finding about a session file.
 
@@ -106,6 +104,7 @@ DiagnosticKind = Literal[
 `cycle`: The link to the parent would close a cycle; the entry is a root.
 `durabilityUnknown`: A sync failed after the response to its appends.
 `leafBesideNewest`: The file opens on another branch than that of its newest entries, and nobody went there.
+`backgroundCut`: The last write, in the background, was cut off: other programs open the file at its last entry.
 """
 
 DiscoverParams = dict[str, Any]
@@ -639,6 +638,12 @@ class AppendEntriesParams(_AppendEntriesParams, total=False):
 
     sessionId: str | None
     """The id of the session. Default: the session that is open, if exactly one is."""
+    parentId: str | None
+    """The parent of the first entry, unless that names its own; null makes it a root. Default: the leaf."""
+    keepLeaf: bool | None
+    """Whether to append in the background: the entries grow the branch at the parent of the first one, which must be given, and every leaf stays where it is. `expectedLeafId` is then the end of that branch. Default: false."""
+    group: str | None
+    """The question to which the branch is one of several answers; all of them have the same text here and the same parent. The first entry gets it. Only with `keepLeaf`. Default: none."""
     expectedLeafId: str | None
     """The leaf that the client expects; null expects the empty position. The request fails with `leafMoved` if the leaf is another one. Default: no check."""
 
@@ -649,7 +654,7 @@ class AppendEntriesResult(TypedDict):
     entryIds: list[str]
     """The ids of the new entries, in the order of `entries`."""
     leafId: str
-    """The leaf after the append: the last of the new entries."""
+    """The leaf after the append: the last of the new entries. With `keepLeaf` the end of the branch, since the leaf stays."""
     durability: Durability
     """How safe the write is at the time of the response."""
 
@@ -697,6 +702,10 @@ class AppendMessageParams(_AppendMessageParams, total=False):
     """The id of the new entry. A client that chooses it can repeat the request safely. Default: the daemon chooses one."""
     parentId: str | None
     """The parent of the new entry; null makes the entry a root. Default: the leaf."""
+    keepLeaf: bool | None
+    """Whether to append in the background: the entry grows the branch at `parentId`, which must be given, and every leaf stays where it is. `expectedLeafId` is then the end of that branch. Default: false."""
+    group: str | None
+    """The question to which the branch is one of several answers; all of them have the same text here and the same parent. Only with `keepLeaf`. Default: none."""
     expectedLeafId: str | None
     """The leaf that the client expects; null expects the empty position. The request fails with `leafMoved` if the leaf is another one. Default: no check."""
 
@@ -707,7 +716,7 @@ class AppendMessageResult(TypedDict):
     entryId: str
     """The id of the new entry."""
     leafId: str
-    """The leaf after the append: the new entry."""
+    """The leaf after the append: the new entry. With `keepLeaf` the end of the branch, since the leaf stays."""
     durability: Durability
     """How safe the write is at the time of the response."""
 
@@ -722,6 +731,8 @@ class ArchiveBranchParams(_ArchiveBranchParams, total=False):
 
     sessionId: str | None
     """The id of the session. Default: the session that is open, if exactly one is."""
+    within: list[str] | None
+    """The first entries of branches within it that stay archived when it comes back. Default: none."""
     navigationId: str | None
     """The id of the move in `abort_navigation` and in notifications. Default: the daemon chooses one."""
     answerTimeoutMs: int | None
@@ -846,10 +857,19 @@ class BashExecutionMessage(_BashExecutionMessage, total=False):
 
 
 class BeginTurnParams(TypedDict, total=False):
-    """The params of `begin_turn`. Until `end_turn`, operations that move the leaf without appending fail with `sessionBusy`."""
+    """The params of `begin_turn`. Until `end_turn`, operations that move the leaf without appending fail with `sessionBusy`; a turn of a branch refuses nothing but to close or delete the session and to archive the branch."""
 
     sessionId: str | None
     """The id of the session. Default: the session that is open, if exactly one is."""
+    entryId: str | None
+    """An entry of the branch to which the turn belongs, such as its prompt. Default: none, the turn of the session."""
+
+
+class BeginTurnResult(TypedDict):
+    """The result of `begin_turn`."""
+
+    turnId: str
+    """The id of the turn, for `end_turn` and `send_message`."""
 
 
 class _Branch(TypedDict):
@@ -882,6 +902,8 @@ class Branch(_Branch, total=False):
     """The style of the last message. Present for displayed custom messages, and if its renderer has one."""
     archived: bool
     """True if the branch is archived, else absent."""
+    group: str
+    """The question to which the branch is one of several answers."""
 
 
 class BranchInverse(TypedDict):
@@ -969,6 +991,12 @@ class _BranchSummaryEntry(TypedDict):
 class BranchSummaryEntry(_BranchSummaryEntry, total=False):
     """A summary of a branch that the leaf has left."""
 
+    background: bool
+    """True if the entry was appended in the background."""
+    group: str
+    """The question to which the branch that begins here is one of several answers."""
+    copiedFrom: Any
+    """Of a copy, and of a summary of another session: the id of the source, or its `sessionId` and `entryId`."""
     details: Any
     """Any JSON from the author of the summary, such as the files that it is about."""
     usage: Usage
@@ -1019,10 +1047,12 @@ class _CherryPickParams(TypedDict):
 
 
 class CherryPickParams(_CherryPickParams, total=False):
-    """The params of `cherry_pick`. The copies are appended at the leaf, each with the id of its original as `copiedFrom`. Tool calls are copied only together with all of their results."""
+    """The params of `cherry_pick`. The copies are appended at the leaf, each with the id of its original as `copiedFrom`, or with `{sessionId, entryId}` if it is in another session. Tool calls are copied only together with all of their results."""
 
     sessionId: str | None
     """The id of the session. Default: the session that is open, if exactly one is."""
+    fromSessionId: str | None
+    """The session that has the messages, open or not. Copies that the path to the leaf has already are returned, not written again. Default: this session."""
     expectedLeafId: str | None
     """The leaf that the client expects; null expects the empty position. The request fails with `leafMoved` if the leaf is another one. Default: no check."""
 
@@ -1036,6 +1066,66 @@ class CherryPickResult(TypedDict):
     """The leaf after the append: the last copy."""
     durability: Durability
     """How safe the write is at the time of the response."""
+
+
+class _ChooseParams(TypedDict):
+    tipId: str
+    """The id of an entry of the candidate that is chosen, as its tip."""
+
+
+class ChooseParams(_ChooseParams, total=False):
+    """The params of `choose`. The daemon asks with `session_before_tree`, as for `navigate_tree`."""
+
+    sessionId: str | None
+    """The id of the session. Default: the session that is open, if exactly one is."""
+    reason: str | None
+    """Why, kept as a note on each other candidate. Default: none."""
+    navigationId: str | None
+    """The id of the move in `abort_navigation` and in notifications. Default: the daemon chooses one."""
+    answerTimeoutMs: int | None
+    """How many milliseconds to wait for answers to `session_before_tree`; at most `limits.maxAnswerMs`. Default: 30000."""
+    onNoAnswer: OnNoAnswer | None
+    """The outcome if a client does not answer in time. Default: `proceed`."""
+    expectedLeafId: str | None
+    """The leaf that the client expects; null expects the empty position. The request fails with `leafMoved` if the leaf is another one. Default: no check."""
+
+
+class _ChooseResult(TypedDict):
+    cancelled: bool
+    """True if nothing changed; `reason` says why."""
+    oldLeafId: str | None
+    """The leaf before; null at the empty position."""
+    newLeafId: str | None
+    """The leaf after; null at the empty position."""
+    durability: Durability
+    """How safe the write is at the time of the response; `none` if nothing was written."""
+    group: str
+    """The question of the candidates."""
+    tipId: str
+    """The end of the candidate that was chosen."""
+    others: list[str]
+    """The ends of the other candidates, in file order."""
+
+
+class ChooseResult(_ChooseResult, total=False):
+    """The result of `choose`."""
+
+    reason: NavigationReason
+    """Why nothing changed, or why no summary was written."""
+    by: str
+    """The name of the client, hook or extension that cancelled or failed. Present if `reason` is `cancelledByClient` or `hookFailed`."""
+    message: str
+    """The reason that it gave, as text for people. Present if it gave a reason."""
+    editorText: str
+    """The text of the target, a user message or custom_message, for an editor."""
+    editorImages: list[ContentBlock]
+    """The images of that message."""
+    summaryEntry: Entry
+    """The branch_summary entry that was appended."""
+    labelEntry: Entry
+    """The label entry that was appended."""
+    fromHook: bool
+    """Whether a client or a hook wrote the summary. Present with `summaryEntry`."""
 
 
 class ClientCapabilities(TypedDict, total=False):
@@ -1192,6 +1282,12 @@ class _CompactionEntry(TypedDict):
 class CompactionEntry(_CompactionEntry, total=False):
     """A compaction: its summary replaces everything on the path before `firstKeptEntryId`."""
 
+    background: bool
+    """True if the entry was appended in the background."""
+    group: str
+    """The question to which the branch that begins here is one of several answers."""
+    copiedFrom: Any
+    """Of a copy, and of a summary of another session: the id of the source, or its `sessionId` and `entryId`."""
     details: Any
     """Any JSON from the author of the summary, such as the files that it is about."""
     usage: Usage
@@ -1266,21 +1362,28 @@ class CompareBranchesParams(_CompareBranchesParams, total=False):
 
     sessionId: str | None
     """The id of the session. Default: the session that is open, if exactly one is."""
+    more: list[str] | None
+    """The ids of the last entries of more branches, at most 30. Default: none."""
 
 
-class CompareBranchesResult(TypedDict):
-    """The result of `compare_branches`."""
-
+class _CompareBranchesResult(TypedDict):
     ancestorId: str | None
-    """The id of the deepest entry on both paths; null if the paths have different roots."""
+    """The id of the deepest entry on all paths; null if the paths have different roots."""
     a: ComparedBranch
     """The branch that ends with `a`."""
     b: ComparedBranch
     """The branch that ends with `b`."""
 
 
+class CompareBranchesResult(_CompareBranchesResult, total=False):
+    """The result of `compare_branches`."""
+
+    more: list[ComparedBranch]
+    """The branches that end with `more`, in this order."""
+
+
 class ComparedBranch(TypedDict):
-    """The entries of a path that the other path does not have."""
+    """The entries of a path below the common ancestor."""
 
     entryIds: list[str]
     """The ids of the entries below the common ancestor, in the order of the path. Empty if the branch ends with the common ancestor."""
@@ -1288,6 +1391,8 @@ class ComparedBranch(TypedDict):
     """The files that the tool calls of these entries read and modified."""
     stats: BranchStats
     """The sums over these entries."""
+    outcome: str
+    """How the branch came out, in one line for lists: its label, what was noted about it, its last message, and the files that it modified. At most 300 characters."""
 
 
 class _CompleteQueryParams(TypedDict):
@@ -1313,9 +1418,7 @@ class CompleteQueryResult(TypedDict):
     """The texts that may stand there; empty if none is known."""
 
 
-class ContextEditEntry(TypedDict):
-    """Changes what the context shows of an earlier entry."""
-
+class _ContextEditEntry(TypedDict):
     type: Literal["context_edit"]
     """The type."""
     id: str
@@ -1328,6 +1431,17 @@ class ContextEditEntry(TypedDict):
     """The id of the entry whose content changes."""
     replacement: Replacement | None
     """The new content; null removes the entry from the context."""
+
+
+class ContextEditEntry(_ContextEditEntry, total=False):
+    """Changes what the context shows of an earlier entry."""
+
+    background: bool
+    """True if the entry was appended in the background."""
+    group: str
+    """The question to which the branch that begins here is one of several answers."""
+    copiedFrom: Any
+    """Of a copy, and of a summary of another session: the id of the source, or its `sessionId` and `entryId`."""
 
 
 class _ContinuationStartedParams(TypedDict):
@@ -1478,6 +1592,12 @@ class _CustomEntry(TypedDict):
 class CustomEntry(_CustomEntry, total=False):
     """State of a plugin. It is not part of the context."""
 
+    background: bool
+    """True if the entry was appended in the background."""
+    group: str
+    """The question to which the branch that begins here is one of several answers."""
+    copiedFrom: Any
+    """Of a copy, and of a summary of another session: the id of the source, or its `sessionId` and `entryId`."""
     data: Any
     """Any JSON."""
 
@@ -1522,6 +1642,12 @@ class _CustomMessageEntry(TypedDict):
 class CustomMessageEntry(_CustomMessageEntry, total=False):
     """A message of a plugin. It is part of the context."""
 
+    background: bool
+    """True if the entry was appended in the background."""
+    group: str
+    """The question to which the branch that begins here is one of several answers."""
+    copiedFrom: Any
+    """Of a copy, and of a summary of another session: the id of the source, or its `sessionId` and `entryId`."""
     details: Any
     """Any JSON."""
 
@@ -1562,7 +1688,7 @@ class Diagnostic(_Diagnostic, total=False):
     """A finding about a session file, and its place. The place is 0 for findings about the whole file."""
 
     newestTipId: str
-    """Of `leafBesideNewest`: the tip of the branch with the newest entries."""
+    """Of `leafBesideNewest`: the tip of the branch with the newest entries. Of `backgroundCut`: the last entry."""
     at: str
     """Of `leafBesideNewest`: the timestamp of the entry at which the file opens."""
     by: str
@@ -1596,6 +1722,8 @@ class EndTurnParams(TypedDict, total=False):
 
     sessionId: str | None
     """The id of the session. Default: the session that is open, if exactly one is."""
+    turnId: str | None
+    """The id of the turn. Default: the turn of the session."""
 
 
 class _EntriesAppended(TypedDict):
@@ -2126,7 +2254,7 @@ class GetLeafResult(_GetLeafResult, total=False):
     entry: Entry
     """The entry of the leaf. Absent at the empty position."""
     diagnostics: list[Diagnostic]
-    """`leafBesideNewest`, if the file opens beside its newest entries."""
+    """`leafBesideNewest`, if the file opens beside its newest entries; `backgroundCut`, if it ends within a background write."""
 
 
 class GetNavigationLogParams(TypedDict, total=False):
@@ -2602,6 +2730,8 @@ class InverseArguments(_InverseArguments, total=False):
 
     name: str
     """The former name. Present with `name_branch` if there was one."""
+    within: list[str]
+    """The branches within it that were archived by themselves. Present with `archive_branch` if there were some."""
 
 
 class _LabelEntry(TypedDict):
@@ -2620,6 +2750,12 @@ class _LabelEntry(TypedDict):
 class LabelEntry(_LabelEntry, total=False):
     """A label for an entry. The latest label of an entry counts."""
 
+    background: bool
+    """True if the entry was appended in the background."""
+    group: str
+    """The question to which the branch that begins here is one of several answers."""
+    copiedFrom: Any
+    """Of a copy, and of a summary of another session: the id of the source, or its `sessionId` and `entryId`."""
     label: str | None
     """The label. If it is absent, null or empty, the entry has no label."""
 
@@ -2826,25 +2962,22 @@ class Match(TypedDict):
     """The matches in `snippet`: start and end (exclusive) in Unicode code points; at most 16."""
 
 
-class _MergeBranchParams(TypedDict):
-    tipId: str
-    """The id of the last entry of the other branch."""
-
-
-class MergeBranchParams(_MergeBranchParams, total=False):
+class MergeBranchParams(TypedDict, total=False):
     """The params of `merge_branch`. The summary covers the entries of the other branch after the common ancestor."""
 
     sessionId: str | None
     """The id of the session. Default: the session that is open, if exactly one is."""
+    tipId: str | None
+    """The id of the last entry of the other branch. Default: with `fromSessionId` where that session opens, else it is required."""
+    fromSessionId: str | None
+    """The session that has the branch, open or not: a fork of this one, the session of a subagent, or any other. A summary of the branch that the path to the leaf has already is returned, not written again. Default: this session."""
     customInstructions: str | None
     """The focus of the summary. Default: none."""
     expectedLeafId: str | None
     """The leaf that the client expects; null expects the empty position. The request fails with `leafMoved` if the leaf is another one. Default: no check."""
 
 
-class MessageEntry(TypedDict):
-    """A message of the conversation."""
-
+class _MessageEntry(TypedDict):
     type: Literal["message"]
     """The type."""
     id: str
@@ -2857,6 +2990,17 @@ class MessageEntry(TypedDict):
     """The message."""
 
 
+class MessageEntry(_MessageEntry, total=False):
+    """A message of the conversation."""
+
+    background: bool
+    """True if the entry was appended in the background."""
+    group: str
+    """The question to which the branch that begins here is one of several answers."""
+    copiedFrom: Any
+    """Of a copy, and of a summary of another session: the id of the source, or its `sessionId` and `entryId`."""
+
+
 class Model(TypedDict):
     """A model, as the conversation names it."""
 
@@ -2866,9 +3010,7 @@ class Model(TypedDict):
     """The provider's name for the model."""
 
 
-class ModelChangeEntry(TypedDict):
-    """Sets the model for what follows."""
-
+class _ModelChangeEntry(TypedDict):
     type: Literal["model_change"]
     """The type."""
     id: str
@@ -2881,6 +3023,17 @@ class ModelChangeEntry(TypedDict):
     """The provider that serves the model."""
     modelId: str
     """The provider's name for the model."""
+
+
+class ModelChangeEntry(_ModelChangeEntry, total=False):
+    """Sets the model for what follows."""
+
+    background: bool
+    """True if the entry was appended in the background."""
+    group: str
+    """The question to which the branch that begins here is one of several answers."""
+    copiedFrom: Any
+    """Of a copy, and of a summary of another session: the id of the source, or its `sessionId` and `entryId`."""
 
 
 class ModelStats(TypedDict):
@@ -3080,14 +3233,14 @@ class NewBranchSummaryEntry(_NewBranchSummaryEntry, total=False):
     """The id of the parent; null makes the entry a root. Default: the entry before it in the batch, for the first one the leaf."""
     timestamp: str
     """When the entry was written, in ISO 8601. Default: now."""
-    details: Any
-    """Any JSON from the author of the summary, such as the files that it is about."""
-    usage: Usage | None
-    """The tokens that the summary cost."""
-    fromHook: bool | None
-    """True if a client or a hook wrote the summary."""
     merge: bool | None
     """True if `merge_branch` wrote it: the leaf did not leave the branch, the summary brings the branch in."""
+    fromHook: bool | None
+    """True if a client or a hook wrote the summary."""
+    usage: Usage | None
+    """The tokens that the summary cost."""
+    details: Any
+    """Any JSON from the author of the summary, such as the files that it is about."""
 
 
 class _NewCompactionEntry(TypedDict):
@@ -3110,23 +3263,23 @@ class NewCompactionEntry(_NewCompactionEntry, total=False):
     """The id of the parent; null makes the entry a root. Default: the entry before it in the batch, for the first one the leaf."""
     timestamp: str
     """When the entry was written, in ISO 8601. Default: now."""
-    details: Any
-    """Any JSON from the author of the summary, such as the files that it is about."""
-    usage: Usage | None
-    """The tokens that the summary cost."""
-    systemMessage: dict[str, Any] | None
-    """A system message that precedes the summary in the context."""
     fromHook: bool | None
     """True if a client or a hook wrote the summary."""
+    systemMessage: dict[str, Any] | None
+    """A system message that precedes the summary in the context."""
+    usage: Usage | None
+    """The tokens that the summary cost."""
+    details: Any
+    """Any JSON from the author of the summary, such as the files that it is about."""
 
 
 class _NewContextEditEntry(TypedDict):
     type: Literal["context_edit"]
     """The type."""
-    targetId: str
-    """The id of the entry whose content changes."""
     replacement: Replacement | None
     """The new content; null removes the entry from the context."""
+    targetId: str
+    """The id of the entry whose content changes."""
 
 
 class NewContextEditEntry(_NewContextEditEntry, total=False):
@@ -3163,12 +3316,12 @@ class NewCustomEntry(_NewCustomEntry, total=False):
 class _NewCustomMessageEntry(TypedDict):
     type: Literal["custom_message"]
     """The type."""
-    customType: str
-    """The type, in the plugin's own terms."""
-    content: Content
-    """A text, or content blocks."""
     display: bool
     """Whether to show the message to the user."""
+    content: Content
+    """A text, or content blocks."""
+    customType: str
+    """The type, in the plugin's own terms."""
 
 
 class NewCustomMessageEntry(_NewCustomMessageEntry, total=False):
@@ -3225,10 +3378,10 @@ class NewMessageEntry(_NewMessageEntry, total=False):
 class _NewModelChangeEntry(TypedDict):
     type: Literal["model_change"]
     """The type."""
-    provider: str
-    """The provider that serves the model."""
     modelId: str
     """The provider's name for the model."""
+    provider: str
+    """The provider that serves the model."""
 
 
 class NewModelChangeEntry(_NewModelChangeEntry, total=False):
@@ -3297,14 +3450,14 @@ class NewThinkingLevelChangeEntry(_NewThinkingLevelChangeEntry, total=False):
 class _NewUsageEntry(TypedDict):
     type: Literal["usage"]
     """The type."""
+    usage: Usage
+    """The tokens and their cost."""
+    model: str
+    """The provider's name for the model."""
     kind: str
     """The purpose that the tokens were used for."""
     provider: str
     """The provider that served the model."""
-    model: str
-    """The provider's name for the model."""
-    usage: Usage
-    """The tokens and their cost."""
 
 
 class NewUsageEntry(_NewUsageEntry, total=False):
@@ -3977,6 +4130,8 @@ class SendMessageParams(_SendMessageParams, total=False):
     """The id of the session. Default: the session that is open, if exactly one is."""
     details: Any
     """Any JSON; its bytes are stored unchanged. Default: none."""
+    turnId: str | None
+    """The id of a turn of a branch: the message waits for its end, and goes to its branch. Default: none, the conversation of the leaf."""
     triggerTurn: bool | None
     """Whether to ask for a turn if none is running. A queued message never does. Default: false."""
     entryId: str | None
@@ -4203,6 +4358,12 @@ class _SessionInfoEntry(TypedDict):
 class SessionInfoEntry(_SessionInfoEntry, total=False):
     """The name of the session. The latest name counts."""
 
+    background: bool
+    """True if the entry was appended in the background."""
+    group: str
+    """The question to which the branch that begins here is one of several answers."""
+    copiedFrom: Any
+    """Of a copy, and of a summary of another session: the id of the source, or its `sessionId` and `entryId`."""
     name: str | None
     """The name. If it is absent, null or empty, the session has no name."""
 
@@ -4499,9 +4660,7 @@ class ThinkingBlock(TypedDict):
     """The text."""
 
 
-class ThinkingLevelChangeEntry(TypedDict):
-    """Sets the thinking level for what follows."""
-
+class _ThinkingLevelChangeEntry(TypedDict):
     type: Literal["thinking_level_change"]
     """The type."""
     id: str
@@ -4512,6 +4671,17 @@ class ThinkingLevelChangeEntry(TypedDict):
     """When the entry was written, in ISO 8601 with milliseconds, UTC."""
     thinkingLevel: str
     """The level, such as `off` or `high`."""
+
+
+class ThinkingLevelChangeEntry(_ThinkingLevelChangeEntry, total=False):
+    """Sets the thinking level for what follows."""
+
+    background: bool
+    """True if the entry was appended in the background."""
+    group: str
+    """The question to which the branch that begins here is one of several answers."""
+    copiedFrom: Any
+    """Of a copy, and of a summary of another session: the id of the source, or its `sessionId` and `entryId`."""
 
 
 class Tokens(TypedDict):
@@ -4725,6 +4895,8 @@ class _TreePreparation(TypedDict):
 class TreePreparation(_TreePreparation, total=False):
     """The branch that a navigation is about to leave."""
 
+    fromSessionId: str
+    """The session that has the target and the entries, if it is another one. Present for such a merge."""
     previousSummary: str
     """The summary of the nearest compaction on the branch. The model saw it first, then `keptEntries`, then `entriesToSummarize`. Absent without a compaction."""
     keptEntries: list[Entry]
@@ -4861,6 +5033,12 @@ class _UsageEntry(TypedDict):
 class UsageEntry(_UsageEntry, total=False):
     """Tokens that were used outside the conversation."""
 
+    background: bool
+    """True if the entry was appended in the background."""
+    group: str
+    """The question to which the branch that begins here is one of several answers."""
+    copiedFrom: Any
+    """Of a copy, and of a summary of another session: the id of the source, or its `sessionId` and `entryId`."""
     note: str
     """A note for people."""
 

@@ -66,6 +66,15 @@ pub struct MessageEntry {
     pub parent_id: Option<String>,
     /// When the entry was written, in ISO 8601 with milliseconds, UTC.
     pub timestamp: String,
+    /// True if the entry was appended in the background.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub background: Option<bool>,
+    /// The question to which the branch that begins here is one of several answers.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub group: Option<String>,
+    /// Of a copy, and of a summary of another session: the id of the source, or its `sessionId` and `entryId`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub copied_from: Option<Json>,
     /// The message.
     pub message: Message,
 }
@@ -81,6 +90,15 @@ pub struct ThinkingLevelChangeEntry {
     pub parent_id: Option<String>,
     /// When the entry was written, in ISO 8601 with milliseconds, UTC.
     pub timestamp: String,
+    /// True if the entry was appended in the background.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub background: Option<bool>,
+    /// The question to which the branch that begins here is one of several answers.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub group: Option<String>,
+    /// Of a copy, and of a summary of another session: the id of the source, or its `sessionId` and `entryId`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub copied_from: Option<Json>,
     /// The level, such as `off` or `high`.
     pub thinking_level: String,
 }
@@ -96,6 +114,15 @@ pub struct ModelChangeEntry {
     pub parent_id: Option<String>,
     /// When the entry was written, in ISO 8601 with milliseconds, UTC.
     pub timestamp: String,
+    /// True if the entry was appended in the background.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub background: Option<bool>,
+    /// The question to which the branch that begins here is one of several answers.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub group: Option<String>,
+    /// Of a copy, and of a summary of another session: the id of the source, or its `sessionId` and `entryId`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub copied_from: Option<Json>,
     /// The provider that serves the model.
     pub provider: String,
     /// The provider's name for the model.
@@ -113,6 +140,15 @@ pub struct CompactionEntry {
     pub parent_id: Option<String>,
     /// When the entry was written, in ISO 8601 with milliseconds, UTC.
     pub timestamp: String,
+    /// True if the entry was appended in the background.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub background: Option<bool>,
+    /// The question to which the branch that begins here is one of several answers.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub group: Option<String>,
+    /// Of a copy, and of a summary of another session: the id of the source, or its `sessionId` and `entryId`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub copied_from: Option<Json>,
     /// The text of the summary.
     pub summary: String,
     /// The id of the first entry that stays in the context; the id of this entry if none stays.
@@ -144,6 +180,15 @@ pub struct BranchSummaryEntry {
     pub parent_id: Option<String>,
     /// When the entry was written, in ISO 8601 with milliseconds, UTC.
     pub timestamp: String,
+    /// True if the entry was appended in the background.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub background: Option<bool>,
+    /// The question to which the branch that begins here is one of several answers.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub group: Option<String>,
+    /// Of a copy, and of a summary of another session: the id of the source, or its `sessionId` and `entryId`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub copied_from: Option<Json>,
     /// The id of the leaf that was left; `root` at the empty position.
     pub from_id: String,
     /// The text of the summary.
@@ -173,6 +218,15 @@ pub struct ContextEditEntry {
     pub parent_id: Option<String>,
     /// When the entry was written, in ISO 8601 with milliseconds, UTC.
     pub timestamp: String,
+    /// True if the entry was appended in the background.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub background: Option<bool>,
+    /// The question to which the branch that begins here is one of several answers.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub group: Option<String>,
+    /// Of a copy, and of a summary of another session: the id of the source, or its `sessionId` and `entryId`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub copied_from: Option<Json>,
     /// The id of the entry whose content changes.
     pub target_id: String,
     /// The new content; null removes the entry from the context.
@@ -190,6 +244,15 @@ pub struct CustomEntry {
     pub parent_id: Option<String>,
     /// When the entry was written, in ISO 8601 with milliseconds, UTC.
     pub timestamp: String,
+    /// True if the entry was appended in the background.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub background: Option<bool>,
+    /// The question to which the branch that begins here is one of several answers.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub group: Option<String>,
+    /// Of a copy, and of a summary of another session: the id of the source, or its `sessionId` and `entryId`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub copied_from: Option<Json>,
     /// The type, in the plugin's own terms.
     pub custom_type: String,
     /// Any JSON.
@@ -208,6 +271,15 @@ pub struct CustomMessageEntry {
     pub parent_id: Option<String>,
     /// When the entry was written, in ISO 8601 with milliseconds, UTC.
     pub timestamp: String,
+    /// True if the entry was appended in the background.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub background: Option<bool>,
+    /// The question to which the branch that begins here is one of several answers.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub group: Option<String>,
+    /// Of a copy, and of a summary of another session: the id of the source, or its `sessionId` and `entryId`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub copied_from: Option<Json>,
     /// The type, in the plugin's own terms.
     pub custom_type: String,
     /// A text, or content blocks.
@@ -230,6 +302,15 @@ pub struct LabelEntry {
     pub parent_id: Option<String>,
     /// When the entry was written, in ISO 8601 with milliseconds, UTC.
     pub timestamp: String,
+    /// True if the entry was appended in the background.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub background: Option<bool>,
+    /// The question to which the branch that begins here is one of several answers.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub group: Option<String>,
+    /// Of a copy, and of a summary of another session: the id of the source, or its `sessionId` and `entryId`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub copied_from: Option<Json>,
     /// The id of the labelled entry.
     pub target_id: String,
     /// The label. If it is absent, null or empty, the entry has no label.
@@ -248,6 +329,15 @@ pub struct SessionInfoEntry {
     pub parent_id: Option<String>,
     /// When the entry was written, in ISO 8601 with milliseconds, UTC.
     pub timestamp: String,
+    /// True if the entry was appended in the background.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub background: Option<bool>,
+    /// The question to which the branch that begins here is one of several answers.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub group: Option<String>,
+    /// Of a copy, and of a summary of another session: the id of the source, or its `sessionId` and `entryId`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub copied_from: Option<Json>,
     /// The name. If it is absent, null or empty, the session has no name.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
@@ -264,6 +354,15 @@ pub struct UsageEntry {
     pub parent_id: Option<String>,
     /// When the entry was written, in ISO 8601 with milliseconds, UTC.
     pub timestamp: String,
+    /// True if the entry was appended in the background.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub background: Option<bool>,
+    /// The question to which the branch that begins here is one of several answers.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub group: Option<String>,
+    /// Of a copy, and of a summary of another session: the id of the source, or its `sessionId` and `entryId`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub copied_from: Option<Json>,
     /// The purpose that the tokens were used for.
     pub kind: String,
     /// The provider that served the model.

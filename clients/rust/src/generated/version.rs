@@ -7,4 +7,4 @@ pub const PROTOCOL_VERSION: u64 = 1;
 
 /// The hash of the schema behind these types. A daemon with the same `schema_hash` has the same schema.
 pub const SCHEMA_HASH: &str =
-    "sha256:11b2cb235c5a41c9a8ccc68c6b9dfc753ddbaa085b43e03c49ccb046f8b8cddd";
+    "sha256:2c7e295ed7cc843b990546b5ac8263525158d2b9b79d6158676ab1e431820c98";

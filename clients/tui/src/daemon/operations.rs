@@ -230,7 +230,7 @@ async fn compact(client: &Client, focus: String) -> Result<String, Error> {
 }
 
 async fn merge(client: &Client, tip: String, focus: String) -> Result<String, Error> {
-    let mut call = client.merge_branch(tip);
+    let mut call = client.merge_branch().tip_id(tip);
     if !focus.is_empty() {
         call = call.custom_instructions(focus);
     }

@@ -23,6 +23,8 @@ import type {
   BranchesChanged,
   CherryPickParams,
   CherryPickResult,
+  ChooseParams,
+  ChooseResult,
   CloseSessionParams,
   CloseSessionResult,
   CommandFailedDetails,
@@ -175,7 +177,7 @@ import type {
 export const PROTOCOL_VERSION = 1;
 
 /** The hash of the schema behind these types. A daemon with the same hash has the same schema. */
-export const SCHEMA_HASH = 'sha256:11b2cb235c5a41c9a8ccc68c6b9dfc753ddbaa085b43e03c49ccb046f8b8cddd';
+export const SCHEMA_HASH = 'sha256:2c7e295ed7cc843b990546b5ac8263525158d2b9b79d6158676ab1e431820c98';
 
 /** Params and result by method. */
 export interface Methods {
@@ -220,6 +222,7 @@ export interface Methods {
   'name_branch': { params: NameBranchParams; result: NameBranchResult };
   'archive_branch': { params: ArchiveBranchParams; result: ArchiveBranchResult };
   'unarchive_branch': { params: UnarchiveBranchParams; result: UnarchiveBranchResult };
+  'choose': { params: ChooseParams; result: ChooseResult };
   'pop': { params: PopParams; result: PopResult };
   'get_leaf': { params: GetLeafParams; result: GetLeafResult };
   'get_tree': { params: GetTreeParams; result: GetTreeResult };
@@ -278,6 +281,7 @@ export const SESSION_METHODS: ReadonlySet<keyof Methods> = new Set<keyof Methods
   'name_branch',
   'archive_branch',
   'unarchive_branch',
+  'choose',
   'pop',
   'get_leaf',
   'get_tree',
@@ -581,7 +585,7 @@ export abstract class MethodCalls {
 
   /** Appends a summary of another branch at the leaf. `merge_branch` */
   mergeBranch(
-    params: MergeBranchParams,
+    params: MergeBranchParams = {},
     options?: CallOptions,
   ): Promise<MergeBranchResult> {
     return this.call('merge_branch', params, options);
@@ -676,6 +680,14 @@ export abstract class MethodCalls {
     options?: CallOptions,
   ): Promise<UnarchiveBranchResult> {
     return this.call('unarchive_branch', params, options);
+  }
+
+  /** Goes to one of several candidates, and keeps the judgement about the others as notes. `choose` */
+  choose(
+    params: ChooseParams,
+    options?: CallOptions,
+  ): Promise<ChooseResult> {
+    return this.call('choose', params, options);
   }
 
   /** Moves the leaf back to before a user message, by default the last one, and summarizes what follows it. `pop` */

@@ -245,6 +245,7 @@ export type DurabilityPolicy = 'os' | 'interval' | 'always';
  * `cycle`: The link to the parent would close a cycle; the entry is a root.
  * `durabilityUnknown`: A sync failed after the response to its appends.
  * `leafBesideNewest`: The file opens on another branch than that of its newest entries, and nobody went there.
+ * `backgroundCut`: The last write, in the background, was cut off: other programs open the file at its last entry.
  */
 export type DiagnosticKind =
   | 'invalidJson'
@@ -262,7 +263,8 @@ export type DiagnosticKind =
   | 'forwardParent'
   | 'cycle'
   | 'durabilityUnknown'
-  | 'leafBesideNewest';
+  | 'leafBesideNewest'
+  | 'backgroundCut';
 /**
  * The outcome for a sent message.
  *
@@ -872,6 +874,18 @@ export interface AppendEntriesParams {
    */
   entries: [NewEntry, ...NewEntry[]];
   /**
+   * The parent of the first entry, unless that names its own; null makes it a root. Default: the leaf.
+   */
+  parentId?: string | null;
+  /**
+   * Whether to append in the background: the entries grow the branch at the parent of the first one, which must be given, and every leaf stays where it is. `expectedLeafId` is then the end of that branch. Default: false.
+   */
+  keepLeaf?: boolean | null;
+  /**
+   * The question to which the branch is one of several answers; all of them have the same text here and the same parent. The first entry gets it. Only with `keepLeaf`. Default: none.
+   */
+  group?: string | null;
+  /**
    * The leaf that the client expects; null expects the empty position. The request fails with `leafMoved` if the leaf is another one. Default: no check.
    */
   expectedLeafId?: string | null;
@@ -1283,13 +1297,13 @@ export interface NewModelChangeEntry {
    */
   timestamp?: string;
   /**
-   * The provider that serves the model.
-   */
-  provider: string;
-  /**
    * The provider's name for the model.
    */
   modelId: string;
+  /**
+   * The provider that serves the model.
+   */
+  provider: string;
   [k: string]: unknown;
 }
 /**
@@ -1313,6 +1327,20 @@ export interface NewCompactionEntry {
    */
   timestamp?: string;
   /**
+   * True if a client or a hook wrote the summary.
+   */
+  fromHook?: boolean | null;
+  /**
+   * A system message that precedes the summary in the context.
+   */
+  systemMessage?: {
+    [k: string]: unknown;
+  } | null;
+  /**
+   * The tokens that the summary cost.
+   */
+  usage?: Usage | null;
+  /**
    * The text of the summary.
    */
   summary: string;
@@ -1330,20 +1358,6 @@ export interface NewCompactionEntry {
   details?: {
     [k: string]: unknown;
   };
-  /**
-   * The tokens that the summary cost.
-   */
-  usage?: Usage | null;
-  /**
-   * A system message that precedes the summary in the context.
-   */
-  systemMessage?: {
-    [k: string]: unknown;
-  } | null;
-  /**
-   * True if a client or a hook wrote the summary.
-   */
-  fromHook?: boolean | null;
   [k: string]: unknown;
 }
 /**
@@ -1367,6 +1381,18 @@ export interface NewBranchSummaryEntry {
    */
   timestamp?: string;
   /**
+   * True if `merge_branch` wrote it: the leaf did not leave the branch, the summary brings the branch in.
+   */
+  merge?: boolean | null;
+  /**
+   * True if a client or a hook wrote the summary.
+   */
+  fromHook?: boolean | null;
+  /**
+   * The tokens that the summary cost.
+   */
+  usage?: Usage | null;
+  /**
    * The id of the leaf that was left; `root` at the empty position.
    */
   fromId: string;
@@ -1380,18 +1406,6 @@ export interface NewBranchSummaryEntry {
   details?: {
     [k: string]: unknown;
   };
-  /**
-   * The tokens that the summary cost.
-   */
-  usage?: Usage | null;
-  /**
-   * True if a client or a hook wrote the summary.
-   */
-  fromHook?: boolean | null;
-  /**
-   * True if `merge_branch` wrote it: the leaf did not leave the branch, the summary brings the branch in.
-   */
-  merge?: boolean | null;
   [k: string]: unknown;
 }
 /**
@@ -1415,13 +1429,13 @@ export interface NewContextEditEntry {
    */
   timestamp?: string;
   /**
-   * The id of the entry whose content changes.
-   */
-  targetId: string;
-  /**
    * The new content; null removes the entry from the context.
    */
   replacement: Replacement | null;
+  /**
+   * The id of the entry whose content changes.
+   */
+  targetId: string;
   [k: string]: unknown;
 }
 /**
@@ -1454,15 +1468,15 @@ export interface NewCustomEntry {
    */
   timestamp?: string;
   /**
-   * The type, in the plugin's own terms.
-   */
-  customType: string;
-  /**
    * Any JSON.
    */
   data?: {
     [k: string]: unknown;
   };
+  /**
+   * The type, in the plugin's own terms.
+   */
+  customType: string;
   [k: string]: unknown;
 }
 /**
@@ -1486,23 +1500,23 @@ export interface NewCustomMessageEntry {
    */
   timestamp?: string;
   /**
-   * The type, in the plugin's own terms.
-   */
-  customType: string;
-  /**
-   * A text, or content blocks.
-   */
-  content: Content;
-  /**
-   * Whether to show the message to the user.
-   */
-  display: boolean;
-  /**
    * Any JSON.
    */
   details?: {
     [k: string]: unknown;
   };
+  /**
+   * Whether to show the message to the user.
+   */
+  display: boolean;
+  /**
+   * A text, or content blocks.
+   */
+  content: Content;
+  /**
+   * The type, in the plugin's own terms.
+   */
+  customType: string;
   [k: string]: unknown;
 }
 /**
@@ -1526,13 +1540,13 @@ export interface NewLabelEntry {
    */
   timestamp?: string;
   /**
-   * The id of the labelled entry.
-   */
-  targetId: string;
-  /**
    * The label. If it is absent, null or empty, the entry has no label.
    */
   label?: string | null;
+  /**
+   * The id of the labelled entry.
+   */
+  targetId: string;
   [k: string]: unknown;
 }
 /**
@@ -1582,6 +1596,18 @@ export interface NewUsageEntry {
    */
   timestamp?: string;
   /**
+   * A note for people.
+   */
+  note?: string | null;
+  /**
+   * The tokens and their cost.
+   */
+  usage: Usage;
+  /**
+   * The provider's name for the model.
+   */
+  model: string;
+  /**
    * The purpose that the tokens were used for.
    */
   kind: string;
@@ -1589,18 +1615,6 @@ export interface NewUsageEntry {
    * The provider that served the model.
    */
   provider: string;
-  /**
-   * The provider's name for the model.
-   */
-  model: string;
-  /**
-   * The tokens and their cost.
-   */
-  usage: Usage;
-  /**
-   * A note for people.
-   */
-  note?: string | null;
   [k: string]: unknown;
 }
 /**
@@ -1634,7 +1648,7 @@ export interface AppendEntriesResult {
    */
   entryIds: string[];
   /**
-   * The leaf after the append: the last of the new entries.
+   * The leaf after the append: the last of the new entries. With `keepLeaf` the end of the branch, since the leaf stays.
    */
   leafId: string;
   /**
@@ -1705,6 +1719,14 @@ export interface AppendMessageParams {
    */
   parentId?: string | null;
   /**
+   * Whether to append in the background: the entry grows the branch at `parentId`, which must be given, and every leaf stays where it is. `expectedLeafId` is then the end of that branch. Default: false.
+   */
+  keepLeaf?: boolean | null;
+  /**
+   * The question to which the branch is one of several answers; all of them have the same text here and the same parent. Only with `keepLeaf`. Default: none.
+   */
+  group?: string | null;
+  /**
    * The leaf that the client expects; null expects the empty position. The request fails with `leafMoved` if the leaf is another one. Default: no check.
    */
   expectedLeafId?: string | null;
@@ -1718,7 +1740,7 @@ export interface AppendMessageResult {
    */
   entryId: string;
   /**
-   * The leaf after the append: the new entry.
+   * The leaf after the append: the new entry. With `keepLeaf` the end of the branch, since the leaf stays.
    */
   leafId: string;
   /**
@@ -1738,6 +1760,10 @@ export interface ArchiveBranchParams {
    * The id of an entry of the branch, as its tip.
    */
   entryId: string;
+  /**
+   * The first entries of branches within it that stay archived when it comes back. Default: none.
+   */
+  within?: string[] | null;
   /**
    * The id of the move in `abort_navigation` and in notifications. Default: the daemon chooses one.
    */
@@ -1821,6 +1847,10 @@ export interface InverseArguments {
    * The former name. Present with `name_branch` if there was one.
    */
   name?: string;
+  /**
+   * The branches within it that were archived by themselves. Present with `archive_branch` if there were some.
+   */
+  within?: string[];
 }
 /**
  * The params of `ask_user`.
@@ -1877,18 +1907,27 @@ export interface AskUserResult {
   reason?: DismissReason;
 }
 /**
- * The params of `begin_turn`. Until `end_turn`, operations that move the leaf without appending fail with `sessionBusy`.
+ * The params of `begin_turn`. Until `end_turn`, operations that move the leaf without appending fail with `sessionBusy`; a turn of a branch refuses nothing but to close or delete the session and to archive the branch.
  */
 export interface BeginTurnParams {
   /**
    * The id of the session. Default: the session that is open, if exactly one is.
    */
   sessionId?: string | null;
+  /**
+   * An entry of the branch to which the turn belongs, such as its prompt. Default: none, the turn of the session.
+   */
+  entryId?: string | null;
 }
 /**
  * The result of `begin_turn`.
  */
-export interface BeginTurnResult {}
+export interface BeginTurnResult {
+  /**
+   * The id of the turn, for `end_turn` and `send_message`.
+   */
+  turnId: string;
+}
 /**
  * The entries from a fork, or from the root, to a tip.
  */
@@ -1941,6 +1980,10 @@ export interface Branch {
    * True if the branch is archived, else absent.
    */
   archived?: boolean;
+  /**
+   * The question to which the branch is one of several answers.
+   */
+  group?: string;
 }
 /**
  * The params of `branch`. No client is asked.
@@ -2009,6 +2052,20 @@ export interface MessageEntry {
    */
   timestamp: string;
   /**
+   * True if the entry was appended in the background.
+   */
+  background?: boolean;
+  /**
+   * The question to which the branch that begins here is one of several answers.
+   */
+  group?: string;
+  /**
+   * Of a copy, and of a summary of another session: the id of the source, or its `sessionId` and `entryId`.
+   */
+  copiedFrom?: {
+    [k: string]: unknown;
+  };
+  /**
    * The message.
    */
   message: Message;
@@ -2035,6 +2092,20 @@ export interface ThinkingLevelChangeEntry {
    */
   timestamp: string;
   /**
+   * True if the entry was appended in the background.
+   */
+  background?: boolean;
+  /**
+   * The question to which the branch that begins here is one of several answers.
+   */
+  group?: string;
+  /**
+   * Of a copy, and of a summary of another session: the id of the source, or its `sessionId` and `entryId`.
+   */
+  copiedFrom?: {
+    [k: string]: unknown;
+  };
+  /**
    * The level, such as `off` or `high`.
    */
   thinkingLevel: string;
@@ -2060,6 +2131,20 @@ export interface ModelChangeEntry {
    * When the entry was written, in ISO 8601 with milliseconds, UTC.
    */
   timestamp: string;
+  /**
+   * True if the entry was appended in the background.
+   */
+  background?: boolean;
+  /**
+   * The question to which the branch that begins here is one of several answers.
+   */
+  group?: string;
+  /**
+   * Of a copy, and of a summary of another session: the id of the source, or its `sessionId` and `entryId`.
+   */
+  copiedFrom?: {
+    [k: string]: unknown;
+  };
   /**
    * The provider that serves the model.
    */
@@ -2090,6 +2175,20 @@ export interface CompactionEntry {
    * When the entry was written, in ISO 8601 with milliseconds, UTC.
    */
   timestamp: string;
+  /**
+   * True if the entry was appended in the background.
+   */
+  background?: boolean;
+  /**
+   * The question to which the branch that begins here is one of several answers.
+   */
+  group?: string;
+  /**
+   * Of a copy, and of a summary of another session: the id of the source, or its `sessionId` and `entryId`.
+   */
+  copiedFrom?: {
+    [k: string]: unknown;
+  };
   /**
    * The text of the summary.
    */
@@ -2145,6 +2244,20 @@ export interface BranchSummaryEntry {
    */
   timestamp: string;
   /**
+   * True if the entry was appended in the background.
+   */
+  background?: boolean;
+  /**
+   * The question to which the branch that begins here is one of several answers.
+   */
+  group?: string;
+  /**
+   * Of a copy, and of a summary of another session: the id of the source, or its `sessionId` and `entryId`.
+   */
+  copiedFrom?: {
+    [k: string]: unknown;
+  };
+  /**
    * The id of the leaf that was left; `root` at the empty position.
    */
   fromId: string;
@@ -2193,6 +2306,20 @@ export interface ContextEditEntry {
    */
   timestamp: string;
   /**
+   * True if the entry was appended in the background.
+   */
+  background?: boolean;
+  /**
+   * The question to which the branch that begins here is one of several answers.
+   */
+  group?: string;
+  /**
+   * Of a copy, and of a summary of another session: the id of the source, or its `sessionId` and `entryId`.
+   */
+  copiedFrom?: {
+    [k: string]: unknown;
+  };
+  /**
    * The id of the entry whose content changes.
    */
   targetId: string;
@@ -2222,6 +2349,20 @@ export interface CustomEntry {
    * When the entry was written, in ISO 8601 with milliseconds, UTC.
    */
   timestamp: string;
+  /**
+   * True if the entry was appended in the background.
+   */
+  background?: boolean;
+  /**
+   * The question to which the branch that begins here is one of several answers.
+   */
+  group?: string;
+  /**
+   * Of a copy, and of a summary of another session: the id of the source, or its `sessionId` and `entryId`.
+   */
+  copiedFrom?: {
+    [k: string]: unknown;
+  };
   /**
    * The type, in the plugin's own terms.
    */
@@ -2254,6 +2395,20 @@ export interface CustomMessageEntry {
    * When the entry was written, in ISO 8601 with milliseconds, UTC.
    */
   timestamp: string;
+  /**
+   * True if the entry was appended in the background.
+   */
+  background?: boolean;
+  /**
+   * The question to which the branch that begins here is one of several answers.
+   */
+  group?: string;
+  /**
+   * Of a copy, and of a summary of another session: the id of the source, or its `sessionId` and `entryId`.
+   */
+  copiedFrom?: {
+    [k: string]: unknown;
+  };
   /**
    * The type, in the plugin's own terms.
    */
@@ -2295,6 +2450,20 @@ export interface LabelEntry {
    */
   timestamp: string;
   /**
+   * True if the entry was appended in the background.
+   */
+  background?: boolean;
+  /**
+   * The question to which the branch that begins here is one of several answers.
+   */
+  group?: string;
+  /**
+   * Of a copy, and of a summary of another session: the id of the source, or its `sessionId` and `entryId`.
+   */
+  copiedFrom?: {
+    [k: string]: unknown;
+  };
+  /**
    * The id of the labelled entry.
    */
   targetId: string;
@@ -2325,6 +2494,20 @@ export interface SessionInfoEntry {
    */
   timestamp: string;
   /**
+   * True if the entry was appended in the background.
+   */
+  background?: boolean;
+  /**
+   * The question to which the branch that begins here is one of several answers.
+   */
+  group?: string;
+  /**
+   * Of a copy, and of a summary of another session: the id of the source, or its `sessionId` and `entryId`.
+   */
+  copiedFrom?: {
+    [k: string]: unknown;
+  };
+  /**
    * The name. If it is absent, null or empty, the session has no name.
    */
   name?: string | null;
@@ -2350,6 +2533,20 @@ export interface UsageEntry {
    * When the entry was written, in ISO 8601 with milliseconds, UTC.
    */
   timestamp: string;
+  /**
+   * True if the entry was appended in the background.
+   */
+  background?: boolean;
+  /**
+   * The question to which the branch that begins here is one of several answers.
+   */
+  group?: string;
+  /**
+   * Of a copy, and of a summary of another session: the id of the source, or its `sessionId` and `entryId`.
+   */
+  copiedFrom?: {
+    [k: string]: unknown;
+  };
   /**
    * The purpose that the tokens were used for.
    */
@@ -2510,7 +2707,7 @@ export interface CancelRequestParams {
  */
 export interface CancelRequestResult {}
 /**
- * The params of `cherry_pick`. The copies are appended at the leaf, each with the id of its original as `copiedFrom`. Tool calls are copied only together with all of their results.
+ * The params of `cherry_pick`. The copies are appended at the leaf, each with the id of its original as `copiedFrom`, or with `{sessionId, entryId}` if it is in another session. Tool calls are copied only together with all of their results.
  */
 export interface CherryPickParams {
   /**
@@ -2523,6 +2720,10 @@ export interface CherryPickParams {
    * @minItems 1
    */
   entryIds: [string, ...string[]];
+  /**
+   * The session that has the messages, open or not. Copies that the path to the leaf has already are returned, not written again. Default: this session.
+   */
+  fromSessionId?: string | null;
   /**
    * The leaf that the client expects; null expects the empty position. The request fails with `leafMoved` if the leaf is another one. Default: no check.
    */
@@ -2544,6 +2745,104 @@ export interface CherryPickResult {
    * How safe the write is at the time of the response.
    */
   durability: Durability;
+}
+/**
+ * The params of `choose`. The daemon asks with `session_before_tree`, as for `navigate_tree`.
+ */
+export interface ChooseParams {
+  /**
+   * The id of the session. Default: the session that is open, if exactly one is.
+   */
+  sessionId?: string | null;
+  /**
+   * The id of an entry of the candidate that is chosen, as its tip.
+   */
+  tipId: string;
+  /**
+   * Why, kept as a note on each other candidate. Default: none.
+   */
+  reason?: string | null;
+  /**
+   * The id of the move in `abort_navigation` and in notifications. Default: the daemon chooses one.
+   */
+  navigationId?: string | null;
+  /**
+   * How many milliseconds to wait for answers to `session_before_tree`; at most `limits.maxAnswerMs`. Default: 30000.
+   */
+  answerTimeoutMs?: number | null;
+  /**
+   * The outcome if a client does not answer in time. Default: `proceed`.
+   */
+  onNoAnswer?: OnNoAnswer | null;
+  /**
+   * The leaf that the client expects; null expects the empty position. The request fails with `leafMoved` if the leaf is another one. Default: no check.
+   */
+  expectedLeafId?: string | null;
+}
+/**
+ * The result of `choose`.
+ */
+export interface ChooseResult {
+  /**
+   * True if nothing changed; `reason` says why.
+   */
+  cancelled: boolean;
+  /**
+   * Why nothing changed, or why no summary was written.
+   */
+  reason?: NavigationReason;
+  /**
+   * The name of the client, hook or extension that cancelled or failed. Present if `reason` is `cancelledByClient` or `hookFailed`.
+   */
+  by?: string;
+  /**
+   * The reason that it gave, as text for people. Present if it gave a reason.
+   */
+  message?: string;
+  /**
+   * The text of the target, a user message or custom_message, for an editor.
+   */
+  editorText?: string;
+  /**
+   * The images of that message.
+   */
+  editorImages?: ContentBlock[];
+  /**
+   * The leaf before; null at the empty position.
+   */
+  oldLeafId: string | null;
+  /**
+   * The leaf after; null at the empty position.
+   */
+  newLeafId: string | null;
+  /**
+   * The branch_summary entry that was appended.
+   */
+  summaryEntry?: Entry;
+  /**
+   * The label entry that was appended.
+   */
+  labelEntry?: Entry;
+  /**
+   * Whether a client or a hook wrote the summary. Present with `summaryEntry`.
+   */
+  fromHook?: boolean;
+  /**
+   * How safe the write is at the time of the response; `none` if nothing was written.
+   */
+  durability: Durability;
+  /**
+   * The question of the candidates.
+   */
+  group: string;
+  /**
+   * The end of the candidate that was chosen.
+   */
+  tipId: string;
+  /**
+   * The ends of the other candidates, in file order.
+   */
+  others: string[];
 }
 /**
  * The abilities and wishes of the client. Unknown members are ignored.
@@ -2845,13 +3144,17 @@ export interface CompareBranchesParams {
    * The id of the last entry of the other branch.
    */
   b: string;
+  /**
+   * The ids of the last entries of more branches, at most 30. Default: none.
+   */
+  more?: string[] | null;
 }
 /**
  * The result of `compare_branches`.
  */
 export interface CompareBranchesResult {
   /**
-   * The id of the deepest entry on both paths; null if the paths have different roots.
+   * The id of the deepest entry on all paths; null if the paths have different roots.
    */
   ancestorId: string | null;
   /**
@@ -2862,9 +3165,13 @@ export interface CompareBranchesResult {
    * The branch that ends with `b`.
    */
   b: ComparedBranch;
+  /**
+   * The branches that end with `more`, in this order.
+   */
+  more?: ComparedBranch[];
 }
 /**
- * The entries of a path that the other path does not have.
+ * The entries of a path below the common ancestor.
  */
 export interface ComparedBranch {
   /**
@@ -2879,6 +3186,10 @@ export interface ComparedBranch {
    * The sums over these entries.
    */
   stats: BranchStats;
+  /**
+   * How the branch came out, in one line for lists: its label, what was noted about it, its last message, and the files that it modified. At most 300 characters.
+   */
+  outcome: string;
 }
 /**
  * Files, as tool calls name them, sorted, each in one list only.
@@ -3290,7 +3601,7 @@ export interface Diagnostic {
    */
   length: number;
   /**
-   * Of `leafBesideNewest`: the tip of the branch with the newest entries.
+   * Of `leafBesideNewest`: the tip of the branch with the newest entries. Of `backgroundCut`: the last entry.
    */
   newestTipId?: string;
   /**
@@ -3354,6 +3665,10 @@ export interface TreePreparation {
    * The id of the target of the navigation.
    */
   targetId: string;
+  /**
+   * The session that has the target and the entries, if it is another one. Present for such a merge.
+   */
+  fromSessionId?: string;
   /**
    * The id of the leaf; null at the empty position.
    */
@@ -3419,6 +3734,10 @@ export interface EndTurnParams {
    * The id of the session. Default: the session that is open, if exactly one is.
    */
   sessionId?: string | null;
+  /**
+   * The id of the turn. Default: the turn of the session.
+   */
+  turnId?: string | null;
 }
 /**
  * The result of `end_turn`.
@@ -4254,7 +4573,7 @@ export interface GetLeafResult {
    */
   entry?: Entry;
   /**
-   * `leafBesideNewest`, if the file opens beside its newest entries.
+   * `leafBesideNewest`, if the file opens beside its newest entries; `backgroundCut`, if it ends within a background write.
    */
   diagnostics?: Diagnostic[];
 }
@@ -5640,9 +5959,13 @@ export interface MergeBranchParams {
    */
   sessionId?: string | null;
   /**
-   * The id of the last entry of the other branch.
+   * The id of the last entry of the other branch. Default: with `fromSessionId` where that session opens, else it is required.
    */
-  tipId: string;
+  tipId?: string | null;
+  /**
+   * The session that has the branch, open or not: a fork of this one, the session of a subagent, or any other. A summary of the branch that the path to the leaf has already is returned, not written again. Default: this session.
+   */
+  fromSessionId?: string | null;
   /**
    * The focus of the summary. Default: none.
    */
@@ -6629,6 +6952,10 @@ export interface SendMessageParams {
   details?: {
     [k: string]: unknown;
   };
+  /**
+   * The id of a turn of a branch: the message waits for its end, and goes to its branch. Default: none, the conversation of the leaf.
+   */
+  turnId?: string | null;
   /**
    * Whether to ask for a turn if none is running. A queued message never does. Default: false.
    */

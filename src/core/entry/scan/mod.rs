@@ -64,6 +64,9 @@ struct RawEntry<'a> {
     parent_entry_id: &'a [u8],
     spawned_by: &'a [u8],
     title: &'a [u8],
+    background: &'a [u8],
+    group: &'a [u8],
+    copied_from: &'a [u8],
 }
 
 /// Validates the value at `at`; `None` if it is not an object with a type.
@@ -113,6 +116,9 @@ fn scan_value(text: &[u8], at: usize) -> Result<(Option<Line<'_>>, usize), Malfo
             b"parentEntryId" => &mut fields.parent_entry_id,
             b"spawnedBy" => &mut fields.spawned_by,
             b"title" => &mut fields.title,
+            b"background" => &mut fields.background,
+            b"group" => &mut fields.group,
+            b"copiedFrom" => &mut fields.copied_from,
             _ => {
                 members.value()?;
                 continue;
@@ -183,8 +189,29 @@ impl<'a> RawEntry<'a> {
             },
             timestamp: json::string(self.timestamp),
             facts: self.facts(kind),
+            background: self.background(kind),
+            copied_from: self.copied_from(),
             odd,
         }))
+    }
+
+    fn background(&self, kind: Kind) -> Option<Background<'a>> {
+        let is_background = self.background == b"true" && kind != Kind::LeafRecord;
+        is_background.then(|| Background {
+            group: json::string(self.group).filter(|group| !group.is_empty()),
+        })
+    }
+
+    /// `None` for a copy from another branch, which names an entry of its own session.
+    fn copied_from(&self) -> Option<CopiedFrom<'a>> {
+        if !self.copied_from.starts_with(b"{") {
+            return None;
+        }
+        let id = |name: &str| json::get(self.copied_from, name).and_then(json::id);
+        Some(CopiedFrom {
+            session_id: id("sessionId")?,
+            entry_id: id("entryId")?,
+        })
     }
 
     /// The kind of a `custom` entry.

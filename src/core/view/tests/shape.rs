@@ -180,6 +180,8 @@ fn session(specs: &[Spec], leaf: usize) -> Session {
                 target_id: Some(format!("n{}", number + 1).into()),
                 label: Some(Cow::Borrowed("here")),
             },
+            background: None,
+            copied_from: None,
             odd: false,
         };
         let place = FilePlace { offset: 0, len: 0 };
@@ -292,6 +294,8 @@ pub(super) fn large(count: usize, parent: impl Fn(usize) -> Option<usize>) -> Tr
                 tool_name: None,
                 said: MessageTime::Never,
             },
+            background: None,
+            copied_from: None,
             odd: false,
         };
         let place = FilePlace { offset: 0, len: 0 };

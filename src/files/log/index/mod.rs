@@ -24,7 +24,7 @@ use treelined_core::tree::image::{IdTable, Image, ImageRows, LEN_BYTES, ROW_BYTE
 
 /// The version of this file's format, and of the order of kinds, roles, damages and causes. Change it with any of them.
 pub const KIND: FileKind = FileKind {
-    format: b"treelined index9",
+    format: b"treelined indexA",
     ending: ".index",
     most: 4096,
     most_bytes: 1 << 30,

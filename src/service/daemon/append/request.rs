@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::Instant;
 use treelined_core::durability::Durability;
 use treelined_core::error::{Error, Kind, Result};
-use treelined_core::flow::append::NewEntry;
+use treelined_core::flow::append::{NewEntry, NewParent};
 use treelined_core::id::ExpectedLeaf;
 use treelined_files::cancel::Cancel;
 
@@ -56,6 +56,19 @@ impl Append {
             cancel: cancel.clone(),
             asked: Instant::now(),
             answer,
+        }
+    }
+
+    /// Whether it grows a background branch.
+    pub(super) fn is_background(&self) -> bool {
+        self.entries.first().is_some_and(|entry| entry.background)
+    }
+
+    /// The parent that its first entry names.
+    pub(super) fn parent(&self) -> Option<&str> {
+        match self.entries.first().map(|entry| &entry.parent) {
+            Some(NewParent::Named(parent)) => parent.as_deref(),
+            _ => None,
         }
     }
 

@@ -151,6 +151,11 @@ impl Append {
             Ok(None) => return Ok(None),
             // A retry has already moved the leaf.
             Ok(Some(planned)) if planned.lines.is_empty() => {}
+            _ if self.is_background() => match &self.expected {
+                ExpectedLeaf::Any => {}
+                _ if planner.has_planned() => return Ok(None),
+                expected => state.check_expected_tip(expected, self.parent())?,
+            },
             _ => match (&self.expected, planner.last()) {
                 (ExpectedLeaf::Any, _) => {}
                 (ExpectedLeaf::At(expected), Some(last)) if expected == last => {}
@@ -232,6 +237,7 @@ impl Work for Batch {
                 }
             };
             all.has_steps |= planned.has_steps;
+            all.background |= planned.background;
             all.lines.extend(planned.lines);
             all.ends.push(all.lines.len());
             self.planned.push(Ok(Part {

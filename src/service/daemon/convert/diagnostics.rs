@@ -39,8 +39,17 @@ fn diagnostic(found: &Diagnostic) -> wire::Diagnostic {
     }
 }
 
+/// What is to be said about the place where a file opens.
+pub(crate) fn of_place(state: &SessionState) -> impl Iterator<Item = wire::Diagnostic> {
+    let cut = state.tree.cut_background().map(|last| wire::Diagnostic {
+        newest_tip_id: Some(state.tree.id(last).to_owned()),
+        ..wire::Diagnostic::of_file(wire::DiagnosticKind::BackgroundCut)
+    });
+    leaf_beside_newest(state).into_iter().chain(cut)
+}
+
 /// The diagnostic of a file that opens beside its newest step (session-file.md §4.2).
-pub(crate) fn leaf_beside_newest(state: &SessionState) -> Option<wire::Diagnostic> {
+fn leaf_beside_newest(state: &SessionState) -> Option<wire::Diagnostic> {
     let beside = state.tree.beside_newest()?;
     let at = state.tree.timestamp(beside.opens_at);
     let entry = match state.tree.kind(beside.opens_at) {

@@ -9,6 +9,8 @@ use std::time::Duration;
 use treelined_core::durability::Durability;
 use treelined_core::error::{Error, Kind, Result};
 use treelined_core::flow::branch;
+use treelined_core::flow::navigate::Judgement;
+use treelined_core::id::EntryId;
 use treelined_core::name;
 use treelined_core::tree::Node;
 use treelined_files::lock::lock;
@@ -29,6 +31,8 @@ pub(in crate::rpc) async fn name_branch(
     let plan = move |state: &SessionState| {
         state.check_expected_leaf(&params.expected_leaf_id)?;
         let head = head(state, &params.entry_id)?;
+        // A fork below the named entry does not take the name away.
+        let head = state.tree.named_by(head).unwrap_or(head);
         let former = state.tree.branch_name(head).map(str::to_owned);
         *lock(&seen) = (state.tree.id(head).to_owned(), former);
         Ok(branch::plan_name(
@@ -59,6 +63,7 @@ pub(in crate::rpc) async fn archive_branch(
             .navigation_id
             .clone()
             .unwrap_or(default.navigation_id),
+        within: params.within.clone().unwrap_or_default(),
         answer_timeout: params.answer_timeout_ms.map(Duration::from_millis),
         on_no_answer: params.on_no_answer.unwrap_or_default(),
         ..default
@@ -109,12 +114,96 @@ pub(in crate::rpc) async fn unarchive_branch(
     };
     let written = change.commit(plan, |_, written| written).await?.seen;
     let entry_ids = std::mem::take(&mut *lock(&found));
-    let outermost = entry_ids.last();
+    let back = |(outermost, within): (&String, &[String])| {
+        let mut inverse = inverse(wire::BranchVerb::ArchiveBranch, outermost, None);
+        inverse.params.within = within.to_vec();
+        inverse
+    };
     Ok(wire::UnarchiveBranchResult {
-        inverse: outermost.map(|head| inverse(wire::BranchVerb::ArchiveBranch, head, None)),
+        inverse: entry_ids.split_last().map(back),
         entry_ids,
         durability: written.unwrap_or(Durability::None),
     })
+}
+
+pub(in crate::rpc) async fn choose(
+    release: Release,
+    params: wire::ChooseParams,
+) -> Result<wire::ChooseResult> {
+    let call = Arc::clone(&release.call);
+    let reason = params.reason.as_deref().and_then(name::given);
+    let default = navigator(&*call.daemon.source, &params, NavigationKind::Choice);
+    let navigator = Navigator {
+        navigation_id: params
+            .navigation_id
+            .clone()
+            .unwrap_or(default.navigation_id),
+        answer_timeout: params.answer_timeout_ms.map(Duration::from_millis),
+        on_no_answer: params.on_no_answer.unwrap_or_default(),
+        ..default
+    };
+    name_navigation(&release, &params, &navigator);
+    let by = call.connection.display_name();
+    let mut chosen = Candidates::default();
+    let find = |navigator: &mut Navigator, state: &SessionState| {
+        let (tip, candidates) = candidates(state, &params.tip_id)?;
+        navigator.judgements = candidates.judgements(reason.as_deref(), &by);
+        chosen = candidates;
+        Ok(tip)
+    };
+    let ended = navigator.run_with(release, find).await;
+    let ended = or_aborted(&call.daemon.registry, call.connection.id, &params, ended).await?;
+    Ok(wire::ChooseResult {
+        navigation: ended,
+        group: chosen.group,
+        tip_id: chosen.tip_id,
+        others: chosen.others,
+    })
+}
+
+/// The candidates of a question.
+#[derive(Default)]
+struct Candidates {
+    group: String,
+    tip_id: String,
+    /// The ends of the others.
+    others: Vec<String>,
+}
+
+impl Candidates {
+    fn judgements(&self, reason: Option<&str>, by: &str) -> Vec<Judgement> {
+        let others = self.others.iter().map(|tip_id| Judgement {
+            tip_id: EntryId::new(tip_id.clone()),
+            reason: reason.map(str::to_owned),
+            by: by.to_owned(),
+        });
+        others.collect()
+    }
+}
+
+/// The end of the candidate that has an entry, and the others.
+fn candidates(state: &SessionState, entry_id: &str) -> Result<(Node, Candidates)> {
+    let tree = &state.tree;
+    let node = state.find(entry_id)?;
+    let (head, group) = tree.group(node).ok_or_else(|| {
+        let reason = "is not on a branch of a group: navigate_tree goes to any entry";
+        Error::invalid_params("tipId", reason)
+    })?;
+    let fork = tree.skip_bookkeeping(tree.parent(head));
+    let tip = tree.newest_step_below(node);
+    let id = |node: Node| tree.id(node).to_owned();
+    let others = tree.candidates(fork, group).into_iter();
+    let others = others.filter(|other| *other != head);
+    Ok((
+        tip,
+        Candidates {
+            group: group.to_owned(),
+            tip_id: id(tip),
+            others: others
+                .map(|other| id(tree.newest_step_below(other)))
+                .collect(),
+        },
+    ))
 }
 
 /// The first entry of the branch of an entry.
@@ -134,6 +223,7 @@ fn inverse(method: wire::BranchVerb, entry_id: &str, name: Option<String>) -> wi
         params: wire::InverseArguments {
             entry_id: entry_id.to_owned(),
             name,
+            within: Vec::new(),
         },
     }
 }

@@ -3,15 +3,21 @@
 use super::read::{ContextEntries, below};
 use super::render::position;
 use crate::daemon::reading::INLINE_ENTRIES;
+use crate::daemon::rows::RowReader;
 use crate::rpc::session_read::{Read, ReadAnswer};
+use std::collections::HashMap;
 use std::ops::{ControlFlow, Range};
 use std::sync::Arc;
 use treelined_core::context;
+use treelined_core::entry::Kind as EntryKind;
 use treelined_core::error::{Error, Kind, Result};
+use treelined_core::json;
+use treelined_core::name;
 use treelined_core::stats::{ModelUse, PrefixStats, Stats, TimeSpan, Tokens};
 use treelined_core::summary::files::FileCollector;
 use treelined_core::timestamp::{self, Millis};
-use treelined_core::tree::{Node, Tree};
+use treelined_core::tree::{FilePlace, Node, Tree};
+use treelined_core::view::Subject;
 use treelined_files::lock::lock;
 use treelined_files::log::body::{Bodies, Fetch};
 use treelined_files::parallel::{CHUNK, in_order};
@@ -24,51 +30,109 @@ pub(in crate::rpc) fn compare_branches(
     if !read.may_block() && read.tree.node_count() > INLINE_ENTRIES {
         return Ok(ReadAnswer::OnBlockingThread);
     }
-    let (a, b) = (read.find(&params.a)?, read.find(&params.b)?);
-    let (ancestor, a_nodes) = read.tree.branch(Some(a), Some(b));
-    let (_, b_nodes) = read.tree.branch(Some(b), Some(a));
+    let more = params.more.as_deref().unwrap_or_default();
+    if more.len() > MAX_MORE {
+        let reason = format!("has more than {MAX_MORE} branches");
+        return Err(Error::invalid_params("more", reason));
+    }
+    let ids = [&params.a, &params.b].into_iter().chain(more);
+    let tips = ids.map(|id| read.find(id)).collect::<Result<Vec<_>>>()?;
+    let mut ancestor = tips.first().copied();
+    for tip in &tips {
+        ancestor = read.tree.common_ancestor(ancestor, Some(*tip));
+    }
     let ancestor_id = ancestor.map(|node| read.tree.id(node).to_owned());
-    let size = read.stored_bytes(a_nodes.iter().chain(&b_nodes).copied());
     let mut room = read.frame_bytes();
-    let a = PathEntries::new(read, a_nodes, &mut room)?;
-    let b = PathEntries::new(read, b_nodes, &mut room)?;
+    let mut size = 0;
+    let mut parts = Vec::with_capacity(tips.len());
+    for tip in tips {
+        let (_, nodes) = read.tree.branch(Some(tip), ancestor);
+        size += read.stored_bytes(nodes.iter().copied());
+        parts.push(PathEntries::new(read, nodes, &mut room)?);
+    }
+    let notes = read.tree.entries();
+    let notes = notes.filter(|node| read.tree.kind(*node) == EntryKind::Note);
+    let notes = read.fetch(notes.collect::<Vec<_>>())?;
     let bodies = read.bodies();
     Ok(ReadAnswer::later(size, move || {
+        let notes = Notes::read(&bodies, &notes)?;
+        let mut compared = Vec::with_capacity(parts.len());
+        for part in parts {
+            compared.push(part.compared(&bodies, &notes)?);
+        }
+        let mut compared = compared.into_iter();
+        let (Some(a), Some(b)) = (compared.next(), compared.next()) else {
+            return Err(Error::new(Kind::InternalError, "two branches are compared"));
+        };
         Ok(wire::CompareBranchesResult {
             ancestor_id,
-            a: a.compared(&bodies)?,
-            b: b.compared(&bodies)?,
+            a,
+            b,
+            more: compared.collect(),
         })
     }))
 }
+
+/// The most branches that are compared besides two.
+const MAX_MORE: usize = 30;
 
 /// The entries of a part of a path, to be read without the session.
 struct PathEntries {
     ids: Vec<String>,
     times: Vec<Millis>,
     fetches: Vec<Fetch>,
+    label: Option<String>,
+    /// The last message.
+    last: Option<(Node, FilePlace, Subject)>,
 }
 
 impl PathEntries {
     /// Fails with `responseTooLarge` if the ids have more than `room` bytes, and takes their bytes from it.
     fn new(read: &Read<'_>, nodes: Vec<Node>, room: &mut usize) -> Result<Self> {
-        let ids = nodes.iter().map(|node| read.tree.id(*node));
+        let tree = &read.tree;
+        let ids = nodes.iter().map(|node| tree.id(*node));
         let size = ids.clone().map(|id| id.len() + 3).sum();
         *room = room.checked_sub(size).ok_or_else(|| {
             let message = "the ids of the branches have more bytes than the client takes: \
                            compare shorter branches";
             Error::new(Kind::ResponseTooLarge, message)
         })?;
+        let newest = || nodes.iter().rev();
+        let label = newest().find_map(|node| tree.label(*node));
+        let last = newest().find(|node| tree.kind(**node) == EntryKind::Message);
+        let subject = |node: Node| Subject {
+            kind: tree.kind(node),
+            role: tree.role(node),
+            flags: tree.flags(node),
+            calls: false,
+        };
         Ok(Self {
             ids: ids.map(str::to_owned).collect(),
-            times: times(&read.tree, nodes.iter().copied()),
+            times: times(tree, nodes.iter().copied()),
+            label: label.map(|label| label.text.to_string()),
+            last: last.map(|node| (*node, tree.place(*node), subject(*node))),
             fetches: read.fetch(nodes)?,
         })
     }
 
-    fn compared(self, bodies: &Bodies) -> Result<wire::ComparedBranch> {
+    fn compared(self, bodies: &Bodies, notes: &Notes) -> Result<wire::ComparedBranch> {
         let (stats, files) = count(bodies, &self.fetches)?;
         let files = files.into_lists();
+        let last = match self.last {
+            Some((node, place, subject)) => {
+                let mut reader = RowReader::new(bodies);
+                let facts = reader.facts(node, place, subject)?;
+                Some(facts.preview.into_owned())
+            }
+            None => None,
+        };
+        let noted = self.ids.iter().rev().find_map(|id| notes.0.get(id));
+        let outcome = outcome([
+            self.label.map(|label| format!("[{label}]")),
+            noted.cloned(),
+            last,
+            changed(&files.modified_files),
+        ]);
         Ok(wire::ComparedBranch {
             entry_ids: self.ids,
             files: wire::TouchedFiles {
@@ -76,7 +140,62 @@ impl PathEntries {
                 modified_files: files.modified_files,
             },
             stats: wire_stats(stats, self.times),
+            outcome,
         })
+    }
+}
+
+/// The reason of the last note about each entry that has one.
+struct Notes(HashMap<String, String>);
+
+impl Notes {
+    fn read(bodies: &Bodies, notes: &[Fetch]) -> Result<Self> {
+        let mut reader = bodies.reader();
+        let mut found = HashMap::new();
+        for note in notes {
+            let entry = reader.entry(note)?;
+            let text = |name: &str| json::get_path(&entry, &["data", name]).and_then(json::string);
+            let said = text("reason").or_else(|| text("outcome"));
+            if let (Some(target), Some(said)) = (text("targetId"), said) {
+                found.insert(target.into_owned(), name::normalized(&said).into_owned());
+            }
+        }
+        Ok(Self(found))
+    }
+}
+
+/// The most characters of the line about a branch, and of each of its parts.
+const MAX_OUTCOME: usize = 300;
+const MAX_PART: usize = 120;
+
+/// One line of these parts.
+fn outcome(parts: [Option<String>; 4]) -> String {
+    let parts = parts.into_iter().flatten().filter(|part| !part.is_empty());
+    let parts: Vec<String> = parts.map(|part| cut(&part, MAX_PART)).collect();
+    cut(&parts.join(" · "), MAX_OUTCOME)
+}
+
+fn cut(text: &str, limit: usize) -> String {
+    match text.char_indices().nth(limit.saturating_sub(1)) {
+        Some((at, _)) if text.chars().nth(limit).is_some() => {
+            format!("{}…", text.get(..at).unwrap_or_default())
+        }
+        _ => text.to_owned(),
+    }
+}
+
+/// The modified files, by their names.
+fn changed(files: &[String]) -> Option<String> {
+    const NAMED: usize = 3;
+    let names = files.iter().take(NAMED);
+    let names = names.map(|file| file.rsplit('/').next().unwrap_or(file));
+    let names: Vec<&str> = names.collect();
+    let (names, count) = (names.join(", "), files.len());
+    match count {
+        0 => None,
+        1 => Some(format!("1 file: {names}")),
+        _ if count > NAMED => Some(format!("{count} files: {names}, …")),
+        _ => Some(format!("{count} files: {names}")),
     }
 }
 

@@ -2,13 +2,14 @@
 //! [`crate::daemon::navigation`] has the steps.
 
 use crate::daemon::navigation::{NavigationKind, Navigator, aborted};
+use crate::daemon::other_session::OtherSession;
 use crate::daemon::pending::AskedNavigation;
 use crate::daemon::registry::Registry;
 use crate::daemon::release::Release;
 use crate::rpc::caller::Caller;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
-use treelined_core::error::{Kind, Result};
+use treelined_core::error::{Error, Kind, Result};
 use treelined_core::flow::navigate;
 use treelined_core::id::{self, ConnectionId, EntryId, Source};
 use treelined_core::name;
@@ -16,7 +17,7 @@ use treelined_core::summary::request::SummaryOptions;
 use treelined_core::tree::Node;
 use treelined_files::cancel::Cancel;
 pub(crate) use treelined_files::session::{Activity, SessionState};
-use treelined_wire::{self as wire, Mutation};
+use treelined_wire::{self as wire, Mutation, OnSession};
 
 pub(in crate::rpc) async fn navigate_tree(
     release: Release,
@@ -81,16 +82,37 @@ pub(in crate::rpc) async fn merge_branch(
     params: wire::MergeBranchParams,
 ) -> Result<wire::MergeBranchResult> {
     let call = Arc::clone(&release.call);
-    let navigator = Navigator {
+    let mut navigator = Navigator {
         wants_summary: true,
         options: SummaryOptions {
             custom_instructions: params.custom_instructions.clone(),
             replace_instructions: false,
         },
+        tip_id: params.tip_id.clone(),
         ..navigator(&*call.daemon.source, &params, NavigationKind::Merge)
     };
-    let find = |state: &SessionState| state.find(&params.tip_id);
+    let find = |state: &SessionState| match &params.tip_id {
+        Some(tip_id) => state.find(tip_id),
+        None => Err(Error::invalid_params(
+            "tipId",
+            "is required without fromSessionId",
+        )),
+    };
     name_navigation(&release, &params, &navigator);
+    let own = call
+        .daemon
+        .registry
+        .queues
+        .find_now(Some(call.connection.id), params.session_id());
+    let own = own.ok().map(|open| open.id.to_string());
+    if let Some(id) = params
+        .from_session_id
+        .as_ref()
+        .filter(|id| own.as_ref() != Some(*id))
+    {
+        let other = OtherSession::read(&call.daemon, id, &call.cancel).await?;
+        navigator.from = Some(Mutex::new(other));
+    }
     let merged = navigator.run(release, find).await;
     let merged = or_aborted(&call.daemon.registry, call.connection.id, &params, merged).await?;
     Ok(wire::MergeBranchResult(merged))
@@ -109,6 +131,10 @@ pub(super) fn navigator(
         wants_summary: false,
         options: SummaryOptions::default(),
         label: None,
+        from: None,
+        tip_id: None,
+        judgements: Vec::new(),
+        within: Vec::new(),
         answer_timeout: None,
         on_no_answer: wire::OnNoAnswer::default(),
         dry_run: false,

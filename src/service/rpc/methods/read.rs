@@ -41,7 +41,7 @@ pub(in crate::rpc) fn get_leaf(
         leaf_id: read.leaf_id().map(str::to_owned),
         seq: read.seq(),
         entry: entry.as_deref().map(raw),
-        diagnostics: diagnostics::leaf_beside_newest(read).into_iter().collect(),
+        diagnostics: diagnostics::of_place(read).collect(),
     })
 }
 
@@ -523,6 +523,7 @@ impl BranchRow {
                 last_activity: timestamp::format(tree.timestamp(branch.tip).unwrap_or_default()),
                 is_active: branch.is_active,
                 archived: archived.hides(branch.tip).then_some(true),
+                group: tree.group(branch.tip).map(|(_, group)| group.to_owned()),
             },
             tip: branch.tip,
             place: tree.place(branch.tip),

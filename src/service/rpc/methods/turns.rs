@@ -1,33 +1,54 @@
 //! The client's agent turns, and messages from plugins: `begin_turn`, `end_turn`, `send_message`
 //! (semantics.md §5).
 
-use crate::daemon::agent_turn::{end, flush};
+use crate::daemon::agent_turn::{end, end_branch, flush};
+use crate::daemon::client_turn::check_expected;
 use crate::daemon::commit::ChangePlace;
 use std::sync::Arc;
 use treelined_core::durability::Durability;
 use treelined_core::error::{Error, Kind, Result};
 use treelined_core::flow::append::NewEntry;
+use treelined_core::id::{self, EntryId};
 pub(crate) use treelined_files::session::Activity;
 use treelined_wire::{self as wire, Disposition, Mutation};
 
 pub(in crate::rpc) async fn begin_turn(
     place: ChangePlace,
-    _: wire::BeginTurnParams,
+    params: wire::BeginTurnParams,
 ) -> Result<wire::BeginTurnResult> {
     let by = place.connection();
     let change = place.reached().await?.caught_up().await?;
-    let busy = change.open.session.begin(Activity::AgentTurn)?;
-    change.open.client_turn().begin(by, busy);
-    Ok(wire::BeginTurnResult {})
+    let turn_id = id::random_token(&*change.daemon.source);
+    match params.entry_id {
+        Some(entry_id) => {
+            let entry = change.guard.find(&entry_id)?;
+            let entry_id = EntryId::new(change.guard.tree.id(entry));
+            let mut turns = change.open.client_turn();
+            turns.begin_branch(by, turn_id.clone(), entry_id)?;
+        }
+        None => {
+            let busy = change.open.session.begin(Activity::AgentTurn)?;
+            let mut turns = change.open.client_turn();
+            turns.begin(by, turn_id.clone(), busy);
+        }
+    }
+    Ok(wire::BeginTurnResult { turn_id })
 }
 
 pub(in crate::rpc) async fn end_turn(
     place: ChangePlace,
-    _: wire::EndTurnParams,
+    params: wire::EndTurnParams,
 ) -> Result<wire::EndTurnResult> {
     let by = place.connection();
     let change = place.reached().await?;
-    if change.open.is_in_turn() && !change.open.client_turn().is_of(by) {
+    if let Some(turn_id) = params.turn_id
+        && !change.open.client_turn().is_sessions(&turn_id)
+    {
+        change.open.client_turn().check_own_branch(&turn_id, by)?;
+        end_branch(change, &turn_id).await?;
+        return Ok(wire::EndTurnResult {});
+    }
+    if change.open.is_in_turn() && !change.open.client_turn().is_sessions_of(by) {
         // The turn of another client.
         change.open.session.check_not_in_turn()?;
     }
@@ -51,9 +72,13 @@ pub(in crate::rpc) async fn send_message(
     let (daemon, open) = (Arc::clone(&change.daemon), Arc::clone(&change.open));
     let known = params.entry_id.as_deref();
     let is_retry = known.is_some_and(|id| change.guard.tree.find_any(id).is_some());
-    if open.is_in_turn() && !is_retry {
-        change.guard.check_expected_leaf(params.expected_leaf())?;
-        open.client_turn().enqueue(entry)?;
+    let turn_id = params.turn_id.as_deref();
+    let turn_id = turn_id.filter(|id| !open.client_turn().is_sessions(id));
+    if (open.is_in_turn() || turn_id.is_some()) && !is_retry {
+        let mut turns = open.client_turn();
+        check_expected(&turns, turn_id, &change.guard, params.expected_leaf())?;
+        turns.enqueue(turn_id, entry)?;
+        drop(turns);
         return Ok(wire::SendMessageResult {
             disposition: Disposition::Queued,
             entry_id: params.entry_id,

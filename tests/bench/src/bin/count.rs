@@ -44,7 +44,7 @@ fn boundary(operation: &str) {
 type Operation = (&'static str, fn(&mut Server) -> Result<()>);
 
 /// Requests to a conversation.
-const ON_TALK: [Operation; 11] = [
+const ON_TALK: [Operation; 12] = [
     ("get_tree, first page of 200", |asked| {
         asked.ask("get_tree", json!({ "limit": 200 }))
     }),
@@ -70,6 +70,12 @@ const ON_TALK: [Operation; 11] = [
         let content = "Clear the cache. ".repeat(40);
         let message = json!({ "role": "user", "content": content });
         asked.times(1_000, "append_message", json!({ "message": message }))
+    }),
+    ("append 1k in the background", |asked| {
+        let content = "Clear the cache. ".repeat(40);
+        let message = json!({ "role": "user", "content": content });
+        let params = json!({ "message": message, "parentId": entry_id(3), "keepLeaf": true });
+        asked.times(1_000, "append_message", params)
     }),
     ("fork_session", |asked| {
         asked.ask("fork_session", json!({ "position": "at" }))

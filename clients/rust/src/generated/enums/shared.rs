@@ -30,6 +30,7 @@ string_enum! {
     /// `cycle`: The link to the parent would close a cycle; the entry is a root.
     /// `durabilityUnknown`: A sync failed after the response to its appends.
     /// `leafBesideNewest`: The file opens on another branch than that of its newest entries, and nobody went there.
+    /// `backgroundCut`: The last write, in the background, was cut off: other programs open the file at its last entry.
     pub enum DiagnosticKind {
         InvalidJson = "invalidJson",
         NulBytes = "nulBytes",
@@ -47,6 +48,7 @@ string_enum! {
         Cycle = "cycle",
         DurabilityUnknown = "durabilityUnknown",
         LeafBesideNewest = "leafBesideNewest",
+        BackgroundCut = "backgroundCut",
     }
 }
 

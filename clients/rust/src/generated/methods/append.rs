@@ -29,6 +29,8 @@ impl Client {
             message: message.into(),
             entry_id: None,
             parent_id: None,
+            keep_leaf: None,
+            group: None,
             expected_leaf_id: None,
         };
         self.call("append_message", params)
@@ -50,6 +52,9 @@ impl Client {
         let params = AppendEntriesParams {
             session_id: self.session_id(),
             entries: entries.into_iter().map(Into::into).collect(),
+            parent_id: None,
+            keep_leaf: None,
+            group: None,
             expected_leaf_id: None,
         };
         self.call("append_entries", params)
@@ -79,8 +84,9 @@ impl Client {
     }
 
     /// Appends copies of messages from other branches at the leaf. The copies are appended at the
-    /// leaf, each with the id of its original as `copiedFrom`. Tool calls are copied only together
-    /// with all of their results. `cherry_pick`
+    /// leaf, each with the id of its original as `copiedFrom`, or with `{sessionId, entryId}` if it
+    /// is in another session. Tool calls are copied only together with all of their results.
+    /// `cherry_pick`
     ///
     /// - `entry_ids`: The ids of the messages to copy, in the order of the copies. At least one.
     ///
@@ -95,6 +101,7 @@ impl Client {
         let params = CherryPickParams {
             session_id: self.session_id(),
             entry_ids: entry_ids.into_iter().map(Into::into).collect(),
+            from_session_id: None,
             expected_leaf_id: None,
         };
         self.call("cherry_pick", params)
@@ -103,19 +110,15 @@ impl Client {
     /// Appends a summary of another branch at the leaf. The summary covers the entries of the other
     /// branch after the common ancestor. `merge_branch`
     ///
-    /// - `tip_id`: The id of the last entry of the other branch.
-    ///
     /// Errors: `invalidParams`, `sessionNotFound`, `sessionBusy`, `sessionLocked`,
     /// `versionUnsupported`, `readOnly`, `sessionDeleted`, `sessionReplaced`, `sessionExists`,
     /// `entryNotFound`, `leafMoved`, `summarizerUnavailable`, `summarizerFailed`, `storageFull`,
     /// `storageIo`, `pathDenied`, `durabilityUnknown`, `cancelled`.
-    pub fn merge_branch(
-        &self,
-        tip_id: impl Into<String>,
-    ) -> Call<MergeBranchParams, MergeBranchResult> {
+    pub fn merge_branch(&self) -> Call<MergeBranchParams, MergeBranchResult> {
         let params = MergeBranchParams {
             session_id: self.session_id(),
-            tip_id: tip_id.into(),
+            tip_id: None,
+            from_session_id: None,
             custom_instructions: None,
             expected_leaf_id: None,
         };
@@ -130,8 +133,8 @@ impl Client {
     /// - `display`: Whether to show the message to the user.
     ///
     /// Errors: `invalidParams`, `sessionNotFound`, `sessionLocked`, `versionUnsupported`,
-    /// `readOnly`, `sessionDeleted`, `sessionReplaced`, `sessionExists`, `leafMoved`,
-    /// `entryInvalid`, `duplicateEntryId`, `storageFull`, `storageIo`, `pathDenied`,
+    /// `readOnly`, `sessionDeleted`, `sessionReplaced`, `sessionExists`, `entryNotFound`,
+    /// `leafMoved`, `entryInvalid`, `duplicateEntryId`, `storageFull`, `storageIo`, `pathDenied`,
     /// `durabilityUnknown`, `cancelled`.
     pub fn send_message(
         &self,
@@ -145,6 +148,7 @@ impl Client {
             content: content.into(),
             display,
             details: None,
+            turn_id: None,
             trigger_turn: None,
             entry_id: None,
             expected_leaf_id: None,

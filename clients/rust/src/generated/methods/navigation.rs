@@ -4,9 +4,9 @@
 
 use crate::{
     AbortNavigationParams, AbortNavigationResult, ArchiveBranchParams, ArchiveBranchResult,
-    BranchParams, BranchResult, Call, Client, GetNavigationLogParams, GetNavigationLogResult,
-    NameBranchParams, NameBranchResult, NavigateTreeParams, Navigation, PopParams,
-    RedoNavigationParams, RedoNavigationResult, SetLeafParams, SetLeafResult,
+    BranchParams, BranchResult, Call, ChooseParams, ChooseResult, Client, GetNavigationLogParams,
+    GetNavigationLogResult, NameBranchParams, NameBranchResult, NavigateTreeParams, Navigation,
+    PopParams, RedoNavigationParams, RedoNavigationResult, SetLeafParams, SetLeafResult,
     UnarchiveBranchParams, UnarchiveBranchResult, UndoNavigationParams, UndoNavigationResult,
 };
 
@@ -169,6 +169,7 @@ impl Client {
         let params = ArchiveBranchParams {
             session_id: self.session_id(),
             entry_id: entry_id.into(),
+            within: None,
             navigation_id: None,
             answer_timeout_ms: None,
             on_no_answer: None,
@@ -194,6 +195,28 @@ impl Client {
             expected_leaf_id: None,
         };
         self.call("unarchive_branch", params)
+    }
+
+    /// Goes to one of several candidates, and keeps the judgement about the others as notes. The
+    /// daemon asks with `session_before_tree`, as for `navigate_tree`. `choose`
+    ///
+    /// - `tip_id`: The id of an entry of the candidate that is chosen, as its tip.
+    ///
+    /// Errors: `invalidParams`, `sessionNotFound`, `sessionBusy`, `sessionLocked`,
+    /// `versionUnsupported`, `readOnly`, `sessionDeleted`, `sessionReplaced`, `sessionExists`,
+    /// `entryNotFound`, `leafMoved`, `storageFull`, `storageIo`, `pathDenied`, `durabilityUnknown`,
+    /// `cancelled`.
+    pub fn choose(&self, tip_id: impl Into<String>) -> Call<ChooseParams, ChooseResult> {
+        let params = ChooseParams {
+            session_id: self.session_id(),
+            tip_id: tip_id.into(),
+            reason: None,
+            navigation_id: None,
+            answer_timeout_ms: None,
+            on_no_answer: None,
+            expected_leaf_id: None,
+        };
+        self.call("choose", params)
     }
 
     /// Moves the leaf back to before a user message, by default the last one, and summarizes what

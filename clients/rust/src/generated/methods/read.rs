@@ -182,6 +182,7 @@ impl Client {
             session_id: self.session_id(),
             a: a.into(),
             b: b.into(),
+            more: None,
         };
         self.call("compare_branches", params)
     }

@@ -10,13 +10,15 @@ use crate::{
 impl Client {
     /// Declares that the client's agent starts a turn; until it ends, the leaf moves only by
     /// appending. Until `end_turn`, operations that move the leaf without appending fail with
-    /// `sessionBusy`. `begin_turn`
+    /// `sessionBusy`; a turn of a branch refuses nothing but to close or delete the session and to
+    /// archive the branch. `begin_turn`
     ///
     /// Errors: `invalidParams`, `sessionNotFound`, `sessionBusy`, `sessionDeleted`,
-    /// `sessionReplaced`, `storageIo`, `pathDenied`, `cancelled`.
+    /// `sessionReplaced`, `entryNotFound`, `storageIo`, `pathDenied`, `cancelled`.
     pub fn begin_turn(&self) -> Call<BeginTurnParams, BeginTurnResult> {
         let params = BeginTurnParams {
             session_id: self.session_id(),
+            entry_id: None,
         };
         self.call("begin_turn", params)
     }
@@ -26,10 +28,12 @@ impl Client {
     ///
     /// Errors: `invalidParams`, `sessionNotFound`, `sessionBusy`, `sessionLocked`,
     /// `versionUnsupported`, `readOnly`, `sessionDeleted`, `sessionReplaced`, `sessionExists`,
-    /// `leafMoved`, `storageFull`, `storageIo`, `pathDenied`, `durabilityUnknown`, `cancelled`.
+    /// `entryNotFound`, `leafMoved`, `storageFull`, `storageIo`, `pathDenied`, `durabilityUnknown`,
+    /// `cancelled`.
     pub fn end_turn(&self) -> Call<EndTurnParams, EndTurnResult> {
         let params = EndTurnParams {
             session_id: self.session_id(),
+            turn_id: None,
         };
         self.call("end_turn", params)
     }

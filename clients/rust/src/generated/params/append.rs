@@ -14,6 +14,15 @@ pub struct AppendEntriesParams {
     pub session_id: Option<String>,
     /// The entries, in order. The bytes of their members are stored unchanged. At least one.
     pub entries: Vec<Json>,
+    /// The parent of the first entry, unless that names its own; null makes it a root. Default: the leaf.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub parent_id: Option<Option<String>>,
+    /// Whether to append in the background: the entries grow the branch at the parent of the first one, which must be given, and every leaf stays where it is. `expectedLeafId` is then the end of that branch. Default: false.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub keep_leaf: Option<bool>,
+    /// The question to which the branch is one of several answers; all of them have the same text here and the same parent. The first entry gets it. Only with `keepLeaf`. Default: none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub group: Option<String>,
     /// The leaf that the client expects; null expects the empty position. The request fails with `leafMoved` if the leaf is another one. Default: no check.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub expected_leaf_id: Option<Option<String>>,
@@ -54,12 +63,18 @@ pub struct AppendMessageParams {
     /// The parent of the new entry; null makes the entry a root. Default: the leaf.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub parent_id: Option<Option<String>>,
+    /// Whether to append in the background: the entry grows the branch at `parentId`, which must be given, and every leaf stays where it is. `expectedLeafId` is then the end of that branch. Default: false.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub keep_leaf: Option<bool>,
+    /// The question to which the branch is one of several answers; all of them have the same text here and the same parent. Only with `keepLeaf`. Default: none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub group: Option<String>,
     /// The leaf that the client expects; null expects the empty position. The request fails with `leafMoved` if the leaf is another one. Default: no check.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub expected_leaf_id: Option<Option<String>>,
 }
 
-/// The params of `cherry_pick`. The copies are appended at the leaf, each with the id of its original as `copiedFrom`. Tool calls are copied only together with all of their results.
+/// The params of `cherry_pick`. The copies are appended at the leaf, each with the id of its original as `copiedFrom`, or with `{sessionId, entryId}` if it is in another session. Tool calls are copied only together with all of their results.
 #[derive(Debug, Clone, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct CherryPickParams {
@@ -68,6 +83,9 @@ pub struct CherryPickParams {
     pub session_id: Option<String>,
     /// The ids of the messages to copy, in the order of the copies. At least one.
     pub entry_ids: Vec<String>,
+    /// The session that has the messages, open or not. Copies that the path to the leaf has already are returned, not written again. Default: this session.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub from_session_id: Option<String>,
     /// The leaf that the client expects; null expects the empty position. The request fails with `leafMoved` if the leaf is another one. Default: no check.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub expected_leaf_id: Option<Option<String>>,
@@ -80,8 +98,12 @@ pub struct MergeBranchParams {
     /// The id of the session. Default: the session that is open, if exactly one is.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub session_id: Option<String>,
-    /// The id of the last entry of the other branch.
-    pub tip_id: String,
+    /// The id of the last entry of the other branch. Default: with `fromSessionId` where that session opens, else it is required.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tip_id: Option<String>,
+    /// The session that has the branch, open or not: a fork of this one, the session of a subagent, or any other. A summary of the branch that the path to the leaf has already is returned, not written again. Default: this session.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub from_session_id: Option<String>,
     /// The focus of the summary. Default: none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub custom_instructions: Option<String>,
@@ -106,6 +128,9 @@ pub struct SendMessageParams {
     /// Any JSON; its bytes are stored unchanged. Default: none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub details: Option<Json>,
+    /// The id of a turn of a branch: the message waits for its end, and goes to its branch. Default: none, the conversation of the leaf.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub turn_id: Option<String>,
     /// Whether to ask for a turn if none is running. A queued message never does. Default: false.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub trigger_turn: Option<bool>,

@@ -26,6 +26,9 @@ pub struct ArchiveBranchParams {
     pub session_id: Option<String>,
     /// The id of an entry of the branch, as its tip.
     pub entry_id: String,
+    /// The first entries of branches within it that stay archived when it comes back. Default: none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub within: Option<Vec<String>>,
     /// The id of the move in `abort_navigation` and in notifications. Default: the daemon chooses one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub navigation_id: Option<String>,
@@ -52,6 +55,32 @@ pub struct BranchParams {
     /// A summary of the branch that is left, appended at the new leaf as a branch_summary entry. Default: none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub summary: Option<GivenSummary>,
+    /// The leaf that the client expects; null expects the empty position. The request fails with `leafMoved` if the leaf is another one. Default: no check.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub expected_leaf_id: Option<Option<String>>,
+}
+
+/// The params of `choose`. The daemon asks with `session_before_tree`, as for `navigate_tree`.
+#[derive(Debug, Clone, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ChooseParams {
+    /// The id of the session. Default: the session that is open, if exactly one is.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub session_id: Option<String>,
+    /// The id of an entry of the candidate that is chosen, as its tip.
+    pub tip_id: String,
+    /// Why, kept as a note on each other candidate. Default: none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+    /// The id of the move in `abort_navigation` and in notifications. Default: the daemon chooses one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub navigation_id: Option<String>,
+    /// How many milliseconds to wait for answers to `session_before_tree`; at most `limits.maxAnswerMs`. Default: 30000.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub answer_timeout_ms: Option<u64>,
+    /// The outcome if a client does not answer in time. Default: `proceed`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub on_no_answer: Option<OnNoAnswer>,
     /// The leaf that the client expects; null expects the empty position. The request fails with `leafMoved` if the leaf is another one. Default: no check.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub expected_leaf_id: Option<Option<String>>,

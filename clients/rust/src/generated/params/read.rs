@@ -19,6 +19,9 @@ pub struct CompareBranchesParams {
     pub a: String,
     /// The id of the last entry of the other branch.
     pub b: String,
+    /// The ids of the last entries of more branches, at most 30. Default: none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub more: Option<Vec<String>>,
 }
 
 /// The params of `get_children`.

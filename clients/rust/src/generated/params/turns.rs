@@ -22,13 +22,16 @@ pub struct AnswerEventParams {
     pub extend_ms: Option<u64>,
 }
 
-/// The params of `begin_turn`. Until `end_turn`, operations that move the leaf without appending fail with `sessionBusy`.
+/// The params of `begin_turn`. Until `end_turn`, operations that move the leaf without appending fail with `sessionBusy`; a turn of a branch refuses nothing but to close or delete the session and to archive the branch.
 #[derive(Debug, Clone, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct BeginTurnParams {
     /// The id of the session. Default: the session that is open, if exactly one is.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub session_id: Option<String>,
+    /// An entry of the branch to which the turn belongs, such as its prompt. Default: none, the turn of the session.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub entry_id: Option<String>,
 }
 
 /// The params of `end_turn`. Messages that were queued during the turn are appended.
@@ -38,4 +41,7 @@ pub struct EndTurnParams {
     /// The id of the session. Default: the session that is open, if exactly one is.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub session_id: Option<String>,
+    /// The id of the turn. Default: the turn of the session.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub turn_id: Option<String>,
 }

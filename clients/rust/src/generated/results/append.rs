@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 pub struct AppendEntriesResult {
     /// The ids of the new entries, in the order of `entries`.
     pub entry_ids: Vec<String>,
-    /// The leaf after the append: the last of the new entries.
+    /// The leaf after the append: the last of the new entries. With `keepLeaf` the end of the branch, since the leaf stays.
     pub leaf_id: String,
     /// How safe the write is at the time of the response.
     pub durability: Durability,
@@ -38,7 +38,7 @@ pub struct AppendLabelResult {
 pub struct AppendMessageResult {
     /// The id of the new entry.
     pub entry_id: String,
-    /// The leaf after the append: the new entry.
+    /// The leaf after the append: the new entry. With `keepLeaf` the end of the branch, since the leaf stays.
     pub leaf_id: String,
     /// How safe the write is at the time of the response.
     pub durability: Durability,

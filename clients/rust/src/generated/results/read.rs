@@ -13,12 +13,15 @@ use std::collections::BTreeMap;
 #[non_exhaustive]
 #[serde(rename_all = "camelCase")]
 pub struct CompareBranchesResult {
-    /// The id of the deepest entry on both paths; null if the paths have different roots.
+    /// The id of the deepest entry on all paths; null if the paths have different roots.
     pub ancestor_id: Option<String>,
     /// The branch that ends with `a`.
     pub a: ComparedBranch,
     /// The branch that ends with `b`.
     pub b: ComparedBranch,
+    /// The branches that end with `more`, in this order.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub more: Option<Vec<ComparedBranch>>,
 }
 
 /// The result of `get_children`.
@@ -102,7 +105,7 @@ pub struct GetLeafResult {
     /// The entry of the leaf. Absent at the empty position.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub entry: Option<Entry>,
-    /// `leafBesideNewest`, if the file opens beside its newest entries.
+    /// `leafBesideNewest`, if the file opens beside its newest entries; `backgroundCut`, if it ends within a background write.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub diagnostics: Option<Vec<Diagnostic>>,
 }

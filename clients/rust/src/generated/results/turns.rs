@@ -20,7 +20,10 @@ pub struct AnswerEventResult {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
 #[serde(rename_all = "camelCase")]
-pub struct BeginTurnResult {}
+pub struct BeginTurnResult {
+    /// The id of the turn, for `end_turn` and `send_message`.
+    pub turn_id: String,
+}
 
 /// The result of `end_turn`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

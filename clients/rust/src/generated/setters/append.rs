@@ -26,6 +26,18 @@ impl<R> Call<AppendMessageParams, R> {
         self
     }
 
+    /// Whether to append in the background: the entry grows the branch at `parentId`, which must be given, and every leaf stays where it is. `expectedLeafId` is then the end of that branch. Default: false.
+    pub fn keep_leaf(mut self, keep_leaf: bool) -> Self {
+        self.params.keep_leaf = Some(keep_leaf);
+        self
+    }
+
+    /// The question to which the branch is one of several answers; all of them have the same text here and the same parent. Only with `keepLeaf`. Default: none.
+    pub fn group(mut self, group: impl Into<String>) -> Self {
+        self.params.group = Some(group.into());
+        self
+    }
+
     /// The leaf that the client expects; null expects the empty position. The request fails with `leafMoved` if the leaf is another one. Default: no check.
     pub fn expected_leaf_id(mut self, expected_leaf_id: Option<&str>) -> Self {
         self.params.expected_leaf_id = Some(expected_leaf_id.map(str::to_owned));
@@ -37,6 +49,24 @@ impl<R> Call<AppendEntriesParams, R> {
     /// The id of the session. Default: the session that is open, if exactly one is.
     pub fn session_id(mut self, session_id: impl Into<String>) -> Self {
         self.params.session_id = Some(session_id.into());
+        self
+    }
+
+    /// The parent of the first entry, unless that names its own; null makes it a root. Default: the leaf.
+    pub fn parent_id(mut self, parent_id: Option<&str>) -> Self {
+        self.params.parent_id = Some(parent_id.map(str::to_owned));
+        self
+    }
+
+    /// Whether to append in the background: the entries grow the branch at the parent of the first one, which must be given, and every leaf stays where it is. `expectedLeafId` is then the end of that branch. Default: false.
+    pub fn keep_leaf(mut self, keep_leaf: bool) -> Self {
+        self.params.keep_leaf = Some(keep_leaf);
+        self
+    }
+
+    /// The question to which the branch is one of several answers; all of them have the same text here and the same parent. The first entry gets it. Only with `keepLeaf`. Default: none.
+    pub fn group(mut self, group: impl Into<String>) -> Self {
+        self.params.group = Some(group.into());
         self
     }
 
@@ -80,6 +110,12 @@ impl<R> Call<CherryPickParams, R> {
         self
     }
 
+    /// The session that has the messages, open or not. Copies that the path to the leaf has already are returned, not written again. Default: this session.
+    pub fn from_session_id(mut self, from_session_id: impl Into<String>) -> Self {
+        self.params.from_session_id = Some(from_session_id.into());
+        self
+    }
+
     /// The leaf that the client expects; null expects the empty position. The request fails with `leafMoved` if the leaf is another one. Default: no check.
     pub fn expected_leaf_id(mut self, expected_leaf_id: Option<&str>) -> Self {
         self.params.expected_leaf_id = Some(expected_leaf_id.map(str::to_owned));
@@ -91,6 +127,18 @@ impl<R> Call<MergeBranchParams, R> {
     /// The id of the session. Default: the session that is open, if exactly one is.
     pub fn session_id(mut self, session_id: impl Into<String>) -> Self {
         self.params.session_id = Some(session_id.into());
+        self
+    }
+
+    /// The id of the last entry of the other branch. Default: with `fromSessionId` where that session opens, else it is required.
+    pub fn tip_id(mut self, tip_id: impl Into<String>) -> Self {
+        self.params.tip_id = Some(tip_id.into());
+        self
+    }
+
+    /// The session that has the branch, open or not: a fork of this one, the session of a subagent, or any other. A summary of the branch that the path to the leaf has already is returned, not written again. Default: this session.
+    pub fn from_session_id(mut self, from_session_id: impl Into<String>) -> Self {
+        self.params.from_session_id = Some(from_session_id.into());
         self
     }
 
@@ -117,6 +165,12 @@ impl<R> Call<SendMessageParams, R> {
     /// Any JSON; its bytes are stored unchanged. Default: none.
     pub fn details(mut self, details: impl Into<Json>) -> Self {
         self.params.details = Some(details.into());
+        self
+    }
+
+    /// The id of a turn of a branch: the message waits for its end, and goes to its branch. Default: none, the conversation of the leaf.
+    pub fn turn_id(mut self, turn_id: impl Into<String>) -> Self {
+        self.params.turn_id = Some(turn_id.into());
         self
     }
 

@@ -281,6 +281,12 @@ impl<R> Call<CompareBranchesParams, R> {
         self.params.session_id = Some(session_id.into());
         self
     }
+
+    /// The ids of the last entries of more branches, at most 30. Default: none.
+    pub fn more(mut self, more: impl IntoIterator<Item = impl Into<String>>) -> Self {
+        self.params.more = Some(more.into_iter().map(Into::into).collect());
+        self
+    }
 }
 
 impl<R> Call<RenderEntriesParams, R> {

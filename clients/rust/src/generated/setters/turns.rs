@@ -10,12 +10,24 @@ impl<R> Call<BeginTurnParams, R> {
         self.params.session_id = Some(session_id.into());
         self
     }
+
+    /// An entry of the branch to which the turn belongs, such as its prompt. Default: none, the turn of the session.
+    pub fn entry_id(mut self, entry_id: impl Into<String>) -> Self {
+        self.params.entry_id = Some(entry_id.into());
+        self
+    }
 }
 
 impl<R> Call<EndTurnParams, R> {
     /// The id of the session. Default: the session that is open, if exactly one is.
     pub fn session_id(mut self, session_id: impl Into<String>) -> Self {
         self.params.session_id = Some(session_id.into());
+        self
+    }
+
+    /// The id of the turn. Default: the turn of the session.
+    pub fn turn_id(mut self, turn_id: impl Into<String>) -> Self {
+        self.params.turn_id = Some(turn_id.into());
         self
     }
 }

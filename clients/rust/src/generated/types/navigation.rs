@@ -26,6 +26,9 @@ pub struct InverseArguments {
     /// The former name. Present with `name_branch` if there was one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
+    /// The branches within it that were archived by themselves. Present with `archive_branch` if there were some.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub within: Option<Vec<String>>,
 }
 
 /// One move of the leaf.
@@ -50,6 +53,9 @@ pub struct Move {
 pub struct TreePreparation {
     /// The id of the target of the navigation.
     pub target_id: String,
+    /// The session that has the target and the entries, if it is another one. Present for such a merge.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub from_session_id: Option<String>,
     /// The id of the leaf; null at the empty position.
     pub old_leaf_id: Option<String>,
     /// The id of the deepest entry on the paths of both the leaf and the target; null if there is none.

@@ -40,6 +40,9 @@ pub struct Branch {
     /// True if the branch is archived, else absent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub archived: Option<bool>,
+    /// The question to which the branch is one of several answers.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub group: Option<String>,
 }
 
 /// Sums over entries.
@@ -67,7 +70,7 @@ pub struct BranchStats {
     pub active_ms: u64,
 }
 
-/// The entries of a path that the other path does not have.
+/// The entries of a path below the common ancestor.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
 #[serde(rename_all = "camelCase")]
@@ -78,6 +81,8 @@ pub struct ComparedBranch {
     pub files: TouchedFiles,
     /// The sums over these entries.
     pub stats: BranchStats,
+    /// How the branch came out, in one line for lists: its label, what was noted about it, its last message, and the files that it modified. At most 300 characters.
+    pub outcome: String,
 }
 
 /// The result of `get_tree`: a page of rows, or the nested tree.

@@ -18,7 +18,7 @@ pub struct Diagnostic {
     pub offset: u64,
     /// The length in bytes.
     pub length: u64,
-    /// Of `leafBesideNewest`: the tip of the branch with the newest entries.
+    /// Of `leafBesideNewest`: the tip of the branch with the newest entries. Of `backgroundCut`: the last entry.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub newest_tip_id: Option<String>,
     /// Of `leafBesideNewest`: the timestamp of the entry at which the file opens.

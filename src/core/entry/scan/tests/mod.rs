@@ -34,6 +34,8 @@ fn a_line_in_canonical_order_borrows_everything() {
         parent: Parent::Id("a1".into()),
         timestamp: id("2025-11-20T23:33:50.805Z"),
         facts,
+        background: None,
+        copied_from: None,
         odd: false,
     };
     assert_eq!(envelope, expected);

@@ -56,7 +56,10 @@ const MESSAGE_MEMBERS: [&str; 7] = [
     "exitCode",
     "cancelled",
 ];
-const ENTRY_MEMBERS: [&str; 17] = [
+const ENTRY_MEMBERS: [&str; 20] = [
+    "background",
+    "group",
+    "copiedFrom",
     "id",
     "parentId",
     "timestamp",
@@ -88,6 +91,10 @@ const ENTRY_MEMBERS: [&str; 17] = [
         let wire = value["type"].as_str().unwrap();
         let leaf = wire == "custom" && value["customType"] == "treelined.leaf";
         let kind = if leaf { Kind::LeafRecord } else { Kind::of(wire) };
+        let is_background = value["background"] == true && !leaf;
+        let background = is_background.then(|| Background { group: full(&value["group"]) });
+        let copied_from = text(&value["copiedFrom"]["sessionId"]).zip(text(&value["copiedFrom"]["entryId"]));
+        let copied_from = copied_from.map(|(session_id, entry_id)| CopiedFrom { session_id, entry_id });
         let message = &value["message"];
         let role = message["role"].as_str().map_or(Role::None, Role::of);
         let is_text = |text: &Value| text.as_str().is_some_and(|text| !text.trim().is_empty());
@@ -138,7 +145,7 @@ const ENTRY_MEMBERS: [&str; 17] = [
             Some(Value::String(id)) => Parent::Id(id.clone().into()),
             _ => Parent::Absent,
         };
-        Some(Envelope { kind, id: text(&value["id"]), parent, timestamp: text(&value["timestamp"]), facts, odd: false })
+        Some(Envelope { kind, id: text(&value["id"]), parent, timestamp: text(&value["timestamp"]), facts, background, copied_from, odd: false })
     }
 
 fn below(seed: &mut u64, limit: usize) -> usize {

@@ -1,6 +1,8 @@
 //! `begin_turn`, `end_turn` and `send_message`: the three dispositions, order, the queue, and which methods
 //! are refused during a turn. semantics.md §5.
 
+mod branches;
+
 use crate::harness::*;
 
 fn begun() -> Daemon {

@@ -1,0 +1,112 @@
+//! Branches that grow in the background, their groups, and copies from other sessions (session-file.md §4.9).
+
+use super::flags::Flags;
+use super::node::Node;
+use super::state::Tree;
+use crate::entry::Kind;
+
+impl Tree {
+    /// Whether an entry was appended in the background.
+    pub fn is_background(&self, node: Node) -> bool {
+        self.flags(node).has(Flags::STAYS) && self.kind(node) != Kind::LeafRecord
+    }
+
+    /// Whether a background branch begins with a step, right below another step: what is above ends there, or goes on
+    /// otherwise.
+    pub(super) fn begins_background(&self, step: Node, above: Node) -> bool {
+        self.is_background(step) && !self.is_background(above)
+    }
+
+    /// Takes the last line as the place where the file opens. A background entry leaves that place, and so does a record
+    /// that stays right behind one: a program that takes no lock may have written in front of both.
+    pub(super) fn open_at(&mut self, node: Node) {
+        let before = node.number().checked_sub(1);
+        let before = before.and_then(|number| self.node(number));
+        let stays = match self.kind(node) {
+            Kind::LeafRecord => {
+                self.flags(node).has(Flags::STAYS)
+                    && before.is_some_and(|before| self.is_background(before))
+            }
+            _ => self.is_background(node),
+        };
+        if !stays {
+            self.last = Some(node);
+        }
+    }
+
+    /// The last line of the file, if it is a background entry: the write that should have ended with a record was cut off,
+    /// and other programs open the file there.
+    pub fn cut_background(&self) -> Option<Node> {
+        let last = self.node(self.node_count().checked_sub(1)?)?;
+        self.is_background(last).then_some(last)
+    }
+
+    /// Where a program opens the file that takes its last line for the leaf.
+    pub fn last_line(&self) -> Option<Node> {
+        let last = self.node(self.node_count().checked_sub(1)?)?;
+        self.resolve_node(last)
+    }
+
+    /// The nearest entry at or above a position that names a group, with the group.
+    pub fn group(&self, position: Node) -> Option<(Node, &str)> {
+        if self.born.groups.is_empty() {
+            return None;
+        }
+        let mut above = self.ancestors(Some(position));
+        above.find_map(|node| Some((node, &**self.born.groups.get(&node)?)))
+    }
+
+    /// The first entries of the candidates of a group below one step, in file order.
+    pub fn candidates(&self, fork: Option<Node>, group: &str) -> Vec<Node> {
+        let groups = self.born.groups.iter();
+        let of_group = groups.filter(|(_, named)| &***named == group);
+        let is_there = |node: &Node| self.skip_bookkeeping(self.parent(*node)) == fork;
+        let mut found: Vec<Node> = of_group.map(|(node, _)| *node).filter(is_there).collect();
+        found.sort_unstable();
+        found
+    }
+
+    /// Whether an entry is a copy of this entry of another session.
+    pub fn is_copy_of(&self, node: Node, session_id: &str, entry_id: &str) -> bool {
+        let source = self.born.sources.get(&node);
+        source.is_some_and(|(session, entry)| **session == *session_id && **entry == *entry_id)
+    }
+
+    /// The copies of an entry of another session, in file order.
+    pub fn copies_of(&self, session_id: &str, entry_id: &str) -> Vec<Node> {
+        let sources = self.born.sources.iter();
+        let of_entry = sources
+            .filter(|(_, (session, entry))| **session == *session_id && **entry == *entry_id);
+        let mut found: Vec<Node> = of_entry.map(|(node, _)| *node).collect();
+        found.sort_unstable();
+        found
+    }
+
+    /// The step at or below an entry that was written last; the entry itself if none is there. Linear in what is below.
+    pub fn newest_step_below(&self, node: Node) -> Node {
+        let (mut newest, mut open, mut children) = (None, vec![node], Vec::new());
+        while let Some(at) = open.pop() {
+            if !self.kind(at).is_bookkeeping() {
+                newest = newest.max(Some(at));
+            }
+            self.children_into(Some(at), &mut children);
+            open.append(&mut children);
+        }
+        newest.unwrap_or(node)
+    }
+
+    /// The first step below a position, in no order; bookkeeping is passed over.
+    pub fn step_below(&self, position: Option<Node>) -> Option<Node> {
+        let (mut open, mut children) = (vec![position], Vec::new());
+        while let Some(at) = open.pop() {
+            self.children_into(at, &mut children);
+            for child in &children {
+                match self.kind(*child).is_bookkeeping() {
+                    true => open.push(Some(*child)),
+                    false => return Some(*child),
+                }
+            }
+        }
+        None
+    }
+}

@@ -1,0 +1,42 @@
+//! Another session from which entries come (protocol.md §3.12): read as it is at the start, and never changed.
+
+use super::Daemon;
+use std::sync::Arc;
+use std::time::Instant;
+use treelined_core::durability::Durability;
+use treelined_core::error::{Error, Kind, Result};
+use treelined_core::tree::Node;
+use treelined_files::blocking::blocking;
+use treelined_files::cancel::Cancel;
+use treelined_files::session::{Session, SessionGuard};
+
+/// A session as its file was when it was read.
+pub(crate) struct OtherSession {
+    pub(crate) id: String,
+    pub(crate) guard: SessionGuard,
+}
+
+impl OtherSession {
+    /// Reads the file of a session, whether the session is open or not. `sessionNotFound` if it has none.
+    pub(crate) async fn read(daemon: &Arc<Daemon>, id: &str, cancel: &Cancel) -> Result<Self> {
+        let (files, id, cancel) = (Arc::clone(&daemon.files), id.to_owned(), cancel.clone());
+        blocking(move || {
+            let opened = files.store.open(files.find_file(&id)?, &cancel)?;
+            let session = Session::new(opened, true, Durability::None);
+            let guard = session.guard(Instant::now(), ())?;
+            Ok(Self { id, guard })
+        })
+        .await
+    }
+
+    /// The entry with this id, else where the session opens.
+    pub(crate) fn find(&self, id: Option<&str>) -> Result<Node> {
+        match id {
+            Some(id) => self.guard.find(id),
+            None => self.guard.leaf().ok_or_else(|| {
+                let message = "the other session has no entries at its leaf: name an entry of it";
+                Error::new(Kind::EntryNotFound, message)
+            }),
+        }
+    }
+}
