@@ -29,6 +29,7 @@ fn each_filter_is_read_beside_words_and_phrases() {
         since: Some(NOW - 14 * DAY),
         before: timestamp::parse("2026-11-01T00:00:00.000Z"),
         branches: Some(BranchFilter::Active),
+        tag: None,
     };
     assert_eq!(parsed(text), expected);
     assert_eq!(parsed(""), Filters::default());
