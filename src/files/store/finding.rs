@@ -353,4 +353,20 @@ mod tests {
         assert_eq!(listed(&store).len(), 1);
         assert!(is_watching(&store));
     }
+
+    /// The system does not report that a folder is removed which somebody has open.
+    #[test]
+    fn a_directory_that_is_removed_is_as_without_what_is_known() {
+        let made = tempfile::tempdir().unwrap();
+        let at = made.path().join("sessions");
+        fs::create_dir(&at).unwrap();
+        fs::write(at.join("1.jsonl"), header(1)).unwrap();
+        let (store, plain) = (watching(&at), Store::new(at.clone()));
+        assert_eq!(listed(&store), listed(&plain));
+        fs::remove_dir_all(&at).unwrap();
+        assert_eq!(listed(&store), listed(&plain));
+        fs::create_dir(&at).unwrap();
+        fs::write(at.join("2.jsonl"), header(2)).unwrap();
+        assert_eq!(listed(&store), listed(&plain));
+    }
 }

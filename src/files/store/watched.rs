@@ -4,7 +4,7 @@
 
 use super::file_names::{EXTENSION, is_hidden, is_session_file};
 use super::listing;
-use crate::os::file::{Folder, Location, Status};
+use crate::os::file::{Folder, Identity, Location, Status};
 use crate::os::reports::{Report, ReportKind, Reports, WatchNumber};
 use hashbrown::{DefaultHashBuilder, HashTable};
 use std::collections::{HashMap, HashSet};
@@ -51,6 +51,8 @@ struct FileWithId {
 pub(super) struct Watched {
     reports: Reports,
     root: WatchNumber,
+    /// The system does not report that an open folder is removed.
+    root_identity: Identity,
     folders: HashMap<WatchNumber, WatchedFolder>,
     by_id: HashTable<FileWithId>,
     hasher: DefaultHashBuilder,
@@ -87,6 +89,7 @@ impl Watched {
         Ok(Self {
             reports,
             root: number,
+            root_identity: root.identity()?,
             folders: HashMap::from([(number, folder)]),
             by_id: HashTable::new(),
             hasher: DefaultHashBuilder::default(),
@@ -144,7 +147,9 @@ impl Watched {
             ReportKind::NewFolder => new_folders.push(report.name),
             ReportKind::OldFolder => is_whole = false,
         };
-        if !self.reports.take(take) || !is_whole {
+        let root = self.folders.get(&self.root).map(|known| &known.folder);
+        let is_there = root.is_some_and(|root| root.is_still(self.root_identity));
+        if !self.reports.take(take) || !is_whole || !is_there {
             return false;
         }
         for (number, name) in files {

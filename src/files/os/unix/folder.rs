@@ -178,6 +178,15 @@ impl Folder {
         Ok(status_of(&*self.fd()?)?.identity)
     }
 
+    /// Whether the open folder is this one, and has a name.
+    pub fn is_still(&self, identity: Identity) -> bool {
+        let is_it = |folder: &File| {
+            let is_there = is_removed(folder).is_ok_and(|is_removed| !is_removed);
+            is_there && status_of(folder).is_ok_and(|status| status.identity == identity)
+        };
+        self.fd().is_ok_and(|folder| is_it(&folder))
+    }
+
     /// The status of the open folder. It changes whenever a name is added, removed or replaced.
     pub fn own_status(&self) -> io::Result<Status> {
         status_of(&*self.fd()?)
