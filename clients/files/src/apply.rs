@@ -1,16 +1,15 @@
 //! Brings files of a root from one tree to another (files.md §5).
 
-use crate::changes::{Change, Kind, Side};
+use crate::changes::{Change, Kind};
 use crate::git::Shadow;
 use crate::name::Name;
-use crate::place::{self, Found, Place, STAGE, UNFILLED, found};
+use crate::place::{self, Place};
 use anyhow::{Context, anyhow, bail};
-use rustix::fs::{self, AtFlags, OFlags};
+use rustix::fs::{self, OFlags};
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read, Write};
-use std::os::fd::AsFd;
 use std::os::unix::ffi::OsStrExt;
 use std::process::{Child, ChildStdin, ChildStdout};
 
@@ -33,6 +32,8 @@ pub struct Outcome {
     pub conflicts: Vec<(Name, String)>,
     /// Whether the stage still holds bytes that are not saved.
     pub keeps_stage: bool,
+    /// Stages of killed restores that hold bytes which are saved nowhere else.
+    pub left: Vec<Name>,
 }
 
 /// Makes the changes. `step` is called before each change of the disk. If the new files find no room, nothing is changed.
@@ -216,37 +217,6 @@ fn write(
             }
         }
     }
-}
-
-/// Removes stages that a killed restore has left, where the shadow repository has their bytes. Returns those that stay.
-pub fn tidy(shadow: &Shadow) -> anyhow::Result<Vec<Name>> {
-    let mut kept = Vec::new();
-    for folder in std::fs::read_dir(&shadow.root)? {
-        let folder = folder?;
-        let name = folder.file_name();
-        let is_stage = name.as_bytes().starts_with(STAGE.as_bytes());
-        if !is_stage || !folder.file_type()?.is_dir() {
-            continue;
-        }
-        if name.as_bytes().ends_with(UNFILLED.as_bytes()) {
-            std::fs::remove_dir_all(folder.path())?;
-            continue;
-        }
-        let stage = File::open(folder.path())?;
-        for file in std::fs::read_dir(folder.path())? {
-            let file = file?.file_name();
-            let Found::Saved(Side { id, .. }) = found(stage.as_fd(), &file)? else {
-                continue;
-            };
-            if shadow.run(["cat-file", "-e", &id], None).is_ok() {
-                fs::unlinkat(&stage, &file, AtFlags::empty())?;
-            }
-        }
-        if std::fs::remove_dir(folder.path()).is_err() {
-            kept.push(Name(name.as_bytes().to_owned()));
-        }
-    }
-    Ok(kept)
 }
 
 /// Reads saved files, with one process for all.

@@ -5,6 +5,7 @@ use crate::at::{At, Found, root_of};
 use crate::exclude::Limits;
 use crate::follow::{self, Failure};
 use crate::git;
+use crate::open;
 use crate::record::When;
 use crate::restore::{self, Plan, Target};
 use crate::session;
@@ -12,7 +13,6 @@ use crate::show;
 use crate::snapshot;
 use crate::space;
 use crate::state::{self, Lock, Root, State, WAIT};
-use crate::{apply, open};
 use anyhow::{Context, bail};
 use std::collections::BTreeSet;
 use std::io::{self, BufRead, IsTerminal, Write};
@@ -237,12 +237,6 @@ pub async fn restore(
     (all, yes): (bool, bool),
 ) -> anyhow::Result<ExitCode> {
     let at = at(args, state, session, entry).await?;
-    for name in apply::tidy(&at.shadow)? {
-        writeln!(
-            io::stderr(),
-            "treelined-files: {name} has bytes of an interrupted restore that are saved nowhere else"
-        )?;
-    }
     let target = at.target(all)?;
     let plan = at.plan(&target)?;
     at.preview(&mut io::stdout().lock(), &plan)?;
@@ -261,13 +255,6 @@ pub fn undo(state: &State, folder: &Path, yes: bool) -> anyhow::Result<ExitCode>
     let root = root.with_context(|| format!("the files of {} are not saved", folder.display()))?;
     let lock = root.lock(WAIT)?;
     let shadow = root.shadow(&lock)?;
-    let kept = apply::tidy(&shadow)?;
-    for name in kept {
-        writeln!(
-            io::stderr(),
-            "treelined-files: {name} has bytes that are saved nowhere else"
-        )?;
-    }
     let target = restore::undo_target(&root)?;
     let plan = restore::plan(&shadow, &target, Limits::USUAL)?;
     show::plan(&mut io::stdout().lock(), &plan, &BTreeSet::new())?;

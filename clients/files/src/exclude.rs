@@ -2,7 +2,7 @@
 
 use crate::git::{Shadow, ask_user};
 use crate::name::Name;
-use crate::place::STAGE;
+use crate::place::{STAGE, UNFILLED};
 use anyhow::{Context, bail};
 use serde::{Deserialize, Serialize};
 use std::ffi::OsStr;
@@ -71,7 +71,8 @@ impl New {
 
 /// Copies the user's rules into the shadow repository.
 pub fn write_rules(shadow: &Shadow) -> anyhow::Result<()> {
-    let mut rules = format!("/{STAGE}*/\n{RULES}").into_bytes();
+    let id = "[0-9a-f]".repeat(16);
+    let mut rules = format!("/{STAGE}{id}/\n/{STAGE}{id}{UNFILLED}/\n{RULES}").into_bytes();
     if shadow.root.join(".git").symlink_metadata().is_ok() {
         for file in user_rules(&shadow.root)? {
             rules.extend(read_rules(&file)?);

@@ -8,6 +8,7 @@ mod commands;
 mod exclude;
 mod follow;
 mod git;
+mod journal;
 mod name;
 mod offer;
 mod open;
@@ -21,6 +22,7 @@ mod space;
 mod state;
 #[cfg(test)]
 mod tests;
+mod tidy;
 
 use anyhow::Context;
 use args::{Args, Command};

@@ -2,11 +2,11 @@
 
 use crate::at::{At, Found};
 use crate::exclude::Limits;
+use crate::git;
 use crate::restore::{self, Plan, Target};
 use crate::session;
 use crate::show;
 use crate::state::{Root, State, WAIT};
-use crate::{apply, git};
 use anyhow::{Context, bail};
 use std::path::Path;
 use treelined_client::{AskKind, Client, CommandInvoked, Error, ErrorKind, EventAnswer, OpenMode};
@@ -92,7 +92,6 @@ struct Preview {
 
 fn preview(found: Found) -> anyhow::Result<Preview> {
     let at = At::open(found)?;
-    apply::tidy(&at.shadow)?;
     let target = at.target(false)?;
     let plan = at.plan(&target)?;
     let mut text = Vec::new();

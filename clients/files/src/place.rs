@@ -19,7 +19,7 @@ pub const STAGE: &str = ".treelined-restore-";
 /// The end of its name while new files are written to it.
 pub const UNFILLED: &str = ".new";
 
-const FOLDER: OFlags = OFlags::RDONLY
+pub const FOLDER: OFlags = OFlags::RDONLY
     .union(OFlags::DIRECTORY)
     .union(OFlags::NOFOLLOW)
     .union(OFlags::CLOEXEC);
@@ -363,7 +363,7 @@ fn id(bytes: &[u8]) -> io::Result<String> {
 }
 
 /// The hash that git gives these bytes; `None` if there are not as many.
-fn id_of(reader: impl Read, size: u64) -> io::Result<Option<String>> {
+pub fn id_of(reader: impl Read, size: u64) -> io::Result<Option<String>> {
     let mut hash = Sha256::new();
     hash.update(format!("blob {size}\0"));
     let mut reader = reader.take(size.saturating_add(1));

@@ -4,21 +4,17 @@ use crate::apply::{self, Job, Outcome};
 use crate::changes::{Change, Kind, changes};
 use crate::exclude::Limits;
 use crate::git::Shadow;
+use crate::journal::{self, Journal, safety_ref};
 use crate::name::Name;
 use crate::place::mode_of;
 use crate::snapshot::{self, now};
-use crate::state::{self, Lock, Root};
+use crate::state::{Lock, Root};
+use crate::tidy::tidy;
 use anyhow::{Context, bail};
 use rustix::fs::{AtFlags, CWD, statat};
-use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsStr;
-use std::fs;
 use std::os::unix::ffi::OsStrExt;
-use std::path::PathBuf;
-
-/// How long safety snapshots are kept, in milliseconds.
-pub const KEPT: u64 = 30 * 24 * 60 * 60 * 1000;
 
 /// What a restore goes to.
 #[derive(Debug, Clone)]
@@ -47,30 +43,6 @@ pub struct Plan {
     pub left: usize,
     /// The number of added and removed lines by file; `None` for bytes that are not text.
     pub lines: BTreeMap<Name, Option<(u64, u64)>>,
-}
-
-/// A restore, in `restores` of the root's state.
-#[derive(Debug, Clone, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub struct Journal {
-    pub id: String,
-    /// Milliseconds since 1970.
-    pub time: u64,
-    /// The commit of the files as they were before.
-    pub safety: String,
-    /// The commit to which it went.
-    pub target: String,
-    pub session: Option<String>,
-    pub entry: Option<String>,
-    pub undoes: Option<String>,
-    /// Whether it ran to its end.
-    pub is_done: bool,
-    /// Whether it was taken back.
-    pub is_undone: bool,
-    /// The files that it was to change.
-    pub names: Vec<Name>,
-    /// The modes that they had.
-    pub modes: BTreeMap<Name, u32>,
 }
 
 /// Compares the files as they are with a target.
@@ -139,6 +111,8 @@ pub fn run(
     step: &mut dyn FnMut(),
 ) -> anyhow::Result<(Journal, Outcome)> {
     let shadow = root.shadow(lock)?;
+    // Nothing is removed before a person has agreed.
+    let left = tidy(root, &shadow)?;
     // The preview is of these files.
     let safety = snapshot::take(&shadow, limits)?;
     if safety.tree != plan.now {
@@ -164,18 +138,19 @@ pub fn run(
         names: names.collect(),
         modes: modes(&shadow, &plan.changes),
     };
-    write(root, &journal)?;
+    journal::write(root, &journal)?;
     let job = Job {
         shadow: &shadow,
         changes: &plan.changes,
         modes: &target.modes,
         id: &journal.id,
     };
-    let outcome = apply::apply(&job, step)?;
+    let mut outcome = apply::apply(&job, step)?;
+    outcome.left = left;
     step();
     journal.is_done = true;
     // On a full disk the journal says less: an undo looks at the files again.
-    let _less = write(root, &journal).and_then(|()| note_undone(root, &journal, step));
+    let _less = journal::write(root, &journal).and_then(|()| note_undone(root, &journal, step));
     Ok((journal, outcome))
 }
 
@@ -184,18 +159,14 @@ fn note_undone(root: &Root, journal: &Journal, step: &mut dyn FnMut()) -> anyhow
         return Ok(());
     };
     step();
-    let mut restores = all(root)?.into_iter();
+    let mut restores = journal::all(root)?.into_iter();
     match restores.find(|one| one.id == *undone) {
         Some(mut undone) => {
             undone.is_undone = true;
-            write(root, &undone)
+            journal::write(root, &undone)
         }
         None => Ok(()),
     }
-}
-
-pub fn safety_ref(id: &str) -> String {
-    format!("refs/tl-safety/{id}")
 }
 
 fn modes(shadow: &Shadow, changes: &[Change]) -> BTreeMap<Name, u32> {
@@ -211,41 +182,17 @@ fn modes(shadow: &Shadow, changes: &[Change]) -> BTreeMap<Name, u32> {
     old.filter_map(mode).collect()
 }
 
-fn write(root: &Root, journal: &Journal) -> anyhow::Result<()> {
-    state::make_folder(&root.restores())?;
-    state::write(&path(root, &journal.id), journal)
-}
-
-pub fn path(root: &Root, id: &str) -> PathBuf {
-    root.restores().join(format!("{id}.json"))
-}
-
-/// The restores of a root, the oldest first.
-pub fn all(root: &Root) -> anyhow::Result<Vec<Journal>> {
-    let Ok(files) = fs::read_dir(root.restores()) else {
-        return Ok(Vec::new());
-    };
-    let mut all = Vec::new();
-    for file in files {
-        let path = file?.path();
-        if path.extension().is_some_and(|end| end == "json") {
-            let journal: Option<Journal> = state::read(&path)?;
-            all.extend(journal);
-        }
-    }
-    all.sort_by(|one, other| (one.time, &one.id).cmp(&(other.time, &other.id)));
-    Ok(all)
-}
-
 /// What takes the last restore back that was not taken back yet.
 pub fn undo_target(root: &Root) -> anyhow::Result<Target> {
-    let mut restores = all(root)?.into_iter().rev();
+    let mut restores = journal::all(root)?.into_iter().rev();
     let last = restores.find(|one| !one.is_undone && (one.undoes.is_none() || !one.is_done));
     let last =
         last.with_context(|| format!("no restore of {} can be undone", root.path.display()))?;
     // An undo that was interrupted goes on; it takes back what the first restore did.
     let first = match &last.undoes {
-        Some(undone) => all(root)?.into_iter().find(|one| one.id == *undone),
+        Some(undone) => journal::all(root)?
+            .into_iter()
+            .find(|one| one.id == *undone),
         None => None,
     };
     let journal = first.unwrap_or(last);

@@ -123,6 +123,12 @@ pub fn moved(record: &Record, head: &Head) -> Option<String> {
 }
 
 pub fn outcome(out: &mut impl Write, outcome: &Outcome) -> io::Result<()> {
+    for name in &outcome.left {
+        writeln!(
+            out,
+            "{name} has bytes of an interrupted restore that are saved nowhere else"
+        )?;
+    }
     for (name, why) in &outcome.conflicts {
         writeln!(out, "left as it is: {name}: {}", safe(why))?;
     }

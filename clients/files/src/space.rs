@@ -1,7 +1,7 @@
 //! The space of shadow repositories: how much, and what is dropped (files.md §6).
 
 use crate::git::Shadow;
-use crate::restore::{self, KEPT, safety_ref};
+use crate::journal::{self, KEPT, safety_ref};
 use crate::snapshot::{free_space, now};
 use crate::state::{Lock, Root};
 use anyhow::{Context, bail};
@@ -88,10 +88,10 @@ pub fn prune(root: &Root, lock: &Lock, budget: u64) -> anyhow::Result<usize> {
 
 fn drop_old_restores(root: &Root, shadow: &Shadow) -> anyhow::Result<()> {
     let now = now();
-    for journal in restore::all(root)? {
+    for journal in journal::all(root)? {
         if now.saturating_sub(journal.time) > KEPT {
             delete(shadow, &[safety_ref(&journal.id)])?;
-            fs::remove_file(restore::path(root, &journal.id))?;
+            fs::remove_file(journal::path(root, &journal.id))?;
         }
     }
     Ok(())

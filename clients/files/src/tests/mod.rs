@@ -5,7 +5,7 @@ mod model;
 mod restoring;
 mod world;
 
-use crate::apply::{Outcome, apply, tidy};
+use crate::apply::{Outcome, apply};
 use crate::exclude::Limits;
 use crate::record::When;
 use crate::restore::{self, Target};
@@ -47,7 +47,6 @@ fn to(commit: &str) -> Target {
 fn go(root: &Root, target: &Target, step: &mut dyn FnMut()) -> anyhow::Result<Outcome> {
     let lock = root.lock(WAIT)?;
     let shadow = root.shadow(&lock)?;
-    tidy(&shadow)?;
     let plan = restore::plan(&shadow, target, LIMITS)?;
     let done = restore::run((root, &lock), target, &plan, LIMITS, step)?;
     Ok(done.1)

@@ -4,6 +4,7 @@
 
 use super::world::{Chance, Files, Node, World, ignored, repository, saved};
 use super::{LIMITS, go, go_and_die, root_in, save, to, undo};
+use crate::journal;
 use crate::restore;
 use crate::snapshot;
 use crate::state::{Root, WAIT};
@@ -139,7 +140,7 @@ fn killed(
             lost_nothing(world, root, before);
         }
         // That restored everything; the first restore is taken back by its own snapshot.
-        let first = restore::all(root).unwrap().into_iter().next();
+        let first = journal::all(root).unwrap().into_iter().next();
         if let Some(first) = first {
             let outcome = go(root, &to(&first.safety), &mut || {}).unwrap();
             let what = format!("after an undo that was killed: {outcome:?}");

@@ -1,8 +1,9 @@
 //! Restores of one kind each.
 
 use super::{go, go_and_die, root_in, save, to, undo};
+use crate::journal;
 use crate::name::Name;
-use crate::restore::{self, Target};
+use crate::restore::Target;
 use crate::state::{Root, WAIT};
 use std::fs;
 use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
@@ -157,7 +158,7 @@ fn a_restore_that_is_killed_at_any_step_is_undone() {
         scene.write("new/f", "2");
         fs::remove_file(scene.work.join("b")).unwrap();
         go_and_die(scene.folder.path(), &scene.root, &commit, step);
-        let restores = restore::all(&scene.root).unwrap();
+        let restores = journal::all(&scene.root).unwrap();
         ran_to_its_end = restores.iter().any(|restore| restore.is_done);
         if !restores.is_empty() {
             undo(&scene.root).unwrap();
@@ -200,6 +201,45 @@ fn an_edit_at_any_step_is_kept() {
             at += 1;
         }
         assert!(at > 10, "{at} steps");
+    }
+}
+
+/// Every restore, and even a preview, removed folders of the person whose names began so, with all that was in them.
+#[test]
+fn folders_that_only_have_the_name_of_a_stage_stay() {
+    let scene = Scene::new();
+    scene.write("a", "1");
+    let commit = scene.save();
+    scene.write("a", "2");
+    go(&scene.root, &to(&commit), &mut || {}).unwrap();
+    let own = journal::all(&scene.root).unwrap().remove(0).id;
+    let names = [
+        ".treelined-restore-notes.new/deep/x".to_owned(),
+        ".treelined-restore-mine/a".to_owned(),
+        ".treelined-restore-0123456789abcdef.new/n0".to_owned(),
+        format!(".treelined-restore-{own}/deep/x"),
+        format!(".treelined-restore-{own}/mine"),
+        format!(".treelined-restore-{own}.new/n1"),
+    ];
+    for name in &names {
+        scene.write(name, "1");
+    }
+    // Of the restore: its own bytes, whole or begun.
+    scene.write(&format!(".treelined-restore-{own}/n0"), "1");
+    scene.write(&format!(".treelined-restore-{own}.new/n0"), "");
+    let target = Target {
+        only: Some([Name(b"a".to_vec())].into()),
+        ..to(&commit)
+    };
+    scene.write("a", "3");
+    let outcome = go(&scene.root, &target, &mut || {}).unwrap();
+    for name in &names {
+        assert_eq!(scene.read(name), "1", "{name}");
+    }
+    for name in ["", ".new"] {
+        let name = format!(".treelined-restore-{own}{name}");
+        assert!(!scene.work.join(&name).join("n0").exists());
+        assert!(outcome.left.contains(&Name(name.into_bytes())));
     }
 }
 
