@@ -1,10 +1,12 @@
 //! The files that are not saved: by the user's rules, by ours, and large or foreign ones (files.md §3).
 
+use crate::foreign::Repositories;
 use crate::git::{Shadow, ask_user};
 use crate::name::Name;
 use crate::place::{STAGE, UNFILLED};
 use anyhow::{Context, bail};
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeSet;
 use std::ffi::OsStr;
 use std::fs;
 use std::io::{self, Read};
@@ -136,8 +138,17 @@ pub fn new_files(shadow: &Shadow, limits: Limits) -> anyhow::Result<New> {
         skipped_bytes: 0,
     };
     let names = answer.out.split(|byte| *byte == 0);
+    let mut repositories = Repositories::new(&shadow.root);
+    let mut found = BTreeSet::new();
     for name in names.filter(|name| !name.is_empty()) {
+        let repository = repositories.of(&Name(name.to_owned()));
+        if repository.as_ref().is_some_and(|one| found.contains(one)) {
+            continue;
+        }
+        found.extend(repository.clone());
+        let name = repository.as_ref().map_or(name, |one| one.0.as_slice());
         let size = match name.last() {
+            _ if repository.is_some() => None,
             // A repository of the user's within the root.
             Some(b'/') => None,
             _ => match shadow.root.join(OsStr::from_bytes(name)).symlink_metadata() {

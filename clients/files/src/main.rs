@@ -7,6 +7,7 @@ mod changes;
 mod commands;
 mod exclude;
 mod follow;
+mod foreign;
 mod git;
 mod journal;
 mod name;

@@ -4,6 +4,19 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 use std::fmt;
 use treelined_redact::unseen::is_control;
 
+/// Files and folders that hold repositories, in any case of letters.
+pub const FOREIGN: [&[u8]; 9] = [
+    b".git",
+    b".hg",
+    b".svn",
+    b".bzr",
+    b".jj",
+    b".pijul",
+    b"_darcs",
+    b".sl",
+    b".fslckout",
+];
+
 /// A path below the root, with `/` between its parts, as git has it. Any bytes but zero.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Name(pub Vec<u8>);
@@ -18,7 +31,8 @@ impl Name {
     /// Whether it may be written: no part leads out of the root or into a repository of the user's.
     pub fn is_safe(&self) -> bool {
         let mut parts = self.0.split(|byte| *byte == b'/');
-        parts.all(|part| !matches!(part, b"" | b"." | b"..") && !part.eq_ignore_ascii_case(b".git"))
+        let is_foreign = |part: &[u8]| FOREIGN.iter().any(|name| part.eq_ignore_ascii_case(name));
+        parts.all(|part| !matches!(part, b"" | b"." | b"..") && !is_foreign(part))
     }
 }
 

@@ -2,6 +2,7 @@
 //! meanwhile (files.md §5).
 
 use crate::changes::{Kind, Side};
+use crate::foreign::is_repository;
 use crate::name::Name;
 use anyhow::Context;
 use rustix::fs::{self, AtFlags, FileType, Mode, OFlags, RawMode, RenameFlags, Stat};
@@ -126,6 +127,9 @@ impl Place {
                 }
                 opened => opened?,
             };
+            if is_repository(&folder) {
+                return Err(io::Error::other("it is in a repository"));
+            }
         }
         Ok((folder, last))
     }

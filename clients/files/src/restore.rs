@@ -3,6 +3,7 @@
 use crate::apply::{self, Job, Outcome};
 use crate::changes::{Change, Kind, changes};
 use crate::exclude::Limits;
+use crate::foreign::Repositories;
 use crate::git::Shadow;
 use crate::journal::{self, Journal, safety_ref};
 use crate::name::Name;
@@ -48,7 +49,9 @@ pub struct Plan {
 /// Compares the files as they are with a target.
 pub fn plan(shadow: &Shadow, target: &Target, limits: Limits) -> anyhow::Result<Plan> {
     let now = snapshot::take(shadow, limits)?;
-    let all = changes(shadow, &now.tree, &target.commit)?;
+    let mut all = changes(shadow, &now.tree, &target.commit)?;
+    let mut repositories = Repositories::new(&shadow.root);
+    all.retain(|change| repositories.of(&change.name).is_none());
     let (changes, left): (Vec<Change>, Vec<Change>) = all.into_iter().partition(|change| {
         let is_meant = target
             .only

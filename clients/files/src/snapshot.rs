@@ -1,6 +1,7 @@
 //! A snapshot: the files of a root as a tree of the shadow repository (files.md §2 and §3).
 
 use crate::exclude::{self, Limits, Skipped};
+use crate::foreign::is_in_repository;
 use crate::git::{Shadow, ask_user};
 use crate::name::Name;
 use crate::state::{Last, Root};
@@ -133,6 +134,9 @@ pub fn check_root(path: &Path) -> anyhow::Result<()> {
     }
     if home.is_some_and(|home| home.starts_with(path)) {
         bail!("{shown} holds the home folder; name a project's folder");
+    }
+    if is_in_repository(path) {
+        bail!("{shown} is in a repository itself; name a working tree");
     }
     if path.to_str().is_none() {
         bail!("{shown} is not UTF-8; rename the folder");

@@ -46,6 +46,75 @@ fn repositories_within_are_left_out_and_named() {
     assert!(own == repository(&scene.work.join("with")));
 }
 
+/// A restore put back the branch, the index and the configuration of a repository that was not called `.git`.
+#[test]
+fn repositories_by_any_name_are_left_alone() {
+    let scene = Scene::new();
+    git(&scene.work, &["init", "--quiet", "--bare", ".bare"]);
+    scene.write(".git", "gitdir: ./.bare\n");
+    git(&scene.work, &["config", "core.bare", "false"]);
+    git(&scene.work, &["init", "--quiet", "--bare", "deep/shared"]);
+    // Rules of the person outrank ours.
+    scene.write(".gitignore", "!.bare/\n!.hg/\n!*\n");
+    let foreign = [".hg/store", "sub/.svn/wc.db", ".JJ/repo", "_darcs/x"];
+    for name in foreign {
+        scene.write(name, "1");
+    }
+    scene.write("own", "1");
+    commit_all(&scene.work);
+    let named = [
+        ".JJ/",
+        ".bare/",
+        ".hg/",
+        "_darcs/",
+        "deep/shared/",
+        "sub/.svn/",
+    ];
+    assert_eq!(skipped(&scene), named.map(|name| Name(name.into())));
+    let commit = scene.save();
+    scene.write("own", "2");
+    for name in foreign {
+        scene.write(name, "2");
+    }
+    commit_all(&scene.work);
+    git(&scene.work.join("deep/shared"), &["config", "a.b", "c"]);
+    let of = |name: &str| {
+        let mut command = std::process::Command::new("git");
+        command.arg("--git-dir").arg(scene.work.join(name));
+        let output = command.args(["config", "--list"]).output().unwrap();
+        let head = std::fs::read(scene.work.join(name).join("index")).ok();
+        (output.stdout, head)
+    };
+    let own = [of(".bare"), of("deep/shared")];
+    go(&scene.root, &to(&commit), &mut || {}).unwrap();
+    assert_eq!(scene.read("own"), "1");
+    assert!(own == [of(".bare"), of("deep/shared")]);
+    for name in foreign {
+        assert_eq!(scene.read(name), "2");
+    }
+    for name in [".bare", "deep/shared/objects"] {
+        assert!(snapshot::check_root(&scene.work.join(name)).is_err());
+    }
+}
+
+/// A folder that was saved has become a repository since.
+#[test]
+fn a_folder_that_has_become_a_repository_is_left_alone() {
+    let scene = Scene::new();
+    for name in ["x/HEAD", "x/objects/a", "x/refs/b", "y/HEAD", "y/objects/a"] {
+        scene.write(name, "1");
+    }
+    fs::rename(scene.work.join("x/refs"), scene.work.join("refs")).unwrap();
+    let commit = scene.save();
+    fs::rename(scene.work.join("refs"), scene.work.join("x/refs")).unwrap();
+    for name in ["x/HEAD", "y/HEAD"] {
+        scene.write(name, "2");
+    }
+    go(&scene.root, &to(&commit), &mut || {}).unwrap();
+    assert_eq!([scene.read("x/HEAD"), scene.read("y/HEAD")], ["2", "1"]);
+    assert!(scene.work.join("x/refs/b").exists());
+}
+
 #[test]
 fn a_submodule_is_left_alone() {
     let scene = Scene::new();
