@@ -81,6 +81,12 @@ pub enum Command {
         /// The folder
         #[arg(default_value = ".")]
         folder: PathBuf,
+        /// Files that have changed since the restore, too
+        #[arg(long)]
+        all: bool,
+        /// Take the last undo back
+        #[arg(long)]
+        redo: bool,
         /// Do not ask
         #[arg(long)]
         yes: bool,

@@ -115,6 +115,7 @@ impl At {
             session: Some(session.clone()),
             entry: Some(entry.clone()),
             undoes: None,
+            redoes: false,
         })
     }
 

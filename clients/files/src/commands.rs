@@ -13,6 +13,7 @@ use crate::show;
 use crate::snapshot;
 use crate::space;
 use crate::state::{self, Lock, Root, State, WAIT};
+use crate::undo;
 use anyhow::{Context, bail};
 use std::collections::BTreeSet;
 use std::io::{self, BufRead, IsTerminal, Write};
@@ -249,15 +250,23 @@ pub async fn restore(
     finish(root, lock, &target, &plan, (yes, has_moved))
 }
 
-pub fn undo(state: &State, folder: &Path, yes: bool) -> anyhow::Result<ExitCode> {
+pub fn undo(
+    state: &State,
+    folder: &Path,
+    (redo, all, yes): (bool, bool, bool),
+) -> anyhow::Result<ExitCode> {
     git::check()?;
     let root = state.nearest(folder)?;
     let root = root.with_context(|| format!("the files of {} are not saved", folder.display()))?;
     let lock = root.lock(WAIT)?;
     let shadow = root.shadow(&lock)?;
-    let target = restore::undo_target(&root)?;
-    let plan = restore::plan(&shadow, &target, Limits::USUAL)?;
+    let last = undo::last(&root, redo)?;
+    let (target, plan) = undo::prepare(&root, &shadow, &last, all)?;
     show::plan(&mut io::stdout().lock(), &plan, &BTreeSet::new())?;
+    if plan.changes.is_empty() && !plan.since.is_empty() {
+        writeln!(io::stdout(), "nothing was changed")?;
+        return Ok(ExitCode::FAILURE);
+    }
     finish(root, lock, &target, &plan, (yes, false))
 }
 
@@ -290,8 +299,9 @@ fn finish(
             journal.id
         )?;
     }
-    if journal.undoes.is_none() {
-        writeln!(out, "treelined files undo takes it back")?;
+    match (&journal.undoes, journal.redoes) {
+        (Some(_), false) => writeln!(out, "treelined files undo --redo takes it back")?,
+        _ => writeln!(out, "treelined files undo takes it back")?,
     }
     Ok(match outcome.conflicts.is_empty() && !outcome.keeps_stage {
         true => ExitCode::SUCCESS,

@@ -2,6 +2,7 @@
 
 use anyhow::{Context, anyhow, bail};
 use std::ffi::{OsStr, OsString};
+use std::fs::File;
 use std::io::{self, Read, Write};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
@@ -18,7 +19,9 @@ const MAX_SAID: u64 = 16 << 10;
 const MAX_ANSWER: u64 = 256 << 20;
 
 /// Settings that outrank those of any file.
-const SETTINGS: [&str; 17] = [
+const SETTINGS: [&str; 18] = [
+    // Names that only another system would take for others.
+    "core.protectNTFS=false",
     "core.hooksPath=/dev/null",
     "core.fsmonitor=false",
     "core.autocrlf=false",
@@ -59,7 +62,7 @@ impl Shadow {
             command.args(["init", "--quiet", "--bare", "--object-format=sha256"]);
             command.args(["--template=", "--initial-branch=none"]);
             command.arg(&shadow.dir);
-            run(command, None, MAX_ANSWER)?;
+            run(command, Input::None, MAX_ANSWER)?;
             std::fs::create_dir_all(shadow.dir.join("info"))?;
             // The last step: without it the repository is not whole.
             std::fs::write(shadow.dir.join("info/attributes"), ATTRIBUTES)?;
@@ -100,14 +103,28 @@ impl Shadow {
         args: impl IntoIterator<Item = S>,
         input: Option<Vec<u8>>,
     ) -> anyhow::Result<Answer> {
-        run(self.command(args), input, MAX_ANSWER)
+        run(self.command(args), input.into(), MAX_ANSWER)
     }
 
     /// Makes a call with another index.
-    pub fn run_with_index(&self, args: &[&str], index: &Path) -> anyhow::Result<Vec<u8>> {
+    pub fn run_with_index(
+        &self,
+        args: &[&str],
+        index: &Path,
+        input: Option<Vec<u8>>,
+    ) -> anyhow::Result<Vec<u8>> {
         let mut command = self.command(args);
         command.env("GIT_INDEX_FILE", index);
-        Ok(run(command, None, MAX_ANSWER)?.out)
+        Ok(run(command, input.into(), MAX_ANSWER)?.out)
+    }
+
+    /// Makes a call that reads a file.
+    pub fn run_on<S: AsRef<OsStr>>(
+        &self,
+        args: impl IntoIterator<Item = S>,
+        file: File,
+    ) -> anyhow::Result<Vec<u8>> {
+        Ok(run(self.command(args), Input::File(file), MAX_ANSWER)?.out)
     }
 
     /// Makes a call that answers with one line.
@@ -135,6 +152,19 @@ pub struct Answer {
     pub out: Vec<u8>,
     /// Warnings; a call that fails is an error.
     pub said: String,
+}
+
+/// The bytes that a call reads.
+enum Input {
+    None,
+    Bytes(Vec<u8>),
+    File(File),
+}
+
+impl From<Option<Vec<u8>>> for Input {
+    fn from(bytes: Option<Vec<u8>>) -> Input {
+        bytes.map_or(Input::None, Input::Bytes)
+    }
 }
 
 /// `git` without the variables and configuration of the user.
@@ -186,7 +216,7 @@ pub fn ask_user(root: &Path, args: &[&str]) -> anyhow::Result<Option<Vec<u8>>> {
 pub fn check() -> anyhow::Result<()> {
     let mut command = plain_git();
     command.arg("version");
-    let answer = run(command, None, MAX_ANSWER)?;
+    let answer = run(command, Input::None, MAX_ANSWER)?;
     let version = String::from_utf8_lossy(&answer.out).into_owned();
     let mut numbers = version
         .split(|char: char| !char.is_ascii_digit())
@@ -207,15 +237,17 @@ fn absent(error: io::Error) -> anyhow::Error {
     }
 }
 
-fn run(mut command: Command, input: Option<Vec<u8>>, most: u64) -> anyhow::Result<Answer> {
+fn run(mut command: Command, input: Input, most: u64) -> anyhow::Result<Answer> {
     let name = name(&command);
-    command.stdin(match input {
-        Some(_) => Stdio::piped(),
-        None => Stdio::null(),
-    });
+    let (stdin, input) = match input {
+        Input::None => (Stdio::null(), Vec::new()),
+        Input::Bytes(bytes) => (Stdio::piped(), bytes),
+        Input::File(file) => (file.into(), Vec::new()),
+    };
+    command.stdin(stdin);
     command.stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut child = command.spawn().map_err(absent)?;
-    if let (Some(mut stdin), Some(input)) = (child.stdin.take(), input) {
+    if let Some(mut stdin) = child.stdin.take() {
         // A call that does not read to the end says why on stderr.
         thread::spawn(move || stdin.write_all(&input));
     }

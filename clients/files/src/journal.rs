@@ -24,6 +24,9 @@ pub struct Journal {
     pub session: Option<String>,
     pub entry: Option<String>,
     pub undoes: Option<String>,
+    /// Whether that was an undo.
+    #[serde(default)]
+    pub redoes: bool,
     /// Whether it ran to its end.
     pub is_done: bool,
     /// Whether it was taken back.
@@ -62,4 +65,25 @@ pub fn all(root: &Root) -> anyhow::Result<Vec<Journal>> {
     }
     all.sort_by(|one, other| (one.time, &one.id).cmp(&(other.time, &other.id)));
     Ok(all)
+}
+
+/// Notes that a restore or an undo was taken back.
+pub fn note_undone(root: &Root, journal: &Journal) -> anyhow::Result<()> {
+    let undone = journal.undoes.as_ref();
+    let mut all = all(root)?;
+    let again = all
+        .iter_mut()
+        .find(|one| undone == Some(&one.id))
+        .map(|one| {
+            one.is_undone = true;
+            write(root, one).map(|()| one.undoes.clone())
+        });
+    let first = again.transpose()?.flatten();
+    match all.iter_mut().find(|one| first.as_ref() == Some(&one.id)) {
+        Some(one) => {
+            one.is_undone = false;
+            write(root, one)
+        }
+        None => Ok(()),
+    }
 }

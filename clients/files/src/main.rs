@@ -24,6 +24,7 @@ mod state;
 #[cfg(test)]
 mod tests;
 mod tidy;
+mod undo;
 
 use anyhow::Context;
 use args::{Args, Command};
@@ -70,7 +71,12 @@ fn run(args: &Args) -> anyhow::Result<ExitCode> {
             let choices = (*all, *yes);
             return runtime.block_on(commands::restore(args, &state, at.named(), choices));
         }
-        Command::Undo { folder, yes } => return commands::undo(&state, folder, *yes),
+        Command::Undo {
+            folder,
+            all,
+            redo,
+            yes,
+        } => return commands::undo(&state, folder, (*redo, *all, *yes)),
         Command::Du => commands::du(&state)?,
         Command::Prune { budget } => commands::prune(&state, *budget)?,
     }

@@ -52,8 +52,8 @@ fn write(shadow: &Shadow, commit: &str, into: &Path, index: &Path) -> anyhow::Re
         ["read-tree", commit].as_slice(),
         ["checkout-index", "--all", "--quiet"].as_slice(),
     ] {
-        there.run_with_index(args, index)?;
+        there.run_with_index(args, index, None)?;
     }
-    let files = there.run_with_index(&["ls-files", "-z"], index)?;
+    let files = there.run_with_index(&["ls-files", "-z"], index, None)?;
     Ok(files.iter().filter(|byte| **byte == 0).count())
 }

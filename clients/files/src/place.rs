@@ -106,32 +106,7 @@ impl Place {
 
     /// The folder of a file and the name in it. No part may be a link. Missing folders are made, if `makes`.
     fn parent<'n>(&self, name: &'n Name, makes: bool) -> io::Result<(OwnedFd, &'n OsStr)> {
-        if !name.is_safe() {
-            return Err(io::Error::other("its name leads elsewhere"));
-        }
-        let mut parts = name.0.split(|byte| *byte == b'/').map(OsStr::from_bytes);
-        let last = parts.next_back().unwrap_or_default();
-        let mut folder = self.root.try_clone()?;
-        for part in parts {
-            let opened = fs::openat(&folder, part, FOLDER, Mode::empty());
-            folder = match opened {
-                Err(Errno::NOENT) if makes => {
-                    match fs::mkdirat(&folder, part, Mode::from_raw_mode(0o777)) {
-                        Ok(()) | Err(Errno::EXIST) => {}
-                        Err(error) => return Err(error.into()),
-                    }
-                    fs::openat(&folder, part, FOLDER, Mode::empty())?
-                }
-                Err(Errno::NOTDIR | Errno::LOOP) => {
-                    return Err(io::Error::other("a part of its path is not a folder"));
-                }
-                opened => opened?,
-            };
-            if is_repository(&folder) {
-                return Err(io::Error::other("it is in a repository"));
-            }
-        }
-        Ok((folder, last))
+        parent(&self.root, name, makes)
     }
 
     /// Mode and owner of a regular file, if one is there.
@@ -257,6 +232,50 @@ impl Place {
             let _missing = fs::unlinkat(&self.stage, name.as_str(), AtFlags::empty());
         }
         let _not_empty = self.close();
+    }
+}
+
+/// See [`Place::parent`].
+fn parent<'n>(root: &OwnedFd, name: &'n Name, makes: bool) -> io::Result<(OwnedFd, &'n OsStr)> {
+    if !name.is_safe() {
+        return Err(io::Error::other("its name leads elsewhere"));
+    }
+    let mut parts = name.0.split(|byte| *byte == b'/').map(OsStr::from_bytes);
+    let last = parts.next_back().unwrap_or_default();
+    let mut folder = root.try_clone()?;
+    for part in parts {
+        let opened = fs::openat(&folder, part, FOLDER, Mode::empty());
+        folder = match opened {
+            Err(Errno::NOENT) if makes => {
+                match fs::mkdirat(&folder, part, Mode::from_raw_mode(0o777)) {
+                    Ok(()) | Err(Errno::EXIST) => {}
+                    Err(error) => return Err(error.into()),
+                }
+                fs::openat(&folder, part, FOLDER, Mode::empty())?
+            }
+            Err(Errno::NOTDIR | Errno::LOOP) => {
+                return Err(io::Error::new(
+                    io::ErrorKind::NotADirectory,
+                    "a part of its path is not a folder",
+                ));
+            }
+            opened => opened?,
+        };
+        if is_repository(&folder) {
+            return Err(io::Error::other("it is in a repository"));
+        }
+    }
+    Ok((folder, last))
+}
+
+/// What is at a path below a root. No part may be a link.
+pub fn look(root: &Path, name: &Name) -> io::Result<Found> {
+    let root = fs::open(root, FOLDER, Mode::empty())?;
+    match parent(&root, name, false) {
+        Ok((folder, last)) => found(folder.as_fd(), last),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Found::Missing),
+        Err(error) if error.kind() == io::ErrorKind::NotADirectory => Ok(Found::Missing),
+        Err(error) => Err(error),
     }
 }
 

@@ -7,11 +7,11 @@ use crate::foreign::Repositories;
 use crate::git::Shadow;
 use crate::journal::{self, Journal, safety_ref};
 use crate::name::Name;
-use crate::place::mode_of;
+use crate::place::{STAGE, UNFILLED, mode_of};
 use crate::snapshot::{self, now};
 use crate::state::{Lock, Root};
 use crate::tidy::tidy;
-use anyhow::{Context, bail};
+use anyhow::bail;
 use rustix::fs::{AtFlags, CWD, statat};
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsStr;
@@ -32,6 +32,8 @@ pub struct Target {
     pub entry: Option<String>,
     /// The restore that this one takes back.
     pub undoes: Option<String>,
+    /// Whether that was an undo.
+    pub redoes: bool,
 }
 
 /// What would change.
@@ -42,6 +44,8 @@ pub struct Plan {
     pub changes: Vec<Change>,
     /// Differences that stay: files that are not of the session.
     pub left: usize,
+    /// Files that stay because they have changed since the restore that is taken back.
+    pub since: Vec<Name>,
     /// The number of added and removed lines by file; `None` for bytes that are not text.
     pub lines: BTreeMap<Name, Option<(u64, u64)>>,
 }
@@ -64,6 +68,7 @@ pub fn plan(shadow: &Shadow, target: &Target, limits: Limits) -> anyhow::Result<
         now: now.tree,
         changes,
         left: left.len(),
+        since: Vec::new(),
         lines,
     })
 }
@@ -75,7 +80,7 @@ fn was_not_saved(target: &Target, name: &Name) -> bool {
     })
 }
 
-fn lines(
+pub fn lines(
     shadow: &Shadow,
     old: &str,
     new: &str,
@@ -116,13 +121,12 @@ pub fn run(
     let shadow = root.shadow(lock)?;
     // Nothing is removed before a person has agreed.
     let left = tidy(root, &shadow)?;
-    // The preview is of these files.
-    let safety = snapshot::take(&shadow, limits)?;
-    if safety.tree != plan.now {
+    // The preview is of these files. An undo has saved those that it changes, and no others.
+    if target.undoes.is_none() && snapshot::take(&shadow, limits)?.tree != plan.now {
         bail!("files have changed since they were shown; nothing was changed: run it again");
     }
     step();
-    let commit = snapshot::commit(&shadow, &safety.tree, Some(&target.commit))?;
+    let commit = snapshot::commit(&shadow, &plan.now, Some(&target.commit))?;
     let id = uuid::Uuid::new_v4().simple().to_string();
     let id = id.get(..16).unwrap_or(&id).to_owned();
     shadow.run(["update-ref", &safety_ref(&id), &commit], None)?;
@@ -136,39 +140,53 @@ pub fn run(
         session: target.session.clone(),
         entry: target.entry.clone(),
         undoes: target.undoes.clone(),
+        redoes: target.redoes,
         is_done: false,
         is_undone: false,
         names: names.collect(),
         modes: modes(&shadow, &plan.changes),
     };
-    journal::write(root, &journal)?;
     let job = Job {
         shadow: &shadow,
         changes: &plan.changes,
         modes: &target.modes,
         id: &journal.id,
     };
-    let mut outcome = apply::apply(&job, step)?;
+    let applied = journal::write(root, &journal).and_then(|()| apply::apply(&job, step));
+    let mut outcome = match applied {
+        Ok(outcome) => outcome,
+        Err(error) => {
+            forget(root, &shadow, &journal.id);
+            return Err(error);
+        }
+    };
     outcome.left = left;
     step();
     journal.is_done = true;
     // On a full disk the journal says less: an undo looks at the files again.
-    let _less = journal::write(root, &journal).and_then(|()| note_undone(root, &journal, step));
+    let _less = journal::write(root, &journal).and_then(|()| {
+        step();
+        match &target.undoes {
+            // Those that have changed since can still be taken back.
+            Some(_) if plan.since.is_empty() => journal::note_undone(root, &journal),
+            _ => Ok(()),
+        }
+    });
+    // The next turn has not made these changes.
+    let _its = snapshot::take(&shadow, limits)
+        .and_then(|taken| snapshot::remember(root, &shadow, &taken.tree));
     Ok((journal, outcome))
 }
 
-fn note_undone(root: &Root, journal: &Journal, step: &mut dyn FnMut()) -> anyhow::Result<()> {
-    let Some(undone) = &journal.undoes else {
-        return Ok(());
+/// Removes what a restore that has changed nothing would leave. While its stage is there, the journal says what that is.
+fn forget(root: &Root, shadow: &Shadow, id: &str) {
+    let is_there = |end: &str| {
+        let stage = root.path.join(format!("{STAGE}{id}{end}"));
+        stage.symlink_metadata().is_ok()
     };
-    step();
-    let mut restores = journal::all(root)?.into_iter();
-    match restores.find(|one| one.id == *undone) {
-        Some(mut undone) => {
-            undone.is_undone = true;
-            journal::write(root, &undone)
-        }
-        None => Ok(()),
+    if !is_there("") && !is_there(UNFILLED) {
+        let _left = std::fs::remove_file(journal::path(root, id));
+        let _left = shadow.run(["update-ref", "-d", &safety_ref(id)], None);
     }
 }
 
@@ -183,29 +201,4 @@ fn modes(shadow: &Shadow, changes: &[Change]) -> BTreeMap<Name, u32> {
         Some((change.name.clone(), mode_of(&stat)))
     };
     old.filter_map(mode).collect()
-}
-
-/// What takes the last restore back that was not taken back yet.
-pub fn undo_target(root: &Root) -> anyhow::Result<Target> {
-    let mut restores = journal::all(root)?.into_iter().rev();
-    let last = restores.find(|one| !one.is_undone && (one.undoes.is_none() || !one.is_done));
-    let last =
-        last.with_context(|| format!("no restore of {} can be undone", root.path.display()))?;
-    // An undo that was interrupted goes on; it takes back what the first restore did.
-    let first = match &last.undoes {
-        Some(undone) => journal::all(root)?
-            .into_iter()
-            .find(|one| one.id == *undone),
-        None => None,
-    };
-    let journal = first.unwrap_or(last);
-    Ok(Target {
-        commit: journal.safety,
-        not_saved: Vec::new(),
-        only: Some(journal.names.into_iter().collect()),
-        modes: journal.modes,
-        session: journal.session,
-        entry: journal.entry,
-        undoes: Some(journal.id),
-    })
 }

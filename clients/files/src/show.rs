@@ -66,6 +66,16 @@ pub fn plan(out: &mut impl Write, plan: &Plan, outside: &BTreeSet<Name>) -> io::
         count(written, "file"),
         count(removed, "file")
     )?;
+    for name in plan.since.iter().take(MAX_LISTED) {
+        writeln!(out, "changed since the restore: {name}")?;
+    }
+    if !plan.since.is_empty() {
+        writeln!(
+            out,
+            "{} changed since the restore, and stay; --all includes them",
+            count(plan.since.len(), "file")
+        )?;
+    }
     if plan.left > 0 {
         writeln!(
             out,

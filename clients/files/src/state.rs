@@ -219,6 +219,9 @@ fn remove_leftovers(repository: &Path) -> anyhow::Result<()> {
         "packed-refs.lock",
         "refs/tl-last.lock",
         "open.index.lock",
+        "undo.index.lock",
+        "config.lock",
+        "HEAD.lock",
     ] {
         remove_if_there(&repository.join(name))?;
     }

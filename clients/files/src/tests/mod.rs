@@ -7,6 +7,7 @@ mod world;
 
 use crate::apply::{Outcome, apply};
 use crate::exclude::Limits;
+use crate::name::Name;
 use crate::record::When;
 use crate::restore::{self, Target};
 use crate::snapshot;
@@ -40,6 +41,7 @@ fn to(commit: &str) -> Target {
         session: None,
         entry: None,
         undoes: None,
+        redoes: false,
     }
 }
 
@@ -53,7 +55,19 @@ fn go(root: &Root, target: &Target, step: &mut dyn FnMut()) -> anyhow::Result<Ou
 }
 
 fn undo(root: &Root) -> anyhow::Result<Outcome> {
-    go(root, &restore::undo_target(root)?, &mut || {})
+    let (since, outcome) = take_back(root, false, false)?;
+    assert_eq!(since, []);
+    Ok(outcome)
+}
+
+/// An undo or a redo. Returns the files that have changed since.
+fn take_back(root: &Root, redo: bool, all: bool) -> anyhow::Result<(Vec<Name>, Outcome)> {
+    let lock = root.lock(WAIT)?;
+    let shadow = root.shadow(&lock)?;
+    let last = crate::undo::last(root, redo)?;
+    let (target, plan) = crate::undo::prepare(root, &shadow, &last, all)?;
+    let done = restore::run((root, &lock), &target, &plan, LIMITS, &mut || {})?;
+    Ok((plan.since, done.1))
 }
 
 /// A root with a state beside it.

@@ -5,7 +5,6 @@
 use super::world::{Chance, Files, Node, World, ignored, repository, saved};
 use super::{LIMITS, go, go_and_die, root_in, save, to, undo};
 use crate::journal;
-use crate::restore;
 use crate::snapshot;
 use crate::state::{Root, WAIT};
 use std::collections::BTreeSet;
@@ -113,7 +112,7 @@ fn whole(world: &World, root: &Root, commit: &str, target: &Files, before: &File
 }
 
 fn undone(world: &World, root: &Root, before: &Files) {
-    if restore::undo_target(root).is_err() {
+    if crate::undo::last(root, false).is_err() {
         same(&world.files(), before, "nothing was changed");
         return;
     }
@@ -135,8 +134,8 @@ fn killed(
     lost_nothing(world, root, before);
     if chance.below(3) == 0 {
         // The undo is killed too.
-        if let Ok(target) = restore::undo_target(root) {
-            go_and_die(states, root, &target.commit, chance.below(20));
+        if let Ok(target) = crate::undo::last(root, false) {
+            go_and_die(states, root, &target.safety, chance.below(20));
             lost_nothing(world, root, before);
         }
         // That restored everything; the first restore is taken back by its own snapshot.

@@ -1,6 +1,6 @@
 //! Restores of one kind each.
 
-use super::{go, go_and_die, root_in, save, to, undo};
+use super::{go, go_and_die, root_in, save, take_back, to, undo};
 use crate::journal;
 use crate::name::Name;
 use crate::restore::Target;
@@ -243,6 +243,90 @@ fn folders_that_only_have_the_name_of_a_stage_stay() {
     }
 }
 
+/// An undo overwrote what had been written since the restore, and could not be taken back.
+#[test]
+fn an_undo_leaves_what_was_written_since() {
+    let scene = Scene::new();
+    let texts = || ["a", "b"].map(|name| scene.read(name));
+    scene.write("a", "1");
+    scene.write("b", "1");
+    let commit = scene.save();
+    scene.write("a", "2");
+    scene.write("b", "2");
+    go(&scene.root, &to(&commit), &mut || {}).unwrap();
+    scene.write("a", "hours of work");
+    // It is not saved, and in nobody's way.
+    fs::create_dir(scene.work.join("git~1")).unwrap();
+    let (since, outcome) = take_back(&scene.root, false, false).unwrap();
+    assert_eq!(
+        (since.as_slice(), outcome.written),
+        ([Name(b"a".into())].as_slice(), 1)
+    );
+    assert_eq!(texts(), ["hours of work", "2"]);
+    assert_eq!(take_back(&scene.root, false, true).unwrap().0, []);
+    assert_eq!(texts(), ["2", "2"]);
+    assert!(take_back(&scene.root, false, false).is_err());
+    take_back(&scene.root, true, false).unwrap();
+    assert_eq!(texts(), ["hours of work", "2"]);
+    take_back(&scene.root, true, false).unwrap();
+    assert_eq!(texts(), ["hours of work", "1"]);
+    assert!(take_back(&scene.root, true, false).is_err());
+    // Both undos were taken back: the restore can be undone again.
+    take_back(&scene.root, false, true).unwrap();
+    assert_eq!(texts(), ["2", "2"]);
+}
+
+/// An undo that had been killed, of a restore that was undone after it, was gone on with for ever.
+#[test]
+fn an_undo_that_was_killed_is_not_undone_twice() {
+    let scene = Scene::new();
+    scene.write("a", "1");
+    let commit = scene.save();
+    scene.write("a", "2");
+    go(&scene.root, &to(&commit), &mut || {}).unwrap();
+    undo(&scene.root).unwrap();
+    let mut restores = journal::all(&scene.root).unwrap();
+    for one in &mut restores {
+        one.is_undone = false;
+        one.is_done = one.undoes.is_none();
+        journal::write(&scene.root, one).unwrap();
+    }
+    undo(&scene.root).unwrap();
+    scene.write("a", "newer");
+    assert!(take_back(&scene.root, false, true).is_err());
+    assert_eq!(scene.read("a"), "newer");
+}
+
+/// A restore that had changed nothing could be undone, which wrote old files over newer ones.
+#[test]
+fn a_restore_that_fails_leaves_nothing_to_undo() {
+    let scene = Scene::new();
+    scene.write("a", "1");
+    let commit = scene.save();
+    scene.write("a", "2");
+    let lock = scene.root.lock(WAIT).unwrap();
+    let shadow = scene.root.shadow(&lock).unwrap();
+    let id = shadow.line(["rev-parse", &format!("{commit}:a")]).unwrap();
+    drop(lock);
+    let saved = scene.root.repository().join("objects");
+    let saved = saved.join(id.get(..2).unwrap()).join(id.get(2..).unwrap());
+    let mut steps = 0;
+    let failed = go(&scene.root, &to(&commit), &mut || {
+        steps += 1;
+        if steps == 3 {
+            fs::remove_file(&saved).unwrap();
+        }
+    });
+    let said = format!("{:#}", failed.unwrap_err());
+    assert!(said.contains("nothing was changed"), "{said}");
+    assert_eq!(journal::all(&scene.root).unwrap().len(), 0);
+    let lock = scene.root.lock(WAIT).unwrap();
+    let shadow = scene.root.shadow(&lock).unwrap();
+    let refs = shadow.line(["for-each-ref", "refs/tl-safety"]).unwrap();
+    assert_eq!(refs, "");
+    assert_eq!(scene.names(), ["a"]);
+}
+
 /// A killed git left its lock, and every later snapshot failed.
 #[test]
 fn locks_and_temporary_files_of_killed_calls_are_removed() {
@@ -252,6 +336,7 @@ fn locks_and_temporary_files_of_killed_calls_are_removed() {
     let repository = scene.root.repository();
     let left = [
         "index.lock",
+        "config.lock",
         "objects/pack/tmp_pack_1",
         "objects/tmp_objdir-incoming-1/x",
     ];
