@@ -7,11 +7,12 @@ use crate::session::{self, Opened};
 use crate::space;
 use crate::state::{self, Root, State, WAIT};
 use anyhow::Context;
+use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, HashMap};
 use std::io::{self, Write};
 use std::path::Path;
-use treelined_client::{Client, ErrorKind, Notification};
+use treelined_client::{Client, Entry, ErrorKind, Notification};
 
 /// The snapshots after which the space is looked at.
 const SNAPSHOTS: usize = 16;
@@ -34,6 +35,7 @@ pub async fn run(client: &Client, state: &State) -> anyhow::Result<()> {
         client: client.clone(),
         state: state.clone(),
         last: HashMap::new(),
+        since: Timestamp::now(),
         saved: 0,
     };
     writeln!(io::stderr(), "treelined-files: follows the sessions")?;
@@ -72,6 +74,8 @@ struct Follower {
     state: State,
     /// The last message of each session that was looked at.
     last: HashMap<String, String>,
+    /// The messages of a session that was not looked at count from here on.
+    since: Timestamp,
     saved: usize,
 }
 
@@ -119,14 +123,30 @@ impl Follower {
         let Some(last) = opened.messages(since).await?.pop() else {
             return Ok(false);
         };
+        let is_first = since.is_none();
         if self.last.len() >= MAX_FOLLOWED {
             self.last.clear();
+            self.since = Timestamp::now();
         }
         self.last.insert(opened.id.clone(), last.id().to_owned());
+        // A turn that ended before has not made what the files have become since.
+        if is_first && !self.is_due(opened, &last).await? {
+            return Ok(false);
+        }
         match session::turn(&last) {
             Some(when) => save(root, opened, when, last.id()).await.map(|_| true),
             None => Ok(false),
         }
+    }
+
+    /// Whether the last message of a session that is seen for the first time is new, and not recorded.
+    async fn is_due(&self, opened: &Opened, last: &Entry) -> anyhow::Result<bool> {
+        let time = last.timestamp().parse::<Timestamp>();
+        if !time.is_ok_and(|time| time >= self.since) {
+            return Ok(false);
+        }
+        let mut records = opened.records().await?.into_iter();
+        Ok(!records.any(|record| record.data.entry_id == last.id()))
     }
 }
 

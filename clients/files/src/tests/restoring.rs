@@ -327,6 +327,27 @@ fn a_restore_that_fails_leaves_nothing_to_undo() {
     assert_eq!(scene.names(), ["a"]);
 }
 
+/// What a restore had brought back counted as the work of the next turn.
+#[test]
+fn the_next_turn_has_not_made_what_a_restore_has() {
+    let scene = Scene::new();
+    scene.write("a", "1");
+    let commit = scene.save();
+    scene.write("a", "2");
+    let last = || scene.root.last().unwrap().unwrap().tree;
+    let trees = |commit: &str| {
+        let lock = scene.root.lock(WAIT).unwrap();
+        let shadow = scene.root.shadow(&lock).unwrap();
+        shadow
+            .line(["rev-parse", &format!("{commit}^{{tree}}")])
+            .unwrap()
+    };
+    go(&scene.root, &to(&commit), &mut || {}).unwrap();
+    assert_eq!(last(), trees(&commit));
+    undo(&scene.root).unwrap();
+    assert_ne!(last(), trees(&commit));
+}
+
 /// A killed git left its lock, and every later snapshot failed.
 #[test]
 fn locks_and_temporary_files_of_killed_calls_are_removed() {

@@ -438,6 +438,39 @@ fn turns_are_followed() {
     assert!(stopped.status.success());
 }
 
+/// What the person had changed while nobody followed counted as the work of a turn that had ended before.
+#[test]
+fn turns_that_ended_before_are_not_recorded() {
+    let scene = two_turns();
+    let early = json!({"sessionId": "early", "cwd": scene.work()});
+    let message = json!({"role": "assistant", "content": [{"type": "text", "text": "x"}]});
+    let append = json!({"entryId": "e1", "message": message});
+    scene.call(
+        &[],
+        &[("create_session", early), ("append_message", append)],
+    );
+    let program = Path::new(env!("CARGO_BIN_EXE_treelined-files"));
+    let mut watch = Watch(scene.command(program).arg("watch").spawn().unwrap());
+    let mut said = BufReader::new(watch.0.stderr.take().unwrap());
+    said.read_line(&mut String::new()).unwrap();
+    scene.write("own", "changed by the person");
+    let open = json!({"sessionId": "early"});
+    let name = ("set_session_name", json!({"name": "x"}));
+    scene.call(&[], &[("open_session", open.clone()), name]);
+    scene.say(&[], "u3");
+    let start = Instant::now();
+    while scene.records(&[]).last().unwrap().1 != "u3" {
+        assert!(start.elapsed() < PATIENCE, "no record");
+        std::thread::sleep(Duration::from_millis(50));
+    }
+    // They are looked at one after the other.
+    let wanted = json!({"customType": "files"});
+    let results = scene.call(&[], &[("open_session", open), ("get_entries", wanted)]);
+    assert_eq!(results[1]["entries"], json!([]));
+    drop(watch);
+    scene.command(&daemon()).arg("stop").output().unwrap();
+}
+
 /// The daemon starts the program by itself, and another daemon's waits.
 #[test]
 fn an_extension_follows_the_turns() {
