@@ -475,6 +475,7 @@ fn the_examples_of_the_protocol_decode() {
 
     let preparation = TreePreparation {
         target_id: "…".into(),
+        from_session_id: None,
         old_leaf_id: Some("…".into()),
         common_ancestor_id: None,
         abandoned_count: 3,
