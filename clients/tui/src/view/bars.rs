@@ -304,14 +304,14 @@ fn search_status(model: &Model) -> Vec<String> {
     let position = search.position();
     let total = search.total.max(count);
     let position = match search.at_least {
-        true => format!("{position} of at least {total}"),
+        true => format!("{position}/{total}+"),
         false => format!("{position}/{total}"),
     };
     let searching = if search.searching { "searching…" } else { "" };
     let sessions = match search.sessions {
         0 => String::new(),
-        1 if search.at_least => "at least 1 session".to_owned(),
-        sessions if search.at_least => format!("at least {sessions} sessions"),
+        1 if search.at_least => "1+ sessions".to_owned(),
+        sessions if search.at_least => format!("{sessions}+ sessions"),
         1 => "1 session".to_owned(),
         sessions => format!("{sessions} sessions"),
     };

@@ -26,7 +26,7 @@ const STEPS: [Step; 19] = [
     ("found", "Escape /", "cache", "/cache"),
     ("preview", "Escape Tab", "", "Clear the cache."),
     ("compare", "Tab M G M C", "", "Common ancestor"),
-    ("search", "Escape Escape C-f", "build", "search: build"),
+    ("search", "Escape Escape C-f", "build", "ask: build"),
 ];
 
 fn walk(columns: u16, rows: u16) {
