@@ -113,10 +113,7 @@ fn counts_that_are_only_the_least_are_said_to_be_so() {
     };
     find(&mut screen, page);
     let text = screen.text();
-    assert!(
-        text.contains("1/3+ · 2+ sessions"),
-        "{text}"
-    );
+    assert!(text.contains("1/3+ · 2+ sessions"), "{text}");
 }
 
 #[test]
