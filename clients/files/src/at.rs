@@ -3,6 +3,7 @@
 use crate::changes::changes;
 use crate::exclude::Limits;
 use crate::git::Shadow;
+use crate::left_out;
 use crate::name::Name;
 use crate::record::{self, Record};
 use crate::restore::{Plan, Target};
@@ -109,7 +110,7 @@ impl At {
         };
         Ok(Target {
             commit: record.data.commit.clone(),
-            not_saved: record.data.skipped.paths.clone(),
+            not_saved: left_out::named(&self.shadow, &record.data.commit)?.unwrap_or_default(),
             only,
             modes: BTreeMap::new(),
             session: Some(session.clone()),

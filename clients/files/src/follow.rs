@@ -159,7 +159,7 @@ pub async fn save(
 ) -> anyhow::Result<Option<String>> {
     let records = opened.records().await?;
     let nearest = opened.nearest(&records, message).await?;
-    let nearest = nearest.map(|record| record.data.tree.clone());
+    let nearest = nearest.map(|record| record.data.clone());
     let id = uuid::Uuid::new_v4().simple().to_string();
     let id = id.get(..16).unwrap_or(&id).to_owned();
     let made = {
@@ -169,7 +169,7 @@ pub async fn save(
             let lock = root.lock(WAIT)?;
             let of = (session.as_str(), id.as_str());
             let about = (when, message.as_str());
-            record::make((&root, &lock), of, about, nearest.as_deref(), Limits::USUAL)
+            record::make((&root, &lock), of, about, nearest.as_ref(), Limits::USUAL)
         };
         tokio::task::spawn_blocking(make)
             .await

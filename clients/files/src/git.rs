@@ -6,7 +6,7 @@ use std::fs::File;
 use std::io::{self, Read, Write};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::mpsc;
 use std::thread;
 use std::time::Duration;
@@ -116,6 +116,19 @@ impl Shadow {
         let mut command = self.command(args);
         command.env("GIT_INDEX_FILE", index);
         Ok(run(command, input.into(), MAX_ANSWER)?.out)
+    }
+
+    /// Makes a call that ends with the code 1 if it finds nothing.
+    pub fn find<S: AsRef<OsStr>>(
+        &self,
+        args: impl IntoIterator<Item = S>,
+        input: Vec<u8>,
+    ) -> anyhow::Result<Vec<u8>> {
+        let (status, answer) = call(self.command(args), Input::Bytes(input), MAX_ANSWER)?;
+        match status.code() {
+            Some(0 | 1) if answer.said.is_empty() => Ok(answer.out),
+            _ => bail!("git failed: {status}: {}", answer.said),
+        }
     }
 
     /// Makes a call that reads a file.
@@ -237,7 +250,18 @@ fn absent(error: io::Error) -> anyhow::Error {
     }
 }
 
-fn run(mut command: Command, input: Input, most: u64) -> anyhow::Result<Answer> {
+fn run(command: Command, input: Input, most: u64) -> anyhow::Result<Answer> {
+    let name = name(&command);
+    let (status, answer) = call(command, input, most)?;
+    match (status.success(), answer.said.is_empty()) {
+        (true, _) => Ok(answer),
+        (_, true) => bail!("git {name} failed: {status}"),
+        (_, false) => bail!("git {name} failed: {}", answer.said),
+    }
+}
+
+/// Makes a call, whatever its code is.
+fn call(mut command: Command, input: Input, most: u64) -> anyhow::Result<(ExitStatus, Answer)> {
     let name = name(&command);
     let (stdin, input) = match input {
         Input::None => (Stdio::null(), Vec::new()),
@@ -282,11 +306,7 @@ fn run(mut command: Command, input: Input, most: u64) -> anyhow::Result<Answer> 
         Err(_) => bail!("git {name} took over {} s", TIMEOUT.as_secs()),
         Ok(Err(error)) => Err(error).with_context(|| format!("read from git {name}")),
         Ok(Ok(_)) if !is_whole => bail!("git {name} answers with more than {most} bytes"),
-        Ok(Ok(_)) if !status.success() => match said.is_empty() {
-            true => bail!("git {name} failed: {status}"),
-            false => bail!("git {name} failed: {said}"),
-        },
-        Ok(Ok(out)) => Ok(Answer { out, said }),
+        Ok(Ok(out)) => Ok((status, Answer { out, said })),
     }
 }
 

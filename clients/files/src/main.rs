@@ -10,6 +10,7 @@ mod follow;
 mod foreign;
 mod git;
 mod journal;
+mod left_out;
 mod name;
 mod offer;
 mod open;

@@ -1,7 +1,10 @@
 //! Names of files: bytes, which JSON and terminals show as text.
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
+use std::ffi::OsStr;
 use std::fmt;
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
 use treelined_redact::unseen::is_control;
 
 /// Files and folders that hold repositories, in any case of letters.
@@ -22,6 +25,10 @@ pub const FOREIGN: [&[u8]; 9] = [
 pub struct Name(pub Vec<u8>);
 
 impl Name {
+    pub fn as_path(&self) -> &Path {
+        Path::new(OsStr::from_bytes(&self.0))
+    }
+
     /// Whether the file is in a folder.
     pub fn is_below(&self, folder: &[u8]) -> bool {
         let rest = self.0.strip_prefix(folder);

@@ -3,6 +3,7 @@
 use crate::changes::changes;
 use crate::exclude::{Limits, Skipped};
 use crate::git::Shadow;
+use crate::left_out;
 use crate::name::Name;
 use crate::snapshot::{self, Head};
 use crate::state::{Lock, Root};
@@ -107,24 +108,30 @@ fn part(text: &str) -> String {
     part
 }
 
-/// Saves the files and keeps them by a ref. Returns `None` if they are as `nearest`, the tree of the record above it.
+/// Saves the files and keeps them by a ref. Returns `None` if they are as in `nearest`, the record above it.
 pub fn make(
     (root, lock): (&Root, &Lock),
     (session, id): (&str, &str),
     (when, entry_id): (When, &str),
-    nearest: Option<&str>,
+    nearest: Option<&Data>,
     limits: Limits,
 ) -> anyhow::Result<Option<Data>> {
     let shadow = root.shadow(lock)?;
     let taken = snapshot::take(&shadow, limits)?;
     let before = root.last()?;
-    if nearest == Some(&taken.tree) {
+    let is_same = |nearest: &Data| {
+        // A file that was left out then may be saved later, and a restore must not remove it.
+        nearest.tree == taken.tree
+            && left_out::named(&shadow, &nearest.commit)
+                .is_ok_and(|named| named.as_ref() == Some(&taken.names))
+    };
+    if nearest.is_some_and(is_same) {
         snapshot::remember(root, &shadow, &taken.tree)?;
         return Ok(None);
     }
     let parent = before.as_ref().filter(|before| before.tree != taken.tree);
     let parent = parent.map(|before| before.commit.as_str());
-    let commit = snapshot::commit(&shadow, &taken.tree, parent)?;
+    let commit = snapshot::commit(&shadow, &taken.tree, parent, &taken.names)?;
     shadow.run(["update-ref", &reference(session, id), &commit], None)?;
     snapshot::remember(root, &shadow, &taken.tree)?;
     let Head {

@@ -6,6 +6,7 @@ use crate::exclude::Limits;
 use crate::foreign::Repositories;
 use crate::git::Shadow;
 use crate::journal::{self, Journal, safety_ref};
+use crate::left_out;
 use crate::name::Name;
 use crate::place::{STAGE, UNFILLED, mode_of};
 use crate::snapshot::{self, now};
@@ -44,6 +45,8 @@ pub struct Plan {
     pub changes: Vec<Change>,
     /// Differences that stay: files that are not of the session.
     pub left: usize,
+    /// Files that stay because they were left out when the target was saved, so that its lack of them says nothing.
+    pub kept: Vec<Name>,
     /// Files that stay because they have changed since the restore that is taken back.
     pub since: Vec<Name>,
     /// The number of added and removed lines by file; `None` for bytes that are not text.
@@ -57,17 +60,23 @@ pub fn plan(shadow: &Shadow, target: &Target, limits: Limits) -> anyhow::Result<
     let mut repositories = Repositories::new(&shadow.root);
     all.retain(|change| repositories.of(&change.name).is_none());
     let (changes, left): (Vec<Change>, Vec<Change>) = all.into_iter().partition(|change| {
-        let is_meant = target
-            .only
-            .as_ref()
-            .is_none_or(|only| only.contains(&change.name));
-        is_meant && !(change.new.is_none() && was_not_saved(target, &change.name))
+        let only = target.only.as_ref();
+        only.is_none_or(|only| only.contains(&change.name))
+    });
+    let removed = changes.iter().filter(|change| change.new.is_none());
+    let removed: Vec<&Name> = removed.map(|change| &change.name).collect();
+    let folder = shadow.dir.with_extension("rules");
+    let by_rules = left_out::by_rules(shadow, &target.commit, &removed, &folder)?;
+    let (kept, changes): (Vec<Change>, Vec<Change>) = changes.into_iter().partition(|change| {
+        let was_left_out = by_rules.contains(&change.name) || was_not_saved(target, &change.name);
+        change.new.is_none() && was_left_out
     });
     let lines = lines(shadow, &now.tree, &target.commit)?;
     Ok(Plan {
         now: now.tree,
         changes,
         left: left.len(),
+        kept: kept.into_iter().map(|change| change.name).collect(),
         since: Vec::new(),
         lines,
     })
@@ -126,7 +135,7 @@ pub fn run(
         bail!("files have changed since they were shown; nothing was changed: run it again");
     }
     step();
-    let commit = snapshot::commit(&shadow, &plan.now, Some(&target.commit))?;
+    let commit = snapshot::commit(&shadow, &plan.now, Some(&target.commit), &[])?;
     let id = uuid::Uuid::new_v4().simple().to_string();
     let id = id.get(..16).unwrap_or(&id).to_owned();
     shadow.run(["update-ref", &safety_ref(&id), &commit], None)?;

@@ -66,6 +66,9 @@ pub fn plan(out: &mut impl Write, plan: &Plan, outside: &BTreeSet<Name>) -> io::
         count(written, "file"),
         count(removed, "file")
     )?;
+    for name in plan.kept.iter().take(MAX_LISTED) {
+        writeln!(out, "keep    {name}  (left out then)")?;
+    }
     for name in plan.since.iter().take(MAX_LISTED) {
         writeln!(out, "changed since the restore: {name}")?;
     }

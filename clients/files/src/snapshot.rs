@@ -3,6 +3,7 @@
 use crate::exclude::{self, Limits, Skipped};
 use crate::foreign::is_in_repository;
 use crate::git::{Shadow, ask_user};
+use crate::left_out;
 use crate::name::Name;
 use crate::state::{Last, Root};
 use anyhow::{Context, bail};
@@ -15,6 +16,8 @@ use std::time::{Instant, SystemTime, UNIX_EPOCH};
 pub struct Snapshot {
     pub tree: String,
     pub skipped: Skipped,
+    /// All names of it.
+    pub names: Vec<Name>,
     pub ms: u64,
 }
 
@@ -45,6 +48,7 @@ pub fn take(shadow: &Shadow, limits: Limits) -> anyhow::Result<Snapshot> {
     Ok(Snapshot {
         tree,
         skipped: new.as_skipped(),
+        names: new.skipped,
         ms,
     })
 }
@@ -60,11 +64,18 @@ fn add(shadow: &Shadow, skipped: &[Name]) -> anyhow::Result<String> {
     Ok(shadow.run(args, Some(exclude::pathspecs(skipped)))?.said)
 }
 
-/// A commit of a tree.
-pub fn commit(shadow: &Shadow, tree: &str, parent: Option<&str>) -> anyhow::Result<String> {
-    let mut args = vec!["commit-tree", tree, "-m", "files"];
+/// A commit of a tree, which names what was left out one by one.
+pub fn commit(
+    shadow: &Shadow,
+    tree: &str,
+    parent: Option<&str>,
+    skipped: &[Name],
+) -> anyhow::Result<String> {
+    let mut args = vec!["commit-tree", tree, "-F", "-"];
     args.extend(parent.iter().flat_map(|parent| ["-p", parent]));
-    shadow.line(args)
+    let message = left_out::message(skipped)?;
+    let id = shadow.run(args, Some(message.into_bytes()))?.out;
+    Ok(String::from_utf8(id)?.trim_end().to_owned())
 }
 
 /// Remembers a tree as the state in which the root was saved last.
@@ -72,7 +83,7 @@ pub fn remember(root: &Root, shadow: &Shadow, tree: &str) -> anyhow::Result<Last
     if let Some(last) = root.last()?.filter(|last| last.tree == tree) {
         return Ok(last);
     }
-    let commit = commit(shadow, tree, None)?;
+    let commit = commit(shadow, tree, None, &[])?;
     shadow.run(["update-ref", "refs/tl-last", &commit], None)?;
     let tree = tree.to_owned();
     let last = Last { tree, commit };

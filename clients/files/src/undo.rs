@@ -93,6 +93,7 @@ pub fn prepare(
         now,
         changes: back,
         left: 0,
+        kept: Vec::new(),
         since,
         lines,
     };

@@ -24,7 +24,7 @@ const LIMITS: Limits = Limits {
 fn save(root: &Root, lock: &Lock) -> anyhow::Result<String> {
     let shadow = root.shadow(lock)?;
     let taken = snapshot::take(&shadow, LIMITS)?;
-    let commit = snapshot::commit(&shadow, &taken.tree, None)?;
+    let commit = snapshot::commit(&shadow, &taken.tree, None, &taken.names)?;
     shadow.run(
         ["update-ref", &format!("refs/tl/test/{commit}"), &commit],
         None,

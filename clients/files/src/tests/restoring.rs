@@ -348,6 +348,34 @@ fn the_next_turn_has_not_made_what_a_restore_has() {
     assert_ne!(last(), trees(&commit));
 }
 
+/// A restore removed files that the rules of that time had left out, as soon as other rules let them be saved.
+#[test]
+fn files_that_rules_left_out_then_are_not_removed() {
+    let scene = Scene::new();
+    scene.write(".gitignore", "data/\n");
+    scene.write("in/.gitignore", "*.out\n!:(top).out\n");
+    scene.write("data/results.csv", "precious");
+    scene.write("in/deep/x.out", "precious");
+    let commit = scene.save();
+    for name in [".gitignore", "in/.gitignore"] {
+        scene.write(name, "");
+    }
+    for name in ["new", "x.out", "in/:(top).out"] {
+        scene.write(name, "2");
+    }
+    let lock = scene.root.lock(WAIT).unwrap();
+    let shadow = scene.root.shadow(&lock).unwrap();
+    let plan = crate::restore::plan(&shadow, &to(&commit), super::LIMITS).unwrap();
+    let kept = ["data/results.csv", "in/deep/x.out"].map(|name| Name(name.into()));
+    assert_eq!(plan.kept, kept);
+    drop(lock);
+    go(&scene.root, &to(&commit), &mut || {}).unwrap();
+    assert_eq!(scene.read("data/results.csv"), "precious");
+    assert_eq!(scene.read("in/deep/x.out"), "precious");
+    assert_eq!(scene.names(), [".gitignore", "data", "in"]);
+    assert!(!scene.work.join("in/:(top).out").exists());
+}
+
 /// A killed git left its lock, and every later snapshot failed.
 #[test]
 fn locks_and_temporary_files_of_killed_calls_are_removed() {

@@ -279,6 +279,37 @@ fn files_go_back_and_come_again() {
     );
 }
 
+/// A file that was too large at one record, and small enough at the next, was removed by a restore to the first: the record
+/// before named it, or had the same files and none was made, or it was the 101st of the large ones.
+#[test]
+fn files_that_were_too_large_then_are_not_removed() {
+    let scene = Scene::new();
+    scene.create();
+    scene.ok(&["on"]);
+    scene.say(&[], "u1");
+    scene.ok(&["save"]);
+    let names: Vec<String> = (0..101).map(|number| format!("large{number:03}")).collect();
+    for name in &names {
+        let file = fs::File::create(scene.work().join(name)).unwrap();
+        file.set_len(3 << 20).unwrap();
+    }
+    for id in ["a1", "u2"] {
+        scene.say(&[], id);
+        scene.ok(&["save"]);
+    }
+    assert_eq!(scene.records(&[]).len(), 2);
+    for name in &names {
+        scene.write(name, "small");
+    }
+    scene.write("file", "1");
+    scene.say(&[], "a2");
+    scene.ok(&["save"]);
+    let said = scene.ok(&["restore", "u2", "--yes"]);
+    assert!(said.contains("keep    large100  (left out then)"), "{said}");
+    assert!(said.contains("0 files written, 1 file removed"), "{said}");
+    assert_eq!(scene.read("large100"), "small");
+}
+
 #[test]
 fn a_move_offers_the_files() {
     let scene = two_turns();
