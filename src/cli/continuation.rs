@@ -324,7 +324,8 @@ fn command_line(argv: &[String]) -> String {
     words.join(" ")
 }
 
-fn quoted(word: &str) -> String {
+/// A word as a shell reads it.
+pub(super) fn quoted(word: &str) -> String {
     let is_plain = |char: char| {
         char.is_ascii_alphanumeric()
             || matches!(char, '_' | '-' | '.' | '/' | ':' | '=' | ',' | '@' | '+')

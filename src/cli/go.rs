@@ -1,5 +1,6 @@
 //! `treelined go`: moves to an entry of a session.
 
+use super::continuation::quoted;
 use super::daemon::{ChildDaemon, RawJson};
 use super::entry_choice;
 use super::failure::{FAILED, ShellError};
@@ -190,7 +191,8 @@ fn show(screen: &mut Screen, shown: &Shown, query: &SessionQuery) -> anyhow::Res
         position::way_back(screen, "undo", query)?;
     }
     if let Some([session, entry]) = &shown.saved {
-        let command = format!("treelined files diff {entry} --session {session}");
+        let (entry, session) = (quoted(entry), quoted(session));
+        let command = format!("treelined files diff --session={session} -- {entry}");
         let line = format!("{} shows how the files were", terminal::line(&command));
         writeln!(screen, "{}", screen.style(Style::Dim, &line))?;
     }

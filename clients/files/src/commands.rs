@@ -34,7 +34,7 @@ pub fn on(state: &State, folder: &Path) -> anyhow::Result<()> {
     let lock = root.lock(WAIT)?;
     let shadow = root.shadow(&lock)?;
     let taken = snapshot::take(&shadow, Limits::USUAL)?;
-    snapshot::remember(&root, &shadow, &taken.tree)?;
+    snapshot::remember(&shadow, &taken.tree)?;
     root.set_on(true)?;
     let mut out = io::stdout().lock();
     writeln!(
@@ -72,7 +72,7 @@ pub fn off(state: &State, folder: &Path, deletes: bool) -> anyhow::Result<()> {
     let root = match state.nearest(folder)? {
         Some(root) => Some(root),
         None => all
-            .filter(|root| path.starts_with(&root.path))
+            .filter(|root| root.holds(&path))
             .max_by_key(|root| root.path.as_os_str().len()),
     };
     let root = root.with_context(|| format!("the files of {} are not saved", path.display()))?;

@@ -5,6 +5,8 @@ use crate::git::{Shadow, ask_user};
 use crate::name::Name;
 use crate::place::{STAGE, UNFILLED};
 use anyhow::{Context, bail};
+use rustix::fs::{Mode, OFlags};
+use rustix::io::Errno;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 use std::ffi::OsStr;
@@ -96,7 +98,9 @@ fn user_rules(root: &Path) -> anyhow::Result<Vec<PathBuf>> {
         root,
         &["config", "--type=path", "--get", "core.excludesFile"],
     )?;
-    let global = named.map(path).or_else(|| {
+    // Git takes it from the top of the working tree.
+    let named = named.map(|named| root.join(path(named)));
+    let global = named.or_else(|| {
         let config = std::env::var_os("XDG_CONFIG_HOME").filter(|folder| !folder.is_empty());
         let config = config.map(PathBuf::from).or_else(|| {
             let home = std::env::var_os("HOME")?;
@@ -112,10 +116,18 @@ fn user_rules(root: &Path) -> anyhow::Result<Vec<PathBuf>> {
 
 fn read_rules(file: &Path) -> anyhow::Result<Vec<u8>> {
     let failed = || format!("read the rules in {}", file.display());
-    let opened = match fs::File::open(file) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
-        opened => opened.with_context(failed)?,
+    // One that is not regular, such as a pipe, might never end.
+    let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::CLOEXEC;
+    let opened = match rustix::fs::open(file, flags, Mode::empty()) {
+        Err(Errno::NOENT | Errno::NOTDIR) => return Ok(Vec::new()),
+        opened => fs::File::from(opened.with_context(failed)?),
     };
+    if !opened.metadata().with_context(failed)?.is_file() {
+        if file == Path::new("/dev/null") {
+            return Ok(Vec::new());
+        }
+        bail!("{} is not a regular file", file.display());
+    }
     let mut rules = Vec::new();
     let read = opened.take(MAX_RULES + 1).read_to_end(&mut rules);
     if read.with_context(failed)? as u64 > MAX_RULES {

@@ -18,6 +18,9 @@ const MAX_SAID: u64 = 16 << 10;
 /// The most bytes of one answer that is held in memory: the names of [`crate::snapshot::MAX_FILES`] files.
 const MAX_ANSWER: u64 = 256 << 20;
 
+/// The most bytes of what the user's repository answers.
+const MAX_LINE: u64 = 64 << 10;
+
 /// Settings that outrank those of any file.
 const SETTINGS: [&str; 18] = [
     // Names that only another system would take for others.
@@ -57,7 +60,9 @@ impl Shadow {
     /// The repository in `dir` for the folder `root`, made if it is missing.
     pub fn open(dir: PathBuf, root: PathBuf) -> anyhow::Result<Shadow> {
         let shadow = Shadow { dir, root };
-        if !shadow.dir.join("info/attributes").is_file() {
+        let attributes = shadow.dir.join("info/attributes");
+        // They are not whole after a crash.
+        if std::fs::read(&attributes).ok().as_deref() != Some(ATTRIBUTES.as_bytes()) {
             let mut command = plain_git();
             command.args(["init", "--quiet", "--bare", "--object-format=sha256"]);
             command.args(["--template=", "--initial-branch=none"]);
@@ -65,7 +70,7 @@ impl Shadow {
             run(command, Input::None, MAX_ANSWER)?;
             std::fs::create_dir_all(shadow.dir.join("info"))?;
             // The last step: without it the repository is not whole.
-            std::fs::write(shadow.dir.join("info/attributes"), ATTRIBUTES)?;
+            std::fs::write(attributes, ATTRIBUTES)?;
         }
         Ok(shadow)
     }
@@ -216,13 +221,11 @@ pub fn ask_user(root: &Path, args: &[&str]) -> anyhow::Result<Option<Vec<u8>>> {
         .arg(root)
         .args(["-c", "core.fsmonitor=false"]);
     command.args(args);
-    command.stdin(Stdio::null()).stderr(Stdio::null());
-    let output = command.output().map_err(absent)?;
-    let mut out = output.stdout;
+    let (status, Answer { mut out, .. }) = call(command, Input::None, MAX_LINE)?;
     while out.last() == Some(&b'\n') {
         out.pop();
     }
-    Ok((output.status.success() && !out.is_empty()).then_some(out))
+    Ok((status.success() && !out.is_empty()).then_some(out))
 }
 
 /// Fails if `git` is missing or cannot make a shadow repository.

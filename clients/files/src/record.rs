@@ -118,7 +118,7 @@ pub fn make(
 ) -> anyhow::Result<Option<Data>> {
     let shadow = root.shadow(lock)?;
     let taken = snapshot::take(&shadow, limits)?;
-    let before = root.last()?;
+    let before = snapshot::last(&shadow);
     let is_same = |nearest: &Data| {
         // A file that was left out then may be saved later, and a restore must not remove it.
         nearest.tree == taken.tree
@@ -126,14 +126,14 @@ pub fn make(
                 .is_ok_and(|named| named.as_ref() == Some(&taken.names))
     };
     if nearest.is_some_and(is_same) {
-        snapshot::remember(root, &shadow, &taken.tree)?;
+        snapshot::remember(&shadow, &taken.tree)?;
         return Ok(None);
     }
     let parent = before.as_ref().filter(|before| before.tree != taken.tree);
     let parent = parent.map(|before| before.commit.as_str());
     let commit = snapshot::commit(&shadow, &taken.tree, parent, &taken.names)?;
     shadow.run(["update-ref", &reference(session, id), &commit], None)?;
-    snapshot::remember(root, &shadow, &taken.tree)?;
+    snapshot::remember(&shadow, &taken.tree)?;
     let Head {
         commit: head,
         branch,

@@ -182,8 +182,8 @@ pub fn run(
         }
     });
     // The next turn has not made these changes.
-    let _its = snapshot::take(&shadow, limits)
-        .and_then(|taken| snapshot::remember(root, &shadow, &taken.tree));
+    let _its =
+        snapshot::take(&shadow, limits).and_then(|taken| snapshot::remember(&shadow, &taken.tree));
     Ok((journal, outcome))
 }
 

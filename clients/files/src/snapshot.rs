@@ -5,11 +5,12 @@ use crate::foreign::is_in_repository;
 use crate::git::{Shadow, ask_user};
 use crate::left_out;
 use crate::name::Name;
-use crate::state::{Last, Root};
 use anyhow::{Context, bail};
 use rustix::fs::{StatVfs, statvfs};
 use std::path::{Path, PathBuf};
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
+
+const LAST: &str = "refs/tl-last";
 
 /// The files of a root at one time.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -78,17 +79,31 @@ pub fn commit(
     Ok(String::from_utf8(id)?.trim_end().to_owned())
 }
 
+/// The files of the root when they were saved last: the ref `refs/tl-last` names a commit without parents.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Last {
+    pub tree: String,
+    pub commit: String,
+}
+
+/// When nothing was saved, or what was saved is lost, there is none.
+pub fn last(shadow: &Shadow) -> Option<Last> {
+    let args = ["for-each-ref", "--format=%(objectname) %(tree)", LAST];
+    let line = shadow.line(args).ok()?;
+    let (commit, tree) = line.split_once(' ')?;
+    let (commit, tree) = (commit.to_owned(), tree.to_owned());
+    Some(Last { tree, commit })
+}
+
 /// Remembers a tree as the state in which the root was saved last.
-pub fn remember(root: &Root, shadow: &Shadow, tree: &str) -> anyhow::Result<Last> {
-    if let Some(last) = root.last()?.filter(|last| last.tree == tree) {
+pub fn remember(shadow: &Shadow, tree: &str) -> anyhow::Result<Last> {
+    if let Some(last) = last(shadow).filter(|last| last.tree == tree) {
         return Ok(last);
     }
     let commit = commit(shadow, tree, None, &[])?;
-    shadow.run(["update-ref", "refs/tl-last", &commit], None)?;
+    shadow.run(["update-ref", LAST, &commit], None)?;
     let tree = tree.to_owned();
-    let last = Last { tree, commit };
-    root.set_last(&last)?;
-    Ok(last)
+    Ok(Last { tree, commit })
 }
 
 fn check_space(folder: &Path, limits: Limits) -> anyhow::Result<()> {

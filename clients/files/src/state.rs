@@ -47,15 +47,6 @@ struct About {
     is_on: bool,
 }
 
-/// The file `last.json`: the files of the root when they were saved last.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Last {
-    /// The tree.
-    pub tree: String,
-    /// A commit of the tree without parents, which the ref `refs/tl-last` keeps.
-    pub commit: String,
-}
-
 impl State {
     /// The folder that is named, else the one of the platform.
     pub fn new(named: Option<&Path>) -> anyhow::Result<State> {
@@ -90,7 +81,7 @@ impl State {
         Ok(Root { path, folder })
     }
 
-    /// The nearest root that holds a folder and is on.
+    /// The nearest root that holds a folder and is on. The files of a repository are not those of a root around it.
     pub fn nearest(&self, folder: &Path) -> anyhow::Result<Option<Root>> {
         let Ok(folder) = folder.canonicalize() else {
             return Ok(None);
@@ -99,6 +90,9 @@ impl State {
             let root = self.root(above)?;
             if root.is_on()? {
                 return Ok(Some(root));
+            }
+            if above.join(".git").symlink_metadata().is_ok() {
+                return Ok(None);
             }
         }
         Ok(None)
@@ -160,6 +154,15 @@ impl Root {
         write(&self.folder.join("root.json"), &About { path, is_on })
     }
 
+    /// Whether a folder is in the root, and not in a repository of its own.
+    pub fn holds(&self, folder: &Path) -> bool {
+        let own =
+            |above: &Path| above != self.path && above.join(".git").symlink_metadata().is_ok();
+        let mut above = folder.ancestors();
+        folder.starts_with(&self.path)
+            && !above.any(|above| above.starts_with(&self.path) && own(above))
+    }
+
     pub fn repository(&self) -> PathBuf {
         self.folder.join("repo")
     }
@@ -171,14 +174,6 @@ impl Root {
     /// The shadow repository; it is used under the lock alone.
     pub fn shadow(&self, _lock: &Lock) -> anyhow::Result<Shadow> {
         Shadow::open(self.repository(), self.path.clone())
-    }
-
-    pub fn last(&self) -> anyhow::Result<Option<Last>> {
-        read(&self.folder.join("last.json"))
-    }
-
-    pub fn set_last(&self, last: &Last) -> anyhow::Result<()> {
-        write(&self.folder.join("last.json"), last)
     }
 
     /// Waits for the root's lock, and removes what a killed call has left in the shadow repository.

@@ -162,6 +162,53 @@ fn attributes_change_no_bytes() {
     assert_eq!(texts, ["one\r\n$Id$\r\n", "odd", "not a pointer"]);
 }
 
+/// A crash left them empty, and line ends were changed from then on.
+#[test]
+fn attributes_that_are_not_whole_are_written_again() {
+    let scene = Scene::new();
+    scene.write(".gitattributes", "*.txt text eol=lf\n");
+    scene.save();
+    fs::write(scene.root.repository().join("info/attributes"), "").unwrap();
+    scene.write("a.txt", "one\r\n");
+    let commit = scene.save();
+    fs::remove_file(scene.work.join("a.txt")).unwrap();
+    go(&scene.root, &to(&commit), &mut || {}).unwrap();
+    assert_eq!(scene.read("a.txt"), "one\r\n");
+}
+
+/// It was read from the folder in which the program runs, and secrets were saved.
+#[test]
+fn rules_may_be_named_from_the_top() {
+    let scene = Scene::new();
+    git(&scene.work, &["init", "--quiet"]);
+    scene.write("rules", "*.secret\n");
+    git(&scene.work, &["config", "core.excludesFile", "rules"]);
+    scene.write("a.secret", "1");
+    let commit = scene.save();
+    let lock = scene.root.lock(WAIT).unwrap();
+    let shadow = scene.root.shadow(&lock).unwrap();
+    let files = shadow.line(["ls-tree", "-r", "--name-only", &commit]);
+    assert_eq!(files.unwrap(), "rules");
+}
+
+/// A snapshot waited for ever under the lock.
+#[test]
+fn rules_that_are_a_pipe_are_refused() {
+    let scene = Scene::new();
+    git(&scene.work, &["init", "--quiet"]);
+    let pipe = scene.folder.path().join("pipe");
+    let made = std::process::Command::new("mkfifo").arg(&pipe).status();
+    assert!(made.unwrap().success());
+    let named = |path: &str| git(&scene.work, &["config", "core.excludesFile", path]);
+    named(pipe.to_str().unwrap());
+    let lock = scene.root.lock(WAIT).unwrap();
+    let shadow = scene.root.shadow(&lock).unwrap();
+    let error = snapshot::take(&shadow, LIMITS).unwrap_err().to_string();
+    assert!(error.contains("pipe is not a regular file"), "{error}");
+    named("/dev/null");
+    snapshot::take(&shadow, LIMITS).unwrap();
+}
+
 #[test]
 fn the_users_rules_and_ours_leave_files_out() {
     let scene = Scene::new();

@@ -334,7 +334,11 @@ fn the_next_turn_has_not_made_what_a_restore_has() {
     scene.write("a", "1");
     let commit = scene.save();
     scene.write("a", "2");
-    let last = || scene.root.last().unwrap().unwrap().tree;
+    let last = || {
+        let lock = scene.root.lock(WAIT).unwrap();
+        let shadow = scene.root.shadow(&lock).unwrap();
+        crate::snapshot::last(&shadow).unwrap().tree
+    };
     let trees = |commit: &str| {
         let lock = scene.root.lock(WAIT).unwrap();
         let shadow = scene.root.shadow(&lock).unwrap();
@@ -374,6 +378,30 @@ fn files_that_rules_left_out_then_are_not_removed() {
     assert_eq!(scene.read("in/deep/x.out"), "precious");
     assert_eq!(scene.names(), [".gitignore", "data", "in"]);
     assert!(!scene.work.join("in/:(top).out").exists());
+}
+
+/// A file named a commit that was gone, and nothing was saved from then on.
+#[test]
+fn what_was_saved_last_may_be_lost() {
+    let scene = Scene::new();
+    scene.write("a", "1");
+    let lock = scene.root.lock(WAIT).unwrap();
+    let shadow = scene.root.shadow(&lock).unwrap();
+    let save = |id: &str| {
+        let about = (crate::record::When::End, "a1");
+        crate::record::make((&scene.root, &lock), ("s", id), about, None, super::LIMITS)
+    };
+    save("r1").unwrap().unwrap();
+    scene.write("a", "2");
+    let last = crate::snapshot::last(&shadow).unwrap().commit;
+    let object = scene.root.repository().join("objects");
+    let object = object
+        .join(last.get(..2).unwrap())
+        .join(last.get(2..).unwrap());
+    fs::remove_file(object).unwrap();
+    assert_eq!(save("r2").unwrap().unwrap().before, None);
+    scene.write("a", "3");
+    assert!(save("r3").unwrap().unwrap().before.is_some());
 }
 
 /// A killed git left its lock, and every later snapshot failed.

@@ -310,6 +310,26 @@ fn files_that_were_too_large_then_are_not_removed() {
     assert_eq!(scene.read("large100"), "small");
 }
 
+/// The turns of a session in a working tree below another one were recorded, without any of its files.
+#[test]
+fn a_session_in_a_repository_within_a_root_has_no_files() {
+    let scene = Scene::new();
+    let within = scene.path("work/trees/one");
+    fs::create_dir_all(within.join(".git")).unwrap();
+    scene.ok(&["on"]);
+    let cwd = json!({"sessionId": "within", "cwd": within});
+    let message = json!({"role": "user", "content": "x"});
+    let append = json!({"entryId": "u1", "message": message});
+    scene.call(&[], &[("create_session", cwd), ("append_message", append)]);
+    let said = scene.fails(&["save", "--session", "within"]);
+    assert!(said.contains("are not saved"), "{said}");
+    assert!(
+        scene
+            .fails(&["off", within.to_str().unwrap()])
+            .contains("are not saved")
+    );
+}
+
 #[test]
 fn a_move_offers_the_files() {
     let scene = two_turns();
@@ -323,8 +343,26 @@ fn a_move_offers_the_files() {
     };
     let moved = go(&["tour", "a1"]);
     let said = String::from_utf8(moved.stdout).unwrap();
-    let offer = "treelined files diff a1 --session tour shows how the files were";
+    let offer = "treelined files diff --session=tour -- a1 shows how the files were";
     assert!(said.contains(offer), "{said}");
+    // A command to paste must not run what the id of an imported entry says.
+    let mut sessions = vec![scene.path("sessions")];
+    while let Some(path) = sessions.pop() {
+        match fs::read_dir(&path) {
+            Ok(files) => sessions.extend(files.map(|file| file.unwrap().path())),
+            Err(_) if path.extension().is_some_and(|end| end == "jsonl") => {
+                let text = fs::read_to_string(&path).unwrap();
+                fs::write(&path, text.replace("\"u2\"", "\"-u2;touch x\"")).unwrap();
+            }
+            Err(_) => {}
+        }
+    }
+    let moved = go(&["tour", "--", "-u2;touch x"]);
+    let said = String::from_utf8(moved.stdout).unwrap();
+    assert!(
+        said.contains("--session=tour -- '-u2;touch x' shows"),
+        "{said}"
+    );
     // Nobody is there to agree.
     let moved = go(&["tour", "u1", "--files"]);
     let said = String::from_utf8(moved.stdout).unwrap();
