@@ -127,21 +127,20 @@ impl Call {
         self.members.get(name)
     }
 
-    /// The name of the tool if the agent says it; else the first title, which often is the name, of one word; else the
-    /// kind.
+    /// The name of the tool if the agent says it; else the beginning of the id; else the first title, which often is the
+    /// name, of one word; else the kind.
     fn tool(&self) -> &str {
+        let text = |name: &str| self.get(name).and_then(Value::as_str);
         let is_word = |title: &&str| !title.is_empty() && !title.contains(char::is_whitespace);
         let title = self.title.as_deref().filter(is_word);
-        let kind = || self.get("kind").and_then(Value::as_str);
-        self.name
-            .as_deref()
-            .or(title)
-            .or_else(kind)
-            .unwrap_or("tool")
+        let has_input = self.get("rawInput").is_some();
+        let in_id = || name_in_id(text("toolCallId")?, has_input);
+        let name = self.name.as_deref().or_else(in_id).or(title);
+        name.or_else(|| text("kind")).unwrap_or("tool")
     }
 }
 
-/// The name of a tool where agents say it: in their own member in `_meta`, or as the beginning of the call's id.
+/// The name of a tool where agents say it: in a member of their own in `_meta`.
 fn told_name(update: &Map<String, Value>) -> Option<String> {
     let text = |value: Option<&Value>| {
         let text = value.and_then(Value::as_str);
@@ -152,26 +151,35 @@ fn told_name(update: &Map<String, Value>) -> Option<String> {
         let of_call = || vendor.get("toolCall").and_then(|call| call.get("toolName"));
         text(vendor.get("toolName").or_else(of_call))
     };
-    text(update.get("name"))
-        .or_else(|| vendors?.values().find_map(of_vendor))
-        .or_else(|| name_in_id(update.get("toolCallId")?.as_str()?))
+    text(update.get("name")).or_else(|| vendors?.values().find_map(of_vendor))
 }
 
-/// Gemini CLI's ids of calls: `NAME__NAME_TIME_NUMBER`, or `NAME-TIME` with what makes it unique.
-fn name_in_id(id: &str) -> Option<String> {
-    let is_time = |text: &str| {
-        let digits = text.bytes().take_while(u8::is_ascii_digit).count();
-        digits >= 13
+/// The name in Gemini CLI's ids of calls: `NAME-TIME`, also with a number behind it, `NAME__ID` with the id that the
+/// model gives, and `NAME__NAME_TIME_NUMBER` if it gives none. Other agents have `__` in ids, too, but tell the input.
+fn name_in_id(id: &str, has_input: bool) -> Option<&str> {
+    let is_time = |text: &str| text.len() >= 13 && text.bytes().all(|byte| byte.is_ascii_digit());
+    let before_time = |id: &str| {
+        id.rsplit_once('-')
+            .filter(|(_, time)| is_time(time))
+            .map(|(name, _)| name.len())
     };
-    let twice = id.split_once("__").filter(|(name, rest)| {
-        let time = rest
-            .strip_prefix(name)
-            .and_then(|rest| rest.strip_prefix('_'));
-        time.is_some_and(is_time)
-    });
-    let once = || id.split_once('-').filter(|(_, time)| is_time(time));
-    let (name, _) = twice.or_else(once)?;
-    (!name.is_empty()).then(|| name.to_owned())
+    let timed = before_time(id).or_else(|| before_time(id.rsplit_once('-')?.0));
+    // Names of tools of MCP servers may have `__`.
+    let twice = || {
+        let both = id.rsplit_once('_')?.0.rsplit_once('_')?.0;
+        let length = both.len().checked_sub(2)? / 2;
+        let (name, again) = (both.get(..length)?, both.get(length..)?);
+        (again.strip_prefix("__") == Some(name)).then_some(length)
+    };
+    let once = || id.rfind("__");
+    let length = timed.or_else(|| {
+        if has_input {
+            None
+        } else {
+            twice().or_else(once)
+        }
+    })?;
+    id.get(..length).filter(|name| !name.is_empty())
 }
 
 /// Collects updates.
@@ -460,93 +468,4 @@ fn result_block(content: &Value) -> Option<Value> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// The names of the calls of a turn, and those of their results.
-    fn names(updates: &[Value]) -> Vec<String> {
-        let mut turn = Turn::default();
-        updates.iter().for_each(|update| turn.update(update));
-        let items = turn.finish(Some("end_turn"), None);
-        let mut names = Vec::new();
-        for item in &items {
-            let Item::Message(message) = item else {
-                continue;
-            };
-            let blocks = message["content"].as_array().into_iter().flatten();
-            let calls = blocks.map(|block| &block["name"]);
-            let all = calls
-                .chain([&message["toolName"]])
-                .filter_map(Value::as_str);
-            names.extend(all.map(str::to_owned));
-        }
-        names
-    }
-
-    /// A record had `execute` where the import of the same conversation has `bash`: later titles of a call hid its name.
-    #[test]
-    fn a_call_has_the_name_that_the_agent_gives_its_tool() {
-        let begun = |id: &str, title: &str, meta: Value| {
-            json!({"sessionUpdate": "tool_call", "toolCallId": id, "title": title, "kind": "execute", "status": "pending",
-                "_meta": meta})
-        };
-        let ended = |id: &str, title: &str| {
-            json!({"sessionUpdate": "tool_call_update", "toolCallId": id, "title": title, "status": "completed",
-                "kind": "execute", "_meta": {"terminal": true}})
-        };
-        let none = Value::Null;
-        let cases = [
-            // opencode: the first title is the name, the later ones say what the call does.
-            (begun("c1", "bash", none.clone()), "Lists files", "bash"),
-            (begun("c1", "bash", none.clone()), "ls", "bash"),
-            // goose and Claude Code name the tool in `_meta`.
-            (
-                begun(
-                    "c1",
-                    "shell · ls",
-                    json!({"goose": {"toolCall": {"toolName": "shell"}}}),
-                ),
-                "shell · ls",
-                "shell",
-            ),
-            (
-                begun(
-                    "toolu_1",
-                    "`ls`",
-                    json!({"claudeCode": {"toolName": "Bash"}}),
-                ),
-                "`ls`",
-                "Bash",
-            ),
-            // Gemini CLI: the id begins with the name.
-            (
-                begun(
-                    "run_shell_command__run_shell_command_1795315873489_0",
-                    "ls",
-                    none.clone(),
-                ),
-                "ls",
-                "run_shell_command",
-            ),
-            (
-                begun("run_shell_command-1795315873489-0", "ls -l", none.clone()),
-                "ls -l",
-                "run_shell_command",
-            ),
-            // Nothing names it.
-            (
-                begun("call-1", "List files", none.clone()),
-                "List files",
-                "execute",
-            ),
-        ];
-        for (begun, title, name) in cases {
-            let id = begun["toolCallId"].as_str().unwrap_or_default().to_owned();
-            assert_eq!(
-                names(&[begun.clone(), ended(&id, title)]),
-                [name, name],
-                "{begun}"
-            );
-        }
-    }
-}
+mod tests;
