@@ -4,6 +4,7 @@ use crate::git::Shadow;
 use anyhow::{Context, bail};
 use std::fs;
 use std::io;
+use std::os::unix::fs::DirBuilderExt;
 use std::path::Path;
 
 /// Writes the files of a commit into a folder that does not exist or is empty: all or none. Returns their number.
@@ -30,7 +31,9 @@ pub fn checkout(shadow: &Shadow, commit: &str, into: &Path) -> anyhow::Result<us
         );
     }
     let beside = parent.join(format!(".treelined-open-{}", uuid::Uuid::new_v4().simple()));
-    fs::create_dir(&beside).with_context(|| format!("make {shown}"))?;
+    // The files may have been private.
+    let made = fs::DirBuilder::new().mode(0o700).create(&beside);
+    made.with_context(|| format!("make {shown}"))?;
     let index = shadow.dir.join("open.index");
     let written = write(shadow, commit, &beside, &index).and_then(|files| {
         fs::rename(&beside, &into).with_context(|| format!("make {shown}"))?;

@@ -55,18 +55,26 @@ fn go(root: &Root, target: &Target, step: &mut dyn FnMut()) -> anyhow::Result<Ou
 }
 
 fn undo(root: &Root) -> anyhow::Result<Outcome> {
-    let (since, outcome) = take_back(root, false, false)?;
+    let (since, outcome) = take_back_by(root, (false, false), &mut || {})?;
     assert_eq!(since, []);
     Ok(outcome)
 }
 
 /// An undo or a redo. Returns the files that have changed since.
 fn take_back(root: &Root, redo: bool, all: bool) -> anyhow::Result<(Vec<Name>, Outcome)> {
+    take_back_by(root, (redo, all), &mut || {})
+}
+
+fn take_back_by(
+    root: &Root,
+    (redo, all): (bool, bool),
+    step: &mut dyn FnMut(),
+) -> anyhow::Result<(Vec<Name>, Outcome)> {
     let lock = root.lock(WAIT)?;
     let shadow = root.shadow(&lock)?;
     let last = crate::undo::last(root, redo)?;
     let (target, plan) = crate::undo::prepare(root, &shadow, &last, all)?;
-    let done = restore::run((root, &lock), &target, &plan, LIMITS, &mut || {})?;
+    let done = restore::run((root, &lock), &target, &plan, LIMITS, step)?;
     Ok((plan.since, done.1))
 }
 
@@ -77,6 +85,9 @@ fn root_in(folder: &Path, root: &Path) -> Root {
     root.set_on(true).unwrap();
     root
 }
+
+/// In place of a commit: an undo.
+const UNDO: &str = "undo";
 
 /// Restores to a commit in another process, which is killed before the change of the disk with this number.
 fn go_and_die(folder: &Path, root: &Root, commit: &str, at: usize) {
@@ -109,7 +120,7 @@ fn child() {
     );
     let text = |name: &str| variable(name).unwrap().into_string().unwrap();
     let mut left: usize = text("TREELINED_FILES_STEP").parse().unwrap();
-    let target = to(&text("TREELINED_FILES_COMMIT"));
+    let commit = text("TREELINED_FILES_COMMIT");
     let die = &mut || {
         if left == 0 {
             let own = rustix::process::getpid();
@@ -117,7 +128,14 @@ fn child() {
         }
         left -= 1;
     };
-    go(&root, &target, die).unwrap();
+    match commit.as_str() {
+        UNDO => {
+            take_back_by(&root, (false, false), die).unwrap();
+        }
+        commit => {
+            go(&root, &to(commit), die).unwrap();
+        }
+    }
 }
 
 /// What an agent had changed when somebody ended its turn counted as the user's own.

@@ -4,7 +4,7 @@
 use serde_json::{Value, json};
 use std::fs;
 use std::io::{BufRead, BufReader, Write};
-use std::os::unix::fs::DirBuilderExt;
+use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
@@ -225,6 +225,8 @@ fn the_files_of_an_entry_are_written_elsewhere() {
         ("1".to_owned(), "of the user".to_owned())
     );
     assert_eq!(scene.read("file"), "2");
+    let mode = fs::metadata(into).unwrap().permissions().mode();
+    assert_eq!(mode & 0o777, 0o700, "the files may have been private");
     assert!(
         scene
             .fails(&["open", "u2", "--into", into])
