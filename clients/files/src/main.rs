@@ -9,6 +9,7 @@ mod exclude;
 mod follow;
 mod foreign;
 mod git;
+mod held;
 mod journal;
 mod left_out;
 mod name;

@@ -5,6 +5,7 @@ use crate::changes::{Change, Kind, changes};
 use crate::exclude::Limits;
 use crate::foreign::Repositories;
 use crate::git::Shadow;
+use crate::held::held;
 use crate::journal::{self, Journal, safety_ref};
 use crate::left_out;
 use crate::name::Name;
@@ -43,6 +44,8 @@ pub struct Plan {
     /// The tree of the files as they are.
     pub now: String,
     pub changes: Vec<Change>,
+    /// Files that a program has open for writing.
+    pub held: BTreeSet<Name>,
     /// Differences that stay: files that are not of the session.
     pub left: usize,
     /// Files that stay because they were left out when the target was saved, so that its lack of them says nothing.
@@ -74,6 +77,7 @@ pub fn plan(shadow: &Shadow, target: &Target, limits: Limits) -> anyhow::Result<
     let lines = lines(shadow, &now.tree, &target.commit)?;
     Ok(Plan {
         now: now.tree,
+        held: held(&shadow.root, &changes),
         changes,
         left: left.len(),
         kept: kept.into_iter().map(|change| change.name).collect(),

@@ -48,10 +48,14 @@ pub fn plan(out: &mut impl Write, plan: &Plan, outside: &BTreeSet<Name>) -> io::
             true => "  ! changed outside of this session since",
             false => "",
         };
+        let held = match plan.held.contains(&change.name) {
+            true => "  ! a program has it open, and loses what it writes later",
+            false => "",
+        };
         let counts = plan.lines.get(&change.name).copied();
         writeln!(
             out,
-            "{} {}{}{mark}",
+            "{} {}{}{mark}{held}",
             verb(change),
             change.name,
             lines(counts)

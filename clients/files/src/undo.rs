@@ -3,6 +3,7 @@
 use crate::changes::{Change, Kind, Side, changes};
 use crate::foreign::Repositories;
 use crate::git::Shadow;
+use crate::held::held;
 use crate::journal::{self, Journal};
 use crate::name::Name;
 use crate::place::{Found, look};
@@ -91,6 +92,7 @@ pub fn prepare(
     };
     let plan = Plan {
         now,
+        held: held(&root.path, &back),
         changes: back,
         left: 0,
         kept: Vec::new(),

@@ -404,6 +404,31 @@ fn what_was_saved_last_may_be_lost() {
     assert!(save("r3").unwrap().unwrap().before.is_some());
 }
 
+/// A server went on to write into a log that a restore had replaced, and nobody was told.
+#[test]
+#[cfg(target_os = "linux")]
+fn files_that_a_program_has_open_are_marked() {
+    let scene = Scene::new();
+    for name in ["log", "read"] {
+        scene.write(name, "1");
+    }
+    let commit = scene.save();
+    for name in ["log", "read", "new"] {
+        scene.write(name, "2");
+    }
+    let mut append = fs::OpenOptions::new();
+    let _log = append.append(true).open(scene.work.join("log")).unwrap();
+    let _read = fs::File::open(scene.work.join("read")).unwrap();
+    let lock = scene.root.lock(WAIT).unwrap();
+    let shadow = scene.root.shadow(&lock).unwrap();
+    let plan = crate::restore::plan(&shadow, &to(&commit), super::LIMITS).unwrap();
+    assert_eq!(plan.held, [Name(b"log".into())].into());
+    let mut shown = Vec::new();
+    crate::show::plan(&mut shown, &plan, &plan.held).unwrap();
+    let shown = String::from_utf8(shown).unwrap();
+    assert_eq!(shown.matches("a program has it open").count(), 1, "{shown}");
+}
+
 /// A killed git left its lock, and every later snapshot failed.
 #[test]
 fn locks_and_temporary_files_of_killed_calls_are_removed() {

@@ -1,150 +1,20 @@
 //! The program beside a daemon: a session, its records, and the files.
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, missing_docs)]
 
-use serde_json::{Value, json};
+mod scene;
+
+use scene::{Scene, daemon};
+use serde_json::json;
 use std::fs;
-use std::io::{BufRead, BufReader, Write};
-use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
-use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Output, Stdio};
+use std::io::{BufRead, BufReader};
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+use std::process::{Child, Stdio};
 use std::time::{Duration, Instant};
 use treelined_client::{AskKind, Client, EventAnswer, Notification};
 
 /// The longest wait for something that happens.
 const PATIENCE: Duration = Duration::from_secs(60);
-
-/// The daemon that the workspace has built.
-fn daemon() -> PathBuf {
-    let given = std::env::var_os("TREELINED_BIN").map(PathBuf::from);
-    given.unwrap_or_else(|| {
-        PathBuf::from(env!("CARGO_BIN_EXE_treelined-files")).with_file_name("treelined")
-    })
-}
-
-struct Scene {
-    folder: tempfile::TempDir,
-}
-
-impl Scene {
-    fn new() -> Scene {
-        let folder = tempfile::tempdir().unwrap();
-        for name in ["work", "run", "home"] {
-            let mut private = fs::DirBuilder::new();
-            private
-                .mode(0o700)
-                .create(folder.path().join(name))
-                .unwrap();
-        }
-        Scene { folder }
-    }
-
-    fn path(&self, name: &str) -> PathBuf {
-        self.folder.path().join(name)
-    }
-
-    fn work(&self) -> PathBuf {
-        self.path("work")
-    }
-
-    fn command(&self, program: &Path) -> Command {
-        let mut command = Command::new(program);
-        command
-            .current_dir(self.work())
-            .env("HOME", self.path("home"))
-            .env("XDG_RUNTIME_DIR", self.path("run"))
-            .env("TREELINED_SESSION_DIR", self.path("sessions"))
-            .env("TREELINED_FILES", self.path("state"))
-            .env("TREELINED_BIN", daemon())
-            .stdin(Stdio::null())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped());
-        command
-    }
-
-    fn files(&self, args: &[&str]) -> Output {
-        let program = Path::new(env!("CARGO_BIN_EXE_treelined-files"));
-        self.command(program).args(args).output().unwrap()
-    }
-
-    #[track_caller]
-    fn ok(&self, args: &[&str]) -> String {
-        let output = self.files(args);
-        let said = String::from_utf8_lossy(&output.stderr);
-        assert!(output.status.success(), "{args:?}: {said}");
-        String::from_utf8(output.stdout).unwrap()
-    }
-
-    #[track_caller]
-    fn fails(&self, args: &[&str]) -> String {
-        let output = self.files(args);
-        assert!(!output.status.success(), "{args:?}");
-        String::from_utf8(output.stderr).unwrap()
-    }
-
-    /// Sends requests to a daemon, and returns the results.
-    #[track_caller]
-    fn call(&self, args: &[&str], requests: &[(&str, Value)]) -> Vec<Value> {
-        let mut child = self.command(&daemon());
-        let mut child = child.args(args).stdin(Stdio::piped()).spawn().unwrap();
-        let mut stdin = child.stdin.take().unwrap();
-        for (id, (method, params)) in requests.iter().enumerate() {
-            let request = json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params});
-            writeln!(stdin, "{request}").unwrap();
-        }
-        drop(stdin);
-        let output = child.wait_with_output().unwrap();
-        let lines = String::from_utf8(output.stdout).unwrap();
-        let answers = lines
-            .lines()
-            .map(|line| serde_json::from_str::<Value>(line).unwrap());
-        let answers = answers.filter(|answer| answer.get("id").is_some());
-        let results = answers.map(|answer| {
-            assert!(answer.get("error").is_none(), "{answer}");
-            answer["result"].clone()
-        });
-        results.collect()
-    }
-
-    fn create(&self) {
-        let cwd = self.work();
-        self.call(
-            &[],
-            &[("create_session", json!({"sessionId": "tour", "cwd": cwd}))],
-        );
-    }
-
-    /// Appends a message; `u1` is one of the user.
-    fn say(&self, args: &[&str], id: &str) {
-        let message = match id.starts_with('u') {
-            true => json!({"role": "user", "content": id}),
-            false => json!({"role": "assistant", "content": [{"type": "text", "text": id}]}),
-        };
-        let append = json!({"entryId": id, "message": message});
-        let open = json!({"sessionId": "tour"});
-        self.call(args, &[("open_session", open), ("append_message", append)]);
-    }
-
-    fn write(&self, name: &str, text: &str) {
-        fs::write(self.work().join(name), text).unwrap();
-    }
-
-    fn read(&self, name: &str) -> String {
-        fs::read_to_string(self.work().join(name)).unwrap()
-    }
-
-    /// The records of the session: when, and about which entry.
-    fn records(&self, args: &[&str]) -> Vec<(String, String)> {
-        let open = json!({"sessionId": "tour"});
-        let wanted = json!({"customType": "files"});
-        let results = self.call(args, &[("open_session", open), ("get_entries", wanted)]);
-        let entries = results[1]["entries"].as_array().unwrap();
-        let text = |entry: &Value, name: &str| entry["data"][name].as_str().unwrap().to_owned();
-        entries
-            .iter()
-            .map(|entry| (text(entry, "when"), text(entry, "entryId")))
-            .collect()
-    }
-}
 
 /// A session with two turns, each of which has changed a file.
 fn two_turns() -> Scene {

@@ -1,0 +1,47 @@
+//! Files that a program has open for writing: what it writes after they are replaced is lost (files.md §5).
+
+use crate::changes::Change;
+use crate::name::Name;
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// Those of the files that are there which a program of this user has open, as far as the system tells: on Linux by `/proc`.
+pub fn held(root: &Path, changes: &[Change]) -> BTreeSet<Name> {
+    let there = changes.iter().filter(|change| change.old.is_some());
+    let names: BTreeMap<PathBuf, &Name> = there
+        .map(|change| (root.join(change.name.as_path()), &change.name))
+        .collect();
+    let mut held = BTreeSet::new();
+    if names.is_empty() {
+        return held;
+    }
+    for process in entries(Path::new("/proc")) {
+        let is_process = process
+            .file_name()
+            .is_some_and(|name| name.as_encoded_bytes().iter().all(u8::is_ascii_digit));
+        if !is_process {
+            continue;
+        }
+        for open in entries(&process.join("fd")) {
+            let file = fs::read_link(&open).ok();
+            let Some(name) = file.and_then(|file| names.get(&file)) else {
+                continue;
+            };
+            if fs::symlink_metadata(&open).is_ok_and(|link| is_for_writing(&link)) {
+                held.insert((*name).clone());
+            }
+        }
+    }
+    held
+}
+
+fn entries(folder: &Path) -> impl Iterator<Item = PathBuf> {
+    let entries = fs::read_dir(folder).into_iter().flatten();
+    entries.flatten().map(|entry| entry.path())
+}
+
+/// The mode of a link in `/proc/ID/fd` says how the file was opened.
+fn is_for_writing(link: &fs::Metadata) -> bool {
+    std::os::unix::fs::MetadataExt::mode(link) & 0o200 != 0
+}
