@@ -255,17 +255,13 @@ fn kept(
     let tip = tip(daemon, &entry)?;
     let path: Value = ask_for(daemon, "get_path", &json!({"entryId": tip}))?;
     let entries = path.get("entries").and_then(Value::as_array);
-    let own = entries.into_iter().flatten().rev();
-    let own = own.take_while(|entry| entry.get("background") == Some(&json!(true)));
+    let own = entries.map_or(&[][..], |entries| own_entries(entries));
     let is_said = |entry: &&Value| {
         let kind = entry.get("type").and_then(Value::as_str);
         kind.is_some_and(|kind| ["message", "custom_message"].contains(&kind))
     };
-    let said = own
-        .filter(is_said)
-        .filter_map(|entry| entry.get("id").cloned());
-    let mut ids: Vec<Value> = said.collect();
-    ids.reverse();
+    let said = own.iter().filter(is_said);
+    let ids: Vec<Value> = said.filter_map(|entry| entry.get("id").cloned()).collect();
     if ids.is_empty() {
         let message = format!("the entry {entry:?} is in no branch that grew in the background");
         let remedy = "treelined branches SESSION --archived";
@@ -283,13 +279,29 @@ fn kept(
     Ok((answered, row))
 }
 
-/// The end of the branch of an entry, by its newest children.
+/// The entries of the background branch in which a path ends. It may begin below another one, which was chosen.
+fn own_entries(path: &[Value]) -> &[Value] {
+    let is_background = |entry: &Value| entry.get("background") == Some(&json!(true));
+    let above = path.iter().rposition(|entry| !is_background(entry));
+    let begins = path.iter().rposition(begins_branch);
+    let from = above.map_or(0, |above| above + 1).max(begins.unwrap_or(0));
+    path.get(from..).unwrap_or_default()
+}
+
+/// Whether a background branch begins with an entry, wherever it is.
+fn begins_branch(entry: &Value) -> bool {
+    entry.get("background") == Some(&json!(true)) && entry.get("group").is_some()
+}
+
+/// The end of the branch of an entry, by its newest children; other branches may begin below.
 fn tip(daemon: &mut ChildDaemon, entry: &str) -> anyhow::Result<String> {
     let mut tip = entry.to_owned();
     loop {
         let below: Value = ask_for(daemon, "get_children", &json!({"entryId": tip}))?;
         let children = below.get("entries").and_then(Value::as_array);
-        let newest = children.and_then(|children| children.last()?.get("id")?.as_str());
+        let mut own = children.into_iter().flatten().rev();
+        let newest = own.find(|entry| !begins_branch(entry));
+        let newest = newest.and_then(|entry| entry.get("id")?.as_str());
         match newest {
             Some(id) => tip = id.to_owned(),
             None => return Ok(tip),

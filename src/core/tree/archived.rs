@@ -50,11 +50,17 @@ impl Tree {
     }
 
     /// The first entry of the branch of a position: its highest step below a fork, a root, or the first one that was appended
-    /// in the background. `None` without a step.
+    /// in the background. A background branch without a group also begins below the path of the leaf. `None` without a step.
     pub fn branch_head(&self, position: Option<Node>) -> Option<Node> {
         let mut head = self.skip_bookkeeping(position)?;
+        let leaves = [self.leaf(), self.file_leaf()].map(|leaf| {
+            let shared = self.common_ancestor(Some(head), leaf);
+            self.skip_bookkeeping(shared)
+        });
         while let Some(above) = self.skip_bookkeeping(self.parent(head)) {
-            if self.begins_background(head, above) || self.has_two_steps_below(above) {
+            let leaves_path = self.is_background(head) && leaves.contains(&Some(above));
+            if leaves_path || self.begins_background(head, above) || self.has_two_steps_below(above)
+            {
                 break;
             }
             head = above;

@@ -1,5 +1,6 @@
 //! Branches that grow in the background, their groups, and copies from other sessions (session-file.md §4.9).
 
+use super::archived::Archived;
 use super::flags::Flags;
 use super::node::Node;
 use super::state::Tree;
@@ -12,9 +13,10 @@ impl Tree {
     }
 
     /// Whether a background branch begins with a step, right below another step: what is above ends there, or goes on
-    /// otherwise.
+    /// otherwise. Below a background entry a group says so.
     pub(super) fn begins_background(&self, step: Node, above: Node) -> bool {
-        self.is_background(step) && !self.is_background(above)
+        self.is_background(step)
+            && (!self.is_background(above) || self.born.groups.contains_key(&step))
     }
 
     /// Takes the last line as the place where the file opens. A background entry leaves that place, and so does a record
@@ -82,15 +84,27 @@ impl Tree {
         found
     }
 
-    /// The step at or below an entry that was written last; the entry itself if none is there. Linear in what is below.
-    pub fn newest_step_below(&self, node: Node) -> Node {
-        let (mut newest, mut open, mut children) = (None, vec![node], Vec::new());
-        while let Some(at) = open.pop() {
-            if !self.kind(at).is_bookkeeping() {
-                newest = newest.max(Some(at));
+    /// The step at or below an entry that was written last; the entry itself if none is there. Branches that begin below in
+    /// the background, and archived ones, are passed over. Linear in what is below.
+    pub fn newest_step_below(&self, node: Node, archived: &Archived) -> Node {
+        let (mut newest, mut children) = (None, Vec::new());
+        let mut open = vec![(node, self.skip_bookkeeping(Some(node)))];
+        while let Some((at, step)) = open.pop() {
+            if step == Some(at) {
+                newest = newest.max(step);
             }
             self.children_into(Some(at), &mut children);
-            open.append(&mut children);
+            for child in children.drain(..) {
+                let begins = step.is_some_and(|above| self.begins_background(child, above));
+                if begins || archived.begins_with(child) {
+                    continue;
+                }
+                let below = match self.kind(child).is_bookkeeping() {
+                    true => step,
+                    false => Some(child),
+                };
+                open.push((child, below));
+            }
         }
         newest.unwrap_or(node)
     }

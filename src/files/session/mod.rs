@@ -332,7 +332,11 @@ impl SessionState {
             return Ok(());
         }
         let newest = match (below, step) {
-            (Some(below), Some(step)) => Some(self.tree.newest_step_below(step)).or(Some(below)),
+            (Some(below), Some(step)) => {
+                let archived = self.tree.archived();
+                let newest = |node| self.tree.newest_step_below(node, &archived);
+                Some(newest(step)).max(Some(newest(below)))
+            }
             (below, step) => below.or(step),
         };
         let since: Vec<Node> = below.into_iter().collect();

@@ -119,9 +119,13 @@ impl ClientTurn {
 
     /// Fails with `sessionBusy` if the branch that begins with `head` has a turn.
     pub(crate) fn check_branch(&self, tree: &Tree, head: Node) -> Result<()> {
+        if self.branches.is_empty() {
+            return Ok(());
+        }
+        let archived = tree.archived();
         for (id, turn) in &self.branches {
             let entry = tree.find(turn.entry_id.as_str());
-            let tip = entry.map(|entry| tree.newest_step_below(entry));
+            let tip = entry.map(|entry| tree.newest_step_below(entry, &archived));
             let mut ends = [entry, tip].into_iter().flatten();
             if ends.any(|end| tree.is_ancestor(head, end)) {
                 return Err(busy(id));
@@ -149,7 +153,8 @@ impl ClientTurn {
     pub(crate) fn tip(&self, id: &str, state: &SessionState) -> Result<Node> {
         let turn = self.branches.get(id).ok_or_else(|| no_turn(id))?;
         let entry = state.find(turn.entry_id.as_str())?;
-        Ok(state.tree.newest_step_below(entry))
+        let archived = state.tree.archived();
+        Ok(state.tree.newest_step_below(entry, &archived))
     }
 
     /// Queues a message for the end of the turn of the session, or of that of a branch. A message that is queued already is

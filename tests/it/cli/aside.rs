@@ -73,3 +73,36 @@ fn a_side_question_may_wait_for_a_client() {
     }
     assert_eq!(context(&home), before);
 }
+
+/// The candidate on which the conversation stands was copied a second time with the question below it.
+#[test]
+fn a_question_below_a_chosen_candidate_is_kept_without_it() {
+    let home = Home::new();
+    branched(&home);
+    let call = |method: &str, params: Json| {
+        let params = params.to_string();
+        let output = run(&home, &["call", method, &params, "--open", "s1"]);
+        parse(&output.clean().text()).unwrap()
+    };
+    let message = json!({"role": "user", "content": "a candidate"});
+    let leaf = call("get_leaf", json!({}))["leafId"].clone();
+    let grown = json!({"message": message, "parentId": leaf, "keepLeaf": true, "group": "why"});
+    let tip = call("append_message", grown)["entryId"].clone();
+    call("choose", json!({"tipId": tip}));
+    let asked = [
+        "btw",
+        "s1",
+        "a first aside",
+        "--json",
+        "--run",
+        "echo heard",
+    ];
+    let first = parse(&run(&home, &asked).clean().text()).unwrap();
+    let below = json!({"message": message, "parentId": first["answerId"], "keepLeaf": true, "group": "btw"});
+    call("append_message", below);
+    run(&home, &["keep", "s1", first["entryId"].as_str().unwrap()]).clean();
+    let after = context(&home);
+    assert_eq!(after.matches("a candidate").count(), 1, "{after}");
+    assert_eq!(after.matches("a first aside").count(), 1, "{after}");
+    assert_eq!(after.matches("heard").count(), 1, "{after}");
+}

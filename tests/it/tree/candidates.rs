@@ -134,3 +134,80 @@ fn a_veto_holds_the_judgement_back() {
     assert_eq!(why_cancelled(&held)[0], "cancelledByClient");
     assert_eq!((notes(&mut d), d.leaf()), (vec![], json!("u2")));
 }
+
+/// Below a chosen candidate a side question was one branch with it: to archive the question put the conversation away, and a
+/// later choice went to the answer of the question.
+#[test]
+fn a_question_below_a_chosen_candidate_is_a_branch_of_its_own() {
+    let mut d = begun();
+    d.ignore("branches_changed");
+    d.ok("choose", json!({"tipId": "b1"}));
+    let (leaf, path) = (d.leaf(), d.path_ids(None));
+    let asked = json!([{"type": "message", "message": user("by the way?"), "id": "q1"},
+        {"type": "message", "message": assistant("aside"), "id": "q2"}]);
+    d.ok(
+        "append_entries",
+        json!({"entries": asked, "parentId": leaf, "keepLeaf": true, "group": "btw"}),
+    );
+    let row = |d: &mut Daemon, tip: &str| {
+        let rows = d.ok("list_branches", json!({}))["branches"].clone();
+        let mut rows = rows.as_array().unwrap().iter();
+        rows.find(|row| row["tipId"] == tip).cloned().unwrap()
+    };
+    assert_eq!(row(&mut d, "b2")["isActive"], true);
+    assert_eq!(
+        (&row(&mut d, "q2")["forkId"], &row(&mut d, "q2")["group"]),
+        (&json!("b2"), &json!("btw"))
+    );
+    let again = d.ok("choose", json!({"tipId": "b1"}));
+    assert_eq!(
+        (&again["tipId"], &again["reason"]),
+        (&json!("b2"), &json!("alreadyThere"))
+    );
+    let leaf = d.leaf();
+    let archived = d.ok("archive_branch", json!({"entryId": "q2"}));
+    assert_eq!((&archived["entryId"], d.leaf()), (&json!("q1"), leaf));
+    assert!(d.path_ids(None).starts_with(&path));
+    assert_eq!(d.ok("choose", json!({"tipId": "c1"}))["others"][0], "b2");
+    assert_eq!(d.ok("choose", json!({"tipId": "b1"}))["tipId"], "b2");
+}
+
+/// Without a group the path of the leaf tells where a branch begins.
+#[test]
+fn a_branch_without_a_group_begins_below_the_path_of_the_leaf() {
+    let mut d = begun();
+    d.ignore("branches_changed");
+    d.ok("choose", json!({"tipId": "b1"}));
+    let leaf = d.leaf();
+    d.ok(
+        "append_message",
+        json!({"message": user("aside"), "entryId": "q1", "parentId": leaf, "keepLeaf": true}),
+    );
+    let archived = d.ok("archive_branch", json!({"entryId": "q1"}));
+    assert_eq!((&archived["entryId"], d.leaf()), (&json!("q1"), leaf));
+}
+
+#[test]
+fn a_branch_has_the_group_that_its_first_entry_names() {
+    let mut d = begun();
+    d.ok("choose", json!({"tipId": "b1"}));
+    d.user("n1", "on");
+    d.set_leaf(Some("b2"));
+    d.user("n2", "or so");
+    let rows = d.ok("list_branches", json!({}))["branches"].clone();
+    let rows = rows.as_array().unwrap().iter();
+    let found: Vec<(&str, Option<&str>)> = rows
+        .map(|row| (row["tipId"].as_str().unwrap(), row["group"].as_str()))
+        .collect();
+    assert_eq!(
+        found,
+        [
+            ("u2", None),
+            ("c2", Some("why")),
+            ("e2", Some("why")),
+            ("f2", Some("another")),
+            ("n1", None),
+            ("n2", None)
+        ]
+    );
+}

@@ -150,3 +150,39 @@ fn a_turn_whose_messages_cannot_be_written_goes_on() {
         (&json!("kept"), &json!("b1"))
     );
 }
+
+/// A message of the turn went below a question that was asked beside its branch.
+#[test]
+fn a_message_does_not_go_below_a_question_beside_the_branch() {
+    let mut d = with_candidates();
+    let turn = begin(&mut d, "b1");
+    let aside = json!({"message": user("aside"), "entryId": "q1", "parentId": "b1", "keepLeaf": true, "group": "btw"});
+    d.ok("append_message", aside);
+    let params = with(message("mine"), "turnId", turn.clone());
+    d.ok("send_message", with(params, "entryId", json!("m1")));
+    d.ok("end_turn", json!({"turnId": turn}));
+    assert_eq!(d.entry("m1")["parentId"], "b1");
+}
+
+/// A message whose answer was lost was refused once the turn had written it.
+#[test]
+fn a_message_that_was_written_is_answered_again() {
+    let mut d = with_candidates();
+    let turn = begin(&mut d, "b1");
+    let sent = |text: &str| {
+        let params = with(message(text), "turnId", turn.clone());
+        with(params, "entryId", json!("m1"))
+    };
+    let queued = d.ok("send_message", sent("mine"));
+    assert_eq!(queued["disposition"], "queued");
+    d.ok("end_turn", json!({"turnId": turn}));
+    let path = d.home.only_file();
+    let before = std::fs::read(&path).unwrap();
+    let again = d.ok("send_message", sent("mine"));
+    assert_eq!(
+        (&again["disposition"], &again["entryId"]),
+        (&json!("appended"), &json!("m1"))
+    );
+    d.err_kind("send_message", sent("another"), "duplicateEntryId");
+    assert_eq!(std::fs::read(&path).unwrap(), before);
+}

@@ -190,7 +190,8 @@ fn candidates(state: &SessionState, entry_id: &str) -> Result<(Node, Candidates)
         Error::invalid_params("tipId", reason)
     })?;
     let fork = tree.skip_bookkeeping(tree.parent(head));
-    let tip = tree.newest_step_below(node);
+    let archived = tree.archived();
+    let tip = tree.newest_step_below(node, &archived);
     let id = |node: Node| tree.id(node).to_owned();
     let others = tree.candidates(fork, group).into_iter();
     let others = others.filter(|other| *other != head);
@@ -200,7 +201,7 @@ fn candidates(state: &SessionState, entry_id: &str) -> Result<(Node, Candidates)
             group: group.to_owned(),
             tip_id: id(tip),
             others: others
-                .map(|other| id(tree.newest_step_below(other)))
+                .map(|other| id(tree.newest_step_below(other, &archived)))
                 .collect(),
         },
     ))

@@ -505,6 +505,8 @@ impl BranchRow {
         let label = tree.label(branch.tip).map(|label| label.text.to_string());
         let mut prompts = branch.prompts;
         let named_by = branch.named_by;
+        let is_heads = |named: Node| tree.skip_bookkeeping(tree.parent(named)) == branch.fork;
+        let group = tree.group(branch.tip).filter(|(named, _)| is_heads(*named));
         let given_name = named_by.and_then(|head| tree.branch_name(head));
         prompts.retain(|_| label.is_none() && given_name.is_none());
         let place = |node: Node| (node, tree.place(node), subject(node));
@@ -523,7 +525,7 @@ impl BranchRow {
                 last_activity: timestamp::format(tree.timestamp(branch.tip).unwrap_or_default()),
                 is_active: branch.is_active,
                 archived: archived.hides(branch.tip).then_some(true),
-                group: tree.group(branch.tip).map(|(_, group)| group.to_owned()),
+                group: group.map(|(_, group)| group.to_owned()),
             },
             tip: branch.tip,
             place: tree.place(branch.tip),

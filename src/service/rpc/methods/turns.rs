@@ -8,7 +8,7 @@ use std::sync::Arc;
 use treelined_core::durability::Durability;
 use treelined_core::error::{Error, Kind, Result};
 use treelined_core::flow::append::NewEntry;
-use treelined_core::id::{self, EntryId};
+use treelined_core::id::{self, EntryId, ExpectedLeaf};
 pub(crate) use treelined_files::session::Activity;
 use treelined_wire::{self as wire, Disposition, Mutation};
 
@@ -71,7 +71,18 @@ pub(in crate::rpc) async fn send_message(
     let change = place.writable().await?;
     let (daemon, open) = (Arc::clone(&change.daemon), Arc::clone(&change.open));
     let known = params.entry_id.as_deref();
-    let is_retry = known.is_some_and(|id| change.guard.tree.find_any(id).is_some());
+    let known = known.and_then(|id| change.guard.tree.find_any(id));
+    let is_retry = known.is_some();
+    if params.turn_id.is_some() && known.is_some_and(|node| change.guard.tree.is_background(node)) {
+        // The turn of a branch has written it; that turn may have ended.
+        let entry = entry.in_background(0, None)?;
+        let repeated = flush(change, Vec::new(), Some(entry), ExpectedLeaf::Any).await?;
+        return Ok(wire::SendMessageResult {
+            disposition: Disposition::Appended,
+            entry_id: params.entry_id,
+            durability: repeated.durability,
+        });
+    }
     let turn_id = params.turn_id.as_deref();
     let turn_id = turn_id.filter(|id| !open.client_turn().is_sessions(id));
     if (open.is_in_turn() || turn_id.is_some()) && !is_retry {
