@@ -177,3 +177,51 @@ fn the_other_session_is_only_read() {
     assert_eq!(merged["summaryEntry"]["fromId"], "f3");
     d.allow_stderr();
 }
+
+/// A label behind the step of the other session made another summary, and a retry found that the leaf had moved.
+#[test]
+fn a_repeated_merge_passes_over_bookkeeping_and_its_own_summary() {
+    let (mut d, fork, _) = with_fork();
+    let params = json!({"sessionId": "mother", "fromSessionId": fork, "expectedLeafId": "u2"});
+    let merged = d.ok("merge_branch", params.clone());
+    assert_eq!(
+        d.ok("merge_branch", params.clone())["reason"],
+        "alreadyThere"
+    );
+    d.ok("open_session", json!({"sessionId": fork}));
+    let label = json!({"sessionId": fork, "targetId": "f2", "label": "good", "entryId": "l1"});
+    d.ok("append_label", label);
+    for tip in [Json::Null, json!("l1"), json!("f2")] {
+        let mut params = params.clone();
+        if !tip.is_null() {
+            params["tipId"] = tip;
+        }
+        let again = d.ok("merge_branch", params);
+        assert_eq!(again["summaryEntry"], merged["summaryEntry"]);
+    }
+    let other = json!({"sessionId": "mother", "fromSessionId": fork, "tipId": "f1", "expectedLeafId": "u2"});
+    d.err_kind("merge_branch", other, "leafMoved");
+}
+
+/// Clients choose ids, so a session that is not a fork may have the same ones: it was merged without its beginning.
+#[test]
+fn sessions_with_equal_ids_are_not_forks() {
+    let (mut d, ..) = with_fork();
+    d.ok("create_session", json!({"sessionId": "stranger"}));
+    let at = "2026-01-01T00:00:00.000Z";
+    let entries = json!([
+        {"type": "message", "id": "u1", "timestamp": at, "message": user("Is it raining?")},
+        {"type": "message", "id": "a1", "timestamp": at, "message": answer("It pours.", 0.5)},
+    ]);
+    d.ok(
+        "append_entries",
+        json!({"sessionId": "stranger", "entries": entries}),
+    );
+    d.ok("close_session", json!({"sessionId": "stranger"}));
+    let merged = d.ok("merge_branch", json!({"fromSessionId": "stranger"}));
+    let text = merged["summaryEntry"]["summary"].as_str().unwrap();
+    assert!(
+        text.contains("Is it raining?") && text.contains("It pours."),
+        "{text}"
+    );
+}

@@ -141,7 +141,7 @@ pub fn plan_merge(tree: &Tree, tip: Node) -> Navigation {
 /// of its path in common with the session that it comes from.
 pub fn plan_merge_from(tree: &Tree, session_id: &str, other: &Tree, tip: Node) -> Navigation {
     let path = other.path(Some(tip));
-    let is_shared = |node: &&Node| tree.find(other.id(**node)).is_some();
+    let is_shared = |node: &&Node| is_shared(tree, other, **node);
     let shared = path.iter().take_while(is_shared).count();
     let abandoned = path.get(shared..).unwrap_or_default().to_vec();
     if !has_steps(other, &abandoned) {
@@ -165,6 +165,18 @@ pub fn plan_merge_from(tree: &Tree, session_id: &str, other: &Tree, tip: Node) -
         judgements: Vec::new(),
         archives: Vec::new(),
     })
+}
+
+/// Whether both sessions have an entry of the other one. Ids alone do not tell: clients choose them. A fork leaves labels out,
+/// and may begin in the middle.
+fn is_shared(tree: &Tree, other: &Tree, node: Node) -> bool {
+    let Some(own) = tree.find(other.id(node)) else {
+        return false;
+    };
+    let above = |tree: &Tree, node: Node| tree.skip_bookkeeping(tree.parent(node));
+    let parent = above(other, node).map(|node| other.id(node));
+    let has_parent = parent.is_none() || parent == above(tree, own).map(|node| tree.id(node));
+    has_parent && tree.kind(own) == other.kind(node) && tree.timestamp(own) == other.timestamp(node)
 }
 
 /// The summary of this branch of another session that the path to the leaf has.

@@ -159,10 +159,18 @@ impl Navigator {
             id: self.navigation_id.clone(),
             abort: release.call.cancel.clone(),
         };
-        let planning = release.begin(&self.expected, activity).await?;
+        // A merge that was made before has moved the leaf.
+        let expected = match self.from {
+            Some(_) => &ExpectedLeaf::Any,
+            None => &self.expected,
+        };
+        let planning = release.begin(expected, activity).await?;
         let tree = &planning.guard.tree;
         if let Some(other) = &self.from {
             let target = lock(other).target(&planning.guard, self.tip_id.as_deref())?;
+            if !matches!(target, Destination::Merged(_)) {
+                planning.guard.check_expected_leaf(&self.expected)?;
+            }
             return Ok((planning, target));
         }
         let node = find(self, &planning.guard)?;
