@@ -147,6 +147,12 @@ impl NewEntry {
             let reason = "cannot be written in the background: leave out keepLeaf";
             return Err(Error::entry_invalid(index, "type", reason));
         }
+        for name in ["background", "group"] {
+            if json::get(&self.object(), name).is_some() {
+                let reason = "is set by the daemon: use keepLeaf and the parameter group";
+                return Err(Error::entry_invalid(index, name, reason));
+            }
+        }
         push_raw_member(&mut self.members, "background", b"true");
         if let Some(group) = group {
             push_text_member(&mut self.members, "group", group);

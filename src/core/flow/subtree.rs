@@ -138,7 +138,10 @@ impl<'t> SubtreeWalk<'t> {
 /// leaf may be there.
 pub fn relinked(entry: Vec<u8>, parent: Option<&str>, boundary: Option<&str>) -> Vec<u8> {
     let entry = match json::get(&entry, "background") {
-        Some(b"true") => json::without_member(&entry, "background"),
+        Some(b"true") => {
+            let entry = json::without_member(&entry, "background");
+            json::without_member(&entry, "group")
+        }
         _ => entry,
     };
     let stored = json::get(&entry, "parentId").unwrap_or_default();

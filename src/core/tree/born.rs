@@ -6,6 +6,9 @@ use crate::bytes::{Cursor, Fields};
 use crate::entry::Envelope;
 use hashbrown::HashMap;
 
+/// The longest group that counts, in bytes.
+const MAX_GROUP_BYTES: usize = 256;
+
 /// The groups of background branches, and the sources of copies.
 #[derive(Default)]
 pub(super) struct Born {
@@ -18,7 +21,8 @@ pub(super) struct Born {
 impl Born {
     pub(super) fn take(&mut self, node: Node, envelope: &Envelope<'_>) {
         let group = envelope.background.as_ref();
-        match group.and_then(|background| background.group.as_deref()) {
+        let group = group.and_then(|background| background.group.as_deref());
+        match group.filter(|group| group.len() <= MAX_GROUP_BYTES) {
             Some(group) => drop(self.groups.insert(node, group.into())),
             None if self.groups.is_empty() => {}
             None => drop(self.groups.remove(&node)),

@@ -327,7 +327,10 @@ fn copies_are_not_in_the_background() {
     for name in ["session_opened", "session_before_fork", "session_fork"] {
         d.ignore(name);
     }
-    grow(&mut d, "a1", "b1");
+    d.ok(
+        "append_message",
+        json!({"message": user("x"), "entryId": "b1", "parentId": "a1", "keepLeaf": true, "group": "why"}),
+    );
     let copied = d.ok("cherry_pick", json!({"entryIds": ["b1"]}));
     let copy = copied["leafId"].as_str().unwrap().to_owned();
     let entry = d.entry(&copy);
@@ -351,6 +354,11 @@ fn copies_are_not_in_the_background() {
         };
         assert_eq!(forked["session"]["leafId"], expected, "{scope}");
         let path = forked["session"]["path"].as_str().unwrap().to_owned();
+        let lines = file_lines(std::path::Path::new(&path));
+        let copy = lines.iter().find(|line| line["id"] == "b1").unwrap();
+        // A copy of the whole tree has the lines as they are.
+        let has = [copy.get("background"), copy.get("group")].map(|member| member.is_some());
+        assert_eq!(has, [scope == "tree"; 2]);
         d.ok("close_session", json!({"sessionId": id}));
         d.received("session_closed");
         let opened = d.open(std::path::Path::new(&path));
@@ -359,4 +367,30 @@ fn copies_are_not_in_the_background() {
         d.ok("close_session", json!({"sessionId": id}));
         d.received("session_closed");
     }
+}
+
+/// A group in an entry made two members of that name in one line.
+#[test]
+fn a_clients_entry_does_not_name_the_group() {
+    let (mut d, path) = begun();
+    let before = fs::read(&path).unwrap();
+    let entries = json!([{"type": "message", "message": user("x")},
+        {"type": "message", "message": user("y"), "group": "own"}]);
+    for group in [Json::Null, json!("why")] {
+        let mut params = json!({"entries": entries, "parentId": "a1", "keepLeaf": true});
+        if !group.is_null() {
+            params["group"] = group;
+        }
+        let refused = d.err("append_entries", params);
+        assert_eq!(
+            (
+                refused.kind.as_str(),
+                refused.details("field"),
+                refused.details("index")
+            ),
+            ("entryInvalid", &json!("group"), &json!(1))
+        );
+    }
+    assert_eq!(fs::read(&path).unwrap(), before);
+    d.ok("append_entries", json!({"entries": entries}));
 }

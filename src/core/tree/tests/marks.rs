@@ -175,3 +175,16 @@ fn an_image_keeps_the_marks() {
     assert_eq!(read.branch_name(read.find("b").unwrap()), Some("x"));
     assert_eq!(read.marks().version(), tree.marks().version());
 }
+
+/// Another program may write any text; each one is kept in memory.
+#[test]
+fn a_group_that_is_too_long_is_ignored() {
+    for (length, counts) in [(256, true), (257, false)] {
+        let group = "g".repeat(length);
+        let rest = format!(r#","customType":"x","background":true,"group":"{group}""#);
+        let tree = tree_of(&[("a", "", ""), ("b", "a", &rest)]);
+        let at = tree.find("b").unwrap();
+        assert!(tree.is_background(at));
+        assert_eq!(tree.group(at).is_some(), counts, "{length}");
+    }
+}
