@@ -14,6 +14,7 @@ import argparse
 import itertools
 import json
 import os
+import secrets
 import shlex
 import subprocess
 import sys
@@ -114,7 +115,7 @@ class Agent:
 def main() -> int:
     """Ask, compare and choose; the exit code is 1 if nothing was chosen."""
     given = arguments()
-    group = f"ask-agents {os.getpid()} {given.prompt[:80]}"
+    group = f"ask-agents {secrets.token_hex(8)}"
     with Client(client_info={"name": "ask-agents"}) as client:
         client.open_session(session_id=given.session)
         leaf = client.get_leaf()["leafId"]
@@ -272,18 +273,26 @@ def show(client: Client, whole: list[Candidate]) -> None:
     tips = [one.tip for one in whole]
     if len(tips) == 1:
         print(f"1. {whole[0].name}")
+        entries = client.get_path(entry_id=tips[0])["entries"]
+        groups = [at for at, entry in enumerate(entries) if entry.get("group")]
+        for entry in entries[groups[-1] if groups else 0 :]:
+            print_texts(entry)
         return
     compared = client.compare_branches(a=tips[0], b=tips[1], more=tips[2:] or None)
     sides = [compared["a"], compared["b"], *compared.get("more", [])]
     for number, (one, side) in enumerate(zip(whole, sides, strict=True), start=1):
         print(f"{number}. {one.name}: {side['outcome']}")
         for entry_id in side["entryIds"]:
-            entry: Any = client.get_entry(entry_id=entry_id)["entry"]
-            content = entry.get("message", {}).get("content")
-            for block in content if isinstance(content, list) else []:
-                if block.get("type") == "text" and entry["message"]["role"] == "assistant":
-                    print("   " + block["text"].strip().replace("\n", "\n   "))
+            print_texts(client.get_entry(entry_id=entry_id)["entry"])
         print()
+
+
+def print_texts(entry: dict[str, Any]) -> None:
+    """Print the texts of an answer."""
+    content: Any = entry.get("message", {}).get("content")
+    for block in content if isinstance(content, list) else []:
+        if block.get("type") == "text" and entry["message"]["role"] == "assistant":
+            print("   " + block["text"].strip().replace("\n", "\n   "))
 
 
 if __name__ == "__main__":
