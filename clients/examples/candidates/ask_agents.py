@@ -273,17 +273,18 @@ def show(client: Client, whole: list[Candidate]) -> None:
     tips = [one.tip for one in whole]
     if len(tips) == 1:
         print(f"1. {whole[0].name}")
-        entries = client.get_path(entry_id=tips[0])["entries"]
+        entries: Any = client.get_path(entry_id=tips[0])["entries"]
         groups = [at for at, entry in enumerate(entries) if entry.get("group")]
-        for entry in entries[groups[-1] if groups else 0 :]:
-            print_texts(entry)
+        for own in entries[groups[-1] if groups else 0 :]:
+            print_texts(own)
         return
     compared = client.compare_branches(a=tips[0], b=tips[1], more=tips[2:] or None)
     sides = [compared["a"], compared["b"], *compared.get("more", [])]
     for number, (one, side) in enumerate(zip(whole, sides, strict=True), start=1):
         print(f"{number}. {one.name}: {side['outcome']}")
         for entry_id in side["entryIds"]:
-            print_texts(client.get_entry(entry_id=entry_id)["entry"])
+            entry: Any = client.get_entry(entry_id=entry_id)["entry"]
+            print_texts(entry)
         print()
 
 
