@@ -51,14 +51,13 @@ for line in sys.stdin:
 
 
 def ask(
-    env: dict[str, str], session: str, agents: dict[str, str], said: str, cwd: Path
+    env: dict[str, str], asked: list[str], agents: dict[str, str], said: str, cwd: Path
 ) -> subprocess.CompletedProcess[str]:
     named = [f"--agent={name}={command}" for name, command in agents.items()]
     command: list[str | Path] = [
         sys.executable,
         SCRIPT,
-        session,
-        "Prompt one",
+        *asked,
         "--cwd",
         cwd,
         *named,
@@ -87,7 +86,7 @@ def test_a_person_chooses(client: Client, env: dict[str, str], tmp_path: Path) -
     fake = tmp_path / "fake.py"
     fake.write_text(FAKE)
     agents = {name: f"{sys.executable} {fake} {name}" for name in ("first", "second", "fails")}
-    ran = ask(env, session, agents, "2\nit is shorter\n", tmp_path)
+    ran = ask(env, [session, "Prompt one"], agents, "2\nit is shorter\n", tmp_path)
     assert ran.returncode == 0, ran
     assert ran.stderr == "fails: session/prompt: no quota\n"
     assert "1. first: first of " in ran.stdout
@@ -109,8 +108,10 @@ def test_nothing_chosen_moves_nobody(client: Client, env: dict[str, str], tmp_pa
     fake = tmp_path / "fake.py"
     fake.write_text(FAKE)
     agents = {"only": f"{sys.executable} {fake} only"}
-    ran = ask(env, session, agents, "\n", tmp_path)
+    # A group has at most 256 bytes; a long question once made one that was refused.
+    ran = ask(env, [session, "問" * 100], agents, "\n", tmp_path)
     assert ran.returncode == 1, ran
+    assert "   only of " in ran.stdout, ran
     leaf, rows = opened(client, session)
     assert leaf == "a1"
     assert [row["isActive"] for row in rows] == [True, False]
@@ -150,7 +151,8 @@ def test_two_real_agents(client: Client, env: dict[str, str], tmp_path: Path) ->
             command, environment = prepare(folder, model.url)
             given = " ".join(f"{key}='{value}'" for key, value in environment.items())
             agents[name] = f'sh -c "{given} exec {command}"'
-        ran = ask(env, session, agents, "1\nboth say the same\n", tmp_path / "opencode" / "project")
+        asked, cwd = [session, "Prompt one"], tmp_path / "opencode" / "project"
+        ran = ask(env, asked, agents, "1\nboth say the same\n", cwd)
     assert ran.returncode == 0, ran
     assert "opencode is chosen" in ran.stdout, ran
     leaf, rows = opened(client, session)
