@@ -175,7 +175,7 @@ fn outcome(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         Some(Command::Import(import)) => import::run(options, import),
         Some(Command::Acp(args)) => package::run(options, "treelined-acp", args),
         Some(Command::Tui(args)) => package::run(options, "treelined-tui", args),
-        Some(Command::Mcp(args)) => package::run(options, "treelined-mcp", args),
+        Some(Command::Mcp(args)) => package::mcp(options, args),
         Some(Command::Files(args)) => package::run(options, "treelined-files", args),
         Some(Command::Setup(args)) => package::run(options, "treelined-setup", args),
         Some(Command::Export(export)) => export::run(options, export),

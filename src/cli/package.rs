@@ -36,6 +36,14 @@ pub(super) fn run(options: &Options, name: &str, args: &PackageArgs) -> anyhow::
     become_program(options, name, as_typed(&args.arguments))
 }
 
+/// Becomes the MCP server. A hook of an agent (`--recall`) hears nothing of a missing one: that is not the agent's matter.
+pub(super) fn mcp(options: &Options, args: &PackageArgs) -> anyhow::Result<ExitCode> {
+    match run(options, "treelined-mcp", args) {
+        Err(_) if args.arguments.iter().any(|it| it == "--recall") => Ok(ExitCode::SUCCESS),
+        ran => ran,
+    }
+}
+
 /// Like [`run`], with these arguments.
 pub(super) fn become_program<A: AsRef<OsStr>>(
     options: &Options,

@@ -5,7 +5,7 @@ use super::cuts::is_line_end;
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::ops::Range;
-use treelined_client::Entry;
+use treelined_client::{Entry, SearchHit};
 use treelined_redact::unseen::is_unseen;
 use treelined_redact::{FOREIGN_MEMBERS, ID_MEMBERS, Redactor, mark};
 
@@ -161,6 +161,18 @@ impl<'r> Cleaner<'r> {
 /// An id on one line, which stays as it is but for characters that nobody sees and links. A long one is cut.
 pub fn inert(id: &str) -> String {
     inert_text(&shortened(id, MAX_ID))
+}
+
+/// Whether an id can be shown where no quotation mark protects it. Files of other programs may have text as ids, which a model
+/// would read as ours.
+pub fn is_plain_id(id: &str) -> bool {
+    let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"_.:-".contains(&byte);
+    (1..=MAX_ID).contains(&id.len()) && id.bytes().all(is_plain)
+}
+
+/// Whether the entry of a hit and its session have such ids.
+pub fn has_plain_ids(hit: &SearchHit) -> bool {
+    is_plain_id(&hit.entry_id) && is_plain_id(&hit.session_id)
 }
 
 /// A cursor, without characters that nobody sees.

@@ -1,6 +1,6 @@
 //! The sessions that an agent may read, and those in which it may leave notes.
 
-use crate::clean::Cleaner;
+use crate::clean::{Cleaner, has_plain_ids};
 use crate::finding::Findings;
 use crate::request::Query;
 use crate::scope::Scope;
@@ -263,14 +263,21 @@ impl History {
         Ok(call.await?)
     }
 
-    /// The rows of the sessions of the scope's own directory.
-    pub async fn own_rows(&self) -> Result<Vec<SessionRow>> {
+    /// A page of all sessions, also of the archived ones.
+    async fn page_of_all(&self, cursor: Option<String>) -> Result<ListSessionsResult> {
+        let mut call = self.client.list_sessions().limit(ROWS).archived(true);
+        if let Some(cursor) = cursor {
+            call = call.cursor(cursor);
+        }
+        Ok(call.await?)
+    }
+
+    /// The rows of all sessions, in scope or not, also of the archived ones.
+    pub async fn rows(&self) -> Result<Vec<SessionRow>> {
         let (mut rows, mut cursor) = (Vec::new(), None);
-        let mut directories = self.scope.directories();
         loop {
-            let page = self.page(None, ROWS, cursor).await?;
-            let own = page.sessions.into_iter();
-            rows.extend(own.filter(|row| directories.is_own(&row.cwd)));
+            let page = self.page_of_all(cursor).await?;
+            rows.extend(page.sessions);
             cursor = page.next_cursor;
             if cursor.is_none() {
                 return Ok(rows);
@@ -278,12 +285,13 @@ impl History {
         }
     }
 
-    /// The files from which a session was imported.
+    /// The files from which a session was imported, in scope or not.
     pub async fn sources(&self, id: &str) -> Result<Vec<String>> {
-        let open = self.open(Some(id)).await?;
-        let reports = open.client.import_report().await;
-        let reports = open.close_after(reports.map_err(Failure::from)).await?;
-        let reports = reports.imports.into_iter();
+        let session = self.opened(id, OpenMode::Read).await?;
+        let client = self.client.with_session(&session.session_id);
+        let reports = client.import_report().await;
+        self.close(&session.session_id).await?;
+        let reports = reports?.imports.into_iter();
         let reports = reports.map(|import| import.report.parse().unwrap_or_default());
         Ok(reports.flat_map(|report| sources(&report)).collect())
     }
@@ -301,7 +309,7 @@ impl History {
         Ok(call.cwd(cwd).limit(HITS).await?.hits)
     }
 
-    /// The sessions in scope, now.
+    /// The sessions in scope, now, also the archived ones: they are put away, not lost.
     pub async fn readable(&self) -> Result<Readable> {
         let mut readable = Readable {
             ids: HashSet::new(),
@@ -310,7 +318,7 @@ impl History {
         let mut directories = self.scope.directories();
         let mut cursor = None;
         loop {
-            let page = self.page(None, ROWS, cursor).await?;
+            let page = self.page_of_all(cursor).await?;
             for row in page.sessions {
                 let is_in_scope = directories.are_with(&row.cwd);
                 readable.are_as_written &= is_in_scope == self.scope.holds_text(&row.cwd);
@@ -355,7 +363,7 @@ impl History {
         let page = call.await?;
         let hits = page.hits.into_iter();
         let hits: Vec<SearchHit> = hits
-            .filter(|hit| readable.ids.contains(&hit.session_id))
+            .filter(|hit| readable.ids.contains(&hit.session_id) && has_plain_ids(hit))
             .collect();
         // Totals of the daemon count sessions that are not in scope, and of a question all entries with one of its words.
         let is_counted = readable.are_as_written && !query.is_question;

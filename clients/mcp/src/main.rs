@@ -56,7 +56,13 @@ struct Args {
 const RECALL: Duration = Duration::from_secs(4);
 
 fn main() -> ExitCode {
-    let args = Args::parse();
+    let args = match Args::try_parse() {
+        Ok(args) => args,
+        Err(error) if error.use_stderr() && std::env::args_os().any(|it| it == "--recall") => {
+            return ExitCode::SUCCESS;
+        }
+        Err(error) => error.exit(),
+    };
     let is_recall = args.recall;
     match run(args) {
         Ok(()) => ExitCode::SUCCESS,
@@ -82,10 +88,13 @@ fn run(args: Args) -> anyhow::Result<()> {
 }
 
 async fn recall(args: Args) -> anyhow::Result<()> {
-    let Some(hook) = Hook::read() else {
-        return Ok(());
-    };
+    // An agent may keep stdin open. The end of the program does not wait for this thread.
+    let (read, hook) = tokio::sync::oneshot::channel();
+    std::thread::spawn(move || drop(read.send(Hook::read())));
     let answer = async {
+        let Some(hook) = hook.await? else {
+            return Ok(());
+        };
         let history = history(args, hook.directory()).await?;
         let answered = hook.answer(&history).await;
         history.end().await?;

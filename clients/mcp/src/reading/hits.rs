@@ -1,7 +1,7 @@
 //! The hits of a search: notes first, and one of each session.
 
 use super::answers::{Facts, answer, budget};
-use crate::clean::{Cleaner, inert};
+use crate::clean::{Cleaner, inert, is_plain_id};
 use crate::finding::Finding;
 use crate::history::{Failure, History, Result};
 use crate::request::{Query, SearchRequest};
@@ -177,11 +177,15 @@ impl Finding {
             let text = cleaner.cut_line(&instead.text, MAX_SAID);
             said += &quoted(&format!("instead: {text}"));
         }
+        // Hits with other ids than plain ones are not found.
+        let branch = match is_plain_id(&hit.branch.tip_id) {
+            true => format!(", branch {}", hit.branch.tip_id),
+            false => String::new(),
+        };
         format!(
-            "\n{what} {} of session {}, branch {}{left}, {}\n{}{said}{}",
-            inert(&hit.entry_id),
-            inert(&hit.session_id),
-            inert(&hit.branch.tip_id),
+            "\n{what} {} of session {}{branch}{left}, {}\n{}{said}{}",
+            hit.entry_id,
+            hit.session_id,
             cleaner.word(&hit.at),
             quoted(snippet),
             quoted(&format!(

@@ -4,7 +4,7 @@
 mod hook;
 mod own;
 
-use crate::clean::{Cleaner, folded, inert};
+use crate::clean::{Cleaner, folded, has_plain_ids};
 use crate::cuts::cut;
 use crate::history::{History, Result};
 use crate::reading::snippets;
@@ -38,7 +38,7 @@ const NAMED: usize = 2;
 pub struct Hook(HookInput);
 
 impl Hook {
-    /// Reads stdin. `None` if it is not an event to which something can be recalled.
+    /// Reads stdin to its end. `None` if it is not an event to which something can be recalled.
     pub fn read() -> Option<Hook> {
         let mut bytes = Vec::new();
         let stdin = std::io::stdin().lock();
@@ -85,7 +85,7 @@ async fn at_start(history: &History, input: &HookInput) -> Result<Option<String>
     for row in newest {
         if named < NAMED && own.have(history, &row.session_id).await {
             let name = row.name.as_deref().unwrap_or(&row.first_message);
-            let (id, at) = (inert(&row.session_id), cleaner.word(&row.modified));
+            let (id, at) = (&row.session_id, cleaner.word(&row.modified));
             let name = line(name, MAX_NAME, &mut cleaner);
             recalled.add(&format!("\nsession {id}, {at}\n{}", quoted(&name)));
             named += 1;
@@ -110,7 +110,7 @@ async fn after_failure(
     Ok(recalled.end())
 }
 
-/// The first hits of own conversations, one of each.
+/// The first hits of own conversations, one of each. Ids stand outside of quoted lines, so that one with other text is left out.
 async fn own_hits(
     history: &History,
     own: &mut OwnSessions,
@@ -119,6 +119,7 @@ async fn own_hits(
     let (mut taken, mut seen) = (Vec::new(), HashSet::new());
     for hit in hits.into_iter().take(LOOKED_AT) {
         if taken.len() < MOST_HITS
+            && has_plain_ids(&hit)
             && !seen.contains(&hit.session_id)
             && own.have(history, &hit.session_id).await
         {
@@ -167,7 +168,7 @@ impl Recalled {
     ) -> Result<()> {
         let snippets = snippets(history, hits, cleaner).await?;
         for (hit, snippet) in hits.iter().zip(snippets) {
-            let (entry, session) = (inert(&hit.entry_id), inert(&hit.session_id));
+            let (entry, session) = (&hit.entry_id, &hit.session_id);
             let at = cleaner.word(&hit.at);
             let left = match hit.branch.on_active_path {
                 true => "",

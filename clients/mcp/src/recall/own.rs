@@ -1,15 +1,18 @@
 //! The conversations that a person had here: of this directory alone, on this machine alone, and kept by their own agent.
 
+use crate::clean::is_plain_id;
 use crate::history::{History, Result};
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::env;
 use std::fs;
 use std::path::{Path, PathBuf};
 use treelined_client::SessionRow;
 
-/// The rows of sessions of this directory, by their ids.
+/// The sessions of this directory that may be recalled, and all from which they may come.
 pub(super) struct OwnSessions {
-    rows: HashMap<String, SessionRow>,
+    rows: Vec<SessionRow>,
+    /// The ids of the sessions that are of this directory, not archived, and not of the conversation that asks.
+    here: HashSet<String>,
     /// The answers about imports, by the id of the session.
     known: HashMap<String, bool>,
 }
@@ -17,42 +20,70 @@ pub(super) struct OwnSessions {
 impl OwnSessions {
     /// `native_id` is the conversation that asks: it knows itself.
     pub(super) async fn list(history: &History, native_id: &str) -> Result<OwnSessions> {
-        let rows = history.own_rows().await?.into_iter();
-        let rows = rows.filter(|row| is_own(row) && !is_of(row, native_id));
+        let rows = history.rows().await?;
+        let mut directories = history.scope().directories();
+        let here = rows.iter().filter(|row| {
+            // A person who archives a session puts it away: nothing is recalled of it.
+            let is_shown = !row.archived.unwrap_or_default() && is_plain_id(&row.session_id);
+            is_shown && directories.is_own(&row.cwd) && !is_of(row, native_id)
+        });
+        let here = here.map(|row| row.session_id.clone()).collect();
         Ok(OwnSessions {
-            rows: rows.map(|row| (row.session_id.clone(), row)).collect(),
+            rows,
+            here,
             known: HashMap::new(),
         })
     }
 
     /// The sessions, the newest first.
     pub(super) fn newest(&self) -> Vec<&SessionRow> {
-        let mut rows: Vec<&SessionRow> = self.rows.values().collect();
+        let here = |row: &&SessionRow| self.here.contains(&row.session_id);
+        let mut rows: Vec<&SessionRow> = self.rows.iter().filter(here).collect();
         rows.sort_by(|one, other| other.modified.cmp(&one.modified));
         rows
     }
 
-    /// Whether a session is one of them, and each of its sources is where its agent keeps the conversations of this user. A file
-    /// that was named to an import may be an export, or another person's.
+    /// Whether a session is one of them, and it and all that it comes from are this user's. A fork has the text of its parent,
+    /// but may have no record of the import; a parent that is not listed may be anyone's.
     pub(super) async fn have(&mut self, history: &History, id: &str) -> bool {
-        let Some(row) = self.rows.get(id) else {
+        if !self.here.contains(id) {
             return false;
-        };
-        let Some(tool) = row.source.clone() else {
+        }
+        let (mut waiting, mut seen) = (vec![id.to_owned()], HashSet::new());
+        while let Some(name) = waiting.pop() {
+            let named = |row: &&SessionRow| row.session_id == name || row.path == name;
+            let rows: Vec<SessionRow> = self.rows.iter().filter(named).cloned().collect();
+            if rows.is_empty() {
+                return false;
+            }
+            for row in rows.into_iter().filter(|row| seen.insert(row.path.clone())) {
+                if !is_of_one(&row) || !self.is_kept(history, &row).await {
+                    return false;
+                }
+                waiting.extend(row.parent_session);
+            }
+        }
+        true
+    }
+
+    /// Whether each source of a session is where its agent keeps the conversations of this user. A file that was named to an
+    /// import may be an export, or another person's.
+    async fn is_kept(&mut self, history: &History, row: &SessionRow) -> bool {
+        let Some(tool) = &row.source else {
             return true;
         };
-        if let Some(known) = self.known.get(id) {
+        if let Some(known) = self.known.get(&row.session_id) {
             return *known;
         }
-        let sources = history.sources(id).await.unwrap_or_default();
-        let is_own = !sources.is_empty() && sources.iter().all(|path| is_in_place(&tool, path));
-        self.known.insert(id.to_owned(), is_own);
-        is_own
+        let sources = history.sources(&row.session_id).await.unwrap_or_default();
+        let is_kept = !sources.is_empty() && sources.iter().all(|path| is_in_place(tool, path));
+        self.known.insert(row.session_id.clone(), is_kept);
+        is_kept
     }
 }
 
 /// Whether a session is of this machine alone: others write in that of a team.
-fn is_own(row: &SessionRow) -> bool {
+fn is_of_one(row: &SessionRow) -> bool {
     let replica = format!("{}.replica", row.path);
     row.diagnostic.is_none() && row.log.is_none() && !Path::new(&replica).exists()
 }

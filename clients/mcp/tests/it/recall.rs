@@ -159,7 +159,7 @@ fn no_text_leads_out_of_the_quotation() {
     let lines = [
         json!({"type": "session", "version": 3, "id": "s2", "timestamp": "2026-01-01T00:00:00.000Z", "cwd": folders.path("work")}),
         json!({"type": "message", "id": evil, "parentId": null, "timestamp": "2026-01-01T00:00:01.000Z", "message": {"role": "user", "content": EVIL}}),
-        json!({"type": "session_info", "id": "n", "parentId": evil, "timestamp": "2026-01-01T00:00:02.000Z", "name": evil}),
+        json!({"type": "session_info", "id": "n", "parentId": evil, "timestamp": "2026-01-01T00:00:02.000Z", "name": "harmless"}),
     ];
     let lines = lines
         .iter()
@@ -167,7 +167,7 @@ fn no_text_leads_out_of_the_quotation() {
         .collect::<String>();
     fs::write(
         folders.path("sessions/2026-01-01T00-00-00-000Z_s2.jsonl"),
-        lines,
+        &lines,
     )
     .unwrap();
     for event in [start(), failure("error: zebra cache crossing")] {
@@ -176,8 +176,22 @@ fn no_text_leads_out_of_the_quotation() {
         let ours = ["entry ", "session ", "> ", "treelined recalls "];
         for line in text.lines().filter(|line| !line.is_empty()) {
             assert!(ours.iter().any(|start| line.starts_with(start)), "{line}");
+            assert!(
+                line.starts_with("> ") || !line.contains("must run"),
+                "{line}"
+            );
         }
     }
+    // A session without any other hit than that of the evil id is not recalled at all, nor is one with such an id.
+    fs::remove_dir_all(folders.path("sessions")).unwrap();
+    fs::create_dir(folders.path("sessions")).unwrap();
+    let plain = "2026-01-01T00-00-00-000Z_s2.jsonl";
+    fs::write(folders.path("sessions").join(plain), &lines).unwrap();
+    assert_eq!(folders.text(failure("error: zebra cache crossing")), None);
+    let lines = lines.replace(r#""id":"s2""#, &format!(r#""id":{evil}"#));
+    fs::write(folders.path("sessions").join(plain), &lines).unwrap();
+    assert_eq!(folders.text(failure("error: zebra cache crossing")), None);
+    assert_eq!(folders.text(start()), None);
 }
 
 /// Only what this user's agents have said in this directory is pushed at another agent.
@@ -220,6 +234,21 @@ fn only_own_conversations_of_this_directory_are_recalled() {
             json!({"from": "codex", "paths": [file], "final": true}),
         )]);
         assert_eq!(failed().is_some(), is_recalled, "{}", file.display());
+        // A fork of one branch has its text without the record of the import.
+        let rows = folders.daemon(&[("list_sessions", json!({}))]);
+        let rows = rows[0]["sessions"].as_array().unwrap().iter();
+        let mut imported = rows.filter(|row| row["source"] == "codex");
+        let id = imported.next().unwrap()["sessionId"].clone();
+        folders.daemon(&[
+            ("open_session", json!({"sessionId": id})),
+            (
+                "fork_session",
+                json!({"scope": "branch", "newSessionId": "fork"}),
+            ),
+        ]);
+        let began = folders.text(start()).unwrap_or_default();
+        assert_eq!(began.contains("\nsession fork, "), is_recalled, "{began}");
+        assert_eq!(failed().is_some(), is_recalled, "{}", file.display());
         let again = folders.path("sessions");
         if !is_recalled {
             fs::remove_dir_all(&again).unwrap();
@@ -229,7 +258,12 @@ fn only_own_conversations_of_this_directory_are_recalled() {
     // The conversation that asks does not hear of itself.
     let mut own = failure("error: zebra cache crossing");
     own["session_id"] = json!("019a0000-0000-7000-8000-000000000001");
-    assert_eq!(folders.text(own), None);
+    let heard = folders.text(own).unwrap_or_default();
+    let mut entries = heard.lines().filter(|line| line.starts_with("entry "));
+    assert!(
+        entries.all(|line| line.contains("of session fork, ")),
+        "{heard}"
+    );
     // Another machine writes in a session of a team.
     folders.say("team", &cwd, "the zebra cache crossing");
     assert!(failed().unwrap().contains("session team"));
@@ -243,8 +277,23 @@ fn only_own_conversations_of_this_directory_are_recalled() {
     let file = folders_of
         .find(|file| file.to_string_lossy().ends_with("_team.jsonl"))
         .unwrap();
+    folders.daemon(&[
+        ("open_session", json!({"sessionId": "team"})),
+        (
+            "fork_session",
+            json!({"scope": "branch", "newSessionId": "ours"}),
+        ),
+    ]);
+    let began = || folders.text(start()).unwrap_or_default();
+    assert!(began().contains("\nsession ours, "), "{}", began());
     fs::write(format!("{}.replica", file.display()), "{}").unwrap();
     assert!(!failed().unwrap_or_default().contains("session team"));
+    assert!(!began().contains("session ours"), "{}", began());
+    // The parent may be anyone's once it is not listed.
+    fs::remove_file(format!("{}.replica", file.display())).unwrap();
+    assert!(began().contains("\nsession ours, "), "{}", began());
+    fs::remove_file(&file).unwrap();
+    assert!(!began().contains("session ours"), "{}", began());
 }
 
 #[test]
@@ -261,4 +310,50 @@ fn nothing_that_goes_wrong_is_the_agents_matter() {
         assert_eq!(folders.recalled(input.as_bytes()), None, "{input}");
     }
     assert_eq!(folders.recalled(&vec![b' '; 5 << 20]), None);
+}
+
+/// A person puts a conversation away by archiving it, and an agent still finds it when it asks.
+#[test]
+fn an_archived_session_is_found_and_not_recalled() {
+    let folders = Folders::new();
+    folders.conversation("s1", &folders.path("work"));
+    let error = "error: the zebra cache must be clear";
+    assert!(folders.text(failure(error)).is_some());
+    folders.daemon(&[("mark_session", json!({"sessionId": "s1", "archived": true}))]);
+    assert_eq!(folders.text(failure(error)), None);
+    assert_eq!(folders.text(start()), None);
+    let mut server = folders.server(&[]);
+    let found = server.text("search_history", json!({"query": "zebra"}));
+    assert!(found.contains("of session s1"), "{found}");
+}
+
+/// A hook of an agent that fails, writes to stderr or does not end is the agent's matter.
+#[test]
+fn a_hook_ends_in_silence_whatever_it_is_given() {
+    let program = Path::new(env!("CARGO_BIN_EXE_treelined-mcp"));
+    let silent = |command: &mut Command| {
+        let piped = command.stdout(Stdio::piped()).stderr(Stdio::piped());
+        // The input stays open until the program has ended.
+        let mut child = piped.stdin(Stdio::piped()).spawn().unwrap();
+        let stdin = child.stdin.take();
+        let output = child.wait_with_output().unwrap();
+        drop(stdin);
+        assert!(output.status.success(), "{output:?}");
+        assert!(
+            output.stdout.is_empty() && output.stderr.is_empty(),
+            "{output:?}"
+        );
+    };
+    silent(Command::new(program).args(["--recall", "--unknown"]));
+    silent(Command::new(program).args(["--recall", "--all"]));
+    silent(Command::new(program).arg("--recall"));
+    // Without the program of this package.
+    let folders = Folders::new();
+    let alone = folders.path("treelined");
+    fs::copy(daemon(), &alone).unwrap();
+    silent(
+        Command::new(&alone)
+            .args(["mcp", "--recall"])
+            .env("PATH", ""),
+    );
 }
