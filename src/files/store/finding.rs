@@ -266,8 +266,9 @@ mod tests {
 
     /// One change by another program.
     fn change(at: &Path, random: &mut Random) {
-        let folder =
-            |random: &mut Random| at.join(["a", "b", "--c--", ".hidden", ""][random.below(5)]);
+        let folder = |random: &mut Random| {
+            at.join(["a", "b", "--c--", "c.jsonl", ".hidden", ""][random.below(6)])
+        };
         let file = |random: &mut Random| {
             let name =
                 ["_s1.jsonl", "s2.jsonl", "x_s3.jsonl", "y.jsonl", "note.txt"][random.below(5)];

@@ -2,7 +2,7 @@
 
 use super::Store;
 use super::catalogue::Rows;
-use super::marks::{Marks, NAME, OLD_LINES, SessionMarks, append, rewrite, text};
+use super::marks::{Marks, NAME, OLD_LINES, SessionMarks, append, current, rewrite, text};
 use crate::lock::lock;
 use std::ffi::OsStr;
 use std::io;
@@ -72,16 +72,20 @@ impl Store {
             return Ok((before, after));
         }
         let line = after.line(id);
-        if marks.lines > 2 * marks.sessions.len() + OLD_LINES {
-            rewrite(&root, &marks, id, &after).map_err(failed)?;
-        } else if text.len() + line.len() > MARKS_BYTES {
+        // An append may need a line break before it.
+        let is_full = text.len() + 1 + line.len() > MARKS_BYTES;
+        if !is_full && marks.lines <= 2 * marks.sessions.len() + OLD_LINES {
+            append(&root, &text, &line)?;
+            return Ok((before, after));
+        }
+        let new = current(&marks, id, &after);
+        if new.len() > MARKS_BYTES {
             let why = format!(
                 "{NAME} has {MARKS_BYTES} bytes, the most that are read: unpin or unarchive sessions"
             );
             return Err(Error::new(Kind::StorageFull, why));
-        } else {
-            append(&root, &text, &line)?;
         }
+        rewrite(&root, &new).map_err(failed)?;
         Ok((before, after))
     }
 }
@@ -164,6 +168,40 @@ mod tests {
         let marks = store(made.path()).marks();
         assert_eq!(marks.sessions.len(), 81);
         assert_eq!(marks.of("both").unwrap().added.len(), 40);
+    }
+
+    /// Files of other programs may have longer ids than a client may choose.
+    #[test]
+    fn marks_of_a_long_id_count() {
+        let made = tempfile::tempdir().unwrap();
+        let store = store(made.path());
+        let long = "é".repeat(300);
+        pin(&store, &long, true).unwrap();
+        assert!(is_pinned(&store, &long));
+    }
+
+    #[test]
+    fn a_full_file_can_be_emptied() {
+        let made = tempfile::tempdir().unwrap();
+        let store = store(made.path());
+        let at = made.path().join(NAME);
+        let id = |number: usize| format!("{number}{}", "x".repeat(MARKS_BYTES / 16));
+        let line = |number: usize| {
+            SessionMarks {
+                is_pinned: true,
+                ..SessionMarks::default()
+            }
+            .line(&id(number))
+        };
+        let text: Vec<u8> = (0..15).flat_map(line).collect();
+        fs::write(&at, &text).unwrap();
+        let kind = |done: Result<()>| done.unwrap_err().kind;
+        assert_eq!(kind(pin(&store, &id(15), true)), Kind::StorageFull);
+        assert_eq!(fs::read(&at).unwrap(), text);
+        pin(&store, &id(14), false).unwrap();
+        assert!(is_pinned(&store, &id(0)) && !is_pinned(&store, &id(14)));
+        pin(&store, &id(15), true).unwrap();
+        assert!(is_pinned(&store, &id(15)));
     }
 
     #[test]

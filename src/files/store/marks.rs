@@ -13,7 +13,6 @@ use std::io::{self, Read, Write};
 use std::sync::{Arc, Mutex};
 use treelined_core::budget::MARKS_BYTES;
 use treelined_core::error::{Error, Kind, Result};
-use treelined_core::id::MAX_ID_BYTES;
 use treelined_core::tags::{self, MOST_TAGS};
 
 pub(super) const NAME: &str = ".marks.jsonl";
@@ -78,7 +77,7 @@ impl SessionMarks {
             added: tags("tags"),
             removed: tags("removedTags"),
         };
-        (id.len() <= MAX_ID_BYTES).then(|| (id.to_owned(), marks))
+        Some((id.to_owned(), marks))
     }
 }
 
@@ -172,21 +171,21 @@ pub(super) fn append(root: &Arc<Folder>, before: &[u8], line: &[u8]) -> Result<(
     })
 }
 
-/// Writes the file anew, with one line for each session.
-pub(super) fn rewrite(
-    root: &Arc<Folder>,
-    marks: &Marks,
-    id: &str,
-    after: &SessionMarks,
-) -> io::Result<()> {
-    let temporary = Temporary::for_name(root, OsStr::new(NAME))?;
+/// The text of the file anew, with one line for each session.
+pub(super) fn current(marks: &Marks, id: &str, after: &SessionMarks) -> Vec<u8> {
     let others = marks.sessions.iter().filter(|(other, _)| *other != id);
     let mut text: Vec<u8> = others.flat_map(|(id, marks)| marks.line(id)).collect();
     if !after.is_empty() {
         text.extend(after.line(id));
     }
+    text
+}
+
+/// Writes the file anew.
+pub(super) fn rewrite(root: &Arc<Folder>, text: &[u8]) -> io::Result<()> {
+    let temporary = Temporary::for_name(root, OsStr::new(NAME))?;
     let mut file: &File = temporary.file();
-    file.write_all(&text)?;
+    file.write_all(text)?;
     file.sync_all()?;
     temporary.name(&Location {
         folder: Arc::clone(root),

@@ -34,6 +34,7 @@ pub use none::Reports;
 
 #[cfg(target_os = "linux")]
 mod inotify {
+    use super::super::stat::is_of_this_machine;
     use super::{Folder, Report, ReportKind, WatchNumber, io};
     use rustix::fs::inotify::{self, CreateFlags, ReadFlags, Reader, WatchFlags};
     use rustix::io::Errno;
@@ -71,10 +72,10 @@ mod inotify {
         /// Reports changes in a folder from this call on. Fails with `Unsupported` on a file system where other machines
         /// may change files.
         pub fn add(&self, folder: &Folder) -> io::Result<WatchNumber> {
-            if !folder.is_multi_writer() {
+            let folder = folder.descriptor()?;
+            if !is_of_this_machine(&*folder) {
                 return Err(io::ErrorKind::Unsupported.into());
             }
-            let folder = folder.descriptor()?;
             // The open folder itself, whatever its path names by now.
             let path = format!("/proc/self/fd/{}", folder.as_raw_fd());
             Ok(inotify::add_watch(&self.0, path, CHANGES)?)

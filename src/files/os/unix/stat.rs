@@ -164,6 +164,22 @@ pub(crate) fn is_multi_writer(file: &impl std::os::fd::AsFd) -> bool {
     fs::fstatfs(file).is_ok_and(|stat| !NETWORK.contains(&(signed(stat.f_type) & 0xffff_ffff)))
 }
 
+/// Whether this machine alone changes the files of this file system, so that it reports each change. Others may be shared with
+/// machines that report nothing.
+#[cfg(target_os = "linux")]
+pub(crate) fn is_of_this_machine(file: &impl std::os::fd::AsFd) -> bool {
+    const LOCAL: [i64; 7] = [
+        0xef53,      // ext2, ext3, ext4
+        0x5846_5342, // XFS
+        0x9123_683e, // Btrfs
+        0xf2f5_2010, // F2FS
+        0x0102_1994, // tmpfs
+        0x2fc1_2fc1, // ZFS
+        0x794c_7630, // overlayfs
+    ];
+    fs::fstatfs(file).is_ok_and(|stat| LOCAL.contains(&(signed(stat.f_type) & 0xffff_ffff)))
+}
+
 #[cfg(not(target_os = "linux"))]
 pub(crate) fn is_multi_writer(_file: &impl std::os::fd::AsFd) -> bool {
     true
