@@ -4,7 +4,7 @@ use super::table::GROUPS;
 use treelined_core::terminal;
 
 /// Columns of the names of commands, with the gap behind them.
-const NAMES: usize = 13;
+const NAMES: usize = 17;
 /// Columns before a name.
 const MARGIN: usize = 2;
 /// The fewest columns for a text behind a name; with fewer it is below the name.

@@ -80,7 +80,7 @@ commands! {
             "Draw a session as a tree"
             "A query is words, a phrase in quotes, or a regular expression between slashes.";
         "show" Show(show::ShowArgs)
-            "Read a branch of a session, from the first message to the last"
+            "Read a branch of a session from its first message to its last"
             "It is the branch of the leaf, or the one that ends at ENTRY.";
         "ask" Ask(search::AskArgs)
             "Ask a question of all sessions"
@@ -136,7 +136,7 @@ commands! {
             "Ask a question beside the conversation"
             "Question and answer stand in a branch that grows in the background; the conversation goes on without them.";
         "keep" Keep(aside::KeepArgs)
-            "Bring a question that was asked beside the conversation into it, with its answer"
+            "Take a side question and its answer into the conversation"
             "Exit code 3 if the entry is in no branch that grew in the background.";
         "name" Name(name::NameArgs)
             "Name a session, or remove its name"
@@ -156,7 +156,7 @@ commands! {
             "Have the agents of this machine keep what they do here"
             "It shows what it would write, and asks; --remove takes it out again. It starts treelined-setup, which is installed beside this program.";
         "import" Import(import_request::ImportArgs)
-            "Import from Claude Code, Codex, opencode, Gemini, goose and pi"
+            "Import from Claude Code, Codex, opencode, Gemini, goose, pi"
             "The files of those tools stay as they are. With --again a session is written anew, and its old file moves to the trash. Exit code 1 if a source could not be read or is unknown, 3 if no import has made the session to --forget or to import --again.";
         "export" Export(export::ExportArgs)
             "Write a session as a page, Markdown, text or a session file"
@@ -309,7 +309,7 @@ mod tests {
     #[test]
     fn a_row_fits_into_80_columns_and_says_one_thing() {
         for row in GROUPS.iter().flat_map(|group| group.rows) {
-            assert!(row.about.len() <= 80 - 15, "{}", row.about);
+            assert!(row.about.len() <= 80 - 19, "{}", row.about);
             assert!(!row.about.ends_with('.'), "{}", row.about);
             assert!(
                 row.more.is_empty() || row.more.ends_with('.'),
