@@ -117,8 +117,7 @@ fn a_beginning_recalls_notes_and_the_last_conversations() {
     let folders = Folders::new();
     assert_eq!(folders.text(start()), None);
     folders.conversation("s1", &folders.path("work"));
-    let note =
-        json!({"targetId": "a2", "reason": "The zebra cache is empty.", "outcome": "abandoned"});
+    let note = json!({"targetId": "a2", "reason": "The zebra cache is empty."});
     let entries = json!({"entries": [{"type": "custom", "customType": "note", "data": note}]});
     folders.daemon(&[
         ("open_session", json!({"sessionId": "s1"})),
