@@ -201,7 +201,6 @@ fn a_fault_in_a_query_of_filters_has_its_place() {
             "character 3: `rol:` is not a filter; did you mean `role:`?",
         ),
         ("cwd:here", 4, "the client names none"),
-        ("tag:x", 4, "no tags yet"),
         ("cwd:/nosuch/../x", 4, "cannot be found"),
     ] {
         let params = json!({"query": query, "syntax": "filters"});
