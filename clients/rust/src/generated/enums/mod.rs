@@ -5,6 +5,7 @@
 mod append;
 mod connection;
 mod errors;
+mod imports;
 mod navigation;
 mod notifications;
 mod plugins;
@@ -15,6 +16,7 @@ mod shared;
 pub use append::*;
 pub use connection::*;
 pub use errors::*;
+pub use imports::*;
 pub use navigation::*;
 pub use notifications::*;
 pub use plugins::*;

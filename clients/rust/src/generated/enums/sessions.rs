@@ -5,21 +5,6 @@
 use crate::json::string_enum;
 
 string_enum! {
-    /// The agent that goes on with a conversation.
-    ///
-    /// `text`: Any other agent: the conversation is a text.
-    pub enum ContinueIn {
-        ClaudeCode = "claude-code",
-        Codex = "codex",
-        Opencode = "opencode",
-        Gemini = "gemini",
-        Goose = "goose",
-        Pi = "pi",
-        Text = "text",
-    }
-}
-
-string_enum! {
     /// When the appends of a session are synced to the disk.
     ///
     /// `os`: When the system decides.
@@ -94,50 +79,6 @@ string_enum! {
 }
 
 string_enum! {
-    /// The treatment of the thoughts of models when a conversation is handed over.
-    ///
-    /// `drop`: They are left out.
-    /// `text`: They are part of the text.
-    pub enum HandedThoughts {
-        Drop = "drop",
-        Text = "text",
-    }
-}
-
-string_enum! {
-    /// A kind of parts that a handoff leaves out or changes.
-    ///
-    /// `thoughts`: Thoughts that are left out.
-    /// `closedCalls`: Calls without a result, which get one.
-    /// `orphanResults`: Results without a call, which are left out.
-    /// `toolNames`: Names of calls that the agent does not have.
-    /// `callIds`: Ids of calls that are replaced.
-    /// `images`: Images that are described.
-    /// `systemMessages`: System messages that are left out.
-    /// `scaffolding`: Messages that an agent wrote for itself, which are left out.
-    /// `beginning`: A beginning that is not a message of the user, which gets one.
-    /// `characters`: Characters that are not Unicode.
-    /// `blocks`: Parts of messages of unknown types, which are left out.
-    /// `earlierTurns`: Turns before the last ones.
-    /// `compacted`: Messages that a summary replaces.
-    pub enum HandoffLossKind {
-        Thoughts = "thoughts",
-        ClosedCalls = "closedCalls",
-        OrphanResults = "orphanResults",
-        ToolNames = "toolNames",
-        CallIds = "callIds",
-        Images = "images",
-        SystemMessages = "systemMessages",
-        Scaffolding = "scaffolding",
-        Beginning = "beginning",
-        Characters = "characters",
-        Blocks = "blocks",
-        EarlierTurns = "earlierTurns",
-        Compacted = "compacted",
-    }
-}
-
-string_enum! {
     /// How paths in a home directory are shown.
     ///
     /// `keep`: As they are.
@@ -145,21 +86,6 @@ string_enum! {
     pub enum HomePaths {
         Keep = "keep",
         Shorten = "shorten",
-    }
-}
-
-string_enum! {
-    /// The tool that an import reads.
-    ///
-    /// `auto`: Every tool, each file by its content.
-    pub enum ImportFrom {
-        ClaudeCode = "claude-code",
-        Codex = "codex",
-        Opencode = "opencode",
-        Gemini = "gemini",
-        Goose = "goose",
-        Pi = "pi",
-        Auto = "auto",
     }
 }
 

@@ -5,6 +5,7 @@
 mod append;
 mod compaction;
 mod connection;
+mod imports;
 mod navigation;
 mod plugins;
 mod read;

@@ -4,16 +4,14 @@
 
 use crate::{
     Call, Client, CloseSessionParams, CloseSessionResult, CompleteQueryParams, CompleteQueryResult,
-    ContinuationStartedParams, ContinuationStartedResult, ContinueIn, ContinueSessionParams,
-    ContinueSessionResult, CreateSessionParams, CreateSessionResult, DeleteSessionParams,
-    DeleteSessionResult, ExportFormat, ExportSessionParams, ExportSessionResult, ForkSessionParams,
-    ForkSessionResult, GetFamilyParams, GetFamilyResult, GetForkMessagesParams,
-    GetForkMessagesResult, ImportReportParams, ImportReportResult, ImportSessionsParams,
-    ImportSessionsResult, ListSessionsParams, ListSessionsResult, ListTrashParams, ListTrashResult,
-    MarkSessionParams, MarkSessionResult, OpenSessionParams, OpenSessionResult,
-    RestoreSessionParams, RestoreSessionResult, SearchParams, SearchResult, SetSessionNameParams,
-    SetSessionNameResult, TagSessionParams, TagSessionResult, UnwatchSessionsParams,
-    UnwatchSessionsResult, WatchSessionsParams, WatchSessionsResult,
+    CreateSessionParams, CreateSessionResult, DeleteSessionParams, DeleteSessionResult,
+    ExportFormat, ExportSessionParams, ExportSessionResult, ForkSessionParams, ForkSessionResult,
+    GetFamilyParams, GetFamilyResult, GetForkMessagesParams, GetForkMessagesResult,
+    ListSessionsParams, ListSessionsResult, ListTrashParams, ListTrashResult, MarkSessionParams,
+    MarkSessionResult, OpenSessionParams, OpenSessionResult, RestoreSessionParams,
+    RestoreSessionResult, SearchParams, SearchResult, SetSessionNameParams, SetSessionNameResult,
+    TagSessionParams, TagSessionResult, UnwatchSessionsParams, UnwatchSessionsResult,
+    WatchSessionsParams, WatchSessionsResult,
 };
 
 impl Client {
@@ -235,85 +233,6 @@ impl Client {
             trashed_path: None,
         };
         self.call("restore_session", params)
-    }
-
-    /// Imports the conversations of other tools, or what they have written since the last import.
-    /// `import_sessions`
-    ///
-    /// Errors: `invalidParams`, `sessionLocked`, `importBusy`, `storageFull`, `storageIo`,
-    /// `pathDenied`, `importFailed`, `cancelled`.
-    pub fn import_sessions(&self) -> Call<ImportSessionsParams, ImportSessionsResult> {
-        let params = ImportSessionsParams {
-            from: None,
-            paths: None,
-            cwd: None,
-            since: None,
-            dry_run: None,
-            split: None,
-            r#final: None,
-            again: None,
-        };
-        self.call("import_sessions", params)
-    }
-
-    /// Returns the reports of the imports that changed a session. `import_report`
-    ///
-    /// Errors: `invalidParams`, `sessionNotFound`, `sessionDeleted`, `sessionReplaced`,
-    /// `storageIo`, `pathDenied`, `cancelled`.
-    pub fn import_report(&self) -> Call<ImportReportParams, ImportReportResult> {
-        let params = ImportReportParams {
-            session_id: self.session_id(),
-        };
-        self.call("import_report", params)
-    }
-
-    /// Hands the conversation up to an entry over to another agent, which goes on from there.
-    /// `continue_session`
-    ///
-    /// - `tool`: The agent that goes on.
-    ///
-    /// Errors: `invalidParams`, `sessionNotFound`, `sessionLocked`, `versionUnsupported`,
-    /// `readOnly`, `sessionDeleted`, `sessionReplaced`, `entryNotFound`, `summarizerUnavailable`,
-    /// `summarizerFailed`, `nothingToCompact`, `contextTooLarge`, `storageFull`, `storageIo`,
-    /// `pathDenied`, `durabilityUnknown`, `fileExists`, `cancelled`.
-    pub fn continue_session(
-        &self,
-        tool: ContinueIn,
-    ) -> Call<ContinueSessionParams, ContinueSessionResult> {
-        let params = ContinueSessionParams {
-            session_id: self.session_id(),
-            entry_id: None,
-            tool,
-            cwd: None,
-            learned: None,
-            compact: None,
-            last: None,
-            limit: None,
-            thinking: None,
-            dry_run: None,
-        };
-        self.call("continue_session", params)
-    }
-
-    /// Notes the id that the agent gave a session that was handed over. `continuation_started`
-    ///
-    /// - `continuation_id`: The id of the continuation.
-    /// - `native_id`: The id that the agent gave the new session.
-    ///
-    /// Errors: `invalidParams`, `sessionNotFound`, `sessionLocked`, `versionUnsupported`,
-    /// `readOnly`, `sessionDeleted`, `sessionReplaced`, `sessionExists`, `leafMoved`,
-    /// `storageFull`, `storageIo`, `pathDenied`, `durabilityUnknown`, `cancelled`.
-    pub fn continuation_started(
-        &self,
-        continuation_id: impl Into<String>,
-        native_id: impl Into<String>,
-    ) -> Call<ContinuationStartedParams, ContinuationStartedResult> {
-        let params = ContinuationStartedParams {
-            session_id: self.session_id(),
-            continuation_id: continuation_id.into(),
-            native_id: native_id.into(),
-        };
-        self.call("continuation_started", params)
     }
 
     /// Gives a session a name, or clears its name. The name is a new session_info entry at the

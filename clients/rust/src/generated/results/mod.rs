@@ -5,6 +5,7 @@
 mod append;
 mod compaction;
 mod connection;
+mod imports;
 mod navigation;
 mod plugins;
 mod read;
@@ -14,6 +15,7 @@ mod turns;
 pub use append::*;
 pub use compaction::*;
 pub use connection::*;
+pub use imports::*;
 pub use navigation::*;
 pub use plugins::*;
 pub use read::*;

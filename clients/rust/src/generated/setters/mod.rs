@@ -4,6 +4,7 @@
 
 mod append;
 mod compaction;
+mod imports;
 mod navigation;
 mod plugins;
 mod read;

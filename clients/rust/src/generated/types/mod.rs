@@ -5,6 +5,7 @@
 mod compaction;
 mod connection;
 mod errors;
+mod imports;
 mod navigation;
 mod notifications;
 mod plugins;
@@ -16,6 +17,7 @@ mod turns;
 pub use compaction::*;
 pub use connection::*;
 pub use errors::*;
+pub use imports::*;
 pub use navigation::*;
 pub use notifications::*;
 pub use plugins::*;

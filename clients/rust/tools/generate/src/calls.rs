@@ -1,6 +1,7 @@
 //! Functions for methods and for their params.
 
 use crate::NOTICE;
+use crate::groups::group;
 use crate::layout::Piece;
 use crate::schema::{Definitions, Property, last};
 use serde_json::Value;
@@ -36,7 +37,7 @@ pub fn methods(definitions: &Definitions, table: &Value) -> Vec<Piece> {
             "GetTreeResult" => "FlatTree",
             result => result,
         };
-        let group = method["group"].as_str().expect("group");
+        let group = group(method);
         *groups.entry(group.to_owned()).or_default() +=
             &function(definitions, method, name, params, result);
     }

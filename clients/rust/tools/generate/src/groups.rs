@@ -8,6 +8,25 @@ use std::collections::{BTreeMap, BTreeSet};
 const SHARED: &str = "shared";
 const NOTIFICATIONS: &str = "notifications";
 const ERRORS: &str = "errors";
+/// The largest group of the table has two files: the second is of conversations that other tools keep.
+const OTHER_TOOLS: (&str, [&str; 4]) = (
+    "imports",
+    [
+        "import_sessions",
+        "import_report",
+        "continue_session",
+        "continuation_started",
+    ],
+);
+
+/// The group of a method, which names its file.
+pub fn group(method: &Value) -> &str {
+    let name = method["name"].as_str().expect("name");
+    match OTHER_TOOLS.1.contains(&name) {
+        true => OTHER_TOOLS.0,
+        false => method["group"].as_str().expect("group"),
+    }
+}
 
 /// The group of each definition, by the definition's name.
 pub struct Groups(BTreeMap<String, String>);
@@ -16,7 +35,7 @@ impl Groups {
     pub fn new(definitions: &Definitions, table: &Value) -> Groups {
         let mut users: BTreeMap<String, BTreeSet<&str>> = BTreeMap::new();
         for method in table["methods"].as_array().expect("methods") {
-            let group = method["group"].as_str().expect("group");
+            let group = group(method);
             for name in reached(definitions, method) {
                 users.entry(name).or_default().insert(group);
             }
