@@ -303,7 +303,11 @@ async function talk(client: Client, call: Call): Promise<void> {
   await call('unarchive_branch', { entryId: 'a2' });
   await call('tag_session', { add: ['build'] });
   await call('append_message', {
-    entryId: 'c1', parentId: 'a1', keepLeaf: true, group: 'which', message: { role: 'user', content: 'This one?' },
+    entryId: 'c1',
+    parentId: 'a1',
+    keepLeaf: true,
+    group: 'which',
+    message: { role: 'user', content: 'This one?' },
   });
   await call('choose', { tipId: 'c1' });
   await call('pop', { entryId: 'u1', summarize: true });
