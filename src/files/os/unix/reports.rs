@@ -2,6 +2,8 @@
 //! kernel queues it within the call that changes the file.
 
 use super::folder::Folder;
+#[cfg(target_os = "linux")]
+use super::stat::is_of_this_machine;
 use std::ffi::OsString;
 use std::io;
 
@@ -34,8 +36,7 @@ pub use none::Reports;
 
 #[cfg(target_os = "linux")]
 mod inotify {
-    use super::super::stat::is_of_this_machine;
-    use super::{Folder, Report, ReportKind, WatchNumber, io};
+    use super::{Folder, Report, ReportKind, WatchNumber, io, is_of_this_machine};
     use rustix::fs::inotify::{self, CreateFlags, ReadFlags, Reader, WatchFlags};
     use rustix::io::Errno;
     use std::ffi::OsStr;
