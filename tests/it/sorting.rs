@@ -321,6 +321,143 @@ fn a_family_is_one_tree_of_sessions() {
     d.err_kind("fork_session", taken, "sessionExists");
 }
 
+/// A client that was cut off asks again, while its session has gone on.
+#[test]
+fn a_fork_that_is_made_is_answered_whatever_its_source_does_since() {
+    let (mut d, _) = two();
+    d.ignore("session_before_fork");
+    d.ignore("session_fork");
+    let fork = json!({"sessionId": "s1", "newSessionId": "f1"});
+    d.ok("fork_session", fork.clone());
+    let on = |mut params: Json| {
+        params["sessionId"] = json!("s1");
+        params
+    };
+    let call = json!({"type": "toolCall", "id": "c1", "name": "bash", "arguments": {}});
+    let message = json!({
+        "role": "assistant", "content": [call], "api": "x", "provider": "x", "model": "x", "usage": {},
+        "stopReason": "toolUse", "timestamp": 1,
+    });
+    d.ok("append_message", on(json!({"message": message})));
+    let again = d.ok("fork_session", fork.clone());
+    assert_eq!(again["session"]["sessionId"], "f1");
+    d.ok("begin_turn", on(json!({})));
+    let again = d.ok("fork_session", fork);
+    assert_eq!(again["session"]["sessionId"], "f1");
+    let other = json!({"sessionId": "s1", "newSessionId": "f2"});
+    d.err("fork_session", other);
+}
+
+/// The line with the name came after the newest entry, so that the file opened beside it.
+#[test]
+fn a_named_fork_of_a_whole_tree_opens_at_its_leaf() {
+    let home = Home::new();
+    let path = session("s1")
+        .user("u2", "a1", "on")
+        .store(&home, "x_s1.jsonl");
+    let mut d = Daemon::quiet_in(&home);
+    for event in [
+        "session_before_fork",
+        "session_fork",
+        "session_before_tree",
+        "session_tree",
+    ] {
+        d.ignore(event);
+    }
+    d.open(&path);
+    d.ok("set_leaf", json!({"leafId": "a1"}));
+    let forked = d.ok(
+        "fork_session",
+        json!({"newSessionId": "f1", "name": "The fork"}),
+    );
+    assert_eq!(forked["session"]["name"], "The fork");
+    let leaf = forked["session"]["leafId"].clone();
+    let home = d.stop();
+    let mut d = Daemon::quiet_in(&home);
+    let opened = d.ok("open_session", json!({"sessionId": "f1"}));
+    assert_eq!(opened["diagnostics"], json!([]));
+    assert_eq!(opened["session"]["leafId"], leaf);
+    assert_eq!(opened["session"]["name"], "The fork");
+}
+
+/// A page had a thousand rows, each of which may be as large as a message.
+#[test]
+fn a_page_of_a_family_fits_into_a_message() {
+    let home = Home::new();
+    session("s1").store(&home, "x_s1.jsonl");
+    for number in 0..40 {
+        let header = json!({
+            "type": "session", "version": 3, "id": format!("f{number}"), "cwd": "/c".repeat(number * 150),
+            "timestamp": "2025-01-01T00:00:00.000Z", "parentSession": "s1",
+        });
+        let fork = Log::with_header(header).user("u1", "", "hi");
+        fork.store(&home, &format!("x_f{number}.jsonl"));
+    }
+    let mut d = Daemon::start_in(&home, &[], &[]);
+    d.init(json!({"maxFrameBytes": 8192}));
+    let (mut ids, mut cursor) = (Vec::new(), Json::Null);
+    loop {
+        let mut params = json!({"sessionId": "s1"});
+        if !cursor.is_null() {
+            params["cursor"] = cursor;
+        }
+        let page = d.ok("get_family", params);
+        assert!(page.to_string().len() <= 8192, "{}", page.to_string().len());
+        let rows = page["sessions"].as_array().unwrap();
+        ids.extend(rows.iter().map(|row| row["sessionId"].to_string()));
+        cursor = page["nextCursor"].clone();
+        if cursor.is_null() {
+            break;
+        }
+    }
+    let different: std::collections::BTreeSet<&String> = ids.iter().collect();
+    assert_eq!((ids.len(), different.len()), (41, 41));
+}
+
+/// Two daemons change the tags of a session at the same time, each of them in the file or in the marks.
+#[test]
+fn tags_of_two_daemons_lose_nothing() {
+    for (modes, rounds) in [
+        (["write", "write"], 60),
+        (["read", "read"], 60),
+        (["write", "read"], 60),
+    ] {
+        let (d, path) = two();
+        let home = d.stop();
+        let path = path.to_str().unwrap();
+        let start = std::sync::Barrier::new(2);
+        std::thread::scope(|scope| {
+            for (writer, mode) in modes.iter().enumerate() {
+                let (home, start) = (&home, &start);
+                scope.spawn(move || {
+                    let mut d = Daemon::quiet_in(home);
+                    d.ok("open_session", json!({"path": path, "mode": mode}));
+                    for round in 0..rounds {
+                        start.wait();
+                        let (new, old) = (round % 20, (round + 10) % 20);
+                        let (add, remove) =
+                            ([format!("t{writer}-{new}")], [format!("t{writer}-{old}")]);
+                        let change = json!({"sessionId": "s1", "add": add, "remove": remove});
+                        let done = d.ok("tag_session", change);
+                        let tags = done["tags"].as_array().unwrap();
+                        assert!(tags.contains(&json!(add[0])), "{done}");
+                        start.wait();
+                        let tags = &row(&mut d, "s1")["tags"];
+                        for writer in 0..2 {
+                            let has = |number| {
+                                tags.as_array()
+                                    .unwrap()
+                                    .contains(&json!(format!("t{writer}-{number}")))
+                            };
+                            assert!(has(new) && !has(old), "{modes:?} round {round}: {tags}");
+                        }
+                    }
+                });
+            }
+        });
+    }
+}
+
 /// The shell has a verb for each of them.
 #[test]
 fn sessions_are_sorted_from_the_shell() {

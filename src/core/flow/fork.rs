@@ -212,11 +212,22 @@ pub fn added_lines(
         parent_id = Some(id.as_str().to_owned());
     }
     if let Some(name) = name {
-        let mut members = Vec::new();
-        push_text_member(&mut members, "name", name);
-        let id: EntryId = minter.id();
-        lines.push(minter.line("session_info", &id, parent_id.as_deref(), &members));
+        let (line, id) = name_line(&mut minter, name, parent_id.as_deref());
+        lines.push(line);
         parent_id = Some(id.as_str().to_owned());
     }
     (lines, parent_id)
+}
+
+/// The line that names a fork, and its id.
+pub fn name_line(
+    minter: &mut IdAllocator<'_>,
+    name: &str,
+    parent_id: Option<&str>,
+) -> (Vec<u8>, EntryId) {
+    let mut members = Vec::new();
+    push_text_member(&mut members, "name", name);
+    let id: EntryId = minter.id();
+    let line = minter.line("session_info", &id, parent_id, &members);
+    (line, id)
 }

@@ -22,8 +22,8 @@ pub struct SessionLines {
     /// Entries recovered in front of the header, as version 3.
     before_header: Vec<Vec<u8>>,
     lines: LineSource,
-    /// The last line: the session's leaf, if the other lines do not give it.
-    leaf_record: Option<Vec<u8>>,
+    /// The last lines: the session's leaf, if the other lines do not give it, and the name of the fork.
+    added: Vec<Vec<u8>>,
 }
 
 enum LineSource {
@@ -38,7 +38,7 @@ enum LineSource {
 
 impl SessionLines {
     /// Fails with `versionUnsupported` for lines of a later version: a header of version 3 would be wrong.
-    pub fn prepare(log: &Log, tree: &Tree, leaf_record: Option<Vec<u8>>) -> Result<Self> {
+    pub fn prepare(log: &Log, tree: &Tree, added: Vec<Vec<u8>>) -> Result<Self> {
         let mut before_header = Vec::new();
         let lines = match &log.store {
             LogStorage::File(
@@ -64,7 +64,7 @@ impl SessionLines {
         Ok(Self {
             before_header,
             lines,
-            leaf_record,
+            added,
         })
     }
 
@@ -83,7 +83,7 @@ impl SessionLines {
         if let LineSource::Made(made) = self.lines {
             lines.extend(made);
         }
-        lines.extend(self.leaf_record);
+        lines.extend(self.added);
         let mut log = Log::ephemeral(header);
         let mut tree = Tree::new();
         log.fill(&mut tree, lines)?;
@@ -110,10 +110,7 @@ impl SessionLines {
                     }
                 }
             }
-            match &self.leaf_record {
-                Some(record) => write_line(out, record),
-                None => Ok(()),
-            }
+            self.added.iter().try_for_each(|line| write_line(out, line))
         })?;
         Log::open(at)
     }

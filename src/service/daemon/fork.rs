@@ -85,12 +85,19 @@ impl ForkOptions {
     pub(crate) async fn run(self, place: ForkPlace) -> Result<wire::ForkSessionResult> {
         let ForkPlace { call, place, keeps } = place;
         let (open, guard) = current(&call.daemon, place.await?, Instant::now()).await?;
+        // A fork that is made stays made, whatever its source does since.
+        if self.is_id_chosen && self.is_made(&call, &Names::of(&guard)).await? {
+            let id = self.id.clone();
+            let again = ForkOptions {
+                closes_calls: true,
+                ..self
+            };
+            let (_, source) = Source::find(&guard, &again)?;
+            drop(guard);
+            return made_before(&call, id.as_str(), source).await;
+        }
         open.session.check_not_in_turn()?;
         let (_, source) = Source::find(&guard, &self)?;
-        if self.is_id_chosen && self.is_made(&call, &source).await? {
-            drop(guard);
-            return made_before(&call, self.id.as_str(), source).await;
-        }
         // The answerers are known only here if the session was not open yet when the request arrived.
         let (event, asker) = (BeforeEvent::SessionBeforeFork, call.connection.id);
         let answerers = || call.daemon.questions.answerers(&open, event, asker);
@@ -120,7 +127,7 @@ impl ForkOptions {
     }
 
     /// Whether the session has a fork with this id. Fails with `sessionExists` if another session has the id.
-    async fn is_made(&self, call: &Call, source: &Source) -> Result<bool> {
+    async fn is_made(&self, call: &Call, names: &Names) -> Result<bool> {
         let id = self.id.as_str().to_owned();
         let parent = match call.daemon.registry.find(&id) {
             Some(open) => open.session.parent.clone(),
@@ -137,7 +144,7 @@ impl ForkOptions {
                 }
             }
         };
-        match parent.is_some_and(|parent| source.is_named(&parent)) {
+        match parent.is_some_and(|parent| names.have(&parent)) {
             true => Ok(true),
             false => Err(exists(self.id.as_str())),
         }
@@ -272,8 +279,6 @@ struct Source {
     cwd: String,
     /// The path of the source's file, or its id if it has no file.
     parent_session: String,
-    /// The id of the source.
-    session_id: String,
     /// The last entry that is copied.
     tip_id: Option<String>,
 }
@@ -308,11 +313,7 @@ impl Source {
         let before = entry.filter(|_| end.position == ForkSide::Before);
         let before = before.map(|node| state.entry(node)).transpose()?;
         let header = state.log.header();
-        let session_id = header.map(|header| header.id.clone()).unwrap_or_default();
-        let path = state
-            .log
-            .location()
-            .map(|at| at.path().display().to_string());
+        let names = Names::of(state);
         Ok(Self {
             entry_id: state.id_of(entry).map(str::to_owned),
             position: end.position,
@@ -320,14 +321,30 @@ impl Source {
             open_calls,
             cwd: header.map(|header| header.cwd.clone()).unwrap_or_default(),
             tip_id: state.id_of(end.tip).map(str::to_owned),
-            parent_session: path.unwrap_or_else(|| session_id.clone()),
-            session_id,
+            parent_session: names.path.unwrap_or(names.id),
         })
     }
+}
 
-    /// Whether the header of a fork names this session so.
-    fn is_named(&self, parent: &str) -> bool {
-        parent == self.parent_session || parent == self.session_id
+/// The names of a session in the headers of its forks.
+struct Names {
+    /// `None` without a file.
+    path: Option<String>,
+    id: String,
+}
+
+impl Names {
+    fn of(state: &SessionState) -> Self {
+        let header = state.log.header();
+        let location = state.log.location();
+        Self {
+            path: location.map(|at| at.path().display().to_string()),
+            id: header.map(|header| header.id.clone()).unwrap_or_default(),
+        }
+    }
+
+    fn have(&self, parent: &str) -> bool {
+        self.path.as_deref() == Some(parent) || self.id == parent
     }
 }
 
@@ -403,25 +420,22 @@ impl NewSession {
         }
     }
 
-    fn name_line(&self, guard: &SessionGuard, name: &str) -> Vec<u8> {
-        let leaf_id = guard.leaf_id().map(str::to_owned);
-        let (lines, _) = fork::added_lines(&guard.tree, &*self.source, &[], Some(name), leaf_id);
-        lines.into_iter().next().unwrap_or_default()
-    }
-
     /// Copies all lines of the session, with a sync. If there are none, the new session has no file yet.
     fn copy_whole(&self, guard: SessionGuard, source: &Source) -> Result<SessionCopy> {
         let (from, to) = (guard.tree.file_leaf(), guard.leaf());
         let is_cut = guard.tree.cut_background().is_some();
-        let record = match &self.name {
-            // An entry at the leaf says where the leaf is.
-            Some(name) => Some(self.name_line(&guard, name)),
-            None => (from != to || is_cut).then(|| {
-                let mut allocator = IdAllocator::new(&guard.tree, &*self.source);
-                leaf::record_from(&mut allocator, &guard.tree, from, to, Cause::SetLeaf.name())
-            }),
-        };
-        let whole = SessionLines::prepare(&guard.log, &guard.tree, record)?;
+        let mut minter = IdAllocator::new(&guard.tree, &*self.source);
+        let mut lines = Vec::new();
+        if from != to || is_cut {
+            let cause = Cause::SetLeaf.name();
+            let record = leaf::record_from(&mut minter, &guard.tree, from, to, cause);
+            lines.push(record);
+        }
+        if let Some(name) = &self.name {
+            let (line, _) = fork::name_line(&mut minter, name, guard.leaf_id());
+            lines.push(line);
+        }
+        let whole = SessionLines::prepare(&guard.log, &guard.tree, lines)?;
         let header = self.header(source);
         let (opened, written) = if self.is_ephemeral {
             (whole.into_memory(header)?, None)

@@ -29,15 +29,23 @@ pub(crate) fn shown_row(row: &CatalogueRow) -> Result<Cow<'_, [u8]>> {
     Ok(Cow::Owned(made))
 }
 
+/// The longest escape of one byte in a JSON string, in bytes.
+pub(crate) const LONGEST_ESCAPE: usize = 6;
+
 /// Cuts the texts of a row that is larger than a page, the longest first. Its id and path remain.
 pub(crate) fn shortened_row(row: &CatalogueRow, fits: usize) -> Result<Vec<u8>> {
-    let mut texts = session_row(row);
-    for text in longest_first(&mut texts) {
+    let mut made = session_row(row);
+    shorten(&mut made, fits)
+}
+
+/// Cuts the texts of a row until its JSON has at most this many bytes, and returns that.
+pub(crate) fn shorten(row: &mut wire::SessionRow, fits: usize) -> Result<Vec<u8>> {
+    for text in longest_first(row) {
         cut(text, fits);
     }
     loop {
-        let line = line(&texts)?;
-        let Some(longest) = longest_first(&mut texts).into_iter().next() else {
+        let line = line(row)?;
+        let Some(longest) = longest_first(row).into_iter().next() else {
             return Ok(line);
         };
         if line.len() <= fits || longest.is_empty() {

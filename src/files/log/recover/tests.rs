@@ -125,7 +125,7 @@ fn an_entry_torn_in_front_of_the_header_is_read_by_opening_migrating_repairing_a
             assert_eq!(links(&opened), expected, "{text}");
 
             let copied = at.beside(".copy");
-            let whole = SessionLines::prepare(&opened.log, &opened.tree, None).unwrap();
+            let whole = SessionLines::prepare(&opened.log, &opened.tree, Vec::new()).unwrap();
             let header_line = header(3).into_bytes();
             let copied = whole.to_file(copied, &header_line).unwrap();
             assert_eq!(links(&copied), expected, "{text}");

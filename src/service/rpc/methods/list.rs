@@ -3,7 +3,7 @@
 use super::selection::Selection;
 use super::team_rows::{self, LogMembers};
 use crate::daemon::convert::line::line;
-use crate::daemon::session_row::{is_of, path_of, session_row, shortened_row, shown_row};
+use crate::daemon::session_row::{LONGEST_ESCAPE, is_of, path_of, session_row, shortened_row, shown_row};
 use crate::rpc::arrival::Arrival;
 use crate::rpc::handler::Remainder;
 use crate::rpc::reply::{Prepared, page_bytes};
@@ -20,9 +20,6 @@ use treelined_files::store::conversations::Conversations;
 use treelined_files::store::family::ChildCounts;
 use treelined_files::store::trash::DeletedSession;
 use treelined_wire as wire;
-
-/// The longest escape of one byte in a JSON string, in bytes.
-const LONGEST_ESCAPE: usize = 6;
 
 pub(in crate::rpc) fn list_sessions(
     arrival: &Arrival<'_>,

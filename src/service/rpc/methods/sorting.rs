@@ -1,9 +1,11 @@
 //! `tag_session`, `mark_session` and `get_family` (protocol.md §3.21, §3.22).
 
 use crate::daemon::commit::ChangePlace;
-use crate::daemon::session_row::session_row;
+use crate::daemon::convert::line::line;
+use crate::daemon::session_row::{LONGEST_ESCAPE, session_row, shorten};
 use crate::rpc::arrival::Arrival;
 use crate::rpc::handler::Remainder;
+use crate::rpc::reply::page_bytes;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 use treelined_core::durability::Durability;
@@ -56,6 +58,17 @@ impl TagChange {
             return Err(Error::invalid_params("add", &why));
         }
         Ok(new)
+    }
+
+    /// The change of a file with these tags, of which it gets the marks too. Tags that another daemon has changed meanwhile stay.
+    fn with_marks(&self, marks: &SessionMarks, of_file: &Tags) -> Result<Self> {
+        let added = marks.added.difference(&self.remove);
+        let removed = marks.removed.difference(&self.add);
+        let (add, remove): (Tags, Tags) = (
+            self.add.iter().chain(added).cloned().collect(),
+            self.remove.iter().chain(removed).cloned().collect(),
+        );
+        Self { add, remove }.of_session(of_file)
     }
 
     fn is_empty(&self) -> bool {
@@ -119,6 +132,10 @@ pub(in crate::rpc) async fn tag_session(
     let new = asked.of_session(&before)?;
     let mut after: Tags = before.difference(&new.remove).cloned().collect();
     after.extend(new.add.iter().cloned());
+    let change_of = TagChange {
+        add: new.add.clone(),
+        remove: new.remove.clone(),
+    };
     let is_current = change.guard.log.version() == CURRENT_VERSION;
     let is_writable = change.guard.with().lease.check_writable().is_ok();
     let durability = if new.is_empty() {
@@ -126,30 +143,28 @@ pub(in crate::rpc) async fn tag_session(
     } else if is_current && is_writable {
         // The file has all tags from here on, also those that were marks.
         let source = Arc::clone(&daemon.source);
-        let all = after.clone();
+        let in_file = marks.clone();
         let plan = move |state: &SessionState| {
-            let of_file = tags_of_file(state)?;
-            let add = all.difference(&of_file).cloned().collect();
-            let remove = of_file.difference(&all).cloned().collect();
-            Ok(sorting::plan_tags(&state.tree, &*source, &add, &remove))
+            let new = change_of.with_marks(&in_file, &tags_of_file(state)?)?;
+            let (add, remove) = (&new.add, &new.remove);
+            Ok(sorting::plan_tags(&state.tree, &*source, add, remove))
         };
-        let written = change.commit(plan, |_, written| written).await?.seen;
+        let seen = |state: &SessionState, written| (tags_of_file(state), written);
+        let (tags, written) = change.commit(plan, seen).await?.seen;
+        after = tags?;
         if !marks.added.is_empty() || !marks.removed.is_empty() {
             let (daemon, id) = (Arc::clone(&daemon), id.clone());
-            let clear = move |marks: &mut SessionMarks| {
-                marks.added.clear();
-                marks.removed.clear();
+            // Another daemon may have made more marks, which stay.
+            let clear = move |newest: &mut SessionMarks| {
+                newest.added.retain(|tag| !marks.added.contains(tag));
+                newest.removed.retain(|tag| !marks.removed.contains(tag));
             };
             blocking(move || daemon.files.store.mark(&id, clear)).await?;
         }
         written.unwrap_or(Durability::None)
     } else {
-        let of_machine = TagChange {
-            add: new.add.clone(),
-            remove: new.remove.clone(),
-        };
         let (daemon, id) = (Arc::clone(&daemon), id.clone());
-        let mark = move |marks: &mut SessionMarks| of_machine.mark(marks, &of_file);
+        let mark = move |marks: &mut SessionMarks| change_of.mark(marks, &of_file);
         blocking(move || daemon.files.store.mark(&id, mark)).await?;
         Durability::Always
     };
@@ -207,22 +222,25 @@ pub(in crate::rpc) fn get_family(
 ) -> Result<Remainder<wire::GetFamilyResult>> {
     let daemon = Arc::clone(&arrival.call().daemon);
     let earlier = arrival.earlier_changes_of_sessions();
+    let fits = page_bytes(arrival.call().connection.client_frame_bytes());
     Ok(Remainder::of(async move {
         earlier.await?;
         blocking(move || {
             let rows = daemon.files.store.list()?;
             let family = Families::of(&rows).family(&params.session_id);
             let family = family.ok_or_else(|| Error::session_not_found(&params.session_id))?;
-            page(&rows, &family, &params)
+            page(&rows, &family, &params, fits)
         })
         .await
     }))
 }
 
+/// A page ends at `limit` rows, or before the row that would not fit into `fits` bytes.
 fn page(
     rows: &[Arc<CatalogueRow>],
     family: &[Relative],
     params: &wire::GetFamilyParams,
+    fits: usize,
 ) -> Result<wire::GetFamilyResult> {
     let row = |relative: &Relative| rows.get(relative.row);
     let path =
@@ -254,9 +272,31 @@ fn page(
             cut: relative.is_cut.then_some(true),
         })
     };
+    let (mut sessions, mut taken, mut last) = (Vec::new(), 0, None);
+    for member in shown {
+        let Some(mut made) = relative(member) else {
+            continue;
+        };
+        // The cursor needs space if the page ends at this row.
+        let cursor = made.row.path.len() * LONGEST_ESCAPE;
+        let left = fits.saturating_sub(taken + cursor);
+        let mut size = line(&made)?.len();
+        if last.is_some() && size > left {
+            break;
+        }
+        if size > left {
+            let others = size - line(&made.row)?.len().min(size);
+            shorten(&mut made.row, left.saturating_sub(others))?;
+            size = line(&made)?.len();
+        }
+        taken += size + 1;
+        sessions.push(made);
+        last = Some(member);
+    }
+    let is_whole = end == family.len() && last.map(|it| it.row) == shown.last().map(|it| it.row);
     Ok(wire::GetFamilyResult {
-        sessions: shown.iter().filter_map(relative).collect(),
-        next_cursor: shown.last().filter(|_| end < family.len()).and_then(path),
+        sessions,
+        next_cursor: last.filter(|_| !is_whole).and_then(path),
     })
 }
 
