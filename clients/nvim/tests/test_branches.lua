@@ -87,7 +87,7 @@ return {
       local child = shown(t)
       go(child, 'says a2')
       child:type('w1<CR>')
-      child:sees('← active')
+      child:sees('Tried “says u2”')
       child:gives(LINE .. ":match('summary.*active') ~= nil", true)
       child:gives('vim.api.nvim_buf_line_count(0)', 7)
       go(child, 'says u1')
