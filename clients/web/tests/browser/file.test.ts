@@ -164,6 +164,8 @@ describe('the page from disk', () => {
     await press('/');
     await page.keyboard.type('build');
     await page.locator('#tree .row mark', { hasText: 'build' }).first().waitFor();
+    // A hit in the text alone comes after those in rows.
+    await page.locator('#tree .row', { hasText: 'I look at the manifest' }).first().waitFor();
     await press('Enter');
     await press('g');
     const [first = '', second = ''] = await page.locator('#tree .row .text').allInnerTexts();
