@@ -3,7 +3,9 @@
 use super::selection::Selection;
 use super::team_rows::{self, LogMembers};
 use crate::daemon::convert::line::line;
-use crate::daemon::session_row::{LONGEST_ESCAPE, is_of, path_of, session_row, shortened_row, shown_row};
+use crate::daemon::session_row::{
+    LONGEST_ESCAPE, is_of, path_of, session_row, shortened_row, shown_row,
+};
 use crate::rpc::arrival::Arrival;
 use crate::rpc::handler::Remainder;
 use crate::rpc::reply::{Prepared, page_bytes};
