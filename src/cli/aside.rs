@@ -196,7 +196,7 @@ fn spoken(context: &Value) -> String {
     out
 }
 
-/// What the command says to this input.
+/// Returns the answer of the command to this input.
 fn answered(command: &str, input: &str) -> anyhow::Result<String> {
     let failed = |what: String| ShellError::new(FAILED, what, "treelined btw --help");
     let mut child = Command::new("sh");

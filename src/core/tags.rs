@@ -55,7 +55,7 @@ impl GitPlace {
     }
 }
 
-/// What records of a session say for its row: the last record about each thing counts.
+/// The words of a session's records for its row: the last record about each thing counts.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Sorting {
     pub tags: BTreeSet<String>,

@@ -16,7 +16,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::io::Write;
 use std::path::Path;
 
-/// What a session says about the files at an entry.
+/// The record of a session about the files at an entry.
 pub struct Found {
     root: Root,
     session: String,
@@ -95,7 +95,7 @@ impl At {
         (self.found.root, self.lock)
     }
 
-    /// What a restore goes to: the files of the session, or all.
+    /// Returns the target of a restore: the files of the session, or all.
     pub fn target(&self, all: bool) -> anyhow::Result<Target> {
         let Found {
             session,

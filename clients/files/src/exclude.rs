@@ -24,7 +24,7 @@ const MAX_NAMED: usize = 100;
 /// The most bytes of a file of rules.
 const MAX_RULES: u64 = 1 << 20;
 
-/// What is never saved, unless a `.gitignore` says otherwise.
+/// Rules of files that are not saved, unless a `.gitignore` says otherwise.
 const RULES: &str = "node_modules/\ntarget/\n.venv/\n.env*\n";
 
 /// The limits of a root.

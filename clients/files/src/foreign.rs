@@ -28,7 +28,7 @@ pub fn is_in_repository(folder: &Path) -> bool {
 /// Finds the repositories that hold files of a root.
 pub struct Repositories<'r> {
     root: &'r Path,
-    /// What is known of folders.
+    /// Whether a folder is foreign, by its path.
     known: HashMap<Vec<u8>, bool>,
 }
 

@@ -165,7 +165,7 @@ impl Shadow {
     }
 }
 
-/// What a call has written.
+/// The output of a call.
 pub struct Answer {
     pub out: Vec<u8>,
     /// Warnings; a call that fails is an error.

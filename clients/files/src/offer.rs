@@ -82,7 +82,7 @@ async fn blocking<T: Send + 'static>(
     done.context("look at the files")?
 }
 
-/// What a person is asked about.
+/// The restore that a person is asked about.
 struct Preview {
     root: Root,
     target: Target,

@@ -40,7 +40,7 @@ pub fn mode(bits: u32) -> Mode {
     RawMode::try_from(bits & 0o777).map_or(Mode::empty(), Mode::from_raw_mode)
 }
 
-/// What is at a path.
+/// The state of a path.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Found {
     Missing,
@@ -135,7 +135,7 @@ impl Place {
             Ok(_) => CHANGED.to_owned(),
             Err(error) => error.to_string(),
         };
-        // Somebody wrote it between the two looks.
+        // Another program wrote it between the two looks.
         match move_new(self.stage(), staged.as_ref(), folder.as_fd(), last) {
             Ok(()) => Err(why),
             Err(error) => Err(self.stays(staged, &error)),
@@ -176,7 +176,7 @@ impl Place {
             Ok(found) if found.is(Some(old)) => return Ok(()),
             _ => {}
         }
-        // Somebody wrote it between the look and the exchange.
+        // Another program wrote it between the look and the exchange.
         let back = fs::renameat_with(&self.stage, staged, &folder, last, exchange);
         let ours = found(self.stage(), staged.as_ref());
         match (back, ours) {
@@ -268,7 +268,7 @@ fn parent<'n>(root: &OwnedFd, name: &'n Name, makes: bool) -> io::Result<(OwnedF
     Ok((folder, last))
 }
 
-/// What is at a path below a root. No part may be a link.
+/// Reads the state of a path below a root. No part may be a link.
 pub fn look(root: &Path, name: &Name) -> io::Result<Found> {
     let root = fs::open(root, FOLDER, Mode::empty())?;
     match parent(&root, name, false) {
@@ -339,7 +339,7 @@ fn move_new(
     }
 }
 
-/// What has this name in a folder.
+/// Reads the state of this name in a folder.
 pub fn found(folder: BorrowedFd<'_>, name: &OsStr) -> io::Result<Found> {
     let stat = match fs::statat(folder, name, AtFlags::SYMLINK_NOFOLLOW) {
         Err(Errno::NOENT | Errno::NOTDIR) => return Ok(Found::Missing),

@@ -19,7 +19,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 
-/// What a restore goes to.
+/// The target of a restore.
 #[derive(Debug, Clone)]
 pub struct Target {
     /// The commit in the shadow repository.
@@ -38,7 +38,7 @@ pub struct Target {
     pub redoes: bool,
 }
 
-/// What would change.
+/// The changes that a restore would make.
 #[derive(Debug)]
 pub struct Plan {
     /// The tree of the files as they are.

@@ -1,4 +1,4 @@
-//! What commands print. Names and texts of sessions never reach a terminal as they are.
+//! The output of commands. Names and texts of sessions never reach a terminal as they are.
 
 use crate::apply::Outcome;
 use crate::changes::Change;

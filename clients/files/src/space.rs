@@ -11,7 +11,7 @@ use std::path::Path;
 /// The most bytes of the shadow repository of a root.
 pub const BUDGET: u64 = 2 << 30;
 
-/// What is in a shadow repository.
+/// The contents of a shadow repository.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Use {
     pub bytes: u64,

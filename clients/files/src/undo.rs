@@ -33,7 +33,7 @@ pub fn last(root: &Root, redo: bool) -> anyhow::Result<Journal> {
     }
 }
 
-/// What takes a restore or an undo back. Files that have changed since are left out, unless `all` are meant.
+/// The plan that takes a restore or an undo back. Files that have changed since are left out, unless `all` are meant.
 pub fn prepare(
     root: &Root,
     shadow: &Shadow,

@@ -93,7 +93,7 @@ impl Store {
         Ok(self.current(&mut watching)?.map(|known| known.with_id(id)))
     }
 
-    /// What is known, current. `None` if nothing is kept.
+    /// The current knowledge. `None` if nothing is kept.
     fn current<'w>(&self, watching: &'w mut Watching) -> Result<Option<&'w mut Watched>> {
         let Some(root) = self.root_if_there()? else {
             return Ok(None);

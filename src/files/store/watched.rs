@@ -63,7 +63,7 @@ pub(super) struct Watched {
     bytes: usize,
 }
 
-/// What is known of the session files between calls.
+/// The knowledge of the session files between calls.
 #[derive(Default)]
 pub(super) struct Watching {
     /// `None` while the directory is read at each call.
@@ -73,7 +73,7 @@ pub(super) struct Watching {
     pub(super) is_refused: bool,
 }
 
-/// What stays known of files after reports were lost.
+/// The knowledge that stays of files after reports were lost.
 #[derive(Debug, Default)]
 pub(super) struct Remembered(HashMap<PathBuf, Headers>);
 

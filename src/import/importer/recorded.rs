@@ -211,7 +211,7 @@ impl<'a> Record<'a> {
             passed.push(entry);
             (at, rest) = (behind, then);
         }
-        // What a user says ends with a part of the entry.
+        // The words of a user end with a part of the entry.
         if said.last().is_some_and(|said| said.letter == b'u') && at.bytes > 0 {
             return Ok(None);
         }

@@ -186,7 +186,7 @@ mod tests {
             names(&mut reports),
             [("c".to_owned(), ReportKind::OldFolder)]
         );
-        // Somebody has it open, so that the system does not report this.
+        // A process has it open, so that the system does not report this.
         let identity = folder.identity().unwrap();
         assert!(folder.is_still(identity));
         fs::remove_dir(made.path()).unwrap();

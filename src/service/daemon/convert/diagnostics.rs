@@ -39,7 +39,7 @@ fn diagnostic(found: &Diagnostic) -> wire::Diagnostic {
     }
 }
 
-/// What is to be said about the place where a file opens.
+/// The diagnostics of the place where a file opens.
 pub(crate) fn of_place(state: &SessionState) -> impl Iterator<Item = wire::Diagnostic> {
     let cut = state.tree.cut_background().map(|last| wire::Diagnostic {
         newest_tip_id: Some(state.tree.id(last).to_owned()),

@@ -47,7 +47,7 @@ impl TagChange {
         }
     }
 
-    /// What changes for a session with these tags. Fails with `invalidParams` if they are too many.
+    /// Returns the changes for a session with these tags. Fails with `invalidParams` if they are too many.
     fn of_session(&self, tags: &Tags) -> Result<Self> {
         let new = Self {
             add: self.add.difference(tags).cloned().collect(),
