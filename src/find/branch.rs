@@ -106,7 +106,7 @@ impl<'t> Branches<'t> {
     }
 }
 
-/// For each entry the tip at or below it that comes last in the file, an archived one only if there is no other. Linear: the
+/// For each entry the tip at or below it that comes last in the file, an archived one only without another. Linear: the
 /// walk up from a tip stops at the first entry that has one.
 fn last_tips(tree: &Tree, archived: &Archived) -> Vec<Option<Node>> {
     let mut tips = vec![None; tree.node_count()];

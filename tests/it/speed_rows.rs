@@ -63,7 +63,7 @@ impl Repository {
         self.put("README.md", &rows("| start | 2 ms | 9 ms | 4 × |\n"));
     }
 
-    /// What the script says against the rows; `None` if it has nothing to say.
+    /// The complaint of the script about the rows; `None` without one.
     fn complaint(&self) -> Option<String> {
         let output = Command::new(self.0.join("tests/bench/rows")).output();
         let output = output.unwrap();

@@ -16,7 +16,7 @@ const CHOSEN: [&str; 5] = [
     "fork_session, 100k",
 ];
 
-/// What was measured, where and when.
+/// The figures of one measurement, with place and time.
 pub struct Record {
     commit: String,
     machine: String,

@@ -60,7 +60,7 @@ fn a_stalled_client_among_200_holds_up_nobody() {
             stalled.send("get_entries", json!({}));
         }
     }
-    // Whoever waited for the stalled client would wait for ever: it reads on only below.
+    // A daemon that waits for the stalled client waits for ever: the client reads on only below.
     for other in &others {
         other.send("get_leaf", json!({}));
         assert!(other.response().contains("\"leafId\""));

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use super::*;
 
-/// What somebody does once.
+/// One act of a client.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Act {
     Nothing,

@@ -22,7 +22,7 @@ fn a_branch_is_named_by_its_label_else_by_what_was_said_first_after_the_fork() {
         .user("w3", "w2", "## Try the **third** way\nof `three`")
         .assistant("w4", "w3", "Done.")
         .user("w5", "w4", "And now test it")
-        // Nobody said anything in these two.
+        // These two hold no message.
         .assistant("x1", "a1", "Left alone")
         .user("y1", "a1", "<command-name>/exit</command-name>")
         // A fork inside of a branch: both are named by what follows it.

@@ -138,7 +138,7 @@ fn child() {
     }
 }
 
-/// What an agent had changed when somebody ended its turn counted as the user's own.
+/// The changes of an agent whose turn was ended by the user counted as the user's own.
 #[test]
 fn a_turn_that_was_ended_is_over() {
     let turn = |message: serde_json::Value| {

@@ -16,7 +16,7 @@ enum Fault {
     None,
     /// The process is killed.
     Kill,
-    /// Somebody writes a file.
+    /// A person writes a file.
     Editor,
     /// The disk of the folder is full.
     FullFolder,
@@ -184,7 +184,7 @@ fn bytes(files: &Files) -> BTreeSet<Vec<u8>> {
     files.values().map(content).collect()
 }
 
-/// What an editor writes between steps is there, and so is what was there before it, but for what it has replaced itself.
+/// The bytes that an editor writes between steps are there, and so are those before them, except for those that it replaced.
 fn edited(
     world: &mut World,
     root: &Root,

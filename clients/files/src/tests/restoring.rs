@@ -87,7 +87,7 @@ fn a_link_on_the_way_is_not_followed() {
     fs::create_dir(&outside).unwrap();
     fs::remove_dir_all(scene.work.join("inside")).unwrap();
     let outcome = go(&scene.root, &to(&commit), &mut || {
-        // Somebody puts a link there during the restore.
+        // A link is put there during the restore.
         let _there = symlink(&outside, scene.work.join("inside"));
     });
     assert_eq!(outcome.unwrap().conflicts.len(), 1);
@@ -327,7 +327,7 @@ fn a_restore_that_fails_leaves_nothing_to_undo() {
     assert_eq!(scene.names(), ["a"]);
 }
 
-/// What a restore had brought back counted as the work of the next turn.
+/// Files that a restore had brought back counted as the work of the next turn.
 #[test]
 fn the_next_turn_has_not_made_what_a_restore_has() {
     let scene = Scene::new();

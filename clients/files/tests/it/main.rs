@@ -235,7 +235,7 @@ fn a_move_offers_the_files() {
         said.contains("--session=tour -- '-u2;touch x' shows"),
         "{said}"
     );
-    // Nobody is there to agree.
+    // No terminal is there to agree at.
     let moved = go(&["tour", "u1", "--files"]);
     let said = String::from_utf8(moved.stdout).unwrap();
     assert!(said.contains("1 file to write, 1 file to remove"), "{said}");
@@ -379,7 +379,7 @@ fn turns_are_followed() {
     assert!(stopped.status.success());
 }
 
-/// What the person had changed while nobody followed counted as the work of a turn that had ended before.
+/// Changes that the person had made while no program followed counted as the work of a turn that had ended before.
 #[test]
 fn turns_that_ended_before_are_not_recorded() {
     let scene = two_turns();

@@ -78,7 +78,7 @@ impl PickerKind {
     pub const fn emptiness(self) -> &'static str {
         match self {
             Self::Fork | Self::Pop => "There is no user message.",
-            Self::Branches { .. } => "There is no branch.",
+            Self::Branches { .. } => "This session has no branch.",
             Self::Trash => "The trash is empty.",
             Self::Import | Self::Export | Self::Continue => "Nothing to choose from.",
         }
