@@ -1,6 +1,6 @@
 //! The program `treelined-setup`.
 
-mod agents;
+mod agent;
 mod file;
 mod json;
 mod pieces;
@@ -9,11 +9,12 @@ mod program;
 mod record;
 mod refusal;
 mod show;
+mod targets;
 #[cfg(test)]
 mod tests;
 mod toml;
 
-use agents::{Agent, Machine, Target};
+use agent::Agent;
 use anyhow::{Context, bail};
 use clap::Parser;
 use plan::Step;
@@ -24,6 +25,7 @@ use std::ffi::OsString;
 use std::io::{self, BufRead, IsTerminal, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, Stdio};
+use targets::{Machine, Target};
 
 /// The exit code of wrong arguments.
 const USAGE: u8 = 2;

@@ -1,6 +1,6 @@
 //! The pieces that setup puts into a file, and their removal.
 
-use crate::agents::Agent;
+use crate::agent::Agent;
 use crate::json::{self, Hook, Presence};
 use crate::program::{self, MARK, Program};
 use crate::refusal::Refusal;

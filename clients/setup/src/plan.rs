@@ -1,12 +1,13 @@
 //! The plan: each file before and after, and the steps that are left to a person.
 
-use crate::agents::{Agent, Target};
+use crate::agent::Agent;
 use crate::file;
 use crate::json::Presence;
 use crate::pieces::Piece;
-use crate::program::Program;
+use crate::program::{self, Program};
 use crate::record::{Change, Record};
 use crate::refusal::Refusal;
+use crate::targets::Target;
 use std::ffi::OsStr;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -90,7 +91,7 @@ fn removing_elsewhere(targets: &[Target], program: &Program, record: &Record) ->
         steps.extend(with_advice(change.agent, path, what, lines, rest));
         // The link to a unit beside it.
         if let (Some(folder), Some(name)) = (path.parent(), path.file_name()) {
-            let (path, to) = wants(folder, name);
+            let (path, to) = program::wants(folder, name);
             let what = unlink(&path, &to);
             let agent = change.agent;
             steps.extend(matches!(what, What::Unlink(_)).then_some(Step { agent, path, what }));
@@ -232,12 +233,6 @@ fn unlink(path: &Path, to: &Path) -> What {
         true => What::Unlink(to.to_owned()),
         false => What::Nothing,
     }
-}
-
-/// The link by which systemd starts a unit of this folder, and where it leads.
-pub(crate) fn wants(units: &Path, name: &OsStr) -> (PathBuf, PathBuf) {
-    let link = units.join("default.target.wants").join(name);
-    (link, Path::new("..").join(name))
 }
 
 impl Step {

@@ -218,6 +218,12 @@ fn quoted(word: &str) -> String {
     }
 }
 
+/// The link by which systemd starts a unit of this folder, and where it leads.
+pub(crate) fn wants(units: &Path, name: &OsStr) -> (PathBuf, PathBuf) {
+    let link = units.join("default.target.wants").join(name);
+    (link, Path::new("..").join(name))
+}
+
 /// A word of a unit, in which a `%` is one.
 fn unit_word(word: &str) -> String {
     let word = word.replace('\\', "\\\\").replace('"', "\\\"");

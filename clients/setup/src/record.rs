@@ -1,7 +1,7 @@
 //! The changes of setup, so that they can be taken back byte for byte: `setup.json` in treelined's folder for state. It has
 //! no copy of a file, which may hold keys: only what was put in, and what that replaced.
 
-use crate::agents::Agent;
+use crate::agent::Agent;
 use crate::file;
 use anyhow::{Context, anyhow};
 use serde::{Deserialize, Serialize};

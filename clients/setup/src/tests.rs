@@ -1,6 +1,6 @@
 //! The edits: added and taken out again, over many made files.
 
-use crate::agents::Agent;
+use crate::agent::Agent;
 use crate::json::Presence;
 use crate::pieces::{Piece, Server};
 use crate::program::Program;

@@ -1,11 +1,9 @@
-//! The agents: where each keeps its configuration, and what it gets.
+//! The files in which each agent gets its pieces.
 
+use crate::agent::Agent;
 use crate::pieces::{Piece, Server};
-use crate::plan::wants;
-use crate::program::Program;
-use clap::ValueEnum;
+use crate::program::{self, Program};
 use rustix::fs::{Access, access};
-use serde::{Deserialize, Serialize};
 use std::ffi::{OsStr, OsString};
 use std::path::PathBuf;
 
@@ -17,18 +15,6 @@ const VARIABLES: [&str; 5] = [
     "XDG_CONFIG_HOME",
     "XDG_DATA_HOME",
 ];
-
-/// An agent whose conversations treelined keeps.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, ValueEnum, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub(crate) enum Agent {
-    ClaudeCode,
-    Codex,
-    Opencode,
-    Gemini,
-    Goose,
-    Pi,
-}
 
 /// The environment.
 pub(crate) struct Machine {
@@ -90,27 +76,6 @@ impl Machine {
 }
 
 impl Agent {
-    pub(crate) const ALL: [Self; 6] = [
-        Self::ClaudeCode,
-        Self::Codex,
-        Self::Opencode,
-        Self::Gemini,
-        Self::Goose,
-        Self::Pi,
-    ];
-
-    /// The name in options and units.
-    pub(crate) fn name(self) -> &'static str {
-        match self {
-            Self::ClaudeCode => "claude-code",
-            Self::Codex => "codex",
-            Self::Opencode => "opencode",
-            Self::Gemini => "gemini",
-            Self::Goose => "goose",
-            Self::Pi => "pi",
-        }
-    }
-
     fn program(self) -> &'static str {
         match self {
             Self::ClaudeCode => "claude",
@@ -158,7 +123,7 @@ impl Agent {
         let unit = || {
             let units = machine.configuration().join("systemd/user");
             let name = format!("treelined-import-{}.service", self.name());
-            let (wants, link) = wants(&units, OsStr::new(&name));
+            let (wants, link) = program::wants(&units, OsStr::new(&name));
             [
                 target(units.join(&name), Piece::Own(program.unit(self.name()))),
                 target(wants, Piece::Link(link)),
