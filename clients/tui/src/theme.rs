@@ -4,7 +4,7 @@
 //! Terminals with fewer colours get those of their palette, which the user has chosen.
 
 use crate::markdown::Emphasis;
-use crate::model::rows::RowStyle;
+use crate::message::RowStyle;
 use ratatui::style::{Color, Modifier, Style};
 
 /// The background of the terminal.

@@ -6,9 +6,9 @@
 //! entries are read, and the memory needed does not grow with the session.
 
 use super::convert;
-use crate::model::compare::{BranchMessage, Comparison, Gap, SHOWN_FILES, SHOWN_MESSAGES, Side};
+use crate::message::Kind;
+use crate::message::{BranchMessage, Comparison, Gap, SHOWN_FILES, SHOWN_MESSAGES, Side};
 use crate::model::document;
-use crate::model::rows::Kind;
 use crate::text;
 use serde_json::Value;
 use std::collections::{BTreeSet, VecDeque};

@@ -2,11 +2,11 @@
 
 use super::people;
 use crate::marked::MarkedText;
+use crate::message::WorkProgress;
 use crate::message::{
     Draft, End, Event, Filter, Hit, HitPage, Navigation, NewerBranch, Session, SessionRow, TreePage,
 };
-use crate::model::command::WorkProgress;
-use crate::model::rows::{Kind, Row, RowStyle};
+use crate::message::{Kind, Row, RowStyle};
 use crate::{text, time};
 use serde_json::Value;
 use treelined_client::{

@@ -1,9 +1,9 @@
 //! Commands of other clients, and their questions and messages to the user.
 
 use super::failure::failure;
-use crate::message::{self, Command, CommandOutput, Effect, Event, Level, UserAnswer};
+use crate::message::{self, Command, CommandOutput, Effect, Event, Level};
 use crate::model::input::Input;
-use crate::model::question::{AnswerField, Question};
+use crate::model::question::{AnswerField, Question, UserAnswer};
 use crate::text;
 use treelined_client::{
     AskKind, AskingEvent, Builder, Client, Error, EventAnswer, EventOutcome, EventResolved,

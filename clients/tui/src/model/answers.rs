@@ -1,12 +1,13 @@
 //! Applies the daemon's answers and notifications to the model.
 
-use super::compare::{CompareView, Comparison};
+use super::compare::CompareView;
 use super::dialog::{Dialog, RunningNavigation};
 use super::editor::Editor;
 use super::search::OpeningHit;
 use super::tree::TreeView;
 use super::{Connection, LeafPosition, Model, Screen};
 use crate::keys::Action;
+use crate::message::Comparison;
 use crate::message::{
     Daemon, Draft, Effect, End, Event, Failure, Navigation, PagePosition, Prepared, Server,
     Session, Target,

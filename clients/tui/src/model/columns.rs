@@ -1,7 +1,7 @@
 //! Time and tokens beside the rows of the tree. The rows lack the tokens: those of the visible answers are requested.
 
-use super::rows::{Kind, Row};
 use crate::message::Effect;
+use crate::message::{Kind, Row};
 use std::collections::HashMap;
 
 /// Entries whose tokens are kept.

@@ -1,7 +1,7 @@
 //! The `:` line with its completion, and a running command (protocol.md §12).
 
 use super::input::Input;
-use crate::message::Command;
+use crate::message::{Command, WorkProgress};
 use crate::operation::Operation;
 use std::time::Duration;
 
@@ -117,13 +117,6 @@ pub struct RunningCommand {
     pub operation: Option<Operation>,
     /// How far the operation has come, once the daemon has said so.
     pub progress: Option<WorkProgress>,
-}
-
-/// How far an operation has come: in bytes read, or in characters of a summary.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct WorkProgress {
-    pub done: u64,
-    pub total: Option<u64>,
 }
 
 impl RunningCommand {

@@ -1,15 +1,9 @@
 //! Two branches side by side from their common ancestor on. Lines are wrapped once per width.
 
-use super::rows::Kind;
 use crate::markdown::Prose;
+use crate::message::{Comparison, Kind, SHOWN_FILES, Side};
 use crate::text;
 use std::time::Duration;
-
-/// Messages shown from the beginning of a branch, and as many from its end.
-pub const SHOWN_MESSAGES: usize = 500;
-
-/// Files shown per branch: at most this many read ones, and as many modified ones.
-pub const SHOWN_FILES: usize = 10_000;
 
 /// Below this width the branches are shown below each other.
 const NARROW: usize = 60;
@@ -34,47 +28,6 @@ impl RunningComparison {
     pub fn is_shown(&self, now: Duration) -> bool {
         now.saturating_sub(self.began) > Duration::from_millis(400)
     }
-}
-
-/// The result of a comparison; texts are sanitized.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Comparison {
-    /// The common ancestor in one line; `None` if there is none.
-    pub ancestor: Option<String>,
-    pub left: Side,
-    pub right: Side,
-}
-
-/// One of the branches, from the common ancestor on.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Side {
-    /// The marked entry in one line.
-    pub tip: String,
-    /// Messages in the order of the conversation.
-    pub messages: Vec<BranchMessage>,
-    /// The messages left out of a very long branch.
-    pub gap: Option<Gap>,
-    /// Files read, sorted.
-    pub read: Vec<String>,
-    /// Files written or edited, sorted.
-    pub modified: Vec<String>,
-}
-
-/// Messages left out.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Gap {
-    /// The number of messages before the gap.
-    pub after: usize,
-    /// The number of messages left out.
-    pub messages: usize,
-}
-
-/// A message, for its line.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct BranchMessage {
-    pub kind: Kind,
-    /// Text in one line.
-    pub text: String,
 }
 
 /// A line of the view.

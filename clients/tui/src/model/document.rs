@@ -7,12 +7,9 @@
 
 mod layout;
 
-pub use layout::Closed;
-
-use super::prose;
+use super::prose::{self, LineStyle, SourceLine};
 use crate::markdown::Prose;
 use crate::text;
-use layout::Content;
 use serde_json::Value;
 
 /// Bytes of text shown at most.
@@ -36,19 +33,29 @@ struct Part {
     lines: Vec<SourceLine>,
 }
 
-/// A line before it is wrapped.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct SourceLine {
-    /// Text before the first of its wrapped lines; the others are indented by as much.
-    pub marker: String,
-    pub prose: Prose,
+/// The content that a part belongs to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+enum Content {
+    #[default]
+    Said,
+    /// A tool call or its result.
+    Tool,
+    Thinking,
 }
 
-impl SourceLine {
-    pub fn plain(text: impl Into<String>) -> Self {
-        Self {
-            marker: String::new(),
-            prose: Prose::plain(text),
+/// The parts that are closed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Closed {
+    pub tools: bool,
+    pub thinking: bool,
+}
+
+impl Closed {
+    const fn has(self, content: Content) -> bool {
+        match content {
+            Content::Said => false,
+            Content::Tool => self.tools,
+            Content::Thinking => self.thinking,
         }
     }
 }
@@ -63,27 +70,6 @@ pub struct Change {
     /// The text of a file that is written; of a diff, lines that begin with a space, `+`, `-` or `@`.
     pub text: String,
     pub is_diff: bool,
-}
-
-/// The style of a line.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum LineStyle {
-    Text,
-    Heading,
-    /// A quotation.
-    Quote,
-    Code,
-    /// A line that an edit adds.
-    Added,
-    /// A line that an edit removes.
-    Removed,
-    /// A row of a table, which keeps its columns.
-    Table,
-    /// Thinking of the model.
-    Thinking,
-    /// A tool call, an image, or a rule between parts.
-    Note,
-    Error,
 }
 
 /// A line of the preview.

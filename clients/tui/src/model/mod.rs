@@ -19,7 +19,7 @@ pub mod input;
 pub mod layout;
 pub mod picker;
 pub mod preview;
-mod prose;
+pub mod prose;
 pub mod question;
 pub mod rows;
 pub mod search;

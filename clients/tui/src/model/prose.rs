@@ -1,6 +1,5 @@
 //! Markdown by lines: headings, lists, quotations, code in fences, tables and rules.
 
-use super::document::{LineStyle, SourceLine};
 use crate::markdown::Prose;
 use crate::text;
 
@@ -9,6 +8,44 @@ const CODE_INDENT: &str = "  ";
 
 /// Columns of a rule between parts.
 const RULE: usize = 24;
+
+/// A line before it is wrapped.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct SourceLine {
+    /// Text before the first of its wrapped lines; the others are indented by as much.
+    pub marker: String,
+    pub prose: Prose,
+}
+
+impl SourceLine {
+    pub fn plain(text: impl Into<String>) -> Self {
+        Self {
+            marker: String::new(),
+            prose: Prose::plain(text),
+        }
+    }
+}
+
+/// The style of a line.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum LineStyle {
+    Text,
+    Heading,
+    /// A quotation.
+    Quote,
+    Code,
+    /// A line that an edit adds.
+    Added,
+    /// A line that an edit removes.
+    Removed,
+    /// A row of a table, which keeps its columns.
+    Table,
+    /// Thinking of the model.
+    Thinking,
+    /// A tool call, an image, or a rule between parts.
+    Note,
+    Error,
+}
 
 /// Returns the lines to show, each with its style. The lines are sanitized.
 pub fn lines(source: &[String]) -> Vec<(LineStyle, SourceLine)> {

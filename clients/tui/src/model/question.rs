@@ -1,7 +1,6 @@
 //! A question of another client, and the answer so far (protocol.md §13).
 
 use super::input::Input;
-use crate::message::{Effect, UserAnswer};
 use crate::text;
 use std::time::Duration;
 
@@ -19,6 +18,14 @@ pub struct Question {
     pub field: AnswerField,
     /// When it took the focus by itself, since the program's start; `None` if the user has opened it.
     pub appeared: Option<Duration>,
+}
+
+/// The user's answer to a question; its text is not sanitized.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum UserAnswer {
+    Text(String),
+    Choice(bool),
+    Dismissed,
 }
 
 /// The field for the answer.
@@ -85,16 +92,6 @@ impl AnswerField {
         match self {
             Self::Choice { .. } => None,
             Self::Line(input) | Self::Text(input) => Some(input),
-        }
-    }
-}
-
-impl Question {
-    /// Returns the effect that gives this answer.
-    pub fn answered(&self, answer: UserAnswer) -> Effect {
-        Effect::AnswerUser {
-            event_id: self.event_id.clone(),
-            answer,
         }
     }
 }

@@ -8,8 +8,9 @@ mod seek;
 
 use super::columns::EntryColumns;
 use super::input::Input;
-use super::rows::{Row, Rows};
+use super::rows::Rows;
 use crate::marked::MarkedText;
+use crate::message::Row;
 use crate::message::{Effect, Failure, Filter, Folds, PagePosition, TreePage, TreeQuery};
 use seek::Seek;
 use std::collections::HashMap;

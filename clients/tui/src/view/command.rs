@@ -1,9 +1,10 @@
 //! Draws the `:` line with its candidates, a running command, and its output.
 
-use super::dialog::{COLUMNS, esc_hint, input_line, key_lines, moving_title, wrapped};
+use super::parts::{COLUMNS, esc_hint, input_line, key_lines, moving_title, wrapped};
 use super::{popup, put};
+use crate::message::WorkProgress;
 use crate::model::Model;
-use crate::model::command::{CommandLine, RunningCommand, WorkProgress};
+use crate::model::command::{CommandLine, RunningCommand};
 use crate::{text, time};
 use ratatui::Frame;
 use ratatui::layout::{Position, Rect};

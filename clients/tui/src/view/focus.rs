@@ -1,6 +1,6 @@
 //! Draws the editor of the focus of a compaction or of a merge.
 
-use super::dialog::{COLUMNS, key_lines, put_cursor, wrapped};
+use super::parts::{COLUMNS, key_lines, put_cursor, wrapped};
 use super::popup;
 use crate::keys::{Action, Context};
 use crate::model::Model;

@@ -1,6 +1,6 @@
 //! Draws what another agent would get, and the command that goes on there.
 
-use super::dialog::{key_lines, wrapped};
+use super::parts::{key_lines, wrapped};
 use super::popup;
 use crate::message::HandoffPreview;
 use crate::model::Model;

@@ -85,7 +85,7 @@ pub fn draw(model: &Model, frame: &mut Frame, top: usize) {
     if more > 0 {
         keys.insert(0, ("↑↓", if top < more { "more" } else { "back" }));
     }
-    visible.extend(super::dialog::key_lines(model, &keys, usize::from(columns)));
+    visible.extend(super::parts::key_lines(model, &keys, usize::from(columns)));
     let area = popup::area(screen, columns, visible.len());
     popup::draw(frame, theme, area, "Keys", theme.active, visible);
 }

@@ -11,6 +11,7 @@ mod editor;
 mod focus;
 mod handoff;
 mod help;
+mod parts;
 mod picker;
 mod popup;
 mod preview;

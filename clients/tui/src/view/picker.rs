@@ -1,6 +1,6 @@
 //! Draws a list to choose from.
 
-use super::dialog::{COLUMNS, input_line, key_lines, put_cursor};
+use super::parts::{COLUMNS, input_line, key_lines, put_cursor};
 use super::popup;
 use crate::model::Model;
 use crate::model::picker::{Picker, PickerItem};

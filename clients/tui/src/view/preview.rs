@@ -2,8 +2,8 @@
 
 use super::{prose, put};
 use crate::model::Model;
-use crate::model::document::LineStyle;
 use crate::model::layout::Panes;
+use crate::model::prose::LineStyle;
 use crate::text;
 use ratatui::Frame;
 use ratatui::style::Modifier;

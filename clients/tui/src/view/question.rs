@@ -1,6 +1,6 @@
 //! Draws a question of another client.
 
-use super::dialog::{COLUMNS, input_line, key_lines, put_cursor, wrapped};
+use super::parts::{COLUMNS, input_line, key_lines, put_cursor, wrapped};
 use super::popup;
 use crate::keys::{Action, Context};
 use crate::model::Model;

@@ -3,7 +3,7 @@
 use super::{marked, prose, put, put_emptiness};
 use crate::keys::{Action, Context};
 use crate::markdown::Prose;
-use crate::model::rows::{Kind, Row, RowStyle};
+use crate::message::{Kind, Row, RowStyle};
 use crate::model::{Connection, Model};
 use crate::text;
 use crate::theme::Theme;

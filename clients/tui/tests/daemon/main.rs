@@ -17,10 +17,10 @@ use std::time::Duration;
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 use treelined_client::Client;
 use treelined_tui::daemon::Daemon;
+use treelined_tui::message::Comparison;
 use treelined_tui::message::{
     Daemon as Answer, Effect, Filter, Folds, Message, PagePosition, Target, TreeQuery,
 };
-use treelined_tui::model::compare::Comparison;
 
 /// Maximum wait for a condition; generous, for machines under load.
 const PATIENCE: Duration = Duration::from_secs(60);

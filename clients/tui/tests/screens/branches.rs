@@ -1,8 +1,8 @@
 //! Names and archive of branches: the keys, the dialogs, and what is said.
 
 use crate::harness::{Screen, row};
+use treelined_tui::message::Row;
 use treelined_tui::message::{CommandOutput, Daemon, Effect, Failure, PagePosition};
-use treelined_tui::model::rows::Row;
 use treelined_tui::operation::Operation;
 
 /// A conversation with two branches that were left: one row, one entry, and an archived one.

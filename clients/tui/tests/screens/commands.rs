@@ -2,8 +2,8 @@
 
 use crate::harness::Screen;
 use crate::tree::tour;
+use treelined_tui::message::WorkProgress;
 use treelined_tui::message::{Command, CommandOutput, Daemon, Effect, Event, Failure};
-use treelined_tui::model::command::WorkProgress;
 use treelined_tui::model::picker::{PickerItem, PickerKind};
 use treelined_tui::operation::{ExportFormat, ImportSource, Operation};
 

@@ -2,9 +2,9 @@
 
 use crate::harness::Screen;
 use crate::tree::tour;
+use treelined_tui::message::Kind;
+use treelined_tui::message::{BranchMessage, Comparison, Gap, Side};
 use treelined_tui::message::{Daemon, Effect, Message};
-use treelined_tui::model::compare::{BranchMessage, Comparison, Gap, Side};
-use treelined_tui::model::rows::Kind;
 
 fn compared() -> Comparison {
     let messages = |kind, text: &str| BranchMessage {

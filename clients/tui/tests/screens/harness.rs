@@ -11,13 +11,13 @@ use std::path::Path;
 use std::time::Duration;
 use treelined_tui::config::{DoubleEscape, Settings, Summary};
 use treelined_tui::keys::{Key, Keymap};
+use treelined_tui::message::Row;
 use treelined_tui::message::{
     Daemon, Effect, Filter, Message, PagePosition, Prepared, Server, Session, SessionPage,
     SessionRow, Target, TreePage, TreeQuery,
 };
 use treelined_tui::model::Model;
 use treelined_tui::model::document::Document;
-use treelined_tui::model::rows::Row;
 use treelined_tui::theme::Theme;
 use treelined_tui::view;
 

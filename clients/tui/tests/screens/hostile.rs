@@ -2,8 +2,8 @@
 
 use crate::harness::{Screen, row, session};
 use serde_json::json;
+use treelined_tui::message::Row;
 use treelined_tui::message::{Daemon, End, Event, SessionRow};
-use treelined_tui::model::rows::Row;
 use treelined_tui::text::{is_control, line};
 
 const NASTY: &str = "\u{1b}]0;owned\u{7}\u{1b}[2J\u{9b}31m\u{202e}txt.exe\u{2066}\r\n\t\u{7f}";

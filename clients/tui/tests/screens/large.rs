@@ -2,7 +2,7 @@
 
 use crate::harness::{Screen, row};
 use treelined_tui::message::Effect;
-use treelined_tui::model::rows::Row;
+use treelined_tui::message::Row;
 
 fn chain(count: usize) -> Vec<Row> {
     let entry = |at: usize| Row {

@@ -2,8 +2,8 @@
 
 use crate::harness::{Screen, opened, row};
 use crate::tree::tour;
+use treelined_tui::message::Row;
 use treelined_tui::message::{Daemon, Effect, End, Event, Failure, NewerBranch, Session};
-use treelined_tui::model::rows::Row;
 
 /// Another client appends; the cursor stays on its entry and on its line.
 #[test]

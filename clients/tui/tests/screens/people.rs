@@ -2,9 +2,9 @@
 
 use crate::harness::{Screen, left};
 use crate::tree::tour;
-use treelined_tui::message::{Daemon, Effect, End, Event, Failure, Level, UserAnswer};
+use treelined_tui::message::{Daemon, Effect, End, Event, Failure, Level};
 use treelined_tui::model::input::Input;
-use treelined_tui::model::question::{AnswerField, Question};
+use treelined_tui::model::question::{AnswerField, Question, UserAnswer};
 
 fn question(title: &str, field: AnswerField) -> Question {
     Question {

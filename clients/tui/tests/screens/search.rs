@@ -3,11 +3,11 @@
 use crate::harness::{NOW, Screen, opened, row, session};
 use crate::tree::tour;
 use treelined_tui::marked::MarkedText;
+use treelined_tui::message::Row;
 use treelined_tui::message::{
     CompletionQuery, Daemon, Effect, Failure, Filter, Hit, HitPage, PagePosition, QueryCompletion,
     SearchMode, SearchQuery, Target,
 };
-use treelined_tui::model::rows::Row;
 
 /// Makes a hit; `word` is marked in `text`.
 fn hit(session: &str, entry: &str, text: &str, word: &str) -> Hit {

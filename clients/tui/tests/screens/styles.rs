@@ -4,7 +4,7 @@ use crate::harness::Screen;
 use crate::harness::row;
 use crate::tree::tour;
 use ratatui::style::Color;
-use treelined_tui::model::rows::{Kind, Row, RowStyle};
+use treelined_tui::message::{Kind, Row, RowStyle};
 use treelined_tui::theme::{Theme, ThemeName};
 
 fn with(theme: Theme) -> Screen {

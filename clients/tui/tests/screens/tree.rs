@@ -6,8 +6,8 @@ use treelined_tui::config::DoubleEscape;
 use treelined_tui::keys::{KeySet, Keymap};
 use treelined_tui::marked::MarkedText;
 use treelined_tui::message::{Effect, Filter, PagePosition, TreeQuery};
+use treelined_tui::message::{Kind, Row};
 use treelined_tui::model::picker::PickerKind;
-use treelined_tui::model::rows::{Kind, Row};
 
 /// Returns a conversation with all kinds of rows.
 pub fn tour() -> Vec<Row> {

@@ -1,12 +1,12 @@
 //! Starts the operations of this program: by a command of the `:` line, by a key, or from a list.
 
 use crate::keys::{Action, Context, Key};
+use crate::message::Kind;
 use crate::message::{Effect, PagePosition};
 use crate::model::Connection;
 use crate::model::dialog::{Dialog, FocusOf};
 use crate::model::input::Input;
 use crate::model::picker::PickerKind;
-use crate::model::rows::Kind;
 use crate::model::{Model, Screen};
 use crate::operation::{ExportFormat, Operation, export_of, file_name, import_of};
 use crossterm::event::KeyCode;

@@ -4,9 +4,9 @@
 //! too soon to be an answer.
 
 use crate::keys::{Action, Context, Key};
-use crate::message::{Effect, Event, Failure, UserAnswer};
+use crate::message::{Effect, Event, Failure};
 use crate::model::dialog::Dialog;
-use crate::model::question::{AnswerField, Question};
+use crate::model::question::{AnswerField, Question, UserAnswer};
 use crate::model::{Model, Screen};
 use crossterm::event::KeyCode;
 use std::time::Duration;
@@ -172,7 +172,10 @@ impl Model {
         let Some(answer) = answer else {
             return Vec::new();
         };
-        let effect = question.answered(answer);
+        let effect = Effect::AnswerUser {
+            event_id: question.event_id.clone(),
+            answer,
+        };
         self.dialog = None;
         vec![effect]
     }

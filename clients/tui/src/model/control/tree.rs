@@ -2,6 +2,7 @@
 
 use crate::config::{DoubleEscape, Summary};
 use crate::keys::{Action, Context, Key};
+use crate::message::Kind;
 use crate::message::{Draft, Effect, Filter, PagePosition};
 use crate::model::compare::RunningComparison;
 use crate::model::dialog::{Dialog, FocusOf, NavigationChoice};
@@ -9,7 +10,6 @@ use crate::model::editor::Editor;
 use crate::model::input::Input;
 use crate::model::layout::MOST_STEPS;
 use crate::model::picker::PickerKind;
-use crate::model::rows::Kind;
 use crate::model::{Model, Screen};
 use crossterm::event::KeyCode;
 use std::time::Duration;

@@ -1,35 +1,9 @@
 //! Lays a document out for a width; tool calls and thoughts that are closed have a line each.
 
-use super::{Document, Line, LineStyle, Part, SourceLine};
+use super::{Closed, Content, Document, Line, Part};
 use crate::markdown::Prose;
+use crate::model::prose::{LineStyle, SourceLine};
 use crate::text;
-
-/// The content that a part belongs to.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(super) enum Content {
-    #[default]
-    Said,
-    /// A tool call or its result.
-    Tool,
-    Thinking,
-}
-
-/// The parts that are closed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Closed {
-    pub tools: bool,
-    pub thinking: bool,
-}
-
-impl Closed {
-    const fn has(self, content: Content) -> bool {
-        match content {
-            Content::Said => false,
-            Content::Tool => self.tools,
-            Content::Thinking => self.thinking,
-        }
-    }
-}
 
 impl Document {
     /// Lays the entry out in `columns`.

@@ -1,16 +1,17 @@
 //! The interface between the pure model and the world: messages in, effects out. All texts in messages are
 //! sanitized by [`crate::text`].
 
+mod comparison;
+mod row;
 mod search;
 
+pub use comparison::{BranchMessage, Comparison, Gap, SHOWN_FILES, SHOWN_MESSAGES, Side};
+pub use row::{Kind, Row, RowStyle};
 pub use search::{CompletionQuery, Hit, HitPage, QueryCompletion, SearchMode, SearchQuery};
 
-use crate::model::command::WorkProgress;
-use crate::model::compare::Comparison;
 use crate::model::document::Document;
 use crate::model::picker::{PickerItem, PickerKind};
-use crate::model::question::Question;
-use crate::model::rows::Row;
+use crate::model::question::{Question, UserAnswer};
 use crate::operation::{Agent, Operation};
 use crossterm::event::{KeyEvent, MouseEvent};
 use serde_json::Value;
@@ -383,12 +384,11 @@ pub struct CommandOutput {
     pub has_inverse: bool,
 }
 
-/// The user's answer to a question; its text is not sanitized.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum UserAnswer {
-    Text(String),
-    Choice(bool),
-    Dismissed,
+/// How far an operation has come: in bytes read, or in characters of a summary.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct WorkProgress {
+    pub done: u64,
+    pub total: Option<u64>,
 }
 
 /// The importance of a message to the user.
