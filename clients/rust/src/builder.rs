@@ -1,6 +1,5 @@
 //! Settings of the daemon to start or attach to, and the `initialize` request.
 
-use crate::call;
 use crate::client::{Client, ConnectionOwner, close};
 use crate::connection::Connection;
 use crate::error::Error;
@@ -9,6 +8,7 @@ use crate::generated::{
     SessionBeforeFork, SessionBeforeTree,
 };
 use crate::json::Json;
+use crate::pipe;
 use crate::process::{OnLog, supervise, watch_attached};
 use crate::question::{Answerers, Question};
 use serde_json::{Map, Value, json};
@@ -323,7 +323,7 @@ impl Builder {
         W: AsyncWrite + Send + Unpin + 'static,
     {
         let owner = ConnectionOwner {
-            _rpc: connection.start(reader, writer).await,
+            _rpc: pipe::start(&connection, reader, writer).await,
             connection,
             deadline: self.deadline,
             grace: self.grace,
@@ -388,8 +388,9 @@ impl Builder {
             params.insert("cwd".into(), folder.into());
         }
         let deadline = self.deadline.unwrap_or(HANDSHAKE);
-        let answer: Json =
-            call::request(connection, "initialize", Json::new(&params), deadline, None).await?;
+        let answer: Json = connection
+            .call("initialize", Json::new(&params), deadline, None)
+            .await?;
         // Only the version can be read in a result of another version.
         #[derive(serde::Deserialize)]
         #[serde(rename_all = "camelCase")]

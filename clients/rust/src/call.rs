@@ -1,7 +1,7 @@
 //! One call: its params, its deadline, its cancellation.
 
 use crate::client::Client;
-use crate::connection::{CancelOn, Connection};
+use crate::connection::CancelOn;
 use crate::error::Error;
 use crate::generated::{
     FlatTree, GetTreeParams, NavigateTreeParams, Navigation, NestedTree, PopParams, TreeFormat,
@@ -14,7 +14,6 @@ use std::borrow::Cow;
 use std::future::{Future, IntoFuture};
 use std::marker::PhantomData;
 use std::pin::Pin;
-use std::sync::Arc;
 use std::time::Duration;
 
 /// Deadline of calls that are answered at once.
@@ -172,29 +171,11 @@ where
             cancel_on,
             ..
         } = self;
-        Box::pin(
-            async move { request(client.connection(), &method, params, deadline, cancel_on).await },
-        )
+        Box::pin(async move {
+            client
+                .connection()
+                .call(&method, params, deadline, cancel_on)
+                .await
+        })
     }
-}
-
-/// Sends a request. `params` is an error if serializing them has failed.
-pub(crate) async fn request<R: DeserializeOwned>(
-    connection: &Arc<Connection>,
-    method: &str,
-    params: Result<Json, serde_json::Error>,
-    deadline: Duration,
-    cancel_on: Option<CancelOn>,
-) -> Result<R, Error> {
-    let params = params.map_err(|error| Error::InvalidCall {
-        method: method.to_owned(),
-        message: error.to_string(),
-    })?;
-    let result = connection
-        .request(method, params.into_raw(), deadline, cancel_on)
-        .await?;
-    result.parse().map_err(|error| Error::Unexpected {
-        method: method.to_owned(),
-        message: error.to_string(),
-    })
 }

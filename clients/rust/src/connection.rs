@@ -10,10 +10,10 @@
 
 use crate::error::{Disconnected, Error, Refusal};
 use crate::json::Json;
-use crate::question::Questions;
-use jsonrpsee::async_client::{Client as RpcClient, ClientBuilder, RpcService};
-use jsonrpsee::core::middleware::{Notification, RpcServiceBuilder, RpcServiceT};
+use jsonrpsee::async_client::RpcService;
+use jsonrpsee::core::middleware::{Notification, RpcServiceT};
 use jsonrpsee::types::{Id, Request, ResponsePayload};
+use serde::de::DeserializeOwned;
 use serde_json::value::RawValue;
 use std::borrow::Cow;
 use std::collections::HashSet;
@@ -22,13 +22,10 @@ use std::pin::Pin;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
-use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::io::AsyncWrite;
 use tokio::runtime::Handle;
 use tokio::sync::broadcast;
 use tokio_util::sync::CancellationToken;
-
-/// jsonrpsee's own deadline, longer than any of ours. Its timers overflow at `Duration::MAX`.
-const NEVER: Duration = Duration::from_secs(10 * 365 * 24 * 3600);
 
 /// The channel allocates its whole capacity at once.
 const MAX_CAPACITY: usize = 1 << 20;
@@ -38,6 +35,15 @@ const MAX_CAPACITY: usize = 1 << 20;
 pub(crate) struct RawNotification {
     pub method: String,
     pub params: Json,
+}
+
+/// The part of a client that answers the daemon's questions.
+pub(crate) trait Answering: Send + Sync {
+    /// Answers the question of this notification, if it is one; drops the question whose end it says.
+    fn dispatch(&self, connection: &Arc<Connection>, notification: &Arc<RawNotification>);
+
+    /// Drops all open questions, since the connection has ended.
+    fn end_all(&self);
 }
 
 /// Resolves when the daemon is to be asked to cancel the call.
@@ -51,11 +57,11 @@ pub(crate) struct Connection {
     /// Ids of requests without a response; only responses to these reach jsonrpsee. A `std` lock, since it
     /// is held for one operation on the set.
     pub(crate) unanswered: Mutex<HashSet<u64>>,
-    /// `None` after the daemon's stdin was closed.
+    /// `None` before the start, and after the daemon's stdin was closed.
     pub(crate) writer: tokio::sync::Mutex<Option<Box<dyn AsyncWrite + Send + Unpin>>>,
     /// `None` after the last notification.
     feed: Mutex<Option<broadcast::Sender<Arc<RawNotification>>>>,
-    pub(crate) questions: Questions,
+    questions: Box<dyn Answering>,
     /// New calls are refused; open calls are still answered.
     is_closing: AtomicBool,
     /// Cancelled at the end of the daemon's output.
@@ -68,7 +74,7 @@ pub(crate) struct Connection {
 }
 
 impl Connection {
-    pub(crate) fn new(questions: Questions, capacity: usize) -> Arc<Connection> {
+    pub(crate) fn new(questions: Box<dyn Answering>, capacity: usize) -> Arc<Connection> {
         Arc::new(Connection {
             rpc: OnceLock::new(),
             runtime: Handle::current(),
@@ -87,38 +93,36 @@ impl Connection {
         })
     }
 
-    /// Starts to read and write. Dropping the returned client stops both.
-    pub(crate) async fn start<R, W>(self: &Arc<Self>, reader: R, writer: W) -> RpcClient<RpcService>
-    where
-        R: AsyncRead + Send + Unpin + 'static,
-        W: AsyncWrite + Send + Unpin + 'static,
-    {
-        *self.writer.lock().await = Some(Box::new(writer));
-        let connection = Arc::clone(self);
-        // Replaces jsonrpsee's logger, which formats every message, and gives access to the service.
-        let middleware = RpcServiceBuilder::new().layer_fn(move |service: RpcService| {
-            let _ = connection.rpc.set(service.clone());
-            service
-        });
-        ClientBuilder::new()
-            .set_rpc_middleware(middleware)
-            .request_timeout(NEVER)
-            .build_with_tokio(
-                crate::pipe::Sender::new(Arc::clone(self)),
-                crate::pipe::Receiver::new(Arc::clone(self), reader),
-            )
+    /// Takes jsonrpsee's service, over which requests go.
+    pub(crate) fn has_service(&self, service: RpcService) {
+        let _ = self.rpc.set(service);
     }
 
-    /// Calls a method and returns its result unparsed.
-    pub(crate) async fn request(
+    /// Calls a method. `params` is an error if serializing them has failed.
+    pub(crate) async fn call<R: DeserializeOwned>(
         self: &Arc<Self>,
         method: &str,
-        params: Box<RawValue>,
+        params: Result<Json, serde_json::Error>,
         deadline: Duration,
         cancel_on: Option<CancelOn>,
-    ) -> Result<Json, Error> {
-        self.exchange(self.service()?, method, params, deadline, cancel_on)
-            .await
+    ) -> Result<R, Error> {
+        let params = params.map_err(|error| Error::InvalidCall {
+            method: method.to_owned(),
+            message: error.to_string(),
+        })?;
+        let result = self
+            .exchange(
+                self.service()?,
+                method,
+                params.into_raw(),
+                deadline,
+                cancel_on,
+            )
+            .await?;
+        result.parse().map_err(|error| Error::Unexpected {
+            method: method.to_owned(),
+            message: error.to_string(),
+        })
     }
 
     async fn exchange(

@@ -6,7 +6,9 @@
 use crate::connection::{Connection, RawNotification, lock};
 use crate::error::Disconnected;
 use crate::json::Json;
+use jsonrpsee::async_client::{Client as RpcClient, ClientBuilder, RpcService};
 use jsonrpsee::core::client::{ReceivedMessage, TransportReceiverT, TransportSenderT};
+use jsonrpsee::core::middleware::RpcServiceBuilder;
 use jsonrpsee::types::ErrorObject;
 use serde::de::IgnoredAny;
 use serde::{Deserialize, Deserializer};
@@ -15,7 +17,10 @@ use std::borrow::Cow;
 use std::io;
 use std::sync::Arc;
 use std::time::Duration;
-use tokio::io::{AsyncBufReadExt, AsyncRead, AsyncReadExt, AsyncWriteExt, BufReader};
+use tokio::io::{AsyncBufReadExt, AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, BufReader};
+
+/// jsonrpsee's own deadline, longer than any of ours. Its timers overflow at `Duration::MAX`.
+const NEVER: Duration = Duration::from_secs(10 * 365 * 24 * 3600);
 
 /// After a failed write: how long to wait for the reason why the daemon ended. Longer than the process may be waited for
 /// after its end, twice [`crate::process::DRAIN`].
@@ -30,15 +35,39 @@ const MAX_FIRST_LINE: u64 = 1024 * 1024;
 /// Size of the read buffer, in bytes.
 const BUFFER: usize = 64 * 1024;
 
-pub(crate) struct Sender {
+/// Starts to read and write. Dropping the returned client stops both.
+pub(crate) async fn start<R, W>(
+    connection: &Arc<Connection>,
+    reader: R,
+    writer: W,
+) -> RpcClient<RpcService>
+where
+    R: AsyncRead + Send + Unpin + 'static,
+    W: AsyncWrite + Send + Unpin + 'static,
+{
+    *connection.writer.lock().await = Some(Box::new(writer));
+    let served = Arc::clone(connection);
+    // Replaces jsonrpsee's logger, which formats every message, and gives access to the service.
+    let middleware = RpcServiceBuilder::new().layer_fn(move |service: RpcService| {
+        served.has_service(service.clone());
+        service
+    });
+    ClientBuilder::new()
+        .set_rpc_middleware(middleware)
+        .request_timeout(NEVER)
+        .build_with_tokio(
+            Sender {
+                connection: Arc::clone(connection),
+            },
+            Receiver::new(Arc::clone(connection), reader),
+        )
+}
+
+struct Sender {
     connection: Arc<Connection>,
 }
 
 impl Sender {
-    pub(crate) fn new(connection: Arc<Connection>) -> Sender {
-        Sender { connection }
-    }
-
     async fn write(&self, message: &str) -> io::Result<()> {
         let mut writer = self.connection.writer.lock().await;
         // The input is closed: this call fails with the connection.
@@ -82,7 +111,7 @@ impl TransportSenderT for Sender {
     }
 }
 
-pub(crate) struct Receiver<R> {
+struct Receiver<R> {
     connection: Arc<Connection>,
     reader: BufReader<R>,
     /// Whether a valid message has arrived.
@@ -90,7 +119,7 @@ pub(crate) struct Receiver<R> {
 }
 
 impl<R: AsyncRead + Unpin> Receiver<R> {
-    pub(crate) fn new(connection: Arc<Connection>, reader: R) -> Receiver<R> {
+    fn new(connection: Arc<Connection>, reader: R) -> Receiver<R> {
         Receiver {
             connection,
             reader: BufReader::with_capacity(BUFFER, reader),

@@ -1,7 +1,6 @@
 //! Questions of the daemon, and their answerers.
 
-use crate::call;
-use crate::connection::{Connection, RawNotification, lock};
+use crate::connection::{Answering, Connection, RawNotification, lock};
 use crate::error::Error;
 use crate::generated::{
     AnswerEventParams, AnswerEventResult, ErrorKind, EventAnswer, GivenCompaction, GivenSummary,
@@ -70,14 +69,9 @@ impl Question {
             extend_ms,
         };
         let params = Json::new(&params);
-        call::request(
-            &self.connection,
-            "answer_event",
-            params,
-            ANSWER_DEADLINE,
-            None,
-        )
-        .await
+        self.connection
+            .call("answer_event", params, ANSWER_DEADLINE, None)
+            .await
     }
 }
 
@@ -99,7 +93,7 @@ impl Default for OnFailure {
 
 /// The answerers by event, and the open questions.
 #[derive(Default)]
-pub(crate) struct Questions {
+struct Questions {
     answerers: BTreeMap<&'static str, Answerer>,
     on_failure: OnFailure,
     /// Cancelled when the question of this event id is over.
@@ -132,21 +126,17 @@ impl Answerers {
         self.by_event.keys().copied()
     }
 
-    pub(crate) fn questions(&self) -> Questions {
-        Questions {
+    pub(crate) fn questions(&self) -> Box<dyn Answering> {
+        Box::new(Questions {
             answerers: self.by_event.clone(),
             on_failure: self.on_failure.clone(),
             open: Mutex::default(),
-        }
+        })
     }
 }
 
-impl Questions {
-    pub(crate) fn dispatch(
-        &self,
-        connection: &Arc<Connection>,
-        notification: &Arc<RawNotification>,
-    ) {
+impl Answering for Questions {
+    fn dispatch(&self, connection: &Arc<Connection>, notification: &Arc<RawNotification>) {
         if notification.method == "event_resolved" {
             if let Ok(QuestionParams { event_id, .. }) = notification.params.parse()
                 && let Some(over) = lock(&self.open).remove(&event_id)
@@ -177,7 +167,7 @@ impl Questions {
         }
     }
 
-    pub(crate) fn end_all(&self) {
+    fn end_all(&self) {
         for (_, over) in lock(&self.open).drain() {
             over.cancel();
         }
