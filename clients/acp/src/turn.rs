@@ -1,6 +1,7 @@
 //! A turn of the agent: the updates between a prompt and its end, as messages of a session. Pure.
 
 use serde_json::{Map, Value, json};
+use std::collections::HashMap;
 
 const GAP: &str = "acp.gap";
 
@@ -82,7 +83,7 @@ fn block(content: &Value) -> Option<Value> {
 }
 
 /// A kind of text that comes in chunks.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 enum Speaker {
     User,
     Agent,
@@ -94,11 +95,12 @@ enum Speaker {
 enum Part {
     Text {
         speaker: Speaker,
-        message_id: Option<String>,
         blocks: Vec<Value>,
     },
     Call(Call),
     Custom(&'static str, Value),
+    /// A plan or a mode that a later one has replaced.
+    Replaced,
 }
 
 /// A call of a tool.
@@ -182,10 +184,18 @@ fn name_in_id(id: &str, has_input: bool) -> Option<&str> {
     id.get(..length).filter(|name| !name.is_empty())
 }
 
-/// Collects updates.
+/// Collects updates. Each takes time linear in its bytes, however many parts the turn has.
 #[derive(Debug, Default)]
 pub struct Turn {
     parts: Vec<Part>,
+    /// The number of each call's part, by its id as JSON.
+    calls: HashMap<String, usize>,
+    /// The number of the newest text of each speaker with an id, and without one.
+    texts: HashMap<(Speaker, Option<String>), usize>,
+    /// The number of the latest plan and mode.
+    states: HashMap<&'static str, usize>,
+    /// The speaker of the newest part that is no plan, mode, question or gap; `None` if it is a call.
+    last_speaker: Option<Speaker>,
 }
 
 impl Turn {
@@ -229,8 +239,10 @@ impl Turn {
 
     /// The latest plan or mode counts.
     fn state(&mut self, custom_type: &'static str, data: Option<&Value>) {
-        let is_same = |part: &Part| matches!(part, Part::Custom(other, _) if *other == custom_type);
-        self.parts.retain(|part| !is_same(part));
+        let before = self.states.insert(custom_type, self.parts.len());
+        if let Some(part) = before.and_then(|number| self.parts.get_mut(number)) {
+            *part = Part::Replaced;
+        }
         let data = data.cloned().unwrap_or_default();
         self.parts.push(Part::Custom(custom_type, data));
     }
@@ -244,26 +256,19 @@ impl Turn {
             return;
         };
         // Without ids, text goes on until something else comes. A plan is nothing else: the agent does not replay it.
-        let is_said = |part: &&Part| !matches!(part, Part::Custom(..));
-        let is_last = match self.parts.iter().rfind(is_said) {
-            Some(Part::Text { speaker, .. }) => *speaker == new,
-            _ => false,
-        };
-        let continued = self.parts.iter_mut().rev().find_map(|part| match part {
-            Part::Text {
-                speaker,
-                message_id,
-                blocks,
-            } if *speaker == new && *message_id == id && (id.is_some() || is_last) => Some(blocks),
-            _ => None,
-        });
-        match continued {
-            Some(blocks) => join(blocks, content),
-            None => self.parts.push(Part::Text {
-                speaker: new,
-                message_id: id,
-                blocks: vec![content],
-            }),
+        let goes_on = id.is_some() || self.last_speaker == Some(new);
+        let key = (new, id);
+        let known = self.texts.get(&key).filter(|_| goes_on);
+        match known.and_then(|number| self.parts.get_mut(*number)) {
+            Some(Part::Text { blocks, .. }) => join(blocks, content),
+            _ => {
+                self.texts.insert(key, self.parts.len());
+                self.last_speaker = Some(new);
+                self.parts.push(Part::Text {
+                    speaker: new,
+                    blocks: vec![content],
+                });
+            }
         }
     }
 
@@ -271,16 +276,16 @@ impl Turn {
         let Value::Object(update) = update else {
             return;
         };
-        let id = update.get("toolCallId");
-        let known = self.parts.iter_mut().find_map(|part| match part {
-            Part::Call(call) if call.get("toolCallId") == id => Some(call),
-            _ => None,
-        });
-        match known {
-            Some(call) => call.update(update),
-            None => {
+        let id = update.get("toolCallId").map(Value::to_string);
+        let id = id.unwrap_or_default();
+        let known = self.calls.get(&id);
+        match known.and_then(|number| self.parts.get_mut(*number)) {
+            Some(Part::Call(call)) => call.update(update),
+            _ => {
                 let mut call = Call::default();
                 call.update(update);
+                self.calls.insert(id, self.parts.len());
+                self.last_speaker = None;
                 self.parts.push(Part::Call(call));
             }
         }
@@ -318,6 +323,8 @@ struct Messages {
     content: Vec<Value>,
     /// The entries behind it.
     results: Vec<Item>,
+    /// Whether one of these is a message.
+    has_result: bool,
 }
 
 impl Messages {
@@ -326,17 +333,14 @@ impl Messages {
             Part::Text {
                 speaker: Speaker::User,
                 blocks,
-                ..
             } => {
                 self.close();
                 let message = json!({ "role": "user", "content": blocks });
                 self.items.push(Item::Message(message));
             }
-            Part::Text {
-                speaker, blocks, ..
-            } => {
+            Part::Text { speaker, blocks } => {
                 // A plan between two texts does not part them: the agent does not replay it.
-                if self.results.iter().any(Item::is_message) {
+                if self.has_result {
                     self.close();
                 }
                 match speaker {
@@ -350,9 +354,12 @@ impl Messages {
             }
             Part::Call(call) => {
                 self.content.push(call_block(&call));
-                self.results.extend(result(&call));
+                let result = result(&call);
+                self.has_result |= result.is_some();
+                self.results.extend(result);
             }
             Part::Custom(custom_type, data) => self.results.push(Item::Custom(custom_type, data)),
+            Part::Replaced => {}
         }
     }
 
@@ -363,6 +370,7 @@ impl Messages {
             self.items.push(Item::Message(message));
         }
         self.items.append(&mut self.results);
+        self.has_result = false;
     }
 
     /// Says in the last assistant message how the turn ended.
