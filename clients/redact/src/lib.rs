@@ -6,6 +6,7 @@
 
 mod key_block;
 mod literal_filter;
+mod named;
 mod parameters;
 mod rules;
 #[cfg(test)]
@@ -14,6 +15,7 @@ mod samples;
 mod tests;
 pub mod unseen;
 mod url;
+mod value;
 
 /// The example of README.md.
 #[cfg(doctest)]
@@ -22,6 +24,7 @@ struct Readme;
 
 use aho_corasick::{AhoCorasick, Anchored, Input, Match, MatchKind, StartKind};
 use literal_filter::LiteralFilter;
+use named::Names;
 use regex::bytes::Regex;
 use rules::{Check, End, RULES, Rule, Start};
 use std::borrow::Cow;
@@ -52,10 +55,19 @@ pub struct Redactor {
 struct SecretSearcher {
     filter: LiteralFilter,
     literals: AhoCorasick,
-    /// For each literal the numbers of its rules.
-    of_literal: Vec<Vec<usize>>,
+    of_literal: Vec<OfLiteral>,
     /// For each of the [`RULES`] its pattern.
     patterns: Vec<Regex>,
+    names: Names,
+}
+
+/// The secrets that a literal is in.
+#[derive(Default)]
+struct OfLiteral {
+    /// The numbers of its rules.
+    rules: Vec<usize>,
+    /// Whether it is in names of secrets.
+    is_of_name: bool,
 }
 
 struct HomePath {
@@ -140,6 +152,13 @@ impl Redactor {
         })
     }
 
+    /// The kind of the secret that a member of JSON with this name has as its value; `None` for other members. Text in the
+    /// value that is a secret by its form has a kind of its own.
+    pub fn member(&self, name: &str, value: &str) -> Option<&'static str> {
+        let kind = self.searcher.as_ref()?.names.kind(name)?;
+        named::is_secret_member(kind, value).then(|| kind.name())
+    }
+
     /// Whether some string in this raw JSON may change. Reads every byte once. JSON for which this is false needs not
     /// be parsed.
     pub fn may_change(&self, json: &[u8]) -> bool {
@@ -222,18 +241,23 @@ fn is_token_byte(byte: u8) -> bool {
 
 impl SecretSearcher {
     fn new() -> Result<Self, InvalidRules> {
-        let mut literals: Vec<&str> = Vec::new();
-        let mut of_literal: Vec<Vec<usize>> = Vec::new();
-        for (number, rule) in RULES.iter().enumerate() {
-            for literal in rule.literals {
-                let known = literals.iter().position(|known| known == literal);
-                match known.and_then(|at| of_literal.get_mut(at)) {
-                    Some(rules) => rules.push(number),
-                    None => {
-                        literals.push(literal);
-                        of_literal.push(vec![number]);
-                    }
-                }
+        let mut literals: Vec<String> = Vec::new();
+        let mut of_literal: Vec<OfLiteral> = Vec::new();
+        let of_rules = RULES.iter().enumerate().flat_map(|(number, rule)| {
+            let literals = rule.literals.iter();
+            literals.map(move |literal| ((*literal).to_owned(), Some(number)))
+        });
+        let of_names = Names::literals().into_iter().map(|literal| (literal, None));
+        for (literal, rule) in of_rules.chain(of_names) {
+            let known = literals.iter().position(|known| *known == literal);
+            let at = known.unwrap_or(literals.len());
+            if known.is_none() {
+                literals.push(literal);
+                of_literal.push(OfLiteral::default());
+            }
+            if let Some(entry) = of_literal.get_mut(at) {
+                entry.rules.extend(rule);
+                entry.is_of_name |= rule.is_none();
             }
         }
         let patterns = RULES.iter().map(|rule| {
@@ -252,6 +276,7 @@ impl SecretSearcher {
             literals: searcher.map_err(|error| InvalidRules(error.to_string()))?,
             of_literal,
             patterns: patterns.collect::<Result<_, _>>()?,
+            names: Names::new(),
         })
     }
 
@@ -259,15 +284,47 @@ impl SecretSearcher {
     fn next(&self, text: &[u8], mut at: usize, done: usize) -> Option<Secret> {
         loop {
             let hit = self.literal(text, at)?;
-            for number in self.of_literal.get(hit.pattern().as_usize())? {
-                let secret = self.secret(*number, text, hit.start(), done);
-                if secret.is_some() {
-                    return secret;
-                }
+            let of_literal = self.of_literal.get(hit.pattern().as_usize())?;
+            let formed = self.formed(of_literal, text, hit.start(), done);
+            let secret = formed.or_else(|| {
+                let is_named = of_literal.is_of_name;
+                is_named
+                    .then(|| self.named(text, hit.start(), done))
+                    .flatten()
+            });
+            if secret.is_some() {
+                return secret;
             }
             // Other literals may begin within this one.
             at = hit.start() + 1;
         }
+    }
+
+    /// The secret by its form whose literal is at `at`.
+    fn formed(&self, literal: &OfLiteral, text: &[u8], at: usize, done: usize) -> Option<Secret> {
+        let mut rules = literal.rules.iter();
+        rules.find_map(|number| self.secret(*number, text, at, done))
+    }
+
+    /// The secret by a name with a part at `at`. A form says more than a name, and comes later.
+    fn named(&self, text: &[u8], at: usize, done: usize) -> Option<Secret> {
+        let (kind, span) = self.names.secret(text, at)?;
+        let kind = kind.name();
+        (span.start >= done && !self.has_form(text, at..span.end)).then_some(Secret { kind, span })
+    }
+
+    /// Whether a secret by its form begins in this part of a text.
+    fn has_form(&self, text: &[u8], part: Range<usize>) -> bool {
+        let mut at = part.start;
+        while let Some(hit) = self.literal(text, at).filter(|hit| hit.start() < part.end) {
+            let literal = self.of_literal.get(hit.pattern().as_usize());
+            let formed = literal.and_then(|it| self.formed(it, text, hit.start(), part.start));
+            if formed.is_some_and(|secret| secret.span.start < part.end) {
+                return true;
+            }
+            at = hit.start() + 1;
+        }
+        false
     }
 
     /// The first literal at or behind `at`.
@@ -287,7 +344,11 @@ impl SecretSearcher {
     fn may_match(&self, raw: &[u8]) -> bool {
         let mut at = 0;
         while let Some(hit) = self.literal(raw, at) {
-            let rules = self.of_literal.get(hit.pattern().as_usize());
+            let literal = self.of_literal.get(hit.pattern().as_usize());
+            let is_named = |it: &OfLiteral| it.is_of_name && self.names.may_have(raw, hit.start());
+            if literal.is_some_and(is_named) {
+                return true;
+            }
             // Escaped in JSON, spaces and the line breaks of keys have other bytes.
             let has_spaces =
                 |rule: &Rule| matches!(rule.check, Check::KeyBlock) || rule.pattern.contains(r"\t");
@@ -298,6 +359,7 @@ impl SecretSearcher {
                 }
                 _ => self.secret(*number, raw, hit.start(), 0).is_some(),
             };
+            let rules = literal.map(|literal| &literal.rules);
             if rules.into_iter().flatten().any(is_candidate) {
                 return true;
             }

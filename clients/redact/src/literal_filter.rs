@@ -10,9 +10,10 @@ const WORDS: usize = 1 << 10;
 
 impl LiteralFilter {
     /// Literals have at least two bytes.
-    pub(crate) fn new(literals: &[&str]) -> Self {
+    pub(crate) fn new(literals: &[impl AsRef<str>]) -> Self {
         let mut starts = Box::new([0; WORDS]);
         for literal in literals {
+            let literal = literal.as_ref();
             debug_assert!(literal.len() > 1);
             let byte = |at: usize| literal.as_bytes().get(at).copied();
             let (first, second) = (byte(0).unwrap_or_default(), byte(1).unwrap_or_default());

@@ -97,6 +97,9 @@ rules! {
     "huggingface-token" Word Run Nothing ["api_org_"] r"api_org_[A-Za-z0-9]{30,60}";
     "azure-storage-key" Anywhere Anywhere Nothing ["AccountKey=" "SharedAccessKey="] r"[A-Za-z]{10,16}=([A-Za-z0-9+/]{40,100}={0,2})";
     "azure-sas-signature" Word Anywhere Nothing ["sig="] r"sig=([A-Za-z0-9%/+]{40,100}(?:%3[dD]|=))";
+    "signature" Anywhere Run Digit ["?sig=" "&sig=" "?signature=" "&signature=" "?Signature=" "&Signature="] r"[?&][Ss]ig(?:nature)?=([A-Za-z0-9%/+_=.-]{16,2000})";
+    "key" Anywhere Run Digit ["?key=" "&key="] r"[?&]key=([A-Za-z0-9_-]{16,200})";
+    "token" Anywhere Run Digit ["#t="] r"#t=([A-Za-z0-9_-]{16,200})";
     "azure-client-secret" Before(4) Run Nothing ["Q~"] r"[A-Za-z0-9_~.]{3}[0-9]Q~[A-Za-z0-9_~.-]{31,34}";
     "digitalocean-token" Word Word Nothing ["dop_v1_" "doo_v1_" "dor_v1_"] r"do[por]_v1_[a-f0-9]{64}";
     "sendgrid-key" Word Run Nothing ["SG."] r"SG\.[A-Za-z0-9_-]{16,32}\.[A-Za-z0-9_-]{32,64}";
@@ -130,6 +133,23 @@ rules! {
         r#"(?i)uthorization["'\\]{0,4}[ \t]{0,8}(?:=>|[:=])[ \t]{0,8}["'\\]{0,4}(?:bearer|basic|token|apikey|api-key|negotiate)[ \t]{1,8}([A-Za-z0-9._~+/:=-]{6,2000})"#;
     "authorization" Anywhere Run Digit ["uthorization" "UTHORIZATION" "-api-key" "-Api-Key" "-API-Key" "-API-KEY"]
         r#"[A-Za-z-]{8,13}["'\\]{0,4}[ \t]{0,8}(?:=>|[:=])[ \t]{0,8}["'\\]{0,4}([A-Za-z0-9._~+/=-]{16,2000})"#;
+    "authorization" Anywhere Anywhere Digit ["uthorization" "UTHORIZATION"]
+        r#"(?i)uthorization["'\\]{0,4}[ \t]{0,8}(?:=>|[:=])[ \t]{0,8}["'\\]{0,4}[a-z][a-z0-9_-]{1,30}[ \t]{1,4}([A-Za-z0-9._~+/:=-]{8,2000})"#;
+    "cookie" Anywhere Anywhere Nothing ["ookie" "OOKIE"]
+        r#"(?i)ookie2?["'\\]{0,4}[ \t]{0,4}[:=][ \t]{0,4}["'\\]{0,4}([A-Z0-9_.%$-]{1,100}=[^\s"'\\;,<>{}()$]{6,400}(?:;[^\n"'\\<>]{0,600})?)"#;
+    "cookie" Anywhere Anywhere Nothing ["--cookie " "--cookie="] r#"--cookie[ =]["']?([A-Za-z0-9_.%-]{1,100}=[^\s"'<>{}$]{6,400})"#;
+    "password" Word Anywhere Nothing ["curl "]
+        r#"curl[^\n|;]{0,400}? (?:-[a-zA-Z]{0,4}u|--user|--proxy-user)[ =]?["']?[^\s:"'$]{1,100}:([^\s"'$<{][^\s"'<{]{2,200})"#;
+    "password" Word Anywhere Nothing ["mysql" "mariadb"]
+        r#"(?:mysql|mariadb)[a-z-]{0,12}[ \t][^\n|;]{0,300}? -p["']?([^\s"'$<{-][^\s"'<{]{3,200})"#;
+    "password" Word Anywhere Nothing ["sshpass "] r#"sshpass [^\n|;]{0,40}?-p[ \t]{0,4}["']?([^\s"'$<{][^\s"'<{]{1,200})"#;
+    "password" Word Anywhere Nothing ["redis-cli "] r#"redis-cli [^\n|;]{0,200}?(?:-a|--pass)[ =]["']?([^\s"'$<{][^\s"'<{]{3,200})"#;
+    "password" Word Anywhere Nothing ["docker login" "podman login"]
+        r#"[a-z]{6} login [^\n|;]{0,200}?-p[ =]["']?([^\s"'$<{][^\s"'<{]{3,200})"#;
+    "password" Anywhere Anywhere Nothing ["DENTIFIED BY " "dentified by "] r#"(?i)dentified by (?:password )?'([^'\n$<{]{3,200})'"#;
+    "password" Word Anywhere Nothing ["echo " "printf "]
+        r#"(?:echo|printf) (?:-n )?["']?([^\s"'|$<{][^\s"'|]{2,200})["']? ?\| ?sudo -S"#;
+    "password" Anywhere Anywhere Nothing ["-passin pass:" "-passout pass:" "-pass pass:"] r#"-pass(?:in|out)? pass:["']?([^\s"'$<{][^\s"'<{]{2,200})"#;
     "url-credentials" Anywhere Anywhere Url ["://" r":\/" r":\\/" r":\\\/" r":\\\\/"] ":";
     "url-credentials" Anywhere Anywhere Nothing ["%3A%2F%2F" "%3a%2f%2f"]
         r"%3[aA]%2[fF]%2[fF][A-Za-z0-9._~+-]{0,256}%3[aA]((?:[A-Za-z0-9._~!$*+-]|%[013-9A-Fa-f][0-9A-Fa-f]|%2[145789A-Ea-e]){1,256}?)%40[A-Za-z0-9]";

@@ -9,7 +9,7 @@ mod tests;
 
 use std::borrow::Cow;
 use treelined_core::json;
-use treelined_redact::{FOREIGN_MEMBERS, ID_MEMBERS};
+use treelined_redact::{FOREIGN_MEMBERS, ID_MEMBERS, mark};
 pub(crate) use treelined_redact::{Redactor, Report};
 
 /// Redacts entries beside text.
@@ -26,12 +26,19 @@ impl RedactEntry for Redactor {
         let mut walk = StringWalk::default();
         let mut out = Vec::with_capacity(entry.len());
         let mut done = 0;
-        while let Some((span, is_id)) = walk.next(entry) {
+        while let Some((span, part)) = walk.next(entry) {
             let raw = entry.get(span.clone()).unwrap_or_default();
-            let Some(text) = json::string(raw).filter(|_| !is_id) else {
+            let Some(text) = json::string(raw).filter(|_| part != StringPart::Id) else {
                 continue;
             };
-            let redacted = self.text(&text, report);
+            let mut redacted = self.text(&text, report);
+            if part == StringPart::Foreign
+                && *redacted == *text
+                && let Some(kind) = self.member(&walk.name, &text)
+            {
+                report(kind);
+                redacted = mark(kind).into();
+            }
             if *redacted != *text {
                 out.extend_from_slice(entry.get(done..span.start).unwrap_or_default());
                 json::push_string(&mut out, &redacted);
@@ -51,15 +58,26 @@ impl RedactEntry for Redactor {
 struct StringWalk {
     at: usize,
     depth: usize,
-    /// Whether the last key names an id.
+    /// The last key.
+    name: String,
+    /// Whether it names an id.
     at_id: bool,
     /// The depth of a foreign member's key, while the walk is in its value.
     foreign: Option<usize>,
 }
 
+/// The part of an entry that a string is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum StringPart {
+    Id,
+    /// A value in JSON of a tool or plugin, of the last key.
+    Foreign,
+    Other,
+}
+
 impl StringWalk {
-    /// The next string with its quotes, and whether it is an id.
-    fn next(&mut self, text: &[u8]) -> Option<(json::Span, bool)> {
+    /// The next string with its quotes, and the part that it is.
+    fn next(&mut self, text: &[u8]) -> Option<(json::Span, StringPart)> {
         loop {
             let byte = *text.get(self.at)?;
             match byte {
@@ -80,7 +98,12 @@ impl StringWalk {
         let span = start..self.at;
         let is_key = text.get(json::skip_space(text, self.at)) == Some(&b':');
         if !is_key {
-            return Some((span, self.at_id && self.foreign.is_none()));
+            let part = match self.foreign {
+                Some(_) => StringPart::Foreign,
+                None if self.at_id => StringPart::Id,
+                None => StringPart::Other,
+            };
+            return Some((span, part));
         }
         let name = json::string(text.get(span.clone())?)?;
         if self.foreign.is_none_or(|depth| self.depth <= depth) {
@@ -88,6 +111,7 @@ impl StringWalk {
             self.foreign = is_foreign.then_some(self.depth);
             self.at_id = ID_MEMBERS.contains(&&*name);
         }
-        Some((span, false))
+        self.name = name.into_owned();
+        Some((span, StringPart::Other))
     }
 }

@@ -44,6 +44,26 @@ fn strings_of_an_entry_are_redacted_however_they_are_escaped() {
     }
 }
 
+/// The name and the value are two strings of the entry: the value stayed.
+#[test]
+fn members_of_tools_whose_names_say_secret_are_replaced() {
+    let entry = r#"{"type":"message","id":"a","token":"a1b2c3d4e5f6","arguments":{"password":"hunter2","env":{"API_KEY":"a1b2c3d4e5f6","PATH":"/bin"},"pass\u0077ord":"x","note":"hunter2","maxTokens":"a1b2c3d4e5f6"}}"#;
+    let mut kinds = Vec::new();
+    let out = redactor().entry(entry.as_bytes(), &mut |kind| kinds.push(kind));
+    let out = String::from_utf8(out.into_owned()).unwrap();
+    assert_eq!(kinds, ["password", "key"], "{out}");
+    let shown = entry
+        .replace(
+            r#""password":"hunter2""#,
+            r#""password":"[redacted:password]""#,
+        )
+        .replace(
+            r#""API_KEY":"a1b2c3d4e5f6""#,
+            r#""API_KEY":"[redacted:key]""#,
+        );
+    assert_eq!(out, shown);
+}
+
 #[test]
 fn ids_stay_and_every_other_string_and_key_is_redacted() {
     let token = format!("ghp_{}", chars(ALNUM, 36));

@@ -1,3 +1,5 @@
+mod named;
+
 use super::samples::{ALNUM, chars, escaped_forms, tokens};
 use super::*;
 
@@ -358,6 +360,18 @@ fn hostile_text_takes_linear_time() {
         "Authorization: Digest ",
         "Authorization: Digest a=\"",
         "AWS4-HMAC-SHA256 Credential=",
+        "pass",
+        "password=",
+        "token=a",
+        "token=\"",
+        "api_key: ",
+        "secret='\\",
+        "a_token\":\"",
+        "name: TOKEN\n value",
+        "cookie: a=",
+        "curl ",
+        "mysql ",
+        "echo ",
         "X-Amz-Signature=",
     ] {
         let text = part.repeat(400_000 / part.len());
