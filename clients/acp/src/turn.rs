@@ -23,10 +23,6 @@ impl Item {
     pub fn is_gap(&self) -> bool {
         matches!(self, Item::Custom(GAP, _))
     }
-
-    pub fn is_message(&self) -> bool {
-        matches!(self, Item::Message(_))
-    }
 }
 
 fn text_of(content: &Value) -> String {
