@@ -4,6 +4,8 @@
 //! Pure. A filter and one automaton find the literals of all rules; a pattern is tried only where its literal is. Time is
 //! linear in the text, whatever it is.
 
+#[cfg(test)]
+mod corpus;
 mod key_block;
 mod literal_filter;
 mod named;
@@ -349,9 +351,12 @@ impl SecretSearcher {
             if literal.is_some_and(is_named) {
                 return true;
             }
-            // Escaped in JSON, spaces and the line breaks of keys have other bytes.
-            let has_spaces =
-                |rule: &Rule| matches!(rule.check, Check::KeyBlock) || rule.pattern.contains(r"\t");
+            // Escaped in JSON, spaces, quotes, and the line breaks of keys and commands have other bytes.
+            let has_spaces = |rule: &Rule| {
+                matches!(rule.check, Check::KeyBlock)
+                    || rule.pattern.contains(r"\t")
+                    || rule.kind == "password"
+            };
             let is_candidate = |number: &usize| match RULES.get(*number) {
                 Some(rule) if has_spaces(rule) => true,
                 Some(rule) if rule.check == Check::Url => {

@@ -262,6 +262,18 @@ fn gap(text: &[u8], name: &Range<usize>) -> Option<Gap> {
         let is_comparison = matches!(sign, [b'=', b'=', ..] | [b':', b':', ..]);
         let is_sign = !is_comparison && !(sign.starts_with(b"://"));
         let behind = closing + blanks + one.len();
+        // Bold text, and the type in `password: &str = "…"`.
+        let behind = behind + count(rest.get(behind..)?, |byte| byte == b'*');
+        let is_of_type = |byte| is_of_name(byte) || b"&<> ?|".contains(&byte);
+        let of_type = count(rest.get(behind..)?, is_of_type);
+        let declares = *one == b":"
+            && of_type > 2
+            && rest.get(behind + of_type - 1..behind + of_type + 2) == Some(b" = ");
+        let behind = if declares {
+            behind + of_type + 1
+        } else {
+            behind
+        };
         let after = count(rest.get(behind..)?, |byte| matches!(byte, b' ' | b'\t'));
         let is_tight = closing + blanks + after == 0 && one.ends_with(b"=");
         return is_sign.then_some(Gap {
@@ -329,7 +341,10 @@ fn takes_blank(text: &[u8], name: &Range<usize>) -> bool {
     let mut words = head.rsplit(|byte| byte.is_ascii_whitespace());
     let (last, before) = (words.next(), words.find(|word| !word.is_empty()));
     let sets = [&b"ENV"[..], b"setenv", b"setx", b"-x", b"-gx", b"-Ux"];
-    last.is_some_and(|last| sets.contains(&last)) || before == Some(b"login")
+    let configures = last == Some(b"set") && matches!(before, Some(b"configure" | b"config"));
+    configures
+        || last.is_some_and(|last| sets.contains(&last))
+        || before.is_some_and(|before| before.ends_with(b"login"))
 }
 
 fn count(bytes: &[u8], is_one: impl Fn(u8) -> bool) -> usize {

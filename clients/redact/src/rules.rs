@@ -1,7 +1,7 @@
 //! The kinds of secrets, and their patterns.
 //!
-//! The patterns of providers' tokens follow the rules of gitleaks (MIT License, Copyright (c) 2019 Zachary Rice), with
-//! lengths as the providers document them.
+//! The patterns of providers' tokens follow the rules of gitleaks (MIT License, Copyright (c) 2019 Zachary Rice;
+//! `config/gitleaks.toml` at its commit b58d3f10), with lengths as the providers document them.
 
 /// A kind of secret.
 pub(super) struct Rule {
@@ -123,6 +123,66 @@ rules! {
     "postman-key" Word Run Nothing ["PMAK-"] r"PMAK-[a-f0-9]{24}-[a-f0-9]{34}";
     "newrelic-key" Word Word Nothing ["NRAK-"] r"NRAK-[A-Z0-9]{27}";
     "atlassian-token" Word Run Nothing ["ATATT3"] r"ATATT3[A-Za-z0-9_=-]{100,300}";
+    "sentry-token" Word Run Nothing ["sntrys_"] r"sntrys_[A-Za-z0-9+/=_-]{40,500}";
+    "sentry-token" Word Run Nothing ["sntryu_"] r"sntryu_[a-f0-9]{64}";
+    "figma-token" Word Run Nothing ["figd_" "figu_" "figo_" "figor_" "figh_"] r"fig[a-z]{1,2}_[A-Za-z0-9_-]{20,100}";
+    "supabase-key" Word Run Nothing ["sbp_"] r"sbp_(?:oauth_)?[a-f0-9]{40}";
+    "supabase-key" Word Run Nothing ["sb_secret_"] r"sb_secret_[A-Za-z0-9_-]{20,100}";
+    "planetscale-token" Word Run Nothing ["pscale_"] r"pscale_(?:tkn|oauth|pw)_[A-Za-z0-9=._-]{32,64}";
+    "doppler-token" Word Run Nothing ["dp.pt." "dp.st." "dp.ct." "dp.sa." "dp.scim." "dp.audit."]
+        r"dp\.[a-z]{2,5}\.(?:[a-z0-9_-]{2,35}\.)?[A-Za-z0-9]{40,44}";
+    "netlify-token" Word Run Nothing ["nfp_" "nfc_" "nfo_" "nfu_"] r"nf[pcou]_[A-Za-z0-9_]{36,60}";
+    "tailscale-key" Word Run Nothing ["tskey-"] r"tskey-(?:[a-z]{3,10}-)?[A-Za-z0-9]{6,40}-[A-Za-z0-9]{16,60}";
+    "fly-token" Word Anywhere Nothing ["fo1_"] r"fo1_[A-Za-z0-9_-]{43}";
+    "fly-token" Word Anywhere Nothing ["fm1a_" "fm1r_" "fm2_"] r"fm[12][ar]?_[A-Za-z0-9+/=,_-]{100,4000}";
+    "dropbox-token" Word Run Nothing ["sl."] r"sl\.(?:u\.)?[A-Za-z0-9_=-]{130,1500}";
+    "bitbucket-token" Word Run Nothing ["ATBB"] r"ATBB[A-Za-z0-9_=-]{24,200}";
+    "bitbucket-token" Word Run Nothing ["ATCTT3"] r"ATCTT3[A-Za-z0-9_=-]{100,300}";
+    "square-token" Word Run Digit ["EAAA"] r"EAAA[A-Za-z0-9_-]{60}";
+    "terraform-token" Before(14) Run Nothing [".atlasv1."] r"[A-Za-z0-9]{14}\.atlasv1\.[A-Za-z0-9_=-]{60,70}";
+    "nats-seed" Word Word Nothing ["SUA" "SAA" "SOA" "SNA" "SCA" "SXA"] r"S[UAONCX]A[A-P][A-Z2-7]{54}";
+    "aws-bedrock-key" Word Run Nothing ["ABSK"] r"ABSK[A-Za-z0-9+/]{109,269}={0,2}";
+    "aws-bedrock-key" Word Anywhere Nothing ["bedrock-api-key-"] r"bedrock-api-key-[A-Za-z0-9+/=_-]{24,4000}";
+    "artifactory-key" Word Word Nothing ["AKCp"] r"AKCp[A-Za-z0-9]{69}";
+    "artifactory-key" Word Word Nothing ["cmVmd"] r"cmVmd[A-Za-z0-9]{59}";
+    "1password-token" Word Run Nothing ["ops_eyJ"] r"ops_eyJ[A-Za-z0-9+/=_-]{250,4000}";
+    "1password-key" Word Word Nothing ["A3-"] r"A3-[A-Z0-9]{6}-(?:[A-Z0-9]{11}|[A-Z0-9]{6}-[A-Z0-9]{5})(?:-[A-Z0-9]{5}){3}";
+    "alibaba-key" Word Word Nothing ["LTAI"] r"LTAI[A-Za-z0-9]{20}";
+    "adobe-secret" Word Word Nothing ["p8e-"] r"p8e-[A-Za-z0-9]{32}";
+    "clickhouse-key" Word Word Nothing ["4b1d"] r"4b1d[A-Za-z0-9]{38}";
+    "clojars-token" Word Word Nothing ["CLOJARS_"] r"CLOJARS_[A-Za-z0-9]{60}";
+    "contentful-token" Word Run Nothing ["CFPAT-"] r"CFPAT-[A-Za-z0-9_-]{40,60}";
+    "cloudflare-key" Word Word Nothing ["v1.0-"] r"v1\.0-[a-f0-9]{24}-[a-f0-9]{146}";
+    "defined-token" Word Run Nothing ["dnkey-"] r"dnkey-[A-Za-z0-9=_-]{26}-[A-Za-z0-9=_-]{52}";
+    "duffel-token" Word Run Nothing ["duffel_test_" "duffel_live_"] r"duffel_[a-z]{4}_[A-Za-z0-9_=-]{43}";
+    "dynatrace-token" Word Run Nothing ["dt0c01."] r"dt0c01\.[A-Za-z0-9]{24}\.[A-Za-z0-9]{64}";
+    "easypost-key" Word Word Nothing ["EZAK" "EZTK"] r"EZ[AT]K[A-Za-z0-9]{54}";
+    "facebook-token" Word Run Digit ["EAAM" "EAAC"] r"EAA[MC][A-Za-z0-9]{100,400}";
+    "flutterwave-key" Word Word Nothing ["FLWSECK"] r"FLWSECK(?:_TEST)?-[a-h0-9]{12,32}(?:-X)?";
+    "frameio-token" Word Run Nothing ["fio-u-"] r"fio-u-[A-Za-z0-9_=-]{64}";
+    "gitlab-token" Word Run Nothing ["glffct-" "GR1348941"] r"(?:glffct-|GR1348941)[A-Za-z0-9_-]{20,64}";
+    "grafana-key" Word Anywhere Nothing ["eyJrIjoi"] r"eyJrIjoi[A-Za-z0-9]{70,400}={0,3}";
+    "harness-key" Word Run Nothing ["pat." "sat."] r"[ps]at\.[A-Za-z0-9_-]{22}\.[A-Za-z0-9]{24}\.[A-Za-z0-9]{20}";
+    "heroku-key" Word Run Nothing ["HRKU-"] r"HRKU-[A-Za-z0-9_-]{36,64}";
+    "infracost-token" Word Word Digit ["ico-"] r"ico-[A-Za-z0-9]{32}";
+    "intra42-secret" Word Word Nothing ["s-s4t2"] r"s-s4t2(?:ud|af)-[a-f0-9]{64}";
+    "teams-webhook" Anywhere Run Nothing ["webhook.office.com/"] r"webhook\.office\.com/webhookb2/([A-Za-z0-9/@-]{60,300})";
+    "octopus-key" Word Word Digit ["API-"] r"API-[A-Z0-9]{26}";
+    "openshift-token" Word Run Nothing ["sha256~"] r"sha256~[A-Za-z0-9_-]{43}";
+    "prefect-token" Word Word Nothing ["pnu_"] r"pnu_[A-Za-z0-9]{36}";
+    "pulumi-token" Word Word Nothing ["pul-"] r"pul-[a-f0-9]{40}";
+    "readme-key" Word Word Nothing ["rdme_"] r"rdme_[a-z0-9]{70}";
+    "scalingo-token" Word Run Nothing ["tk-us-"] r"tk-us-[A-Za-z0-9_-]{48}";
+    "brevo-key" Word Run Nothing ["xkeysib-"] r"xkeysib-[a-f0-9]{64}-[A-Za-z0-9]{16}";
+    "settlemint-token" Word Word Nothing ["sm_aat_" "sm_pat_" "sm_sat_"] r"sm_[aps]at_[A-Za-z0-9]{16}";
+    "shippo-token" Word Word Nothing ["shippo_"] r"shippo_(?:live|test)_[a-fA-F0-9]{40}";
+    "sourcegraph-token" Word Word Nothing ["sgp_"] r"sgp_(?:[a-fA-F0-9]{16}_|local_)?[a-fA-F0-9]{40}";
+    "typeform-token" Word Run Nothing ["tfp_"] r"tfp_[A-Za-z0-9_.=-]{40,70}";
+    "newrelic-key" Word Word Nothing ["NRII-" "NRJS-"] r"NR(?:II-[A-Za-z0-9-]{32}|JS-[a-f0-9]{19})";
+    "plaid-token" Word Word Nothing ["access-sandbox-" "access-development-" "access-production-"]
+        r"access-[a-z]{7,11}-[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}";
+    "mapbox-token" Word Run Nothing ["sk.eyJ"] r"sk\.eyJ[A-Za-z0-9_-]{40,200}\.[A-Za-z0-9_-]{20,40}";
+    "treelined-token" Anywhere Word Nothing ["#t="] r"#t=([0-9a-f]{64})";
     "jwt" Token Anywhere Nothing ["eyJ"] r"eyJ[A-Za-z0-9_-]{10,}\.eyJ[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]{10,}";
     "bearer-token" Word Run Digit ["Bearer " "bearer "] r"[Bb]earer {1,4}([A-Za-z0-9._~+/-]{20,500}=*)";
     "authorization" Anywhere Anywhere Parameters ["uthorization" "UTHORIZATION"]
@@ -134,15 +194,18 @@ rules! {
     "authorization" Anywhere Run Digit ["uthorization" "UTHORIZATION" "-api-key" "-Api-Key" "-API-Key" "-API-KEY"]
         r#"[A-Za-z-]{8,13}["'\\]{0,4}[ \t]{0,8}(?:=>|[:=])[ \t]{0,8}["'\\]{0,4}([A-Za-z0-9._~+/=-]{16,2000})"#;
     "authorization" Anywhere Anywhere Digit ["uthorization" "UTHORIZATION"]
-        r#"(?i)uthorization["'\\]{0,4}[ \t]{0,8}(?:=>|[:=])[ \t]{0,8}["'\\]{0,4}[a-z][a-z0-9_-]{1,30}[ \t]{1,4}([A-Za-z0-9._~+/:=-]{8,2000})"#;
+        r#"(?i)uthorization["'\\]{0,4}[ \t]{0,8}(?:=>|[:=,])[ \t]{0,8}["'\\]{0,4}[a-z][a-z0-9_-]{1,30}[ \t]{1,4}([A-Za-z0-9._~+/:=-]{8,2000})"#;
     "cookie" Anywhere Anywhere Nothing ["ookie" "OOKIE"]
         r#"(?i)ookie2?["'\\]{0,4}[ \t]{0,4}[:=][ \t]{0,4}["'\\]{0,4}([A-Z0-9_.%$-]{1,100}=[^\s"'\\;,<>{}()$]{6,400}(?:;[^\n"'\\<>]{0,600})?)"#;
     "cookie" Anywhere Anywhere Nothing ["--cookie " "--cookie="] r#"--cookie[ =]["']?([A-Za-z0-9_.%-]{1,100}=[^\s"'<>{}$]{6,400})"#;
     "password" Word Anywhere Nothing ["curl "]
-        r#"curl[^\n|;]{0,400}? (?:-[a-zA-Z]{0,4}u|--user|--proxy-user)[ =]?["']?[^\s:"'$]{1,100}:([^\s"'$<{][^\s"'<{]{2,200})"#;
+        r#"curl(?:[^\n|;]|\\\n){0,400}? (?:-[a-zA-Z]{0,4}u|--user|--proxy-user)[ =]?["']?[^\s:"'$]{1,100}:([^\s"'$<{][^\s"'<{]{2,200})"#;
     "password" Word Anywhere Nothing ["mysql" "mariadb"]
         r#"(?:mysql|mariadb)[a-z-]{0,12}[ \t][^\n|;]{0,300}? -p["']?([^\s"'$<{-][^\s"'<{]{3,200})"#;
     "password" Word Anywhere Nothing ["sshpass "] r#"sshpass [^\n|;]{0,40}?-p[ \t]{0,4}["']?([^\s"'$<{][^\s"'<{]{1,200})"#;
+    "password" Word Anywhere Nothing ["mongo"]
+        r#"mongo[a-z]{0,8} [^\n|;]{0,200}?-p[ =]["']?([^\s"'$<{-][^\s"'<{]{3,200})"#;
+    "password" Word Anywhere Nothing ["requirepass "] r#"requirepass ["']?([^\s"'$<{][^\s"'<{]{3,200})"#;
     "password" Word Anywhere Nothing ["redis-cli "] r#"redis-cli [^\n|;]{0,200}?(?:-a|--pass)[ =]["']?([^\s"'$<{][^\s"'<{]{3,200})"#;
     "password" Word Anywhere Nothing ["docker login" "podman login"]
         r#"[a-z]{6} login [^\n|;]{0,200}?-p[ =]["']?([^\s"'$<{][^\s"'<{]{3,200})"#;

@@ -325,7 +325,7 @@ fn all_parameters_of_an_authorization_header_are_replaced() {
     );
 }
 
-/// A search from each literal to the end of the text would take quadratic time: minutes for each of these.
+/// A search from each literal to the end of the text would take quadratic time.
 #[test]
 fn hostile_text_takes_linear_time() {
     let began = std::time::Instant::now();
@@ -374,7 +374,7 @@ fn hostile_text_takes_linear_time() {
         "echo ",
         "X-Amz-Signature=",
     ] {
-        let text = part.repeat(400_000 / part.len());
+        let text = part.repeat(200_000 / part.len());
         let _ = redactor().text(&text, &mut |_| {});
         let _ = redactor().may_change(text.as_bytes());
     }
