@@ -144,6 +144,16 @@ impl Daemon {
         });
     }
 
+    /// The ids of other writers' entries that were announced and that no caller has taken, in the order of their coming.
+    pub(crate) fn heard(&self) -> Vec<String> {
+        let of_others = |message: &&Value| message["params"]["origin"] == "other";
+        let notices = self.notices.iter().filter(of_others);
+        let ids = notices.filter_map(|message| message["params"]["entryIds"].as_array());
+        ids.flatten()
+            .filter_map(|id| id.as_str().map(str::to_owned))
+            .collect()
+    }
+
     /// Kills the daemon.
     pub(crate) fn kill(mut self) {
         self.child.kill().unwrap();

@@ -13,6 +13,7 @@ mod failures;
 mod first_steps;
 mod live;
 mod objects;
+mod proxy;
 mod queue;
 mod reads;
 mod security;

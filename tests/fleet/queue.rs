@@ -2,6 +2,8 @@
 //! programs, and the list of the team.
 
 use crate::daemon::Daemon;
+use crate::live::until_equal;
+use crate::proxy::Proxy;
 use crate::single::Single;
 use crate::support::{Fleet, Machine};
 use serde_json::{Value, json};
@@ -186,4 +188,66 @@ fn changes_of_the_list_of_the_team_are_announced_to_watchers() {
     announced("s", &|row| row["entries"] == 3);
     other.end();
     daemon.end();
+}
+
+/// A replica was made again with entries of others in front of those that waited. Clients heard their own entries again,
+/// and those of others never.
+#[test]
+fn a_queue_behind_entries_of_others_announces_theirs_alone() {
+    let Some(server) = Single::start(|_| String::new()) else {
+        return;
+    };
+    let proxy = Proxy::start(server.port);
+    let queues = "offline = \"queue\"";
+    let machines = [
+        server.machine(queues),
+        Single::machine_at(proxy.port, queues),
+    ];
+    machines[0].until_sound(&["doctor", "--cluster", "--create"]);
+    let (mut here, mut there) = (Daemon::start(&machines[0]), Daemon::start(&machines[1]));
+    here.done("create_session", json!({ "cwd": "/c", "sessionId": "s" }));
+    let first = here.say("s", "first")["entryId"].clone();
+    until(|| {
+        there
+            .call("open_session", json!({ "sessionId": "s" }))
+            .is_ok()
+    });
+    proxy.cut();
+    let queued: Vec<String> = (0..4)
+        .map(|number| {
+            let said = there.say("s", &format!("b{number}"));
+            assert_eq!(said["durability"], "queued");
+            said["entryId"].as_str().unwrap().to_owned()
+        })
+        .collect();
+    let others: Vec<String> = (0..3)
+        .map(|number| {
+            let said = here.say("s", &format!("a{number}"));
+            assert_eq!(said["durability"], "replicated");
+            said["entryId"].as_str().unwrap().to_owned()
+        })
+        .collect();
+    proxy.mend();
+    let list = json!({ "local": true });
+    until(|| {
+        there.done("list_sessions", list.clone());
+        there.heard().len() >= others.len()
+    });
+    until_equal(&machines, "s");
+    there.done("list_sessions", list);
+    assert_eq!(there.heard(), others);
+
+    // The position before both has all of them behind it.
+    let read = there.done("get_entries", json!({ "sessionId": "s", "since": first }));
+    let read = read["entries"].as_array().unwrap();
+    let read: Vec<&str> = read.iter().filter_map(|one| one["id"].as_str()).collect();
+    let expected: Vec<&String> = others.iter().chain(&queued).collect();
+    assert_eq!(read, expected);
+    until(|| {
+        here.done("list_sessions", json!({ "local": true }));
+        here.heard().len() >= queued.len()
+    });
+    assert_eq!(here.heard(), queued);
+    here.end();
+    there.end();
 }

@@ -62,7 +62,12 @@ impl Single {
 
     /// A machine whose configuration has these lines in `[log.nats]`, besides one copy of each message.
     pub(crate) fn machine(&self, lines: &str) -> Machine {
-        let servers = format!("servers = [\"nats://127.0.0.1:{}\"]", self.port);
+        Self::machine_at(self.port, lines)
+    }
+
+    /// The same through another port.
+    pub(crate) fn machine_at(port: u16, lines: &str) -> Machine {
+        let servers = format!("servers = [\"nats://127.0.0.1:{port}\"]");
         Machine::configured(&format!("[log.nats]\nreplicas = 1\n{servers}\n{lines}\n"))
     }
 

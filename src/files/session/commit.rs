@@ -549,18 +549,6 @@ impl SessionState {
         })
     }
 
-    pub(super) fn catch_up_into(
-        &mut self,
-        standing: Standing,
-        changes: &mut Changes,
-    ) -> Result<()> {
-        let found = self.catch_up(standing)?;
-        changes.others.extend(found.others);
-        changes.others_moved |= found.others_moved;
-        changes.diagnostics.extend(found.diagnostics);
-        Ok(())
-    }
-
     /// Splits newly read entries into our own and those that others appended meanwhile.
     fn sort_out(&mut self, before: usize, changes: &mut Changes) {
         for node in (before..self.tree.node_count()).filter_map(|n| self.tree.node(n)) {

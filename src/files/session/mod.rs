@@ -44,8 +44,8 @@ use treelined_core::durability::Durability;
 use treelined_core::entry::Kind as EntryKind;
 use treelined_core::error::{Error, Kind, Result};
 use treelined_core::id::{EntryId, ExpectedLeaf, SessionId};
-use treelined_core::tree::Node;
 use treelined_core::tree::below::{self, Below};
+use treelined_core::tree::{Node, Tree};
 
 /// More bytes than this are neither read nor written on the thread that reads requests, since they could take
 /// more than two milliseconds.
@@ -414,12 +414,49 @@ impl SessionState {
         }
     }
 
+    /// Notes the entries of a file that took the place of another one. They are known by their ids: the order of the new
+    /// file may be another one, so that places say nothing.
+    fn note_new(&self, former: &Tree, changes: &mut Changes) {
+        let nodes = (0..self.tree.node_count()).filter_map(|n| self.tree.node(n));
+        for node in nodes.filter(|node| former.find_any(self.tree.id(*node)).is_none()) {
+            changes.others_moved = true;
+            if self.tree.kind(node) != EntryKind::LeafRecord {
+                changes.others.push(node);
+            }
+        }
+    }
+
     /// Refreshes, or reopens the file if another file of the same session has replaced it.
     fn catch_up(&mut self, standing: Standing) -> Result<Changes> {
         match standing {
             Standing::Replaced => self.reopen(),
             _ => self.refresh(),
         }
+    }
+
+    /// [`Self::catch_up`] in the middle of an operation.
+    pub(super) fn catch_up_into(
+        &mut self,
+        standing: Standing,
+        changes: &mut Changes,
+    ) -> Result<()> {
+        let earlier: Vec<String> = match standing {
+            Standing::Replaced => {
+                let ids = changes.others.iter().map(|node| self.tree.id(*node));
+                ids.map(str::to_owned).collect()
+            }
+            _ => Vec::new(),
+        };
+        let found = self.catch_up(standing)?;
+        // Nodes of the tree that was replaced are others in this one.
+        if standing == Standing::Replaced {
+            let earlier = earlier.iter().filter_map(|id| self.tree.find(id));
+            changes.others = earlier.collect();
+        }
+        changes.others.extend(found.others);
+        changes.others_moved |= found.others_moved;
+        changes.diagnostics.extend(found.diagnostics);
+        Ok(())
     }
 
     /// Reads the whole file again after it was replaced or rewritten; the leaf stays at the same id.
@@ -446,7 +483,6 @@ impl SessionState {
                 None => opened.tree.file_leaf(),
             },
         };
-        let known = self.tree.node_count();
         let old_log = std::mem::replace(&mut self.log, opened.log);
         let old_tree = std::mem::replace(&mut self.tree, opened.tree);
         self.tree.take_place_of(&old_tree);
@@ -456,17 +492,18 @@ impl SessionState {
         let was_edited = old_log.identity() == now_open;
         self.predecessors
             .retain(|predecessor| predecessor.identity() != now_open);
+        let mut changes = Changes::default();
+        self.note_new(&old_tree, &mut changes);
         if !self.read_only && !was_edited {
             self.predecessors
                 .extend(ReplacedFile::of(old_log, old_tree));
         }
         // A file edited in place may have new damage.
-        let mut changes = Changes::default();
         if was_edited {
             changes.diagnostics = opened.diagnostics;
         }
-        if self.tree.node_count() > known {
-            self.note_others(known, None, &mut changes);
+        if self.read_only && self.tree.leaf() != self.tree.file_leaf() {
+            self.move_leaf(self.tree.file_leaf());
         }
         Ok(changes)
     }

@@ -452,3 +452,51 @@ fn a_writer_without_a_lock_is_not_moved_back() {
     let opened = Log::open(Location::of_path(&path).unwrap()).unwrap();
     assert_eq!(opened.tree.file_leaf(), opened.tree.find("other0"));
 }
+
+/// A replica that is made again has entries of others in front of the known ones. Places were taken for news: the last
+/// known entries were announced again, and those of others never.
+#[test]
+fn a_file_with_another_order_has_as_news_what_was_not_there() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("s.jsonl");
+    let session = session(&path);
+    run(async {
+        append(&path, &entries("b", 500));
+        let mut turn = session.guard(Instant::now(), ()).unwrap();
+        let mut changes = Changes::default();
+        let standing = turn.log.standing().unwrap();
+        turn.catch_up_into(standing, &mut changes).unwrap();
+        let known = changes.others.len();
+        assert!(known > 2);
+
+        // An entry that is found just before the file is replaced has another place in the new one.
+        append(&path, &entries("c", 1));
+        let mut changes = Changes::default();
+        let standing = turn.log.standing().unwrap();
+        assert!(matches!(standing, Standing::Grown(_)));
+        turn.catch_up_into(standing, &mut changes).unwrap();
+        let own = entries("b", 500) + &entries("c", 1);
+        let text = format!("{HEADER}\n{}{}{own}", entries("a", 1), entries("x", 400));
+        let new = folder.path().join("new");
+        std::fs::write(&new, text).unwrap();
+        std::fs::rename(&new, &path).unwrap();
+        turn.catch_up_into(Standing::Replaced, &mut changes)
+            .unwrap();
+        let mut ids: Vec<&str> = changes
+            .others
+            .iter()
+            .map(|one| turn.tree.id(*one))
+            .collect();
+        ids.sort_unstable();
+        assert_eq!(ids, ["c0", "x0", "x1", "x2", "x3"]);
+        assert!(changes.others_moved);
+
+        // The same entries in another file are no news.
+        std::fs::copy(&path, &new).unwrap();
+        std::fs::rename(&new, &path).unwrap();
+        let mut changes = Changes::default();
+        turn.catch_up_into(Standing::Replaced, &mut changes)
+            .unwrap();
+        assert!(changes.others.is_empty() && !changes.others_moved);
+    });
+}
