@@ -4,8 +4,6 @@
 //! Pure. A filter and one automaton find the literals of all rules; a pattern is tried only where its literal is. Time is
 //! linear in the text, whatever it is.
 
-#[cfg(test)]
-mod corpus;
 mod key_block;
 mod literal_filter;
 mod named;

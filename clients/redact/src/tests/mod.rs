@@ -1,3 +1,4 @@
+mod corpus;
 mod named;
 
 use super::samples::{ALNUM, chars, escaped_forms, tokens};

@@ -1,6 +1,6 @@
 //! The made samples of `tests/data/redact`, whose README describes their form.
 
-use super::Redactor;
+use crate::Redactor;
 
 pub(crate) const FOLDER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/data/redact");
 
