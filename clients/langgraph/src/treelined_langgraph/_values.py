@@ -1,0 +1,85 @@
+"""Values of channels as JSON in entries, and back.
+
+`{"json": …}` is a value that JSON keeps, `{"type", "base64"}` one of the serializer, `{"entry"}` a
+message that has an entry of its own, and `{"keep", "items"}` a list: so many items of the list in
+the checkpoint before, then these.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+from typing import TYPE_CHECKING, Any
+
+from langchain_core.messages import BaseMessage
+from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
+
+from . import _messages
+from ._plain import is_plain
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from langgraph.checkpoint.serde.base import SerializerProtocol
+
+
+class Codec:
+    """Encodes by one serializer.
+
+    With a serializer other than LangGraph's own, such as an encrypting one, everything is as that
+    serializer writes it.
+    """
+
+    def __init__(self, serde: SerializerProtocol) -> None:
+        self.serde = serde
+        self.is_open = isinstance(serde, JsonPlusSerializer)
+
+    def digest(self, value: Any) -> bytes:  # noqa: ANN401
+        """Return a hash of the serialized value."""
+        return _digest(self.serde.dumps_typed(value))
+
+    def encode(
+        self,
+        value: Any,  # noqa: ANN401
+        sink: Callable[[bytes, dict[str, Any]], str] | None = None,
+        digest: bytes | None = None,
+    ) -> dict[str, Any]:
+        """Encode a value; `sink` gives a message an entry and returns its id."""
+        if self.is_open:
+            if is_plain(value):
+                return {"json": value}
+            if sink is not None and isinstance(value, BaseMessage):
+                entry = _messages.to_entry(value)
+                digest = digest or self.digest(value)
+                if entry is not None and self.digest(_messages.from_entry(entry)) == digest:
+                    return {"entry": sink(digest, entry)}
+        kind, data = self.serde.dumps_typed(value)
+        return {"type": kind, "base64": base64.b64encode(data).decode()}
+
+    def decode(self, encoded: dict[str, Any], entries: dict[str, dict[str, Any]]) -> Any:  # noqa: ANN401
+        """Return a new copy of a value that is not a list in pieces."""
+        if "json" in encoded:
+            return _copy(encoded["json"])
+        if "entry" in encoded:
+            return _messages.from_entry(_copy(entries[encoded["entry"]]))
+        return self.serde.loads_typed((encoded["type"], base64.b64decode(encoded["base64"])))
+
+    def digest_of(self, encoded: dict[str, Any], entries: dict[str, dict[str, Any]]) -> bytes:
+        """Return the hash that the value had when it was encoded."""
+        if "base64" in encoded:
+            return _digest((encoded["type"], base64.b64decode(encoded["base64"])))
+        return self.digest(self.decode(encoded, entries))
+
+
+def _digest(typed: tuple[str, bytes]) -> bytes:
+    kind, data = typed
+    return hashlib.blake2b(kind.encode() + b"\0" + data, digest_size=16).digest()
+
+
+def _copy(value: Any) -> Any:  # noqa: ANN401
+    """Copy plain JSON, since callers may change what they get."""
+    if type(value) is dict:
+        return {name: _copy(item) for name, item in value.items()}
+    if type(value) is list:
+        return [_copy(item) for item in value]
+    return value
