@@ -190,7 +190,7 @@ pub struct Turn {
     texts: HashMap<(Speaker, Option<String>), usize>,
     /// The number of the latest plan and mode.
     states: HashMap<&'static str, usize>,
-    /// The speaker of the newest part that is no plan, mode, question or gap; `None` if it is a call.
+    /// The speaker of the newest part except plans, modes, questions and gaps; `None` for a call.
     last_speaker: Option<Speaker>,
 }
 

@@ -220,7 +220,7 @@ fn is_of_name(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-' | b'.')
 }
 
-/// What stands between a name and its value.
+/// The text between a name and its value.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Gap {
     /// The place behind it.

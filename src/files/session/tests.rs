@@ -491,7 +491,7 @@ fn a_file_with_another_order_has_as_news_what_was_not_there() {
         assert_eq!(ids, ["c0", "x0", "x1", "x2", "x3"]);
         assert!(changes.others_moved);
 
-        // The same entries in another file are no news.
+        // The same entries in another file are not news.
         std::fs::copy(&path, &new).unwrap();
         std::fs::rename(&new, &path).unwrap();
         let mut changes = Changes::default();

@@ -212,7 +212,7 @@ fn at_least_99_of_100_made_secrets_are_replaced() {
         left.len(),
         samples.len()
     );
-    // What is replaced once is not touched again. A quoted password of `curl` stayed in exports, since JSON escapes its quotes.
+    // A replaced secret is not touched again. A quoted password of `curl` stayed in exports, since JSON escapes its quotes.
     for sample in &samples {
         let once = redacted(&redactor, &sample.text);
         assert_eq!(redacted(&redactor, &once), once, "{:?}", sample.text);
