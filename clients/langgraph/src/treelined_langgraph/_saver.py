@@ -18,8 +18,9 @@ from langgraph.checkpoint.base import (
 )
 from langgraph.checkpoint.memory import InMemorySaver
 from treelined import Client, TreelinedError
+from treelined.stores import session_id
 
-from ._ids import entry_id, session_id
+from ._ids import entry_id
 from ._thread import CHECKPOINT, GONE, HEAD, WRITES, Node, Thread
 from ._values import Codec
 

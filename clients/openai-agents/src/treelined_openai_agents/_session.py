@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-import hashlib
-import re
 import threading
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from agents.memory.session import SessionABC
 from agents.memory.session_settings import SessionSettings, resolve_session_limit
-from treelined import Client, TreelinedError
+from treelined import Client, TreelinedError, stores
 
 from treelined_openai_agents._entries import entry_of, item_of
 
@@ -21,9 +19,6 @@ if TYPE_CHECKING:
     from agents.items import TResponseInputItem
 
 _T = TypeVar("_T")
-_ID = re.compile(r"[A-Za-z0-9]([A-Za-z0-9._-]*[A-Za-z0-9])?")
-_LONGEST_ID = 128
-_HASHED = "k-"
 _KEY = "stores.key"
 _PAGE = 8 << 20
 """Bytes of a page of entries."""
@@ -41,14 +36,6 @@ class Turn:
     """From 1, as the SDK's own branches count."""
     entry_id: str
     content: str
-
-
-def session_id_of(key: str) -> str:
-    """Return the id of the session with a key: the key itself where it is a valid id."""
-    if _ID.fullmatch(key) and len(key) <= _LONGEST_ID and not key.startswith(_HASHED):
-        return key
-    digest = hashlib.sha256(key.encode(errors="surrogatepass")).hexdigest()
-    return f"{_HASHED}{digest[:40]}"
 
 
 class TreelinedSession(SessionABC):
@@ -72,7 +59,7 @@ class TreelinedSession(SessionABC):
     ) -> None:
         self.session_id = session_id
         self.session_settings = session_settings or SessionSettings()
-        self._id = session_id_of(session_id)
+        self._id = stores.session_id(session_id)
         self._cwd = cwd
         self._owns_client = client is None
         self._client = client or Client().__enter__()
