@@ -163,8 +163,9 @@ impl Containers {
         for (port, here) in &self.ports {
             text = replaced(
                 &text,
-                &format!("127.0.0.1:{port}"),
-                &format!("127.0.0.1:{here}"),
+                // Whole, since the port of this machine may begin with another one of the document.
+                &format!("127.0.0.1:{port}\""),
+                &format!("127.0.0.1:{here}\""),
             );
         }
         assert_eq!(
