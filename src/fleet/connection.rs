@@ -195,7 +195,7 @@ fn options(settings: &NatsSettings, denials: Arc<Mutex<Denials>>) -> Result<Conn
         .name("treelined")
         .connection_timeout(Duration::from_secs(5))
         .ping_interval(PING)
-        // The daemon's own appends are no news to it.
+        // The daemon knows of its own appends.
         .no_echo()
         .require_tls(settings.needs_tls)
         .reconnect_delay_callback(|attempt| {

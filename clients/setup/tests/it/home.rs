@@ -68,7 +68,7 @@ impl Story {
         fs::create_dir(&sessions).unwrap();
         fs::set_permissions(&sessions, mode).unwrap();
         home.file(
-            &format!("sessions/work/2026-03-01T10-00-00-000Z_{SESSION}.jsonl"),
+            &format!("sessions/project/2026-03-01T10-00-00-000Z_{SESSION}.jsonl"),
             &text,
         );
         Some(Story {
