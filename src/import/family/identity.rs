@@ -368,9 +368,9 @@ fn copied(
         let found = nodes
             .copies
             .matching(member, Anchor::Project(project), true);
-        let exact = |at: Millis| at.rem_euclid(1000) != 0;
-        let users: Vec<Millis> = users(member, &found).filter_map(|node| node.time).collect();
-        if users.len() > 1 || users.iter().any(|at| exact(*at)) {
+        let users = users(member, &found).filter(|node| node.time.is_some());
+        let users = users.count();
+        if users > 1 || (users == 1 && is_timed_in_millis(member)) {
             // Members of one native session need no heuristic.
             let is_other = |shared: &NodeNumber| {
                 let owner = nodes
@@ -398,6 +398,12 @@ fn copied(
             is_heuristic,
         },
     )
+}
+
+/// Whether the clock of a member is finer than a second. One message of a clock in milliseconds can be at a whole second.
+fn is_timed_in_millis(member: &Member) -> bool {
+    let mut times = member.nodes.iter().filter_map(|node| node.time);
+    times.any(|at| at.rem_euclid(1000) != 0)
 }
 
 /// The messages among the found nodes that a person typed.

@@ -309,6 +309,24 @@ fn times_in_seconds_need_two_messages_of_a_person() {
     assert_eq!(joined(two, false, false).len(), 1);
 }
 
+/// A fork of a conversation with one prompt was a session of its own if the prompt was at a whole second by chance: one of
+/// a thousand such forks.
+#[test]
+fn a_prompt_at_a_whole_second_joins_where_the_clock_is_finer() {
+    let at_a_second = |native_id: &str, started: i64, nodes: &[&str]| {
+        let mut member = member(native_id, started, nodes);
+        member.project = Some("p".into());
+        member.nodes[0].time = Some(5_000);
+        member.nodes[1].time = Some(5_017);
+        member
+    };
+    let members = vec![
+        at_a_second("r", 1, &["u:r1=a", "r2=b"]),
+        at_a_second("f", 2, &["u:f1=a", "f2=b", "u:f3=c"]),
+    ];
+    assert_eq!(joined(members, false, false).len(), 1);
+}
+
 /// A part of session `native_id` that continues another part.
 fn part(native_id: &str, id: &str, base: Option<(&str, u64)>, nodes: &[&str]) -> Member {
     let mut member = member(native_id, id.len() as i64, nodes);
