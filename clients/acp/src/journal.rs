@@ -68,6 +68,9 @@ struct Shared {
     has_ended: AtomicBool,
 }
 
+/// Ends a wait for news.
+pub struct Alarm(Arc<Shared>);
+
 /// Writes the messages of one side as they pass.
 pub struct SideWriter {
     side: Side,
@@ -318,7 +321,12 @@ impl Journal {
         &self.agent
     }
 
-    /// Waits until something was written, or the agent has ended.
+    /// Wakes the reader of this journal.
+    pub fn alarm(&self) -> Alarm {
+        Alarm(self.shared.clone())
+    }
+
+    /// Waits until something was written, the agent has ended, or an alarm was rung.
     pub async fn news(&self) {
         self.shared.has_news.notified().await;
     }
@@ -354,6 +362,12 @@ impl Journal {
     /// Removes the journal: nothing of it is left to do.
     pub fn remove(self) -> io::Result<()> {
         fs::remove_file(&self.path)
+    }
+}
+
+impl Alarm {
+    pub fn ring(&self) {
+        self.0.has_news.notify_one();
     }
 }
 

@@ -5,6 +5,7 @@ mod envelope;
 #[cfg(test)]
 mod gaps;
 mod journal;
+mod live;
 mod record;
 mod relay;
 mod told;
@@ -14,8 +15,9 @@ use anyhow::Context;
 use clap::Parser;
 use etcetera::{AppStrategy, AppStrategyArgs, choose_app_strategy};
 use journal::Journal;
+use live::{Answers, Live};
 use record::Recorder;
-use relay::Relay;
+use relay::{Passing, Relay};
 use std::ffi::OsString;
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -29,7 +31,7 @@ const GRACE: Duration = Duration::from_secs(10);
 /// Stands between an ACP editor and an ACP agent, and records their conversation as a tree.
 ///
 /// In the editor's settings, put `treelined acp --` before the agent's command. Messages pass untouched; a copy becomes
-/// a session.
+/// a session. With `--live` the editor also gets commands for the tree.
 #[derive(Parser)]
 #[command(version)]
 struct Args {
@@ -41,6 +43,9 @@ struct Args {
     /// Complete the records of recorders that were killed, and end; each start does it too
     #[arg(long, conflicts_with = "agent")]
     recover: bool,
+    /// Answer commands such as /tree in the editor's prompts
+    #[arg(long, conflicts_with = "recover")]
+    live: bool,
     /// The agent and its arguments
     #[arg(last = true, required_unless_present = "recover", value_name = "AGENT")]
     agent: Vec<OsString>,
@@ -69,14 +74,19 @@ fn say(error: &anyhow::Error) {
 fn run(args: Args) -> anyhow::Result<i32> {
     let state = state_folder(&args);
     let journal = state.and_then(|state| Journal::create(&state, agent_name(&args.agent)));
-    let (journal, editor, agent) = match journal {
-        Ok((journal, editor, agent)) => (Some(journal), Some(editor), Some(agent)),
+    let (journal, answers, passing) = match journal {
+        Ok((journal, editor, agent)) if args.live => {
+            let (live, answers) = Live::new(Box::new(std::io::stdout()), journal.alarm());
+            let passing = Passing::Live(editor, agent, live);
+            (Some(journal), Some(answers), passing)
+        }
+        Ok((journal, editor, agent)) => (Some(journal), None, Passing::Recorded(editor, agent)),
         Err(error) => {
             say(&error.context("this conversation is not recorded"));
-            (None, None, None)
+            (None, None, Passing::Unrecorded)
         }
     };
-    let relay = match Relay::start(&args.agent, editor, agent) {
+    let relay = match Relay::start(&args.agent, passing) {
         Ok(relay) => relay,
         Err(error) => {
             journal.map(Journal::remove).transpose()?;
@@ -86,10 +96,16 @@ fn run(args: Args) -> anyhow::Result<i32> {
     let (recorded, ended) = std::sync::mpsc::channel();
     std::thread::spawn(move || {
         // The conversation goes on without a record. The journal has what is missing.
-        if let Some(Err(error)) = journal.map(|journal| block_on(record(&args, journal))) {
-            say(&error.context("the rest of this conversation is recorded at the next start"));
+        let result = journal.map(|journal| block_on(record(&args, journal, answers.as_ref())));
+        let failure = result.and_then(Result::err);
+        if let Some(error) = &failure {
+            let later = "the rest of this conversation is recorded at the next start";
+            say(&anyhow::anyhow!("{later}: {error:#}"));
         }
         let _main_ended = recorded.send(());
+        if let Some((error, answers)) = failure.zip(answers) {
+            answers.refuse(&error);
+        }
     });
     let status = relay.wait(GRACE).context("wait for the agent")?;
     let _late = ended.recv_timeout(GRACE);
@@ -140,7 +156,11 @@ fn recover(args: &Args) -> anyhow::Result<()> {
 }
 
 /// Records until the agent has ended, after the journals of runs that were killed.
-async fn record(args: &Args, mut journal: Journal) -> anyhow::Result<()> {
+async fn record(
+    args: &Args,
+    mut journal: Journal,
+    answers: Option<&Answers>,
+) -> anyhow::Result<()> {
     let state = state_folder(args)?;
     let mut recorder = recorder(args, &state)?;
     complete_unfinished(&state, &mut recorder).await?;
@@ -150,6 +170,11 @@ async fn record(args: &Args, mut journal: Journal) -> anyhow::Result<()> {
         make_changes(&mut journal, &mut recorder).await?;
         if has_ended {
             break;
+        }
+        while let Some((answers, command)) = answers.and_then(Answers::next) {
+            // What was said before the command is in the journal.
+            make_changes(&mut journal, &mut recorder).await?;
+            live::answer(answers, &command, &mut recorder).await;
         }
         journal.clear_if_idle()?;
         journal.news().await;

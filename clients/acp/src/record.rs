@@ -106,6 +106,18 @@ impl Recorder {
         }
     }
 
+    /// Where a session of the agent is recorded: a client of the session, and the last recorded entry.
+    pub async fn place(
+        &mut self,
+        agent_session: &str,
+    ) -> anyhow::Result<Option<(Client, Option<String>)>> {
+        let Some(position) = self.position(agent_session) else {
+            return Ok(None);
+        };
+        let client = self.open(&position).await?;
+        Ok(Some((client, position.leaf)))
+    }
+
     /// Closes the daemon.
     pub async fn close(&mut self) -> anyhow::Result<()> {
         match self.client.take() {

@@ -1,6 +1,7 @@
-//! The agent's process, and the bytes between it and the editor, which pass untouched.
+//! The agent's process, and the bytes between it and the editor, which pass untouched but for `--live`.
 
 use crate::journal::SideWriter;
+use crate::live::Live;
 use anyhow::Context;
 use rustix::process::{Pid, Signal, kill_process};
 use signal_hook::consts::signal as number;
@@ -9,6 +10,7 @@ use std::ffi::OsString;
 use std::io::{self, Read, Write};
 use std::os::unix::process::ExitStatusExt;
 use std::process::{Child, ChildStdout, Command, ExitStatus, Stdio};
+use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread;
 use std::time::Duration;
@@ -33,6 +35,16 @@ const SIGNALS: [i32; 13] = [
     number::SIGWINCH,
 ];
 
+/// What happens to the bytes, with the writers of the record for the editor's and for the agent's.
+pub enum Passing {
+    /// They pass.
+    Unrecorded,
+    /// They are recorded and pass.
+    Recorded(SideWriter, SideWriter),
+    /// They are recorded and pass but for commands.
+    Live(SideWriter, SideWriter, Arc<Live>),
+}
+
 pub struct Relay {
     child: Child,
     /// Has an item once the agent's last bytes have passed.
@@ -40,13 +52,8 @@ pub struct Relay {
 }
 
 impl Relay {
-    /// Starts the agent and passes bytes and signals. Its stderr is this program's. The writers are `None` if nothing
-    /// is recorded.
-    pub fn start(
-        argv: &[OsString],
-        editor: Option<SideWriter>,
-        agent: Option<SideWriter>,
-    ) -> anyhow::Result<Relay> {
+    /// Starts the agent and passes bytes and signals. Its stderr is this program's.
+    pub fn start(argv: &[OsString], passing: Passing) -> anyhow::Result<Relay> {
         let (program, arguments) = argv
             .split_first()
             .context("the agent's program is missing")?;
@@ -63,9 +70,25 @@ impl Relay {
         let pid = child.id();
         thread::spawn(move || pass_signals(signals, pid));
         // The editor may keep its pipe open after the agent has ended: this thread ends with the process.
-        thread::spawn(move || pass(io::stdin().lock(), stdin, editor));
         let (end, passed) = channel();
-        thread::spawn(move || pass_to_editor(stdout, agent, &end));
+        match passing {
+            Passing::Unrecorded => {
+                thread::spawn(move || pass(io::stdin().lock(), stdin, None));
+                thread::spawn(move || pass_to_editor(stdout, None, &end));
+            }
+            Passing::Recorded(editor, agent) => {
+                thread::spawn(move || pass(io::stdin().lock(), stdin, Some(editor)));
+                thread::spawn(move || pass_to_editor(stdout, Some(agent), &end));
+            }
+            Passing::Live(editor, agent, live) => {
+                let other = live.clone();
+                thread::spawn(move || other.pass_from_editor(io::stdin().lock(), stdin, editor));
+                thread::spawn(move || {
+                    live.pass_from_agent(stdout, agent);
+                    let _main_ended = end.send(());
+                });
+            }
+        }
         Ok(Relay { child, passed })
     }
 

@@ -2,7 +2,7 @@
 
 `tool` makes a call with an update, `plan` makes a plan between two texts, `slow` never ends the turn, `die` ends the
 process in the middle of a turn, `think` thinks first, `huge` says 48 MiB at once. `session/load` replays what `HISTORY` says,
-and with `REPLAYS_FORKS` so does `session/fork`. With `CATCHES` it tells the editor each signal of this list that it gets.
+and with `REPLAYS_FORKS` so does `session/fork`. `COMMANDS` are the names that `session/new` announces. With `CATCHES` it tells the editor each signal of this list that it gets.
 """
 
 import json
@@ -84,6 +84,9 @@ def main():
             prompt(request)
         elif method == "session/new":
             send({"id": request["id"], "result": {"sessionId": "s1"}})
+            if "COMMANDS" in os.environ:
+                commands = [{"name": name, "description": "of the agent"} for name in os.environ["COMMANDS"].split()]
+                update("s1", sessionUpdate="available_commands_update", availableCommands=commands)
         elif method == "session/fork":
             if "REPLAYS_FORKS" in os.environ:
                 replay("s2")

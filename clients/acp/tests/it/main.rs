@@ -3,6 +3,7 @@
 
 mod completions;
 mod imports;
+mod live;
 mod recovery;
 mod signals;
 
@@ -65,7 +66,8 @@ impl Folders {
         let place = |id: &Value| entries.iter().position(|entry| entry["id"] == *id);
         let rows = entries.iter().map(|entry| {
             let message = &entry["message"];
-            let kind = message.get("role").or(entry.get("customType")).unwrap();
+            let role = message.get("role").or(entry.get("customType"));
+            let kind = role.or(entry.get("type")).unwrap();
             let text = match &message["content"] {
                 Value::Array(blocks) => blocks.iter().map(shown).collect::<Vec<_>>().join("|"),
                 Value::String(text) => text.clone(),
@@ -427,18 +429,21 @@ fn bytes_pass_untouched() {
     let folders = Folders::new();
     let mut bytes = b"Content-Length: 2\r\n\r\n{}\n\n{\"a\":\"\xe2\x80\xa8\"}\r\n\0\xff\n".to_vec();
     bytes.extend((0..1_000_000_u32).map(|number| (number.wrapping_mul(2_654_435_761) >> 24) as u8));
-    let mut command = folders.command(&daemon());
-    command.args(["--", "sh", "-c", "cat; echo over >&2; exit 3"]);
-    let mut editor = Editor::start(command);
-    let mut stdin = editor.stdin.take().unwrap();
-    let sent = bytes.clone();
-    let sender = std::thread::spawn(move || stdin.write_all(&sent).unwrap());
-    let (mut received, mut said) = (Vec::new(), String::new());
-    editor.stdout.read_to_end(&mut received).unwrap();
-    sender.join().unwrap();
-    let stderr = editor.child.stderr.take();
-    stderr.unwrap().read_to_string(&mut said).unwrap();
-    assert!(received == bytes, "{} bytes", received.len());
-    assert_eq!(said, "over\n");
-    assert_eq!(editor.end(), 3);
+    for options in [&[][..], &["--live"]] {
+        let mut command = folders.command(&daemon());
+        command.args(options);
+        command.args(["--", "sh", "-c", "cat; echo over >&2; exit 3"]);
+        let mut editor = Editor::start(command);
+        let mut stdin = editor.stdin.take().unwrap();
+        let sent = bytes.clone();
+        let sender = std::thread::spawn(move || stdin.write_all(&sent).unwrap());
+        let (mut received, mut said) = (Vec::new(), String::new());
+        editor.stdout.read_to_end(&mut received).unwrap();
+        sender.join().unwrap();
+        let stderr = editor.child.stderr.take();
+        stderr.unwrap().read_to_string(&mut said).unwrap();
+        assert!(received == bytes, "{options:?}: {} bytes", received.len());
+        assert_eq!(said, "over\n");
+        assert_eq!(editor.end(), 3);
+    }
 }

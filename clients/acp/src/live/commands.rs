@@ -1,0 +1,225 @@
+//! The commands that the relay answers, and the messages with which it announces and answers them.
+
+use serde::Deserialize;
+use serde_json::value::RawValue;
+use serde_json::{Value, json};
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Verb {
+    Tree,
+    Branches,
+    Label,
+}
+
+/// A command as an editor offers it.
+struct Offer {
+    verb: Verb,
+    name: &'static str,
+    description: &'static str,
+    hint: Option<&'static str>,
+}
+
+const OFFERS: [Offer; 3] = [
+    Offer {
+        verb: Verb::Tree,
+        name: "tree",
+        description: "Show the prompts of this conversation, with all branches",
+        hint: None,
+    },
+    Offer {
+        verb: Verb::Branches,
+        name: "branches",
+        description: "List the branches of this conversation",
+        hint: None,
+    },
+    Offer {
+        verb: Verb::Label,
+        name: "label",
+        description: "Label this place of the conversation; without a text, remove the label",
+        hint: Some("text"),
+    },
+];
+/// What stands before a name that the agent has too.
+const OWN: &str = "tl-";
+
+/// Which names of ours the agent has too.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Clashes([bool; OFFERS.len()]);
+
+impl Clashes {
+    fn names(self) -> impl Iterator<Item = (&'static Offer, String)> {
+        OFFERS.iter().zip(self.0).map(|(offer, clashes)| {
+            let own = if clashes { OWN } else { "" };
+            (offer, format!("{own}{}", offer.name))
+        })
+    }
+}
+
+/// A command of the agent.
+#[derive(Deserialize)]
+struct Named {
+    name: String,
+}
+
+/// A command that an editor has sent as a prompt.
+#[derive(Debug)]
+pub(crate) struct Command {
+    /// Of the prompt.
+    pub(crate) id: Box<RawValue>,
+    /// The editor's id of the session.
+    pub(crate) session: String,
+    pub(crate) verb: Verb,
+    /// What stands behind the name.
+    pub(crate) words: String,
+}
+
+#[derive(Deserialize)]
+struct Prompt {
+    prompt: Vec<Value>,
+}
+
+/// The command that a prompt is: one line, and nothing with it.
+pub(crate) fn read(params: &str, clashes: Clashes) -> Option<(Verb, String)> {
+    // Most prompts are none. They may be long, and are not read as a whole then.
+    if !params.contains("\"/") && !params.contains("\"\\/") {
+        return None;
+    }
+    let Prompt { prompt } = serde_json::from_str(params).ok()?;
+    let [block] = &prompt[..] else { return None };
+    if block.get("type").and_then(Value::as_str) != Some("text") {
+        return None;
+    }
+    let text = block.get("text")?.as_str()?.trim_end();
+    let line = text.strip_prefix('/').filter(|line| !line.contains('\n'))?;
+    let (name, words) = match line.split_once(char::is_whitespace) {
+        Some((name, words)) => (name, words.trim()),
+        None => (line, ""),
+    };
+    let (offer, _) = clashes.names().find(|(_, own)| own == name)?;
+    Some((offer.verb, words.to_owned()))
+}
+
+/// The names of the agent's list of commands that are ours too.
+pub(crate) fn clashes(agents: &RawValue) -> Clashes {
+    let agents: Vec<Named> = serde_json::from_str(agents.get()).unwrap_or_default();
+    Clashes(OFFERS.each_ref().map(|offer| {
+        let mut names = agents.iter().map(|agents| agents.name.as_str());
+        names.any(|name| name == offer.name)
+    }))
+}
+
+/// The list of commands of the editor: ours, then the agent's. `None` if the agent's is not a list.
+pub(crate) fn merged(agents: &RawValue, clashes: Clashes) -> Option<Vec<u8>> {
+    let rest = agents.get().strip_prefix('[')?;
+    let ours = Value::from_iter(own(clashes)).to_string();
+    let ours = ours.strip_suffix(']')?;
+    let comma = if rest.trim_start().starts_with(']') {
+        ""
+    } else {
+        ","
+    };
+    Some([ours, comma, rest].concat().into_bytes())
+}
+
+fn own(clashes: Clashes) -> impl Iterator<Item = Value> {
+    clashes.names().map(|(offer, name)| {
+        let mut command = json!({ "name": name, "description": offer.description });
+        if let (Some(hint), Value::Object(members)) = (offer.hint, &mut command) {
+            members.insert("input".to_owned(), json!({ "hint": hint }));
+        }
+        command
+    })
+}
+
+/// A line that announces our commands alone.
+pub(crate) fn announcement(session: &str) -> Vec<u8> {
+    let commands = Value::from_iter(own(Clashes::default()));
+    let update =
+        json!({ "sessionUpdate": "available_commands_update", "availableCommands": commands });
+    update_line(session, &update)
+}
+
+fn update_line(session: &str, update: &Value) -> Vec<u8> {
+    let params = json!({ "sessionId": session, "update": update });
+    line(&json!({ "jsonrpc": "2.0", "method": "session/update", "params": params }))
+}
+
+/// Lines that answer a command.
+pub(crate) fn answer(command: &Command, text: &str) -> Vec<u8> {
+    let content = json!({ "type": "text", "text": text });
+    let update = json!({ "sessionUpdate": "agent_message_chunk", "content": content });
+    let mut lines = update_line(&command.session, &update);
+    let id = &command.id;
+    let ended =
+        format!("{{\"jsonrpc\":\"2.0\",\"id\":{id},\"result\":{{\"stopReason\":\"end_turn\"}}}}\n");
+    lines.extend_from_slice(ended.as_bytes());
+    lines
+}
+
+fn line(message: &Value) -> Vec<u8> {
+    format!("{message}\n").into_bytes()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn prompt(blocks: &Value) -> Option<(Verb, String)> {
+        let params = json!({ "sessionId": "s", "prompt": blocks }).to_string();
+        read(&params, Clashes::default())
+    }
+
+    fn raw(value: &Value) -> Box<RawValue> {
+        serde_json::value::to_raw_value(value).unwrap()
+    }
+
+    #[test]
+    fn a_command_is_one_line_and_nothing_with_it() {
+        let text = |text: &str| json!({ "type": "text", "text": text });
+        let is = |verb, words: &str| Some((verb, words.to_owned()));
+        assert_eq!(prompt(&json!([text("/tree")])), is(Verb::Tree, ""));
+        assert_eq!(prompt(&json!([text("/tree \n")])), is(Verb::Tree, ""));
+        let labelled = prompt(&json!([text("/label  two ideas ")]));
+        assert_eq!(labelled, is(Verb::Label, "two ideas"));
+        let escaped = r#"{"prompt":[{"type":"text","text":"\/tree"}]}"#;
+        assert_eq!(read(escaped, Clashes::default()), is(Verb::Tree, ""));
+        let file = json!({ "type": "resource_link", "name": "a", "uri": "file:///a" });
+        for other in [
+            json!([text("/trees")]),
+            json!([text("tree")]),
+            json!([text(" /tree")]),
+            json!([text("/tree\nand more")]),
+            json!([text("/label a\nb")]),
+            json!([text("/tree"), file]),
+            json!([file]),
+            json!([]),
+            json!("/tree"),
+        ] {
+            assert_eq!(prompt(&other), None, "{other}");
+        }
+    }
+
+    #[test]
+    fn ours_come_first_and_have_another_name_where_the_agent_has_it() {
+        let agents = raw(&json!([{ "name": "label", "description": "its own", "x": 1 }]));
+        let clashes = clashes(&agents);
+        let all: Value = serde_json::from_slice(&merged(&agents, clashes).unwrap()).unwrap();
+        let names: Vec<_> = all.as_array().unwrap().iter().collect();
+        let names: Vec<_> = names.iter().map(|command| &command["name"]).collect();
+        assert_eq!(names, ["tree", "branches", "tl-label", "label"]);
+        assert_eq!(all[3]["x"], 1);
+        let params = |text: &str| {
+            let prompt = json!([{ "type": "text", "text": text }]);
+            json!({ "prompt": prompt }).to_string()
+        };
+        let own = read(&params("/tl-label x"), clashes);
+        assert_eq!(own, Some((Verb::Label, "x".to_owned())));
+        assert_eq!(read(&params("/label x"), clashes), None);
+
+        let none = raw(&json!([]));
+        let all: Value =
+            serde_json::from_slice(&merged(&none, Clashes::default()).unwrap()).unwrap();
+        assert_eq!(all.as_array().unwrap().len(), 3);
+        assert!(merged(&raw(&json!("none")), Clashes::default()).is_none());
+    }
+}

@@ -1,0 +1,68 @@
+//! The members of a message that decide where it goes, and changes of single members that leave all other bytes.
+
+use serde::Deserialize;
+use serde_json::value::RawValue;
+use std::ops::Range;
+
+/// A message of JSON-RPC. A member that is null is not there.
+#[derive(Deserialize)]
+pub(crate) struct Message<'a> {
+    #[serde(borrow, default)]
+    pub(crate) id: Option<&'a RawValue>,
+    #[serde(default)]
+    pub(crate) method: Option<String>,
+    #[serde(borrow, default)]
+    params: Option<&'a RawValue>,
+    #[serde(borrow, default)]
+    result: Option<&'a RawValue>,
+    #[serde(borrow, default)]
+    error: Option<&'a RawValue>,
+}
+
+#[derive(Deserialize)]
+struct OfSession {
+    #[serde(rename = "sessionId")]
+    session_id: String,
+}
+
+impl<'a> Message<'a> {
+    /// `None` for a line that is no such message: it passes as it is.
+    pub(crate) fn read(line: &'a [u8]) -> Option<Message<'a>> {
+        serde_json::from_slice(line).ok()
+    }
+
+    /// The params, or the part of them that `T` has.
+    pub(crate) fn params<T: Deserialize<'a>>(&self) -> Option<T> {
+        serde_json::from_str(self.params?.get()).ok()
+    }
+
+    /// The session that the params name.
+    pub(crate) fn session(&self) -> Option<String> {
+        self.params::<OfSession>().map(|of| of.session_id)
+    }
+
+    /// The session that the result names.
+    pub(crate) fn new_session(&self) -> Option<String> {
+        let of: OfSession = serde_json::from_str(self.result?.get()).ok()?;
+        Some(of.session_id)
+    }
+
+    /// Whether it is a response that is not an error.
+    pub(crate) fn is_success(&self) -> bool {
+        self.method.is_none() && self.error.is_none()
+    }
+}
+
+/// Where a value of a message is in its line.
+pub(crate) fn span(line: &[u8], value: &RawValue) -> Range<usize> {
+    let start = value.get().as_ptr().addr();
+    let start = start.saturating_sub(line.as_ptr().addr());
+    start..start + value.get().len()
+}
+
+/// The line with other bytes in the place of these.
+pub(crate) fn replaced(line: &[u8], at: Range<usize>, with: &[u8]) -> Vec<u8> {
+    let before = line.get(..at.start).unwrap_or_default();
+    let after = line.get(at.end..).unwrap_or_default();
+    [before, with, after].concat()
+}
