@@ -78,7 +78,7 @@ enum Finding {
 pub(super) fn run(options: &Options, doctor: &Doctor) -> anyhow::Result<ExitCode> {
     #[cfg(feature = "nats")]
     if doctor.cluster {
-        return super::fleet::doctor(options, doctor.create);
+        return super::doctor_cluster::doctor(options, doctor.create);
     }
     if doctor.repair {
         super::runtime::small_runtime()?

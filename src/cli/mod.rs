@@ -29,6 +29,8 @@ mod continuation;
 mod daemon;
 mod demo;
 mod doctor;
+#[cfg(feature = "nats")]
+mod doctor_cluster;
 mod doctor_file;
 mod doctor_import;
 mod doctor_json;

@@ -17,6 +17,7 @@ impl Position {
 /// Whole lines of a session, each with its line break, byte for byte.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LogPart {
+    /// Empty for a foreign message, which counts as a place without lines (schema/fleet.md "The mapping").
     pub lines: Vec<u8>,
     /// The position after them.
     pub end: Position,
@@ -72,9 +73,10 @@ pub trait LogBackend: Send + Sync {
     /// Like [`Self::read`], but then also returns each later part when it arrives. It ends only with an error.
     fn follow<'a>(&'a self, session: &str, from: Position) -> Result<LogParts<'a>>;
 
-    /// The last part of a session's lines; `None` for a session that does not exist.
+    /// The last lines of a session, with the end of its log; `None` for a session that does not exist. The end is behind
+    /// the lines if a foreign message follows them.
     fn last(&self, session: &str) -> Result<Option<LogPart>> {
-        self.read(session, Position::START)?.last().transpose()
+        last_lines(self.read(session, Position::START)?)
     }
 
     /// The ids of all sessions, sorted.
@@ -88,5 +90,49 @@ pub trait LogBackend: Send + Sync {
     /// The most bytes of an append, which one line may have.
     fn max_line(&self) -> usize {
         self.max_append()
+    }
+}
+
+/// The last lines of some parts, with the end of the last part; `None` if no part has lines.
+pub(crate) fn last_lines(parts: LogParts<'_>) -> Result<Option<LogPart>> {
+    let mut last: Option<LogPart> = None;
+    for part in parts {
+        let part = part?;
+        last = match (last, part.lines.is_empty()) {
+            (Some(before), true) => Some(LogPart {
+                end: part.end,
+                ..before
+            }),
+            (None, true) => None,
+            (_, false) => Some(part),
+        };
+    }
+    Ok(last)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_last_lines_have_the_end_of_the_log() {
+        let last = |parts: &[(&str, u64)]| {
+            let parts: Vec<Result<LogPart>> = parts
+                .iter()
+                .map(|(lines, end)| {
+                    Ok(LogPart {
+                        lines: lines.as_bytes().to_vec(),
+                        end: Position(*end),
+                    })
+                })
+                .collect();
+            let last = last_lines(Box::new(parts.into_iter())).unwrap();
+            last.map(|last| (String::from_utf8(last.lines).unwrap(), last.end.0))
+        };
+        let some = |lines: &str, end| Some((lines.to_owned(), end));
+        assert_eq!(last(&[]), None);
+        assert_eq!(last(&[("", 1), ("", 2)]), None);
+        assert_eq!(last(&[("", 1), ("a", 2)]), some("a", 2));
+        assert_eq!(last(&[("a", 1), ("b", 2), ("", 5), ("", 6)]), some("b", 6));
     }
 }

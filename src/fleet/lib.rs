@@ -46,6 +46,8 @@ pub mod files;
 #[cfg(feature = "nats")]
 mod follower;
 #[cfg(feature = "nats")]
+pub mod guard;
+#[cfg(feature = "nats")]
 mod hints;
 #[cfg(any(feature = "nats", test))]
 pub mod limits;

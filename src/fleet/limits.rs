@@ -91,6 +91,8 @@ pub struct StreamConfig {
     no_ack: bool,
     pub deny_delete: bool,
     pub deny_purge: bool,
+    /// Whether a message may remove the ones before it.
+    pub allow_rollup_hdrs: bool,
     mirror: Option<serde_json::Value>,
     sources: Vec<serde_json::Value>,
     /// Stores messages under other subjects than they are sent to.
@@ -117,6 +119,7 @@ impl Default for StreamConfig {
             no_ack: false,
             deny_delete: false,
             deny_purge: false,
+            allow_rollup_hdrs: false,
             mirror: None,
             sources: Vec::new(),
             subject_transform: None,
@@ -132,7 +135,7 @@ pub struct StreamState {
     #[serde(default)]
     pub bytes: u64,
     #[serde(default)]
-    pub(crate) last_seq: u64,
+    pub last_seq: u64,
     #[serde(default)]
     pub num_subjects: u64,
     #[serde(default)]
@@ -181,6 +184,11 @@ pub(super) fn new_stream(name: &str, replicas: u64) -> serde_json::Value {
 }
 
 impl StreamConfig {
+    /// Whether a member can remove messages.
+    pub fn is_erasable(&self) -> bool {
+        !self.deny_delete || !self.deny_purge || self.allow_rollup_hdrs
+    }
+
     /// The settings by which the stream drops or refuses messages, as sentences.
     pub fn faults(&self) -> Vec<String> {
         let mut faults = Vec::new();

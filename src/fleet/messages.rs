@@ -2,7 +2,7 @@
 
 use super::backend::{LogPart, Position};
 use super::connection::{ANSWER, unavailable};
-use super::nats_log::{EXPECTED, LINES, NatsLog, PAUSE};
+use super::nats_log::{EXPECTED, EXPECTED_SUBJECT, HASH, LINES, NatsLog, OBJECT, PAUSE};
 use super::subject;
 use super::transfer::count_lines;
 use async_nats::jetstream::consumer::DeliverPolicy;
@@ -77,9 +77,23 @@ impl StreamMessage {
         self.headers.get(header)?.as_str().parse().ok()
     }
 
-    /// The message of the session before it.
+    /// The message of the session before it; `None` for a message that was not compared and set.
     pub(super) fn before(&self) -> Option<u64> {
-        self.number(EXPECTED)
+        // With this header the servers compare with the last message of another subject.
+        let is_of_subject = self.headers.get(EXPECTED_SUBJECT).is_none();
+        is_of_subject.then(|| self.number(EXPECTED)).flatten()
+    }
+
+    /// Why another program has written it, as its headers show; `None` for a message of this program.
+    pub(super) fn foreign_headers(&self) -> Option<&'static str> {
+        if self.number(LINES).is_none() {
+            return Some("it has no number of lines");
+        }
+        if self.before().is_none() {
+            return Some("it names no message before it");
+        }
+        let has = |name: &str| self.headers.get(name).is_some();
+        (has(OBJECT) != has(HASH)).then_some("its reference to an object is not whole")
     }
 
     /// Fails with `logForeign`.
@@ -206,30 +220,38 @@ impl<'a> SessionMessages<'a> {
         self.single().await
     }
 
-    /// Checks a message: written by this program, whole, and behind the one before it.
+    /// Checks a message: whole, and behind the one before it. One that another program has written has no lines.
     async fn checked(&mut self, message: StreamMessage) -> Result<LogPart> {
-        let foreign = |why: &str| message.foreign(&self.session, why);
-        let lines = message.number(LINES);
-        let lines = lines.ok_or_else(|| foreign("it has no number of lines"))?;
-        let before = message.before();
-        let before = before.ok_or_else(|| foreign("it names no message before it"))?;
-        if before != self.at.0 {
+        let end = Position(message.sequence);
+        if let Some(why) = message.foreign_headers() {
+            return Ok(self.without_lines(end, why));
+        }
+        let (lines, before) = (message.number(LINES), message.before());
+        if let Some(before) = before.filter(|before| *before != self.at.0) {
             let why = format!(
                 "message {} of session {:?} follows message {before}, which the stream does not have",
                 message.sequence, self.session
             );
             return Err(Error::new(Kind::LogRewound, why));
         }
-        let end = Position(message.sequence);
         let text = self.log.lines(&self.session, message).await?;
-        if !text.ends_with(b"\n") || count_lines(&text) != lines {
-            let why = format!(
-                "message {} of session {:?} is not of this program: its lines are not whole",
-                end.0, self.session
-            );
-            return Err(Error::new(Kind::LogForeign, why));
+        if !text.ends_with(b"\n") || Some(count_lines(&text)) != lines {
+            return Ok(self.without_lines(end, "its lines are not whole"));
         }
         Ok(LogPart { lines: text, end })
+    }
+
+    /// The part of a foreign message. It is skipped for good, so that no member can end a session with it.
+    fn without_lines(&self, end: Position, why: &str) -> LogPart {
+        let (session, sequence) = (&self.session, end.0);
+        tracing::warn!(
+            session,
+            sequence,
+            why,
+            "a message of another program is skipped"
+        );
+        let lines = Vec::new();
+        LogPart { lines, end }
     }
 }
 
@@ -275,7 +297,7 @@ impl NatsLog {
     }
 }
 
-fn received(message: jetstream::Message) -> Result<StreamMessage> {
+pub(super) fn received(message: jetstream::Message) -> Result<StreamMessage> {
     let info = message.info();
     let sequence = info
         .map_err(|error| unavailable(error.to_string()))?

@@ -7,15 +7,27 @@ use std::ops::Deref;
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
 use tokio::runtime::{Handle, Runtime};
-use treelined_core::error::{Error, Kind};
+use treelined_core::error::{Error, Kind, Result};
 
 /// The sequence of the subject's last message that a message was published behind.
 pub(super) const EXPECTED: &str = "Nats-Expected-Last-Subject-Sequence";
 
+/// The subject whose last message is compared, if it is not that of the message.
+pub(super) const EXPECTED_SUBJECT: &str = "Nats-Expected-Last-Subject-Sequence-Subject";
+
 /// The number of lines of a message.
 pub(super) const LINES: &str = "Treelined-Lines";
 
+/// The name of the object that a message refers to.
+pub(super) const OBJECT: &str = "Treelined-Object";
+
+/// SHA-256 of the object in hex.
+pub(super) const HASH: &str = "Treelined-Hash";
+
 pub(super) const PAUSE: Duration = Duration::from_millis(100);
+
+/// How long a server may answer with an old state after it was stopped, or while it lags.
+pub(super) const STALE: Duration = Duration::from_secs(3);
 
 pub(super) const NO_STREAM: u64 = 10059;
 
@@ -59,6 +71,18 @@ impl Drop for OwnRuntime {
             runtime.shutdown_background();
         }
     }
+}
+
+pub(super) fn connect(settings: &NatsSettings) -> Result<(OwnRuntime, Connection)> {
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(1)
+        .thread_name("nats")
+        .enable_all()
+        .build()
+        .map_err(|error| Error::io("start the runtime", &error))?;
+    let runtime = OwnRuntime(Some(runtime));
+    let connection = runtime.block_on(Connection::open(settings))?;
+    Ok((runtime, connection))
 }
 
 /// The kind of an error of JetStream.

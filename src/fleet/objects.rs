@@ -3,13 +3,10 @@
 
 use super::connection::{ANSWER, Connection, unavailable};
 use super::messages::StreamMessage;
-use super::nats_log::{NO_STREAM, NatsLog, refused};
+use super::nats_log::{HASH, NO_STREAM, NatsLog, OBJECT, PAUSE, STALE, refused};
 use super::replica::hash;
 use crate::settings::NatsSettings;
-use async_nats::jetstream::object_store::{
-    Config, GetErrorKind, InfoErrorKind, ObjectInfo, ObjectStore,
-};
-use async_nats::jetstream::stream::StorageType;
+use async_nats::jetstream::object_store::{GetErrorKind, InfoErrorKind, ObjectInfo, ObjectStore};
 use async_nats::{HeaderMap, jetstream};
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE;
@@ -17,14 +14,10 @@ use serde::de::IgnoredAny;
 use serde_json::json;
 use sha2::{Digest, Sha256};
 use std::collections::VecDeque;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use tokio::io::AsyncReadExt;
 use treelined_core::error::{Error, Kind, Result};
 
-/// The name of the object that a message refers to.
-const OBJECT: &str = "Treelined-Object";
-/// SHA-256 of the object in hex.
-const HASH: &str = "Treelined-Hash";
 /// The most bytes of an append. A session file may have longer lines, which no program should write.
 pub(super) const MOST_BYTES: usize = 64 << 20;
 /// Bytes of one part of an object, unless a message may have less.
@@ -72,24 +65,40 @@ pub(super) async fn create_bucket(connection: &Connection, settings: &NatsSettin
         return Ok(());
     }
     let bucket = bucket_name(settings);
-    let context = jetstream::new(connection.client.clone());
-    let config = Config {
-        bucket: bucket.clone(),
-        description: Some("lines of sessions that are larger than a message".to_owned()),
-        storage: StorageType::File,
-        num_replicas: usize::try_from(settings.replicas).unwrap_or(1),
-        ..Config::default()
-    };
-    let made = in_time(async { Ok(context.create_object_store(config).await) });
+    let config = json!({
+        "name": stream_name(settings),
+        "description": "lines of sessions that are larger than a message",
+        "subjects": [format!("$O.{bucket}.C.>"), format!("$O.{bucket}.M.>")],
+        "retention": "limits",
+        "storage": "file",
+        "discard": "new",
+        "max_age": 0,
+        "num_replicas": settings.replicas,
+        "allow_direct": true,
+        // An object is named by its hash and never replaced, so that nothing has to be removed.
+        "deny_delete": true,
+        "deny_purge": true,
+        "allow_rollup_hdrs": false,
+    });
+    let call = format!("STREAM.CREATE.{}", stream_name(settings));
+    let made = connection.call::<IgnoredAny>(&call, &config, ANSWER);
     made.await?.map(|_| ()).map_err(|error| {
-        let why = format!("the bucket {bucket:?} cannot be made: {error}");
+        let why = format!(
+            "the bucket {bucket:?} cannot be made: {}",
+            error.description
+        );
         Error::new(Kind::LogMisconfigured, why)
     })
 }
 
+/// The stream of the bucket.
+pub(super) fn stream_name(settings: &NatsSettings) -> String {
+    format!("OBJ_{}", bucket_name(settings))
+}
+
 /// Whether the bucket of a stream exists, and the right to use it.
 pub(super) async fn has_bucket(connection: &Connection, settings: &NatsSettings) -> Result<bool> {
-    let name = format!("STREAM.INFO.OBJ_{}", bucket_name(settings));
+    let name = format!("STREAM.INFO.{}", stream_name(settings));
     let nothing = serde_json::Value::Null;
     match connection.call::<IgnoredAny>(&name, &nothing, ANSWER).await {
         Ok(Ok(_)) => Ok(true),
@@ -183,11 +192,10 @@ impl NatsLog {
             "digest": format!("SHA-256={}", URL_SAFE.encode(Sha256::digest(lines))),
             "options": { "max_chunk_size": size }, "deleted": false,
         });
-        let mut headers = HeaderMap::new();
-        headers.insert("Nats-Rollup", "sub");
         let subject = format!("$O.{bucket}.M.{}", URL_SAFE.encode(name));
         let info = info.to_string().into_bytes().into();
-        let sent = context.publish_with_headers(subject, headers, info).await;
+        // Without a rollup, which the bucket refuses: with it, a member could remove all objects.
+        let sent = context.publish(subject, info).await;
         sent.map_err(in_words)?.await.map_err(in_words)?;
         Ok(())
     }
@@ -198,45 +206,57 @@ impl NatsLog {
         let (name, expected) = match (text(OBJECT), text(HASH)) {
             (Some(name), Some(hash)) => (name, hash),
             (None, None) => return Ok(message.payload),
+            // Such a message is foreign, and its lines are not asked for.
             _ => return Err(message.foreign(session, "its reference to an object is not whole")),
         };
-        let lost = || {
+        let began = Instant::now();
+        loop {
+            let read = in_time(self.object(session, &message, &name)).await;
+            let read = read.and_then(|bytes| match hash(&bytes) == expected {
+                true => Ok(bytes),
+                false => Err(message.foreign(session, "its object has other bytes")),
+            });
+            match read {
+                // The server that answers may lag behind the one that acknowledged the object.
+                Err(error) if may_pass(&error) && began.elapsed() < STALE => {
+                    tokio::time::sleep(PAUSE).await;
+                }
+                read => return read,
+            }
+        }
+    }
+
+    /// The bytes of the object that a message refers to.
+    async fn object(&self, session: &str, message: &StreamMessage, name: &str) -> Result<Vec<u8>> {
+        let missing = || {
             let why = format!(
-                "message {} of session {session:?} refers to the object {name:?}, which the bucket {:?} does not have",
+                "message {} of session {session:?} refers to the object {name:?}, which the bucket {:?} does not have, or not yet",
                 message.sequence,
                 bucket_name(&self.settings)
             );
-            Error::new(Kind::LogRewound, why)
+            unavailable(why)
         };
-        let bytes = in_time(async {
-            let Some(bucket) = self.bucket().await? else {
-                return Err(lost());
-            };
-            let mut object = match bucket.get(&name).await {
-                Ok(object) if object.info().size <= MOST_BYTES => object,
-                Ok(_) => return Err(message.foreign(session, "its object is too large")),
-                Err(error) => {
-                    return Err(match error.kind() {
-                        GetErrorKind::NotFound => lost(),
-                        _ => unavailable(format!("an object cannot be read: {error}")),
-                    });
-                }
-            };
-            let mut bytes = Vec::with_capacity(object.info().size);
-            match object.read_to_end(&mut bytes).await {
-                Ok(_) => Ok(bytes),
-                Err(error) if error.kind() == std::io::ErrorKind::InvalidData => {
-                    Err(message.foreign(session, "its object is damaged"))
-                }
-                Err(error) => Err(unavailable(format!("an object cannot be read: {error}"))),
+        let bucket = self.bucket().await?.ok_or_else(missing)?;
+        let mut object = match bucket.get(name).await {
+            Ok(object) if object.info().size <= MOST_BYTES => object,
+            Ok(_) => return Err(message.foreign(session, "its object is too large")),
+            Err(error) if error.kind() == GetErrorKind::NotFound => return Err(missing()),
+            Err(error) => return Err(unavailable(format!("an object cannot be read: {error}"))),
+        };
+        let mut bytes = Vec::with_capacity(object.info().size);
+        match object.read_to_end(&mut bytes).await {
+            Ok(_) => Ok(bytes),
+            Err(error) if error.kind() == std::io::ErrorKind::InvalidData => {
+                Err(message.foreign(session, "its object is damaged"))
             }
-        });
-        let bytes = bytes.await?;
-        match hash(&bytes) == expected {
-            true => Ok(bytes),
-            false => Err(message.foreign(session, "its object has other bytes")),
+            Err(error) => Err(unavailable(format!("an object cannot be read: {error}"))),
         }
     }
+}
+
+/// Whether a failure to read an object may be that of a server that lags.
+fn may_pass(error: &Error) -> bool {
+    matches!(error.kind, Kind::LogUnavailable | Kind::LogForeign)
 }
 
 /// Whether a bucket has an object of this name and size.

@@ -3,11 +3,11 @@
 use super::backend::{AppendOutcome, Position};
 use super::connection::{ApiError, NoAnswer, answer_of, unavailable};
 use super::nats_log::{
-    EXPECTED, LINES, NatsLog, OTHER_STREAM, PAUSE, SEALED, STORE_FAILED, TOO_LARGE,
+    EXPECTED, LINES, NatsLog, OTHER_STREAM, PAUSE, SEALED, STALE, STORE_FAILED, TOO_LARGE,
 };
 use super::objects::Payload;
 use super::replica::hex;
-use super::stream::{ATTEMPT, STALE};
+use super::stream::ATTEMPT;
 use super::subject;
 use super::transfer::count_lines;
 use async_nats::HeaderMap;

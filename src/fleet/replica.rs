@@ -21,17 +21,17 @@ pub(super) struct ReplicaRecord {
     pub(super) stream: String,
     pub(super) stream_created: String,
     pub(super) subject: String,
-    /// The last message that the file has.
+    /// The last message that the file has, foreign ones included.
     pub(super) sequence: u64,
     /// Bytes.
     pub(super) offset: u64,
-    /// SHA-256 of that message's lines, in hex.
+    /// SHA-256 of the lines of the last message that has some, in hex.
     pub(super) hash: String,
-    /// The message of the session before it; 0 if there is none.
+    /// The message of the session before that one; 0 if there is none.
     pub(super) previous: u64,
-    /// Bytes of that message's lines.
+    /// Bytes of its lines.
     pub(super) length: u64,
-    /// Whether that message closes the log: the session is deleted.
+    /// Whether it closes the log: the session is deleted.
     #[serde(rename = "closed", default, skip_serializing_if = "std::ops::Not::not")]
     pub(super) is_closed: bool,
 }

@@ -5,15 +5,16 @@
 //! sees from it that no message is missing, and that each was written by this program.
 
 use super::backend::{
-    AppendOutcome, Appending, LogBackend, LogIdentity, LogPart, LogParts, Position,
+    AppendOutcome, Appending, LogBackend, LogIdentity, LogPart, LogParts, Position, last_lines,
 };
 use super::connection::{ANSWER, ApiError, Connection};
+use super::guard::guard_buckets;
 use super::hints::FollowedMessages;
 use super::limits::{self, StreamInfo};
 use super::messages::{MessageAnswer, SessionMessages, StreamMessage};
 pub use super::nats_log::NatsLog;
 pub(super) use super::nats_log::{LogAccess, PAUSE, refused};
-use super::nats_log::{NO_MESSAGE, OwnRuntime};
+use super::nats_log::{NO_MESSAGE, STALE, connect};
 use super::objects::{self, MOST_BYTES};
 use super::subject;
 use crate::settings::NatsSettings;
@@ -29,8 +30,6 @@ const HEADER_BYTES: usize = 2048;
 /// How long an append is tried, unless set otherwise. A cluster that lost its leader has another one after about five
 /// seconds.
 const APPEND: Duration = Duration::from_secs(25);
-/// How long a server may answer with an old state after it was stopped.
-pub(super) const STALE: Duration = Duration::from_secs(3);
 /// How long one attempt of a request waits. A leader that has died leaves requests without an answer, and its successor
 /// does not know them.
 pub(super) const ATTEMPT: Duration = Duration::from_millis(1500);
@@ -62,7 +61,8 @@ impl NatsLog {
         }
     }
 
-    /// Makes the stream and its bucket if they do not exist, and connects. Returns whether the stream was made.
+    /// Makes the stream and its bucket if they do not exist, and forbids what would let a member empty the buckets.
+    /// Returns whether the stream was made.
     pub fn create(settings: NatsSettings) -> Result<bool> {
         let (runtime, connection) = connect(&settings)?;
         runtime.block_on(async {
@@ -78,6 +78,7 @@ impl NatsLog {
                 made.await?.map_err(|error| refused(&settings, &error))?;
             }
             objects::create_bucket(&connection, &settings).await?;
+            guard_buckets(&connection, &settings).await?;
             Ok(is_missing)
         })
     }
@@ -233,10 +234,15 @@ impl LogBackend for NatsLog {
         let Some(last) = self.wait(self.last_message(session, Position::START))? else {
             return Ok(None);
         };
-        // A message that names none before it is refused by the read.
-        let before = Position(last.before().unwrap_or_default());
-        let mut messages = SessionMessages::new(self, session, before, last);
-        messages.next().transpose()
+        if let Some(before) = last.before() {
+            let mut messages = SessionMessages::new(self, session, Position(before), last);
+            let part = messages.next().transpose()?;
+            if let Some(part) = part.filter(|part| !part.lines.is_empty()) {
+                return Ok(Some(part));
+            }
+        }
+        // The servers do not tell which message of the session is before a foreign one.
+        last_lines(self.read(session, Position::START)?)
     }
 
     fn list(&self) -> Result<Vec<String>> {
@@ -272,18 +278,6 @@ impl NatsLog {
             .min(stream.unwrap_or(usize::MAX))
             .saturating_sub(HEADER_BYTES)
     }
-}
-
-fn connect(settings: &NatsSettings) -> Result<(OwnRuntime, Connection)> {
-    let runtime = tokio::runtime::Builder::new_multi_thread()
-        .worker_threads(1)
-        .thread_name("nats")
-        .enable_all()
-        .build()
-        .map_err(|error| Error::io("start the runtime", &error))?;
-    let runtime = OwnRuntime(Some(runtime));
-    let connection = runtime.block_on(Connection::open(settings))?;
-    Ok((runtime, connection))
 }
 
 /// The ids of all sessions, sorted.

@@ -65,8 +65,9 @@ pub(super) struct Agreement {
     pub(super) position: Position,
     /// Bytes of the file.
     pub(super) offset: u64,
+    /// The end of the part before the one with the last lines.
     previous: Position,
-    /// The lines of that part.
+    /// The lines of the last part that has some.
     pub(super) last: Vec<u8>,
 }
 
@@ -79,7 +80,12 @@ impl Agreement {
     };
 
     pub(super) fn advance(&mut self, end: Position, lines: &[u8]) {
-        self.previous = std::mem::replace(&mut self.position, end);
+        let before = std::mem::replace(&mut self.position, end);
+        // A foreign message moves the position alone.
+        if lines.is_empty() {
+            return;
+        }
+        self.previous = before;
         self.offset += lines.len() as u64;
         self.last.clear();
         self.last.extend_from_slice(lines);
@@ -335,7 +341,7 @@ fn write_parts(
         };
     for found in parts {
         let found = found?;
-        if reached.position == Position::START {
+        if reached.offset == 0 && !found.lines.is_empty() {
             files::header_of(session, &found.lines)?;
         }
         pending.extend_from_slice(part_after(&found.lines, skipped));

@@ -3,7 +3,6 @@
 use crate::daemon::{Daemon, message};
 use crate::single::Single;
 use crate::support::{Fleet, Machine, append};
-use async_nats::HeaderMap;
 use async_nats::jetstream::stream::Config;
 use serde_json::json;
 use std::io::{BufRead, BufReader};
@@ -94,35 +93,6 @@ fn a_user_without_the_permission_to_write_can_read() {
     let denied = Machine::with_log(fleet.reader());
     denied.make("s", 4, 10);
     assert_eq!(denied.kind(&["push", "s", "--json"]), "logDenied");
-}
-
-#[test]
-fn messages_of_another_program_are_named_and_change_no_file() {
-    let Some(fleet) = Fleet::get(10) else { return };
-    let fleet = fleet.with_stream();
-    let machine = Machine::new(&fleet);
-    fleet.with(async |context| {
-        let publish = context.publish("treelined.s.foreign", "hello".into());
-        publish.await.unwrap().await.unwrap();
-        // A line that looks right, but was not compared and set.
-        let mut headers = HeaderMap::new();
-        headers.insert("Treelined-Lines", "1");
-        let publish = context.publish_with_headers("treelined.s.similar", headers, "{}\n".into());
-        publish.await.unwrap().await.unwrap();
-    });
-    assert_eq!(machine.kind(&["pull", "foreign", "--json"]), "logForeign");
-    assert_eq!(machine.kind(&["pull", "similar", "--json"]), "logForeign");
-    let path = machine.make("s", 2, 10);
-    machine.done(&["push", "s", "--json"]);
-    fleet.with(async |context| {
-        let publish = context.publish("treelined.s.s", "hello\n".into());
-        publish.await.unwrap().await.unwrap();
-    });
-    append(&path, 2..3, 10);
-    let before = machine.text("s");
-    assert_eq!(machine.kind(&["push", "s", "--json"]), "logForeign");
-    assert_eq!(machine.kind(&["pull", "s", "--json"]), "logForeign");
-    assert_eq!(machine.text("s"), before);
 }
 
 /// A stream that was restored from a backup, or made anew, has fewer messages than the files that came from it.

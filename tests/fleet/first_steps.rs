@@ -6,7 +6,7 @@ use crate::support::{Machine, append};
 use std::collections::HashMap;
 use std::fs;
 use std::path::PathBuf;
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
 use tempfile::TempDir;
 
@@ -16,7 +16,7 @@ const PATIENCE: Duration = Duration::from_secs(60);
 
 /// The indented block of the document whose first line begins with this text, without the indentation.
 #[track_caller]
-fn block(start: &str) -> String {
+pub(crate) fn block(start: &str) -> String {
     let first = format!("\n    {start}");
     let at = DOCUMENT.find(&first).unwrap() + 1;
     let lines = DOCUMENT[at..].lines();
@@ -181,6 +181,23 @@ impl Containers {
         format!("nats://{user}:{password}@127.0.0.1:{}", self.ports["4222"])
     }
 
+    /// Runs the command of the administrator, on the machine of a member.
+    fn create(&self, machine: &Machine, command: &[&str]) -> Output {
+        let steps = block("read -rs ADMIN_PASSWORD");
+        let line = steps.lines().nth(1).unwrap();
+        let (variable, line) = line.split_once(" treelined ").unwrap();
+        assert_eq!(line.split(' ').collect::<Vec<_>>(), command);
+        let (name, log) = variable.split_once('=').unwrap();
+        let log = replaced(log, "$ADMIN_PASSWORD", &self.passwords["ADMIN"]);
+        let log = replaced(
+            &log,
+            "127.0.0.1:4222",
+            &format!("127.0.0.1:{}", self.ports["4222"]),
+        );
+        let mut run = machine.command(command);
+        run.env(name, log.trim_matches('"')).output().unwrap()
+    }
+
     fn logs(&self) -> String {
         let log = |node: &&str| fs::read_to_string(self.folder.path().join(node).join("log"));
         NODES.iter().filter_map(|node| log(node).ok()).collect()
@@ -199,7 +216,7 @@ impl Drop for Containers {
 /// The arguments of the document's command that begins with this text, with an id in place of `ID`.
 #[track_caller]
 fn command(start: &str) -> Vec<String> {
-    let commands = block("treelined doctor --cluster --create");
+    let commands = block("treelined doctor --cluster ");
     let line = commands
         .lines()
         .find(|line| line.starts_with(start))
@@ -241,14 +258,13 @@ fn the_first_steps_of_the_document_work() {
         containers.machine("carol"),
     );
     // The servers find each other and elect a leader.
-    let create = command("treelined doctor --cluster --create");
-    let create: Vec<&str> = create.iter().map(String::as_str).collect();
+    let create = ["doctor", "--cluster", "--create"];
     let began = Instant::now();
-    while !alice.run(&create).status.success() {
+    while !containers.create(&alice, &create).status.success() {
         assert!(
             began.elapsed() < 2 * PATIENCE,
             "{:?}\n{}",
-            alice.run(&create),
+            containers.create(&alice, &create),
             containers.logs()
         );
     }

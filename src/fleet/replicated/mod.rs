@@ -375,7 +375,10 @@ impl ReplicatedFile {
                 let part = part?;
                 known.add(&part.lines);
                 end = part.end;
-                is_closed_log = is_closed(&self.session, &part.lines);
+                // A foreign message neither opens nor closes a log.
+                if !part.lines.is_empty() {
+                    is_closed_log = is_closed(&self.session, &part.lines);
+                }
             }
             if is_closed_log {
                 return Err(deleted(&self.session));
@@ -470,6 +473,12 @@ impl ReplicatedFile {
         end: Position,
     ) -> ReplicaRecord {
         let before = state.record.as_ref();
+        if let Some(before) = before.filter(|_| lines.is_empty()) {
+            return ReplicaRecord {
+                sequence: end.0,
+                ..before.clone()
+            };
+        }
         let length = lines.len() as u64;
         ReplicaRecord {
             stream: identity.stream.clone(),

@@ -94,7 +94,8 @@ impl Bucket {
             "num_replicas": settings.replicas,
             "duplicate_window": nanos(age.map_or(WINDOW, |age| age.min(WINDOW))),
             "deny_delete": true,
-            "allow_rollup_hdrs": true,
+            "deny_purge": true,
+            "allow_rollup_hdrs": false,
             "allow_direct": true,
         });
         let made: std::result::Result<StreamInfo, ApiError> = self.api("CREATE", &config).await?;
