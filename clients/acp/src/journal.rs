@@ -111,6 +111,11 @@ pub struct Journal {
 pub struct ChangeIds(Uuid);
 
 impl ChangeIds {
+    /// Ids for a change that no journal has: it is not made again.
+    pub fn fresh() -> ChangeIds {
+        ChangeIds(Uuid::now_v7())
+    }
+
     /// The id of the session that the change makes.
     pub fn session(self) -> String {
         Uuid::new_v5(&self.0, b"session").to_string()

@@ -74,13 +74,19 @@ fn say(error: &anyhow::Error) {
 fn run(args: Args) -> anyhow::Result<i32> {
     let state = state_folder(&args);
     let journal = state.and_then(|state| Journal::create(&state, agent_name(&args.agent)));
-    let (journal, answers, passing) = match journal {
-        Ok((journal, editor, agent)) if args.live => {
-            let (live, answers) = Live::new(Box::new(std::io::stdout()), journal.alarm());
-            let passing = Passing::Live(editor, agent, live);
-            (Some(journal), Some(answers), passing)
+    let passing = journal.and_then(|(journal, editor, agent)| {
+        if !args.live {
+            return Ok((Some(journal), None, Passing::Recorded(editor, agent)));
         }
-        Ok((journal, editor, agent)) => (Some(journal), None, Passing::Recorded(editor, agent)),
+        let program = args.agent.first().map(PathBuf::from).unwrap_or_default();
+        let (state, stdout) = (state_folder(&args)?, Box::new(std::io::stdout()));
+        let program = (program, journal.agent());
+        let (live, answers) = Live::new(&state, program, stdout, journal.alarm())?;
+        let passing = Passing::Live(editor, agent, live);
+        Ok((Some(journal), Some(answers), passing))
+    });
+    let (journal, answers, passing) = match passing {
+        Ok(passing) => passing,
         Err(error) => {
             say(&error.context("this conversation is not recorded"));
             (None, None, Passing::Unrecorded)
@@ -174,7 +180,7 @@ async fn record(
         while let Some((answers, command)) = answers.and_then(Answers::next) {
             // What was said before the command is in the journal.
             make_changes(&mut journal, &mut recorder).await?;
-            live::answer(answers, &command, &mut recorder).await;
+            live::answer(answers, &command, &mut journal, &mut recorder).await;
         }
         journal.clear_if_idle()?;
         journal.news().await;
@@ -199,7 +205,10 @@ async fn complete(mut journal: Journal, recorder: &mut Recorder) -> anyhow::Resu
 }
 
 /// Makes the changes that the journal has.
-async fn make_changes(journal: &mut Journal, recorder: &mut Recorder) -> anyhow::Result<()> {
+pub(crate) async fn make_changes(
+    journal: &mut Journal,
+    recorder: &mut Recorder,
+) -> anyhow::Result<()> {
     recorder.set_agent(journal.agent());
     while let Some(change) = journal.next_change()? {
         recorder.make(change, journal.change_ids()).await?;

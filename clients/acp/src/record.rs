@@ -27,6 +27,18 @@ struct Position {
     session_id: String,
     /// The last recorded entry; none in an empty session.
     leaf: Option<String>,
+    /// The agent has what was before the record as a text, which is not in the record.
+    #[serde(default)]
+    is_text: bool,
+}
+
+/// A place of the tree.
+pub struct Place {
+    /// Of the open session.
+    pub client: Client,
+    pub session_id: String,
+    /// The last recorded entry.
+    pub leaf: Option<String>,
 }
 
 /// The session that has a session of the agent.
@@ -106,16 +118,35 @@ impl Recorder {
         }
     }
 
-    /// Where a session of the agent is recorded: a client of the session, and the last recorded entry.
-    pub async fn place(
-        &mut self,
-        agent_session: &str,
-    ) -> anyhow::Result<Option<(Client, Option<String>)>> {
+    /// Where a session of the agent is recorded; its session is open.
+    pub async fn place(&mut self, agent_session: &str) -> anyhow::Result<Option<Place>> {
         let Some(position) = self.position(agent_session) else {
             return Ok(None);
         };
-        let client = self.open(&position).await?;
-        Ok(Some((client, position.leaf)))
+        Ok(Some(Place {
+            client: self.open(&position).await?,
+            session_id: position.session_id,
+            leaf: position.leaf,
+        }))
+    }
+
+    /// Begins the record of a new session of the agent that has the conversation of a place up to an entry. `is_text`: as a
+    /// text, which it tells as a message of the user.
+    pub async fn begin_at(
+        &mut self,
+        agent_session: &str,
+        place: &Place,
+        entry: Option<String>,
+        is_text: bool,
+    ) -> anyhow::Result<()> {
+        place.client.set_leaf(entry.as_deref()).await?;
+        let position = Position {
+            session_id: place.session_id.clone(),
+            leaf: entry,
+            is_text,
+        };
+        self.keep(agent_session, position)?;
+        self.note(agent_session, ChangeIds::fresh()).await
     }
 
     /// Closes the daemon.
@@ -164,7 +195,12 @@ impl Recorder {
             opened => drop(opened?),
         }
         let leaf = None;
-        self.keep(agent_session, Position { session_id, leaf })?;
+        let position = Position {
+            session_id,
+            leaf,
+            is_text: false,
+        };
+        self.keep(agent_session, position)?;
         self.note(agent_session, ids).await
     }
 
@@ -282,9 +318,9 @@ impl Recorder {
         };
         let mut told = Told::of(&items);
         let client = self.open(&position).await?;
-        // A resumed session tells nothing, and one that is not told whole cannot be compared: it goes on where it was, or
-        // where an import has brought it.
-        if told.is_found() || items.iter().any(Item::is_gap) {
+        // A resumed session tells nothing, and one that is not told whole, or with the text that was handed over, cannot
+        // be compared: it goes on where it was, or where an import has brought it.
+        if told.is_found() || position.is_text || items.iter().any(Item::is_gap) {
             let leaf = imported_tip(&client, position.leaf).await?;
             return self.keep(agent_session, Position { leaf, ..position });
         }
@@ -321,6 +357,7 @@ impl Recorder {
         let position = Position {
             session_id: home.session_id,
             leaf: None,
+            is_text: false,
         };
         let client = self.open(&position).await?;
         let mut told = Told::of(&items);
@@ -367,6 +404,7 @@ impl Recorder {
         let beginning = Position {
             session_id: home.session_id,
             leaf: None,
+            is_text: false,
         };
         self.keep(agent_session, beginning.clone())?;
         if home.record.is_none() {
@@ -588,7 +626,7 @@ async fn follows(client: &Client, leaf: &str, at: &str) -> anyhow::Result<bool> 
     Ok(false)
 }
 
-fn member(entry: &Entry, name: &str) -> Option<Value> {
+pub fn member(entry: &Entry, name: &str) -> Option<Value> {
     let entry: Value = serde_json::from_str(entry.json().get()).ok()?;
     entry.get(name).cloned()
 }

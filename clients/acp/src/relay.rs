@@ -81,8 +81,9 @@ impl Relay {
                 thread::spawn(move || pass_to_editor(stdout, Some(agent), &end));
             }
             Passing::Live(editor, agent, live) => {
+                live.set_agent(stdin);
                 let other = live.clone();
-                thread::spawn(move || other.pass_from_editor(io::stdin().lock(), stdin, editor));
+                thread::spawn(move || other.pass_from_editor(io::stdin().lock(), editor));
                 thread::spawn(move || {
                     live.pass_from_agent(stdout, agent);
                     let _main_ended = end.send(());

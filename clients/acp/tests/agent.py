@@ -1,7 +1,9 @@
 """An agent of ACP for the tests: answers prompts by their words, and logs nothing.
 
-`tool` makes a call with an update, `plan` makes a plan between two texts, `slow` never ends the turn, `die` ends the
-process in the middle of a turn, `think` thinks first, `huge` says 48 MiB at once. `session/load` replays what `HISTORY` says,
+`tool` makes a call with an update, `plan` makes a plan between two texts, `slow` ends the turn only when it is cancelled, and so
+does `ask`, which asks for a permission and says the answer, `die` ends the process in the middle of a turn, `think` thinks
+first, `huge` says 48 MiB at once, `show` says the session, its mode, and the whole prompt. `ABOUT` has members of the answer to
+`initialize`, `NEW` how many sessions can be made. `session/load` replays what `HISTORY` says,
 and with `REPLAYS_FORKS` so does `session/fork`. `COMMANDS` are the names that `session/new` announces. With `CATCHES` it tells the editor each signal of this list that it gets.
 """
 
@@ -25,9 +27,14 @@ def chunk(session, kind, text):
     update(session, sessionUpdate=kind, content={"type": "text", "text": text})
 
 
+running = {}
+modes = {}
+made = 0
+
+
 def prompt(request):
     session = request["params"]["sessionId"]
-    text = request["params"]["prompt"][0]["text"]
+    text = request["params"]["prompt"][-1]["text"]
     if "think" in text:
         chunk(session, "agent_thought_chunk", "Let me ")
         chunk(session, "agent_thought_chunk", "think.")
@@ -50,14 +57,20 @@ def prompt(request):
     if "die" in text:
         time.sleep(0.3)
         os._exit(7)
-    if "slow" in text:
+    if "show" in text:
+        shown = [session, modes.get(session), request["params"]["prompt"]]
+        chunk(session, "agent_message_chunk", json.dumps(shown, ensure_ascii=False))
+    if "ask" in text:
+        send({"id": 901, "method": "session/request_permission", "params": {"sessionId": session, "options": []}})
+    if "slow" in text or "ask" in text:
+        running[session] = request["id"]
         return
     usage = {"totalTokens": 12, "inputTokens": 10, "outputTokens": 2}
     send({"id": request["id"], "result": {"stopReason": "end_turn", "usage": usage}})
 
 
 def replay(session):
-    for kind, told in json.loads(os.environ["HISTORY"]):
+    for kind, told in json.loads(os.environ.get("HISTORY", "[]")):
         if kind == "plan":
             update(session, sessionUpdate=kind, entries=[{"content": told}])
         elif isinstance(told, dict):
@@ -73,6 +86,13 @@ def catch(name):
     signal.signal(getattr(signal, name), tell)
 
 
+def new_id(least):
+    """The id of a new session."""
+    global made
+    made = max(made + 1, least)
+    return f"s{made}"
+
+
 def main():
     sys.stderr.write("agent starts\n")
     for name in os.environ.get("CATCHES", "").split():
@@ -82,19 +102,34 @@ def main():
         method = request.get("method")
         if method == "session/prompt":
             prompt(request)
+        elif method == "initialize":
+            about = json.loads(os.environ.get("ABOUT", "{}"))
+            send({"id": request["id"], "result": {"protocolVersion": 1, **about}})
+        elif method == "session/new" and made == int(os.environ.get("NEW", "-1")):
+            send({"id": request["id"], "error": {"code": -32603, "message": "no more sessions"}})
         elif method == "session/new":
-            send({"id": request["id"], "result": {"sessionId": "s1"}})
+            session = new_id(1)
+            send({"id": request["id"], "result": {"sessionId": session}})
             if "COMMANDS" in os.environ:
-                commands = [{"name": name, "description": "of the agent"} for name in os.environ["COMMANDS"].split()]
-                update("s1", sessionUpdate="available_commands_update", availableCommands=commands)
+                commands = [{"name": word, "description": "of the agent"} for word in os.environ["COMMANDS"].split()]
+                update(session, sessionUpdate="available_commands_update", availableCommands=commands)
         elif method == "session/fork":
+            session = new_id(2)
             if "REPLAYS_FORKS" in os.environ:
-                replay("s2")
-            send({"id": request["id"], "result": {"sessionId": "s2"}})
+                replay(session)
+            send({"id": request["id"], "result": {"sessionId": session}})
         elif method == "session/load":
             replay(request["params"]["sessionId"])
             send({"id": request["id"], "result": None if "NULL" in os.environ else {}})
+        elif method == "session/cancel":
+            session = request["params"]["sessionId"]
+            send({"id": running.pop(session), "result": {"stopReason": "cancelled"}})
+        elif method is None:
+            answer = request["result"]["outcome"]["outcome"]
+            chunk(next(iter(running), "s1"), "agent_message_chunk", f"The answer is {answer}.")
         elif "id" in request:
+            if method == "session/set_mode":
+                modes[request["params"]["sessionId"]] = request["params"]["modeId"]
             send({"id": request["id"], "result": {"protocolVersion": 1}})
 
 

@@ -1,5 +1,5 @@
 """Real agents, offline, behind the recorder: the recorded tree must say what the import of the agent's own store says, and a
-fork must go on in it.
+fork must go on in it. With `--live` the conversation moves in the tree: the model must get what was said until there.
 
 The arguments are the recorder, the daemon, the folder of the installed agents, and the names of agents.
 """
@@ -23,6 +23,7 @@ class Peer:
     """A program that speaks JSON-RPC, a message a line."""
 
     def __init__(self, command, cwd, env):
+        self.updates = []
         self._process = subprocess.Popen(
             command, cwd=cwd, env=env, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
         )
@@ -33,6 +34,8 @@ class Peer:
         self._send({"id": self._next, "method": method, "params": params})
         while line := self._process.stdout.readline():
             message = json.loads(line)
+            if message.get("method") == "session/update":
+                self.updates.append(message["params"])
             if message.get("method") == "session/request_permission":
                 option = message["params"]["options"][0]["optionId"]
                 outcome = {"outcome": {"outcome": "selected", "optionId": option}}
@@ -43,8 +46,14 @@ class Peer:
         raise AssertionError(f"no answer to {method}")
 
     def prompt(self, session, text):
+        """Returns what the agent says."""
+        self.updates.clear()
         ended = self.ask("session/prompt", {"sessionId": session, "prompt": [{"type": "text", "text": text}]})
         assert ended["stopReason"] == "end_turn", ended
+        assert {update["sessionId"] for update in self.updates} <= {session}, self.updates
+        updates = [update["update"] for update in self.updates]
+        chunks = [update["content"] for update in updates if update["sessionUpdate"] == "agent_message_chunk"]
+        return "".join(chunk.get("text", "") for chunk in chunks)
 
     def _send(self, message):
         self._process.stdin.write(json.dumps({"jsonrpc": "2.0", **message}) + "\n")
@@ -118,6 +127,56 @@ FORKING = ["opencode", "goose"]
 AGENTS = {"opencode": opencode, "goose": goose, "gemini": gemini}
 
 
+def moves(name, model, folder):
+    """The conversation goes back and to other branches."""
+    agent, environment, store = AGENTS[name](folder, model.url)
+    project, recorded = folder / "project", folder / "recorded"
+    place = {"cwd": str(project), "mcpServers": []}
+    command = [RECORDER, "--session-dir", str(recorded), "--state", str(folder / "acp"), "--daemon", DAEMON, "--live"]
+    editor = Peer([*command, "--", *agent], project, environment)
+    editor.ask("initialize", {"protocolVersion": 1, "clientCapabilities": {}})
+    session = editor.ask("session/new", place)["sessionId"]
+    # The prompts on the path to each prompt, by its number.
+    paths = {}
+
+    def ask(before, text):
+        editor.prompt(session, text)
+        paths[len(paths) + 1] = path = [*before, text]
+        heard = json.dumps(model.requests[-1], ensure_ascii=False)
+        for prompt in (prompt for prompts in paths.values() for prompt in prompts):
+            assert (prompt in heard) == (prompt in path), f"{name}: {prompt!r} in {heard}"
+        answers = [f"You said: {prompt}" for prompt in path[:-1]]
+        assert all(answer in heard for answer in answers), f"{name}: {heard}"
+        return path
+
+    def move(line, number):
+        said = editor.prompt(session, line)
+        kinds = ("The agent has what was said before.", "The session goes on", "The agent begins anew.")
+        assert any(kind in said for kind in kinds), f"{name}: {said}"
+        return paths.get(number, [])
+
+    ask(ask(ask([], "Prompt alpha"), "Prompt RUN beta"), "Prompt gamma")
+    ask(move("/back 2", 1), "Prompt delta")
+    ask(ask(move("/go 3", 3), "Prompt epsilon"), "Prompt zeta")
+    ask(move("/go 2", 2), "Prompt eta")
+    ask(move("/go 4", 4), "Prompt theta")
+    ask(move("/go 6", 6), "Prompt iota")
+    ask(move("/back", 6), "Prompt kappa")
+    editor.end()
+    everything = said(folder, recorded, "get_entries")
+    prompts = [part[1] for part in everything if part[0] == "user"]
+    assert prompts == [path[-1] for path in paths.values()], f"{name}: {prompts}"
+    bring(name, recorded, store, environment)
+    again = said(folder, recorded, "get_entries")
+    assert again == everything, f"{name}, imported: {again}"
+    print(f"{name}: six moves, and the import adds nothing")
+
+
+def bring(name, into, store, environment):
+    command = [DAEMON, "--session-dir", str(into), "import", "--final", "--from", name, str(store)]
+    subprocess.run(command, check=True, stdout=subprocess.DEVNULL, env=environment)
+
+
 def check(name, model_url, folder):
     agent, environment, store = AGENTS[name](folder, model_url)
     project, recorded = folder / "project", folder / "recorded"
@@ -130,18 +189,14 @@ def check(name, model_url, folder):
         editor.prompt(session, prompt)
     editor.end()
 
-    def bring(into):
-        command = [DAEMON, "--session-dir", str(into), "import", "--final", "--from", name, str(store)]
-        subprocess.run(command, check=True, stdout=subprocess.DEVNULL, env=environment)
-
     imported = folder / "imported"
-    bring(imported)
+    bring(name, imported, store, environment)
     ours, theirs = said(folder, recorded), said(folder, imported)
     assert ours == theirs and len(ours) > 6, f"{name}\nrecorded: {ours}\nimported: {theirs}"
     print(f"{name}: {len(ours)} parts recorded as its own store has them")
     # The import adopts what was recorded: one session, and each part once.
     for _again in range(2):
-        bring(recorded)
+        bring(name, recorded, store, environment)
         for method in ("get_path", "get_entries"):
             both = said(folder, recorded, method)
             assert both == ours, f"{name}: {method} recorded and imported: {both}"
@@ -162,7 +217,7 @@ def check(name, model_url, folder):
         assert path == ours + five, f"{name}: {path}"
         assert everything == ours + four + five, f"{name}: {everything}"
         print(f"{name}: a fork goes on in the same tree")
-        bring(recorded)
+        bring(name, recorded, store, environment)
         everything = said(folder, recorded, "get_entries")
         assert everything == ours + four + five, f"{name}, imported: {everything}"
         print(f"{name}: the record of a fork and its import are one session")
@@ -172,6 +227,9 @@ def main():
     for name in NAMES:
         with Model() as model, tempfile.TemporaryDirectory() as folder:
             check(name, model.url, Path(folder).resolve())
+        if name in FORKING:
+            with Model() as model, tempfile.TemporaryDirectory() as folder:
+                moves(name, model, Path(folder).resolve())
 
 
 main()

@@ -1,43 +1,54 @@
 //! Answers commands with the sessions of the recorder.
 
-use super::Answers;
 use super::commands::{Command, Verb};
 use super::view::Outline;
-use crate::record::Recorder;
-use anyhow::bail;
+use super::{Answers, go};
+use crate::journal::Journal;
+use crate::record::{Place, Recorder};
+use anyhow::{Context, bail};
 use std::collections::HashSet;
 use treelined_client::{Client, TreeFilter, TreeRender};
 
 /// The rows of one page of a tree.
 const PAGE: u64 = 5_000;
 /// The most entries from one without a row up to one that has a row.
-const MAX_UP: usize = 10_000;
+pub(super) const MAX_UP: usize = 10_000;
 
 /// Answers a command. What was said before it must be recorded. A failure is the text of the answer.
-pub(crate) async fn answer(answers: &Answers, command: &Command, recorder: &mut Recorder) {
-    let text = match text(command, recorder).await {
-        Ok(text) => text,
-        Err(error) => format!("It did not work: {error:#}"),
+pub(crate) async fn answer(
+    answers: &Answers,
+    command: &Command,
+    journal: &mut Journal,
+    recorder: &mut Recorder,
+) {
+    let text = match command.verb {
+        Verb::Back | Verb::Go => go::go(&answers.live, command, journal, recorder).await,
+        _ => text(answers, command, recorder).await,
     };
+    let text = text.unwrap_or_else(|error| format!("It did not work: {error:#}"));
     answers.answer(command, &text);
 }
 
-async fn text(command: &Command, recorder: &mut Recorder) -> anyhow::Result<String> {
-    let Some((client, leaf)) = recorder.place(&command.session).await? else {
-        bail!("this conversation is not recorded");
-    };
+async fn text(
+    answers: &Answers,
+    command: &Command,
+    recorder: &mut Recorder,
+) -> anyhow::Result<String> {
+    let agent = answers.live.router().agents.agent_or_same(&command.session);
+    let place = recorder.place(&agent).await?;
+    let Place { client, leaf, .. } = place.context("this conversation is not recorded")?;
     match command.verb {
-        Verb::Tree => {
+        Verb::Branches => branches(&client, leaf).await,
+        Verb::Label => label(&client, leaf, &command.words).await,
+        _ => {
             let outline = outline(&client).await?;
             let at = row_above(&client, &outline, leaf).await?;
             Ok(outline.text(at.as_deref()))
         }
-        Verb::Branches => branches(&client, leaf).await,
-        Verb::Label => label(&client, leaf, &command.words).await,
     }
 }
 
-async fn outline(client: &Client) -> anyhow::Result<Outline> {
+pub(super) async fn outline(client: &Client) -> anyhow::Result<Outline> {
     let (mut rows, mut cursor) = (Vec::new(), None::<String>);
     loop {
         let tree = client.get_tree().filter(TreeFilter::NoTools);
@@ -58,7 +69,7 @@ async fn outline(client: &Client) -> anyhow::Result<Outline> {
 }
 
 /// The nearest entry at or above this one that has a row.
-async fn row_above(
+pub(super) async fn row_above(
     client: &Client,
     outline: &Outline,
     entry: Option<String>,

@@ -7,7 +7,9 @@ use serde_json::{Value, json};
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Verb {
     Tree,
+    Back,
     Branches,
+    Go,
     Label,
 }
 
@@ -19,7 +21,7 @@ struct Offer {
     hint: Option<&'static str>,
 }
 
-const OFFERS: [Offer; 3] = [
+const OFFERS: [Offer; 5] = [
     Offer {
         verb: Verb::Tree,
         name: "tree",
@@ -27,10 +29,22 @@ const OFFERS: [Offer; 3] = [
         hint: None,
     },
     Offer {
+        verb: Verb::Back,
+        name: "back",
+        description: "Go back before the last prompt, or before the last so many",
+        hint: Some("number of prompts"),
+    },
+    Offer {
         verb: Verb::Branches,
         name: "branches",
         description: "List the branches of this conversation",
         hint: None,
+    },
+    Offer {
+        verb: Verb::Go,
+        name: "go",
+        description: "Go on behind a prompt, with its answer: on another branch, for instance",
+        hint: Some("number of the prompt in /tree, or a label"),
     },
     Offer {
         verb: Verb::Label,
@@ -156,6 +170,26 @@ pub(crate) fn answer(command: &Command, text: &str) -> Vec<u8> {
     lines
 }
 
+/// A line that refuses a request of the editor.
+pub(crate) fn refusal(id: &RawValue, text: &str) -> Vec<u8> {
+    let error = json!({ "code": -32603, "message": text });
+    format!("{{\"jsonrpc\":\"2.0\",\"id\":{id},\"error\":{error}}}\n").into_bytes()
+}
+
+/// A line that answers a question of the agent for permission: nobody decides it any more.
+pub(crate) fn cancelled(id: &str) -> String {
+    let outcome = json!({ "outcome": { "outcome": "cancelled" } });
+    format!("{{\"jsonrpc\":\"2.0\",\"id\":{id},\"result\":{outcome}}}\n")
+}
+
+/// A line that answers a request of a session of the agent that the conversation has left.
+pub(crate) fn unanswered(id: &RawValue, method: &str) -> Vec<u8> {
+    match method {
+        "session/request_permission" => cancelled(id.get()).into_bytes(),
+        _ => refusal(id, "the conversation has left this session"),
+    }
+}
+
 fn line(message: &Value) -> Vec<u8> {
     format!("{message}\n").into_bytes()
 }
@@ -206,8 +240,11 @@ mod tests {
         let all: Value = serde_json::from_slice(&merged(&agents, clashes).unwrap()).unwrap();
         let names: Vec<_> = all.as_array().unwrap().iter().collect();
         let names: Vec<_> = names.iter().map(|command| &command["name"]).collect();
-        assert_eq!(names, ["tree", "branches", "tl-label", "label"]);
-        assert_eq!(all[3]["x"], 1);
+        assert_eq!(
+            names,
+            ["tree", "back", "branches", "go", "tl-label", "label"]
+        );
+        assert_eq!(all[5]["x"], 1);
         let params = |text: &str| {
             let prompt = json!([{ "type": "text", "text": text }]);
             json!({ "prompt": prompt }).to_string()
@@ -219,7 +256,7 @@ mod tests {
         let none = raw(&json!([]));
         let all: Value =
             serde_json::from_slice(&merged(&none, Clashes::default()).unwrap()).unwrap();
-        assert_eq!(all.as_array().unwrap().len(), 3);
+        assert_eq!(all.as_array().unwrap().len(), 5);
         assert!(merged(&raw(&json!("none")), Clashes::default()).is_none());
     }
 }

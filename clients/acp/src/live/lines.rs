@@ -14,6 +14,13 @@ pub(crate) enum Piece {
     Part { is_end: bool },
 }
 
+impl Piece {
+    /// Whether the same line goes on with the next piece.
+    pub(crate) fn goes_on(self) -> bool {
+        self == Piece::Part { is_end: false }
+    }
+}
+
 pub(crate) struct Lines<R> {
     from: R,
     bytes: Vec<u8>,

@@ -20,6 +20,18 @@ pub(crate) struct Message<'a> {
 }
 
 #[derive(Deserialize)]
+struct OfSessionText<'a> {
+    #[serde(rename = "sessionId", borrow)]
+    session_id: &'a RawValue,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct Fault {
+    message: String,
+}
+
+#[derive(Deserialize)]
 struct OfSession {
     #[serde(rename = "sessionId")]
     session_id: String,
@@ -43,8 +55,24 @@ impl<'a> Message<'a> {
 
     /// The session that the result names.
     pub(crate) fn new_session(&self) -> Option<String> {
-        let of: OfSession = serde_json::from_str(self.result?.get()).ok()?;
-        Some(of.session_id)
+        self.result::<OfSession>().map(|of| of.session_id)
+    }
+
+    /// The session that the params name, as it is in the line.
+    pub(crate) fn session_text(&self) -> Option<&'a RawValue> {
+        self.params::<OfSessionText<'a>>().map(|of| of.session_id)
+    }
+
+    /// The result, or the part of it that `T` has.
+    pub(crate) fn result<T: Deserialize<'a>>(&self) -> Option<T> {
+        serde_json::from_str(self.result?.get()).ok()
+    }
+
+    /// The text of the error.
+    pub(crate) fn error_text(&self) -> String {
+        let fault = self.error.map(|error| serde_json::from_str(error.get()));
+        let fault: Fault = fault.and_then(Result::ok).unwrap_or_default();
+        fault.message
     }
 
     /// Whether it is a response that is not an error.

@@ -1,25 +1,33 @@
 //! Tree navigation in an editor (`--live`): the relay answers commands, and passes all other messages.
 //!
 //! In reading order: `lines` reads a stream, `message` the members of a message, `commands` knows ours, `router` decides
-//! what becomes of a message (pure), `view` makes texts of trees (pure), and `answer` answers a command with the recorder.
-//! The two threads of the relay pass lines; the recorder's thread answers commands, behind the changes that came before.
+//! what becomes of a message (pure), with the sessions of `moves` (pure). `view` makes texts of trees (pure), `answer` answers a
+//! command with the recorder, `go` moves the conversation, and `store` keeps where it went on. The two threads of the relay pass lines; the recorder's thread answers commands, behind the changes that came before.
 
 mod answer;
 mod commands;
+mod go;
 mod lines;
 mod message;
+mod moves;
 mod router;
+mod store;
 mod view;
 
 pub(crate) use answer::answer;
 
+use crate::envelope::Envelope;
 use crate::journal::{Alarm, SideWriter};
+use anyhow::{Context, bail};
 use commands::Command;
 use lines::{Lines, Piece};
-use router::{FromEditor, Router};
-use std::io::{BufReader, Read, Write};
+use router::{FromEditor, Passes, Router};
+use std::io::{self, BufReader, Read, Write};
+use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+use store::Store;
 
 /// Bytes that are read at a time.
 const BLOCK: usize = 64 << 10;
@@ -27,13 +35,21 @@ const BLOCK: usize = 64 << 10;
 const MAX_WAITING: usize = 64;
 /// What a command says that cannot be answered.
 const BUSY: &str = "Other commands are not answered yet: try again when they are.";
+/// How long the agent may take to answer a request of ours.
+const PATIENCE: Duration = Duration::from_secs(120);
 
-/// What both threads of the relay and the recorder's share.
+type Out = Mutex<Option<Box<dyn Write + Send>>>;
+
+/// What both threads of the relay and the recorder's share. Nobody waits for another lock with the router's.
 pub(crate) struct Live {
     router: Mutex<Router>,
-    editor: Mutex<Box<dyn Write + Send>>,
+    editor: Out,
+    agent: Out,
     commands: SyncSender<Command>,
     alarm: Alarm,
+    store: Store,
+    /// The agent's program, as it was started.
+    program: PathBuf,
 }
 
 /// The end of the recorder.
@@ -43,75 +59,133 @@ pub(crate) struct Answers {
 }
 
 impl Live {
-    /// `editor`: where the editor reads. `alarm` wakes the recorder.
-    pub(crate) fn new(editor: Box<dyn Write + Send>, alarm: Alarm) -> (Arc<Live>, Answers) {
+    /// `editor`: where the editor reads. `alarm` wakes the recorder. `program`: the agent's, and its name.
+    pub(crate) fn new(
+        state: &Path,
+        (program, agent): (PathBuf, &str),
+        editor: Box<dyn Write + Send>,
+        alarm: Alarm,
+    ) -> anyhow::Result<(Arc<Live>, Answers)> {
         let (commands, waiting) = sync_channel(MAX_WAITING);
+        let store = Store::open(state, agent)?;
+        let mut router = Router::default();
+        let recalled = store.clone();
+        let recall = move |session: &str| recalled.find(session);
+        router.agents.set_recall(Box::new(recall));
         let live = Arc::new(Live {
-            router: Mutex::default(),
-            editor: Mutex::new(editor),
+            router: Mutex::new(router),
+            editor: Mutex::new(Some(editor)),
+            agent: Mutex::default(),
             commands,
             alarm,
+            store,
+            program,
         });
         let answers = Answers {
             live: live.clone(),
             waiting,
         };
-        (live, answers)
+        Ok((live, answers))
     }
 
-    /// Passes the editor's lines, and keeps commands back.
-    pub(crate) fn pass_from_editor(
-        &self,
-        from: impl Read,
-        mut to: impl Write,
-        mut journal: SideWriter,
-    ) {
+    /// Says where the agent reads.
+    pub(crate) fn set_agent(&self, agent: impl Write + Send + 'static) {
+        *unpoisoned(&self.agent) = Some(Box::new(agent));
+    }
+
+    /// Passes the editor's lines, and keeps commands back. At the end the agent reads its end.
+    pub(crate) fn pass_from_editor(&self, from: impl Read, mut journal: SideWriter) {
         let mut lines = Lines::new(BufReader::with_capacity(BLOCK, from));
+        let (mut held, mut refused) = (None, None::<Envelope>);
         while let Ok(Some(piece)) = lines.read() {
             let bytes = lines.bytes();
             let route = match piece {
-                Piece::Line => unpoisoned(&self.router).editor_says(bytes),
-                Piece::Part { .. } => FromEditor::Passes,
+                Piece::Line => self.router().editor_says(bytes),
+                Piece::Part { .. } if refused.is_some() || self.may_not_pass(held.is_some()) => {
+                    let envelope = refused.get_or_insert_default();
+                    envelope.read(bytes);
+                    if piece.goes_on() {
+                        continue;
+                    }
+                    router::too_long(&refused.take().unwrap_or_default().into_message())
+                }
+                Piece::Part { .. } => FromEditor::passes(),
             };
-            if let FromEditor::Command(command) = route {
-                self.ask(command);
-                continue;
+            let (recorded, sent, goes_on) = match route {
+                FromEditor::Passes {
+                    recorded,
+                    sent,
+                    goes_on,
+                } => (recorded, sent, goes_on),
+                FromEditor::Command(command) => {
+                    self.ask(command);
+                    continue;
+                }
+                FromEditor::Answered(lines) => {
+                    let _gone = write(&mut unpoisoned(&self.editor), &lines);
+                    continue;
+                }
+                FromEditor::Ends => continue,
+            };
+            if let Some((editor, agent)) = goes_on {
+                self.store.keep(&editor, &agent);
             }
-            journal.write(bytes);
-            if to.write_all(bytes).and_then(|()| to.flush()).is_err() {
-                return;
+            let recorded = recorded.as_deref().unwrap_or(bytes);
+            journal.write(recorded);
+            let mut agent = held.take().unwrap_or_else(|| unpoisoned(&self.agent));
+            if write(&mut agent, sent.as_deref().unwrap_or(recorded)).is_err() {
+                break;
             }
+            held = piece.goes_on().then_some(agent);
         }
+        drop(held);
+        *unpoisoned(&self.agent) = None;
     }
 
     /// Passes the agent's lines.
-    pub(crate) fn pass_from_agent(&self, from: impl Read, mut journal: SideWriter) {
+    pub(crate) fn pass_from_agent(self: &Arc<Self>, from: impl Read, mut journal: SideWriter) {
         let mut lines = Lines::new(BufReader::with_capacity(BLOCK, from));
         let mut held = None;
         while let Ok(Some(piece)) = lines.read() {
             let bytes = lines.bytes();
-            // Before the bytes, as without commands.
-            journal.write(bytes);
             let mut editor = held.take().unwrap_or_else(|| unpoisoned(&self.editor));
-            let passed = match piece {
-                Piece::Line => {
-                    let route = unpoisoned(&self.router).agent_says(bytes);
-                    let bytes = route.instead.as_deref().unwrap_or(bytes);
-                    let then = route.then.as_deref().unwrap_or_default();
-                    editor
-                        .write_all(bytes)
-                        .and_then(|()| editor.write_all(then))
-                }
-                Piece::Part { .. } => editor.write_all(bytes),
+            let route = match piece {
+                Piece::Line => self.router().agent_says(bytes),
+                Piece::Part { .. } => router::FromAgent::default(),
             };
-            if passed.and_then(|()| editor.flush()).is_err() {
-                return;
+            // Before the bytes, as without commands.
+            if !route.is_unrecorded {
+                journal.write(bytes);
+            }
+            let bytes = match &route.passes {
+                Passes::Same => bytes,
+                Passes::Changed(line) => line,
+                Passes::Not => &[],
+            };
+            let then = route.then.as_deref().unwrap_or_default();
+            if write(&mut editor, bytes)
+                .and_then(|()| write(&mut editor, then))
+                .is_err()
+            {
+                break;
+            }
+            if let Some(made) = route.made {
+                self.store.remove(&made);
+            }
+            if let Some(reply) = route.reply {
+                // The agent may read only when it has written.
+                let live = self.clone();
+                std::thread::spawn(move || live.send(&reply));
             }
             // Nothing else may come between the parts of a line.
-            if piece == (Piece::Part { is_end: false }) {
-                held = Some(editor);
-            }
+            held = piece.goes_on().then_some(editor);
         }
+        self.router().agents.end();
+    }
+
+    /// Whether the id of a line that is too long might have to be changed. `is_begun`: a part of it has passed.
+    fn may_not_pass(&self, is_begun: bool) -> bool {
+        !is_begun && self.router().agents.has_moved()
     }
 
     fn ask(&self, command: Command) {
@@ -126,9 +200,39 @@ impl Live {
 
     fn answer(&self, command: &Command, text: &str) {
         let lines = commands::answer(command, text);
-        let mut editor = unpoisoned(&self.editor);
         // An editor that has gone needs no answer.
-        let _gone = editor.write_all(&lines).and_then(|()| editor.flush());
+        let _gone = write(&mut unpoisoned(&self.editor), &lines);
+    }
+
+    /// Sends lines to the agent.
+    fn send(&self, lines: &[u8]) {
+        // An agent that has gone ends the relay.
+        let _gone = write(&mut unpoisoned(&self.agent), lines);
+    }
+
+    /// The program of this name: the agent's, if that has it.
+    fn program_of(&self, name: &str) -> PathBuf {
+        match self.program.file_name().is_some_and(|file| file == name) {
+            true => self.program.clone(),
+            false => name.into(),
+        }
+    }
+
+    fn router(&self) -> MutexGuard<'_, Router> {
+        unpoisoned(&self.router)
+    }
+
+    /// Makes a request of our own. Returns the session that the result names.
+    async fn request(&self, method: &str, params: &str) -> anyhow::Result<Option<String>> {
+        let (line, response) = self.router().agents.request(method, params);
+        self.send(&line);
+        let response = tokio::time::timeout(PATIENCE, response).await;
+        let response = response.with_context(|| format!("the agent does not answer {method}"))?;
+        let response = response.context("the agent has ended")?;
+        match moves::outcome(&response) {
+            Ok(session) => Ok(session),
+            Err(text) => bail!("the agent answers {method} with: {text}"),
+        }
     }
 }
 
@@ -149,6 +253,14 @@ impl Answers {
         while let Ok(command) = self.waiting.recv() {
             self.live.answer(&command, &text);
         }
+    }
+}
+
+fn write(to: &mut Option<Box<dyn Write + Send>>, bytes: &[u8]) -> io::Result<()> {
+    match to {
+        Some(to) if !bytes.is_empty() => to.write_all(bytes).and_then(|()| to.flush()),
+        Some(_) => Ok(()),
+        None => Err(io::ErrorKind::BrokenPipe.into()),
     }
 }
 

@@ -2,28 +2,66 @@
 
 use super::commands::{self, Clashes, Command};
 use super::message::{Message, replaced, span};
+use super::moves::{Agents, Whose};
 use serde::Deserialize;
 use serde_json::value::RawValue;
+use serde_json::{Value, json};
 use std::collections::HashMap;
 
 /// The most sessions and requests that are remembered: a peer that never answers does not fill the memory.
-const MAX_KEPT: usize = 10_000;
+pub(crate) const MAX_KEPT: usize = 10_000;
+/// The longest params that are kept of a request, in bytes.
+const MAX_PARAMS: usize = 256 << 10;
 
 /// What becomes of a message of the editor.
 #[derive(Debug)]
 pub(crate) enum FromEditor {
-    Passes,
+    Passes {
+        /// What is recorded in its place.
+        recorded: Option<Vec<u8>>,
+        /// What the agent gets in place of what is recorded.
+        sent: Option<Vec<u8>>,
+        /// The editor's session goes on in this one of the agent from now on.
+        goes_on: Option<(String, String)>,
+    },
     /// It is ours to answer.
     Command(Command),
+    /// The editor gets this in its place.
+    Answered(Vec<u8>),
+    /// It is for nobody.
+    Ends,
+}
+
+impl FromEditor {
+    pub(crate) fn passes() -> FromEditor {
+        FromEditor::Passes {
+            recorded: None,
+            sent: None,
+            goes_on: None,
+        }
+    }
 }
 
 /// What becomes of a message of the agent.
 #[derive(Debug, Default)]
 pub(crate) struct FromAgent {
-    /// What the editor gets in its place.
-    pub(crate) instead: Option<Vec<u8>>,
+    pub(crate) is_unrecorded: bool,
+    pub(crate) passes: Passes,
     /// What the editor gets behind it.
     pub(crate) then: Option<Vec<u8>>,
+    /// The agent has made a session with this id.
+    pub(crate) made: Option<String>,
+    /// What the agent is answered.
+    pub(crate) reply: Option<Vec<u8>>,
+}
+
+/// What the editor gets of a message.
+#[derive(Debug, Default)]
+pub(crate) enum Passes {
+    #[default]
+    Same,
+    Changed(Vec<u8>),
+    Not,
 }
 
 #[derive(Debug, Default)]
@@ -31,20 +69,50 @@ struct Session {
     clashes: Clashes,
     /// The editor knows our commands there.
     is_announced: bool,
+    setup: Option<Setup>,
+    /// The last setting of each kind, in order: the kind, the method, and the params.
+    settings: Vec<(String, String, Box<RawValue>)>,
+    /// It is moved at present.
+    is_moving: bool,
+}
+
+/// With what the editor has opened a session.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct Setup {
+    pub(crate) cwd: String,
+    #[serde(default)]
+    pub(crate) mcp_servers: Option<Box<RawValue>>,
+}
+
+/// What the agent has said of itself.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct About {
+    pub(crate) name: String,
+    pub(crate) loads: bool,
+    pub(crate) embeds: bool,
+}
+
+#[derive(Debug)]
+enum Asked {
+    Initialize,
+    /// The session if the editor names it.
+    Opening(Option<String>, Option<Setup>),
 }
 
 #[derive(Default)]
 pub(crate) struct Router {
     /// By the editor's ids.
     sessions: HashMap<String, Session>,
-    /// The requests of the editor that open a session, by their ids as JSON, with the session if the editor names it.
-    opening: HashMap<String, Option<String>>,
+    /// Requests of the editor, by their ids as JSON.
+    asked: HashMap<String, Asked>,
+    pub(crate) agents: Agents,
+    about: About,
 }
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Commands<'a> {
-    session_id: String,
     #[serde(borrow)]
     update: CommandsUpdate<'a>,
 }
@@ -57,35 +125,172 @@ struct CommandsUpdate<'a> {
     available_commands: &'a RawValue,
 }
 
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Prompt<'a> {
+    #[serde(borrow)]
+    prompt: &'a RawValue,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Setting {
+    #[serde(default)]
+    config_id: String,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+struct Initialized {
+    agent_info: Info,
+    agent_capabilities: Capabilities,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct Info {
+    name: String,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+struct Capabilities {
+    load_session: bool,
+    prompt_capabilities: PromptCapabilities,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+struct PromptCapabilities {
+    embedded_context: bool,
+}
+
 impl Router {
     pub(crate) fn editor_says(&mut self, line: &[u8]) -> FromEditor {
-        if let Some(message) = Message::read(line)
-            && let Some((method, id)) = message.method.as_deref().zip(message.id)
-        {
-            let session = match method {
-                "session/new" | "session/fork" => None,
-                "session/load" | "session/resume" => message.session(),
-                "session/prompt" => {
-                    let command = self.command(&message, id);
-                    return command.map_or(FromEditor::Passes, FromEditor::Command);
-                }
-                _ => return FromEditor::Passes,
+        let Some(message) = Message::read(line) else {
+            return FromEditor::passes();
+        };
+        let Some(method) = message.method.as_deref() else {
+            let ends = message.id.is_some_and(|id| self.agents.is_answered(id));
+            return if ends {
+                FromEditor::Ends
+            } else {
+                FromEditor::passes()
             };
-            if self.opening.len() < MAX_KEPT {
-                self.opening.insert(id.get().to_owned(), session);
+        };
+        let session = message.session();
+        if let Some((session, id)) = session.as_ref().zip(message.id) {
+            if method == "session/prompt" && self.is_moving(session) {
+                return FromEditor::Answered(commands::refusal(
+                    id,
+                    "The conversation is being moved: send the prompt again when the command is answered.",
+                ));
+            }
+            if method == "session/prompt"
+                && let Some(command) = self.command(&message, session, id)
+            {
+                return FromEditor::Command(command);
             }
         }
-        FromEditor::Passes
+        if let Some(id) = message.id {
+            self.note(method, id, session.as_deref(), &message);
+        }
+        match session {
+            Some(session) => self.readdressed(line, &message, method, &session),
+            None => FromEditor::passes(),
+        }
     }
 
-    fn command(&self, message: &Message<'_>, id: &RawValue) -> Option<Command> {
-        let session = message.session()?;
-        let clashes = self.sessions.get(&session)?.clashes;
+    /// Remembers what later messages need.
+    fn note(&mut self, method: &str, id: &RawValue, session: Option<&str>, message: &Message<'_>) {
+        let asked = match (method, session) {
+            ("initialize", _) => Asked::Initialize,
+            ("session/new" | "session/fork", _) => Asked::Opening(None, setup(message)),
+            ("session/load" | "session/resume", Some(session)) => {
+                self.agents.recall(session);
+                Asked::Opening(Some(session.to_owned()), setup(message))
+            }
+            ("session/prompt", Some(session)) => {
+                self.agents.begins(session, id);
+                return;
+            }
+            (
+                "session/set_mode" | "session/set_model" | "session/set_config_option",
+                Some(session),
+            ) => {
+                self.keep_setting(session, method, message);
+                return;
+            }
+            _ => return,
+        };
+        if self.asked.len() < MAX_KEPT {
+            self.asked.insert(id.get().to_owned(), asked);
+        }
+    }
+
+    fn keep_setting(&mut self, session: &str, method: &str, message: &Message<'_>) {
+        let option = message.params::<Setting>().map(|setting| setting.config_id);
+        let kind = format!("{method} {}", option.unwrap_or_default());
+        let params: Option<&RawValue> = message.params();
+        if let Some(session) = self.sessions.get_mut(session)
+            && let Some(params) = params.filter(|params| params.get().len() <= MAX_PARAMS)
+        {
+            session.settings.retain(|(other, ..)| *other != kind);
+            if session.settings.len() < MAX_KEPT {
+                session
+                    .settings
+                    .push((kind, method.to_owned(), params.to_owned()));
+            }
+        }
+    }
+
+    /// A message of a session that goes on in another one of the agent.
+    fn readdressed(
+        &mut self,
+        line: &[u8],
+        message: &Message<'_>,
+        method: &str,
+        session: &str,
+    ) -> FromEditor {
+        let Some((agent, raw)) = self.agents.agent_of(session).zip(message.session_text()) else {
+            return FromEditor::passes();
+        };
+        let id = json!(agent).to_string();
+        let recorded = replaced(line, span(line, raw), id.as_bytes());
+        let (mut sent, mut goes_on) = (None, None);
+        if method == "session/prompt" {
+            sent = self.with_handoff(&agent, &recorded);
+            goes_on = Some((session.to_owned(), agent));
+        }
+        FromEditor::Passes {
+            recorded: Some(recorded),
+            sent,
+            goes_on,
+        }
+    }
+
+    /// The first prompt of a session to which the conversation is handed over as text.
+    fn with_handoff(&mut self, agent: &str, line: &[u8]) -> Option<Vec<u8>> {
+        let message = Message::read(line)?;
+        let Prompt { prompt } = message.params()?;
+        let rest = prompt.get().strip_prefix('[')?;
+        let handoff = self.agents.take_handoff(agent)?;
+        let comma = if rest.trim_start().starts_with(']') {
+            ""
+        } else {
+            ","
+        };
+        let prompt_with = ["[", &handoff, comma, rest].concat();
+        Some(replaced(line, span(line, prompt), prompt_with.as_bytes()))
+    }
+
+    fn command(&self, message: &Message<'_>, session: &str, id: &RawValue) -> Option<Command> {
+        let clashes = self.sessions.get(session)?.clashes;
         let params: &RawValue = message.params()?;
         let (verb, words) = commands::read(params.get(), clashes)?;
         Some(Command {
             id: id.to_owned(),
-            session,
+            session: session.to_owned(),
             verb,
             words,
         })
@@ -96,41 +301,113 @@ impl Router {
             return FromAgent::default();
         };
         match (message.method.as_deref(), message.id) {
-            (Some("session/update"), _) => FromAgent {
-                instead: self.merged(line, &message),
-                then: None,
+            (None, Some(id)) if self.agents.take_own(id, line) => FromAgent {
+                is_unrecorded: true,
+                passes: Passes::Not,
+                ..FromAgent::default()
             },
-            (None, Some(id)) => FromAgent {
-                instead: None,
-                then: self.opened(id, &message),
+            (None, Some(id)) => {
+                self.agents.ends(id);
+                self.opened(id, &message).unwrap_or_default()
+            }
+            (Some(method), id) => match message.session() {
+                Some(session) => self.of_session(line, &message, method, id, &session),
+                None => FromAgent::default(),
             },
-            _ => FromAgent::default(),
+            (None, None) => FromAgent::default(),
+        }
+    }
+
+    /// A notification or a request of the agent in a session.
+    fn of_session(
+        &mut self,
+        line: &[u8],
+        message: &Message<'_>,
+        method: &str,
+        id: Option<&RawValue>,
+        agent: &str,
+    ) -> FromAgent {
+        let (is_unrecorded, editor) = match self.agents.whose(agent) {
+            Whose::Muted(_) if id.is_none() => (true, None),
+            Whose::Muted(editor) => (true, Some(editor)),
+            Whose::Nobodys => (false, None),
+            Whose::Editors(editor) => (false, Some(editor)),
+        };
+        let Some(editor) = editor else {
+            return FromAgent {
+                is_unrecorded,
+                passes: Passes::Not,
+                reply: id.map(|id| commands::unanswered(id, method)),
+                ..FromAgent::default()
+            };
+        };
+        if method == "session/request_permission"
+            && let Some(id) = id
+        {
+            self.agents.asks(agent, id);
+        }
+        let merged = match method {
+            "session/update" => self.merged(line, message, &editor),
+            _ => None,
+        };
+        let merged_line = merged.as_deref().unwrap_or(line);
+        let readdressed = (editor != agent)
+            .then(|| with_session(merged_line, &editor))
+            .flatten();
+        FromAgent {
+            is_unrecorded,
+            passes: readdressed.or(merged).map_or(Passes::Same, Passes::Changed),
+            ..FromAgent::default()
         }
     }
 
     /// The agent's list of commands, with ours.
-    fn merged(&mut self, line: &[u8], message: &Message<'_>) -> Option<Vec<u8>> {
-        let Commands { session_id, update } = message.params()?;
+    fn merged(&mut self, line: &[u8], message: &Message<'_>, editor: &str) -> Option<Vec<u8>> {
+        let Commands { update } = message.params()?;
         if update.session_update != "available_commands_update" {
             return None;
         }
         let agents = update.available_commands;
         let clashes = commands::clashes(agents);
         let merged = commands::merged(agents, clashes)?;
-        let session = self.session(session_id)?;
+        let session = self.session(editor.to_owned())?;
         (session.clashes, session.is_announced) = (clashes, true);
         Some(replaced(line, span(line, agents), &merged))
     }
 
-    /// Announces our commands in a session that the agent has opened, if it has not announced its own.
-    fn opened(&mut self, id: &RawValue, message: &Message<'_>) -> Option<Vec<u8>> {
-        let session = self.opening.remove(id.get())?;
+    /// Takes in what the agent has answered to a request; announces our commands in a session that it has opened, if it
+    /// has not announced its own.
+    fn opened(&mut self, id: &RawValue, message: &Message<'_>) -> Option<FromAgent> {
+        let asked = self.asked.remove(id.get())?;
         if !message.is_success() {
             return None;
         }
-        let id = session.or_else(|| message.new_session())?;
+        let (named, setup) = match asked {
+            Asked::Initialize => {
+                let told: Initialized = message.result().unwrap_or_default();
+                self.about = About {
+                    name: told.agent_info.name,
+                    loads: told.agent_capabilities.load_session,
+                    embeds: told.agent_capabilities.prompt_capabilities.embedded_context,
+                };
+                return None;
+            }
+            Asked::Opening(named, setup) => (named, setup),
+        };
+        let is_new = named.is_none();
+        let id = named.or_else(|| message.new_session())?;
+        if is_new {
+            // Some agents give the same ids again.
+            self.agents.forget(&id);
+        }
         let session = self.session(id.clone())?;
-        (!std::mem::replace(&mut session.is_announced, true)).then(|| commands::announcement(&id))
+        session.setup = setup.or(session.setup.take());
+        let is_announced = std::mem::replace(&mut session.is_announced, true);
+        Some(FromAgent {
+            then: (!is_announced).then(|| commands::announcement(&id)),
+            made: is_new.then_some(id),
+            ..FromAgent::default()
+        })
     }
 
     fn session(&mut self, id: String) -> Option<&mut Session> {
@@ -139,4 +416,80 @@ impl Router {
         }
         Some(self.sessions.entry(id).or_default())
     }
+
+    fn is_moving(&self, session: &str) -> bool {
+        self.sessions
+            .get(session)
+            .is_some_and(|session| session.is_moving)
+    }
+
+    /// Says whether a session is moved: it takes no prompts meanwhile.
+    pub(crate) fn set_moving(&mut self, session: &str, is_moving: bool) {
+        if let Some(session) = self.sessions.get_mut(session) {
+            session.is_moving = is_moving;
+        }
+    }
+
+    pub(crate) fn about(&self) -> About {
+        self.about.clone()
+    }
+
+    /// With what the editor has opened a session.
+    pub(crate) fn setup(&self, session: &str) -> Option<Setup> {
+        self.sessions.get(session)?.setup.clone()
+    }
+
+    /// The settings that the editor has made in a session: methods and params.
+    pub(crate) fn settings(&self, session: &str) -> Vec<(String, Box<RawValue>)> {
+        let settings = self.sessions.get(session).map(|session| &session.settings);
+        let settings = settings.into_iter().flatten();
+        settings
+            .map(|(_, method, params)| (method.clone(), params.clone()))
+            .collect()
+    }
 }
+
+fn setup(message: &Message<'_>) -> Option<Setup> {
+    let params: &RawValue = message.params()?;
+    let setup = (params.get().len() <= MAX_PARAMS).then(|| message.params());
+    setup.flatten()
+}
+
+/// The answer to a message of which the envelope is known alone, since it is too long.
+pub(crate) fn too_long(envelope: &Value) -> FromEditor {
+    let id = envelope
+        .get("id")
+        .filter(|_| envelope.get("method").is_some());
+    let Some(id) = id.and_then(|id| serde_json::value::to_raw_value(id).ok()) else {
+        return FromEditor::Ends;
+    };
+    FromEditor::Answered(commands::refusal(
+        &id,
+        "A message over 48 MiB cannot go on in a conversation that was moved.",
+    ))
+}
+
+/// The line with another session in its params.
+pub(crate) fn with_session(line: &[u8], session: &str) -> Option<Vec<u8>> {
+    let message = Message::read(line)?;
+    let id = json!(session).to_string();
+    Some(replaced(
+        line,
+        span(line, message.session_text()?),
+        id.as_bytes(),
+    ))
+}
+
+/// The params with another session.
+pub(crate) fn with_session_in(params: &str, session: &str) -> String {
+    let message = format!("{{\"params\":{params}}}");
+    let changed = with_session(message.as_bytes(), session);
+    let changed = changed.and_then(|bytes| String::from_utf8(bytes).ok());
+    let changed = changed.unwrap_or(message);
+    let params = changed.strip_prefix("{\"params\":");
+    let params = params.and_then(|params| params.strip_suffix('}'));
+    params.unwrap_or_default().to_owned()
+}
+
+#[cfg(test)]
+mod tests;

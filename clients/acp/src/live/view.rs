@@ -1,7 +1,7 @@
 //! Texts of trees for people, in Markdown. Pure.
 
 use std::collections::{HashMap, HashSet};
-use std::fmt::Write;
+use std::fmt::{self, Write};
 use treelined_client::{Branch, TreeNode};
 
 /// The most rows that are shown.
@@ -11,7 +11,8 @@ const BEFORE: usize = 150;
 /// The longest preview, in characters.
 const MAX_PREVIEW: usize = 72;
 
-struct Row {
+pub(crate) struct Row {
+    id: String,
     parent: Option<usize>,
     /// Of a prompt: its number, in the order of time.
     number: Option<usize>,
@@ -54,6 +55,7 @@ impl Outline {
         let rows = nodes.iter().enumerate().map(|(place, node)| {
             let beside = children.get(&node.parent_id.as_deref());
             Row {
+                id: node.id.clone(),
                 parent: node
                     .parent_id
                     .as_ref()
@@ -83,6 +85,24 @@ impl Outline {
         std::iter::successors(first.and_then(row), move |(_, above)| {
             above.parent.and_then(row)
         })
+    }
+
+    /// The prompts at and above a row, the last one first.
+    pub(crate) fn prompts_up(&self, id: Option<&str>) -> impl Iterator<Item = &Row> {
+        let up = self.up(id).map(|(_, row)| row);
+        up.filter(|row| row.is_prompt())
+    }
+
+    /// The prompt with a number.
+    pub(crate) fn prompt(&self, number: usize) -> Option<&Row> {
+        let mut rows = self.rows.iter();
+        rows.find(|row| row.number == Some(number))
+    }
+
+    /// The row with a label; of several the last one.
+    pub(crate) fn labelled(&self, label: &str) -> Option<&Row> {
+        let mut rows = self.rows.iter();
+        rows.rfind(|row| row.label.as_deref() == Some(label))
     }
 
     /// The number of the last prompt at or above a row.
@@ -166,7 +186,24 @@ impl Outline {
     }
 }
 
+impl fmt::Display for Row {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let Some(number) = self.number {
+            write!(out, "{number} ")?;
+        }
+        write!(out, "“{}”", self.preview)
+    }
+}
+
 impl Row {
+    pub(crate) fn id(&self) -> &str {
+        &self.id
+    }
+
+    pub(crate) fn is_prompt(&self) -> bool {
+        self.number.is_some()
+    }
+
     /// Answers are shown only where they say which way it is.
     fn is_shown(&self) -> bool {
         self.number.is_some() || self.label.is_some() || self.is_beside
@@ -179,7 +216,7 @@ fn push_more(text: &mut String, count: usize, place: &str) {
     }
 }
 
-pub(crate) fn shortened(text: &str, length: usize) -> String {
+fn shortened(text: &str, length: usize) -> String {
     match text.char_indices().nth(length) {
         Some((at, _)) => format!("{}…", text.get(..at).unwrap_or_default()),
         None => text.to_owned(),

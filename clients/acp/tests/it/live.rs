@@ -4,14 +4,14 @@ use crate::{AGENT, Editor, Folders, daemon, row};
 use serde_json::{Value, json};
 use std::process::Command;
 
-fn start(folders: &Folders, variables: &[(&str, &str)]) -> Editor {
+pub(crate) fn start(folders: &Folders, variables: &[(&str, &str)]) -> Editor {
     let mut command = folders.command(&daemon());
     command.args(["--live", "--", "python3", AGENT]);
     command.envs(variables.iter().copied());
     Editor::start(command)
 }
 
-fn is_announcement(message: &Value) -> bool {
+pub(crate) fn is_announcement(message: &Value) -> bool {
     message["params"]["update"]["sessionUpdate"] == "available_commands_update"
 }
 
@@ -26,7 +26,7 @@ fn announced(editor: &Editor) -> Vec<&str> {
 }
 
 /// What a command is answered.
-fn answer(editor: &mut Editor, session: &str, line: &str) -> String {
+pub(crate) fn answer(editor: &mut Editor, session: &str, line: &str) -> String {
     let before = editor.received.len();
     let ended = editor.prompt(session, line);
     assert_eq!(ended, json!({ "stopReason": "end_turn" }));
@@ -51,7 +51,10 @@ fn commands_are_answered_and_never_reach_the_agent() {
     editor.ask("session/new", work);
     let empty = answer(&mut editor, "s1", "/tree");
     assert_eq!(empty, "There are no prompts yet.");
-    assert_eq!(announced(&editor), ["tree", "branches", "label"]);
+    assert_eq!(
+        announced(&editor),
+        ["tree", "back", "branches", "go", "label"]
+    );
     editor.prompt("s1", "one");
     let labelled = answer(&mut editor, "s1", "/label a place");
     assert_eq!(labelled, "This place is labelled “a place”.");
@@ -102,7 +105,9 @@ fn a_name_that_the_agent_has_stays_the_agents() {
     editor.prompt("s1", "/tree");
     assert_eq!(
         announced(&editor),
-        ["tl-tree", "branches", "label", "tree", "compact"]
+        [
+            "tl-tree", "back", "branches", "go", "label", "tree", "compact"
+        ]
     );
     let tree = answer(&mut editor, "s1", "/tl-tree");
     assert_eq!(tree, "```text\n● 1 /tree ← here\n```\n");

@@ -4,6 +4,7 @@
 mod completions;
 mod imports;
 mod live;
+mod moves;
 mod recovery;
 mod signals;
 

@@ -1,0 +1,440 @@
+//! Moves the conversation: the editor's session goes on in another session of the agent.
+
+use super::Live;
+use super::answer::{MAX_UP, outline, row_above};
+use super::commands::{Command, Verb};
+use super::router::{self, Setup};
+use super::view::Outline;
+use crate::journal::Journal;
+use crate::record::{Place, Recorder, member};
+use anyhow::{Context, bail};
+use serde_json::{Value, json};
+use std::process::Stdio;
+use std::time::Duration;
+use treelined_client::{Client, ContinueIn, Entry};
+
+/// How long the agent may take to end a turn.
+const END_OF_TURN: Duration = Duration::from_secs(30);
+/// How often it is looked whether the turn has ended.
+const LOOK: Duration = Duration::from_millis(20);
+
+/// Where to go.
+struct Target {
+    /// The last entry that the agent knows there.
+    entry: Option<String>,
+    words: String,
+}
+
+/// The session of the agent in which the conversation goes on.
+struct There {
+    agent: String,
+    /// Whether the agent gets the conversation as text.
+    is_text: bool,
+    words: String,
+}
+
+/// Goes where a command says. If it fails, the conversation stays where it is.
+pub(super) async fn go(
+    live: &Live,
+    command: &Command,
+    journal: &mut Journal,
+    recorder: &mut Recorder,
+) -> anyhow::Result<String> {
+    live.router().set_moving(&command.session, true);
+    let moved = moved(live, command, journal, recorder).await;
+    let mut router = live.router();
+    router.agents.set_unnamed(None);
+    router.set_moving(&command.session, false);
+    moved
+}
+
+async fn moved(
+    live: &Live,
+    command: &Command,
+    journal: &mut Journal,
+    recorder: &mut Recorder,
+) -> anyhow::Result<String> {
+    let agent = live.router().agents.agent_or_same(&command.session);
+    let place = recorder.place(&agent).await?;
+    let place = place.context("this conversation is not recorded")?;
+    let target = target(&place, command).await?;
+    let step = step(&place.client, target.entry.clone()).await?;
+    end_turn(live, &agent).await?;
+    crate::make_changes(journal, recorder).await?;
+    let place = recorder
+        .place(&agent)
+        .await?
+        .context("this conversation is not recorded")?;
+    if step == self::step(&place.client, place.leaf.clone()).await? {
+        bail!("the conversation is there already");
+    }
+    if let Some(left) = left_at(live, recorder, &place, step.as_deref()).await? {
+        place.client.set_leaf(target.entry.as_deref()).await?;
+        switch(live, &command.session, &left);
+        return Ok(notice(
+            &target,
+            "The session goes on that the agent has of it.",
+        ));
+    }
+    let setup = live.router().setup(&command.session);
+    let setup = setup.context("the editor has not said in which folder the session is")?;
+    let there = open(live, command, &setup, &place, target.entry.as_deref()).await?;
+    let failures = settings(live, &command.session, &there.agent).await;
+    let entry = target.entry.clone();
+    let begun = recorder
+        .begin_at(&there.agent, &place, entry, there.is_text)
+        .await;
+    if let Err(error) = begun {
+        live.router().agents.give_up(&there.agent);
+        return Err(error);
+    }
+    switch(live, &command.session, &there.agent);
+    Ok(notice(&target, &format!("{}{failures}", there.words)))
+}
+
+fn notice(target: &Target, words: &str) -> String {
+    format!("— {} —\n\n{words} Files stay as they are.\n", target.words)
+}
+
+fn switch(live: &Live, editor: &str, agent: &str) {
+    live.router().agents.switch(editor, agent);
+    // With another session it is kept when the agent gets a prompt there: until then it knows nothing of the conversation.
+    if editor == agent {
+        live.store.remove(editor);
+    }
+}
+
+async fn target(place: &Place, command: &Command) -> anyhow::Result<Target> {
+    let outline = outline(&place.client).await?;
+    match command.verb {
+        Verb::Back => back(place, &outline, &command.words).await,
+        _ => forward(&place.client, &outline, &command.words).await,
+    }
+}
+
+/// The place before a prompt of the path.
+async fn back(place: &Place, outline: &Outline, words: &str) -> anyhow::Result<Target> {
+    let count = match words {
+        "" => 1,
+        words => words
+            .parse::<usize>()
+            .ok()
+            .filter(|count| *count > 0)
+            .context("say over how many prompts to go back, such as /back 2")?,
+    };
+    let at = row_above(&place.client, outline, place.leaf.clone()).await?;
+    let prompts: Vec<_> = outline.prompts_up(at.as_deref()).collect();
+    let Some(prompt) = prompts.get(count - 1) else {
+        bail!("there are {} prompts before this place", prompts.len());
+    };
+    let entry = place.client.get_entry(prompt.id()).await?.entry;
+    Ok(Target {
+        entry: entry.parent_id().map(str::to_owned),
+        words: format!("back before {prompt}"),
+    })
+}
+
+/// The place behind a prompt and what followed it, or at a label.
+async fn forward(client: &Client, outline: &Outline, words: &str) -> anyhow::Result<Target> {
+    let row = match words.parse::<usize>() {
+        Ok(number) => outline.prompt(number),
+        Err(_) => outline.labelled(words),
+    };
+    let row = row.context("name a prompt by its number in /tree, or a label, such as /go 3")?;
+    let entry = match row.is_prompt() {
+        true => end_of_turn(client, row.id()).await?,
+        false => row.id().to_owned(),
+    };
+    Ok(Target {
+        entry: Some(entry),
+        words: format!("behind {row}"),
+    })
+}
+
+/// The last entry of the turn that a prompt begins: of several, what came last.
+async fn end_of_turn(client: &Client, prompt: &str) -> anyhow::Result<String> {
+    let mut at = prompt.to_owned();
+    for _step in 0..MAX_UP {
+        let below = client.get_children(Some(&at)).await?.entries;
+        let is_of_turn = |entry: &&Entry| {
+            role(entry).is_some_and(|role| role != "user") || (is_note(entry) && !is_record(entry))
+        };
+        match below.iter().rfind(is_of_turn) {
+            Some(next) => next.id().clone_into(&mut at),
+            None => break,
+        }
+    }
+    Ok(at)
+}
+
+fn role(entry: &Entry) -> Option<String> {
+    let role = member(entry, "message")?.get("role")?.as_str()?.to_owned();
+    Some(role)
+}
+
+fn is_note(entry: &Entry) -> bool {
+    entry.r#type() == "custom"
+}
+
+/// Whether a record begins there: what is below it is another branch.
+fn is_record(entry: &Entry) -> bool {
+    member(entry, "customType") == Some(json!("acp.session"))
+}
+
+/// The entry of the conversation at or above this one.
+async fn step(client: &Client, entry: Option<String>) -> anyhow::Result<Option<String>> {
+    up_to(client, entry, |entry| {
+        !matches!(
+            entry.r#type(),
+            "custom" | "label" | "session_info" | "usage"
+        )
+    })
+    .await
+}
+
+/// The nearest entry at or above this one that is wanted.
+async fn up_to(
+    client: &Client,
+    entry: Option<String>,
+    is_wanted: impl Fn(&Entry) -> bool,
+) -> anyhow::Result<Option<String>> {
+    let mut at = entry;
+    for _step in 0..MAX_UP {
+        let Some(id) = &at else { return Ok(None) };
+        let entry = client.get_entry(id).await?.entry;
+        if is_wanted(&entry) {
+            return Ok(at);
+        }
+        at = entry.parent_id().map(str::to_owned);
+    }
+    bail!("the way up from this place is too long")
+}
+
+/// Ends the turn of a session of the agent, if one runs.
+async fn end_turn(live: &Live, agent: &str) -> anyhow::Result<()> {
+    if !live.router().agents.is_running(agent) {
+        return Ok(());
+    }
+    let lines = live.router().agents.cancel(agent);
+    live.send(&lines);
+    let ended = async {
+        while live.router().agents.is_running(agent) {
+            tokio::time::sleep(LOOK).await;
+        }
+    };
+    let ended = tokio::time::timeout(END_OF_TURN, ended).await;
+    ended.context("the agent does not end its turn")
+}
+
+/// A session of the agent that the conversation has left, and that ends there.
+async fn left_at(
+    live: &Live,
+    recorder: &mut Recorder,
+    place: &Place,
+    step: Option<&str>,
+) -> anyhow::Result<Option<String>> {
+    let left = live.router().agents.left();
+    for agent in left {
+        if let Some(other) = recorder.place(&agent).await?
+            && other.session_id == place.session_id
+            && self::step(&other.client, other.leaf).await?.as_deref() == step
+        {
+            return Ok(Some(agent));
+        }
+    }
+    Ok(None)
+}
+
+/// Opens a session of the agent that has the conversation up to an entry.
+async fn open(
+    live: &Live,
+    command: &Command,
+    setup: &Setup,
+    place: &Place,
+    entry: Option<&str>,
+) -> anyhow::Result<There> {
+    let is_answer = |entry: &Entry| role(entry).is_some_and(|role| role == "assistant");
+    let answered = up_to(&place.client, entry.map(str::to_owned), is_answer).await?;
+    let Some(entry) = entry.filter(|_| answered.is_some()) else {
+        let agent = new_session(live, command, setup).await?;
+        let words = "The agent begins anew.".to_owned();
+        return Ok(There {
+            agent,
+            is_text: false,
+            words,
+        });
+    };
+    let tool = tool(live);
+    let mut failure = String::new();
+    if let Some(tool) = tool {
+        match native(live, command, setup, place, entry, tool).await {
+            Ok(there) => return Ok(there),
+            Err(error) => {
+                failure = format!(" (Its own session of it could not be made: {error:#}.)")
+            }
+        }
+    }
+    let handed = place
+        .client
+        .continue_session(ContinueIn::Text)
+        .entry_id(entry);
+    let handed = handed.await?;
+    let text = handed
+        .text
+        .context("the daemon has made no text of the conversation")?;
+    let agent = new_session(live, command, setup).await?;
+    let block = match live.router().about().embeds {
+        true => json!({ "type": "resource", "resource": {
+            "uri": format!("treelined:{}/{entry}", place.session_id), "mimeType": "text/markdown", "text": text } }),
+        false => json!({ "type": "text", "text": text }),
+    };
+    live.router().agents.set_handoff(&agent, block.to_string());
+    let losses = lost(handed.losses.iter().map(|loss| loss.text.as_str()));
+    Ok(There {
+        agent,
+        is_text: true,
+        words: format!(
+            "The agent gets what was said before as text, with your next prompt.{losses}{failure}"
+        ),
+    })
+}
+
+fn lost<'a>(losses: impl Iterator<Item = &'a str>) -> String {
+    let losses: Vec<_> = losses.collect();
+    match losses.is_empty() {
+        true => String::new(),
+        false => format!(" It lacks something: {}.", losses.join(", ")),
+    }
+}
+
+fn place_params(session: Option<&str>, setup: &Setup) -> String {
+    let mut params = json!({ "cwd": setup.cwd });
+    if let (Some(session), Value::Object(members)) = (session, &mut params) {
+        members.insert("sessionId".to_owned(), json!(session));
+    }
+    let params = params.to_string();
+    let members = params.strip_suffix('}').unwrap_or_default();
+    let servers = setup
+        .mcp_servers
+        .as_ref()
+        .map_or("[]", |servers| servers.get());
+    format!("{members},\"mcpServers\":{servers}}}")
+}
+
+async fn new_session(live: &Live, command: &Command, setup: &Setup) -> anyhow::Result<String> {
+    live.router().agents.set_unnamed(Some(&command.session));
+    let made = live
+        .request("session/new", &place_params(None, setup))
+        .await?;
+    let agent = made.context("the agent names no new session")?;
+    let mut router = live.router();
+    if router.agents.is_known(&agent) {
+        bail!("the agent gives the id {agent} again");
+    }
+    router.agents.mute(&agent, &command.session);
+    Ok(agent)
+}
+
+/// The agent whose own sessions can be made, if it can load them.
+fn tool(live: &Live) -> Option<ContinueIn> {
+    let about = live.router().about();
+    let name = about.name.to_lowercase();
+    let tools = [
+        ("opencode", ContinueIn::Opencode),
+        ("goose", ContinueIn::Goose),
+        ("claude", ContinueIn::ClaudeCode),
+        ("codex", ContinueIn::Codex),
+    ];
+    let found = tools.into_iter().find(|(part, _)| name.contains(part));
+    found.filter(|_| about.loads).map(|(_, tool)| tool)
+}
+
+/// Makes a session of the agent's own kind, and lets the agent load it.
+async fn native(
+    live: &Live,
+    command: &Command,
+    setup: &Setup,
+    place: &Place,
+    entry: &str,
+    tool: ContinueIn,
+) -> anyhow::Result<There> {
+    let handed = place
+        .client
+        .continue_session(tool)
+        .entry_id(entry)
+        .cwd(&setup.cwd);
+    let handed = handed.await?;
+    let mut native_id = handed.native_id.clone();
+    if let Some((_, before)) = handed.steps.split_last() {
+        for step in before {
+            let said = run(live, step.clone(), handed.cwd.clone()).await?;
+            native_id = id_in(&said).or(native_id);
+        }
+    }
+    let agent = native_id.context("no id of the new session was printed")?;
+    if let Some(continuation) = &handed.continuation_id {
+        let started = place.client.continuation_started(continuation, &agent);
+        started.await?;
+    }
+    live.router().agents.mute(&agent, &command.session);
+    let loaded = live
+        .request("session/load", &place_params(Some(&agent), setup))
+        .await;
+    if let Err(error) = loaded {
+        live.router().agents.give_up(&agent);
+        return Err(error);
+    }
+    let losses = lost(handed.losses.iter().map(|loss| loss.text.as_str()));
+    Ok(There {
+        agent,
+        is_text: false,
+        words: format!("The agent has what was said before.{losses}"),
+    })
+}
+
+/// Runs a program of the agent to its end, and returns what it has written to stdout.
+async fn run(live: &Live, mut argv: Vec<String>, cwd: String) -> anyhow::Result<String> {
+    let line = argv.join(" ");
+    let program = live.program_of(&argv.remove(0));
+    let work = move || {
+        let mut command = std::process::Command::new(program);
+        command
+            .args(argv)
+            .current_dir(cwd)
+            .stdin(Stdio::null())
+            .stderr(Stdio::null());
+        command.output()
+    };
+    let done = tokio::task::spawn_blocking(work).await?;
+    let done = done.with_context(|| line.clone())?;
+    if !done.status.success() {
+        bail!("{line}: {}", done.status);
+    }
+    Ok(String::from_utf8_lossy(&done.stdout).into_owned())
+}
+
+/// The first word that is an id of a session: it has a digit, and only letters, digits, `_` and `-`.
+fn id_in(output: &str) -> Option<String> {
+    let is_id = |word: &&str| {
+        let is_allowed = |char: char| char.is_ascii_alphanumeric() || matches!(char, '_' | '-');
+        word.len() >= 8
+            && word.chars().all(is_allowed)
+            && word.contains(|char: char| char.is_ascii_digit())
+    };
+    let mut words = output
+        .split(|char: char| char.is_whitespace() || matches!(char, '(' | ')' | '"' | '\'' | ':'));
+    words.find(is_id).map(str::to_owned)
+}
+
+/// Makes the editor's settings again in a new session. Returns what to say of those that failed.
+async fn settings(live: &Live, editor: &str, agent: &str) -> String {
+    let settings = live.router().settings(editor);
+    let mut failures = String::new();
+    for (method, params) in settings {
+        let params = router::with_session_in(params.get(), agent);
+        if let Err(error) = live.request(&method, &params).await {
+            failures.push_str(&format!(" A setting was not made again: {error:#}."));
+        }
+    }
+    failures
+}

@@ -1,0 +1,338 @@
+//! `/back` and `/go`: the editor's session goes on in another one of the agent.
+
+use crate::live::{answer, start};
+use crate::{AGENT, Editor, Folders, daemon, row};
+use serde_json::{Value, json};
+
+/// What a prompt is answered. All updates are of the session.
+fn said(editor: &mut Editor, session: &str, text: &str) -> String {
+    let before = editor.received.len();
+    editor.prompt(session, text);
+    let mut said = String::new();
+    for message in &editor.received[before..] {
+        if message["method"] == "session/update" {
+            assert_eq!(message["params"]["sessionId"], session, "{message}");
+            let text = &message["params"]["update"]["content"]["text"];
+            said.push_str(text.as_str().unwrap_or_default());
+        }
+    }
+    said
+}
+
+/// The agent's session, its mode, and the prompt as the agent got it.
+fn shown(editor: &mut Editor, session: &str) -> (String, Value, Vec<Value>) {
+    let said = said(editor, session, "show");
+    let shown = said.strip_prefix("You said: show").unwrap();
+    serde_json::from_str(shown).unwrap()
+}
+
+fn begin(folders: &Folders, variables: &[(&str, &str)]) -> Editor {
+    let mut editor = start(folders, variables);
+    editor.ask("initialize", json!({ "protocolVersion": 1 }));
+    let place = json!({ "cwd": folders.path("work"), "mcpServers": [] });
+    editor.ask("session/new", place);
+    editor
+}
+
+/// The texts from an entry of this text up to the first one; entries without a text are left out.
+fn path(folders: &Folders, last: &str) -> Vec<String> {
+    let rows = folders.recorded();
+    let mut at = rows.iter().position(|(_, text, _)| text == last);
+    let mut path = Vec::new();
+    while let Some((_, text, parent)) = at.map(|at| &rows[at]) {
+        path.extend((!text.is_empty()).then(|| text.clone()));
+        at = *parent;
+    }
+    path.reverse();
+    path
+}
+
+#[test]
+fn a_move_goes_on_in_a_new_session_and_the_next_one_finds_the_old_one() {
+    let folders = Folders::new();
+    let about = r#"{"agentCapabilities": {"promptCapabilities": {"embeddedContext": true}}}"#;
+    let mut editor = begin(&folders, &[("ABOUT", about)]);
+    let mode = json!({ "sessionId": "s1", "modeId": "plan" });
+    editor.ask("session/set_mode", mode);
+    for text in ["one", "two", "three"] {
+        editor.prompt("s1", text);
+    }
+    let text = answer(&mut editor, "s1", "/back 2");
+    assert!(
+        text.starts_with("— back before 2 “two” —\n\nThe agent gets what was said before as text"),
+        "{text}"
+    );
+    let (session, mode, prompt) = shown(&mut editor, "s1");
+    assert_eq!((session.as_str(), mode), ("s2", json!("plan")));
+    assert_eq!(prompt.len(), 2, "{prompt:?}");
+    assert_eq!(prompt[0]["type"], "resource");
+    let handoff = prompt[0]["resource"]["text"].as_str().unwrap();
+    assert!(handoff.contains("You said: one"), "{handoff}");
+    assert!(!handoff.contains("two"), "{handoff}");
+    // It is handed over once.
+    assert_eq!(shown(&mut editor, "s1").2.len(), 1);
+
+    let text = answer(&mut editor, "s1", "/go 3");
+    assert!(
+        text.starts_with("— behind 3 “three” —\n\nThe session goes on"),
+        "{text}"
+    );
+    let (session, _, prompt) = shown(&mut editor, "s1");
+    assert_eq!((session.as_str(), prompt.len()), ("s1", 1));
+    let text = answer(&mut editor, "s1", "/tree");
+    let lines: Vec<_> = text.lines().collect();
+    assert_eq!(
+        lines[1..7],
+        [
+            "● 1 one",
+            "├─ ● 2 two",
+            "│  ● 3 three",
+            "│  ● 6 show ← here",
+            "└─ ○ 4 show",
+            "   ○ 5 show"
+        ]
+    );
+    answer(&mut editor, "s1", "/go 5");
+    editor.prompt("s1", "last");
+    assert_eq!(editor.end(), 0);
+    let rows = folders.recorded();
+    let users: Vec<_> = rows
+        .iter()
+        .filter(|(kind, ..)| kind == "user")
+        .map(|(_, text, _)| text)
+        .collect();
+    assert_eq!(
+        users,
+        ["one", "two", "three", "show", "show", "show", "last"]
+    );
+    let path = path(&folders, "You said: last");
+    let users: Vec<_> = path
+        .iter()
+        .filter(|text| !text.starts_with("You said"))
+        .collect();
+    assert_eq!(users, ["one", "show", "show", "last"]);
+}
+
+#[test]
+fn a_move_that_fails_changes_nothing() {
+    let folders = Folders::new();
+    let mut editor = begin(&folders, &[("NEW", "1")]);
+    let text = answer(&mut editor, "s1", "/back");
+    assert_eq!(
+        text,
+        "It did not work: there are 0 prompts before this place"
+    );
+    editor.prompt("s1", "one");
+    editor.prompt("s1", "two");
+    for (line, expected) in [
+        (
+            "/back",
+            "the agent answers session/new with: no more sessions",
+        ),
+        (
+            "/back 0",
+            "say over how many prompts to go back, such as /back 2",
+        ),
+        (
+            "/back x",
+            "say over how many prompts to go back, such as /back 2",
+        ),
+        ("/back 3", "there are 2 prompts before this place"),
+        (
+            "/go",
+            "name a prompt by its number in /tree, or a label, such as /go 3",
+        ),
+        (
+            "/go 9",
+            "name a prompt by its number in /tree, or a label, such as /go 3",
+        ),
+        ("/go 2", "the conversation is there already"),
+    ] {
+        let text = answer(&mut editor, "s1", line);
+        assert_eq!(text, format!("It did not work: {expected}"), "{line}");
+    }
+    assert_eq!(shown(&mut editor, "s1").0, "s1");
+    assert_eq!(editor.end(), 0);
+    let rows = folders.recorded();
+    assert_eq!(rows.len(), 7, "{rows:?}");
+    assert_eq!(rows[5], row("user", "show", Some(4)));
+}
+
+#[test]
+fn a_running_turn_is_ended_first_and_its_questions_are_answered() {
+    let folders = Folders::new();
+    let mut editor = begin(&folders, &[]);
+    editor.prompt("s1", "one");
+    let prompt = json!([{ "type": "text", "text": "ask" }]);
+    let running = editor.begin(
+        "session/prompt",
+        json!({ "sessionId": "s1", "prompt": prompt }),
+    );
+    let question = loop {
+        let message = editor.next_message();
+        if message["method"] == "session/request_permission" {
+            break message["id"].clone();
+        }
+    };
+    let back = json!([{ "type": "text", "text": "/back" }]);
+    let back = editor.begin(
+        "session/prompt",
+        json!({ "sessionId": "s1", "prompt": back }),
+    );
+    let mut ended = Vec::new();
+    while ended.len() < 2 {
+        let message = editor.next_message();
+        if message.get("method").is_none() {
+            ended.push((
+                message["id"].clone(),
+                message["result"]["stopReason"].clone(),
+            ));
+        }
+    }
+    let expected = [
+        (json!(running), json!("cancelled")),
+        (json!(back), json!("end_turn")),
+    ];
+    assert_eq!(ended, expected);
+    // The editor answers too late: the agent would say so.
+    let outcome = json!({ "outcome": { "outcome": "selected", "optionId": "yes" } });
+    editor.send(&json!({ "jsonrpc": "2.0", "id": question, "result": outcome }));
+    let said = said(&mut editor, "s1", "two");
+    assert_eq!(said, "You said: two");
+    assert_eq!(editor.end(), 0);
+    assert_eq!(
+        path(&folders, "You said: two"),
+        ["one", "You said: one", "two", "You said: two"]
+    );
+}
+
+/// The editor knows the conversation by its first id, in the next run too.
+#[test]
+fn a_moved_conversation_goes_on_in_the_next_run() {
+    let folders = Folders::new();
+    let mut editor = begin(&folders, &[]);
+    editor.prompt("s1", "one");
+    editor.prompt("s1", "two");
+    answer(&mut editor, "s1", "/back");
+    editor.prompt("s1", "other");
+    assert_eq!(editor.end(), 0);
+
+    let history = json!([
+        ["user_message_chunk", "# a handoff"],
+        ["user_message_chunk", "other"],
+        ["agent_message_chunk", "You said: other"]
+    ]);
+    let mut editor = start(&folders, &[("HISTORY", &history.to_string())]);
+    let place = json!({ "sessionId": "s1", "cwd": folders.path("work"), "mcpServers": [] });
+    editor.ask("session/load", place);
+    let (session, _, prompt) = shown(&mut editor, "s1");
+    assert_eq!((session.as_str(), prompt.len()), ("s2", 1));
+    editor.prompt("s1", "last");
+    assert_eq!(editor.end(), 0);
+    let path = path(&folders, "You said: last");
+    let users: Vec<_> = path
+        .iter()
+        .filter(|text| !text.starts_with("You said"))
+        .collect();
+    assert_eq!(users, ["one", "other", "show", "last"]);
+    assert!(
+        !folders
+            .recorded()
+            .iter()
+            .any(|(_, text, _)| text.contains("handoff"))
+    );
+}
+
+/// An agent whose own sessions can be made gets one; a program of its name stands for its import.
+#[test]
+fn a_session_of_the_agents_own_kind_is_made_and_loaded() {
+    use std::os::unix::fs::PermissionsExt;
+    let folders = Folders::new();
+    let program = folders.path("goose");
+    let script = format!(
+        "#!/bin/sh\nif [ \"$2\" = import ]; then cp \"$3\" '{}'; echo Session 20260301_7; exit; fi\nexec python3 {AGENT}\n",
+        folders.path("handed").display()
+    );
+    std::fs::write(&program, script).unwrap();
+    std::fs::set_permissions(&program, std::fs::Permissions::from_mode(0o700)).unwrap();
+    let mut command = folders.command(&daemon());
+    command.args(["--live", "--"]).arg(&program).arg("acp");
+    command.env(
+        "ABOUT",
+        r#"{"agentInfo": {"name": "goose"}, "agentCapabilities": {"loadSession": true}}"#,
+    );
+    let history = json!([
+        ["user_message_chunk", "one"],
+        ["agent_message_chunk", "You said: one"]
+    ]);
+    command.env("HISTORY", history.to_string());
+    let mut editor = Editor::start(command);
+    editor.ask("initialize", json!({ "protocolVersion": 1 }));
+    editor.ask(
+        "session/new",
+        json!({ "cwd": folders.path("work"), "mcpServers": [] }),
+    );
+    editor.prompt("s1", "one");
+    editor.prompt("s1", "two");
+    // Its history is muted.
+    let text = answer(&mut editor, "s1", "/back");
+    assert!(
+        text.contains("\n\nThe agent has what was said before. Files"),
+        "{text}"
+    );
+    let handed = std::fs::read_to_string(folders.path("handed")).unwrap();
+    assert!(
+        handed.contains("You said: one") && !handed.contains("two"),
+        "{handed}"
+    );
+    let (session, _, prompt) = shown(&mut editor, "s1");
+    assert_eq!((session.as_str(), prompt.len()), ("20260301_7", 1));
+    assert_eq!(editor.end(), 0);
+    let path = path(&folders, "show");
+    assert_eq!(path, ["one", "You said: one", "show"]);
+}
+
+/// Wherever a kill comes, the next run goes on where the last prompt was: before the move, since no prompt came after it.
+#[test]
+fn a_killed_move_changes_nothing() {
+    for delay in [0, 5, 15, 40, 120] {
+        let folders = Folders::new();
+        let mut editor = begin(&folders, &[]);
+        editor.prompt("s1", "one");
+        editor.prompt("s1", "two");
+        let back = json!([{ "type": "text", "text": "/back" }]);
+        editor.begin(
+            "session/prompt",
+            json!({ "sessionId": "s1", "prompt": back }),
+        );
+        std::thread::sleep(std::time::Duration::from_millis(delay));
+        editor.child.kill().unwrap();
+        editor.child.wait().unwrap();
+
+        let history = ["one", "two"].map(|text| {
+            [
+                json!(["user_message_chunk", text]),
+                json!(["agent_message_chunk", format!("You said: {text}")]),
+            ]
+        });
+        let history = json!(history.concat()).to_string();
+        let mut editor = start(&folders, &[("HISTORY", &history)]);
+        let place = json!({ "sessionId": "s1", "cwd": folders.path("work"), "mcpServers": [] });
+        editor.ask("session/load", place);
+        assert_eq!(shown(&mut editor, "s1").0, "s1", "{delay}");
+        editor.prompt("s1", "last");
+        assert_eq!(editor.end(), 0);
+        let path = path(&folders, "You said: last");
+        let users: Vec<_> = path
+            .iter()
+            .filter(|text| !text.starts_with("You said"))
+            .collect();
+        assert_eq!(users, ["one", "two", "show", "last"], "{delay}");
+        let rows = folders.recorded();
+        assert_eq!(
+            rows.iter().filter(|(kind, ..)| kind == "user").count(),
+            4,
+            "{rows:?}"
+        );
+    }
+}
