@@ -82,6 +82,22 @@ impl Agents {
         }
     }
 
+    /// Lets the editor open a session of the agent by its own id. Returns the session of the editor that goes on in it already.
+    pub(crate) fn claim(&mut self, session: &str) -> Option<String> {
+        if self.agent_of.contains_key(session) {
+            return None;
+        }
+        match self.whose.get(session) {
+            Some(Whose::Editors(other) | Whose::Muted(other)) if other != session => {
+                Some(other.clone())
+            }
+            _ => {
+                self.whose.remove(session);
+                None
+            }
+        }
+    }
+
     /// Takes in that the agent has made a session with the id of another one.
     pub(crate) fn forget(&mut self, session: &str) {
         if let Some(agent) = self.agent_of.remove(session) {

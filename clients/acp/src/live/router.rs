@@ -192,6 +192,15 @@ impl Router {
                 return FromEditor::Command(command);
             }
         }
+        if let Some((session, id)) = session.as_ref().zip(message.id)
+            && matches!(method, "session/load" | "session/resume")
+        {
+            self.agents.recall(session);
+            if let Some(other) = self.agents.claim(session) {
+                let text = format!("The session {other} is open, and goes on in this one.");
+                return FromEditor::Answered(commands::refusal(id, &text));
+            }
+        }
         if let Some(id) = message.id {
             self.note(method, id, session.as_deref(), &message);
         }
@@ -207,7 +216,6 @@ impl Router {
             ("initialize", _) => Asked::Initialize,
             ("session/new" | "session/fork", _) => Asked::Opening(None, setup(message)),
             ("session/load" | "session/resume", Some(session)) => {
-                self.agents.recall(session);
                 Asked::Opening(Some(session.to_owned()), setup(message))
             }
             ("session/prompt", Some(session)) => {

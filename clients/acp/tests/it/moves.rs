@@ -336,3 +336,36 @@ fn a_killed_move_changes_nothing() {
         );
     }
 }
+
+/// The history of a session that was left was told to nobody, and that of a session in which another one goes on to that one.
+#[test]
+fn a_session_that_was_left_can_be_loaded() {
+    let folders = Folders::new();
+    let history = json!([
+        ["user_message_chunk", "one"],
+        ["agent_message_chunk", "You said: one"]
+    ]);
+    let mut editor = begin(&folders, &[("HISTORY", &history.to_string())]);
+    editor.prompt("s1", "one");
+    editor.prompt("s1", "two");
+    answer(&mut editor, "s1", "/back");
+    editor.prompt("s1", "other");
+    let load = json!({ "sessionId": "s2", "cwd": folders.path("work"), "mcpServers": [] });
+    let id = editor.begin("session/load", load.clone());
+    let refused = editor.next_message();
+    assert_eq!(refused["id"], id);
+    let text = refused["error"]["message"].as_str();
+    assert_eq!(
+        text,
+        Some("The session s1 is open, and goes on in this one.")
+    );
+    answer(&mut editor, "s1", "/go 2");
+    let before = editor.received.len();
+    editor.ask("session/load", load);
+    let told = &editor.received[before..];
+    assert_eq!(told.len(), 3, "{told:?}");
+    assert_eq!(told[0]["params"]["sessionId"], "s2");
+    assert_eq!(shown(&mut editor, "s2").0, "s2");
+    assert_eq!(shown(&mut editor, "s1").0, "s1");
+    assert_eq!(editor.end(), 0);
+}
