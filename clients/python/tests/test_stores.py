@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
+
 import pytest
 
 from treelined.stores import session_id
+
+IDS = Path(__file__).parents[3] / "tests" / "data" / "stores" / "ids.json"
 
 
 @pytest.mark.parametrize("key", ["a", "trip-1", "0198c1f0-5e00-7000-8000-000000000002", "x" * 128])
@@ -19,3 +24,9 @@ def test_other_keys_are_hashed_to_different_valid_ids(key: str) -> None:
     assert len(made) == 42
     assert made != session_id(f"{key} ")
     assert session_id(made) != made
+
+
+def test_ids_are_those_of_every_other_client() -> None:
+    ids = json.loads(IDS.read_text())
+    assert {key: session_id(key) for key in ids} == ids
+    assert len(ids) > 10

@@ -23,3 +23,4 @@ export type * from './generated/types.js';
 export type { Session as SessionInfo } from './generated/types.js';
 export type { CallOptions } from './options.js';
 export { Session } from './session.js';
+export { sessionIdOfKey } from './stores.js';

@@ -14,7 +14,8 @@ def session_id(key: str) -> str:
     """Return the id of the session of a key: the key itself where it is a valid id.
 
     Any other key, and one that begins like a hashed one, has the id `k-` and 40 hexadecimal digits
-    of its SHA-256. The session has the key in full, so that its user can compare it.
+    of its SHA-256. The session has the key in full, so that its user can compare it
+    (`schema/stores.md`).
     """
     if _ID.fullmatch(key) and len(key) <= _LONGEST and not key.startswith(_HASHED):
         return key
