@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import random
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -12,12 +13,13 @@ from conftest import answered, called, result, said, text
 
 from treelined_claude_agent_sdk import TreelinedSessionStore
 from treelined_claude_agent_sdk._entries import Turn, entry_of, record_of
-from treelined_claude_agent_sdk._keys import session_of
+from treelined_claude_agent_sdk._keys import session_of, text_of
 
 if TYPE_CHECKING:
     from treelined import Client
 
 FIXTURES = Path(__file__).parents[3] / "tests" / "data" / "import" / "claude-code"
+SHARED = FIXTURES.parents[1] / "stores" / "claude-agent-sdk.json"
 KEY: Any = {"project_key": "-home-ada-project", "session_id": "s"}
 HERE = session_of(("-home-ada-project", "s"))
 IMAGE = {
@@ -101,6 +103,31 @@ def same(record: Any) -> None:
 @pytest.mark.parametrize("record", RECORDS)
 def test_a_record_comes_back_equal_with_its_members_in_order(record: Any) -> None:
     same(record)
+
+
+KEYS: list[tuple[str, ...]] = [
+    ("-home-ada-project", "0199a1f2-7c3e-4d10-9b55-5a0c1b7f2d31"),
+    ("-home-ada-project", "0199a1f2-7c3e-4d10-9b55-5a0c1b7f2d31", "subagents/agent-7"),
+    ('p \u00e9\x7f\n"\\/', "\u043a\u043b\u044e\u0447"),
+    ("\ud800", "\U0001f600", "\udfff\u2028"),
+]
+
+
+def test_ids_and_entries_are_those_of_the_package_for_javascript() -> None:
+    """`typescript/test` compares with the same file. `TREELINED_UPDATE=1` writes it."""
+    made = {
+        "keys": [{"key": list(key), "text": text_of(key), "id": session_of(key)} for key in KEYS],
+        # JavaScript has no `0.0`.
+        "records": [
+            {"record": record, "entry": entry_of(record, "s", Turn(), ())}
+            for record in RECORDS
+            if not isinstance(record.get("uuid"), float)
+        ],
+    }
+    if os.environ.get("TREELINED_UPDATE"):
+        SHARED.parent.mkdir(exist_ok=True)
+        SHARED.write_text(json.dumps(made, indent=1) + "\n")
+    assert json.dumps(json.loads(SHARED.read_text())) == json.dumps(made)
 
 
 def test_random_records_come_back_equal() -> None:
