@@ -6,6 +6,7 @@
 
 mod key_block;
 mod literal_filter;
+mod name;
 mod named;
 mod parameters;
 mod rules;

@@ -1,6 +1,7 @@
 //! Secrets beside a name that says what they are: `DB_PASSWORD=…`, `"apiKey": "…"`, `--token …`, `X-Auth-Token: …`. The
 //! words are in `names.txt`.
 
+use crate::name::{Gap, Kind};
 use crate::value::{self, Value};
 use std::collections::{HashMap, HashSet};
 use std::ops::Range;
@@ -16,27 +17,6 @@ const LONGEST_GAP: usize = 64;
 
 /// Bytes of text before a name that say what a blank behind it means.
 const BEFORE: usize = 128;
-
-/// The kinds of secrets that a name tells.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Kind {
-    Password,
-    Token,
-    Key,
-    /// The base64 of a user and a password.
-    Auth,
-}
-
-impl Kind {
-    pub(crate) const fn name(self) -> &'static str {
-        match self {
-            Self::Password => "password",
-            Self::Token => "token",
-            Self::Key => "key",
-            Self::Auth => "credentials",
-        }
-    }
-}
 
 /// The meaning of a word in a name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -218,23 +198,6 @@ fn name_around(text: &[u8], at: usize) -> Option<Range<usize>> {
 
 fn is_of_name(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-' | b'.')
-}
-
-/// The text between a name and its value.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Gap {
-    /// The place behind it.
-    pub end: usize,
-    /// Whether the value follows `=` without blanks, or is that of an option: `password=hunter2`.
-    pub is_tight: bool,
-    /// Whether it is that of a constant too: `DB_PASSWORD=hunter`.
-    pub is_attached: bool,
-    /// Whether blanks are around a `=`.
-    pub is_spaced: bool,
-    /// Whether the value is an element: `<password>hunter</password>`.
-    pub is_element: bool,
-    /// Whether the value must be quoted.
-    pub needs_quotes: bool,
 }
 
 /// The text from the end of a name to the start of its value; `None` if none can follow.

@@ -1,6 +1,6 @@
 //! The value behind a name: its end, and whether it is a secret rather than a variable, a placeholder or code.
 
-use crate::named::{Gap, Kind};
+use crate::name::{Gap, Kind};
 use std::ops::Range;
 
 /// Bytes of the longest value in quotes.
