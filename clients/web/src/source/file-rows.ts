@@ -2,7 +2,7 @@
 
 import type { Row } from '../wire.ts';
 import { fold, matches, type Query } from '../text/query.ts';
-import type { LeftView, Line } from './left.ts';
+import type { FileView, LeftView, Line } from './file-view.ts';
 import {
   MARK,
   type BranchRow,
@@ -24,16 +24,6 @@ export interface FileRow extends Partial<
   preview: string;
   parent: number;
   body: number;
-}
-
-/** The rows that a filter shows, in parallel arrays. */
-export interface FileView {
-  hidden: number;
-  rows: number[];
-  depth: number[];
-  indent: number[];
-  prefix: number[];
-  prefixes: string[];
 }
 
 /** All rows of the file, as far as they are read. */

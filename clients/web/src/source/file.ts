@@ -5,14 +5,8 @@ import type { Query } from '../text/query.ts';
 import { fold, matches } from '../text/query.ts';
 import type { Chunks } from './chunks.ts';
 import { changedFiles, compareInFile, sumRows, type FileStats } from './file-compare.ts';
-import {
-  FileRows,
-  FileTree,
-  findSorted,
-  searchView,
-  type FileRow,
-  type FileView,
-} from './file-rows.ts';
+import { FileRows, FileTree, findSorted, searchView, type FileRow } from './file-rows.ts';
+import type { FileView } from './file-view.ts';
 import { leftView } from './left.ts';
 import { blockText } from './texts.ts';
 import type {

@@ -3,27 +3,9 @@
  * and each fork has one row for the branches that were left there.
  */
 
-import type { FileRows, FileView } from './file-rows.ts';
+import type { FileRows } from './file-rows.ts';
+import type { FileView, LeftView, Line } from './file-view.ts';
 import type { Folds } from './source.ts';
-
-/** The branches that a row of a view stands for, or why it is not folded. */
-export interface Line {
-  /** The first rows of the folded branches, in the view that was folded. */
-  heads?: number[];
-  branches?: number;
-  entries?: number;
-  expand?: string[];
-  each?: string[];
-}
-
-export interface LeftView extends FileView {
-  lines: ReadonlyMap<number, Line>;
-  /** By the number of a row that is shown or folded, its index in this view. */
-  places: ReadonlyMap<number, number>;
-  /** The view that was folded, and how many rows each branch has in it. */
-  whole: FileView;
-  sizes: Uint32Array;
-}
 
 /** A row to be shown, with its guides. */
 interface Next {

@@ -3,7 +3,7 @@
 import { useLayoutEffect, useRef } from 'preact/hooks';
 import type { Tree } from '../model/tree.ts';
 import { MARK, type Overview } from '../source/source.ts';
-import { ROW } from './tree.tsx';
+import { ROW } from './sizes.ts';
 
 const WIDTH = 44;
 

@@ -2,7 +2,7 @@
 
 import type { Summary } from '../wire.ts';
 import { plural, visible } from '../text/visible.ts';
-import { FileList, Fold, Markup, type BlockContext } from './blocks.tsx';
+import { FileList, Fold, Markup, type BlockContext } from './parts.tsx';
 import { Icon } from './icons.tsx';
 
 export function SummaryCard({ block, context }: { block: Summary; context: BlockContext }) {

@@ -1,10 +1,18 @@
 /** A tool call with its result, folded. */
 
+import type { ComponentChildren } from 'preact';
 import type { Block, ToolCall } from '../wire.ts';
 import { visible } from '../text/visible.ts';
-import { Blocks, Code, Fold, diffCounts, type BlockContext } from './blocks.tsx';
+import { Code, Fold, diffCounts, type BlockContext } from './parts.tsx';
 
-export function ToolCallView({ call, context }: { call: ToolCall; context: BlockContext }) {
+interface ToolCallProps {
+  call: ToolCall;
+  context: BlockContext;
+  /** Shows the blocks of the call and of its result, at a place. */
+  show: (blocks: Block[], place: string) => ComponentChildren;
+}
+
+export function ToolCallView({ call, context, show }: ToolCallProps) {
   const { session, place } = context;
   const selected = session.path?.id;
   const isSelected = call.result !== undefined && call.result.entryId === selected;
@@ -17,7 +25,7 @@ export function ToolCallView({ call, context }: { call: ToolCall; context: Block
       toggle={(now) => session.togglePart('tools', place, now)}
       head={<Head call={call} />}
     >
-      <Inside call={call} context={context} />
+      <Inside call={call} context={context} show={show} />
     </Fold>
   );
 }
@@ -48,7 +56,7 @@ function Head({ call }: { call: ToolCall }) {
   );
 }
 
-function Inside({ call, context }: { call: ToolCall; context: BlockContext }) {
+function Inside({ call, context, show }: ToolCallProps) {
   const { session, place } = context;
   const changes = call.blocks ?? [];
   const result = call.result;
@@ -66,15 +74,9 @@ function Inside({ call, context }: { call: ToolCall; context: BlockContext }) {
           app={context.app}
         />
       )}
-      {changes.length > 0 && (
-        <Blocks blocks={changes} context={{ ...context, place: `${place}.c` }} />
-      )}
+      {changes.length > 0 && show(changes, `${place}.c`)}
       {result && !blocks && <p class="waiting">…</p>}
-      {blocks && (
-        <div class="result">
-          <Blocks blocks={blocks} context={{ ...context, place: `${place}.r` }} />
-        </div>
-      )}
+      {blocks && <div class="result">{show(blocks, `${place}.r`)}</div>}
     </>
   );
 }

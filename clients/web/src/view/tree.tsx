@@ -10,9 +10,8 @@ import { marksOf, type Query } from '../text/query.ts';
 import { visible } from '../text/visible.ts';
 import { Guides } from './guides.tsx';
 import { Minimap } from './minimap.tsx';
+import { ROW } from './sizes.ts';
 import { leadOf, speakerOf, styleClass, toneOf } from './words.ts';
-
-export const ROW = 26;
 
 /** Rows that are drawn above and below the view. */
 const SPARE = 12;

@@ -1,13 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { compareInFile, sumRows, type FileStats } from '../../src/source/file-compare.ts';
-import {
-  FileRows,
-  FileTree,
-  findSorted,
-  searchView,
-  type FileView,
-} from '../../src/source/file-rows.ts';
+import { FileRows, FileTree, findSorted, searchView } from '../../src/source/file-rows.ts';
+import type { FileView } from '../../src/source/file-view.ts';
 import { leftView } from '../../src/source/left.ts';
 import type { Folds } from '../../src/source/source.ts';
 import { parentsOf } from '../../src/source/file.ts';

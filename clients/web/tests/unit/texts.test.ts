@@ -6,7 +6,7 @@ import { age, clock, duration } from '../../src/text/time.ts';
 import { bytes, plural, shorten, visible } from '../../src/text/visible.ts';
 import { cellsOf } from '../../src/view/guides.tsx';
 import { partsOf } from '../../src/view/command.tsx';
-import { diffCounts } from '../../src/view/blocks.tsx';
+import { diffCounts } from '../../src/view/parts.tsx';
 
 test('a route names an entry whatever is in its id', () => {
   for (const entry of ['a1', '<&=#"', 'ü %', '__proto__']) {
