@@ -6,9 +6,11 @@ use super::screen::{Screen, Style};
 use super::words::count;
 use crate::config::NatsSettings;
 use std::io::Write;
+use std::path::Path;
 use std::process::ExitCode;
 use treelined_core::error::Result;
 use treelined_core::terminal;
+use treelined_files::os::file::owner_and_mode;
 use treelined_fleet::guard::{ForeignMessage, ForeignMessages};
 use treelined_fleet::limits::{self, StreamCluster, StreamInfo};
 use treelined_fleet::stream::NatsLog;
@@ -20,6 +22,7 @@ const SHORTEST_WINDOW: i64 = 60_000_000_000;
 /// Shows the servers and the stream, and what an acknowledgement is worth there.
 pub(super) fn doctor(options: &Options, create: bool) -> anyhow::Result<ExitCode> {
     let settings = servers(&options.config()?)?;
+    let exposed = exposed(options.settings()?.file(), &settings);
     let mut screen = Screen::new();
     if create {
         if NatsLog::create(settings.clone())? {
@@ -66,6 +69,7 @@ pub(super) fn doctor(options: &Options, create: bool) -> anyhow::Result<ExitCode
     )?;
     fact("ack", &worth(&info))?;
     let mut problems = problems(&info, &settings, (&server.version, server.max_payload));
+    problems.extend(exposed);
     let erasable = NatsLog::erasable_buckets(&settings)?;
     problems.extend(erasable.into_iter().map(|name| {
         format!("a member can remove what {name} has: `--create` as an administrator forbids it")
@@ -88,6 +92,16 @@ pub(super) fn doctor(options: &Options, create: bool) -> anyhow::Result<ExitCode
     Ok(match problems.is_empty() {
         true => ExitCode::SUCCESS,
         false => ExitCode::FAILURE,
+    })
+}
+
+/// The problem that other users of this machine can read the passwords of the configuration file.
+fn exposed(file: Option<&Path>, settings: &NatsSettings) -> Option<String> {
+    let (file, _) = file.zip(settings.addresses().1)?;
+    let (_, mode) = owner_and_mode(&file.metadata().ok()?).ok()?;
+    let name = file.display();
+    (mode & 0o077 != 0).then(|| {
+        format!("other users can read the passwords in {name}: `chmod 600 {name}` keeps them out")
     })
 }
 

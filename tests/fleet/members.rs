@@ -8,6 +8,8 @@ use async_nats::jetstream::stream::StorageType;
 use async_nats::jetstream::{self, stream};
 use async_nats::{Client, ConnectOptions, HeaderMap};
 use serde_json::{Value, json};
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
 use std::time::Duration;
 
 const LARGE: usize = 3_000_000;
@@ -106,6 +108,17 @@ fn a_member_does_all_that_commands_and_daemons_do() {
     admin.until_sound(&["doctor", "--cluster", "--create"]);
     let checked = alice.run(&["doctor", "--cluster"]);
     assert!(checked.status.success(), "{checked:?}");
+    // Others must not read her password.
+    let file = alice
+        .sessions()
+        .with_file_name(".config/treelined/config.toml");
+    let permit = |mode| fs::set_permissions(&file, fs::Permissions::from_mode(mode)).unwrap();
+    permit(0o644);
+    let warned = alice.run(&["doctor", "--cluster"]);
+    let said = String::from_utf8(warned.stdout).unwrap();
+    assert_eq!(warned.status.code(), Some(1), "{said}");
+    assert!(said.contains("chmod 600"), "{said}");
+    permit(0o600);
 
     let path = alice.make("s", 3, 10);
     append(&path, 3..4, LARGE);

@@ -5,6 +5,7 @@ use serde_json::{Value, json};
 use std::collections::BTreeSet;
 use std::fs;
 use std::io::Write;
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use std::sync::Mutex;
@@ -191,7 +192,9 @@ impl Machine {
     pub(crate) fn configure(&self, config: &str) {
         let place = self.folder.path().join(".config/treelined");
         fs::create_dir_all(&place).unwrap();
-        fs::write(place.join("config.toml"), config).unwrap();
+        let file = place.join("config.toml");
+        fs::write(&file, config).unwrap();
+        fs::set_permissions(file, fs::Permissions::from_mode(0o600)).unwrap();
     }
 
     /// This machine with another log.
