@@ -29,7 +29,7 @@ from claude_agent_sdk.testing import run_session_store_conformance
 from conftest import answered, called, result, said, text
 from treelined import Client, TreelinedError
 
-from treelined_claude_agent_sdk import KeyTaken, TreelinedSessionStore
+from treelined_claude_agent_sdk import KeyTaken, TreelinedSessionStore, _store
 from treelined_claude_agent_sdk._keys import parts_of, session_of, text_of
 
 if TYPE_CHECKING:
@@ -343,6 +343,20 @@ async def test_a_summary_is_that_of_all_records_of_all_processes(
     stored = [entry for entry in entries(two[0]) if entry.get("customType", "").endswith("python")]
     # It was stored on the way, so that a new process reads little for it.
     assert len(stored) >= 2
+
+
+async def test_a_summary_that_cannot_be_made_fails_no_append(
+    client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The SDK would append the records once more."""
+    store = TreelinedSessionStore(client)
+
+    def fold(*_: Any) -> Any:
+        raise TypeError
+
+    monkeypatch.setattr(_store, "fold_session_summary", fold)
+    await store.append(KEY, [mark(number) for number in range(300)])
+    assert len(await store.load(KEY) or []) == 300
 
 
 def entries(store: TreelinedSessionStore) -> list[Any]:

@@ -212,8 +212,8 @@ class TreelinedSessionStore(SessionStore):
             raise
         self._keep(session)
         if session.appended >= _EVERY and len(parts) == 2:  # noqa: PLR2004
-            # The records are stored; without the summary, somebody reads more.
-            with contextlib.suppress(TreelinedError):
+            # The records are stored, whatever comes; without the summary, somebody reads more.
+            with contextlib.suppress(Exception):
                 self._store_summary(session)
 
     def _load(self, parts: _keys.Parts) -> list[SessionStoreEntry] | None:
