@@ -177,10 +177,10 @@ async fn record(
         if has_ended {
             break;
         }
-        while let Some((answers, command)) = answers.and_then(Answers::next) {
-            // What was said before the command is in the journal.
+        while let Some((answers, job)) = answers.and_then(Answers::next) {
+            // What was said before is in the journal.
             make_changes(&mut journal, &mut recorder).await?;
-            live::answer(answers, &command, &mut journal, &mut recorder).await;
+            live::answer(answers, &job, &mut journal, &mut recorder).await;
         }
         journal.clear_if_idle()?;
         journal.news().await;

@@ -130,6 +130,20 @@ impl Recorder {
         }))
     }
 
+    /// A place of a session that exists, which is opened.
+    pub async fn place_in(&mut self, session_id: &str, entry: &str) -> anyhow::Result<Place> {
+        let position = Position {
+            session_id: session_id.to_owned(),
+            leaf: Some(entry.to_owned()),
+            is_text: false,
+        };
+        Ok(Place {
+            client: self.open(&position).await?,
+            session_id: position.session_id,
+            leaf: position.leaf,
+        })
+    }
+
     /// Begins the record of a new session of the agent that has the conversation of a place up to an entry. `is_text`: as a
     /// text, which it tells as a message of the user.
     pub async fn begin_at(

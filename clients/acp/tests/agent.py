@@ -3,7 +3,7 @@
 `tool` makes a call with an update, `plan` makes a plan between two texts, `slow` ends the turn only when it is cancelled, and so
 does `ask`, which asks for a permission and says the answer, `die` ends the process in the middle of a turn, `think` thinks
 first, `huge` says 48 MiB at once, `show` says the session, its mode, and the whole prompt. `ABOUT` has members of the answer to
-`initialize`, `NEW` how many sessions can be made. `session/load` replays what `HISTORY` says,
+`initialize`, `NEW` how many sessions can be made, `MADE` how many were made before, and `LISTS` the ids for `session/list`. `session/load` replays what `HISTORY` says,
 and with `REPLAYS_FORKS` so does `session/fork`. `COMMANDS` are the names that `session/new` announces. With `CATCHES` it tells the editor each signal of this list that it gets.
 """
 
@@ -29,7 +29,7 @@ def chunk(session, kind, text):
 
 running = {}
 modes = {}
-made = 0
+made = int(os.environ.get("MADE", "0"))
 
 
 def prompt(request):
@@ -121,6 +121,9 @@ def main():
         elif method == "session/load":
             replay(request["params"]["sessionId"])
             send({"id": request["id"], "result": None if "NULL" in os.environ else {}})
+        elif method == "session/list" and "LISTS" in os.environ:
+            sessions = [{"sessionId": session, "cwd": "/w"} for session in os.environ["LISTS"].split()]
+            send({"id": request["id"], "result": {"sessions": sessions}})
         elif method == "session/cancel":
             session = request["params"]["sessionId"]
             send({"id": running.pop(session), "result": {"stopReason": "cancelled"}})

@@ -1,8 +1,8 @@
 //! Answers commands with the sessions of the recorder.
 
-use super::commands::{Command, Verb};
+use super::commands::{self, Command, Job, Verb};
 use super::view::Outline;
-use super::{Answers, go};
+use super::{Answers, go, sessions};
 use crate::journal::Journal;
 use crate::record::{Place, Recorder};
 use anyhow::{Context, bail};
@@ -14,19 +14,24 @@ const PAGE: u64 = 5_000;
 /// The most entries from one without a row up to one that has a row.
 pub(super) const MAX_UP: usize = 10_000;
 
-/// Answers a command. What was said before it must be recorded. A failure is the text of the answer.
+/// Does a job. What was said before it must be recorded. A failure is the text of the answer.
 pub(crate) async fn answer(
     answers: &Answers,
-    command: &Command,
+    job: &Job,
     journal: &mut Journal,
     recorder: &mut Recorder,
 ) {
+    let command = match job {
+        Job::Command(command) => command,
+        Job::Load(load) => return sessions::load(&answers.live, load, recorder).await,
+        Job::Sessions(line) => return sessions::list(&answers.live, line, recorder).await,
+    };
     let text = match command.verb {
         Verb::Back | Verb::Go => go::go(&answers.live, command, journal, recorder).await,
         _ => text(answers, command, recorder).await,
     };
     let text = text.unwrap_or_else(|error| format!("It did not work: {error:#}"));
-    answers.answer(command, &text);
+    answers.live.tell(&commands::answer(command, &text));
 }
 
 async fn text(

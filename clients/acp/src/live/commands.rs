@@ -1,5 +1,6 @@
 //! The commands that the relay answers, and the messages with which it announces and answers them.
 
+use super::router::Setup;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
@@ -56,6 +57,9 @@ const OFFERS: [Offer; 5] = [
 /// What stands before a name that the agent has too.
 const OWN: &str = "tl-";
 
+/// What the ids of branches begin with.
+const BRANCH: &str = "treelined:";
+
 /// Which names of ours the agent has too.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Clashes([bool; OFFERS.len()]);
@@ -85,6 +89,41 @@ pub(crate) struct Command {
     pub(crate) verb: Verb,
     /// What stands behind the name.
     pub(crate) words: String,
+}
+
+/// What the recorder's thread does for the editor.
+#[derive(Debug)]
+pub(crate) enum Job {
+    Command(Command),
+    Load(Load),
+    /// The agent's answer to `session/list`.
+    Sessions(Vec<u8>),
+}
+
+/// The request of an editor to open a branch as a session.
+#[derive(Debug)]
+pub(crate) struct Load {
+    pub(crate) id: Box<RawValue>,
+    /// The editor's id of the session.
+    pub(crate) session: String,
+    /// The session of treelined that has the branch.
+    pub(crate) tree: String,
+    /// The tip.
+    pub(crate) entry: String,
+    /// Whether the editor wants to hear what was said.
+    pub(crate) is_told: bool,
+    pub(crate) setup: Setup,
+}
+
+/// The id of a branch as a session of the editor.
+pub(crate) fn branch_id(tree: &str, entry: &str) -> String {
+    format!("{BRANCH}{entry}:{tree}")
+}
+
+/// The session and the tip of the branch that an editor's session is.
+pub(crate) fn branch_of(session: &str) -> Option<(&str, &str)> {
+    let (entry, tree) = session.strip_prefix(BRANCH)?.split_once(':')?;
+    Some((tree, entry))
 }
 
 #[derive(Deserialize)]
@@ -153,7 +192,7 @@ pub(crate) fn announcement(session: &str) -> Vec<u8> {
     update_line(session, &update)
 }
 
-fn update_line(session: &str, update: &Value) -> Vec<u8> {
+pub(crate) fn update_line(session: &str, update: &Value) -> Vec<u8> {
     let params = json!({ "sessionId": session, "update": update });
     line(&json!({ "jsonrpc": "2.0", "method": "session/update", "params": params }))
 }
@@ -168,6 +207,11 @@ pub(crate) fn answer(command: &Command, text: &str) -> Vec<u8> {
         format!("{{\"jsonrpc\":\"2.0\",\"id\":{id},\"result\":{{\"stopReason\":\"end_turn\"}}}}\n");
     lines.extend_from_slice(ended.as_bytes());
     lines
+}
+
+/// A line that answers a request of the editor.
+pub(crate) fn done(id: &RawValue) -> Vec<u8> {
+    format!("{{\"jsonrpc\":\"2.0\",\"id\":{id},\"result\":{{}}}}\n").into_bytes()
 }
 
 /// A line that refuses a request of the editor.

@@ -26,10 +26,10 @@ struct Target {
 }
 
 /// The session of the agent in which the conversation goes on.
-struct There {
-    agent: String,
+pub(super) struct There {
+    pub(super) agent: String,
     /// Whether the agent gets the conversation as text.
-    is_text: bool,
+    pub(super) is_text: bool,
     words: String,
 }
 
@@ -78,7 +78,14 @@ async fn moved(
     }
     let setup = live.router().setup(&command.session);
     let setup = setup.context("the editor has not said in which folder the session is")?;
-    let there = open(live, command, &setup, &place, target.entry.as_deref()).await?;
+    let there = open(
+        live,
+        &command.session,
+        &setup,
+        &place,
+        target.entry.as_deref(),
+    )
+    .await?;
     let failures = settings(live, &command.session, &there.agent).await;
     let entry = target.entry.clone();
     let begun = recorder
@@ -96,7 +103,7 @@ fn notice(target: &Target, words: &str) -> String {
     format!("— {} —\n\n{words} Files stay as they are.\n", target.words)
 }
 
-fn switch(live: &Live, editor: &str, agent: &str) {
+pub(super) fn switch(live: &Live, editor: &str, agent: &str) {
     live.router().agents.switch(editor, agent);
     // With another session it is kept when the agent gets a prompt there: until then it knows nothing of the conversation.
     if editor == agent {
@@ -182,7 +189,7 @@ fn is_record(entry: &Entry) -> bool {
 }
 
 /// The entry of the conversation at or above this one.
-async fn step(client: &Client, entry: Option<String>) -> anyhow::Result<Option<String>> {
+pub(super) async fn step(client: &Client, entry: Option<String>) -> anyhow::Result<Option<String>> {
     up_to(client, entry, |entry| {
         !matches!(
             entry.r#type(),
@@ -246,9 +253,9 @@ async fn left_at(
 }
 
 /// Opens a session of the agent that has the conversation up to an entry.
-async fn open(
+pub(super) async fn open(
     live: &Live,
-    command: &Command,
+    editor: &str,
     setup: &Setup,
     place: &Place,
     entry: Option<&str>,
@@ -256,7 +263,7 @@ async fn open(
     let is_answer = |entry: &Entry| role(entry).is_some_and(|role| role == "assistant");
     let answered = up_to(&place.client, entry.map(str::to_owned), is_answer).await?;
     let Some(entry) = entry.filter(|_| answered.is_some()) else {
-        let agent = new_session(live, command, setup).await?;
+        let agent = new_session(live, editor, setup).await?;
         let words = "The agent begins anew.".to_owned();
         return Ok(There {
             agent,
@@ -267,7 +274,7 @@ async fn open(
     let tool = tool(live);
     let mut failure = String::new();
     if let Some(tool) = tool {
-        match native(live, command, setup, place, entry, tool).await {
+        match native(live, editor, setup, place, entry, tool).await {
             Ok(there) => return Ok(there),
             Err(error) => {
                 failure = format!(" (Its own session of it could not be made: {error:#}.)")
@@ -282,7 +289,7 @@ async fn open(
     let text = handed
         .text
         .context("the daemon has made no text of the conversation")?;
-    let agent = new_session(live, command, setup).await?;
+    let agent = new_session(live, editor, setup).await?;
     let block = match live.router().about().embeds {
         true => json!({ "type": "resource", "resource": {
             "uri": format!("treelined:{}/{entry}", place.session_id), "mimeType": "text/markdown", "text": text } }),
@@ -321,8 +328,8 @@ fn place_params(session: Option<&str>, setup: &Setup) -> String {
     format!("{members},\"mcpServers\":{servers}}}")
 }
 
-async fn new_session(live: &Live, command: &Command, setup: &Setup) -> anyhow::Result<String> {
-    live.router().agents.set_unnamed(Some(&command.session));
+async fn new_session(live: &Live, editor: &str, setup: &Setup) -> anyhow::Result<String> {
+    live.router().agents.set_unnamed(Some(editor));
     let made = live
         .request("session/new", &place_params(None, setup))
         .await?;
@@ -331,7 +338,7 @@ async fn new_session(live: &Live, command: &Command, setup: &Setup) -> anyhow::R
     if router.agents.is_known(&agent) {
         bail!("the agent gives the id {agent} again");
     }
-    router.agents.mute(&agent, &command.session);
+    router.agents.mute(&agent, editor);
     Ok(agent)
 }
 
@@ -352,7 +359,7 @@ fn tool(live: &Live) -> Option<ContinueIn> {
 /// Makes a session of the agent's own kind, and lets the agent load it.
 async fn native(
     live: &Live,
-    command: &Command,
+    editor: &str,
     setup: &Setup,
     place: &Place,
     entry: &str,
@@ -376,7 +383,7 @@ async fn native(
         let started = place.client.continuation_started(continuation, &agent);
         started.await?;
     }
-    live.router().agents.mute(&agent, &command.session);
+    live.router().agents.mute(&agent, editor);
     let loaded = live
         .request("session/load", &place_params(Some(&agent), setup))
         .await;

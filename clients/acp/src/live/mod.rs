@@ -2,7 +2,8 @@
 //!
 //! In reading order: `lines` reads a stream, `message` the members of a message, `commands` knows ours, `router` decides
 //! what becomes of a message (pure), with the sessions of `moves` (pure). `view` makes texts of trees (pure), `answer` answers a
-//! command with the recorder, `go` moves the conversation, and `store` keeps where it went on. The two threads of the relay pass lines; the recorder's thread answers commands, behind the changes that came before.
+//! command with the recorder, `go` moves the conversation, `sessions` lists and opens branches as sessions, `replay` tells what was
+//! said there (pure), and `store` keeps where it went on. The two threads of the relay pass lines; the recorder's thread answers commands, behind the changes that came before.
 
 mod answer;
 mod commands;
@@ -10,7 +11,9 @@ mod go;
 mod lines;
 mod message;
 mod moves;
+mod replay;
 mod router;
+mod sessions;
 mod store;
 mod view;
 
@@ -19,7 +22,7 @@ pub(crate) use answer::answer;
 use crate::envelope::Envelope;
 use crate::journal::{Alarm, SideWriter};
 use anyhow::{Context, bail};
-use commands::Command;
+use commands::Job;
 use lines::{Lines, Piece};
 use router::{FromEditor, Passes, Router};
 use std::io::{self, BufReader, Read, Write};
@@ -45,7 +48,7 @@ pub(crate) struct Live {
     router: Mutex<Router>,
     editor: Out,
     agent: Out,
-    commands: SyncSender<Command>,
+    commands: SyncSender<Job>,
     alarm: Alarm,
     store: Store,
     /// The agent's program, as it was started.
@@ -55,7 +58,7 @@ pub(crate) struct Live {
 /// The end of the recorder.
 pub(crate) struct Answers {
     live: Arc<Live>,
-    waiting: Receiver<Command>,
+    waiting: Receiver<Job>,
 }
 
 impl Live {
@@ -117,12 +120,12 @@ impl Live {
                     sent,
                     goes_on,
                 } => (recorded, sent, goes_on),
-                FromEditor::Command(command) => {
-                    self.ask(command);
+                FromEditor::Job(job) => {
+                    self.ask(job);
                     continue;
                 }
                 FromEditor::Answered(lines) => {
-                    let _gone = write(&mut unpoisoned(&self.editor), &lines);
+                    self.tell(&lines);
                     continue;
                 }
                 FromEditor::Ends => continue,
@@ -172,6 +175,12 @@ impl Live {
             if let Some(made) = route.made {
                 self.store.remove(&made);
             }
+            if let Some(job) = route.job {
+                // It may have to be told to the editor.
+                drop(editor);
+                self.ask(job);
+                continue;
+            }
             if let Some(reply) = route.reply {
                 // The agent may read only when it has written.
                 let live = self.clone();
@@ -188,20 +197,29 @@ impl Live {
         !is_begun && self.router().agents.has_moved()
     }
 
-    fn ask(&self, command: Command) {
-        match self.commands.try_send(command) {
+    fn ask(&self, job: Job) {
+        match self.commands.try_send(job) {
             Ok(()) => self.alarm.ring(),
             // The recorder has ended only if the agent has.
-            Err(TrySendError::Full(command) | TrySendError::Disconnected(command)) => {
-                self.answer(&command, BUSY);
+            Err(TrySendError::Full(job) | TrySendError::Disconnected(job)) => {
+                self.refuse(&job, BUSY);
             }
         }
     }
 
-    fn answer(&self, command: &Command, text: &str) {
-        let lines = commands::answer(command, text);
+    /// Says that a job cannot be done. A list is that of the agent then.
+    fn refuse(&self, job: &Job, text: &str) {
+        match job {
+            Job::Command(command) => self.tell(&commands::answer(command, text)),
+            Job::Load(load) => self.tell(&commands::refusal(&load.id, text)),
+            Job::Sessions(line) => self.tell(line),
+        }
+    }
+
+    /// Sends lines to the editor.
+    fn tell(&self, lines: &[u8]) {
         // An editor that has gone needs no answer.
-        let _gone = write(&mut unpoisoned(&self.editor), &lines);
+        let _gone = write(&mut unpoisoned(&self.editor), lines);
     }
 
     /// Sends lines to the agent.
@@ -237,21 +255,17 @@ impl Live {
 }
 
 impl Answers {
-    /// The next command that waits.
-    pub(crate) fn next(&self) -> Option<(&Answers, Command)> {
-        let command = self.waiting.try_recv().ok()?;
-        Some((self, command))
+    /// The next job that waits.
+    pub(crate) fn next(&self) -> Option<(&Answers, Job)> {
+        let job = self.waiting.try_recv().ok()?;
+        Some((self, job))
     }
 
-    pub(crate) fn answer(&self, command: &Command, text: &str) {
-        self.live.answer(command, text);
-    }
-
-    /// Answers all commands that come with an error, until the process ends.
+    /// Answers all that comes with an error, until the process ends.
     pub(crate) fn refuse(&self, error: &anyhow::Error) {
         let text = format!("This conversation is not recorded any more: {error:#}");
-        while let Ok(command) = self.waiting.recv() {
-            self.live.answer(&command, &text);
+        while let Ok(job) = self.waiting.recv() {
+            self.live.refuse(&job, &text);
         }
     }
 }

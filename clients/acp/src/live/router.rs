@@ -1,6 +1,6 @@
 //! Decides for each message where it goes. Pure.
 
-use super::commands::{self, Clashes, Command};
+use super::commands::{self, Clashes, Command, Job, Load};
 use super::message::{Message, replaced, span};
 use super::moves::{Agents, Whose};
 use serde::Deserialize;
@@ -25,7 +25,7 @@ pub(crate) enum FromEditor {
         goes_on: Option<(String, String)>,
     },
     /// It is ours to answer.
-    Command(Command),
+    Job(Job),
     /// The editor gets this in its place.
     Answered(Vec<u8>),
     /// It is for nobody.
@@ -51,6 +51,8 @@ pub(crate) struct FromAgent {
     pub(crate) then: Option<Vec<u8>>,
     /// The agent has made a session with this id.
     pub(crate) made: Option<String>,
+    /// The editor gets it with more.
+    pub(crate) job: Option<Job>,
     /// What the agent is answered.
     pub(crate) reply: Option<Vec<u8>>,
 }
@@ -96,6 +98,7 @@ pub(crate) struct About {
 #[derive(Debug)]
 enum Asked {
     Initialize,
+    Sessions,
     /// The session if the editor names it.
     Opening(Option<String>, Option<Setup>),
 }
@@ -189,13 +192,16 @@ impl Router {
             if method == "session/prompt"
                 && let Some(command) = self.command(&message, session, id)
             {
-                return FromEditor::Command(command);
+                return FromEditor::Job(Job::Command(command));
             }
         }
         if let Some((session, id)) = session.as_ref().zip(message.id)
             && matches!(method, "session/load" | "session/resume")
         {
             self.agents.recall(session);
+            if let Some(load) = self.load(&message, method, session, id) {
+                return FromEditor::Job(Job::Load(load));
+            }
             if let Some(other) = self.agents.claim(session) {
                 let text = format!("The session {other} is open, and goes on in this one.");
                 return FromEditor::Answered(commands::refusal(id, &text));
@@ -214,6 +220,7 @@ impl Router {
     fn note(&mut self, method: &str, id: &RawValue, session: Option<&str>, message: &Message<'_>) {
         let asked = match (method, session) {
             ("initialize", _) => Asked::Initialize,
+            ("session/list", _) => Asked::Sessions,
             ("session/new" | "session/fork", _) => Asked::Opening(None, setup(message)),
             ("session/load" | "session/resume", Some(session)) => {
                 Asked::Opening(Some(session.to_owned()), setup(message))
@@ -304,6 +311,36 @@ impl Router {
         })
     }
 
+    /// The request to open a branch as a session of the editor, if that goes on nowhere yet.
+    fn load(
+        &self,
+        message: &Message<'_>,
+        method: &str,
+        session: &str,
+        id: &RawValue,
+    ) -> Option<Load> {
+        let (tree, entry) = commands::branch_of(session)?;
+        if self.agents.agent_of(session).is_some() {
+            return None;
+        }
+        Some(Load {
+            id: id.to_owned(),
+            session: session.to_owned(),
+            tree: tree.to_owned(),
+            entry: entry.to_owned(),
+            is_told: method == "session/load",
+            setup: setup(message)?,
+        })
+    }
+
+    /// Takes in that a branch is open as a session of the editor. Returns what announces our commands there.
+    pub(crate) fn loaded(&mut self, load: &Load) -> Option<Vec<u8>> {
+        let session = self.session(load.session.clone())?;
+        session.setup = Some(load.setup.clone());
+        let is_announced = std::mem::replace(&mut session.is_announced, true);
+        (!is_announced).then(|| commands::announcement(&load.session))
+    }
+
     pub(crate) fn agent_says(&mut self, line: &[u8]) -> FromAgent {
         let Some(message) = Message::read(line) else {
             return FromAgent::default();
@@ -316,7 +353,7 @@ impl Router {
             },
             (None, Some(id)) => {
                 self.agents.ends(id);
-                self.opened(id, &message).unwrap_or_default()
+                self.opened(id, line, &message).unwrap_or_default()
             }
             (Some(method), id) => match message.session() {
                 Some(session) => self.of_session(line, &message, method, id, &session),
@@ -385,7 +422,7 @@ impl Router {
 
     /// Takes in what the agent has answered to a request; announces our commands in a session that it has opened, if it
     /// has not announced its own.
-    fn opened(&mut self, id: &RawValue, message: &Message<'_>) -> Option<FromAgent> {
+    fn opened(&mut self, id: &RawValue, line: &[u8], message: &Message<'_>) -> Option<FromAgent> {
         let asked = self.asked.remove(id.get())?;
         if !message.is_success() {
             return None;
@@ -399,6 +436,13 @@ impl Router {
                     embeds: told.agent_capabilities.prompt_capabilities.embedded_context,
                 };
                 return None;
+            }
+            Asked::Sessions => {
+                return Some(FromAgent {
+                    passes: Passes::Not,
+                    job: Some(Job::Sessions(line.to_vec())),
+                    ..FromAgent::default()
+                });
             }
             Asked::Opening(named, setup) => (named, setup),
         };

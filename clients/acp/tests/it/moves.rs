@@ -369,3 +369,88 @@ fn a_session_that_was_left_can_be_loaded() {
     assert_eq!(shown(&mut editor, "s1").0, "s1");
     assert_eq!(editor.end(), 0);
 }
+
+#[test]
+fn a_branch_without_a_session_of_the_agent_is_listed_and_can_be_opened() {
+    let folders = Folders::new();
+    let mut editor = begin(&folders, &[("LISTS", "s1 s2")]);
+    editor.prompt("s1", "one");
+    editor.prompt("s1", "two with a tool");
+    answer(&mut editor, "s1", "/back");
+    editor.prompt("s1", "other");
+    let listed = editor.ask("session/list", json!({}));
+    let all = json!([{ "sessionId": "s1", "cwd": "/w" }, { "sessionId": "s2", "cwd": "/w" }]);
+    assert_eq!(listed, json!({ "sessions": all }));
+    assert_eq!(editor.end(), 0);
+
+    let mut editor = start(&folders, &[("LISTS", "s2"), ("MADE", "2")]);
+    editor.ask("initialize", json!({ "protocolVersion": 1 }));
+    let listed = editor.ask("session/list", json!({}));
+    let rows = listed["sessions"].as_array().unwrap();
+    assert_eq!(rows.len(), 2, "{rows:?}");
+    assert_eq!(
+        (&rows[0]["sessionId"], &rows[0]["cwd"]),
+        (&json!("s2"), &json!("/w"))
+    );
+    assert_eq!(
+        (&rows[1]["title"], &rows[1]["cwd"]),
+        (&json!("⑂ two with a tool"), &json!("/w"))
+    );
+    let branch = rows[1]["sessionId"].as_str().unwrap().to_owned();
+    let load = json!({ "sessionId": branch, "cwd": folders.path("work"), "mcpServers": [] });
+    let before = editor.received.len();
+    editor.ask("session/load", load.clone());
+    let told = &editor.received[before..];
+    let kinds = told
+        .iter()
+        .map(|message| &message["params"]["update"]["sessionUpdate"]);
+    let kinds: Vec<_> = kinds.filter_map(Value::as_str).collect();
+    assert_eq!(
+        kinds,
+        [
+            "user_message_chunk",
+            "agent_message_chunk",
+            "user_message_chunk",
+            "agent_message_chunk",
+            "tool_call",
+            "tool_call_update",
+            "agent_message_chunk"
+        ]
+    );
+    assert!(
+        told[..7]
+            .iter()
+            .all(|message| message["params"]["sessionId"] == branch),
+        "{told:?}"
+    );
+    let (session, _, prompt) = shown(&mut editor, &branch);
+    assert_eq!((session.as_str(), prompt.len()), ("s3", 2));
+    let tree = answer(&mut editor, &branch, "/tree");
+    assert!(tree.contains("● 4 show ← here\n"), "{tree}");
+    assert_eq!(editor.end(), 0);
+    let path = path(&folders, "show");
+    let users: Vec<_> = path
+        .iter()
+        .filter(|text| !text.starts_with("You said"))
+        .collect();
+    let expected = ["one", "two with a tool", "total 0", "It is empty.", "show"];
+    assert_eq!(users, expected);
+
+    // The next run goes on in the agent's session.
+    let mut editor = start(&folders, &[("MADE", "3"), ("LISTS", "")]);
+    editor.ask("session/load", load);
+    assert_eq!(shown(&mut editor, &branch).0, "s3");
+    let missing = json!({ "sessionId": "treelined:x:y", "cwd": "/", "mcpServers": [] });
+    let id = editor.begin("session/load", missing);
+    let refused = loop {
+        let message = editor.next_message();
+        if message["id"] == id {
+            break message;
+        }
+    };
+    assert!(
+        refused["error"]["message"].as_str().unwrap().contains("y"),
+        "{refused}"
+    );
+    assert_eq!(editor.end(), 0);
+}
