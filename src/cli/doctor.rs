@@ -2,12 +2,12 @@
 //!
 //! It only reads, unless asked to repair.
 
+use super::doctor_config::Configuration;
 use super::doctor_file::{meaning, open};
 use super::doctor_import;
 use super::doctor_json;
 use super::doctor_origin;
 use super::doctor_repair;
-use super::failure::ShellError;
 use super::options::Options;
 use super::screen::{Screen, Style};
 use super::session_choice::{SessionQuery, existing_file};
@@ -34,7 +34,7 @@ Examples:
   treelined doctor *.jsonl                     all files of a folder
   treelined doctor FILE --repair --dry-run     what a repair would do
 
-Exit codes: 0 all is well, 1 damage or a file that cannot be read, 3 no such session.")]
+Exit codes: 0 all is well, 1 damage, a file that cannot be read or a wrong configuration, 3 no such session.")]
 pub(crate) struct Doctor {
     /// Sessions: files, ids, names, or beginnings of ids (4 characters or more)
     #[cfg_attr(not(feature = "nats"), arg(required_unless_present = "latest"))]
@@ -45,7 +45,7 @@ pub(crate) struct Doctor {
     /// The session of this directory with the last activity
     #[arg(long, conflicts_with = "sessions")]
     latest: bool,
-    /// Print a line of JSON for each file
+    /// Print a line of JSON for each file, and one for a wrong configuration
     #[arg(long, conflicts_with_all = ["repair", "origin"])]
     json: bool,
     /// Take damaged lines out of the files; their bytes are kept in a folder beside each
@@ -85,8 +85,9 @@ pub(super) fn run(options: &Options, doctor: &Doctor) -> anyhow::Result<ExitCode
             .block_on(async { treelined_files::os::signal::outlive_the_size_limit() })?;
     }
     let files = files(options, doctor)?;
+    let configuration = Configuration::examine(options);
     if doctor.json {
-        return doctor_json::run(&files);
+        return doctor_json::run(&files, &configuration);
     }
     let mut screen = Screen::paged(options);
     let (mut sound, mut damaged, mut unreadable, mut diagnostics) = (0, 0, 0, 0);
@@ -121,8 +122,8 @@ pub(super) fn run(options: &Options, doctor: &Doctor) -> anyhow::Result<ExitCode
         }
         writeln!(screen)?;
     }
-    configuration(&mut screen, options)?;
-    let well = damaged + unreadable == 0;
+    configuration.show(&mut screen)?;
+    let well = damaged + unreadable == 0 && configuration.is_sound();
     let mut summary = vec![format!("{sound} sound")];
     if damaged > 0 {
         let found = count(diagnostics, "diagnostic", "diagnostics");
@@ -130,6 +131,9 @@ pub(super) fn run(options: &Options, doctor: &Doctor) -> anyhow::Result<ExitCode
     }
     if unreadable > 0 {
         summary.push(format!("{unreadable} not readable"));
+    }
+    if !configuration.is_sound() {
+        summary.push("a wrong configuration".to_owned());
     }
     let files = count(sound + damaged + unreadable, "file", "files");
     let style = if well { Style::Green } else { Style::Red };
@@ -153,32 +157,6 @@ fn files(options: &Options, doctor: &Doctor) -> anyhow::Result<Vec<PathBuf>> {
         None => SessionQuery::Named(text.clone()).find_alone(options),
     };
     doctor.sessions.iter().map(find).collect()
-}
-
-/// Shows problems of the configuration and its programs. They do not affect the exit code.
-fn configuration(screen: &mut Screen, options: &Options) -> io::Result<()> {
-    let settings = options.settings();
-    let (path, complaints) = match &settings {
-        Ok(settings) => {
-            let (path, complaints) = settings.complaints();
-            let complaints = complaints.into_iter().map(str::to_owned).collect();
-            (path, complaints)
-        }
-        Err(error) => (None, vec![ShellError::of(error).message]),
-    };
-    if complaints.is_empty() {
-        return Ok(());
-    }
-    let path = path.map_or("configuration".to_owned(), |path| {
-        path.display().to_string()
-    });
-    let shown = screen.style(Style::Bold, &terminal::line(&path));
-    writeln!(screen, "{shown}")?;
-    for complaint in complaints {
-        let name = screen.style(Style::Red, "configuration");
-        writeln!(screen, "  {name}: {}", terminal::line(&complaint))?;
-    }
-    writeln!(screen)
 }
 
 fn examine(screen: &mut Screen, path: &Path) -> io::Result<Finding> {

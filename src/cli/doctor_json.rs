@@ -1,5 +1,6 @@
-//! `treelined doctor --json`: one line of JSON for each file.
+//! `treelined doctor --json`: one line of JSON for each file, and one for a wrong configuration.
 
+use super::doctor_config::Configuration;
 use super::doctor_file::{meaning, open};
 use serde_json::{Value, json};
 use std::io::{self, Write};
@@ -9,13 +10,17 @@ use treelined_core::terminal;
 use treelined_core::tree::branches;
 use treelined_files::log::diagnostic::Diagnostic;
 
-/// Prints what is known of each file. The exit code is 1 if one is damaged or cannot be read.
-pub(super) fn run(files: &[PathBuf]) -> anyhow::Result<ExitCode> {
+/// Prints what is known of each file. The exit code is 1 if one is damaged or cannot be read, or the configuration is
+/// wrong.
+pub(super) fn run(files: &[PathBuf], configuration: &Configuration) -> anyhow::Result<ExitCode> {
     let mut out = io::BufWriter::new(io::stdout().lock());
-    let mut is_well = true;
+    let mut is_well = configuration.is_sound();
     for path in files {
         let (line, is_sound) = examined(path);
         is_well &= is_sound;
+        writeln!(out, "{}", terminal::json(&line.to_string()))?;
+    }
+    if let Some(line) = configuration.line() {
         writeln!(out, "{}", terminal::json(&line.to_string()))?;
     }
     out.flush()?;

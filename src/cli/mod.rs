@@ -31,6 +31,7 @@ mod demo;
 mod doctor;
 #[cfg(feature = "nats")]
 mod doctor_cluster;
+mod doctor_config;
 mod doctor_file;
 mod doctor_import;
 mod doctor_json;

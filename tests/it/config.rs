@@ -247,9 +247,8 @@ fn a_file_that_others_may_write_is_refused_by_every_command() {
     let described = home.run(&["--config", &path, "config"], &[], "").clean();
     let described = described.text();
     assert!(described.contains("is refused"), "{described}");
-    let doctor = home
-        .run(&["--config", &path, "doctor", v1], &[], "")
-        .clean();
+    let doctor = home.run(&["--config", &path, "doctor", v1], &[], "");
+    assert_eq!(doctor.code, Some(1), "{}", doctor.stderr);
     let doctor = doctor.text();
     assert!(doctor.contains("is refused"), "{doctor}");
 

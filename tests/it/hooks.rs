@@ -406,9 +406,8 @@ fn a_hook_that_cannot_run_stops_neither_the_daemon_nor_a_command() {
         assert!(described.contains(why), "{described}");
         let session = home.session_files().remove(0);
         let session = session.to_str().unwrap();
-        let doctor = home
-            .run(&["--config", &path, "doctor", session], &[], "")
-            .clean();
+        let doctor = home.run(&["--config", &path, "doctor", session], &[], "");
+        assert_eq!(doctor.code, Some(1), "{}", doctor.stderr);
         let doctor = doctor.text();
         assert!(doctor.contains(why) && doctor.contains(&path), "{doctor}");
     }

@@ -161,3 +161,41 @@ fn doctor_repairs_only_on_request_and_keeps_removed_lines() {
     assert_eq!(fs::read_to_string(&kept).unwrap(), "{\"type\":\"mess\n");
     assert_eq!((mode(&kept), mode(kept.parent().unwrap())), (0o600, 0o700));
 }
+
+/// Doctor showed what is wrong and said with its exit code that all is well; with `--json` it did not look.
+#[test]
+fn doctor_fails_with_a_wrong_configuration() {
+    let home = Home::new();
+    let session = home.file("s.jsonl", include_bytes!("../../data/v3.jsonl"));
+    let session = session.to_str().unwrap();
+    let doctor = |text: &str, more: &[&str]| {
+        let path = crate::config::file(&home, text);
+        let doctor = [&["--config", &path, "doctor", session], more].concat();
+        home.run(&doctor, &[], "")
+    };
+    let hook = "[[hooks]]\nevents = [\"session_tree\"]\nargv = [\"/nowhere/guard\"]\n";
+    for (text, part) in [
+        ("durabilty = \"os\"\n", "durabilty"),
+        (hook, "the hook guard fails"),
+    ] {
+        let shown = doctor(text, &[]);
+        assert_eq!(shown.code, Some(1), "{}", shown.stderr);
+        let shown = shown.text();
+        assert!(shown.contains(part), "{shown}");
+        assert!(shown.contains("1 sound, a wrong configuration"), "{shown}");
+
+        let listed = doctor(text, &["--json"]);
+        assert_eq!(listed.code, Some(1), "{}", listed.stderr);
+        let listed = listed.text();
+        let lines: Vec<Json> = listed
+            .lines()
+            .map(|line| serde_json::from_str(line).unwrap())
+            .collect();
+        assert_eq!(lines.len(), 2, "{listed}");
+        assert_eq!(lines[0]["sound"], true);
+        let problem = lines[1]["configuration"]["problems"][0].as_str().unwrap();
+        assert!(problem.contains(part), "{problem}");
+    }
+    let sound = doctor("durability = \"os\"\n", &["--json"]).clean();
+    assert_eq!(sound.text().lines().count(), 1);
+}

@@ -1,0 +1,59 @@
+//! What `treelined doctor` says of the configuration and its programs.
+
+use super::failure::ShellError;
+use super::options::Options;
+use super::screen::{Screen, Style};
+use serde_json::{Value, json};
+use std::io::{self, Write};
+use treelined_core::terminal;
+
+/// What is wrong with the configuration.
+pub(super) struct Configuration {
+    /// The file that was read.
+    path: Option<String>,
+    problems: Vec<String>,
+}
+
+impl Configuration {
+    pub(super) fn examine(options: &Options) -> Self {
+        let settings = match options.settings() {
+            Ok(settings) => settings,
+            Err(error) => {
+                return Self {
+                    path: None,
+                    problems: vec![ShellError::of(&error).message],
+                };
+            }
+        };
+        let (path, problems) = settings.complaints();
+        Self {
+            path: path.map(|path| path.display().to_string()),
+            problems: problems.into_iter().map(str::to_owned).collect(),
+        }
+    }
+
+    pub(super) fn is_sound(&self) -> bool {
+        self.problems.is_empty()
+    }
+
+    /// Shows the problems, if there are any.
+    pub(super) fn show(&self, screen: &mut Screen) -> io::Result<()> {
+        if self.is_sound() {
+            return Ok(());
+        }
+        let path = self.path.as_deref().unwrap_or("configuration");
+        let shown = screen.style(Style::Bold, &terminal::line(path));
+        writeln!(screen, "{shown}")?;
+        for problem in &self.problems {
+            let name = screen.style(Style::Red, "configuration");
+            writeln!(screen, "  {name}: {}", terminal::line(problem))?;
+        }
+        writeln!(screen)
+    }
+
+    /// The line of `--json`; `None` if nothing is wrong.
+    pub(super) fn line(&self) -> Option<Value> {
+        (!self.is_sound())
+            .then(|| json!({ "configuration": { "path": self.path, "problems": self.problems } }))
+    }
+}
