@@ -98,6 +98,7 @@ impl Arguments {
                     | Command::Branches(_)
                     | Command::Compare(_)
                     | Command::Stats(_)
+                    | Command::Usage(_)
                     | Command::Go(_)
                     | Command::Undo(_)
                     | Command::Redo(_)

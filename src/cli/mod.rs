@@ -4,7 +4,8 @@
 //! [`options`] of every command and the settings, [`help`] shows them. [`serve`] is the daemon. [`daemon`] runs one as a
 //! child, or reaches the shared one, and is its client, for the commands that read a session ([`list`], [`show`], [`tree`],
 //! [`branches`], [`compare`], [`stats`], [`search`], [`export`]), that change one ([`go`], [`undo`], [`label`], [`name`]),
-//! that delete ([`remove`], [`restore`], [`purge`]), and for [`call`] and [`demo`]. [`doctor`] and [`migrate`] open a file without a daemon.
+//! that delete ([`remove`], [`restore`], [`purge`]), and for [`call`] and [`demo`]. [`doctor`] and [`migrate`] open a file without a daemon,
+//! and [`tokens`] reads all of them.
 //! [`connect`], [`web`], [`status`] and [`stop`] find the shared daemon by [`shared`].
 //! `fleet` copies sessions to a stream and from it.
 //! [`documents`] writes generated files. [`screen`], [`drawing`], [`position`], [`progress`] and [`pretty`] format output.
@@ -88,6 +89,7 @@ mod story;
 mod table;
 #[cfg(feature = "nats")]
 mod team;
+mod tokens;
 mod tool_names;
 mod trash_choice;
 mod tree;
@@ -158,6 +160,7 @@ fn outcome(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         Some(Command::Branches(args)) => branches::run(options, args),
         Some(Command::Compare(args)) => compare::run(options, args),
         Some(Command::Stats(args)) => stats::run(options, args),
+        Some(Command::Usage(args)) => tokens::run(options, args),
         Some(Command::Go(args)) => go::run(options, args),
         Some(Command::Undo(args)) => undo::run(options, args, undo::UNDO),
         Some(Command::Redo(args)) => undo::run(options, args, undo::REDO),

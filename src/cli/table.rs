@@ -5,9 +5,9 @@
 use super::fleet;
 use super::{
     archive, aside, branches, call, compare, completions, connect, continuation, demo, doctor,
-    documents, export, go, import_request, label, late_writes, list, migrate, name, package, purge,
-    remove, restore, search, serve, settings, shared, show, sorting, stats, status, stop, tree,
-    undo, web,
+    documents, export, go, import_request, label, late_writes, list, migrate, name, package,
+    purge, remove, restore, search, serve, settings, shared, show, sorting, stats, status, stop,
+    tokens, tree, undo, web,
 };
 use clap::{Args, Subcommand};
 use std::ffi::OsString;
@@ -97,6 +97,9 @@ commands! {
         "stats" Stats(stats::StatsArgs)
             "Count messages, tokens, cost and time of a session"
             "";
+        "usage" Usage(tokens::UsageArgs)
+            "Count tokens and cost of all sessions"
+            "Each answer counts once, whichever branches and sessions have it. A cost that no tool has recorded is estimated by the price of the model, or unknown.";
         "tui" Tui(package::PackageArgs)
             "Walk through sessions in the terminal, with keys"
             "It starts treelined-tui, which is installed beside this program.";

@@ -3,6 +3,7 @@
 use serde::Deserialize;
 use std::ffi::OsString;
 use std::path::PathBuf;
+use treelined_core::durability::Durability;
 
 /// The options of the command line; `None` for those not given.
 #[derive(Debug, Clone, Default)]
@@ -37,6 +38,16 @@ pub(crate) enum DurabilityName {
     #[default]
     Interval,
     Always,
+}
+
+impl DurabilityName {
+    pub(super) fn durability(self) -> Durability {
+        match self {
+            Self::Os => Durability::Os,
+            Self::Interval => Durability::Interval,
+            Self::Always => Durability::Always,
+        }
+    }
 }
 
 /// Looks up an environment variable.

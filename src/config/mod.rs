@@ -10,6 +10,7 @@ mod idle_time;
 mod lines;
 mod log;
 mod paths;
+mod prices;
 mod programs;
 mod renderers;
 mod sections;
@@ -27,12 +28,14 @@ use file::ConfigFile;
 use idle_time::idle_exit;
 use lines::SettingLines;
 use paths::{session_dir, socket};
+use prices::prices;
 use programs::{extensions, hooks};
 use serde::Serialize;
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use summarizer::{key_variables, summarizer};
-use treelined_core::durability::Durability;
 use treelined_service::settings::DaemonSettings;
+use treelined_usage::Price;
 
 /// The settings of one daemon, and of its log on several machines.
 #[derive(Debug, Clone)]
@@ -40,6 +43,8 @@ pub(crate) struct Config {
     pub daemon: DaemonSettings,
     /// The log that sessions have on several machines.
     pub nats: Option<NatsSettings>,
+    /// The prices of models by `provider/model` or the name of the model.
+    pub prices: BTreeMap<String, Price>,
 }
 
 /// The settings in force as JSON.
@@ -119,6 +124,7 @@ impl Settings {
         let hooks = hooks(&file.hooks, path.as_deref(), &keys, &mut lines)?;
         let extensions = extensions(&file.extensions, path.as_deref(), &keys, &mut lines)?;
         let renderers = renderers(&file.renderers, &mut lines)?;
+        let prices = prices(&file.prices, &mut lines)?;
         let nats = log::nats(file.log, folder, &mut lines)?;
         let nats = log::with_flag(nats, flags.log.as_deref(), environment, &mut lines)?;
         let cwd = std::env::current_dir().context("the working directory")?;
@@ -126,11 +132,7 @@ impl Settings {
             config: Config {
                 daemon: DaemonSettings {
                     session_dir,
-                    durability: match durability {
-                        DurabilityName::Os => Durability::Os,
-                        DurabilityName::Interval => Durability::Interval,
-                        DurabilityName::Always => Durability::Always,
-                    },
+                    durability: durability.durability(),
                     summarizer,
                     hooks,
                     extensions,
@@ -140,6 +142,7 @@ impl Settings {
                     cwd: cwd.display().to_string(),
                 },
                 nats,
+                prices,
             },
             socket,
             idle_exit,

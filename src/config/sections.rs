@@ -3,6 +3,7 @@
 use super::flags::{DurabilityName, SummarizerName};
 use super::idle_time::IdleTime;
 use super::log::LogSection;
+use super::prices::PriceSection;
 use super::renderers::RendererSection;
 use serde::Deserialize;
 use std::collections::BTreeMap;
@@ -25,6 +26,8 @@ pub(super) struct FileSections {
     pub(super) extensions: Vec<ExtensionSection>,
     #[serde(default)]
     pub(super) renderers: BTreeMap<String, RendererSection>,
+    #[serde(default)]
+    pub(super) prices: BTreeMap<String, PriceSection>,
     #[serde(default)]
     pub(super) log: LogSection,
 }

@@ -149,7 +149,7 @@ struct EntryUse<'a> {
 }
 
 /// The tokens and the cost of a `usage` object.
-fn used(usage: &[u8]) -> ModelUse {
+pub fn used(usage: &[u8]) -> ModelUse {
     let number = |raw: Option<&[u8]>| raw.map_or(0, whole);
     let names = ["input", "output", "cacheRead", "cacheWrite", "cost"];
     let [input, output, cache_read, cache_write, cost] = json::get_each(usage, names);

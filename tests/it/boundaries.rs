@@ -117,7 +117,12 @@ fn code(text: &str) -> String {
 
 fn modules() -> BTreeMap<String, Module> {
     let wings = wings();
-    let flat = |wing: &str| matches!(wing, "wire" | "import" | "find" | "fleet" | "handoff");
+    let flat = |wing: &str| {
+        matches!(
+            wing,
+            "wire" | "import" | "find" | "fleet" | "handoff" | "usage"
+        )
+    };
     let mut modules: BTreeMap<String, Module> = BTreeMap::new();
     for (path, text) in sources("src") {
         let mut parts = path.split('/').skip(1);

@@ -16,6 +16,7 @@ mod search;
 mod session_dir;
 mod sessions;
 mod suggestions;
+mod tokens;
 mod tree;
 mod verbs;
 mod words;

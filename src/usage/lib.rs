@@ -1,0 +1,26 @@
+//! Tokens and cost of all sessions of the session directory (usage.md).
+//!
+//! The session files alone are true; nothing is kept between two counts. In reading order: [`Request`] says which answers
+//! count and how they are grouped; [`usage`] reads the files and counts each `answer` once, whichever sessions have it;
+//! [`Prices`] gives an estimate where no cost is recorded; [`Sums`] are the result. This crate promises no interface to
+//! other programs.
+
+#![cfg_attr(
+    test,
+    allow(
+        clippy::unwrap_used,
+        clippy::indexing_slicing,
+        reason = "a test fails by a panic"
+    )
+)]
+
+mod answer;
+mod counting;
+mod prices;
+mod sums;
+#[cfg(test)]
+mod tests;
+
+pub use counting::{By, Request, Row, UnreadFile, Usage, usage};
+pub use prices::{Price, Prices};
+pub use sums::{Cost, Sums};

@@ -1,0 +1,197 @@
+use super::*;
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::Path;
+use treelined_files::store::Store;
+
+const ANSWER: &str = r#""message":{"role":"assistant","content":[],"provider":"p","model":"m","usage":{"input":10,"output":5,"cost":{"total":0}},"timestamp":1764320400000}"#;
+
+/// Writes a session of these lines.
+fn session(dir: &Path, id: &str, cwd: &str, created: &str, lines: &[String]) {
+    let folder = dir.join("--folder--");
+    fs::create_dir_all(&folder).unwrap();
+    let header = format!(
+        r#"{{"type":"session","version":3,"id":"{id}","timestamp":"{created}","cwd":"{cwd}"}}"#
+    );
+    let text: String = std::iter::once(&header)
+        .chain(lines)
+        .flat_map(|line| [line.as_str(), "\n"])
+        .collect();
+    fs::write(folder.join(format!("{id}.jsonl")), text).unwrap();
+}
+
+fn entry(id: &str, parent: Option<&str>, rest: &str) -> String {
+    let parent = parent.map_or("null".to_owned(), |parent| format!("\"{parent}\""));
+    format!(
+        r#"{{"type":"message","id":"{id}","parentId":{parent},"timestamp":"2025-11-28T10:00:00.000Z",{rest}}}"#
+    )
+}
+
+fn counted(dir: &Path, by: By) -> Usage {
+    counted_with(dir, by, None, Prices::default())
+}
+
+fn counted_with(dir: &Path, by: By, cwd: Option<&str>, prices: Prices) -> Usage {
+    let request = Request {
+        by,
+        cwd: cwd.map(str::to_owned),
+        since: None,
+    };
+    usage(&Store::new(dir.to_owned()), &request, &prices).unwrap()
+}
+
+fn keys(usage: &Usage) -> Vec<(&str, u64)> {
+    let row = |row: &'_ Row| (row.sums.answers, row.sums.tokens.input);
+    let rows = usage.rows.iter();
+    rows.map(|it| (it.key.as_str(), row(it).1)).collect()
+}
+
+/// `get_stats` drops copies within one session only: a fork and its source together said twice as much.
+#[test]
+fn an_answer_counts_once_in_all_sessions_and_branches() {
+    let dir = tempfile::tempdir().unwrap();
+    let dir = dir.path();
+    let first = entry("a1", None, ANSWER);
+    let picked = entry("a2", Some("a1"), &format!(r#""copiedFrom":"a1",{ANSWER}"#));
+    session(
+        dir,
+        "original",
+        "/p",
+        "2025-11-28T09:00:00.000Z",
+        &[first.clone(), picked],
+    );
+    // A fork has the line itself.
+    session(dir, "fork", "/p", "2025-11-28T11:00:00.000Z", &[first]);
+    // An import of a fork in another directory, and a pick of another session.
+    let own = entry("a1", None, &format!(r#""copiedFrom":"a1",{ANSWER}"#));
+    let other = format!(r#""copiedFrom":{{"sessionId":"original","entryId":"a1"}},{ANSWER}"#);
+    let other = entry("x1", Some("a1"), &other);
+    session(
+        dir,
+        "copies",
+        "/q",
+        "2025-11-28T12:00:00.000Z",
+        &[own, other],
+    );
+    let usage = counted(dir, By::Session);
+    assert_eq!(keys(&usage), [("original", 10)]);
+    assert_eq!((usage.total.answers, usage.total.tokens.output), (1, 5));
+
+    // Without the original, one of the copies counts.
+    fs::remove_file(dir.join("--folder--/original.jsonl")).unwrap();
+    fs::remove_file(dir.join("--folder--/fork.jsonl")).unwrap();
+    assert_eq!(keys(&counted(dir, By::Session)), [("copies", 10)]);
+}
+
+#[test]
+fn equal_answers_without_a_time_are_different_ones() {
+    let dir = tempfile::tempdir().unwrap();
+    let dir = dir.path();
+    let untimed = ANSWER.replace(r#","timestamp":1764320400000"#, "");
+    let lines = [
+        entry("a1", None, &untimed),
+        entry("a2", Some("a1"), &untimed),
+    ];
+    session(dir, "one", "/p", "2025-11-28T09:00:00.000Z", &lines);
+    let from = r#""copiedFrom":{"sessionId":"one","entryId":"a2"},"#;
+    let copy = entry("c1", None, &format!("{from}{untimed}"));
+    session(dir, "two", "/p", "2025-11-28T10:00:00.000Z", &[copy]);
+    assert_eq!(counted(dir, By::Day).total.answers, 2);
+}
+
+/// Imports write a cost of 0 where the tool has recorded none, since pi reads one from each message.
+#[test]
+fn a_cost_of_zero_is_estimated_or_unknown() {
+    let dir = tempfile::tempdir().unwrap();
+    let dir = dir.path();
+    let known = ANSWER
+        .replace(r#"{"total":0}"#, r#"{"total":0.25}"#)
+        .replace("400000", "400001");
+    let silent = r#""message":{"role":"assistant","content":[],"timestamp":1764320400002}"#;
+    let lines = [
+        entry("a1", None, ANSWER),
+        entry("a2", Some("a1"), &known),
+        entry("a3", Some("a2"), silent),
+        entry(
+            "u1",
+            Some("a3"),
+            r#""message":{"role":"user","content":"usage"}"#,
+        ),
+    ];
+    session(dir, "one", "/p", "2025-11-28T09:00:00.000Z", &lines);
+    let total = counted(dir, By::Day).total;
+    assert_eq!((total.answers, total.without_tokens), (3, 1));
+    let expected = Cost {
+        recorded: Some(0.25),
+        estimated: None,
+        unknown: 1,
+    };
+    assert_eq!(total.cost, expected);
+
+    let price = Price {
+        input: Some(100_000.0),
+        output: Some(0.0),
+        ..Price::default()
+    };
+    let prices = Prices::new(BTreeMap::from([("p/m".to_owned(), price)]));
+    let total = counted_with(dir, By::Day, None, prices).total;
+    assert_eq!(total.cost.known(), Some(1.25));
+    assert_eq!((total.cost.estimated, total.cost.unknown), (Some(1.0), 0));
+}
+
+#[test]
+fn answers_are_grouped_by_day_model_tool_session_and_directory() {
+    let dir = tempfile::tempdir().unwrap();
+    let dir = dir.path();
+    let later = ANSWER.replace("1764320400000", "1764460800000");
+    let imported = format!(r#""origin":{{"tool":"codex"}},{later}"#);
+    let lines = [
+        entry("a1", None, ANSWER),
+        entry("a2", Some("a1"), &imported),
+    ];
+    session(dir, "one", "/p/inner", "2025-11-28T09:00:00.000Z", &lines);
+    let summary = r#"{"type":"branch_summary","id":"s1","parentId":null,"timestamp":"2025-11-29T10:00:00.000Z","fromId":"root","summary":"S","usage":{"input":3}}"#;
+    session(
+        dir,
+        "two",
+        "/q",
+        "2025-11-28T10:00:00.000Z",
+        &[summary.to_owned()],
+    );
+    let by = |by| counted(dir, by);
+    assert_eq!(
+        keys(&by(By::Day)),
+        [("2025-11-28", 10), ("2025-11-29", 3), ("2025-11-30", 10)]
+    );
+    assert_eq!(keys(&by(By::Model)), [("p/m", 20), ("", 3)]);
+    assert_eq!(keys(&by(By::Tool)), [("treelined", 13), ("codex", 10)]);
+    assert_eq!(keys(&by(By::Session)), [("one", 20), ("two", 3)]);
+    assert_eq!(keys(&by(By::Directory)), [("/p/inner", 20), ("/q", 3)]);
+    for (cwd, input) in [("/p", 20), ("/p/inner/", 20), ("/p/in", 0), ("/", 23)] {
+        let counted = counted_with(dir, By::Day, Some(cwd), Prices::default());
+        assert_eq!(counted.total.tokens.input, input, "{cwd}");
+    }
+    let since = Request {
+        by: By::Day,
+        cwd: None,
+        since: treelined_core::timestamp::parse("2025-11-30T00:00:00.000Z"),
+    };
+    let since = usage(&Store::new(dir.to_owned()), &since, &Prices::default()).unwrap();
+    assert_eq!(keys(&since), [("2025-11-30", 10)]);
+}
+
+#[test]
+fn files_that_are_not_sessions_do_not_count() {
+    let dir = tempfile::tempdir().unwrap();
+    let dir = dir.path();
+    let lines = [entry("a1", None, ANSWER)];
+    session(dir, "one", "/p", "2025-11-28T09:00:00.000Z", &lines);
+    let answer = &lines[0];
+    fs::write(
+        dir.join("--folder--/other.jsonl"),
+        format!("{{}}\n{answer}\n"),
+    )
+    .unwrap();
+    let counted = counted(dir, By::Day);
+    assert_eq!((counted.total.answers, counted.unread.len()), (1, 0));
+}

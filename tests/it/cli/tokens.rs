@@ -1,0 +1,116 @@
+//! `treelined usage`.
+
+use super::*;
+
+/// Home with a session of two answers, one of them with a cost, and a fork of it.
+fn home_with_fork() -> std::sync::Arc<Home> {
+    let home = Home::new();
+    let mut d = Daemon::quiet_in(&home);
+    d.ignore("session_before_fork");
+    d.ignore("session_fork");
+    let created = d.ok("create_session", json!({"name": "the original"}));
+    let id = created["session"]["sessionId"].clone();
+    let answer = |entry_id: &str, at: u64, model: &str, cost: f64| {
+        let usage = json!({"input": 1000, "output": 10, "cacheRead": 7, "cost": {"total": cost}});
+        let message = json!({"role": "assistant", "content": [{"type": "text", "text": "yes"}],
+            "provider": "p", "model": model, "usage": usage, "timestamp": at});
+        json!({"sessionId": id, "entryId": entry_id, "message": message})
+    };
+    d.ok("append_message", answer("a1", 1_764_320_400_000, "m", 1.25));
+    d.ok("append_message", answer("a2", 1_764_460_800_000, "n", 0.0));
+    d.ok("fork_session", json!({"sessionId": id}));
+    drop(d);
+    home
+}
+
+fn counted(home: &Home, args: &[&str]) -> Json {
+    let args = [args, &["usage", "--json"]].concat();
+    let output = home.run(&args, &[], "").clean();
+    serde_json::from_str(&output.text()).unwrap()
+}
+
+/// A fork has the answers of its source in its file, and each file says what they have used.
+#[test]
+fn usage_of_a_fork_counts_once() {
+    let home = home_with_fork();
+    assert_eq!(home.session_files().len(), 2);
+    let days = counted(&home, &[]);
+    let expected = json!({
+        "answers": 2, "answersWithoutTokens": 0,
+        "tokens": {"input": 2000, "output": 20, "cacheRead": 14, "cacheWrite": 0},
+        "cost": {"recorded": 1.25, "estimated": null, "unknownAnswers": 1},
+    });
+    assert_eq!(days["total"], expected);
+    assert_eq!(days["rows"][0]["day"], "2025-11-28");
+    assert_eq!(days["rows"][1]["day"], "2025-11-30");
+    assert_eq!(days["rows"][1]["cost"]["recorded"], Json::Null);
+
+    let env = [("COLUMNS", "80")];
+    let shown = home.run(&["usage", "--by", "session"], &env, "").clean();
+    let shown = shown.text();
+    let lines: Vec<&str> = shown.lines().collect();
+    assert!(lines[1].contains("the original"), "{shown}");
+    assert!(lines[1].ends_with("1.25 + ?"), "{shown}");
+    assert!(lines[2].starts_with("total "), "{shown}");
+    assert!(shown.contains("? 1 answer of unknown cost"), "{shown}");
+    for columns in ["40", "80", "200"] {
+        let env = [("COLUMNS", columns)];
+        let shown = home.run(&["usage"], &env, "").clean().text();
+        let table = shown.lines().take(4);
+        let widest = table.map(|line| line.chars().count()).max().unwrap();
+        assert!(widest <= columns.parse().unwrap(), "{shown}");
+    }
+}
+
+#[test]
+fn prices_of_the_configuration_come_first() {
+    let home = home_with_fork();
+    let config = |text: &str| crate::config::file(&home, text);
+    let path = config("[prices.\"p/n\"]\ninput = 1000.0\noutput = 0\ncache_read = 0\n");
+    let total = counted(&home, &["--config", &path])["total"].clone();
+    let expected = json!({"recorded": 1.25, "estimated": 1.0, "unknownAnswers": 0});
+    assert_eq!(total["cost"], expected);
+    let path = config("[prices.n]\ninput = 1000.0\noutput = 0\n");
+    let total = counted(&home, &["--config", &path])["total"].clone();
+    assert_eq!(total["cost"]["unknownAnswers"], 1, "no price for the cache");
+    let path = config("[prices.n]\ninput = -1.0\n");
+    let output = home.run(&["--config", &path, "usage"], &[], "");
+    assert_eq!(output.code, Some(1));
+    assert!(
+        output.stderr.contains("prices.n.input"),
+        "{}",
+        output.stderr
+    );
+}
+
+#[test]
+fn without_answers_usage_says_so() {
+    let home = Home::new();
+    let shown = home.run(&["usage"], &[], "").clean();
+    assert_eq!(shown.text(), "no answers\n");
+    assert_eq!(counted(&home, &[])["rows"], json!([]));
+    let wrong = home.run(&["usage", "--since", "soon"], &[], "");
+    assert_eq!(wrong.code, Some(2));
+    assert!(wrong.stderr.contains("must be a day"), "{}", wrong.stderr);
+}
+
+/// The tokens of `ccusage daily --json --offline --timezone UTC` (npm, 17.2.1) on the same files of Claude Code, in which
+/// several records have one answer.
+#[test]
+fn tokens_of_claude_code_are_those_of_ccusage() {
+    let home = Home::new();
+    let files = crate::readme::root("tests/data/import/claude-code");
+    let import = ["import", "--final", files.to_str().unwrap()];
+    home.run(&import, &[], "");
+    let days = counted(&home, &[]);
+    let day = |day: &str| {
+        let rows = days["rows"].as_array().unwrap();
+        let row = rows.iter().find(|row| row["day"] == day);
+        row.map(|row| row["tokens"].clone())
+    };
+    let tokens = |input: u64, output: u64, read: u64, written: u64| {
+        Some(json!({"input": input, "output": output, "cacheRead": read, "cacheWrite": written}))
+    };
+    assert_eq!(day("2024-01-01"), tokens(360, 180, 800, 200));
+    assert_eq!(day("2026-01-28"), tokens(42, 6, 175_563, 46_460));
+}
