@@ -115,6 +115,7 @@ impl Arguments {
                     | Command::ArchiveSession(_)
                     | Command::Remove(_)
                     | Command::Purge(_)
+                    | Command::Du(_)
                     | Command::Export(_)
                     | Command::Doctor(_)
                     | Command::Restore(_)

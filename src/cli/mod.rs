@@ -5,7 +5,7 @@
 //! child, or reaches the shared one, and is its client, for the commands that read a session ([`list`], [`show`], [`tree`],
 //! [`branches`], [`compare`], [`stats`], [`search`], [`export`]), that change one ([`go`], [`undo`], [`label`], [`name`]),
 //! that delete ([`remove`], [`restore`], [`purge`]), and for [`call`] and [`demo`]. [`doctor`] and [`migrate`] open a file without a daemon,
-//! and [`tokens`] reads all of them.
+//! [`tokens`] reads all of them, and [`du`] measures what the session directory takes.
 //! [`connect`], [`web`], [`status`] and [`stop`] find the shared daemon by [`shared`].
 //! `fleet` copies sessions to a stream and from it.
 //! [`documents`] writes generated files. [`screen`], [`drawing`], [`position`], [`progress`] and [`pretty`] format output.
@@ -40,6 +40,7 @@ mod doctor_origin;
 mod doctor_repair;
 mod documents;
 mod drawing;
+mod du;
 mod entry_candidates;
 mod entry_choice;
 mod export;
@@ -176,6 +177,7 @@ fn outcome(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         Some(Command::ArchiveSession(args)) => sorting::archive(options, args),
         Some(Command::Remove(args)) => remove::run(options, args),
         Some(Command::Purge(args)) => purge::run(options, args),
+        Some(Command::Du(args)) => du::run(options, args),
         Some(Command::Doctor(doctor)) => doctor::run(options, doctor),
         Some(Command::Migrate(migrate)) => migrate::run(options, migrate),
         Some(Command::Import(import)) => import::run(options, import),

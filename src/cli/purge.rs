@@ -9,12 +9,16 @@ use super::options::Options;
 use super::screen::Screen;
 use super::trash_choice::find;
 use super::words::{count, title};
+use crate::config::KeepTime;
 use clap::Args;
 use clap_complete::engine::ArgValueCompleter;
 use serde_json::json;
 use std::io::{self, BufRead, IsTerminal, Write};
 use std::process::ExitCode;
+use treelined_core::id::Source;
 use treelined_core::terminal;
+use treelined_core::timestamp::{self, Millis};
+use treelined_files::clock::SystemSource;
 use treelined_files::store::Store;
 
 /// The most sessions that the question lists.
@@ -26,17 +30,24 @@ Examples:
   treelined restore          lists the deleted sessions
   treelined purge \"A tour\"   removes one of them from the disk, after a question
   treelined purge --all      empties the trash, after a question
+  treelined purge --older-than 30d --yes   what was deleted more than 30 days ago, for a timer
 
 A session that is not deleted is moved to the trash first, by treelined rm. What an import has kept beside its sessions \
 stays until treelined import --forget SESSION, and an import of the same conversation may bring it again.")]
 pub(crate) struct PurgeArgs {
     /// Deleted sessions by their files in the trash, ids, names or beginnings of the ids
-    #[arg(value_name = "SESSION", required_unless_present = "all", conflicts_with = "all",
+    #[arg(value_name = "SESSION", required_unless_present_any = ["all", "older_than", "expired"],
           add = ArgValueCompleter::new(super::candidates::deleted_sessions))]
     sessions: Vec<String>,
     /// All deleted sessions, of all directories
-    #[arg(long)]
+    #[arg(long, conflicts_with = "sessions")]
     all: bool,
+    /// All that were deleted longer ago than this: 12h, 30d or 8w
+    #[arg(long, value_name = "TIME", conflicts_with_all = ["sessions", "all"])]
+    older_than: Option<KeepTime>,
+    /// All that were deleted longer ago than `keep` of [trash] in the configuration
+    #[arg(long, conflicts_with_all = ["sessions", "all", "older_than"])]
+    expired: bool,
     /// Do not ask
     #[arg(long)]
     yes: bool,
@@ -46,19 +57,25 @@ pub(crate) struct PurgeArgs {
 }
 
 pub(super) fn run(options: &Options, purge: &PurgeArgs) -> anyhow::Result<ExitCode> {
+    let config = options.config()?;
+    let age = match purge.expired {
+        true => Some(config.trash_keep.ok_or_else(no_time)?),
+        false => purge.older_than,
+    };
     let mut daemon = ChildDaemon::start(options)?;
     let rows = trashed(&mut daemon);
     daemon.end()?;
     let rows: Vec<TrashRow> = rows?;
-    let chosen: Vec<&TrashRow> = match purge.all {
-        true => rows.iter().collect(),
-        false => choose(&rows, &purge.sessions)?,
+    let chosen: Vec<&TrashRow> = match age {
+        Some(age) => older(&rows, SystemSource.now_ms().saturating_sub(age.millis())),
+        None if purge.all => rows.iter().collect(),
+        None => choose(&rows, &purge.sessions)?,
     };
     if !chosen.is_empty() && !purge.yes && !is_confirmed(&chosen)? {
         writeln!(io::stderr(), "nothing was removed")?;
         return Ok(ExitCode::FAILURE);
     }
-    let store = Store::new(options.config()?.daemon.session_dir);
+    let store = Store::new(config.daemon.session_dir);
     let mut purged = Vec::new();
     let mut bytes = 0;
     for row in chosen {
@@ -74,12 +91,26 @@ pub(super) fn run(options: &Options, purge: &PurgeArgs) -> anyhow::Result<ExitCo
     let sessions = count(purged.len() as u64, "session", "sessions");
     let said = match purge.json {
         true => terminal::json(&json!({ "purged": purged }).to_string()).into_owned(),
-        false if purged.is_empty() => "the trash is empty".to_owned(),
+        false if rows.is_empty() => "the trash is empty".to_owned(),
+        false if purged.is_empty() => "no session in the trash is that old".to_owned(),
         false => format!("removed {sessions}, {}", count(bytes, "byte", "bytes")),
     };
     writeln!(screen, "{said}")?;
     screen.finish()?;
     Ok(ExitCode::SUCCESS)
+}
+
+fn no_time() -> anyhow::Error {
+    let message = "the configuration does not say for how long deleted sessions are kept";
+    let remedy = "keep = \"30d\" in its section [trash], or --older-than 30d";
+    ShellError::new(USAGE, message, remedy).into()
+}
+
+/// The sessions that were deleted before this time. One whose time cannot be read is not among them.
+fn older(rows: &[TrashRow], before: Millis) -> Vec<&TrashRow> {
+    let is_older =
+        |row: &&TrashRow| timestamp::parse(&row.deleted_at).is_some_and(|at| at < before);
+    rows.iter().filter(is_older).collect()
 }
 
 /// The deleted sessions that these words name, each once. An id names all files in the trash that have it: none is left.
@@ -121,4 +152,34 @@ fn is_confirmed(rows: &[&TrashRow]) -> anyhow::Result<bool> {
     let mut answer = String::new();
     io::stdin().lock().read_line(&mut answer)?;
     Ok(matches!(answer.trim().to_lowercase().as_str(), "y" | "yes"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_what_was_deleted_before_the_time_is_older() {
+        let row = |deleted_at: &str| TrashRow {
+            session_id: deleted_at.to_owned(),
+            name: None,
+            first_message: String::new(),
+            native_ids: Vec::new(),
+            cwd: String::new(),
+            trashed_path: String::new(),
+            deleted_at: deleted_at.to_owned(),
+        };
+        let times = [
+            "2026-11-01T00:00:00.000Z",
+            "2026-11-02T00:00:00.000Z",
+            "soon",
+        ];
+        let rows = times.map(row);
+        let before = timestamp::parse(times[1]).unwrap();
+        let older: Vec<&str> = older(&rows, before)
+            .iter()
+            .map(|row| row.session_id.as_str())
+            .collect();
+        assert_eq!(older, [times[0]]);
+    }
 }

@@ -5,7 +5,7 @@
 use super::fleet;
 use super::{
     archive, aside, branches, call, compare, completions, connect, continuation, demo, doctor,
-    documents, export, go, import_request, label, late_writes, list, migrate, name, package,
+    documents, du, export, go, import_request, label, late_writes, list, migrate, name, package,
     purge, remove, restore, search, serve, settings, shared, show, sorting, stats, status, stop,
     tokens, tree, undo, web,
 };
@@ -180,7 +180,10 @@ commands! {
             "";
         "purge" Purge(purge::PurgeArgs)
             "Remove deleted sessions from the disk, for good"
-            "It asks first; without a terminal it needs --yes.";
+            "Those that are named, all, or those that were deleted longer ago than a time. It asks first; without a terminal it needs --yes.";
+        "du" Du(du::DuArgs)
+            "Show what the session directory takes on the disk"
+            "";
         "doctor" Doctor(doctor::Doctor)
             "Check session files, and repair them"
             "It reports what they contain; --repair moves damaged lines to a folder beside the file. Exit code 1 if anything is wrong.";

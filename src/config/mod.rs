@@ -7,6 +7,7 @@
 mod file;
 mod flags;
 mod idle_time;
+mod keep_time;
 mod lines;
 mod log;
 mod paths;
@@ -19,6 +20,7 @@ mod summarizer;
 pub(crate) use file::check;
 pub(crate) use flags::{ConfigFlags, DurabilityName, EnvironmentLookup, SummarizerName};
 pub(crate) use idle_time::IdleTime;
+pub(crate) use keep_time::KeepTime;
 pub(crate) use log::VARIABLE as LOG_VARIABLE;
 pub(crate) use treelined_fleet::settings::NatsSettings;
 
@@ -45,6 +47,8 @@ pub(crate) struct Config {
     pub nats: Option<NatsSettings>,
     /// The prices of models by `provider/model` or the name of the model.
     pub prices: BTreeMap<String, Price>,
+    /// For how long deleted sessions are kept; `None` if that is not said.
+    pub trash_keep: Option<KeepTime>,
 }
 
 /// The settings in force as JSON.
@@ -125,6 +129,7 @@ impl Settings {
         let extensions = extensions(&file.extensions, path.as_deref(), &keys, &mut lines)?;
         let renderers = renderers(&file.renderers, &mut lines)?;
         let prices = prices(&file.prices, &mut lines)?;
+        let trash_keep = keep_time::keep(file.trash.keep, &mut lines);
         let nats = log::nats(file.log, folder, &mut lines)?;
         let nats = log::with_flag(nats, flags.log.as_deref(), environment, &mut lines)?;
         let cwd = std::env::current_dir().context("the working directory")?;
@@ -143,6 +148,7 @@ impl Settings {
                 },
                 nats,
                 prices,
+                trash_keep,
             },
             socket,
             idle_exit,

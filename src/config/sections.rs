@@ -2,6 +2,7 @@
 
 use super::flags::{DurabilityName, SummarizerName};
 use super::idle_time::IdleTime;
+use super::keep_time::KeepTime;
 use super::log::LogSection;
 use super::prices::PriceSection;
 use super::renderers::RendererSection;
@@ -29,7 +30,16 @@ pub(super) struct FileSections {
     #[serde(default)]
     pub(super) prices: BTreeMap<String, PriceSection>,
     #[serde(default)]
+    pub(super) trash: TrashSection,
+    #[serde(default)]
     pub(super) log: LogSection,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct TrashSection {
+    /// For how long `treelined purge --expired` leaves a deleted session in the trash.
+    pub(super) keep: Option<KeepTime>,
 }
 
 #[derive(Debug, Default, Deserialize)]

@@ -114,3 +114,42 @@ fn tokens_of_claude_code_are_those_of_ccusage() {
     assert_eq!(day("2024-01-01"), tokens(360, 180, 800, 200));
     assert_eq!(day("2026-01-28"), tokens(42, 6, 175_563, 46_460));
 }
+
+#[test]
+fn du_counts_each_file_in_one_part() {
+    let home = home_with_fork();
+    let sessions = home.sessions();
+    let bytes: u64 = home
+        .session_files()
+        .iter()
+        .map(|file| file.metadata().unwrap().len())
+        .sum();
+    let trash = sessions.join(".trash");
+    fs::create_dir(&trash).unwrap();
+    fs::write(trash.join("old.jsonl"), "12345").unwrap();
+    fs::write(sessions.join("notes"), "123").unwrap();
+    let measured = home.run(&["du", "--json"], &[], "").clean();
+    let measured: Json = serde_json::from_str(&measured.text()).unwrap();
+    let parts = measured["parts"].as_object().unwrap();
+    assert_eq!(parts["sessions"], json!({"files": 2, "bytes": bytes}));
+    assert_eq!(parts["trash"], json!({"files": 1, "bytes": 5}));
+    let sum: u64 = parts
+        .values()
+        .map(|part| part["bytes"].as_u64().unwrap())
+        .sum();
+    assert_eq!(measured["total"]["bytes"], sum);
+    assert!(parts["other"]["bytes"].as_u64() >= Some(3), "{measured}");
+
+    let shown = home.run(&["du"], &[("COLUMNS", "80")], "").clean().text();
+    assert!(
+        shown.contains("\ntrash             5 B       1 file"),
+        "{shown}"
+    );
+    let nothing = home.run(
+        &["--session-dir", "/nowhere/at/all", "du", "--json"],
+        &[],
+        "",
+    );
+    let nothing: Json = serde_json::from_str(&nothing.text()).unwrap();
+    assert_eq!(nothing["total"], json!({"files": 0, "bytes": 0}));
+}

@@ -307,3 +307,39 @@ fn a_removed_session_is_in_the_trash_until_it_is_purged() {
     assert_eq!(said(&home, &["purge", "--all"]), "the trash is empty\n");
     assert_eq!(fs::read_dir(&trash).unwrap().count(), 0);
 }
+
+/// Whoever wanted old sessions gone had to name each of them, or empty the trash.
+#[test]
+fn purge_removes_what_was_deleted_long_ago() {
+    let home = home_with_tour();
+    said(&home, &["rm", "A tour"]);
+    let keep = crate::config::file(&home, "[trash]\nkeep = \"30d\"\n");
+    for args in [
+        &["purge", "--older-than", "1h", "--yes"][..],
+        &["--config", &keep, "purge", "--expired", "--yes"],
+    ] {
+        assert_eq!(said(&home, args), "no session in the trash is that old\n");
+    }
+    assert!(said(&home, &["restore"]).contains("A tour"));
+    let config = home.run(&["--config", &keep, "config"], &[], "").clean();
+    assert!(
+        config.text().contains("keep = \"30d\""),
+        "{}",
+        config.text()
+    );
+    for (args, says) in [
+        (
+            &["purge", "--expired"][..],
+            "keep = \"30d\" in its section [trash]",
+        ),
+        (&["purge", "--older-than", "30"], "such as 12h, 30d or 8w"),
+        (
+            &["purge", "--older-than", "30d", "--all"],
+            "cannot be used with",
+        ),
+    ] {
+        let refused = home.run(args, &[], "");
+        assert_eq!(refused.code, Some(2), "{refused:?}");
+        assert!(refused.stderr.contains(says), "{refused:?}");
+    }
+}
