@@ -43,6 +43,7 @@ mod fork;
 mod fork_faults;
 mod fork_tree;
 mod fuzz;
+mod guide;
 mod handshake;
 mod harness;
 mod hooks;

@@ -48,7 +48,9 @@ fn steps(task: &Task) -> Vec<Step> {
             top("cargo run --quiet --bin treelined -- schema --out schema"),
             top("cargo run --quiet -p treelined-client-generate"),
             top("cargo test --quiet --bin treelined -- the_document_of_errors the_readme_has"),
-            top("cargo test --quiet --test it -- the_readme_lists every_client_has_the_table"),
+            top(
+                "cargo test --quiet --test it -- the_readme_lists every_client_has_the_table every_block_of_the_guide",
+            ),
             below(
                 "clients/typescript",
                 "npm ci --no-audit --no-fund --loglevel=error",
