@@ -18,6 +18,7 @@
 (defvar-local treelined-list--sort "recent" "The order of the list.")
 (defvar-local treelined-list--words nil "Words that sessions have, or nil.")
 (defvar-local treelined-list--directory nil "The only directory that is listed, or nil.")
+(defvar-local treelined-list--archived nil "Whether archived sessions are listed too.")
 (defvar-local treelined-list--cursor nil "The place of the next page, or nil.")
 (defvar-local treelined-list--loading nil "Whether a page is under way.")
 (defvar-local treelined-list--watching nil "The connection that reports changes, or nil.")
@@ -57,6 +58,16 @@ Return a text that is not a time as it is."
           ((string-empty-p first) (propertize "(empty)" 'face 'shadow))
           (t first))))
 
+(defun treelined-list--marks (row)
+  "Return tags, pin, archive and git branch of ROW, each with a gap before it."
+  (let* ((branch (plist-get (plist-get row :git) :branch))
+         (marks (append (mapcar (lambda (tag) (concat "#" tag)) (plist-get row :tags))
+                        (and (plist-get row :pinned) '("pinned"))
+                        (and (plist-get row :archived) '("archived"))
+                        (and branch (list (concat "on " branch))))))
+    (propertize (treelined-row-shown (mapconcat (lambda (mark) (concat "  " mark)) marks "") " ")
+                'face 'treelined-label)))
+
 (defconst treelined-list--columns
   `((nil ("When" 4 nil) ,(lambda (row) (treelined-list--age (plist-get row :modified))))
     (t ("Messages" 8 nil :right-align t)
@@ -66,7 +77,8 @@ Return a text that is not a time as it is."
           (propertize (treelined-list--directory-name (plist-get row :cwd)) 'face 'shadow)))
     (nil ("Tool" 11 nil)
          ,(lambda (row) (propertize (or (plist-get row :source) "") 'face 'shadow)))
-    (nil ("Session" 0 nil) treelined-list--title))
+    (nil ("Session" 0 nil)
+         ,(lambda (row) (concat (treelined-list--title row) (treelined-list--marks row)))))
   "The columns: whether a narrow window lacks it, its format, its text.")
 
 (defconst treelined-list--narrow 60
@@ -121,6 +133,7 @@ Return whether they are others than before."
   (treelined-request
    'list_sessions
    (list :sort treelined-list--sort :query treelined-list--words
+         :archived treelined-list--archived
          :cwd treelined-list--directory :limit (or limit treelined-list--page) :cursor cursor)
    (lambda (result)
      (when (derived-mode-p 'treelined-list-mode)
@@ -213,6 +226,7 @@ Return whether they are others than before."
           (and treelined-list--words (format ", “%s”" treelined-list--words))
           (and treelined-list--directory
                (format ", in %s" (abbreviate-file-name treelined-list--directory)))
+          (and treelined-list--archived ", archived ones too")
           (and treelined-list--loading ", loading…")))
 
 (defvar treelined-list-mode-map (make-sparse-keymap)
@@ -263,6 +277,12 @@ Return whether they are others than before."
   (setq treelined-list--directory
         (unless treelined-list--directory
           (directory-file-name (expand-file-name default-directory))))
+  (treelined-list--fetch nil))
+
+(defun treelined-list-archived ()
+  "List archived sessions too, or leave them out again."
+  (interactive nil treelined-list-mode)
+  (setq treelined-list--archived (not treelined-list--archived))
   (treelined-list--fetch nil))
 
 (defun treelined-list-all ()

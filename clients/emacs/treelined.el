@@ -26,6 +26,7 @@
 ;;   treelined-branch   names and archive of branches
 ;;   treelined-continue going on in another tool
 ;;   treelined-list     the list of sessions
+;;   treelined-sorting  tags, pins, families, candidates
 ;;   treelined-search   the search over all sessions
 ;;   treelined-ask      commands and questions of other programs
 ;;   treelined-import   imports and exports

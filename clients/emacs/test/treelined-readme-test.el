@@ -73,7 +73,7 @@
       (should (string-search (format "`%s`" option) (treelined-readme-test--text))))))
 
 (ert-deftest treelined-readme-shows-the-menu-as-it-is ()
-  (dolist (suffix (treelined-readme-test--suffixes 'treelined-tree-menu))
+  (dolist (suffix (treelined-readme-test--suffixes 'treelined-menu-tree-wide))
     (should (string-match-p (regexp-quote (format " %s %s" (car suffix) (cadr suffix)))
                             (treelined-readme-test--text)))))
 
@@ -93,8 +93,8 @@
     all))
 
 (ert-deftest treelined-readme-keys-of-the-menus-are-those-of-the-buffers ()
-  (pcase-dolist (`(,prefix ,map) `((treelined-tree-menu ,treelined-tree-mode-map)
-                                   (treelined-list-menu ,treelined-list-mode-map)))
+  (pcase-dolist (`(,prefix ,map) `((treelined-menu-tree-wide ,treelined-tree-mode-map)
+                                   (treelined-menu-list-wide ,treelined-list-mode-map)))
     (pcase-dolist (`(,key ,_description ,command) (treelined-readme-test--suffixes prefix))
       (should (commandp command))
       (should (eq command (lookup-key map (kbd key)))))))
@@ -112,6 +112,8 @@
     ("mark" . treelined-tree-mark) ("compare" . treelined-tree-compare)
     ("fork" . treelined-tree-fork) ("name-branch" . treelined-tree-name-branch)
     ("archive" . treelined-tree-archive) ("show-archived" . treelined-tree-show-archived)
+    ("candidates" . treelined-tree-candidates) ("family" . treelined-family)
+    ("tags" . treelined-tag-session) ("pin" . treelined-pin-session)
     ("continue-elsewhere" . treelined-tree-continue) ("compact" . treelined-tree-compact)
     ("export" . treelined-export) ("sessions" . treelined) ("search-all" . treelined-search)
     ("command" . treelined-run-command) ("answer" . treelined-answer)

@@ -48,6 +48,10 @@ for _, name in ipairs({
   'name-branch',
   'archive',
   'archived',
+  'candidates',
+  'family',
+  'tags',
+  'pin',
   'refresh',
   'keys',
   'close',
@@ -67,7 +71,21 @@ for _, name in ipairs({ 'copy', 'compare' }) do
   )
 end
 
-for _, name in ipairs({ 'open', 'new', 'delete', 'restore', 'import', 'here', 'refresh', 'keys' }) do
+for _, name in ipairs({
+  'open',
+  'new',
+  'delete',
+  'restore',
+  'tags',
+  'pin',
+  'archive',
+  'archived',
+  'family',
+  'import',
+  'here',
+  'refresh',
+  'keys',
+}) do
   vim.keymap.set('n', ('<Plug>(treelined-list-%s)'):format(name), function()
     require('treelined.list').run(name)
   end, { desc = 'treelined: ' .. name })

@@ -11,6 +11,7 @@ import type { Parts } from './commands/parts.js';
 import { programCommands } from './commands/programs.js';
 import { searchCommands } from './commands/search.js';
 import { sessionCommands, storeCommands } from './commands/sessions.js';
+import { sortingCommands } from './commands/sorting.js';
 import { Composer } from './composer.js';
 import { Documents } from './documents.js';
 import { PagePanel } from './pagePanel.js';
@@ -43,6 +44,7 @@ export async function activate(context: vscode.ExtensionContext): Promise<void> 
     ...entryCommands(parts),
     ...rowCommands(parts),
     ...branchCommands(parts),
+    ...sortingCommands(parts),
     ...moveCommands(parts),
     ...continuationCommands(parts),
     ...programCommands(parts),

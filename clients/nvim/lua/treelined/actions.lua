@@ -353,6 +353,33 @@ end
 
 M.name_branch, M.archive, M.archived = branch.name, branch.archive, branch.toggle
 
+--- Changes the tags of the session.
+---@param tree treelined.Tree
+---@param tags? string the tags it has then; asks for them if left out
+function M.tags(tree, tags)
+  require('treelined.sorting').tags(tree.session.id, tags)
+end
+
+--- Pins the session, or takes the pin away.
+function M.pin(tree)
+  require('treelined.sorting').mark(tree.session.id, 'pinned')
+end
+
+--- Puts the session away, or brings it back.
+function M.archive_session(tree)
+  require('treelined.sorting').mark(tree.session.id, 'archived')
+end
+
+--- Shows the sessions that come from each other.
+function M.family(tree)
+  require('treelined.family').pick(tree.session.id)
+end
+
+--- Chooses between the answers to one question.
+function M.candidates(tree)
+  require('treelined.candidates').show(tree)
+end
+
 --- Writes the session into a file.
 ---@param tree treelined.Tree
 ---@param path? string asks for it if left out

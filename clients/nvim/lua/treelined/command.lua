@@ -94,6 +94,11 @@ M.subcommands = {
   ['name-branch'] = { run = on_tree('name_branch') },
   archive = { run = on_tree('archive') },
   archived = { run = on_tree('archived') },
+  tags = { run = on_tree('tags') },
+  pin = { run = on_tree('pin') },
+  ['archive-session'] = { run = on_tree('archive_session') },
+  family = { run = on_tree('family') },
+  candidates = { run = on_tree('candidates') },
   delete = { run = on_tree('delete') },
   export = {
     run = on_tree('export'),

@@ -36,6 +36,9 @@ local rows = {}
 --- Whether only the sessions of Neovim's working directory are shown.
 local is_here = false
 
+--- Whether archived sessions are shown.
+local is_archived = false
+
 --- The client that announces changes, and the function that ends this.
 ---@type {client: treelined.Client, stop: fun()}|nil
 local watched = nil
@@ -85,7 +88,7 @@ local function draw()
   end
   local lines, columns = {}, width()
   for index, each in ipairs(rows) do
-    lines[index] = facts(each, columns) .. row.title(each)
+    lines[index] = facts(each, columns) .. row.title(each) .. row.marks(each)
   end
   if #rows == 0 then
     lines = { 'There are no sessions. `o` makes one, `i` imports those of other tools.' }
@@ -101,9 +104,11 @@ local function draw()
   local shown = {}
   for index, each in ipairs(rows) do
     shown[index] = each.sessionId
-    local before_title = #lines[index] - #row.title(each)
-    local options = { end_col = before_title, hl_group = 'TreelinedInactive' }
+    local marks = #lines[index] - #row.marks(each)
+    local options = { end_col = marks - #row.title(each), hl_group = 'TreelinedInactive' }
     vim.api.nvim_buf_set_extmark(buf, namespace, index - 1, 0, options)
+    options = { end_col = #lines[index], hl_group = 'TreelinedLabel' }
+    vim.api.nvim_buf_set_extmark(buf, namespace, index - 1, marks, options)
   end
   vim.b[buf].treelined_rows = shown
   -- The cursor stays on its session.
@@ -115,6 +120,7 @@ local function draw()
     vim.api.nvim_win_set_cursor(win, { line, positions[win][2] })
   end
   local count = #rows == 1 and '1 session' or #rows .. ' sessions'
+  count = count .. (is_archived and ' · archived ones too' or '')
   local where = is_here and ' · of ' .. vim.fn.fnamemodify(vim.fn.getcwd(), ':~') or ''
   windows.set_title(buf, count .. where .. ' · g? lists the keys')
 end
@@ -191,8 +197,9 @@ function M.refresh(callback)
     end
     watched = { client = client, stop = client:on('sessions_changed', change) }
     -- Watched first, so that no change is missed.
-    client:watch_sessions({ cwd = cwd })
-    read(client, { sort = 'recent', limit = LIMIT, cwd = cwd }, callback)
+    local archived = is_archived or nil
+    client:watch_sessions({ cwd = cwd, archived = archived })
+    read(client, { sort = 'recent', limit = LIMIT, cwd = cwd, archived = archived }, callback)
   end)
 end
 
@@ -225,6 +232,37 @@ end
 
 function ACTIONS.restore()
   require('treelined').restore()
+end
+
+--- Runs a function on the id of the session under the cursor.
+local function on_current(run)
+  return function()
+    local each = current()
+    if each then
+      run(each.sessionId)
+    end
+  end
+end
+
+ACTIONS.tags = on_current(function(id)
+  require('treelined.sorting').tags(id)
+end)
+
+ACTIONS.pin = on_current(function(id)
+  require('treelined.sorting').mark(id, 'pinned')
+end)
+
+ACTIONS.archive = on_current(function(id)
+  require('treelined.sorting').mark(id, 'archived')
+end)
+
+ACTIONS.family = on_current(function(id)
+  require('treelined.family').pick(id)
+end)
+
+function ACTIONS.archived()
+  is_archived = not is_archived
+  M.refresh()
 end
 
 function ACTIONS.import()

@@ -17,6 +17,25 @@ function M.title(row)
   return utf8.line(row.sessionId)
 end
 
+--- Returns what a session of a list is marked with: tags, pin, archive, git branch. Each has a gap before it.
+---@param row treelined.SessionRow
+---@return string
+function M.marks(row)
+  local parts = vim.tbl_map(function(tag)
+    return '#' .. tag
+  end, row.tags or {})
+  for _, mark in ipairs({ 'pinned', 'archived' }) do
+    if row[mark] then
+      parts[#parts + 1] = mark
+    end
+  end
+  if row.git and row.git.branch then
+    parts[#parts + 1] = 'on ' .. row.git.branch
+  end
+  local text = #parts > 0 and '  ' .. table.concat(parts, '  ') or ''
+  return utf8.line(text)
+end
+
 --- Returns a session of a list in one line: its age, title and size, its project, and the tool that it comes from.
 ---@param row treelined.SessionRow|treelined.TrashedRow
 ---@return string

@@ -16,6 +16,8 @@ export class SessionList {
   readonly #connection: Connection;
   /** Words that the name, first message, directory or id must have. */
   query = '';
+  /** Whether archived sessions are listed too. */
+  archived = false;
   /** The list has changed. */
   readonly changed = new Emitter<undefined>();
   readonly #stops: (() => void)[];
@@ -29,7 +31,7 @@ export class SessionList {
       }),
       connection.started.on((client) => {
         // An older daemon has no such method; then the list changes on demand.
-        client.watchSessions({}).catch(() => {});
+        client.watchSessions({ archived: this.archived }).catch(() => {});
         change();
       }),
       change.stop,
@@ -50,12 +52,19 @@ export class SessionList {
         limit: limit - rows.length,
         ...('cwd' in of && { cwd: of.cwd }),
         ...(query && { query }),
+        ...(this.archived && { archived: true }),
         ...(cursor && { cursor }),
       });
       rows.push(...page.sessions.filter(({ cwd }) => !except.includes(cwd)));
       cursor = page.nextCursor;
     } while (cursor !== undefined && rows.length < limit);
     return rows;
+  }
+
+  /** Lists archived sessions too, or leaves them out. */
+  async showArchived(archived: boolean): Promise<void> {
+    this.archived = archived;
+    await this.#connection.call('watch_sessions', { archived });
   }
 
   dispose(): void {
@@ -71,10 +80,21 @@ export function sessionTitle(
   return title || `${basename(row.cwd) || 'session'} ${row.sessionId.slice(-8)}`;
 }
 
-/** The age and the size of a session, and the tool that it was imported from. */
+/** The age and the size of a session, the tool that it was imported from, its tags, marks and git branch. */
 export function sessionFacts(
-  row: Pick<SessionRow, 'modified' | 'messageCount' | 'source'>,
+  row: Pick<
+    SessionRow,
+    'modified' | 'messageCount' | 'source' | 'tags' | 'pinned' | 'archived' | 'git'
+  >,
 ): string {
-  const facts = [ago(row.modified), count(row.messageCount, 'message'), row.source];
+  const facts = [
+    ago(row.modified),
+    count(row.messageCount, 'message'),
+    row.source,
+    row.git?.branch && `on ${row.git.branch}`,
+    ...(row.tags ?? []).map((tag) => `#${tag}`),
+    row.pinned && 'pinned',
+    row.archived && 'archived',
+  ];
   return facts.filter(Boolean).join(' · ');
 }

@@ -38,6 +38,10 @@ export type Action =
   | 'name-branch'
   | 'archive'
   | 'show-archived'
+  | 'candidates'
+  | 'family'
+  | 'tags'
+  | 'pin'
   | 'stats'
   | 'toggle-tools'
   | 'toggle-thinking'
@@ -125,6 +129,15 @@ export const BINDINGS: readonly Binding[] = [
     about: 'show or hide archived branches',
     live: true,
   },
+  {
+    action: 'candidates',
+    keys: ['J'],
+    about: 'choose between the answers to one question',
+    live: true,
+  },
+  { action: 'family', keys: ['Y'], about: 'the sessions that come from each other', live: true },
+  { action: 'tags', keys: ['#'], about: 'change the tags of the session', live: true },
+  { action: 'pin', keys: ['!'], about: 'pin the session, or not any more', live: true },
   { action: 'compact', keys: ['K'], about: 'compact the context', live: true },
   { action: 'sessions', keys: ['S', 's'], about: 'the list of sessions', live: true },
   {

@@ -5,6 +5,7 @@ import { hint, type Action } from './keys.ts';
 import { formatRoute, parseRoute, type SessionRoute } from './route.ts';
 import { questionOf, type Question } from './questions.ts';
 import { Branches } from './branches.ts';
+import { Sorting, type Candidate, type Relative } from './sorting.ts';
 import { Handoff } from './handoff.ts';
 import { Moves } from './moves.ts';
 import { Presence } from './presence.ts';
@@ -35,6 +36,9 @@ export type LiveDialog =
   | { kind: 'label'; id: string; label: string }
   | { kind: 'name-branch'; id: string }
   | { kind: 'archive'; id: string }
+  | { kind: 'tags' }
+  | { kind: 'family'; relatives: readonly Relative[] }
+  | { kind: 'candidates'; candidates: readonly Candidate[] }
   | { kind: 'compact' }
   | { kind: 'command'; commands: Command[] | undefined }
   | { kind: 'output'; name: string; output: string }
@@ -47,6 +51,7 @@ export class Live {
   readonly list: SessionList;
   readonly moves: Moves;
   readonly branches: Branches;
+  readonly sorting: Sorting;
   readonly presence: Presence;
   source: LiveSource | undefined;
   dialog: LiveDialog;
@@ -74,6 +79,7 @@ export class Live {
     this.list = new SessionList(this);
     this.moves = new Moves(this);
     this.branches = new Branches(this);
+    this.sorting = new Sorting(this);
     this.presence = new Presence((method, params) => this.call(method, params), app.changed);
     if (token === undefined) return;
     this.link = new Link(`ws://${location.host}/ws`, token, {
@@ -401,6 +407,10 @@ export class Live {
     else if (action === 'name-branch') this.branches.askName(row);
     else if (action === 'archive') this.branches.toggle(row);
     else if (action === 'show-archived') this.branches.show();
+    else if (action === 'tags') this.show({ kind: 'tags' });
+    else if (action === 'pin') void this.sorting.pin();
+    else if (action === 'family') void this.sorting.showFamily();
+    else if (action === 'candidates') void this.sorting.showCandidates();
     else if (action === 'undo') this.moves.undo('undo_navigation');
     else if (action === 'redo') this.moves.undo('redo_navigation');
     else if (action === 'compact') {

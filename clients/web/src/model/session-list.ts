@@ -11,6 +11,10 @@ export interface SessionRow {
   modified: string;
   messageCount: number;
   source?: string;
+  tags?: string[];
+  pinned?: boolean;
+  archived?: boolean;
+  git?: { branch?: string };
   firstMessage: string;
   diagnostic?: { kind: string; message: string };
   log?: { openOn: OpenOn[] };

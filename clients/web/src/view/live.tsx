@@ -11,6 +11,7 @@ import { Dialog } from './dialog.tsx';
 import { IconButton } from './icons.tsx';
 import { QuestionDialog } from './question.tsx';
 import { ArchiveDialog, NameBranchDialog } from './branches.tsx';
+import { CandidatesDialog, FamilyDialog, TagsDialog } from './sorting.tsx';
 import { CommandDialog } from './command.tsx';
 import { HandoffDialog } from './handoff.tsx';
 
@@ -204,6 +205,13 @@ export function LiveDialogs({ app, live }: { app: App; live: Live }) {
         <NameBranchDialog live={live} id={dialog.id} close={close} />
       )}
       {dialog?.kind === 'archive' && <ArchiveDialog live={live} id={dialog.id} close={close} />}
+      {dialog?.kind === 'tags' && <TagsDialog live={live} close={close} />}
+      {dialog?.kind === 'family' && (
+        <FamilyDialog live={live} relatives={dialog.relatives} close={close} />
+      )}
+      {dialog?.kind === 'candidates' && (
+        <CandidatesDialog live={live} candidates={dialog.candidates} close={close} />
+      )}
       {dialog?.kind === 'compact' && <CompactDialog live={live} close={close} />}
       {dialog?.kind === 'command' && (
         <CommandDialog app={app} live={live} commands={dialog.commands} close={close} />

@@ -218,11 +218,21 @@ function SessionLine({ row }: { row: SessionRow }) {
       <span class="session-about">
         {row.diagnostic ? visible(row.diagnostic.message) : visible(row.cwd)}
         {openOn(hostsOf(row.log?.openOn))}
+        {marksOf(row)}
       </span>
       <span class="session-count">{row.messageCount.toLocaleString('en')}</span>
       <time dateTime={row.modified}>{age(row.modified, Date.now())}</time>
     </>
   );
+}
+
+/** The tags, the marks and the git branch of a session, behind other words about it. */
+function marksOf(row: SessionRow): string {
+  const marks = (row.tags ?? []).map((tag) => `#${tag}`);
+  if (row.pinned) marks.push('pinned');
+  if (row.archived) marks.push('archived');
+  if (row.git?.branch !== undefined) marks.push(`on ${row.git.branch}`);
+  return marks.map((mark) => ` · ${visible(mark)}`).join('');
 }
 
 function TeamLine({ row }: { row: TeamRow }) {

@@ -1,0 +1,59 @@
+--- The sessions that come from each other: forks, subagents, and continuations in other tools.
+
+local advice = require('treelined.advice')
+local row = require('treelined.row')
+local sessions = require('treelined.session')
+
+local M = {}
+
+--- Returns a session of a family in one line: its place in the tree of sessions, then its row.
+---@param each treelined.FamilyRow
+---@param id string the session whose family it is
+---@return string
+local function describe(each, id)
+  local mark = each.sessionId == id and '◉ ' or '  '
+  local kind = each.comesFrom and each.comesFrom.kind .. ' · ' or ''
+  return mark .. ('  '):rep(math.min(each.depth, 16)) .. kind .. row.describe(each)
+end
+
+--- Lets the user choose a session of the family, and shows it: the one from which a session comes at the entry at which that
+--- hangs.
+---@param id string
+function M.pick(id)
+  sessions.connect(function(err, client)
+    if not client then
+      return advice.report(err)
+    end
+    client:get_family({ sessionId = id }, function(failure, result)
+      if failure then
+        return advice.report(failure)
+      elseif #result.sessions < 2 then
+        return vim.notify('treelined: no session comes from this one, and it comes from none')
+      end
+      local own
+      for _, each in ipairs(result.sessions) do
+        own = each.sessionId == id and each or own
+      end
+      local options = {
+        prompt = 'Family:',
+        kind = 'treelined.family',
+        format_item = function(each)
+          return describe(each, id)
+        end,
+      }
+      vim.ui.select(result.sessions, options, function(chosen)
+        if not chosen or chosen.sessionId == id then
+          return
+        end
+        local from = own and own.comesFrom
+        require('treelined').open(chosen.path, function(_, tree)
+          if tree and from and from.sessionId == chosen.sessionId and from.entryId then
+            tree:go_to(from.entryId)
+          end
+        end)
+      end)
+    end)
+  end)
+end
+
+return M

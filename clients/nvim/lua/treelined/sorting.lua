@@ -1,0 +1,129 @@
+--- Tags, pins and archived sessions: of the session of a tree, and of a row of the list.
+
+local advice = require('treelined.advice')
+local ask = require('treelined.ask')
+local sessions = require('treelined.session')
+local utf8 = require('treelined.utf8')
+
+local M = {}
+
+local function say(text)
+  vim.notify('treelined: ' .. utf8.line(text))
+end
+
+--- Calls back with the client of the sessions.
+local function with_client(callback)
+  sessions.connect(function(err, client)
+    if not client then
+      return advice.report(err)
+    end
+    callback(client)
+  end)
+end
+
+--- Calls back with the row of a session, whose tags and marks are those that the list has.
+local function with_row(client, id, callback)
+  client:list_sessions({ query = id, archived = true }, function(err, result)
+    if err then
+      return advice.report(err)
+    end
+    for _, row in ipairs(result.sessions) do
+      if row.sessionId == id then
+        return callback(row)
+      end
+    end
+    say('this session is not in the list, so it has no tags and marks')
+  end)
+end
+
+--- Returns the words of a text about tags.
+local function words(text)
+  local found = {}
+  for word in text:gmatch('[^%s,]+') do
+    found[#found + 1] = (word:gsub('^#', '')):lower()
+  end
+  return found
+end
+
+--- Gives the session these tags, and no others.
+local function set_tags(client, id, before, text)
+  local wanted = words(text)
+  local function without(list, others)
+    return vim.tbl_filter(function(tag)
+      return not vim.tbl_contains(others, tag)
+    end, list)
+  end
+  local params = { sessionId = id, add = without(wanted, before), remove = without(before, wanted) }
+  if #params.add == 0 and #params.remove == 0 then
+    return say('the tags are as they were')
+  end
+  -- Only an open session has its tags changed.
+  local known = sessions.get(id)
+  local function finish()
+    if not known then
+      client:close_session({ sessionId = id })
+    end
+  end
+  local function change()
+    client:tag_session(params, function(err, result)
+      finish()
+      if err then
+        return advice.report(err)
+      end
+      local tags = vim.tbl_map(function(tag)
+        return '#' .. tag
+      end, result.tags)
+      say(#tags == 0 and 'the session has no tags' or 'tags: ' .. table.concat(tags, ' '))
+    end)
+  end
+  if known then
+    return change()
+  end
+  client:open_session({ sessionId = id }, function(err)
+    if err then
+      return advice.report(err)
+    end
+    change()
+  end)
+end
+
+--- Changes the tags of a session.
+---@param id string
+---@param text? string the tags it has then; asks for them if left out
+function M.tags(id, text)
+  with_client(function(client)
+    with_row(client, id, function(row)
+      local before = row.tags or {}
+      if text then
+        return set_tags(client, id, before, text)
+      end
+      local options = { prompt = 'Tags (empty for none): ', default = table.concat(before, ' ') }
+      ask.input(options, function(given)
+        set_tags(client, id, before, given)
+      end)
+    end)
+  end)
+end
+
+local SAID = {
+  pinned = { [true] = 'pinned', [false] = 'not pinned any more' },
+  archived = { [true] = 'archived; lists leave it out', [false] = 'in the lists again' },
+}
+
+--- Sets a mark of a session on this machine, or takes it away.
+---@param id string
+---@param mark 'pinned'|'archived'
+function M.mark(id, mark)
+  with_client(function(client)
+    with_row(client, id, function(row)
+      client:mark_session({ sessionId = id, [mark] = not row[mark] }, function(err, result)
+        if err then
+          return advice.report(err)
+        end
+        say('the session is ' .. SAID[mark][result[mark]])
+      end)
+    end)
+  end)
+end
+
+return M

@@ -1,0 +1,175 @@
+/** Tags, pins, families and candidates (protocol.md §3.21 to §3.23). */
+
+import type { Live } from './live.ts';
+import type { SessionRow } from './session-list.ts';
+import { failureText, reasonText, type Refusal } from './moves.ts';
+import { visible } from '../text/visible.ts';
+
+/** A session of a family. */
+export interface Relative extends SessionRow {
+  depth: number;
+  comesFrom?: { sessionId: string; kind: string; entryId?: string };
+}
+
+/** A branch, as far as candidates are concerned. */
+export interface Answer {
+  tipId: string;
+  name: string;
+  group?: string;
+  forkId: string | null;
+  lastActivity: string;
+  isActive: boolean;
+}
+
+/** An answer to a question, with how it came out. */
+export interface Candidate {
+  tipId: string;
+  outcome: string;
+  isActive: boolean;
+}
+
+interface Side {
+  outcome: string;
+}
+
+interface Chosen extends Refusal {
+  others: string[];
+}
+
+/** The most branches that are compared at once. */
+const MOST = 32;
+
+/** The answers to the newest question that has several; none if there is no such question. */
+export function answersOf(branches: readonly Answer[]): Answer[] {
+  const groups = new Map<string, Answer[]>();
+  for (const branch of branches) {
+    if (branch.group === undefined) continue;
+    // One name may be that of questions at several entries.
+    const key = JSON.stringify([branch.group, branch.forkId]);
+    groups.set(key, [...(groups.get(key) ?? []), branch]);
+  }
+  let newest: Answer[] = [];
+  let time = '';
+  for (const group of groups.values()) {
+    const last =
+      group
+        .map(({ lastActivity }) => lastActivity)
+        .sort()
+        .at(-1) ?? '';
+    if (group.length > 1 && last >= time) [newest, time] = [group, last];
+  }
+  return newest.slice(0, MOST);
+}
+
+/** The tags that a text adds, and those behind a `-`, which it takes away. */
+export function tagsOf(text: string): { add: string[]; remove: string[] } {
+  const words = text.split(/[\s,]+/u).filter((word) => word !== '' && word !== '-');
+  return {
+    add: words.filter((word) => !word.startsWith('-')),
+    remove: words.filter((word) => word.startsWith('-')).map((word) => word.slice(1)),
+  };
+}
+
+export class Sorting {
+  constructor(private readonly live: Live) {}
+
+  async tag(text: string): Promise<void> {
+    const result = await this.call<{ tags: string[] }>('tag_session', tagsOf(text));
+    if (!result) return;
+    const tags = result.tags.map((tag) => `#${tag}`).join(' ');
+    this.live.app.say(tags === '' ? 'The session has no tags.' : visible(`Tags: ${tags}`));
+  }
+
+  /** Pins the session, or takes the pin away. */
+  async pin(): Promise<void> {
+    const { sessionId } = this.live;
+    if (sessionId === undefined) return;
+    const found = await this.call<{ sessions: SessionRow[] }>('list_sessions', {
+      query: sessionId,
+      archived: true,
+    });
+    const row = found?.sessions.find((each) => each.sessionId === sessionId);
+    if (!row) return;
+    const pinned = row.pinned !== true;
+    const marked = await this.call<{ pinned: boolean }>('mark_session', { sessionId, pinned });
+    if (marked)
+      this.live.app.say(marked.pinned ? 'The session is pinned.' : 'The session is not pinned.');
+  }
+
+  /** Lists the sessions that come from each other. */
+  async showFamily(): Promise<void> {
+    const { sessionId } = this.live;
+    const found = await this.call<{ sessions: Relative[] }>('get_family', { sessionId });
+    if (!found) return;
+    if (found.sessions.length > 1) this.live.show({ kind: 'family', relatives: found.sessions });
+    else this.live.app.say('No session comes from this one, and it comes from none.');
+  }
+
+  /** Opens a session of the family: the one from which this one comes at the entry at which this one hangs. */
+  async openRelative(relatives: readonly Relative[], chosen: Relative): Promise<void> {
+    const own = relatives.find(({ sessionId }) => sessionId === this.live.sessionId)?.comesFrom;
+    this.live.show(undefined);
+    const entry = own?.sessionId === chosen.sessionId ? own.entryId : undefined;
+    try {
+      await this.live.openSession({ session: chosen.sessionId }, entry);
+      if (entry !== undefined) await this.live.app.go(entry);
+    } catch (error) {
+      this.live.app.failed(error);
+    }
+  }
+
+  /** Shows the answers to the newest question side by side. */
+  async showCandidates(): Promise<void> {
+    const listed = await this.call<{ branches: Answer[] }>('list_branches', {});
+    const found = answersOf(listed?.branches ?? []);
+    const [a, b, ...more] = found.map(({ tipId }) => tipId);
+    if (a === undefined || b === undefined) {
+      if (listed) this.live.app.say('No question has several answers here.');
+      return;
+    }
+    const params = { a, b, more };
+    const compared = await this.call<{ a: Side; b: Side; more?: Side[] }>(
+      'compare_branches',
+      params,
+    );
+    if (!compared) return;
+    const sides = [compared.a, compared.b, ...(compared.more ?? [])];
+    const candidates = found.map(({ tipId, name, isActive }, at) => {
+      const outcome = sides[at]?.outcome ?? '';
+      return { tipId, isActive, outcome: outcome === '' ? name : outcome };
+    });
+    this.live.show({ kind: 'candidates', candidates });
+  }
+
+  /** Goes to a candidate, and notes the reason on the others. */
+  async choose(tipId: string, reason: string): Promise<void> {
+    this.live.show(undefined);
+    const because = reason.trim() === '' ? {} : { reason: reason.trim() };
+    const chosen = await this.call<Chosen>('choose', { tipId, ...because });
+    if (!chosen) return;
+    if (chosen.cancelled) {
+      this.live.app.say(reasonText(chosen) ?? 'Nothing was chosen.', 'warning');
+      return;
+    }
+    const { length } = chosen.others;
+    this.live.app.say(
+      `Chosen. ${length === 1 ? 'The other one says why.' : `${String(length)} others say why.`}`,
+    );
+  }
+
+  /** Returns undefined after a failure, which is shown. */
+  private async call<T>(method: string, params: object): Promise<T | undefined> {
+    const { app, sessionId } = this.live;
+    const of = ['list_sessions', 'get_family', 'mark_session'].includes(method)
+      ? {}
+      : { sessionId };
+    try {
+      return await this.live.call<T>(method, { ...of, ...params });
+    } catch (error) {
+      const text = failureText(error);
+      if (text === undefined) app.failed(error);
+      else app.say(text, 'error');
+      return undefined;
+    }
+  }
+}
