@@ -78,6 +78,13 @@ fn a_passed_socket_that_is_not_the_given_one_is_refused() {
     );
 }
 
+const UNITS: [&str; 4] = [
+    "treelined.socket",
+    "treelined.service",
+    "treelined-purge.service",
+    "treelined-purge.timer",
+];
+
 #[test]
 fn the_units_are_valid() {
     let folder = root("clients/systemd");
@@ -85,15 +92,18 @@ fn the_units_are_valid() {
     assert!(unit("treelined.socket").contains("SocketMode=0600"));
     assert!(unit("treelined.socket").contains("DirectoryMode=0700"));
     assert!(unit("treelined.service").contains("treelined serve --listen unix"));
+    let purge = unit("treelined-purge.service");
+    assert!(purge.contains("treelined purge --expired --yes"));
     let home = Home::new();
-    for name in ["treelined.socket", "treelined.service"] {
+    for name in UNITS {
         // The program need not be installed where the units are tested.
         let program = binary();
         let text = unit(name).replace("%h/.cargo/bin/treelined", program.to_str().unwrap());
         fs::write(home.files().join(name), text).unwrap();
     }
     let verified = Command::new("systemd-analyze")
-        .args(["verify", "--user", "treelined.socket", "treelined.service"])
+        .args(["verify", "--user"])
+        .args(UNITS)
         .env("SYSTEMD_UNIT_PATH", format!("{}:", home.files().display()))
         .env("XDG_RUNTIME_DIR", home.runtime_dir())
         .current_dir(home.files())
