@@ -1,8 +1,9 @@
 //! Ranks entries by a question (the mode `ask` of protocol.md §3.16).
 //!
-//! Owns the terms of a text (`terms`, `stem`), the question (`question`), the score of an entry from counts of terms
+//! Owns the terms of a text (`terms`, `stem`, `known`), the question (`question`), the score of an entry from counts of terms
 //! (`score`), and the passage that shows the answer (`passage`). Pure: callers count terms, and keep the counts.
 
+mod known;
 mod passage;
 mod question;
 mod score;

@@ -1,5 +1,7 @@
 //! Stems of English words: Porter's algorithm, and the past forms of common irregular verbs.
 
+use std::sync::LazyLock;
+
 /// Past forms and their verbs, in the order of the forms.
 const IRREGULAR: &[(&str, &str)] = &[
     ("ate", "eat"),
@@ -115,7 +117,8 @@ pub(super) fn stem(word: &mut String) {
     if word.len() < 3 || !word.bytes().all(|byte| byte.is_ascii_lowercase()) {
         return;
     }
-    if let Ok(at) = IRREGULAR.binary_search_by(|(form, _)| (*form).cmp(word.as_str()))
+    if may_be_irregular(word.as_bytes())
+        && let Ok(at) = IRREGULAR.binary_search_by(|(form, _)| (*form).cmp(word.as_str()))
         && let Some((_, verb)) = IRREGULAR.get(at)
     {
         word.replace_range(.., verb);
@@ -136,9 +139,37 @@ pub(super) fn stem(word: &mut String) {
             word.truncate(word.len() - 1);
         }
     }
-    if word.ends_with("ll") && measure(without(word, 1)) > 1 {
+    if has_ending(word, "ll") && measure(without(word, 1)) > 1 {
         word.truncate(word.len() - 1);
     }
+}
+
+/// The lengths of the irregular forms, by their first letters, a bit each: nearly all other words have another one.
+static LENGTHS: LazyLock<[u16; 32]> = LazyLock::new(|| {
+    let mut lengths = [0; 32];
+    for (form, _) in IRREGULAR {
+        if let Some(of_first) = lengths.get_mut(first_letter(form.as_bytes())) {
+            *of_first |= 1 << form.len();
+        }
+    }
+    lengths
+});
+
+/// The number of the first letter of a word, below 32.
+fn first_letter(word: &[u8]) -> usize {
+    word.first().map_or(0, |first| usize::from(first & 31))
+}
+
+fn may_be_irregular(word: &[u8]) -> bool {
+    let lengths = LENGTHS.get(first_letter(word));
+    word.len() < 16 && lengths.is_some_and(|lengths| lengths >> word.len() & 1 == 1)
+}
+
+/// Whether a word ends so. The last letter tells nearly always.
+fn has_ending(word: &str, ending: &str) -> bool {
+    let (word, ending) = (word.as_bytes(), ending.as_bytes());
+    let mut pairs = word.iter().rev().zip(ending.iter().rev());
+    word.len() >= ending.len() && pairs.all(|(own, wanted)| own == wanted)
 }
 
 /// The word without so many letters at its end.
@@ -193,23 +224,23 @@ fn ends_short(word: &str) -> bool {
 }
 
 fn plural(word: &mut String) {
-    if word.ends_with("sses") || word.ends_with("ies") {
+    if has_ending(word, "sses") || has_ending(word, "ies") {
         replace(word, 2, "");
-    } else if word.ends_with('s') && !word.ends_with("ss") && !word.ends_with("us") {
+    } else if word.ends_with('s') && !has_ending(word, "ss") && !has_ending(word, "us") {
         replace(word, 1, "");
     }
 }
 
 fn past(word: &mut String) {
-    if word.ends_with("eed") {
+    if has_ending(word, "eed") {
         if measure(without(word, 3)) > 0 {
             replace(word, 1, "");
         }
         return;
     }
     let cut = match () {
-        () if word.ends_with("ed") => 2,
-        () if word.ends_with("ing") => 3,
+        () if has_ending(word, "ed") => 2,
+        () if has_ending(word, "ing") => 3,
         () => return,
     };
     if !has_vowel(without(word, cut)) {
@@ -218,7 +249,7 @@ fn past(word: &mut String) {
     replace(word, cut, "");
     let last = word.bytes().last();
     let is_double = last.is_some() && last == without(word, 1).bytes().last();
-    if word.ends_with("at") || word.ends_with("bl") || word.ends_with("iz") {
+    if has_ending(word, "at") || has_ending(word, "bl") || has_ending(word, "iz") {
         word.push('e');
     } else if is_double && !word.ends_with(['l', 's', 'z', 'a', 'e', 'i', 'o', 'u']) {
         replace(word, 1, "");
@@ -228,7 +259,7 @@ fn past(word: &mut String) {
 }
 
 fn derived(word: &mut String, endings: &[(&str, &str)]) {
-    let found = endings.iter().find(|(ending, _)| word.ends_with(ending));
+    let found = endings.iter().find(|(ending, _)| has_ending(word, ending));
     if let Some((ending, by)) = found
         && measure(without(word, ending.len())) > 0
     {
@@ -237,10 +268,10 @@ fn derived(word: &mut String, endings: &[(&str, &str)]) {
 }
 
 fn ending(word: &mut String) {
-    let found = ENDINGS.iter().find(|ending| word.ends_with(**ending));
+    let found = ENDINGS.iter().find(|ending| has_ending(word, ending));
     let len = match found {
         Some(ending) => ending.len(),
-        None if word.ends_with("sion") || word.ends_with("tion") => 3,
+        None if has_ending(word, "sion") || has_ending(word, "tion") => 3,
         None => return,
     };
     if measure(without(word, len)) > 1 {

@@ -1,6 +1,6 @@
 //! The terms of a text: words, identifiers whole and in parts, paths, and pairs of CJK characters.
 
-use super::stem::stem;
+use super::known::{KnownWords, hash};
 use crate::search::fold::folded_text;
 use std::ops::Range;
 
@@ -38,14 +38,6 @@ const LONGEST: usize = 64;
 /// The most parts of an identifier or path that is a term as a whole.
 const MOST_PARTS: usize = 16;
 
-/// Hashes bytes (FNV-1a).
-fn hash(bytes: &[u8]) -> u64 {
-    let start = 0xcbf2_9ce4_8422_2325;
-    bytes.iter().fold(start, |hash: u64, byte| {
-        (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3)
-    })
-}
-
 /// The term of a fact about an entry that is not text, such as its tool. No text has it.
 pub fn term_of_fact(name: &str, value: &str) -> Term {
     Term(hash(format!("\0{name}\0{value}").as_bytes()))
@@ -55,7 +47,7 @@ pub fn term_of_fact(name: &str, value: &str) -> Term {
 #[derive(Debug, Default)]
 pub struct Tokenizer {
     letters: String,
-    stem: String,
+    known: KnownWords,
     /// The parts of the run that is read, with the segment of each.
     parts: Vec<(Range<usize>, usize)>,
 }
@@ -75,14 +67,20 @@ enum Class {
     Other,
 }
 
+const fn class_of_byte(byte: u8) -> Class {
+    match byte {
+        b'a'..=b'z' => Class::Lower,
+        b'A'..=b'Z' => Class::Upper,
+        b'0'..=b'9' => Class::Digit,
+        b'_' => Class::Underscore,
+        b'.' | b'/' => Class::Joint,
+        _ => Class::Other,
+    }
+}
+
 fn class(char: char) -> Class {
     match char {
-        'a'..='z' => Class::Lower,
-        'A'..='Z' => Class::Upper,
-        '0'..='9' => Class::Digit,
-        '_' => Class::Underscore,
-        '.' | '/' => Class::Joint,
-        '\0'..='\x7f' => Class::Other,
+        '\0'..='\x7f' => u8::try_from(char).map_or(Class::Other, class_of_byte),
         '\u{3040}'..='\u{30ff}'
         | '\u{3400}'..='\u{4dbf}'
         | '\u{4e00}'..='\u{9fff}'
@@ -96,6 +94,33 @@ fn class(char: char) -> Class {
     }
 }
 
+/// The class of the character at a position, and its bytes; `Other` at the end.
+#[inline]
+fn class_at(text: &str, at: usize) -> (Class, usize) {
+    match text.as_bytes().get(at) {
+        Some(byte) if byte.is_ascii() => (class_of_byte(*byte), 1),
+        _ => {
+            let char = text.get(at..).and_then(|rest| rest.chars().next());
+            char.map_or((Class::Other, 1), |char| (class(char), char.len_utf8()))
+        }
+    }
+}
+
+/// The end of the word at a position, if it is letters of ASCII in one case, or with a first capital, and nothing joins it to
+/// others. Most words are.
+#[inline]
+fn end_of_plain(text: &str, at: usize) -> Option<usize> {
+    let rest = text.as_bytes().get(at + 1..)?;
+    let is_inside = |byte: &&u8| byte.is_ascii_lowercase() || byte.is_ascii_digit();
+    let inside = rest.iter().take_while(is_inside).count();
+    let is_end = match rest.get(inside) {
+        Some(b'\'') => false,
+        Some(byte) => byte.is_ascii() && class_of_byte(*byte) == Class::Other,
+        None => true,
+    };
+    is_end.then_some(at + 1 + inside)
+}
+
 impl Class {
     fn is_word(self) -> bool {
         matches!(self, Self::Lower | Self::Upper | Self::Digit | Self::Letter)
@@ -106,12 +131,19 @@ impl Tokenizer {
     /// Passes each term of a text to `see`, in order; a whole comes after its parts.
     pub fn each(&mut self, text: &str, mut see: impl FnMut(&Token<'_>)) {
         let (mut at, mut position) = (0, 0);
-        while let Some(char) = text.get(at..).and_then(|rest| rest.chars().next()) {
-            let class = class(char);
+        while at < text.len() {
+            let (class, len) = class_at(text, at);
             at = match class {
                 Class::Cjk => self.cjk(text, at, &mut position, &mut see),
-                _ if class.is_word() => self.run(text, at, &mut position, &mut see),
-                _ => at + char.len_utf8(),
+                _ if class.is_word() => match end_of_plain(text, at).filter(|_| len == 1) {
+                    Some(end) => {
+                        self.token(text, at..end, Form::Word, position, &mut see);
+                        position += 1;
+                        end
+                    }
+                    None => self.run(text, at, &mut position, &mut see),
+                },
+                _ => at + len,
             };
         }
     }
@@ -216,20 +248,17 @@ impl Tokenizer {
     /// Finds the parts of the run that begins at `start`; returns its end.
     fn split(&mut self, text: &str, start: usize) -> usize {
         self.parts.clear();
-        let rest = text.get(start..).unwrap_or_default();
-        let mut chars = rest.char_indices().peekable();
         let (mut part, mut segment, mut before) = (start, 0, Class::Other);
         let mut end = start;
-        while let Some((offset, char)) = chars.next() {
-            let (class, at) = (class(char), start + offset);
-            let next = chars
-                .peek()
-                .map_or(Class::Other, |(_, next)| self::class(*next));
+        let (mut class, mut len) = class_at(text, start);
+        while end < text.len() {
+            let at = end;
+            let (next, next_len) = class_at(text, at + len);
             match class {
                 Class::Underscore | Class::Joint if next.is_word() => {
                     self.close(part..at, segment);
                     segment += usize::from(class == Class::Joint);
-                    part = at + char.len_utf8();
+                    part = at + len;
                 }
                 _ if class.is_word() => {
                     let begins_hump = class == Class::Upper
@@ -243,7 +272,8 @@ impl Tokenizer {
                 _ => break,
             }
             before = class;
-            end = at + char.len_utf8();
+            end = at + len;
+            (class, len) = (next, next_len);
         }
         self.close(part..end, segment);
         // `'s`, `n't` and the like are not words.
@@ -278,17 +308,17 @@ impl Tokenizer {
         let stored = text.get(span.clone()).unwrap_or_default();
         self.letters.clear();
         if stored.is_ascii() {
+            self.letters.push_str(stored);
+            self.letters.make_ascii_lowercase();
             // The two spellings of an identifier are one term.
-            let letters = stored.bytes().filter(|byte| *byte != b'_');
-            let letters = letters.map(|byte| char::from(byte.to_ascii_lowercase()));
-            self.letters.extend(letters);
+            if form == Form::Whole {
+                self.letters.retain(|letter| letter != '_');
+            }
         } else {
             self.letters.push_str(&folded_text(stored));
         }
-        self.stem.clone_from(&self.letters);
-        stem(&mut self.stem);
         see(&Token {
-            term: Term(hash(self.stem.as_bytes())),
+            term: Term(self.known.term(&self.letters)),
             form,
             span,
             position,

@@ -205,7 +205,8 @@ fn rare_terms_in_weighty_fields_and_short_entries_score_more() {
         sessions: 1,
     };
     let counts = |weight, terms| UnitCounts { weight, terms };
-    let score = |with, weight, terms| term_score(&corpus, count(with), counts(weight, terms));
+    let score =
+        |with, weight, terms| term_score(&corpus, count(with), counts(weight, terms));
     assert!(score(1, 8, 100) > score(100, 8, 100));
     assert!(score(1, 8, 100) > score(1, 4, 100));
     assert!(score(1, 8, 100) > score(1, 8, 1000));
@@ -252,4 +253,32 @@ fn no_near_word_is_passed_over() {
         near += usize::from(expected.is_some());
     }
     assert!(near > 100, "{near}");
+}
+
+/// A word has the same term, whatever was read before: other words take its slot, and long ones have none.
+#[test]
+fn known_words_change_no_term() {
+    let mut shared = Tokenizer::default();
+    let mut of_shared = |word: &str| {
+        let mut terms = Vec::new();
+        shared.each(word, |token| terms.push(token.term));
+        terms
+    };
+    for _ in 0..2 {
+        for number in 0..20_000 {
+            let word = format!("word{number}ing");
+            assert_eq!(of_shared(&word), terms(&word));
+        }
+        for word in [
+            "caches",
+            "caching",
+            "Größe",
+            "\0",
+            "_",
+            &"x".repeat(24),
+            &"x".repeat(25),
+        ] {
+            assert_eq!(of_shared(word), terms(word), "{word}");
+        }
+    }
 }
