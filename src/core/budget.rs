@@ -29,6 +29,10 @@ pub const LAST_IMPORT_BYTES: usize = 8 << 20;
 /// The answers of the last searches in the mode `ask`, for their later pages (`find::ask::ranking`).
 pub const RANKING_BYTES: usize = 8 << 20;
 
+/// The tables of the counts of terms, and as many of the entries as there is room for. Other entries are read by each
+/// question (`find::ask::segments`).
+pub const SEGMENT_BYTES: usize = 64 << 20;
+
 /// The rows of the team's sessions, and as much again each for their ids, for the sessions that others have open, and
 /// twice for the list made of them. Rows beyond it are left out of the list (`fleet::team`).
 pub const TEAM_BYTES: usize = 12 << 20;
@@ -53,6 +57,7 @@ pub(crate) const KEPT: &[(&str, Per, usize)] = &[
     ("marks", Per::Process, 4 * MARKS_BYTES),
     ("known files", Per::Process, KNOWN_FILES_BYTES),
     ("rankings", Per::Process, RANKING_BYTES),
+    ("counts of terms", Per::Process, SEGMENT_BYTES),
     ("the last import", Per::Process, LAST_IMPORT_BYTES),
     ("the team's sessions", Per::Log, 5 * TEAM_BYTES),
     ("hook queues", Per::Hook, HOOK_QUEUE_BYTES),

@@ -62,6 +62,10 @@ impl<'a> Cursor<'a> {
     pub fn is_at_end(&self) -> bool {
         self.0.is_empty()
     }
+    /// The number of bytes that are left.
+    pub fn left(&self) -> usize {
+        self.0.len()
+    }
     pub fn take(&mut self, len: usize) -> Option<&'a [u8]> {
         let (taken, rest) = self.0.split_at_checked(len)?;
         self.0 = rest;

@@ -14,7 +14,7 @@ use std::ops::ControlFlow;
 use treelined_core::entry::{Kind, Role};
 use treelined_core::error::Result;
 use treelined_core::search::ask::{
-    Passage, Reader, UnitCounts, closeness, field_weight, term_score,
+    Passage, Reader, TermScorer, UnitCounts, closeness, field_weight,
 };
 use treelined_core::search::{BranchFilter, Excerpt, FieldKind, decoded, each_field_with_kind};
 use treelined_core::tree::{Node, Tree};
@@ -116,7 +116,9 @@ impl<'r> TextReader<'r> {
         };
         let terms = request.question.terms().iter().zip(&gathered.counts);
         let weights: Vec<f64> = terms
-            .map(|(term, count)| term.weight * term_score(&gathered.corpus, *count, unit))
+            .map(|(term, count)| {
+                term.weight * TermScorer::new(&gathered.corpus, *count).entry(unit)
+            })
             .collect();
         Self {
             request,

@@ -2,11 +2,12 @@
 
 use super::counts::{CountedEntry, Counts, Posting};
 use super::request::{AskRequest, fact};
+use super::segments::Row;
 use crate::request::{FieldSet, SearchRequest};
 use std::ops::Range;
 use treelined_core::search::BranchFilter;
 use treelined_core::search::ask::{
-    Corpus, Term, TermCount, UnitCounts, bounded_weight, recency, term_score, together, unit_score,
+    Corpus, Term, TermCount, TermScorer, UnitCounts, bounded_weight, recency, together,
 };
 use treelined_core::timestamp::Millis;
 
@@ -18,6 +19,8 @@ pub(super) struct CountedFile {
     pub scanned: u64,
     /// Everything in them, if they were few; to be kept.
     pub read: Option<Counts>,
+    /// Where it is in the segments, if its counts are from there.
+    pub row: Option<Row>,
     pub corpus: Corpus,
     /// Of the whole session, by term.
     session: Vec<UnitCounts>,
@@ -93,6 +96,24 @@ pub(super) fn labels() -> Term {
 }
 
 impl CountedFile {
+    /// A session without a term of the question.
+    pub(super) fn without(number: usize, corpus: Corpus) -> Self {
+        Self {
+            number,
+            scanned: 0,
+            read: None,
+            row: None,
+            corpus,
+            session: Vec::new(),
+            branch_terms: Vec::new(),
+            branch_weights: Vec::new(),
+            has_archive: false,
+            found: Vec::new(),
+            weights: Vec::new(),
+            count: Vec::new(),
+        }
+    }
+
     /// `terms` are those of the question, `facts` those that an entry must have; the counts have both, and [`labels`].
     pub(super) fn of(
         number: usize,
@@ -101,13 +122,7 @@ impl CountedFile {
         terms: &[Term],
         facts: &[Term],
     ) -> Self {
-        let texts = counts.entries.iter().filter(|entry| entry.terms > 0);
-        let corpus = Corpus {
-            entries: texts.clone().count() as u64,
-            sessions: 1,
-            branches: u64::from(counts.branches),
-            terms: texts.map(|entry| u64::from(entry.terms)).sum(),
-        };
+        let corpus = counts.corpus();
         let of_session = UnitCounts {
             weight: 0,
             terms: corpus.terms,
@@ -116,6 +131,7 @@ impl CountedFile {
             number,
             scanned: 0,
             read: None,
+            row: None,
             corpus,
             session: vec![of_session; terms.len()],
             branch_terms: vec![0; counts.branches as usize],
@@ -266,13 +282,18 @@ impl CountedFile {
         });
     }
 
+    /// The entries that were found; `scorers` has that of each term.
     pub(super) fn candidates(
         &self,
         request: &AskRequest,
-        corpus: &Corpus,
-        counts: &[TermCount],
+        scorers: &[TermScorer],
         now: Millis,
     ) -> Vec<Candidate> {
+        if self.found.is_empty() {
+            return Vec::new();
+        }
+        let of_session = scorers.iter().zip(&self.session);
+        let of_session: Vec<f64> = of_session.map(|(one, unit)| one.session(*unit)).collect();
         // The best that any entry has of each term.
         let mut best = vec![0.0; request.question.terms().len()];
         let found = self.found.iter();
@@ -280,7 +301,7 @@ impl CountedFile {
             .map(|found| Candidate {
                 file: self.number,
                 offset: found.entry.offset,
-                own: self.score(request, corpus, counts, found, &mut best)
+                own: self.score(request, scorers, &of_session, found, &mut best)
                     * recency(found.entry.at.unwrap_or(0), now),
                 together: 0.0,
             })
@@ -295,8 +316,8 @@ impl CountedFile {
     fn score(
         &self,
         request: &AskRequest,
-        corpus: &Corpus,
-        counts: &[TermCount],
+        scorers: &[TermScorer],
+        of_session: &[f64],
         found: &FoundEntry,
         best: &mut [f64],
     ) -> f64 {
@@ -304,25 +325,24 @@ impl CountedFile {
         let mut own = self.weights.get(found.weights.clone()).unwrap_or_default();
         let mut branch = self.of_branch(found.entry.branch);
         let branch_terms = self.branch_terms.get(found.entry.branch as usize);
-        let of_terms = terms.iter().zip(counts).zip(self.session.iter().zip(best));
+        let of_terms = terms.iter().zip(scorers).zip(of_session.iter().zip(best));
         (0_u8..)
             .zip(of_terms)
-            .map(|(number, ((term, count), (session, best)))| {
+            .map(|(number, ((term, scorer), (of_session, best)))| {
                 let own = next_of(&mut own, |one| (one.term == number).then_some(one.weight));
                 let branch = next_of(&mut branch, |one| {
                     (one.term == number).then_some(one.weight)
                 });
-                let entry = UnitCounts {
+                let of_entry = scorer.entry(UnitCounts {
                     weight: own.map_or(0, u64::from),
                     terms: u64::from(found.entry.terms),
-                };
-                let branch = UnitCounts {
+                });
+                let of_branch = scorer.branch(UnitCounts {
                     weight: branch.map_or(0, u64::from),
                     terms: branch_terms.copied().unwrap_or_default(),
-                };
-                let of_entry = term_score(corpus, *count, entry);
+                });
                 *best = best.max(term.weight * of_entry);
-                term.weight * (of_entry + unit_score(corpus, *count, *session, branch))
+                term.weight * (of_entry + (of_session + of_branch))
             })
             .sum()
     }

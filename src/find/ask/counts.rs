@@ -3,13 +3,12 @@
 use super::request::fact;
 use crate::request::called_tools;
 use hashbrown::{HashMap, HashSet};
-use std::collections::BTreeSet;
 use std::fs::File;
 use std::io;
 use std::ops::{ControlFlow, Range};
 use treelined_core::entry::{ARCHIVED, Envelope, Facts, Kind, Line, Parent, Role, scan};
 use treelined_core::json;
-use treelined_core::search::ask::{Form, Term, Tokenizer, field_weight};
+use treelined_core::search::ask::{Corpus, Form, Term, Tokenizer, field_weight};
 use treelined_core::search::{decoded, each_field_with_kind};
 use treelined_core::timestamp::{self, Millis};
 use treelined_files::cancel::Cancel;
@@ -65,9 +64,22 @@ pub(super) struct Counts {
     /// Those of each term, in the order of entries.
     pub postings: HashMap<Term, Vec<Posting>>,
     /// Words as they are written, folded.
-    pub vocabulary: BTreeSet<String>,
+    pub vocabulary: HashSet<Box<str>>,
     /// The end of the last line that was read.
     pub end: u64,
+}
+
+impl Counts {
+    /// What the session is in a corpus. Entries without terms do not count.
+    pub(super) fn corpus(&self) -> Corpus {
+        let texts = self.entries.iter().filter(|entry| entry.terms > 0);
+        Corpus {
+            entries: texts.clone().count() as u64,
+            sessions: 1,
+            branches: u64::from(self.branches),
+            terms: texts.map(|entry| u64::from(entry.terms)).sum(),
+        }
+    }
 }
 
 /// Counts the terms of lines.
@@ -87,7 +99,7 @@ impl<'q> Counter<'q> {
         let numbers = entries.map(|(entry, number)| (entry.id, number));
         Self {
             numbers: numbers.chain(before.records.iter().copied()).collect(),
-            vocabulary_bytes: before.vocabulary.iter().map(String::len).sum(),
+            vocabulary_bytes: before.vocabulary.iter().map(|word| word.len()).sum(),
             counts: before,
             tokenizer: Tokenizer::default(),
             only,
@@ -224,7 +236,7 @@ impl<'q> Counter<'q> {
                     && !counts.vocabulary.contains(token.letters)
                 {
                     *vocabulary_bytes += token.letters.len();
-                    counts.vocabulary.insert(token.letters.to_owned());
+                    counts.vocabulary.insert(token.letters.into());
                 }
             });
             ControlFlow::Continue(())

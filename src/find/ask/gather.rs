@@ -4,11 +4,12 @@ use super::counted::{Candidate, CountedFile, labels};
 use super::counts::{Counter, Counts};
 use super::kept::KeptCounts;
 use super::request::AskRequest;
+use super::segments::{FoundSession, FoundTerms, Segments};
 use hashbrown::HashSet;
 use std::cmp::Reverse;
 use std::ops::ControlFlow;
 use treelined_core::error::{Error, Kind, Result};
-use treelined_core::search::ask::{Corpus, Term, TermCount};
+use treelined_core::search::ask::{Corpus, Term, TermCount, TermScorer};
 use treelined_core::timestamp::Millis;
 use treelined_files::cache::Cache;
 use treelined_files::cancel::Cancel;
@@ -17,6 +18,8 @@ use treelined_files::os::handle::HandleAccess;
 use treelined_files::parallel::{self, ThreadPlan};
 
 const MAX_THREADS: usize = 8;
+/// The files that a thread counts at a time.
+const PART: usize = 16;
 /// The most entries of one session that are looked at closely, and of all.
 const OF_SESSION: usize = 8;
 const OF_ALL: usize = 240;
@@ -41,30 +44,56 @@ pub(super) struct Gatherer<'r> {
     pub cancel: &'r Cancel,
     /// Whether all terms of the lines that the cache lacks are counted, to be kept.
     pub reads_all: bool,
+    /// What the segments have of the terms.
+    pub found: FoundTerms<'r>,
+    pub segments: &'r Segments,
 }
 
 impl Gatherer<'_> {
     /// The counts of a file; `None` if its session is not in the directory of the request.
-    pub(super) fn file(
+    fn file(
         &self,
         number: usize,
         location: &Location,
         status: Status,
     ) -> Result<Option<CountedFile>> {
-        let terms: Vec<Term> = self
-            .request
-            .question
-            .terms()
-            .iter()
-            .map(|one| one.term)
-            .collect();
-        let facts = self.request.facts();
+        match self.in_segment(number, status) {
+            Some(found) => Ok(found),
+            None => self.in_own_file(number, location, status),
+        }
+    }
+
+    /// The same from the segments; the outer `None` if no segment has the session as it is now.
+    fn in_segment(&self, number: usize, status: Status) -> Option<Option<CountedFile>> {
+        let row = self.segments.row(status)?;
+        let session = self.segments.session(row)?;
+        let (filters, cwd) = (&self.request.filters, session.cwd.as_deref());
+        if !filters.takes_directory(cwd.unwrap_or_default()) {
+            return Some(None);
+        }
+        let mut counted = match self.found.session(row)? {
+            FoundSession::Without => CountedFile::without(number, session.corpus),
+            FoundSession::With(counts) => {
+                let (terms, facts) = (self.request.terms(), self.request.facts());
+                CountedFile::of(number, &counts, filters, &terms, &facts)
+            }
+        };
+        counted.row = Some(row);
+        Some(Some(counted))
+    }
+
+    /// The same from the kept counts of the session, and from the file itself.
+    fn in_own_file(
+        &self,
+        number: usize,
+        location: &Location,
+        status: Status,
+    ) -> Result<Option<CountedFile>> {
+        let (terms, facts) = (self.request.terms(), self.request.facts());
         let labels = labels();
         let looked_up = || terms.iter().chain(&facts).chain([&labels]);
         let kept = self.cache.and_then(|cache| KeptCounts::open(cache, status));
-        let is_current = kept
-            .as_ref()
-            .is_some_and(|kept| kept.status == status && kept.fingerprint.end() == status.size);
+        let is_current = kept.as_ref().is_some_and(|kept| kept.is_current(status));
         let failed = |error: &std::io::Error| match error.kind() {
             std::io::ErrorKind::Interrupted => Error::cancelled(),
             _ => Error::io(&format!("read {}", location.path().display()), error),
@@ -137,39 +166,41 @@ pub(super) fn all(
     mut progress: impl FnMut(u64),
 ) -> Result<Vec<CountedFile>> {
     let mut counted = Vec::new();
-    let count = |(): &mut (), number: usize| {
-        let (location, status) = files.get(number)?;
-        Some((number, gatherer.file(number, location, *status)))
+    let count = |(): &mut (), part: usize| {
+        let files = files.iter().enumerate().skip(part * PART).take(PART);
+        let count = |(number, (location, status)): (usize, &(Location, Status))| {
+            (number, gatherer.file(number, location, *status))
+        };
+        files.map(count).collect::<Vec<_>>()
     };
-    let plan = ThreadPlan::up_to(if files.len() < 4 { 1 } else { MAX_THREADS });
+    let parts = files.len().div_ceil(PART);
+    let plan = ThreadPlan::up_to(if parts < 2 { 1 } else { MAX_THREADS });
     let plan = ThreadPlan {
-        ahead: plan.ahead * 4,
+        ahead: plan.ahead * 2,
         ..plan
     };
     let mut passed = 0;
+    let mut take = |(number, result): (usize, Result<Option<CountedFile>>)| {
+        passed += files.get(number).map_or(0, |(_, status)| status.size);
+        progress(passed);
+        match (result, files.get(number)) {
+            (Ok(one), _) => counted.extend(one),
+            (Err(error), Some((location, _))) if error.kind != Kind::Cancelled => {
+                failed(location, error.kind);
+            }
+            (Err(_), _) => return ControlFlow::Break(()),
+        }
+        match gatherer.cancel.is_cancelled() {
+            true => ControlFlow::Break(()),
+            false => ControlFlow::Continue(()),
+        }
+    };
     let done = parallel::map_in_order(
-        files.len(),
+        parts,
         plan,
         || (),
         count,
-        |one| {
-            let Some((number, result)) = one else {
-                return ControlFlow::Continue(());
-            };
-            passed += files.get(number).map_or(0, |(_, status)| status.size);
-            progress(passed);
-            match (result, files.get(number)) {
-                (Ok(one), _) => counted.extend(one),
-                (Err(error), Some((location, _))) if error.kind != Kind::Cancelled => {
-                    failed(location, error.kind);
-                }
-                (Err(_), _) => return ControlFlow::Break(()),
-            }
-            match gatherer.cancel.is_cancelled() {
-                true => ControlFlow::Break(()),
-                false => ControlFlow::Continue(()),
-            }
-        },
+        |part| part.into_iter().try_for_each(&mut take),
     );
     match done {
         ControlFlow::Continue(()) => Ok(counted),
@@ -202,12 +233,14 @@ pub(super) fn best(
         Some(_) => OF_ALL,
         None => OF_SESSION,
     };
+    let scorers = counts.iter().map(|count| TermScorer::new(&corpus, *count));
+    let scorers: Vec<TermScorer> = scorers.collect();
     let (mut candidates, mut of_file) = (Vec::new(), vec![0; of_files]);
     for file in files {
         if let Some(of_file) = of_file.get_mut(file.number) {
             *of_file = file.entries();
         }
-        let mut own = file.candidates(request, &corpus, &counts, now);
+        let mut own = file.candidates(request, &scorers, now);
         take_best(&mut own, of_one);
         candidates.append(&mut own);
     }

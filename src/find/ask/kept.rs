@@ -54,6 +54,11 @@ impl KeptCounts {
         })
     }
 
+    /// Whether they are the counts of all of a file with this status.
+    pub(super) fn is_current(&self, status: Status) -> bool {
+        self.status == status && self.fingerprint.end() == status.size
+    }
+
     /// The entries and the leaf records, as [`Counts`] has them.
     pub(super) fn entries(&self) -> Option<(Vec<CountedEntry>, LeafRecords)> {
         let bytes = self.block(0)?;
@@ -80,18 +85,21 @@ impl KeptCounts {
             return Some(Vec::new());
         }
         let bytes = self.block(block)?;
-        let mut fields = Cursor::new(&bytes);
-        while !fields.is_at_end() {
-            let (of, len) = (Term(fields.u64()?), fields.u32()?);
-            let postings = fields.take(usize::try_from(len).ok()?)?;
-            if of == term {
-                return decoded(postings);
-            }
-            if of > term {
-                break;
-            }
+        let found = Records::of(&bytes).find(|(of, _)| *of >= term);
+        match found.filter(|(of, _)| *of == term) {
+            Some((_, postings)) => decoded(postings),
+            None => Some(Vec::new()),
         }
-        Some(Vec::new())
+    }
+
+    /// All blocks of postings, as [`Records`] reads them. `None` if the file is damaged.
+    pub(super) fn all_postings(&self) -> Option<Vec<u8>> {
+        let mut all = Vec::new();
+        for block in 1..=self.firsts.len() {
+            all.extend(self.block(block)?);
+        }
+        let terms = Records::of(&all).map(|(term, _)| term);
+        terms.is_sorted_by(|one, next| one < next).then_some(all)
     }
 
     /// Words, a line each.
@@ -132,8 +140,10 @@ pub(super) fn write(
     if !block.0.is_empty() {
         writer.push(&block.0)?;
     }
+    let mut vocabulary: Vec<&str> = counts.vocabulary.iter().map(|word| &**word).collect();
+    vocabulary.sort_unstable();
     let mut words = String::new();
-    for word in &counts.vocabulary {
+    for word in vocabulary {
         words.push_str(word);
         words.push('\n');
     }
@@ -170,41 +180,23 @@ fn entries_block(counts: &Counts) -> Vec<u8> {
     block.0
 }
 
-/// The entries as distances in groups of seven bits, each with its weight and fields.
+/// The entries as distances, each with its weight and fields.
 fn encoded(postings: &[Posting]) -> Vec<u8> {
     let (mut bytes, mut before) = (Vec::with_capacity(postings.len() * 3), 0);
     for posting in postings {
-        let mut distance = posting.entry - before;
+        put_number(&mut bytes, posting.entry - before);
         before = posting.entry;
-        loop {
-            let [low, ..] = distance.to_le_bytes();
-            distance >>= 7;
-            if distance == 0 {
-                bytes.push(low & 0x7f);
-                break;
-            }
-            bytes.push(low | 0x80);
-        }
         bytes.extend([posting.weight, posting.fields]);
     }
     bytes
 }
 
 /// `None` if the bytes are not postings.
-fn decoded(bytes: &[u8]) -> Option<Vec<Posting>> {
+pub(super) fn decoded(bytes: &[u8]) -> Option<Vec<Posting>> {
     let (mut fields, mut entry) = (Cursor::new(bytes), 0_u32);
     let mut postings = Vec::with_capacity(bytes.len() / 3);
     while !fields.is_at_end() {
-        let (mut distance, mut shift) = (0_u32, 0);
-        loop {
-            let byte = fields.u8()?;
-            distance |= u32::from(byte & 0x7f).checked_shl(shift)?;
-            shift += 7;
-            if byte < 0x80 {
-                break;
-            }
-        }
-        entry = entry.checked_add(distance)?;
+        entry = entry.checked_add(number(&mut fields)?)?;
         postings.push(Posting {
             entry,
             weight: fields.u8()?,
@@ -212,4 +204,46 @@ fn decoded(bytes: &[u8]) -> Option<Vec<Posting>> {
         });
     }
     Some(postings)
+}
+
+/// A number in groups of seven bits.
+pub(super) fn put_number(bytes: &mut Vec<u8>, mut number: u32) {
+    loop {
+        let [low, ..] = number.to_le_bytes();
+        number >>= 7;
+        if number == 0 {
+            return bytes.push(low & 0x7f);
+        }
+        bytes.push(low | 0x80);
+    }
+}
+
+pub(super) fn number(fields: &mut Cursor<'_>) -> Option<u32> {
+    let (mut number, mut shift) = (0_u32, 0);
+    loop {
+        let byte = fields.u8()?;
+        number |= u32::from(byte & 0x7f).checked_shl(shift)?;
+        shift += 7;
+        if byte < 0x80 {
+            return Some(number);
+        }
+    }
+}
+
+/// The terms of blocks of postings, each with its encoded postings; ends at damage.
+pub(super) struct Records<'b>(Cursor<'b>);
+
+impl<'b> Records<'b> {
+    pub(super) fn of(bytes: &'b [u8]) -> Self {
+        Self(Cursor::new(bytes))
+    }
+}
+
+impl<'b> Iterator for Records<'b> {
+    type Item = (Term, &'b [u8]);
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let (term, len) = (Term(self.0.u64()?), self.0.u32()?);
+        Some((term, self.0.take(usize::try_from(len).ok()?)?))
+    }
 }

@@ -1,7 +1,8 @@
 //! Ranks entries of all sessions by a question (protocol.md §3.16, mode `ask`).
 //!
-//! Owns the files `*.terms` in the cache. The counts of a session's terms (`counts`) are kept there (`kept`); lines that
-//! have no counts yet are counted by the search, so an append is found at once. `filtered` leaves out the entries that only
+//! Owns the files `*.terms`, `ask.list` and `ask-*.counts` in the cache. The counts of a session's terms (`counts`) are kept
+//! (`kept`), and those of many sessions together in a `segment`, of which `segments` has the list; lines that have no counts
+//! yet are counted by the search, so an append is found at once. `filtered` leaves out the entries that only
 //! the tree of their session excludes, `counted` and `gather` take the best entries by these counts, `answer` reads them, and `ranking` keeps the result for the pages after the first one.
 
 mod answer;
@@ -13,11 +14,16 @@ mod in_files;
 mod kept;
 mod ranking;
 mod request;
+mod segment;
+mod segments;
+#[cfg(test)]
+mod tests;
 mod update;
 mod vocabulary;
 
 pub use ranking::{MoreHits, Ranking, Rankings};
 pub use request::AskRequest;
+pub use segments::AskIndex;
 pub use vocabulary::NearWords;
 
 use crate::outcome::{SearchWatch, Totals, UnreadFile};
@@ -26,12 +32,17 @@ use crate::searched::SearchedStore;
 use counted::{Candidate, CountedFile};
 use gather::{Gathered, Gatherer, OrderedScore};
 use in_files::in_files;
+use segments::Segments;
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
 use treelined_core::error::{Kind, Result};
 use treelined_core::timestamp::Millis;
+use treelined_files::cache::Cache;
 use treelined_files::cancel::Cancel;
 use treelined_files::os::file::{Location, Status};
+use treelined_files::store::Store;
+use vocabulary::KnownWords;
 
 /// The most hits of a ranking, and of one session in it.
 const MOST_HITS: usize = 200;
@@ -39,10 +50,11 @@ const OF_SESSION: usize = 3;
 /// The bytes without counts up to which the search counts all of their terms.
 const READ_ALL: u64 = 16 << 20;
 
-/// Ranks the entries of all sessions of the store. `now` is the time from which the age of entries counts. Fails with
-/// `cancelled`, with `sessionNotFound` for the session of the request, and if the session directory cannot be read.
+/// Ranks the entries of all sessions of the store. `index` is the same for all questions to this store; `now` is the time
+/// from which the age of entries counts. Fails with `cancelled`, with `sessionNotFound` for the session of the request, and if the session directory cannot be read.
 pub fn ask(
     searched: SearchedStore<'_>,
+    index: &AskIndex,
     request: &AskRequest,
     now: Millis,
     cancel: &Cancel,
@@ -52,14 +64,20 @@ pub fn ask(
     let files = searched.files(&request.filters)?;
     let total: u64 = files.iter().map(|(_, status)| status.size).sum();
     let cache = store.cache();
+    let segments = cache.as_ref().map(|cache| index.segments(cache));
+    let segments = segments.unwrap_or_default();
     let missing = cache
         .as_ref()
-        .map_or(total, |cache| update::missing(cache, &files));
+        .map_or(total, |cache| update::missing(cache, &segments, &files));
+    let mut others = request.facts();
+    others.push(counted::labels());
     let gatherer = Gatherer {
         request,
         cache: cache.as_ref(),
         cancel,
         reads_all: missing <= READ_ALL,
+        found: segments.look_up(&request.terms(), &others, &files),
+        segments: &segments,
     };
     let mut partial = Vec::new();
     let unread = |location: &Location, kind: Kind| {
@@ -78,20 +96,22 @@ pub fn ask(
         &mut partial,
     )?;
     let gathered = gather::best(request, &counted, files.len(), now);
-    let known = cache.as_ref();
-    let near_words = vocabulary::near_words(request, &gathered, known, &files, &counted, cancel)?;
+    let known = KnownWords {
+        cache: cache.as_ref(),
+        segments: &segments,
+        files: &files,
+        counted: &counted,
+    };
+    let near_words = vocabulary::near_words(request, &gathered, &known, cancel)?;
     let scanned_bytes = counted.iter().map(|file| file.scanned).sum();
-    if let Some(cache) = cache.filter(|_| request.filters.session.is_none() && missing > 0) {
-        let read: Vec<_> = counted
-            .iter_mut()
-            .filter_map(|CountedFile { number, read, .. }| Some((*number, read.take()?)))
-            .collect();
-        let files = files.clone();
-        store.index_in_background(move |ending| {
-            if let Err(error) = update::update(&cache, &files, read, ending) {
-                tracing::info!(%error, "the counts of terms could not be brought up to date");
-            }
-        });
+    if let Some(cache) = cache {
+        let update = Update {
+            cache,
+            segments: Arc::clone(&segments),
+            files: &files,
+            missing,
+        };
+        update.begin(store, request, &mut counted);
     }
     drop(counted);
     let mut hits = closely(searched, request, &gathered, &files, cancel, &mut partial)?;
@@ -109,6 +129,37 @@ pub fn ask(
         near_words,
         partial,
     })
+}
+
+/// What may be missing in the cache.
+struct Update<'f> {
+    cache: Cache,
+    segments: Arc<Segments>,
+    files: &'f [(Location, Status)],
+    /// The bytes without counts.
+    missing: u64,
+}
+
+impl Update<'_> {
+    /// Makes what is missing behind the scenes, with what the search has counted.
+    fn begin(self, store: &Store, request: &AskRequest, counted: &mut [CountedFile]) {
+        let is_of_all = request.filters.session.is_none();
+        let are_all = is_of_all && request.filters.tag.is_none();
+        let is_due = are_all && segments::is_due(&self.segments, self.files);
+        if !(is_due || is_of_all && self.missing > 0) {
+            return;
+        }
+        let read = counted.iter_mut();
+        let read = read.filter_map(|file| Some((file.number, file.read.take()?)));
+        let read: Vec<_> = read.collect();
+        let (cache, segments, files) = (self.cache, self.segments, self.files.to_vec());
+        store.index_in_background(move |ending| {
+            let files = (&*files, are_all);
+            if let Err(error) = update::update(&cache, &segments, files, read, ending) {
+                tracing::info!(%error, "the counts of terms could not be brought up to date");
+            }
+        });
+    }
 }
 
 /// The hits among the candidates, each with the number of its file.

@@ -12,6 +12,11 @@ pub struct AskRequest {
 }
 
 impl AskRequest {
+    /// The terms of the question.
+    pub(super) fn terms(&self) -> Vec<Term> {
+        self.question.terms().iter().map(|one| one.term).collect()
+    }
+
     /// The facts that an entry must have.
     pub(super) fn facts(&self) -> Vec<Term> {
         let facts = self.filters.entries.iter().flat_map(|filter| {

@@ -2,6 +2,7 @@
 
 use super::counts::{Counter, Counts};
 use super::kept::{self, KIND, KeptCounts};
+use super::segments::{self, Segments};
 use std::io;
 use treelined_files::cache::Cache;
 use treelined_files::cancel::Cancel;
@@ -16,8 +17,11 @@ const WORTHWHILE: u64 = 64 << 10;
 const PART: u64 = 8;
 
 /// The bytes of files that a search has to read.
-pub(super) fn missing(cache: &Cache, files: &[(Location, Status)]) -> u64 {
+pub(super) fn missing(cache: &Cache, segments: &Segments, files: &[(Location, Status)]) -> u64 {
     let missing = |(_, status): &(Location, Status)| {
+        if segments.row(*status).is_some() {
+            return 0;
+        }
         let kept = KeptCounts::open(cache, *status);
         let end = kept.map_or(0, |kept| kept.fingerprint.end());
         status.size.saturating_sub(end)
@@ -26,7 +30,10 @@ pub(super) fn missing(cache: &Cache, files: &[(Location, Status)]) -> u64 {
 }
 
 /// Whether a file with this status is to be counted.
-fn is_due(cache: &Cache, status: Status) -> bool {
+fn is_due(cache: &Cache, segments: &Segments, status: Status) -> bool {
+    if segments.row(status).is_some() {
+        return false;
+    }
     let Some(kept) = KeptCounts::open(cache, status) else {
         return status.size > 0;
     };
@@ -36,11 +43,12 @@ fn is_due(cache: &Cache, status: Status) -> bool {
     is_other || behind > 0 && (behind >= WORTHWHILE || behind >= end / PART)
 }
 
-/// Keeps the counts that a search has read of whole files, and counts the other files that are due. If it is cancelled,
-/// finished files remain.
+/// Keeps the counts that a search has read of whole files, and counts the other files that are due; then brings the segments
+/// up to date, if these are the files of all sessions. If it is cancelled, finished files remain.
 pub(super) fn update(
     cache: &Cache,
-    files: &[(Location, Status)],
+    segments: &Segments,
+    (files, are_all): (&[(Location, Status)], bool),
     mut read: Vec<(usize, Counts)>,
     cancel: &Cancel,
 ) -> io::Result<()> {
@@ -51,7 +59,7 @@ pub(super) fn update(
         }
         let known = read.iter().position(|(of, _)| *of == number);
         let known = known.map(|at| read.swap_remove(at).1);
-        if status.size == 0 || known.is_none() && !is_due(cache, *status) {
+        if status.size == 0 || known.is_none() && !is_due(cache, segments, *status) {
             continue;
         }
         // A search reports a file that cannot be read.
@@ -72,6 +80,10 @@ pub(super) fn update(
             kept::write(cache, *status, &fingerprint, &counts)?;
             has_written = true;
         }
+    }
+    // A session in a segment needs no file for itself, so this is before some are removed.
+    if are_all {
+        segments::update(cache, segments, files, cancel)?;
     }
     match has_written {
         true => cache.prune(&KIND),

@@ -4,7 +4,9 @@ use super::counted::CountedFile;
 use super::gather::Gathered;
 use super::kept::KeptCounts;
 use super::request::AskRequest;
-use std::collections::BTreeMap;
+use super::segments::{Row, Segments};
+use std::cell::OnceCell;
+use std::collections::{BTreeMap, HashSet};
 use treelined_core::error::{Error, Result};
 use treelined_core::search::ask::near_words as distance;
 use treelined_files::cache::Cache;
@@ -23,13 +25,37 @@ pub struct NearWords {
     pub near: Vec<String>,
 }
 
+/// Where words are known from.
+pub(super) struct KnownWords<'k> {
+    pub cache: Option<&'k Cache>,
+    pub segments: &'k Segments,
+    pub files: &'k [(Location, Status)],
+    /// The sessions whose words count.
+    pub counted: &'k [CountedFile],
+}
+
+/// For each word of a question that no entry has, the near ones, each with its distance and the number of its sessions.
+struct NearOnes<'q> {
+    words: Vec<&'q str>,
+    near: Vec<BTreeMap<String, (usize, usize)>>,
+}
+
+impl NearOnes<'_> {
+    /// Compares a known word, which the last function says in how many sessions it is.
+    fn see(&mut self, known: &str, sessions: impl Fn() -> usize) {
+        for (word, near) in self.words.iter().zip(&mut self.near) {
+            if let Some(distance) = distance(word, known) {
+                near.entry(known.to_owned()).or_insert((distance, 0)).1 += sessions();
+            }
+        }
+    }
+}
+
 /// The near words of each word of the question that no entry has, if there are any. Fails with `cancelled`.
 pub(super) fn near_words(
     request: &AskRequest,
     gathered: &Gathered,
-    cache: Option<&Cache>,
-    files: &[(Location, Status)],
-    counted: &[CountedFile],
+    known: &KnownWords<'_>,
     cancel: &Cancel,
 ) -> Result<Vec<NearWords>> {
     let question = &request.question;
@@ -39,37 +65,13 @@ pub(super) fn near_words(
     if words.is_empty() {
         return Ok(Vec::new());
     }
-    // By word the distance and the number of sessions of each near one.
-    let mut near: Vec<BTreeMap<String, (usize, usize)>> = vec![BTreeMap::new(); words.len()];
-    let mut see = |known: &str| {
-        for (word, near) in words.iter().zip(&mut near) {
-            if let Some(distance) = distance(word, known) {
-                near.entry(known.to_owned()).or_insert((distance, 0)).1 += 1;
-            }
-        }
+    let mut ones = NearOnes {
+        near: vec![BTreeMap::new(); words.len()],
+        words,
     };
-    let mut bytes = 0;
-    for file in counted {
-        if cancel.is_cancelled() {
-            return Err(Error::cancelled());
-        }
-        if let Some(read) = &file.read {
-            read.vocabulary.iter().for_each(|word| see(word));
-            continue;
-        }
-        let status = files.get(file.number).map(|(_, status)| *status);
-        let kept = status
-            .zip(cache)
-            .and_then(|(status, cache)| KeptCounts::open(cache, status));
-        let known = kept.and_then(|kept| kept.vocabulary()).unwrap_or_default();
-        bytes += known.len();
-        for word in known.split(|byte| *byte == b'\n') {
-            std::str::from_utf8(word).into_iter().for_each(&mut see);
-        }
-        if bytes > MOST_BYTES {
-            break;
-        }
-    }
+    of_segments(known, &mut ones, cancel)?;
+    of_own_files(known, &mut ones, cancel)?;
+    let NearOnes { words, near } = ones;
     let words = words.into_iter().zip(near);
     let words = words.filter(|(_, near)| !near.is_empty());
     let proposed = words.map(|(word, near)| {
@@ -81,6 +83,74 @@ pub(super) fn near_words(
         }
     });
     Ok(proposed.collect())
+}
+
+/// Compares the words of the sessions in segments. A word is compared once for all sessions of a segment.
+fn of_segments(known: &KnownWords<'_>, ones: &mut NearOnes<'_>, cancel: &Cancel) -> Result<()> {
+    let rows = known.counted.iter().filter_map(|file| file.row);
+    let rows: HashSet<Row> = rows.collect();
+    if rows.is_empty() {
+        return Ok(());
+    }
+    let mut bytes = 0;
+    for (segment, read, words) in known.segments.words() {
+        if cancel.is_cancelled() {
+            return Err(Error::cancelled());
+        }
+        let of_words = OnceCell::new();
+        for (number, word) in words.split(|byte| *byte == b'\n').enumerate() {
+            let sessions = || {
+                let of_words = of_words.get_or_init(|| read.sessions_of_words());
+                let sessions = of_words.as_ref().and_then(|all| all.of(number));
+                let is_counted = |session: &u32| {
+                    let session = *session;
+                    rows.contains(&Row { segment, session })
+                };
+                let sessions = sessions.unwrap_or_default();
+                sessions.iter().filter(|one| is_counted(one)).count()
+            };
+            if let Ok(word) = std::str::from_utf8(word) {
+                ones.see(word, sessions);
+            }
+        }
+        bytes += words.len();
+        if bytes > MOST_BYTES {
+            break;
+        }
+    }
+    // Words of sessions that do not count are not proposed.
+    for near in &mut ones.near {
+        near.retain(|_, (_, sessions)| *sessions > 0);
+    }
+    Ok(())
+}
+
+/// Compares the words of the other sessions.
+fn of_own_files(known: &KnownWords<'_>, ones: &mut NearOnes<'_>, cancel: &Cancel) -> Result<()> {
+    let mut bytes = 0;
+    for file in known.counted.iter().filter(|file| file.row.is_none()) {
+        if cancel.is_cancelled() {
+            return Err(Error::cancelled());
+        }
+        if let Some(read) = &file.read {
+            read.vocabulary.iter().for_each(|word| ones.see(word, || 1));
+            continue;
+        }
+        let status = known.files.get(file.number).map(|(_, status)| *status);
+        let kept = status
+            .zip(known.cache)
+            .and_then(|(status, cache)| KeptCounts::open(cache, status));
+        let words = kept.and_then(|kept| kept.vocabulary()).unwrap_or_default();
+        bytes += words.len();
+        for word in words.split(|byte| *byte == b'\n') {
+            let word = std::str::from_utf8(word).into_iter();
+            word.for_each(|word| ones.see(word, || 1));
+        }
+        if bytes > MOST_BYTES {
+            break;
+        }
+    }
+    Ok(())
 }
 
 #[cfg(test)]
@@ -100,7 +170,7 @@ mod tests {
         };
         let mut file = CountedFile::of(0, &Counts::default(), &request.filters, &[], &[]);
         file.read = Some(Counts {
-            vocabulary: ["scheduler".to_owned()].into(),
+            vocabulary: ["scheduler".into()].into(),
             ..Counts::default()
         });
         let gathered = Gathered {
@@ -112,7 +182,13 @@ mod tests {
             of_file: vec![0],
         };
         let (cancel, files) = (Cancel::new(), [file]);
-        let near = || near_words(&request, &gathered, None, &[], &files, &cancel);
+        let known = KnownWords {
+            cache: None,
+            segments: &Segments::default(),
+            files: &[],
+            counted: &files,
+        };
+        let near = || near_words(&request, &gathered, &known, &cancel);
         assert_eq!(near().unwrap()[0].near, ["scheduler"]);
         cancel.cancel();
         assert!(near().is_err());

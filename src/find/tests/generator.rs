@@ -4,10 +4,10 @@ use super::model::{ModelEntry, Needle};
 use std::fmt::Write;
 
 /// A linear congruential generator with the same numbers in each run.
-pub(super) struct Random(pub u64);
+pub(crate) struct Random(pub u64);
 
 impl Random {
-    pub(super) fn below(&mut self, limit: usize) -> usize {
+    pub(crate) fn below(&mut self, limit: usize) -> usize {
         self.0 = self
             .0
             .wrapping_mul(6_364_136_223_846_793_005)
@@ -102,7 +102,7 @@ fn literal(random: &mut Random, text: &str) -> String {
 }
 
 /// The lines of a session with branches.
-pub(super) fn session(random: &mut Random, id: &str, entries: usize) -> String {
+pub(crate) fn session(random: &mut Random, id: &str, entries: usize) -> String {
     let cwd = random.one(&["/home/ada/project", "/home/ada/project/sub/", "/home/bob"]);
     let mut out = format!(
         "{{\"type\":\"session\",\"version\":3,\"id\":\"{id}\",\"timestamp\":\"2026-01-01T00:00:00.000Z\",\"cwd\":\"{cwd}\"}}\n"

@@ -1,7 +1,7 @@
 //! Compares the search with a model that decodes all text of all entries ([`model`]).
 
 mod filters;
-mod generator;
+pub(crate) mod generator;
 mod model;
 
 use super::*;
@@ -14,7 +14,7 @@ use treelined_core::search::{BranchFilter, FieldKind, Mode, Query};
 use treelined_core::test_support::sample;
 use treelined_files::store::Store;
 
-pub(super) fn request(query: &str, mode: Mode) -> SearchRequest {
+pub(crate) fn request(query: &str, mode: Mode) -> SearchRequest {
     SearchRequest {
         query: Query::parse(query, mode).unwrap().unwrap(),
         fields: FieldSet::ALL,
@@ -32,7 +32,7 @@ pub(super) fn request(query: &str, mode: Mode) -> SearchRequest {
     }
 }
 
-const NO_INDEX: IndexSettings = IndexSettings {
+pub(crate) const NO_INDEX: IndexSettings = IndexSettings {
     from: u64::MAX,
     most: u64::MAX,
     first: 4 << 20,

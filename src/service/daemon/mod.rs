@@ -93,7 +93,7 @@ use tokio::runtime::Handle;
 use treelined_core::error::{Error, Kind, Result};
 use treelined_core::id::{self, Source};
 use treelined_files::store::Store;
-use treelined_find::Rankings;
+use treelined_find::{AskIndex, Rankings};
 use treelined_pages::renderers::Renderers;
 use treelined_wire::OpenWebResult;
 
@@ -107,6 +107,8 @@ pub struct Daemon {
     pub(crate) files: Arc<SessionFiles>,
     /// The last answers of `search` in the mode `ask`.
     pub(crate) rankings: Rankings,
+    /// What it has of the counts of terms in memory.
+    pub(crate) ask_index: AskIndex,
     pub(crate) list_watch: Arc<ListWatch>,
     pub(crate) notifier: Notifier,
     pub(crate) questions: Arc<Questions>,
@@ -145,6 +147,7 @@ impl Daemon {
         let instance_id = id::random_token(&*source);
         Arc::new(Self {
             rankings: Rankings::new(&instance_id),
+            ask_index: AskIndex::default(),
             instance_id,
             list_watch: ListWatch::new(&files),
             notifier: Notifier::new(&hooks),

@@ -15,7 +15,7 @@ mod tests;
 pub use passage::{Passage, Reader};
 pub use question::{Question, QuestionTerm, near_words};
 pub use score::{
-    Corpus, TermCount, UnitCounts, bounded_weight, closeness, field_weight, recency, term_score,
-    together, unit_score,
+    Corpus, TermCount, TermScorer, UnitCounts, bounded_weight, closeness, field_weight, recency,
+    together,
 };
 pub use terms::{Form, Term, Tokenizer, term_of_fact};

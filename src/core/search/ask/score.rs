@@ -89,29 +89,66 @@ fn rarity(all: u64, with: u64) -> f64 {
 
 /// The score of a unit for one term: `mean` is the number of terms of the usual unit.
 fn bm25(rarity: f64, UnitCounts { weight, terms }: UnitCounts, mean: f64) -> f64 {
+    if weight == 0 {
+        return 0.0;
+    }
     let weight = weight as f64 / 4.0;
     let length = 1.0 - LENGTH + LENGTH * terms as f64 / mean.max(1.0);
     rarity * weight * (SATURATION + 1.0) / (weight + SATURATION * length)
 }
 
-/// The score of an entry for one term.
-pub fn term_score(corpus: &Corpus, count: TermCount, entry: UnitCounts) -> f64 {
-    let mean = corpus.terms as f64 / corpus.entries.max(1) as f64;
-    bm25(rarity(corpus.entries, count.entries), entry, mean)
+/// Scores units for one term. What does not depend on the unit is computed once.
+#[derive(Debug, Clone, Copy)]
+pub struct TermScorer {
+    entry: UnitScorer,
+    session: UnitScorer,
+    branch: UnitScorer,
 }
 
-/// The score that an entry gets for one term from its session and its branch.
-pub fn unit_score(
-    corpus: &Corpus,
-    count: TermCount,
-    session: UnitCounts,
-    branch: UnitCounts,
-) -> f64 {
-    let of_sessions = rarity(corpus.sessions, count.sessions);
-    let of_branches = rarity(corpus.branches, count.branches);
-    let mean = |units: u64| corpus.terms as f64 / units.max(1) as f64;
-    SESSION * bm25(of_sessions, session, mean(corpus.sessions))
-        + BRANCH * bm25(of_branches, branch, mean(corpus.branches))
+/// The rarity of a term among units of one kind, and the number of terms of the usual one.
+#[derive(Debug, Clone, Copy)]
+struct UnitScorer {
+    rarity: f64,
+    mean: f64,
+}
+
+impl UnitScorer {
+    fn new(units: u64, with: u64, terms: u64) -> Self {
+        Self {
+            rarity: rarity(units, with),
+            mean: terms as f64 / units.max(1) as f64,
+        }
+    }
+
+    fn score(self, unit: UnitCounts) -> f64 {
+        bm25(self.rarity, unit, self.mean)
+    }
+}
+
+impl TermScorer {
+    pub fn new(corpus: &Corpus, count: TermCount) -> Self {
+        let of = |units, with| UnitScorer::new(units, with, corpus.terms);
+        Self {
+            entry: of(corpus.entries, count.entries),
+            session: of(corpus.sessions, count.sessions),
+            branch: of(corpus.branches, count.branches),
+        }
+    }
+
+    /// The score of an entry.
+    pub fn entry(&self, entry: UnitCounts) -> f64 {
+        self.entry.score(entry)
+    }
+
+    /// The score that an entry gets from its session.
+    pub fn session(&self, session: UnitCounts) -> f64 {
+        SESSION * self.session.score(session)
+    }
+
+    /// The score that an entry gets from its branch.
+    pub fn branch(&self, branch: UnitCounts) -> f64 {
+        BRANCH * self.branch.score(branch)
+    }
 }
 
 /// The factor for how the words stand in the text: `phrase`, `near` and `uncut` are shares from 0 to 1.

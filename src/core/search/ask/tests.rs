@@ -206,7 +206,7 @@ fn rare_terms_in_weighty_fields_and_short_entries_score_more() {
     };
     let counts = |weight, terms| UnitCounts { weight, terms };
     let score =
-        |with, weight, terms| term_score(&corpus, count(with), counts(weight, terms));
+        |with, weight, terms| TermScorer::new(&corpus, count(with)).entry(counts(weight, terms));
     assert!(score(1, 8, 100) > score(100, 8, 100));
     assert!(score(1, 8, 100) > score(1, 4, 100));
     assert!(score(1, 8, 100) > score(1, 8, 1000));

@@ -75,8 +75,9 @@ pub(in crate::rpc) fn search(
             }
             Wanted::Answer(request) => {
                 let now = call.daemon.source.now_ms();
+                let index = &call.daemon.ask_index;
                 let ranking =
-                    treelined_find::ask(searched, request, now, &call.cancel, &mut watch)?;
+                    treelined_find::ask(searched, index, request, now, &call.cancel, &mut watch)?;
                 let ranking = Arc::new(ranking);
                 let name = rankings.keep(Arc::clone(&ranking));
                 ranked_page(&ranking, &name, 0..request.filters.limit, fits)
