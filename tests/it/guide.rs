@@ -1,4 +1,4 @@
-//! GUIDE.md: every block of commands runs, one after the other, and prints what the guide shows.
+//! schema/guide.md: every block of commands runs, one after the other, and prints what the guide shows.
 
 use std::fs;
 use std::path::Path;
@@ -103,7 +103,7 @@ fn stable(text: &str) -> String {
 /// `TREELINED_UPDATE=1` the test writes these.
 #[test]
 fn every_block_of_the_guide_runs_and_prints_what_is_shown() {
-    let path = root("GUIDE.md");
+    let path = root("schema/guide.md");
     let guide = fs::read_to_string(&path).unwrap();
     let blocks = blocks(&guide);
     let is_update = std::env::var_os("TREELINED_UPDATE").is_some();
@@ -137,7 +137,7 @@ fn every_block_of_the_guide_runs_and_prints_what_is_shown() {
 
 #[test]
 fn the_guide_is_short() {
-    let lines = fs::read_to_string(root("GUIDE.md"))
+    let lines = fs::read_to_string(root("schema/guide.md"))
         .unwrap()
         .lines()
         .count();

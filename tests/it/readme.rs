@@ -32,6 +32,7 @@ fn the_schema_folder_equals_the_output_of_the_program() {
             "errors.md",
             "files.md",
             "fleet.md",
+            "guide.md",
             "keys.tsv",
             "plugins.md",
             "protocol.md",

@@ -68,11 +68,7 @@ fn root() -> &'static Path {
 
 /// Every text file but those of this module, which contain the searched text.
 fn sources() -> Vec<Source> {
-    let mut paths = vec![
-        root().join("README.md"),
-        root().join("CHANGELOG.md"),
-        root().join("GUIDE.md"),
-    ];
+    let mut paths = vec![root().join("README.md"), root().join("CHANGELOG.md")];
     let mut folders: Vec<PathBuf> = FOLDERS.iter().map(|name| root().join(name)).collect();
     while let Some(folder) = folders.pop() {
         let Ok(entries) = fs::read_dir(&folder) else {
