@@ -37,7 +37,7 @@ Examples:
   treelined search '\"stale cache\" cwd:.'       a phrase, in the sessions of this directory
   treelined search cache role:user since:2w      what you said about it in the last two weeks
   treelined search type:note                     the notes about branches that were left
-  treelined search 'cache -redis tool:bash'      without a word; also in: branch: source: before: /pattern/
+  treelined search 'cache -redis tool:bash'      without a word; also in: branch: git: tag: source: before:
   treelined search --regex 'fix(ed|es)?' --in text,summaries --since 2026-11-01
 
 Exit codes: 0 found, 1 nothing found, 2 failed.")]

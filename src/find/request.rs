@@ -24,6 +24,8 @@ pub struct SearchRequest {
     pub directories: Vec<String>,
     /// Only sessions with this tag.
     pub tag: Option<String>,
+    /// Only sessions on the git branch with this name.
+    pub git: Option<String>,
     /// Only the session with this id.
     pub session: Option<String>,
     /// An entry passes each of these.

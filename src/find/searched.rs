@@ -7,6 +7,7 @@ use std::path::Path;
 use treelined_core::error::{Error, Result};
 use treelined_files::os::file::{Location, Status};
 use treelined_files::store::Store;
+use treelined_files::store::catalogue::CatalogueRow;
 
 /// The sessions to search: the store, and the settings of the index.
 #[derive(Clone, Copy)]
@@ -22,11 +23,16 @@ impl SearchedStore<'_> {
             None => self.store.session_files()?,
             Some(id) => vec![self.file(id)?],
         };
-        if let Some(tag) = &request.tag {
+        if request.tag.is_some() || request.git.is_some() {
             let rows = self.store.rows()?;
-            let tagged = rows.iter().filter(|row| row.tags().contains(tag));
-            let tagged: HashSet<&Path> = tagged.map(|row| &*row.listing.path).collect();
-            files.retain(|(at, _)| tagged.contains(&*at.path()));
+            let is_wanted = |row: &&CatalogueRow| {
+                let (tag, git) = (request.tag.as_ref(), request.git.as_ref());
+                tag.is_none_or(|tag| row.tags().contains(tag))
+                    && git.is_none_or(|git| row.listing.sorting.git.branch.as_ref() == Some(git))
+            };
+            let wanted = rows.iter().map(|row| &**row).filter(is_wanted);
+            let wanted: HashSet<&Path> = wanted.map(|row| &*row.listing.path).collect();
+            files.retain(|(at, _)| wanted.contains(&*at.path()));
         }
         Ok(files)
     }

@@ -506,3 +506,25 @@ fn a_tag_selects_sessions() {
     assert_eq!(found(&mut d, "build tag:no"), [""; 0]);
     assert_eq!(found(&mut d, "tag:ci"), [r#""s2""#]);
 }
+
+#[test]
+fn a_git_branch_selects_sessions() {
+    let home = Home::new();
+    for (id, branch) in [("s1", "main"), ("s2", "fix/cache")] {
+        let log = Log::new(id).user("u1", "", "the build fails");
+        let record = json!({"customType": "treelined.git", "data": {"branch": branch}});
+        let log = log.entry("custom", "g1", "u1", record);
+        log.store(&home, &format!("x_{id}.jsonl"));
+    }
+    let mut d = Daemon::quiet_in(&home);
+    let found = |d: &mut Daemon, query: &str| {
+        let found = d.ok("search", json!({"query": query, "syntax": "filters"}));
+        let hits = found["hits"].as_array().unwrap().iter();
+        let ids: Vec<String> = hits.map(|hit| hit["sessionId"].to_string()).collect();
+        ids
+    };
+    assert_eq!(found(&mut d, "build git:fix/cache"), [r#""s2""#]);
+    assert_eq!(found(&mut d, "git:main"), [r#""s1""#]);
+    assert_eq!(found(&mut d, "build git:fix"), [""; 0]);
+    assert_eq!(found(&mut d, "build git:main tag:x"), [""; 0]);
+}

@@ -21,6 +21,7 @@ pub(crate) fn request(query: &str, mode: Mode) -> SearchRequest {
         without: None,
         directories: Vec::new(),
         tag: None,
+        git: None,
         session: None,
         entries: Vec::new(),
         since: None,

@@ -76,7 +76,7 @@ fn values(filter: Filter, typed: &str) -> Vec<CompletionItem> {
         Filter::Source => SOURCES.to_vec(),
         Filter::Type => TYPES.to_vec(),
         Filter::Cwd => vec!["."],
-        Filter::Tool | Filter::Tag => Vec::new(),
+        Filter::Tool | Filter::Tag | Filter::Git => Vec::new(),
     };
     let typed = typed.to_ascii_lowercase();
     let fitting = all.into_iter();

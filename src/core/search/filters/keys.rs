@@ -30,10 +30,11 @@ pub(super) enum Filter {
     Source,
     Type,
     Tag,
+    Git,
 }
 
 impl Filter {
-    pub(super) const ALL: [Self; 10] = [
+    pub(super) const ALL: [Self; 11] = [
         Self::Role,
         Self::Tool,
         Self::Cwd,
@@ -44,6 +45,7 @@ impl Filter {
         Self::Source,
         Self::Type,
         Self::Tag,
+        Self::Git,
     ];
 
     /// The filter of this name.
@@ -64,6 +66,7 @@ impl Filter {
             Self::Source => "source",
             Self::Type => "type",
             Self::Tag => "tag",
+            Self::Git => "git",
         }
     }
 
@@ -79,6 +82,7 @@ impl Filter {
             Self::Source => "codex",
             Self::Type => "note",
             Self::Tag => "x",
+            Self::Git => "main",
         }
     }
 
@@ -94,6 +98,7 @@ impl Filter {
             Self::Source => "imported from this program",
             Self::Type => "entries of this type or custom type",
             Self::Tag => "sessions with this tag",
+            Self::Git => "sessions on this git branch",
         }
     }
 }

@@ -32,6 +32,8 @@ pub struct Filters {
     pub branches: Option<BranchFilter>,
     /// Only sessions with this tag.
     pub tag: Option<String>,
+    /// Only sessions on the git branch with this name.
+    pub git: Option<String>,
 }
 
 /// A value, and the number of characters before it.
@@ -143,6 +145,7 @@ impl Filters {
             Filter::Tool => self.tool = own(),
             Filter::Source => self.source = own(),
             Filter::Type => self.entry_type = own(),
+            Filter::Git => self.git = own(),
             Filter::Cwd => {
                 let position = characters(text, value_at);
                 let value = value.to_owned();
@@ -187,11 +190,12 @@ fn mistyped(word: &str) -> Option<String> {
     if !is_name || value.is_empty() || value.starts_with([':', '/']) {
         return None;
     }
+    // Many words are near a name of three letters, such as `get:` and `bag:`.
     let names = Filter::ALL.map(Filter::name).into_iter();
     let meant = match name {
         "until" => "before",
         "after" => "since",
-        _ => suggest::nearest(name, names.filter(|name| name.len() > 2))?,
+        _ => suggest::nearest(name, names.filter(|name| name.len() > 3))?,
     };
     Some(format!(
         "`{name}:` is not a filter; did you mean `{meant}:`? Quote the word to search for it"

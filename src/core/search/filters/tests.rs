@@ -11,7 +11,7 @@ fn parsed(text: &str) -> Filters {
 
 #[test]
 fn each_filter_is_read_beside_words_and_phrases() {
-    let text = "role:user tool:bash cwd:. since:2w before:2026-11-01 in:labels branch:active source:codex type:x \
+    let text = "role:user tool:bash cwd:. since:2w before:2026-11-01 in:labels branch:active source:codex type:x git:fix/a \
                 \"a phrase\" -gone -\"not this\" two";
     let expected = Filters {
         text: "\"a phrase\" two".to_owned(),
@@ -30,6 +30,7 @@ fn each_filter_is_read_beside_words_and_phrases() {
         before: timestamp::parse("2026-11-01T00:00:00.000Z"),
         branches: Some(BranchFilter::Active),
         tag: None,
+        git: Some("fix/a".to_owned()),
     };
     assert_eq!(parsed(text), expected);
     assert_eq!(parsed(""), Filters::default());
@@ -44,6 +45,7 @@ fn what_only_looks_like_a_filter_is_a_word() {
         "/home/ada /usr/bin",
         "error[E0432]: missing",
         "日本:語 time::now tool::x",
+        "get:x gist:y bag:z",
     ] {
         let filters = Filters::parse(text, NOW);
         match text.contains("tool::x") {
@@ -139,7 +141,7 @@ fn filters_and_values_are_completed() {
     assert_eq!(completed("\"ro", 3), of(3, 3, ""));
     assert_eq!(completed("-ro", 3), of(3, 3, ""));
     assert!(completed("role:user ", 10).2.starts_with("role: tool:"));
-    assert!(completed("", 0).2.contains("tag:"));
+    assert!(completed("", 0).2.contains("tag: git:"));
     assert_eq!(completed("x", 99), of(0, 1, ""));
     assert_eq!(completed("cwd:\"/a ro", 99).2, "");
     assert!(completed("\"ro\" ", 99).2.starts_with("role:"));

@@ -247,6 +247,7 @@ fn request(params: wire::SearchParams, said: Option<Filters>, mode: Mode) -> Res
             .flatten()
             .collect(),
         tag: said.tag,
+        git: said.git,
         session: params.session_id,
         entries: entries.into_iter().filter(is_filter).collect(),
         since: since.max(said.since),
