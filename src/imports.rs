@@ -1,5 +1,6 @@
 //! The daemon's importer: the import of `treelined-import`.
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use treelined_core::error::Result;
 use treelined_import::Tool;
@@ -28,6 +29,7 @@ impl Importer for Imports {
                 split: params.split.unwrap_or_default(),
                 is_final: params.is_final.unwrap_or_default(),
                 has_ended: false,
+                git: BTreeMap::new(),
                 again: params.again.clone(),
             },
             now: run.now,

@@ -36,6 +36,20 @@ impl GitPlace {
         *self == Self::default()
     }
 
+    /// The place that the data of a record say. A text of more than [`MOST_GIT_BYTES`] says nothing.
+    pub fn of_data(data: &[u8]) -> Self {
+        let text = |name: &str| {
+            let text = json::get(data, name).and_then(json::string);
+            let short = text.filter(|text| text.len() <= MOST_GIT_BYTES);
+            short.filter(|text| !text.is_empty()).map(Cow::into_owned)
+        };
+        Self {
+            branch: text("branch"),
+            commit: text("commit"),
+            worktree: text("worktree"),
+        }
+    }
+
     /// The raw JSON of the data of a record.
     pub fn data(&self) -> Vec<u8> {
         let mut data = b"{".to_vec();
@@ -79,16 +93,7 @@ impl Sorting {
                 }
             }
             Some(GIT) => {
-                let text = |name: &str| {
-                    let text = json::get(data, name).and_then(json::string);
-                    let short = text.filter(|text| text.len() <= MOST_GIT_BYTES);
-                    short.filter(|text| !text.is_empty()).map(Cow::into_owned)
-                };
-                self.git = GitPlace {
-                    branch: text("branch"),
-                    commit: text("commit"),
-                    worktree: text("worktree"),
-                };
+                self.git = GitPlace::of_data(data);
             }
             _ => {}
         }

@@ -1,6 +1,7 @@
 //! One tool's conversation without its bodies.
 
 use std::collections::BTreeMap;
+use treelined_core::tags::GitPlace;
 use treelined_core::timestamp::Millis;
 
 /// One record of a source: a JSON value.
@@ -32,6 +33,8 @@ pub(crate) struct Member {
     pub(crate) base: Base,
     /// Directory of the conversation.
     pub(crate) cwd: Option<String>,
+    /// Where in git the conversation is, as far as the tool says so; the last place.
+    pub(crate) git: GitPlace,
     /// Project within which equal content marks copies, if the tool names no parent.
     pub(crate) project: Option<String>,
     pub(crate) title: Option<String>,

@@ -89,10 +89,10 @@ impl Program {
              const program = {path}\n\
              const options = {arguments}\n\
              \n\
-             export const Treelined = async () => ({{\n\
+             export const Treelined = async ({{ directory }}) => ({{\n\
              \x20 event: async ({{ event }}) => {{\n\
              \x20   if (event.type !== \"session.idle\") return\n\
-             \x20   const hook = spawn(program, [...options, JSON.stringify(event)], {{ detached: true, stdio: \"ignore\" }})\n\
+             \x20   const hook = spawn(program, [...options, JSON.stringify({{ ...event, cwd: directory }})], {{ detached: true, stdio: \"ignore\" }})\n\
              \x20   hook.on(\"error\", () => {{}})\n\
              \x20   hook.unref()\n\
              \x20 }},\n\

@@ -12,7 +12,7 @@ use std::borrow::Cow;
 use std::fmt;
 
 /// The `customType` of leaf records.
-pub(crate) const LEAF_RECORD: &str = "treelined.leaf";
+pub const LEAF_RECORD: &str = "treelined.leaf";
 /// The `customType` of the record that ends the log of a deleted session.
 pub const TRASHED: &str = "treelined.trashed";
 /// The `customType` of the record behind it, once the session is restored.

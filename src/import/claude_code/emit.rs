@@ -106,6 +106,7 @@ fn describe(source: &Source, index: usize, member: &mut Member) {
     member.native_id = native_id(source, index);
     member.part_id = member.native_id.clone();
     member.cwd = source.cwd.clone();
+    member.git.branch.clone_from(&source.git_branch);
     if index == 0 {
         member.base = source::base(source);
         member.title = source.title.clone();

@@ -74,6 +74,12 @@ impl SessionReader {
         if self.source.cwd.is_none() {
             self.source.cwd = fields.cwd.and_then(json::string).map(Into::into);
         }
+        if let Some(branch) = fields.git_branch.and_then(json::string) {
+            // No branch, or a commit without one.
+            if !matches!(&*branch, "" | "HEAD") {
+                self.source.git_branch = Some(branch.into_owned());
+            }
+        }
         if self.source.parent_session.is_none() {
             let session = fields
                 .forked_from

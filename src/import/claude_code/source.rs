@@ -109,6 +109,8 @@ pub(super) struct Source {
     pub(super) leaf: Option<(Box<str>, usize)>,
     pub(super) parent_session: Option<Box<str>>,
     pub(super) cwd: Option<String>,
+    /// The git branch of the last record that has one.
+    pub(super) git_branch: Option<String>,
     pub(super) started: Option<Millis>,
     pub(super) ended: Option<Millis>,
     pub(super) duplicates: u64,

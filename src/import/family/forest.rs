@@ -4,6 +4,7 @@ use crate::ids::NodeId;
 use crate::member::NodeKind;
 use crate::tool::Tool;
 use std::collections::{BTreeMap, HashMap, HashSet};
+use treelined_core::tags::GitPlace;
 use treelined_core::timestamp::Millis;
 
 /// Number of a member in the input.
@@ -35,6 +36,8 @@ pub(crate) struct SessionTree {
     /// The native session that names the session.
     pub(crate) native_id: String,
     pub(crate) cwd: Option<String>,
+    /// Where in git it is, by the member that the tool wrote last.
+    pub(crate) git: GitPlace,
     pub(crate) name: Option<String>,
     pub(crate) started: Option<Millis>,
     /// Time of the last record of any member.

@@ -152,11 +152,14 @@ impl Context<'_> {
         let spawned_by = first.and_then(|member| self.spawn_point(member));
         let named = members().filter(|member| member.native_id == group.native_id);
         let title = named.filter_map(|member| member.title.as_ref()).next_back();
+        let in_git = members().filter(|member| !member.git.is_empty());
+        let git = in_git.max_by_key(|member| member.ended);
         let spawner = spawned_by.as_ref().map(|spawn| spawn.session_id.clone());
         SessionTree {
             session_id: group.session_id.clone(),
             native_id: group.native_id.clone(),
             cwd: members().find_map(|member| member.cwd.clone()),
+            git: git.map(|member| member.git.clone()).unwrap_or_default(),
             name: title.cloned(),
             started: members().filter_map(|member| member.started).min(),
             ended: members().filter_map(|member| member.ended).max(),

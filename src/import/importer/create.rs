@@ -1,5 +1,6 @@
 //! New sessions: each is written to its own file, which is named once it is complete.
 
+use super::git::InGit;
 use super::line::{Contents, LineLinks, LineMaker, push_text};
 use super::new_file::NewFile;
 use crate::family::forest::{EntryContent, SessionTree, SpawnPoint, TreeEntry};
@@ -9,6 +10,7 @@ use crate::member::Member;
 use serde_json::{Map, Value, json};
 use std::collections::HashSet;
 use std::sync::Arc;
+use treelined_core::entry::{GIT, LEAF_RECORD};
 use treelined_core::error::{Error, Result};
 use treelined_core::timestamp::{self, Millis};
 use treelined_core::{json, name};
@@ -25,6 +27,7 @@ pub(super) struct SessionWork<'a> {
     pub(super) row: ImportedSession,
     /// The files of its members.
     pub(super) files: &'a [&'a ImportedFile],
+    pub(super) git: InGit,
     /// Time of the import.
     pub(super) now: Millis,
     pub(super) cancel: &'a Cancel,
@@ -110,11 +113,14 @@ impl SessionWork<'_> {
         if let (Some(name), Some(leaf)) = (&self.row.name, leaf) {
             lines.push(self.name_line(name, leaf_id.as_deref(), leaf.time, entries.len()));
         }
+        let git_before = InGit::default();
+        lines.extend(self.git_record(&git_before, leaf_id.as_deref(), entries.len()));
         lines.push(self.leaf_record(&MovedLeaf {
             from: last.as_deref(),
             to: leaf_id.as_deref(),
             source: leaf_id.as_deref(),
             entries: entries.len(),
+            git_before: &git_before,
         }));
         lines
     }
@@ -165,17 +171,40 @@ impl SessionWork<'_> {
         line
     }
 
+    /// The record that says where in git the session is, if that is new.
+    pub(super) fn git_record(
+        &self,
+        before: &InGit,
+        at: Option<&str>,
+        entries: usize,
+    ) -> Option<Vec<u8>> {
+        let place = self.git.news(before)?;
+        let key = format!("git/{entries}/{}", self.now);
+        let id = NodeId::of(self.maker.tool, &self.tree.native_id, &key);
+        let mut line = self.record_start(GIT, id, at);
+        line.extend_from_slice(&place.data());
+        line.push(b'}');
+        Some(line)
+    }
+
+    /// A record of this time up to its data.
+    fn record_start(&self, custom_type: &str, id: NodeId, at: Option<&str>) -> Vec<u8> {
+        let mut line = b"{\"type\":\"custom\"".to_vec();
+        push_text(&mut line, "customType", custom_type);
+        push_text(&mut line, "id", &id.to_string());
+        line.extend_from_slice(b",\"parentId\":");
+        line.extend_from_slice(&json::quoted_or_null(at));
+        line.extend_from_slice(b",\"timestamp\":\"");
+        timestamp::push(&mut line, self.now);
+        line.extend_from_slice(b"\",\"data\":");
+        line
+    }
+
     /// The leaf record with which each import of a session ends (session-file.md §4).
     pub(super) fn leaf_record(&self, moved: &MovedLeaf<'_>) -> Vec<u8> {
         let key = format!("leaf/{}/{}", moved.entries, self.now);
         let id = NodeId::of(self.maker.tool, &self.tree.native_id, &key);
-        let mut line = b"{\"type\":\"custom\",\"customType\":\"treelined.leaf\"".to_vec();
-        push_text(&mut line, "id", &id.to_string());
-        line.extend_from_slice(b",\"parentId\":");
-        line.extend_from_slice(&json::quoted_or_null(moved.to));
-        line.extend_from_slice(b",\"timestamp\":\"");
-        timestamp::push(&mut line, self.now);
-        line.extend_from_slice(b"\",\"data\":");
+        let mut line = self.record_start(LEAF_RECORD, id, moved.to);
         let natives = natives(self.tree, self.maker.members);
         let mut import = json!({
             "report": { "session": &self.row, "files": &self.files },
@@ -185,6 +214,10 @@ impl SessionWork<'_> {
         let adopted = &self.tree.adopted.new;
         if let Some(import) = import.as_object_mut().filter(|_| !adopted.is_empty()) {
             import.insert("adopted".to_owned(), json!(adopted));
+        }
+        let git = self.git.to_json(moved.git_before);
+        if let (Some(git), Some(import)) = (git, import.as_object_mut()) {
+            import.insert("git".to_owned(), git);
         }
         let data = json!({ "from": moved.from, "cause": "import", "import": import });
         line.extend_from_slice(data.to_string().as_bytes());
@@ -212,6 +245,8 @@ pub(super) struct MovedLeaf<'a> {
     pub(super) source: Option<&'a str>,
     /// The number of entries, which distinguishes leaf records.
     pub(super) entries: usize,
+    /// What the last import has kept of git.
+    pub(super) git_before: &'a InGit,
 }
 
 pub(super) fn first_kept(entry: &TreeEntry) -> Option<NodeId> {

@@ -2,6 +2,7 @@
 //! node that the tool has changed gets a new version beside the old one.
 
 use super::create::{MovedLeaf, SessionWork, first_kept, label_line};
+use super::git::InGit;
 use super::line::{Contents, LineLinks};
 use crate::family::forest::{EntryContent, TreeEntry};
 use crate::ids::NodeId;
@@ -173,11 +174,15 @@ impl SessionWork<'_> {
             let at = self.tree.entries.last().map_or(0, |entry| entry.time);
             file.push(self.name_line(&name, to.as_deref(), at, entries))?;
         }
+        if let Some(line) = self.git_record(&leaf.git, to.as_deref(), entries) {
+            file.push(line)?;
+        }
         file.push(self.leaf_record(&MovedLeaf {
             from: from.as_deref(),
             to: to.as_deref(),
             source: source.as_deref(),
             entries,
+            git_before: &leaf.git,
         }))?;
         file.finish()
     }
@@ -231,6 +236,8 @@ struct Leaf {
     /// It is where the tool went on at the last import. Where an import kept the leaf of the user, it is still the
     /// user's.
     is_left_by_import: bool,
+    /// What the last import of the tool has kept of git.
+    git: InGit,
 }
 
 impl Leaf {
@@ -242,6 +249,7 @@ impl Leaf {
         let adopted = &work.tree.adopted;
         // A session without the record of an import was shortened: nobody has moved its leaf since.
         let mut is_left_by_import = adopted.guests.is_empty();
+        let mut git = InGit::default();
         for node in nodes.filter(|node| tree.kind(*node) == EntryKind::LeafRecord) {
             let line = opened.log.bodies().read(tree.place(node))?;
             let cause = json::get_path(&line, &["data", "cause"]).and_then(json::string);
@@ -254,6 +262,7 @@ impl Leaf {
                 let source = source.and_then(json::string);
                 let source = source.and_then(|id| tree.find(&id));
                 is_left_by_import = tree.is_same_conversation(source, at);
+                git = InGit::kept(&line);
                 break;
             }
         }
@@ -263,6 +272,7 @@ impl Leaf {
             at,
             id: at.map(|at| tree.id(at).to_owned()),
             is_left_by_import,
+            git,
         })
     }
 }

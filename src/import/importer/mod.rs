@@ -19,6 +19,7 @@ mod create;
 mod databases;
 pub mod discover;
 mod extend;
+mod git;
 mod gone;
 mod handed;
 mod home;

@@ -1,7 +1,9 @@
 //! The request for an import.
 
 use crate::tool::Tool;
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+use treelined_core::tags::GitPlace;
 use treelined_core::timestamp::Millis;
 use treelined_files::cancel::Cancel;
 use treelined_files::store::Store;
@@ -21,6 +23,8 @@ pub struct ImportRequest {
     pub is_final: bool,
     /// Whether the tool says that the turn has ended: a mark at the end of a message counts sooner.
     pub has_ended: bool,
+    /// Where in git conversations are now, by the tool's ids of them.
+    pub git: BTreeMap<String, GitPlace>,
     /// A session that is written anew, or a deleted one that is imported again.
     pub again: Option<String>,
 }

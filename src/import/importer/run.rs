@@ -4,6 +4,7 @@
 use super::batch::Batch;
 use super::create::SessionWork;
 use super::discover::{Request as Search, discover, searched_places, source_at};
+use super::git::InGit;
 use super::gone::gone;
 use super::home::{Found, Homes};
 use super::ledger::Ledger;
@@ -468,6 +469,7 @@ impl Import<'_> {
             maker: &maker,
             row,
             files: &files,
+            git: InGit::of(tree, &batch.members, &self.request.git),
             now: self.now,
             cancel: self.cancel,
         };

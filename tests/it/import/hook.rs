@@ -259,3 +259,31 @@ fn the_next_import_takes_over_what_a_hook_has_asked_for() {
         .map(|entry| entry.unwrap().file_name());
     assert_eq!(left.collect::<Vec<_>>(), ["lock"]);
 }
+
+/// The branch on which an imported conversation was is not in the files of every tool, nor its commit in those of most.
+#[test]
+fn a_hook_says_where_in_git_the_conversation_is() {
+    let home = Home::in_memory();
+    let work = home.files().join("work");
+    fs::create_dir_all(work.join(".git/refs/heads")).unwrap();
+    fs::write(work.join(".git/HEAD"), "ref: refs/heads/fix/cache\n").unwrap();
+    let commit = "0123456789abcdef0123456789abcdef01234567";
+    fs::write(
+        work.join(".git/packed-refs"),
+        format!("{commit} refs/heads/fix/cache\n"),
+    )
+    .unwrap();
+    let input = said(&home, "s").replace("\"/w\"", &json!(work).to_string());
+    fs::write(transcript(&home, "s"), ended("s", 1)).unwrap();
+    hook(&home, &["claude-code"], &input);
+    eventually("the turn is there", || texts(&home).len() == 2);
+    let list = |branch: &str| {
+        let arguments = ["list", "--all", "--json", "--branch", branch];
+        home.run(&arguments, &[], "").text()
+    };
+    let listed: Json = serde_json::from_str(list("fix/cache").lines().next().unwrap()).unwrap();
+    let place = json!({"branch": "fix/cache", "commit": commit, "worktree": work});
+    assert_eq!(listed["git"], place);
+    assert_eq!(list("main").trim(), "");
+    assert_eq!(log(&home), [""; 0]);
+}

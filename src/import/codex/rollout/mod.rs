@@ -6,6 +6,7 @@ use crate::member::{Base, Member, Node, NodeKind, Parent, Place, Record, Spawner
 use crate::reader::Reader;
 use state::{Item, LONGEST_TYPE, MOST_TYPES, RolloutReader};
 use treelined_core::json;
+use treelined_core::tags::GitPlace;
 
 mod answer;
 mod event;
@@ -126,6 +127,13 @@ impl RolloutReader {
         }
         self.member.native_id = id;
         self.member.cwd = text("cwd").or(self.member.cwd.take());
+        let git = json::get(payload, "git").unwrap_or_default();
+        let of_git = |name| record::text(git, name).map(|text| text.into_owned());
+        self.member.git = GitPlace {
+            branch: of_git("branch"),
+            commit: of_git("commit_hash"),
+            worktree: None,
+        };
         self.member.started = record::time(payload, "timestamp").or(self.member.started);
         self.provider = text("model_provider").or(self.provider.take());
     }

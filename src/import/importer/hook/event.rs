@@ -1,6 +1,7 @@
 //! The input of a hook: the JSON of Claude Code's and Gemini CLI's hooks, of Codex's `notify`, and of opencode's events.
 
 use serde_json::Value;
+use std::path::PathBuf;
 use treelined_core::error::{Error, Kind, Result};
 
 /// The most bytes of the input.
@@ -23,6 +24,8 @@ pub(super) struct HookEvent {
     pub(super) transcript: Option<String>,
     /// The tool's id of the conversation.
     pub(super) session: Option<String>,
+    /// The folder in which the tool works.
+    pub(super) folder: Option<PathBuf>,
     /// Whether the turn has ended, so that marks at the end of messages count.
     pub(super) has_ended: bool,
 }
@@ -54,6 +57,7 @@ impl HookEvent {
                 "/properties/sessionID",
                 "/sessionID",
             ])?,
+            folder: value.get("cwd").and_then(Value::as_str).map(PathBuf::from),
             has_ended: name.is_some_and(|name| ENDS.contains(&name.as_str())),
         };
         match (&event.transcript, &event.session) {

@@ -6,6 +6,7 @@
 //! it waiting. [`log`] keeps a line for each failure, since nobody sees the stderr of a hook.
 
 mod event;
+mod git;
 pub mod log;
 mod place;
 mod requests;
@@ -26,9 +27,11 @@ use treelined_core::error::Result;
 pub fn request(session_dir: &Path, tool: Tool, input: &[u8]) -> Result<()> {
     let event = HookEvent::read(input)?;
     let paths = place::files(tool, &event, &|name| std::env::var_os(name))?;
+    let place = event.folder.as_deref().and_then(git::place_of);
     Requests::of(session_dir)?.add(&Request {
         tool,
         paths,
+        git: event.session.zip(place),
         has_ended: event.has_ended,
     })
 }

@@ -3,6 +3,7 @@
 use crate::importer::ledger::Folder;
 use crate::tool::Tool;
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 use std::ffi::{OsStr, OsString};
 use std::fs::{File, TryLockError};
 use std::io::{self, Read, Write};
@@ -10,6 +11,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use treelined_core::error::{Error, Kind, Result};
+use treelined_core::tags::GitPlace;
 use treelined_files::os::file::{Location, is_lock_unsupported};
 use treelined_files::os::handle::HandleAccess;
 use treelined_files::os::temporary::{self, Temporary};
@@ -33,6 +35,8 @@ pub(super) struct Request {
     pub(super) tool: Tool,
     /// Absolute, without links above them.
     pub(super) paths: Vec<PathBuf>,
+    /// The tool's id of the conversation, and where in git the tool works.
+    pub(super) git: Option<(String, GitPlace)>,
     /// Whether the turn has ended, so that marks at the end of messages count.
     pub(super) has_ended: bool,
 }
@@ -46,6 +50,9 @@ pub(super) struct Requests(Arc<Folder>);
 struct Line {
     tool: String,
     paths: Vec<PathBuf>,
+    /// The tool's id of the conversation, and the data of a record of git (session-file.md §4.8).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    git: Option<(String, Value)>,
     has_ended: bool,
 }
 
@@ -80,6 +87,10 @@ impl Requests {
         let line = Line {
             tool: request.tool.name().to_owned(),
             paths: request.paths.clone(),
+            git: request.git.as_ref().map(|(native, place)| {
+                let data = serde_json::from_slice(&place.data());
+                (native.clone(), data.unwrap_or_default())
+            }),
             has_ended: request.has_ended,
         };
         let text = serde_json::to_vec(&line).map_err(|error| failed(error.into()))?;
@@ -150,6 +161,9 @@ impl Requests {
         Some(Request {
             tool,
             paths: line.paths,
+            git: line
+                .git
+                .map(|(native, place)| (native, GitPlace::of_data(place.to_string().as_bytes()))),
             has_ended: line.has_ended,
         })
     }

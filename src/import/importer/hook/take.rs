@@ -12,6 +12,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 use treelined_core::error::{Error, Kind, Result};
 use treelined_core::id::Source as _;
+use treelined_core::tags::GitPlace;
 use treelined_core::timestamp::{self, Millis};
 use treelined_files::cancel::Cancel;
 use treelined_files::clock::SystemSource;
@@ -25,6 +26,9 @@ const LOOK: Duration = Duration::from_millis(50);
 const BUSY: Duration = Duration::from_millis(50);
 /// The most imports of one file that changes again and again; the next hook brings the rest.
 const MAX_ROUNDS: usize = 4;
+
+/// Where in git each conversation is, by the tool's id of it.
+type Places = BTreeMap<(Tool, String), GitPlace>;
 
 /// The files of one tool, and whether the turn has ended.
 type Groups = BTreeMap<(Tool, bool), BTreeMap<PathBuf, Option<SourceStatus>>>;
@@ -53,18 +57,23 @@ pub fn take(store: &Store, patience: Duration) -> Result<Vec<Error>> {
     }
     let mut failures = Vec::new();
     let mut imported = Imported::default();
+    let mut places = Places::new();
     for _ in 0..MAX_ROUNDS {
         let lock = requests.lock(until)?.ok_or_else(busy)?;
         let waiting = requests.waiting()?;
         let mut wanted = imported.again();
         for (_, request) in &waiting {
             match request {
-                Some(request) => add(&mut wanted, request),
+                Some(request) => {
+                    add(&mut wanted, request);
+                    let git = request.git.clone();
+                    places.extend(git.map(|(native, place)| ((request.tool, native), place)));
+                }
                 None => failures.push(Error::new(Kind::StorageIo, "a request cannot be read")),
             }
         }
         settle(&wanted);
-        imported = import(store, &wanted, until, &mut failures)?;
+        imported = import(store, &wanted, &places, until, &mut failures)?;
         for (name, _) in &waiting {
             requests.remove(name)?;
         }
@@ -101,6 +110,7 @@ fn settle(wanted: &Groups) {
 fn import(
     store: &Store,
     wanted: &Groups,
+    places: &Places,
     until: Instant,
     failures: &mut Vec<Error>,
 ) -> Result<Imported> {
@@ -111,10 +121,13 @@ fn import(
         // A path that is missing would refuse the others.
         let is_there = |(_, status): &(&PathBuf, &Option<SourceStatus>)| status.is_some();
         let there = before.iter().filter(is_there);
+        let of_tool = places.iter().filter(|((of, _), _)| of == tool);
+        let of_tool = of_tool.map(|((_, native), place)| (native.clone(), place.clone()));
         let request = ImportRequest {
             from: Some(*tool),
             paths: there.map(|(path, _)| path.clone()).collect(),
             has_ended: *has_ended,
+            git: of_tool.collect(),
             ..ImportRequest::default()
         };
         if request.paths.is_empty() {

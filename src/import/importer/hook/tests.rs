@@ -11,6 +11,7 @@ use std::path::{Path, PathBuf};
 use std::time::Instant;
 use tempfile::TempDir;
 use treelined_core::error::Kind;
+use treelined_core::tags::GitPlace;
 
 fn read(text: &str) -> Option<(Option<String>, Option<String>, bool)> {
     let event = HookEvent::read(text.as_bytes()).ok()?;
@@ -124,6 +125,7 @@ impl Machine {
         let event = HookEvent {
             transcript: transcript.map(|path| path.to_str().unwrap().to_owned()),
             session: session.map(str::to_owned),
+            folder: None,
             has_ended: true,
         };
         let home = self.home.clone();
@@ -255,9 +257,15 @@ fn requests_are_kept_in_order_and_damaged_ones_are_named() {
     let machine = Machine::new();
     assert!(Requests::existing(&machine.home).is_none());
     let requests = Requests::of(&machine.home).unwrap();
+    let place = GitPlace {
+        branch: Some("main".to_owned()),
+        commit: Some("0123456789abcdef0123456789abcdef01234567".to_owned()),
+        worktree: Some("/w".to_owned()),
+    };
     let wanted = |name: &str| Request {
         tool: Tool::Codex,
         paths: vec![machine.home.join(name)],
+        git: (name == "a").then(|| ("n".to_owned(), place.clone())),
         has_ended: name == "a",
     };
     for name in ["a", "b"] {
@@ -285,6 +293,7 @@ fn only_requests_fill_the_folder() {
     let request = Request {
         tool: Tool::Codex,
         paths: vec![machine.home.join("a")],
+        git: None,
         has_ended: true,
     };
     drop(requests.lock(Instant::now()).unwrap());

@@ -6,6 +6,7 @@ mod databases;
 mod ends;
 mod families;
 mod former;
+mod git;
 mod growing;
 mod names;
 mod repeat;

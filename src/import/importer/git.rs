@@ -1,0 +1,128 @@
+//! Where in git a session is (session-file.md §5.8): what its tool has recorded, and what a hook has seen.
+
+use crate::family::forest::SessionTree;
+use crate::member::Member;
+use serde_json::{Map, Value};
+use std::collections::BTreeMap;
+use treelined_core::json;
+use treelined_core::tags::GitPlace;
+
+/// What is known at an import.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(super) struct InGit {
+    /// By the tool's records.
+    said: GitPlace,
+    /// By the hook that asked for the import; empty without one.
+    seen: GitPlace,
+}
+
+impl InGit {
+    /// `places` are those that hooks have seen, by the tool's ids of conversations.
+    pub(super) fn of(
+        tree: &SessionTree,
+        members: &[Member],
+        places: &BTreeMap<String, GitPlace>,
+    ) -> Self {
+        let members = tree.members.iter().filter_map(|at| members.get(*at));
+        let seen =
+            members.filter_map(|member| Some((member.ended, places.get(&member.native_id)?)));
+        let newest = seen.max_by_key(|(ended, _)| *ended);
+        Self {
+            said: tree.git.clone(),
+            seen: newest.map(|(_, place)| place.clone()).unwrap_or_default(),
+        }
+    }
+
+    /// What the record of an import has kept.
+    pub(super) fn kept(record: &[u8]) -> Self {
+        let of = |name| json::get_path(record, &["data", "import", "git", name]);
+        let place = |name| GitPlace::of_data(of(name).unwrap_or_default());
+        Self {
+            said: place("said"),
+            seen: place("seen"),
+        }
+    }
+
+    /// The place for a record of the session, if something is new since `before`. Else it may be in the file already, or a
+    /// client may have written a newer one.
+    pub(super) fn news(&self, before: &Self) -> Option<&GitPlace> {
+        let is_new = |now: &GitPlace, before: &GitPlace| !now.is_empty() && now != before;
+        if !is_new(&self.seen, &before.seen) && !is_new(&self.said, &before.said) {
+            return None;
+        }
+        // A tool may record the place where the conversation began.
+        match self.seen.is_empty() {
+            true => Some(&self.said),
+            false => Some(&self.seen),
+        }
+    }
+
+    /// For the record of this import, with what an earlier one has kept.
+    pub(super) fn to_json(&self, before: &Self) -> Option<Value> {
+        let newest = |now: &GitPlace, before: &GitPlace| {
+            let place = if now.is_empty() { before } else { now };
+            let data = serde_json::from_slice(&place.data()).ok();
+            data.filter(|_: &Value| !place.is_empty())
+        };
+        let said = newest(&self.said, &before.said);
+        let seen = newest(&self.seen, &before.seen);
+        let members = [("said", said), ("seen", seen)].into_iter();
+        let members = members.filter_map(|(name, place)| Some((name.to_owned(), place?)));
+        let kept: Map<String, Value> = members.collect();
+        (!kept.is_empty()).then_some(Value::Object(kept))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn place(branch: &str) -> GitPlace {
+        GitPlace {
+            branch: Some(branch.to_owned()).filter(|branch| !branch.is_empty()),
+            ..GitPlace::default()
+        }
+    }
+
+    fn known(said: &str, seen: &str) -> InGit {
+        InGit {
+            said: place(said),
+            seen: place(seen),
+        }
+    }
+
+    #[test]
+    fn what_is_new_is_written_and_a_hook_knows_best() {
+        for (now, before, news) in [
+            (known("", ""), known("", ""), None),
+            (known("main", ""), known("", ""), Some("main")),
+            (known("main", ""), known("main", ""), None),
+            (known("main", "fix"), known("main", ""), Some("fix")),
+            // The tool says still where the conversation began.
+            (known("main", ""), known("main", "fix"), None),
+            (known("new", ""), known("main", "fix"), Some("new")),
+            (known("new", "fix"), known("main", "fix"), Some("fix")),
+            (known("", ""), known("main", "fix"), None),
+        ] {
+            let found = now.news(&before).map(|place| place.branch.as_deref());
+            assert_eq!(found, news.map(Some), "{now:?} {before:?}");
+        }
+    }
+
+    #[test]
+    fn an_import_keeps_what_earlier_ones_knew() {
+        let kept = known("", "fix").to_json(&known("main", "old")).unwrap();
+        assert_eq!(
+            kept,
+            json!({"said": {"branch": "main"}, "seen": {"branch": "fix"}})
+        );
+        let record = json!({"data": {"import": {"git": kept}}}).to_string();
+        assert_eq!(InGit::kept(record.as_bytes()), known("main", "fix"));
+        assert_eq!(known("", "").to_json(&known("", "")), None);
+        assert_eq!(
+            InGit::kept(br#"{"data":{"import":{"git":[1]}}}"#),
+            known("", "")
+        );
+    }
+}
