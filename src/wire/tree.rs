@@ -1,6 +1,7 @@
 //! `get_tree`: the tree of a session as rows, or nested (protocol.md §6).
 
 use super::entry::Entry;
+use super::family::Kinship;
 use super::params::{Count, Raw, count};
 use super::renderers::RowStyle;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
@@ -43,6 +44,8 @@ session_params! {
         each: Option<Vec<String>>,
         /// Whether archived branches are shown. An archived branch with `rootId` in it is. Default: false.
         archived: Option<bool>,
+        /// Whether rows name the sessions that come from their entries. It reads the list of sessions. Default: false.
+        sessions: Option<bool>,
         /// The characters of each row's `prefix`. Default: rows have no `prefix`.
         render: Option<TreeRender>,
         /// The most columns of a row's `prefix`, from 6 to 64: deeper ones begin with the number of missing steps.
@@ -260,6 +263,20 @@ pub struct TreeNode<'a> {
     /// The unusual properties of the entry: `orphan`, `duplicateId`, `recovered` and others.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub flags: Vec<Cow<'a, str>>,
+    /// The sessions that come from the entry: forks, subagents and continuations, the oldest first, at most 64. Present with
+    /// `sessions` if there are some.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub sessions: Vec<BornSession>,
+}
+
+/// A session that comes from an entry.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct BornSession {
+    /// The id of the session. Untrusted.
+    pub session_id: String,
+    /// How it comes from the entry.
+    pub kind: Kinship,
 }
 
 /// The branches and entries that a folded row stands for.

@@ -528,3 +528,67 @@ fn a_git_branch_selects_sessions() {
     assert_eq!(found(&mut d, "build git:fix"), [""; 0]);
     assert_eq!(found(&mut d, "build git:main tag:x"), [""; 0]);
 }
+
+/// Nothing in a tree said that a call had spawned a session, or that somebody had forked it.
+#[test]
+fn rows_name_the_sessions_that_come_from_their_entries() {
+    let home = Home::new();
+    let call = json!({"type": "toolCall", "id": "call_1", "name": "task", "arguments": {}});
+    let calls = json!({
+        "role": "assistant", "content": [{"type": "text", "text": "Two at once."}, call], "api": "x", "provider": "x",
+        "model": "x", "usage": {}, "stopReason": "toolUse", "timestamp": 1,
+    });
+    let result = json!({
+        "role": "toolResult", "toolCallId": "call_1", "toolName": "task", "isError": false, "timestamp": 2,
+        "content": [{"type": "text", "text": "done"}],
+    });
+    let log = session("s1")
+        .message("a2", "a1", calls)
+        .message("r1", "a2", result);
+    let path = log.user("u3", "r1", "on").store(&home, "x_s1.jsonl");
+    let mut d = Daemon::quiet_in(&home);
+    d.ignore("session_before_fork");
+    d.ignore("session_fork");
+    d.open(&path);
+    for (fork, entry) in [("f1", "a1"), ("f2", "a1")] {
+        let fork = json!({"sessionId": "s1", "entryId": entry, "newSessionId": fork});
+        d.ok("fork_session", fork);
+    }
+    for (id, call) in [("sub", json!("call_1")), ("other", json!("call_9"))] {
+        let spawner = json!({"sessionId": "s1", "entryId": "a2", "toolCallId": call});
+        let made = json!({"sessionId": id, "cwd": "/c", "spawnedBy": spawner, "write": "now"});
+        d.ok("create_session", made);
+    }
+    let mut rows = |params: Json| {
+        let tree = d.ok("get_tree", params);
+        let rows = tree["nodes"].as_array().unwrap().iter();
+        let rows = rows.filter_map(|row| {
+            let born = row["sessions"].as_array()?.iter();
+            let born: Vec<String> = born
+                .map(|it| {
+                    format!(
+                        "{} {}",
+                        it["sessionId"].as_str().unwrap(),
+                        it["kind"].as_str().unwrap()
+                    )
+                })
+                .collect();
+            Some(format!(
+                "{}: {}",
+                row["id"].as_str().unwrap(),
+                born.join(", ")
+            ))
+        });
+        rows.collect::<Vec<_>>()
+    };
+    let all = [
+        "a1: f1 fork, f2 fork",
+        "a2: sub subagent, other subagent",
+        "r1: sub subagent",
+    ];
+    assert_eq!(rows(json!({"sessionId": "s1", "sessions": true})), all);
+    let found = json!({"sessionId": "s1", "sessions": true, "query": "done"});
+    assert_eq!(rows(found), all[2..]);
+    assert_eq!(rows(json!({"sessionId": "s1"})), [""; 0]);
+    assert_eq!(rows(json!({"sessionId": "f1", "sessions": true})), [""; 0]);
+}

@@ -3,9 +3,10 @@
 
 use crate::store::catalogue::CatalogueRow;
 use crate::store::listing::Listing;
+use crate::store::native::ContinuedIn;
 use std::collections::{HashMap, HashSet};
 use std::ffi::OsStr;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 /// How a session comes from another one.
@@ -192,16 +193,75 @@ impl<'r> Families<'r> {
         }
         (at, false)
     }
+}
 
-    /// The sessions that come from a session, with the entry of each.
-    pub fn children(&self, id: &str) -> impl Iterator<Item = (&'r CatalogueRow, &Link)> {
-        let row = self.ids.get(id);
-        let children = row.and_then(|row| self.children.get(row));
-        children
-            .into_iter()
-            .flatten()
-            .filter_map(|child| Some((&**self.rows.get(*child)?, self.links.get(child)?)))
+/// A session that comes from another one.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Child<'r> {
+    pub session_id: &'r str,
+    pub kind: Kinship,
+    /// The entry at which it hangs.
+    pub entry_id: Option<&'r str>,
+    pub tool_call_id: Option<&'r str>,
+}
+
+/// The sessions that come from the session with this id in this file, the oldest first: what [`Families`] says, in one
+/// pass over the rows without tables.
+pub fn children_of<'r>(
+    rows: &'r [Arc<CatalogueRow>],
+    id: &str,
+    path: Option<&Path>,
+) -> Vec<Child<'r>> {
+    let own = rows
+        .iter()
+        .find(|row| path == Some(row.listing.path.as_path()));
+    let continued = own.map_or(&[][..], |own| &own.listing.continued);
+    let mut children = Vec::new();
+    for row in rows {
+        let listing = &row.listing;
+        let Some(header) = listing.header.as_ref().filter(|header| header.id != id) else {
+            continue;
+        };
+        let parent = header.parent_session.as_deref();
+        let is_parent = |named: &str| {
+            named == id
+                || named.ends_with(".jsonl") && Some(beside(listing, named).as_path()) == path
+        };
+        let spawner = header.spawned_by.as_ref();
+        let goes_on = |at: &&ContinuedIn| {
+            let source = listing.source.as_ref();
+            source.is_some_and(|of| {
+                of.tool == at.tool
+                    && of
+                        .native_ids
+                        .iter()
+                        .any(|id| at.native_id.as_ref() == Some(id))
+            })
+        };
+        let (kind, entry_id, tool_call_id) = match spawner.filter(|by| by.session_id == id) {
+            Some(by) => (
+                Kinship::Subagent,
+                by.entry_id.as_deref(),
+                by.tool_call_id.as_deref(),
+            ),
+            None if spawner.is_none() && parent.is_some_and(is_parent) => {
+                (Kinship::Fork, header.parent_entry_id.as_deref(), None)
+            }
+            None => match continued.iter().find(goes_on) {
+                Some(at) => (Kinship::Continuation, Some(&*at.entry_id), None),
+                None => continue,
+            },
+        };
+        let child = Child {
+            session_id: &header.id,
+            kind,
+            entry_id,
+            tool_call_id,
+        };
+        children.push((age(row), child));
     }
+    children.sort_by_key(|(age, _)| *age);
+    children.into_iter().map(|(_, child)| child).collect()
 }
 
 /// How many sessions name each session, by its id or its path.
@@ -260,7 +320,7 @@ mod tests {
     use super::*;
     use crate::log::header::Header;
     use crate::os::file::{Identity, Status};
-    use crate::store::native::{ContinuedIn, ImportSource};
+    use crate::store::native::ImportSource;
     use treelined_core::entry::SpawnedBy;
     use treelined_core::tags::Sorting;
 
@@ -352,6 +412,19 @@ mod tests {
         let counts = ChildCounts::of(&rows);
         let count = |number: usize| counts.of_row(&rows[number].listing);
         assert_eq!((count(5), count(4), count(1)), (2, 1, 0));
+        let children = |id: &str| {
+            let path = format!("/s/{id}.jsonl");
+            let children = children_of(&rows, id, Some(Path::new(&path)));
+            let shown = children.iter().map(|child| {
+                let entry = child.entry_id.unwrap_or("-");
+                format!("{} {:?} {entry}", child.session_id, child.kind)
+            });
+            shown.collect::<Vec<_>>()
+        };
+        let of_root = ["codex Continuation e9", "fork Fork -", "beside Fork -"];
+        assert_eq!(children("root"), of_root);
+        assert_eq!(children("fork"), ["agent Subagent e2"]);
+        assert_eq!(children("other"), [""; 0]);
     }
 
     #[test]

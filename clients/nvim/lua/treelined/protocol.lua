@@ -3,7 +3,7 @@
 
 return {
   version = 1,
-  schema_hash = 'sha256:2c7e295ed7cc843b990546b5ac8263525158d2b9b79d6158676ab1e431820c98',
+  schema_hash = 'sha256:97666b1707d2f3e1f5909b07392812637874a7abe5a03d871c75d39a62be4303',
   --- Methods by the names of their functions.
   methods = {
     discover = 'rpc.discover',

@@ -157,6 +157,11 @@
 ---@class treelined.BeginTurnResult
 ---@field turnId string The id of the turn, for `end_turn` and `send_message`.
 
+--- A session that comes from an entry.
+---@class treelined.BornSession
+---@field kind treelined.Kinship How it comes from the entry.
+---@field sessionId string The id of the session. Untrusted.
+
 --- The entries from a fork, or from the root, to a tip.
 ---@class treelined.Branch
 ---@field archived? boolean True if the branch is archived, else absent.
@@ -952,6 +957,7 @@
 ---@field render? treelined.TreeRender The characters of each row's `prefix`. Default: rows have no `prefix`.
 ---@field rootId? string The id of an entry: only it and its descendants are shown. Default: the whole tree.
 ---@field sessionId? string The id of the session. Default: the session that is open, if exactly one is.
+---@field sessions? boolean Whether rows name the sessions that come from their entries. It reads the list of sessions. Default: false.
 
 --- The result of `get_tree`: a page of rows, or the nested tree.
 ---@class treelined.GetTreeResult
@@ -2284,6 +2290,7 @@
 ---@field prefix? string The lines to draw before the row, at most `prefixColumns` columns. Present with `render`.
 ---@field preview string The entry on one line, at most 200 characters, without control characters. A tool result is `<name> <summary> → <result>`, or `→ ✗ <result>` if it failed (`->` and `x` with `render: "ascii"`).
 ---@field role? string The role of the message. Present for messages.
+---@field sessions? treelined.BornSession[] The sessions that come from the entry: forks, subagents and continuations, the oldest first, at most 64. Present with `sessions` if there are some.
 ---@field style? treelined.RowStyle The style of the row. Present for displayed custom messages, and if the renderer of the custom type has one.
 ---@field timestamp string When the entry was written, in ISO 8601, as stored.
 ---@field tokens? integer The number of tokens before a compaction. Present for compactions.

@@ -16,7 +16,7 @@ from ._params import OMITTED, Omitted
 PROTOCOL_VERSION = 1
 """The version of the protocol that these functions speak."""
 
-SCHEMA_HASH = "sha256:2c7e295ed7cc843b990546b5ac8263525158d2b9b79d6158676ab1e431820c98"
+SCHEMA_HASH = "sha256:97666b1707d2f3e1f5909b07392812637874a7abe5a03d871c75d39a62be4303"
 """The schema they were made from; a daemon made from the same one tells the same hash."""
 
 NotificationName: TypeAlias = Literal[
@@ -1719,6 +1719,7 @@ class AsyncMethods(ABC):
         expand: list[str] | None | Omitted = OMITTED,
         each: list[str] | None | Omitted = OMITTED,
         archived: bool | None | Omitted = OMITTED,
+        sessions: bool | None | Omitted = OMITTED,
         render: shapes.TreeRender | None | Omitted = OMITTED,
         prefix_columns: int | None | Omitted = OMITTED,
         limit: int | None | Omitted = OMITTED,
@@ -1744,6 +1745,7 @@ class AsyncMethods(ABC):
         expand: list[str] | None | Omitted = OMITTED,
         each: list[str] | None | Omitted = OMITTED,
         archived: bool | None | Omitted = OMITTED,
+        sessions: bool | None | Omitted = OMITTED,
         render: shapes.TreeRender | None | Omitted = OMITTED,
         prefix_columns: int | None | Omitted = OMITTED,
         limit: int | None | Omitted = OMITTED,
@@ -1769,6 +1771,7 @@ class AsyncMethods(ABC):
         expand: list[str] | None | Omitted = OMITTED,
         each: list[str] | None | Omitted = OMITTED,
         archived: bool | None | Omitted = OMITTED,
+        sessions: bool | None | Omitted = OMITTED,
         render: shapes.TreeRender | None | Omitted = OMITTED,
         prefix_columns: int | None | Omitted = OMITTED,
         limit: int | None | Omitted = OMITTED,
@@ -1793,6 +1796,7 @@ class AsyncMethods(ABC):
         expand: list[str] | None | Omitted = OMITTED,
         each: list[str] | None | Omitted = OMITTED,
         archived: bool | None | Omitted = OMITTED,
+        sessions: bool | None | Omitted = OMITTED,
         render: shapes.TreeRender | None | Omitted = OMITTED,
         prefix_columns: int | None | Omitted = OMITTED,
         limit: int | None | Omitted = OMITTED,
@@ -1828,6 +1832,8 @@ class AsyncMethods(ABC):
 
         `archived`: Whether archived branches are shown. An archived branch with `rootId` in it is. Default: false.
 
+        `sessions`: Whether rows name the sessions that come from their entries. It reads the list of sessions. Default: false.
+
         `render`: The characters of each row's `prefix`. Default: rows have no `prefix`.
 
         `prefix_columns`: The most columns of a row's `prefix`, from 6 to 64: deeper ones begin with the number of missing steps. Default: 64.
@@ -1858,6 +1864,7 @@ class AsyncMethods(ABC):
                 "expand": expand,
                 "each": each,
                 "archived": archived,
+                "sessions": sessions,
                 "render": render,
                 "prefixColumns": prefix_columns,
                 "limit": limit,
@@ -4086,6 +4093,7 @@ class Methods(ABC):
         expand: list[str] | None | Omitted = OMITTED,
         each: list[str] | None | Omitted = OMITTED,
         archived: bool | None | Omitted = OMITTED,
+        sessions: bool | None | Omitted = OMITTED,
         render: shapes.TreeRender | None | Omitted = OMITTED,
         prefix_columns: int | None | Omitted = OMITTED,
         limit: int | None | Omitted = OMITTED,
@@ -4111,6 +4119,7 @@ class Methods(ABC):
         expand: list[str] | None | Omitted = OMITTED,
         each: list[str] | None | Omitted = OMITTED,
         archived: bool | None | Omitted = OMITTED,
+        sessions: bool | None | Omitted = OMITTED,
         render: shapes.TreeRender | None | Omitted = OMITTED,
         prefix_columns: int | None | Omitted = OMITTED,
         limit: int | None | Omitted = OMITTED,
@@ -4136,6 +4145,7 @@ class Methods(ABC):
         expand: list[str] | None | Omitted = OMITTED,
         each: list[str] | None | Omitted = OMITTED,
         archived: bool | None | Omitted = OMITTED,
+        sessions: bool | None | Omitted = OMITTED,
         render: shapes.TreeRender | None | Omitted = OMITTED,
         prefix_columns: int | None | Omitted = OMITTED,
         limit: int | None | Omitted = OMITTED,
@@ -4160,6 +4170,7 @@ class Methods(ABC):
         expand: list[str] | None | Omitted = OMITTED,
         each: list[str] | None | Omitted = OMITTED,
         archived: bool | None | Omitted = OMITTED,
+        sessions: bool | None | Omitted = OMITTED,
         render: shapes.TreeRender | None | Omitted = OMITTED,
         prefix_columns: int | None | Omitted = OMITTED,
         limit: int | None | Omitted = OMITTED,
@@ -4195,6 +4206,8 @@ class Methods(ABC):
 
         `archived`: Whether archived branches are shown. An archived branch with `rootId` in it is. Default: false.
 
+        `sessions`: Whether rows name the sessions that come from their entries. It reads the list of sessions. Default: false.
+
         `render`: The characters of each row's `prefix`. Default: rows have no `prefix`.
 
         `prefix_columns`: The most columns of a row's `prefix`, from 6 to 64: deeper ones begin with the number of missing steps. Default: 64.
@@ -4225,6 +4238,7 @@ class Methods(ABC):
                 "expand": expand,
                 "each": each,
                 "archived": archived,
+                "sessions": sessions,
                 "render": render,
                 "prefixColumns": prefix_columns,
                 "limit": limit,

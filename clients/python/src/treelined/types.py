@@ -872,6 +872,15 @@ class BeginTurnResult(TypedDict):
     """The id of the turn, for `end_turn` and `send_message`."""
 
 
+class BornSession(TypedDict):
+    """A session that comes from an entry."""
+
+    sessionId: str
+    """The id of the session. Untrusted."""
+    kind: Kinship
+    """How it comes from the entry."""
+
+
 class _Branch(TypedDict):
     tipId: str
     """The id of the last entry of the branch."""
@@ -2364,6 +2373,8 @@ class GetTreeParams(TypedDict, total=False):
     """With `fold` `left`: the ids of folded rows; the branches at their forks have one row each. Default: none."""
     archived: bool | None
     """Whether archived branches are shown. An archived branch with `rootId` in it is. Default: false."""
+    sessions: bool | None
+    """Whether rows name the sessions that come from their entries. It reads the list of sessions. Default: false."""
     render: TreeRender | None
     """The characters of each row's `prefix`. Default: rows have no `prefix`."""
     prefixColumns: int | None
@@ -4877,6 +4888,8 @@ class TreeNode(_TreeNode, total=False):
     """The ids of the request without which the row would be folded. Present if there are some."""
     flags: list[str]
     """The unusual properties of the entry: `orphan`, `duplicateId`, `recovered` and others."""
+    sessions: list[BornSession]
+    """The sessions that come from the entry: forks, subagents and continuations, the oldest first, at most 64. Present with `sessions` if there are some."""
 
 
 class _TreePreparation(TypedDict):

@@ -7,4 +7,4 @@ pub const PROTOCOL_VERSION: u64 = 1;
 
 /// The hash of the schema behind these types. A daemon with the same `schema_hash` has the same schema.
 pub const SCHEMA_HASH: &str =
-    "sha256:2c7e295ed7cc843b990546b5ac8263525158d2b9b79d6158676ab1e431820c98";
+    "sha256:97666b1707d2f3e1f5909b07392812637874a7abe5a03d871c75d39a62be4303";

@@ -108,6 +108,14 @@ export type AskingEvent =
   | 'command_invoked'
   | 'user_asked';
 /**
+ * How a session comes from another one.
+ *
+ * `fork`: It is a copy of a part of it.
+ * `subagent`: It is the session of a subagent.
+ * `continuation`: An agent goes on with it in this session.
+ */
+export type Kinship = 'fork' | 'subagent' | 'continuation';
+/**
  * The style of a row, by its meaning. Clients choose the colour.
  */
 export type RowStyle = 'accent' | 'success' | 'warning' | 'error' | 'dim';
@@ -143,14 +151,6 @@ export type CancelReason = 'cancelledByClient' | 'noAnswer' | 'hookFailed';
  * The id of a request.
  */
 export type RequestId = string | number;
-/**
- * How a session comes from another one.
- *
- * `fork`: It is a copy of a part of it.
- * `subagent`: It is the session of a subagent.
- * `continuation`: An agent goes on with it in this session.
- */
-export type Kinship = 'fork' | 'subagent' | 'continuation';
 /**
  * Why a command failed.
  *
@@ -1927,6 +1927,19 @@ export interface BeginTurnResult {
    * The id of the turn, for `end_turn` and `send_message`.
    */
   turnId: string;
+}
+/**
+ * A session that comes from an entry.
+ */
+export interface BornSession {
+  /**
+   * The id of the session. Untrusted.
+   */
+  sessionId: string;
+  /**
+   * How it comes from the entry.
+   */
+  kind: Kinship;
 }
 /**
  * The entries from a fork, or from the root, to a tip.
@@ -4771,6 +4784,10 @@ export interface GetTreeParams {
    */
   archived?: boolean | null;
   /**
+   * Whether rows name the sessions that come from their entries. It reads the list of sessions. Default: false.
+   */
+  sessions?: boolean | null;
+  /**
    * The characters of each row's `prefix`. Default: rows have no `prefix`.
    */
   render?: TreeRender | null;
@@ -4952,6 +4969,10 @@ export interface TreeNode {
    * The unusual properties of the entry: `orphan`, `duplicateId`, `recovered` and others.
    */
   flags?: string[];
+  /**
+   * The sessions that come from the entry: forks, subagents and continuations, the oldest first, at most 64. Present with `sessions` if there are some.
+   */
+  sessions?: BornSession[];
 }
 /**
  * A call of a tool.

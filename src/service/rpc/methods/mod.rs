@@ -1,6 +1,7 @@
 //! The handlers, a file per method group.
 
 pub(super) mod append;
+mod born;
 mod branch_names;
 pub(super) mod branches;
 pub(super) mod commands;

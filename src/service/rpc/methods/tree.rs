@@ -5,6 +5,7 @@ use crate::daemon::find;
 use crate::daemon::reading::{INLINE_BYTES, INLINE_ENTRIES};
 use crate::daemon::rows::{RowReader, ToExtract};
 use crate::daemon::tree_view::{View, ViewOptions, ViewRoom};
+use crate::rpc::methods::born::{self, BornSessions, Origin};
 use crate::rpc::methods::branch_names::BranchNames;
 use crate::rpc::reply::Prepared;
 use crate::rpc::session_read::{Read, ReadAnswer};
@@ -63,7 +64,7 @@ impl TreeRequest {
         let view = last
             .get(&asked)
             .or_else(|| last.extended(&read.tree, &asked));
-        if !read.may_block() && !self.is_quick(read, view.as_deref()) {
+        if !read.may_block() && (self.names_sessions() || !self.is_quick(read, view.as_deref())) {
             return Ok(ReadAnswer::OnBlockingThread);
         }
         let frame_bytes = read.frame_bytes();
@@ -77,6 +78,7 @@ impl TreeRequest {
                 seq: read.seq(),
                 cwd: read.cwd().to_owned(),
             },
+            origin: self.names_sessions().then(|| Origin::of(read)),
             request: Arc::clone(self),
         };
         let view = match (view, &self.query) {
@@ -130,6 +132,10 @@ impl TreeRequest {
             query: query.map(|query| (params.mode.unwrap_or_default(), query)),
             folding,
         })
+    }
+
+    fn names_sessions(&self) -> bool {
+        self.params.sessions == Some(true)
     }
 
     fn is_nested(&self) -> bool {
@@ -194,6 +200,8 @@ struct Page {
     start: PageStart,
     /// The limit of its rows, in bytes.
     fits: usize,
+    /// If rows name the sessions that come from their entries.
+    origin: Option<Origin>,
 }
 
 /// The rows of a page, to be read without the session.
@@ -298,6 +306,7 @@ impl Page {
         let visible = &shown.view.visible;
         let max_bytes = params.max_bytes.map_or(self.fits, |max| max as usize);
         let mut out = b"{\"nodes\":".to_vec();
+        let born = self.origin.as_ref().map(Origin::sessions).transpose()?;
         let served = match &shown.fetches {
             Some(fetches) => {
                 self.push_nested(&mut out, shown, fetches)?;
@@ -313,6 +322,7 @@ impl Page {
                     renderers: &shown.renderers,
                     guides: params.render.map(|of| guides(of, params.prefix_columns)),
                     cwd: &self.head.cwd,
+                    born: born.as_ref(),
                 };
                 rows.push(&mut out, shown.range.clone(), max_bytes.min(self.fits))?
             }
@@ -460,6 +470,7 @@ struct Rows<'a> {
     renderers: &'a Renderers,
     guides: Option<Guides>,
     cwd: &'a str,
+    born: Option<&'a BornSessions>,
 }
 
 /// Rows as JSON, each with a comma after it, and the end of each.
@@ -545,7 +556,7 @@ impl Rows<'_> {
         if entry.role != Role::ToolResult && self.query.is_none() {
             let facts = &reader.facts(entry.node, entry.place, subject)?;
             served.push_json(out, RowParts::plain(facts, look, self.cwd), self.guides);
-            return Ok(());
+            return born::push(self.born, out, entry.id, None);
         }
         let (facts, call) = match entry.role {
             Role::ToolResult => {
@@ -568,7 +579,7 @@ impl Rows<'_> {
             ..RowParts::plain(&facts, look, self.cwd)
         };
         served.push_json(out, parts, self.guides);
-        Ok(())
+        born::push(self.born, out, entry.id, facts.tool_call_id.as_deref())
     }
 }
 

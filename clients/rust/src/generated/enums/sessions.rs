@@ -90,19 +90,6 @@ string_enum! {
 }
 
 string_enum! {
-    /// How a session comes from another one.
-    ///
-    /// `fork`: It is a copy of a part of it.
-    /// `subagent`: It is the session of a subagent.
-    /// `continuation`: An agent goes on with it in this session.
-    pub enum Kinship {
-        Fork = "fork",
-        Subagent = "subagent",
-        Continuation = "continuation",
-    }
-}
-
-string_enum! {
     /// Where the reason stands why a branch was left.
     ///
     /// `note`: A note about an entry of the branch.

@@ -72,6 +72,19 @@ string_enum! {
 }
 
 string_enum! {
+    /// How a session comes from another one.
+    ///
+    /// `fork`: It is a copy of a part of it.
+    /// `subagent`: It is the session of a subagent.
+    /// `continuation`: An agent goes on with it in this session.
+    pub enum Kinship {
+        Fork = "fork",
+        Subagent = "subagent",
+        Continuation = "continuation",
+    }
+}
+
+string_enum! {
     /// Why a navigation changed nothing, or wrote no summary.
     ///
     /// `alreadyThere`: The leaf is at the target already; `cancelled` is false. A label is appended all the same.

@@ -40,6 +40,7 @@ impl Client {
             expand: None,
             each: None,
             archived: None,
+            sessions: None,
             render: None,
             prefix_columns: None,
             limit: None,

@@ -181,6 +181,9 @@ pub struct GetTreeParams {
     /// Whether archived branches are shown. An archived branch with `rootId` in it is. Default: false.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub archived: Option<bool>,
+    /// Whether rows name the sessions that come from their entries. It reads the list of sessions. Default: false.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub sessions: Option<bool>,
     /// The characters of each row's `prefix`. Default: rows have no `prefix`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub render: Option<TreeRender>,

@@ -84,6 +84,12 @@ impl<R> Call<GetTreeParams, R> {
         self
     }
 
+    /// Whether rows name the sessions that come from their entries. It reads the list of sessions. Default: false.
+    pub fn sessions(mut self, sessions: bool) -> Self {
+        self.params.sessions = Some(sessions);
+        self
+    }
+
     /// The characters of each row's `prefix`. Default: rows have no `prefix`.
     pub fn render(mut self, render: TreeRender) -> Self {
         self.params.render = Some(render);

@@ -1,0 +1,83 @@
+//! The sessions that come from the entries of a tree (protocol.md §6.2).
+
+use crate::daemon::convert::line::line;
+use crate::rpc::methods::sorting::kinship;
+use crate::rpc::session_read::Read;
+use std::collections::HashMap;
+use std::path::PathBuf;
+use std::sync::Arc;
+use treelined_core::error::Result;
+use treelined_files::store::catalogue::Rows;
+use treelined_files::store::family::children_of;
+use treelined_wire as wire;
+
+/// The most sessions of a row.
+const MOST: usize = 64;
+
+/// The session whose rows name those that come from its entries.
+pub(super) struct Origin {
+    rows: Box<dyn Fn() -> Result<Rows> + Send + Sync>,
+    id: String,
+    path: Option<PathBuf>,
+}
+
+/// The sessions of each entry, and of each call.
+#[derive(Default)]
+pub(super) struct BornSessions {
+    by_entry: HashMap<String, Vec<wire::BornSession>>,
+    by_call: HashMap<String, Vec<wire::BornSession>>,
+}
+
+impl Origin {
+    pub(super) fn of(read: &Read<'_>) -> Self {
+        let daemon = Arc::clone(&read.call.daemon);
+        Self {
+            rows: Box::new(move || daemon.files.store.list()),
+            id: read.open.session.id.to_string(),
+            path: read.open.session.path.clone(),
+        }
+    }
+
+    /// The sessions that the list has. May read files.
+    pub(super) fn sessions(&self) -> Result<BornSessions> {
+        let rows = (self.rows)()?;
+        let mut born = BornSessions::default();
+        for child in children_of(&rows, &self.id, self.path.as_deref()) {
+            let add = |to: &mut HashMap<String, Vec<_>>, key: Option<&str>| {
+                let Some(key) = key else { return };
+                let of_key = to.entry(key.to_owned()).or_default();
+                if of_key.len() < MOST {
+                    of_key.push(wire::BornSession {
+                        session_id: child.session_id.to_owned(),
+                        kind: kinship(child.kind),
+                    });
+                }
+            };
+            add(&mut born.by_entry, child.entry_id);
+            add(&mut born.by_call, child.tool_call_id);
+        }
+        Ok(born)
+    }
+}
+
+/// Adds the member `sessions` to the row that ends `out`, if sessions come from its entry, or from the call of which it is
+/// the result.
+pub(super) fn push(
+    born: Option<&BornSessions>,
+    out: &mut Vec<u8>,
+    entry: &str,
+    result_of: Option<&str>,
+) -> Result<()> {
+    let Some(born) = born else {
+        return Ok(());
+    };
+    let sessions = result_of.and_then(|call| born.by_call.get(call));
+    if let Some(sessions) = sessions.or_else(|| born.by_entry.get(entry)) {
+        let json = line(sessions)?;
+        out.pop();
+        out.extend_from_slice(b",\"sessions\":");
+        out.extend_from_slice(&json);
+        out.push(b'}');
+    }
+    Ok(())
+}
