@@ -22,6 +22,14 @@ pub enum Operation {
     Archive { entry: String },
     /// Bring the archived branches of an entry back.
     Unarchive { entry: String },
+    /// Give a session tags, and take away those behind a `-`.
+    Tag { session_id: String, tags: String },
+    /// Pin a session, or take the pin away.
+    Pin { session_id: String },
+    /// Put a session away, or bring it back.
+    ArchiveSession { session_id: String },
+    /// Go to one of several answers to a question. The reason may be empty.
+    Choose { tip: String, reason: String },
     /// Name the open session. An empty name removes it.
     Name { name: String },
     /// Write the session into a file.
@@ -132,6 +140,10 @@ impl Operation {
             Self::NameBranch { .. } => "name-branch",
             Self::Archive { .. } => "archive",
             Self::Unarchive { .. } => "unarchive",
+            Self::Tag { .. } => "tags",
+            Self::Pin { .. } => "pin",
+            Self::ArchiveSession { .. } => "archive-session",
+            Self::Choose { .. } => "choose",
             Self::Name { .. } => "name",
             Self::Export { .. } => "export",
             Self::Import(_) => "import",
@@ -158,7 +170,11 @@ impl Operation {
     pub const fn moves_leaf(&self) -> bool {
         matches!(
             self,
-            Self::Compact { .. } | Self::CherryPick { .. } | Self::Merge { .. } | Self::Root
+            Self::Compact { .. }
+                | Self::CherryPick { .. }
+                | Self::Merge { .. }
+                | Self::Choose { .. }
+                | Self::Root
         )
     }
 

@@ -59,6 +59,7 @@ fn newer_branch(found: &client::Diagnostic) -> Option<NewerBranch> {
 
 pub fn session_row(row: client::SessionRow) -> SessionRow {
     SessionRow {
+        marks: marks(&row),
         id: row.session_id,
         path: row.path,
         cwd: text::line(&row.cwd),
@@ -75,6 +76,18 @@ pub fn session_row(row: client::SessionRow) -> SessionRow {
     }
 }
 
+/// What a session is marked with: tags, pin, archive, git branch.
+fn marks(row: &client::SessionRow) -> Vec<String> {
+    let tags = row.tags.iter().flatten();
+    let mut marks: Vec<String> = tags.map(|tag| format!("#{}", text::line(tag))).collect();
+    let set = [(row.pinned, "pinned"), (row.archived, "archived")];
+    let set = set.into_iter().filter(|(mark, _)| *mark == Some(true));
+    marks.extend(set.map(|(_, name)| name.to_owned()));
+    let branch = row.git.as_ref().and_then(|git| git.branch.as_deref());
+    marks.extend(branch.map(|branch| format!("on {}", text::line(branch))));
+    marks
+}
+
 /// The row of a session that has no file on this machine.
 pub fn team_row(row: client::TeamSessionRow) -> SessionRow {
     SessionRow {
@@ -87,6 +100,7 @@ pub fn team_row(row: client::TeamSessionRow) -> SessionRow {
         first_message: String::new(),
         source: None,
         parent: None,
+        marks: Vec::new(),
         damage: None,
         host: Some(text::line(row.host.as_deref().unwrap_or_default())),
         open_on: hosts(&row.open_on),

@@ -12,6 +12,7 @@ mod operations;
 mod people;
 mod presence;
 mod search;
+mod sorting;
 
 pub use handoff::is_on_path;
 
@@ -302,6 +303,9 @@ impl Daemon {
         }
         if !query.query.trim().is_empty() {
             call = call.query(query.query.trim());
+        }
+        if query.archived {
+            call = call.archived(true);
         }
         if let Some(cursor) = query.cursor {
             call = call.cursor(cursor);

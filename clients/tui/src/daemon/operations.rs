@@ -1,7 +1,7 @@
 //! Runs the operations of this program, and lists what they can be about.
 
 use super::failure::{failure, refused};
-use super::{Daemon, branches, figures, handoff};
+use super::{Daemon, branches, figures, handoff, sorting};
 use crate::message::{self, CommandOutput, Target};
 use crate::model::picker::{PickerItem, PickerKind};
 use crate::operation::{self, ImportSource, Operation};
@@ -44,6 +44,12 @@ impl Daemon {
             Operation::NameBranch { .. }
             | Operation::Archive { .. }
             | Operation::Unarchive { .. } => return branches::change(client, operation).await,
+            Operation::Tag { session_id, tags } => self.tag(client, &session_id, &tags).await?,
+            Operation::Pin { session_id } => sorting::pin(client, &session_id).await?,
+            Operation::ArchiveSession { session_id } => {
+                sorting::archive(client, &session_id).await?
+            }
+            Operation::Choose { tip, reason } => sorting::choose(client, tip, reason).await?,
             Operation::Name { name } => {
                 client.set_session_name(name).await?;
                 "Named.".to_owned()
@@ -191,6 +197,11 @@ impl Daemon {
                 });
                 items.collect()
             }
+            PickerKind::Family => {
+                let open = self.state().session.clone();
+                sorting::family(client, &open.unwrap_or_default()).await?
+            }
+            PickerKind::Candidates => sorting::candidates(client).await?,
             PickerKind::Continue => handoff::agents(),
             PickerKind::Import | PickerKind::Export => Vec::new(),
         })

@@ -144,6 +144,8 @@ pub struct SessionQuery {
     /// Only sessions of the working directory.
     pub here: bool,
     pub named: bool,
+    /// Whether archived sessions are listed too.
+    pub archived: bool,
     /// Only sessions of this directory.
     pub project: Option<String>,
     /// Only sessions imported from this tool.
@@ -532,6 +534,8 @@ pub struct SessionRow {
     /// The tool from which it was imported, by the daemon's name for it.
     pub source: Option<String>,
     pub parent: Option<String>,
+    /// Its tags, its marks and its git branch, in words.
+    pub marks: Vec<String>,
     /// The reason why the session cannot be opened.
     pub damage: Option<String>,
     /// The machine that wrote last, if the session has no file here; empty if it is unknown.

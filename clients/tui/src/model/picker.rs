@@ -20,6 +20,10 @@ pub enum PickerKind {
     Export,
     /// Agents, to go on in one.
     Continue,
+    /// Sessions that come from each other, to open one.
+    Family,
+    /// Answers to one question, to choose one.
+    Candidates,
 }
 
 /// An item; its texts are sanitized.
@@ -32,8 +36,10 @@ pub struct PickerItem {
     pub note: String,
     /// Whether the item is on the active path.
     pub is_active: bool,
-    /// The file of a deleted session.
+    /// The file of a session.
     pub path: String,
+    /// The entry to show in it.
+    pub entry: Option<String>,
 }
 
 /// An open list.
@@ -59,6 +65,8 @@ impl PickerKind {
             Self::Import => "Import",
             Self::Export => "Export",
             Self::Continue => "Continue in",
+            Self::Family => "Family",
+            Self::Candidates => "Answers to one question",
         }
     }
 
@@ -72,6 +80,8 @@ impl PickerKind {
             Self::Import => "imports",
             Self::Export => "exports",
             Self::Continue => "shows what is handed over",
+            Self::Family => "opens it",
+            Self::Candidates => "chooses it",
         }
     }
 
@@ -80,6 +90,8 @@ impl PickerKind {
             Self::Fork | Self::Pop => "There is no user message.",
             Self::Branches { .. } => "This session has no branch.",
             Self::Trash => "The trash is empty.",
+            Self::Family => "The session has no file.",
+            Self::Candidates => "No question has several answers here.",
             Self::Import | Self::Export | Self::Continue => "Nothing to choose from.",
         }
     }

@@ -32,6 +32,8 @@ pub struct SessionList {
     guides: Vec<String>,
     pub here: bool,
     pub named: bool,
+    /// Whether archived sessions are listed too.
+    pub archived: bool,
     /// The directory and the tool of the sessions that are shown; `None` for all.
     pub project: Option<String>,
     pub tool: Option<Agent>,
@@ -72,6 +74,7 @@ impl SessionList {
             guides: Vec::new(),
             here: true,
             named: false,
+            archived: false,
             project: None,
             tool: None,
             period: Period::Ever,
@@ -138,6 +141,7 @@ impl SessionList {
             generation: self.generation,
             here: self.here,
             named: self.named,
+            archived: self.archived,
             project: self.project.clone(),
             tool: self.tool.map(|agent| agent.tool),
             query: self.search.text().to_owned(),
@@ -258,7 +262,8 @@ impl SessionList {
         let tool = self.tool.map(|agent| agent.name);
         let period = Some(self.period).filter(|period| *period != Period::Ever);
         let grouping = Some(self.grouping.about()).filter(|about| !about.is_empty());
-        let all = [named, tool, period.map(Period::about), grouping];
+        let archived = self.archived.then_some("archived ones too");
+        let all = [named, tool, period.map(Period::about), archived, grouping];
         all.into_iter().flatten().collect()
     }
 
@@ -443,6 +448,7 @@ mod tests {
             host: None,
             open_on: Vec::new(),
             queued: false,
+            marks: Vec::new(),
         }
     }
 

@@ -38,6 +38,14 @@ pub fn draw(model: &Model, frame: &mut Frame) {
             ];
             prompt(model, frame, "Name of the branch", input, &hints);
         }
+        Some(Dialog::Tags { input, .. }) => {
+            let hints = [("enter", "tags it; -word removes"), ("esc", "cancels")];
+            prompt(model, frame, "Tags", input, &hints);
+        }
+        Some(Dialog::Reason { input, .. }) => {
+            let hints = [("enter", "chooses; the others keep it"), ("esc", "cancels")];
+            prompt(model, frame, "Why this one?", input, &hints);
+        }
         Some(Dialog::Create { input }) => {
             let hints = [
                 ("enter", "creates it; a name is optional"),

@@ -26,6 +26,9 @@ const WHEN: usize = 4;
 /// The most columns of the names of machines.
 const MOST_ELSEWHERE: usize = 32;
 
+/// The most columns of tags and marks.
+const MOST_MARKS: usize = 28;
+
 pub fn draw(model: &Model, frame: &mut Frame, head: Rect, area: Rect) {
     let list = &model.sessions;
     if let Some(mut why) = list.emptiness() {
@@ -135,6 +138,12 @@ fn elsewhere(row: &SessionRow) -> String {
     text::cut(&about, MOST_ELSEWHERE)
 }
 
+/// The tags, the marks and the git branch of a session, behind its title.
+fn marks(row: &SessionRow) -> String {
+    let marks = row.marks.iter().map(|mark| format!("  {mark}"));
+    text::cut(&marks.collect::<String>(), MOST_MARKS)
+}
+
 fn row_line(model: &Model, row: &SessionRow, at: usize, columns: usize) -> Line<'static> {
     let theme = &model.settings.theme;
     let selected = at == model.sessions.cursor;
@@ -160,7 +169,7 @@ fn row_line(model: &Model, row: &SessionRow, at: usize, columns: usize) -> Line<
         title = format!("! {damage}");
     }
     let active = if open { " ← open" } else { "" };
-    let active = format!("{active}{}", elsewhere(row));
+    let active = format!("{active}{}{}", elsewhere(row), marks(row));
     let used =
         text::width(pointer) + text::width(&guide) + text::width(&tail) + text::width(&active);
     let title = text::cut(&title, columns.saturating_sub(used));

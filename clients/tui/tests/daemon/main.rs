@@ -8,6 +8,7 @@ mod operations;
 mod program;
 mod search;
 mod shared;
+mod sorting;
 
 use program::daemon;
 use std::collections::HashMap;

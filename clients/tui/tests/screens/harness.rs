@@ -391,6 +391,7 @@ pub fn session(id: &str, title: &str, parent: Option<&str>, age: i64) -> Session
         first_message: String::new(),
         source: None,
         parent: parent.map(Into::into),
+        marks: Vec::new(),
         damage: None,
         host: None,
         open_on: Vec::new(),

@@ -18,5 +18,6 @@ mod preview;
 mod readme;
 mod search;
 mod sessions;
+mod sorting;
 mod styles;
 mod tree;

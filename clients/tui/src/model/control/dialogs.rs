@@ -71,6 +71,28 @@ impl Model {
                     return Vec::new();
                 }
             }
+            Some(Dialog::Tags { session_id, input }) => {
+                if is_enter {
+                    let (session_id, tags) = (session_id.clone(), input.text().trim().to_owned());
+                    self.dialog = None;
+                    return self.operate(Operation::Tag { session_id, tags });
+                }
+                if !is_esc {
+                    input.key(key);
+                    return Vec::new();
+                }
+            }
+            Some(Dialog::Reason { tip, input }) => {
+                if is_enter {
+                    let (tip, reason) = (tip.clone(), input.text().trim().to_owned());
+                    self.dialog = None;
+                    return self.operate(Operation::Choose { tip, reason });
+                }
+                if !is_esc {
+                    input.key(key);
+                    return Vec::new();
+                }
+            }
             Some(Dialog::Create { input }) => {
                 if is_enter {
                     let name = input.text().trim().to_owned();

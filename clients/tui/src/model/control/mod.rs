@@ -12,6 +12,7 @@ mod picker;
 mod questions;
 mod search;
 mod sessions;
+mod sorting;
 mod tree;
 
 use super::dialog::Dialog;

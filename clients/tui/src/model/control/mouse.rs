@@ -32,6 +32,8 @@ impl Model {
                 Dialog::Label { input, .. }
                 | Dialog::NameBranch { input, .. }
                 | Dialog::Rename { input, .. }
+                | Dialog::Tags { input, .. }
+                | Dialog::Reason { input, .. }
                 | Dialog::Create { input }
                 | Dialog::Focus { input, .. } => input.insert(text),
                 Dialog::Picker(picker) => picker.filter.insert(text),

@@ -78,7 +78,13 @@ impl Model {
                 self.tree.marks.clear();
                 self.tree.load(PagePosition::Leaf)
             }
-            Operation::Import(_) | Operation::Restore { .. } if self.screen == Screen::Sessions => {
+            Operation::Import(_)
+            | Operation::Restore { .. }
+            | Operation::Tag { .. }
+            | Operation::Pin { .. }
+            | Operation::ArchiveSession { .. }
+                if self.screen == Screen::Sessions =>
+            {
                 self.sessions.reload()
             }
             operation if operation.changes_branches() => self.tree.reload(),

@@ -135,6 +135,8 @@ impl Model {
                 Some(source) => self.operate(Operation::Import(source)),
                 None => Vec::new(),
             },
+            PickerKind::Family => self.open_relative(item),
+            PickerKind::Candidates => self.ask_reason(item),
             PickerKind::Continue => match Agent::named(&item.id) {
                 Some(agent) => self.preview_handoff(agent),
                 None => Vec::new(),

@@ -133,6 +133,13 @@ impl Model {
                 }
                 Vec::new()
             }
+            Action::Tags => self.ask_tags(),
+            Action::Pin => self.pin(),
+            Action::ArchiveSession => self.archive_session(),
+            Action::ArchivedSessions => {
+                list.archived = !list.archived;
+                list.restart()
+            }
             Action::Create => self.ask_name_of_new(),
             Action::Import => self.pick(PickerKind::Import),
             Action::Restore => self.pick(PickerKind::Trash),
