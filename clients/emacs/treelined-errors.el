@@ -42,6 +42,7 @@
     ("notAUserMessage" . "choose a message of the user")
     ("nothingToUndo" . nil)
     ("unansweredToolCalls" . "choose an entry below the results of the tools")
+    ("nothingToExport" . "choose another part of the session")
     ("summarizerUnavailable"
      . "go without a summary, or set `treelined-arguments' to (\"--summarizer\" \"outline\")")
     ("summarizerFailed" . "nothing was moved; try again, or go without a summary")

@@ -1,4 +1,4 @@
-//! `treelined export`: writes a session as a page, Markdown, text or a session file.
+//! `treelined export`: writes a session as a page, Markdown, text, a session file or data.
 
 use super::daemon::{ChildDaemon, RawJson};
 use super::entry_choice;
@@ -10,9 +10,9 @@ use super::scratch::Scratch;
 use super::session_choice::SessionChoice;
 use super::words::count;
 use anyhow::Context;
-use clap::Args;
+use clap::{Args, ValueEnum};
 use clap_complete::engine::ArgValueCompleter;
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use serde_json::json;
 use std::fs::File;
 use std::io::{self, IsTerminal, Write};
@@ -25,7 +25,8 @@ use treelined_core::terminal;
 Examples:
   treelined export --html -o talk.html                a page of the newest session of this directory
   treelined export \"A tour\" --markdown | less        the branch of the leaf as a document
-  treelined export a1b2c3d4 --jsonl --branch q2 -o part.jsonl")]
+  treelined export a1b2c3d4 --jsonl --branch q2 -o part.jsonl
+  treelined export a1b2c3d4 --format dpo > pairs.jsonl      the better and the worse answers to one prompt")]
 pub(crate) struct ExportArgs {
     #[command(flatten)]
     session: SessionChoice,
@@ -65,6 +66,46 @@ struct FormatArgs {
     /// Plain text
     #[arg(long)]
     text: bool,
+    /// One of these, or data for training: `sft` a line for each branch, `dpo` a line for each pair of answers
+    #[arg(long, value_enum, value_name = "FORMAT")]
+    format: Option<NamedFormat>,
+}
+
+/// The form of an export, as `export_session` names it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum, Serialize)]
+#[serde(rename_all = "lowercase")]
+enum NamedFormat {
+    Html,
+    Markdown,
+    Jsonl,
+    Text,
+    Sft,
+    Dpo,
+}
+
+impl NamedFormat {
+    /// One line of data with its count.
+    fn items(self, number: u64) -> String {
+        match self {
+            Self::Dpo => count(number, "pair", "pairs"),
+            _ => count(number, "line", "lines"),
+        }
+    }
+}
+
+impl FormatArgs {
+    fn named(&self) -> NamedFormat {
+        match self {
+            Self {
+                format: Some(format),
+                ..
+            } => *format,
+            Self { html: true, .. } => NamedFormat::Html,
+            Self { markdown: true, .. } => NamedFormat::Markdown,
+            Self { jsonl: true, .. } => NamedFormat::Jsonl,
+            _ => NamedFormat::Text,
+        }
+    }
 }
 
 #[derive(Debug, Clone, Args)]
@@ -78,7 +119,7 @@ struct PartArgs {
     #[arg(long, value_name = "ENTRY",
           add = ArgValueCompleter::new(super::entry_candidates::entries))]
     subtree: Option<String>,
-    /// All branches (the default for a page and a session file)
+    /// All branches (the default for a page, a session file and pairs)
     #[arg(long)]
     tree: bool,
 }
@@ -87,6 +128,7 @@ struct PartArgs {
 #[serde(rename_all = "camelCase")]
 struct ExportAnswer {
     bytes: u64,
+    items: Option<u64>,
     redactions: Vec<AnsweredRedaction>,
 }
 
@@ -147,7 +189,10 @@ pub(super) fn run(options: &Options, export: &ExportArgs) -> anyhow::Result<Exit
         let remedy = "--output FILE with a name for the file";
         return Err(ShellError::new(USAGE, message, remedy).into());
     }
-    if export.format.html && export.file().is_none() && io::stdout().is_terminal() {
+    if export.format.named() == NamedFormat::Html
+        && export.file().is_none()
+        && io::stdout().is_terminal()
+    {
         let message = "a page is not for a terminal";
         let remedy = "--output FILE, or a pipe";
         return Err(ShellError::new(USAGE, message, remedy).into());
@@ -165,10 +210,10 @@ fn write(daemon: &mut ChildDaemon, export: &ExportArgs) -> anyhow::Result<()> {
     }
     let session = open(daemon, &export.session.query(), SessionUse::Read)?;
     let part = export.part.of(daemon, &session)?;
-    if export.format.jsonl {
+    if export.format.named() == NamedFormat::Jsonl {
         warn(
             "keys, tokens and passwords stay in a session file",
-            "look at it before you send it; in --html, --markdown and --text they are replaced",
+            "look at it before you send it; in every other format they are replaced",
         );
     } else if export.no_redact {
         warn(
@@ -208,20 +253,8 @@ fn ask(
     overwrite: bool,
     has_bar: bool,
 ) -> anyhow::Result<RawJson> {
-    let FormatArgs {
-        html,
-        markdown,
-        jsonl,
-        ..
-    } = export.format;
-    let format = match (html, markdown, jsonl) {
-        (true, ..) => "html",
-        (_, true, _) => "markdown",
-        (.., true) => "jsonl",
-        _ => "text",
-    };
     let params = json!({
-        "format": format,
+        "format": export.format.named(),
         "scope": part.scope,
         "entryId": part.entry,
         "path": path.display().to_string(),
@@ -238,7 +271,11 @@ fn report(answer: &ExportAnswer, export: &ExportArgs) -> io::Result<()> {
     if let Some(path) = export.file() {
         let path = path.display().to_string();
         let bytes = count(answer.bytes, "byte", "bytes");
-        writeln!(stderr, "wrote {}: {bytes}", terminal::line(&path))?;
+        let items = answer
+            .items
+            .map(|items| export.format.named().items(items) + ", ");
+        let items = items.unwrap_or_default();
+        writeln!(stderr, "wrote {}: {items}{bytes}", terminal::line(&path))?;
     }
     for redaction in &answer.redactions {
         let entries = count(redaction.entry_ids.len() as u64, "entry", "entries");

@@ -194,6 +194,7 @@ remedies! {
     NotAUserMessage FAILED "name a message of the user; `treelined tree SESSION --filter user-only --ids` lists them";
     NothingToUndo FAILED "nothing is to be done; `treelined tree SESSION` shows where it is";
     UnansweredToolCalls FAILED "name the results of the tools too, or send `closeToolCalls`";
+    NothingToExport FAILED "`treelined tree SESSION` shows the branches, `treelined label SESSION ENTRY good` judges one";
     SummarizerUnavailable FAILED "`--summarizer outline` makes summaries offline; or go without a summary";
     SummarizerFailed FAILED "run the command again, or go without a summary: nothing was changed";
     NothingToCompact FAILED "nothing is to be done until the conversation has grown";

@@ -162,7 +162,7 @@ commands! {
             "Import from Claude Code, Codex, opencode, Gemini, goose, pi"
             "The files of those tools stay as they are. With --again a session is written anew, and its old file moves to the trash. Exit code 1 if a source could not be read or is unknown, 3 if no import has made the session to --forget or to import --again.";
         "export" Export(export::ExportArgs)
-            "Write a session as a page, Markdown, text or a session file"
+            "Write a session as a page, text, a session file or data"
             "Keys, tokens and passwords are replaced, but never in a session file.";
         "push" ["nats"] Push(fleet::PushArgs)
             "Send sessions to the stream of the team (NATS JetStream)"

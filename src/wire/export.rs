@@ -9,7 +9,8 @@ session_params! {
     ExportSessionParams {
         /// The form of the export.
         format: ExportFormat,
-        /// The part of the session to export. Default: `tree` for `html` and `jsonl`, else `branch`.
+        /// The part of the session to export. Default: `tree` for `html`, `jsonl` and `dpo`, else `branch`. `branch` is
+        /// refused for `dpo`.
         scope: Option<ExportScope>,
         /// The last entry of the branch, or the first entry of the subtree, which requires it. Default: the leaf, for a
         /// branch.
@@ -18,7 +19,7 @@ session_params! {
         path: Option<String>,
         /// Whether an existing file is replaced; otherwise it fails the request with `fileExists`. Default: false.
         overwrite: Option<bool>,
-        /// Whether secrets are replaced. Default: true for `html`, `markdown` and `text`. For `jsonl` true is refused.
+        /// Whether secrets are replaced. Default: true, but for `jsonl` true is refused.
         redact: Option<bool>,
         /// How paths in the home directory of the daemon's user are shown. `shorten` is refused for `jsonl`. Default:
         /// `keep`.
@@ -38,6 +39,10 @@ pub enum ExportFormat {
     Jsonl,
     /// Plain text.
     Text,
+    /// Data for supervised fine-tuning: a line each branch, with its messages.
+    Sft,
+    /// Data for preference training: a line each pair of a better and a worse answer to one prompt.
+    Dpo,
 }
 
 /// The part of a session that an export has.
@@ -79,6 +84,9 @@ pub struct ExportSessionResult {
     pub content: Option<String>,
     /// The size of the export, in bytes.
     pub bytes: u64,
+    /// The number of lines. Present for data.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub items: Option<u64>,
     /// The replaced secrets, one item for each kind, ascending by kind.
     pub redactions: Vec<Redaction>,
 }

@@ -351,10 +351,10 @@ macro_rules! with_methods {
                     run: fork::get_fork_messages,
                 }
                 "export_session" {
-                    summary: "Writes a session, a branch or a subtree as a page, as text or as a session file.",
+                    summary: "Writes a session, a branch or a subtree as a page, as text, as a session file or as data.",
                     section: "16", scope: session(read),
                     params: ExportSessionParams, result: ExportSessionResult,
-                    errors: [SESSION, FILE, NOT_FOUND, &[Kind::FileExists, Kind::StorageFull, Kind::VersionUnsupported]],
+                    errors: [SESSION, FILE, NOT_FOUND, &[Kind::FileExists, Kind::NothingToExport, Kind::StorageFull, Kind::VersionUnsupported]],
                     run: export::export_session,
                 }
             }

@@ -225,6 +225,9 @@ fn entry_errors() {
         d.ok("append_message", json!({"message": call, "entryId": "c1"}));
         d.err("fork_session", json!({"entryId": "c1"}))
     });
+    check("nothingToExport", 1209, &[], || {
+        begun().err("export_session", json!({"format": "dpo"}))
+    });
 }
 
 #[test]

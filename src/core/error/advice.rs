@@ -78,6 +78,8 @@ advice! {
         "No action is needed; `get_navigation_log` lists the moves.";
     UnansweredToolCalls "The copy would have tool calls without their results."
         "Copy the results too, or let the method close the calls if it has an option for that.";
+    NothingToExport "The part of the session has nothing that the format can hold."
+        "Export another part; the message says what is missing.";
     SummarizerUnavailable "The request needs a summary, but no summarizer is configured and no client gave a summary."
         "Configure a summarizer, answer the event with a summary, or leave `summarize` out.";
     SummarizerFailed "The summarizer failed; nothing was changed."

@@ -55,6 +55,7 @@ kinds! {
     NotAUserMessage "notAUserMessage" 1206 false,
     NothingToUndo "nothingToUndo" 1207 false,
     UnansweredToolCalls "unansweredToolCalls" 1208 false,
+    NothingToExport "nothingToExport" 1209 false,
     SummarizerUnavailable "summarizerUnavailable" 1300 false,
     SummarizerFailed "summarizerFailed" 1301 true,
     NothingToCompact "nothingToCompact" 1302 false,

@@ -14,7 +14,7 @@ impl Tree {
 
     /// Whether a background branch begins with a step, right below another step: what is above ends there, or goes on
     /// otherwise. Below a background entry a group says so.
-    pub(super) fn begins_background(&self, step: Node, above: Node) -> bool {
+    pub fn begins_background(&self, step: Node, above: Node) -> bool {
         self.is_background(step)
             && (!self.is_background(above) || self.born.groups.contains_key(&step))
     }
@@ -47,6 +47,11 @@ impl Tree {
     pub fn last_line(&self) -> Option<Node> {
         let last = self.node(self.node_count().checked_sub(1)?)?;
         self.resolve_node(last)
+    }
+
+    /// Whether an entry names the group of the branch that begins with it.
+    pub fn names_group(&self, node: Node) -> bool {
+        self.born.groups.contains_key(&node)
     }
 
     /// The nearest entry at or above a position that names a group, with the group.

@@ -1,9 +1,10 @@
-//! Exports a session as a page, Markdown, text or a session file (protocol.md §16).
+//! Exports a session as a page, Markdown, text, a session file or data (protocol.md §16).
 //!
 //! [`ExportSource`] is taken with the session's guard held; everything else runs without it, on a blocking thread.
 //! [`output`] is the file or the text that is written, [`content`] reads entries and replaces their secrets.
 
 mod content;
+mod data;
 mod head;
 mod jsonl;
 mod output;
@@ -14,11 +15,12 @@ mod tally;
 mod transcript;
 
 use crate::renderers::Renderers;
+use data::DataSource;
 use jsonl::SessionFile;
 use output::Output;
 use page::PageSource;
 pub(crate) use request::Progress;
-pub use request::{ExportOptions, Exported, Format, Part, Target};
+pub use request::{DataFormat, ExportOptions, Exported, Format, Part, Target};
 use std::sync::Arc;
 pub use tally::Redaction;
 use transcript::TranscriptSource;
@@ -33,6 +35,7 @@ pub enum ExportSource {
     File(Box<SessionFile>),
     Page(Box<PageSource>),
     Transcript(Box<TranscriptSource>),
+    Data(Box<DataSource>),
 }
 
 impl ExportSource {
@@ -58,6 +61,10 @@ impl ExportSource {
                 let page = PageSource::take(core, part, options, renderers, minter.now_ms())?;
                 Ok(Self::Page(Box::new(page)))
             }
+            Format::Data(format) => {
+                let data = DataSource::take(core, part, format, options, renderers)?;
+                Ok(Self::Data(Box::new(data)))
+            }
             Format::Markdown | Format::Text => {
                 let now = minter.now_ms();
                 let transcript = TranscriptSource::take(core, part, options, renderers, now)?;
@@ -74,6 +81,7 @@ impl ExportSource {
         progress: Progress<'_>,
     ) -> Result<Exported> {
         let mut out = Output::begin(target, cancel)?;
+        let mut items = None;
         let redactions = match self {
             Self::File(file) => {
                 file.write(&mut out, cancel, progress)?;
@@ -81,7 +89,13 @@ impl ExportSource {
             }
             Self::Page(page) => page.write(&mut out, cancel, progress)?,
             Self::Transcript(transcript) => transcript.write(&mut out, cancel, progress)?,
+            Self::Data(data) => {
+                let (redactions, written) = data.write(&mut out, cancel, progress)?;
+                items = Some(written);
+                redactions
+            }
         };
-        out.finish(redactions)
+        let exported = out.finish(redactions)?;
+        Ok(Exported { items, ..exported })
     }
 }

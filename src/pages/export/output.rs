@@ -123,6 +123,7 @@ impl Output {
         Ok(Exported {
             content,
             bytes: self.bytes,
+            items: None,
             redactions,
         })
     }

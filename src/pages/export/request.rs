@@ -11,6 +11,16 @@ pub enum Format {
     Markdown,
     Jsonl,
     Text,
+    Data(DataFormat),
+}
+
+/// A form for programs that train and evaluate models.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum DataFormat {
+    /// The messages of a branch, a line each branch.
+    Sft,
+    /// Pairs of a better and a worse answer, a line each pair.
+    Dpo,
 }
 
 /// The part of the session that is exported.
@@ -53,5 +63,7 @@ pub struct Exported {
     /// The text, if the target is not a file.
     pub content: Option<String>,
     pub bytes: u64,
+    /// Lines of data; `None` for other formats.
+    pub items: Option<u64>,
     pub redactions: Vec<Redaction>,
 }

@@ -1,6 +1,7 @@
 //! `export_session` and `treelined export`: protocol.md §16.
 
 mod cli;
+mod data;
 mod documents;
 mod files;
 mod page;

@@ -34,6 +34,7 @@ M.by_kind = {
   notAUserMessage = 'choose a message of the user',
   nothingToUndo = '',
   unansweredToolCalls = 'select the calls together with all their results',
+  nothingToExport = 'export another part of the session',
   summarizerUnavailable = "set `summarizer`, for instance to 'outline', or go without a summary",
   summarizerFailed = 'nothing was moved; try again, or go without a summary',
   nothingToCompact = 'try again when the conversation has grown',

@@ -3,7 +3,7 @@
 
 return {
   version = 1,
-  schema_hash = 'sha256:97666b1707d2f3e1f5909b07392812637874a7abe5a03d871c75d39a62be4303',
+  schema_hash = 'sha256:c671a410a296e00524de004031da008db0d5930b6c74391cf456855a5c3e588a',
   --- Methods by the names of their functions.
   methods = {
     discover = 'rpc.discover',

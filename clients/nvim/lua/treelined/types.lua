@@ -659,7 +659,7 @@
 ---@field retryable boolean True if the same request may succeed later, unchanged.
 
 --- The cause of a failure: the contract of `error.data.kind`.
----@alias treelined.ErrorKind 'parseError'|'invalidRequest'|'methodNotFound'|'invalidParams'|'internalError'|'shuttingDown'|'sessionNotFound'|'sessionBusy'|'sessionLocked'|'headerMissing'|'versionUnsupported'|'readOnly'|'sessionDeleted'|'sessionReplaced'|'sessionExists'|'importBusy'|'cursorExpired'|'entryNotFound'|'leafMoved'|'entryInvalid'|'treeChanged'|'nestingTooDeep'|'duplicateEntryId'|'notAUserMessage'|'nothingToUndo'|'unansweredToolCalls'|'summarizerUnavailable'|'summarizerFailed'|'nothingToCompact'|'contextTooLarge'|'eventNotPending'|'noUser'|'commandExists'|'commandNotFound'|'commandFailed'|'storageFull'|'storageIo'|'pathDenied'|'durabilityUnknown'|'fileExists'|'importFailed'|'logUnavailable'|'logConflict'|'logForeign'|'logDiverged'|'logRewound'|'logMisconfigured'|'logDenied'|'payloadTooLarge'|'batchUnsupported'|'requestTooLarge'|'responseTooLarge'|'overloaded'|'cancelled'
+---@alias treelined.ErrorKind 'parseError'|'invalidRequest'|'methodNotFound'|'invalidParams'|'internalError'|'shuttingDown'|'sessionNotFound'|'sessionBusy'|'sessionLocked'|'headerMissing'|'versionUnsupported'|'readOnly'|'sessionDeleted'|'sessionReplaced'|'sessionExists'|'importBusy'|'cursorExpired'|'entryNotFound'|'leafMoved'|'entryInvalid'|'treeChanged'|'nestingTooDeep'|'duplicateEntryId'|'notAUserMessage'|'nothingToUndo'|'unansweredToolCalls'|'nothingToExport'|'summarizerUnavailable'|'summarizerFailed'|'nothingToCompact'|'contextTooLarge'|'eventNotPending'|'noUser'|'commandExists'|'commandNotFound'|'commandFailed'|'storageFull'|'storageIo'|'pathDenied'|'durabilityUnknown'|'fileExists'|'importFailed'|'logUnavailable'|'logConflict'|'logForeign'|'logDiverged'|'logRewound'|'logMisconfigured'|'logDenied'|'payloadTooLarge'|'batchUnsupported'|'requestTooLarge'|'responseTooLarge'|'overloaded'|'cancelled'
 
 --- The error object of a response.
 ---@class treelined.ErrorObject
@@ -703,7 +703,7 @@
 ---@field toSeq integer The number of the last notification that was dropped.
 
 --- The form of an export.
----@alias treelined.ExportFormat 'html'|'markdown'|'jsonl'|'text'
+---@alias treelined.ExportFormat 'html'|'markdown'|'jsonl'|'text'|'sft'|'dpo'
 
 --- The part of a session that an export has.
 ---@alias treelined.ExportScope 'tree'|'branch'|'subtree'
@@ -715,14 +715,15 @@
 ---@field home? treelined.HomePaths How paths in the home directory of the daemon's user are shown. `shorten` is refused for `jsonl`. Default: `keep`.
 ---@field overwrite? boolean Whether an existing file is replaced; otherwise it fails the request with `fileExists`. Default: false.
 ---@field path? string The absolute path of the file to write. Default: the result has `content`.
----@field redact? boolean Whether secrets are replaced. Default: true for `html`, `markdown` and `text`. For `jsonl` true is refused.
----@field scope? treelined.ExportScope The part of the session to export. Default: `tree` for `html` and `jsonl`, else `branch`.
+---@field redact? boolean Whether secrets are replaced. Default: true, but for `jsonl` true is refused.
+---@field scope? treelined.ExportScope The part of the session to export. Default: `tree` for `html`, `jsonl` and `dpo`, else `branch`. `branch` is refused for `dpo`.
 ---@field sessionId? string The id of the session. Default: the session that is open, if exactly one is.
 
 --- The result of `export_session`.
 ---@class treelined.ExportSessionResult
 ---@field bytes integer The size of the export, in bytes.
 ---@field content? string The export. Present if the request has no `path`.
+---@field items? integer The number of lines. Present for data.
 ---@field path? string The path of the file. Present if the request has one.
 ---@field redactions treelined.Redaction[] The replaced secrets, one item for each kind, ascending by kind.
 
@@ -2457,7 +2458,7 @@
 ---@field tag_session fun(self: treelined.Client, params?: treelined.TagSessionParams, callback?: fun(err: treelined.Error|nil, result: treelined.TagSessionResult|nil), options?: treelined.CallOptions): integer Adds tags to a session, and removes others.
 ---@field fork_session fun(self: treelined.Client, params?: treelined.ForkSessionParams, callback?: fun(err: treelined.Error|nil, result: treelined.ForkSessionResult|nil), options?: treelined.CallOptions): integer Copies the path to an entry into a new session and opens that session.
 ---@field get_fork_messages fun(self: treelined.Client, params?: treelined.GetForkMessagesParams, callback?: fun(err: treelined.Error|nil, result: treelined.GetForkMessagesResult|nil), options?: treelined.CallOptions): integer Lists the user messages of all branches, from which a client can offer forks.
----@field export_session fun(self: treelined.Client, params?: treelined.ExportSessionParams, callback?: fun(err: treelined.Error|nil, result: treelined.ExportSessionResult|nil), options?: treelined.CallOptions): integer Writes a session, a branch or a subtree as a page, as text or as a session file.
+---@field export_session fun(self: treelined.Client, params?: treelined.ExportSessionParams, callback?: fun(err: treelined.Error|nil, result: treelined.ExportSessionResult|nil), options?: treelined.CallOptions): integer Writes a session, a branch or a subtree as a page, as text, as a session file or as data.
 ---@field append_message fun(self: treelined.Client, params?: treelined.AppendMessageParams, callback?: fun(err: treelined.Error|nil, result: treelined.AppendMessageResult|nil), options?: treelined.CallOptions): integer Appends one message at the leaf or below another entry.
 ---@field append_entries fun(self: treelined.Client, params?: treelined.AppendEntriesParams, callback?: fun(err: treelined.Error|nil, result: treelined.AppendEntriesResult|nil), options?: treelined.CallOptions): integer Appends several entries in one write: all of them or none.
 ---@field append_label fun(self: treelined.Client, params?: treelined.AppendLabelParams, callback?: fun(err: treelined.Error|nil, result: treelined.AppendLabelResult|nil), options?: treelined.CallOptions): integer Labels an entry, or clears its label.

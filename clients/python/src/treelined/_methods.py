@@ -16,7 +16,7 @@ from ._params import OMITTED, Omitted
 PROTOCOL_VERSION = 1
 """The version of the protocol that these functions speak."""
 
-SCHEMA_HASH = "sha256:97666b1707d2f3e1f5909b07392812637874a7abe5a03d871c75d39a62be4303"
+SCHEMA_HASH = "sha256:c671a410a296e00524de004031da008db0d5930b6c74391cf456855a5c3e588a"
 """The schema they were made from; a daemon made from the same one tells the same hash."""
 
 NotificationName: TypeAlias = Literal[
@@ -904,13 +904,13 @@ class AsyncMethods(ABC):
         home: shapes.HomePaths | None | Omitted = OMITTED,
         timeout: float | None = None,
     ) -> shapes.ExportSessionResult:
-        """Writes a session, a branch or a subtree as a page, as text or as a session file.
+        """Writes a session, a branch or a subtree as a page, as text, as a session file or as data.
 
         `format`: The form of the export.
 
         `session_id`: The id of the session. Default: the session that is open, if exactly one is.
 
-        `scope`: The part of the session to export. Default: `tree` for `html` and `jsonl`, else `branch`.
+        `scope`: The part of the session to export. Default: `tree` for `html`, `jsonl` and `dpo`, else `branch`. `branch` is refused for `dpo`.
 
         `entry_id`: The last entry of the branch, or the first entry of the subtree, which requires it. Default: the leaf, for a branch.
 
@@ -918,7 +918,7 @@ class AsyncMethods(ABC):
 
         `overwrite`: Whether an existing file is replaced; otherwise it fails the request with `fileExists`. Default: false.
 
-        `redact`: Whether secrets are replaced. Default: true for `html`, `markdown` and `text`. For `jsonl` true is refused.
+        `redact`: Whether secrets are replaced. Default: true, but for `jsonl` true is refused.
 
         `home`: How paths in the home directory of the daemon's user are shown. `shorten` is refused for `jsonl`. Default: `keep`.
 
@@ -3278,13 +3278,13 @@ class Methods(ABC):
         home: shapes.HomePaths | None | Omitted = OMITTED,
         timeout: float | None = None,
     ) -> shapes.ExportSessionResult:
-        """Writes a session, a branch or a subtree as a page, as text or as a session file.
+        """Writes a session, a branch or a subtree as a page, as text, as a session file or as data.
 
         `format`: The form of the export.
 
         `session_id`: The id of the session. Default: the session that is open, if exactly one is.
 
-        `scope`: The part of the session to export. Default: `tree` for `html` and `jsonl`, else `branch`.
+        `scope`: The part of the session to export. Default: `tree` for `html`, `jsonl` and `dpo`, else `branch`. `branch` is refused for `dpo`.
 
         `entry_id`: The last entry of the branch, or the first entry of the subtree, which requires it. Default: the leaf, for a branch.
 
@@ -3292,7 +3292,7 @@ class Methods(ABC):
 
         `overwrite`: Whether an existing file is replaced; otherwise it fails the request with `fileExists`. Default: false.
 
-        `redact`: Whether secrets are replaced. Default: true for `html`, `markdown` and `text`. For `jsonl` true is refused.
+        `redact`: Whether secrets are replaced. Default: true, but for `jsonl` true is refused.
 
         `home`: How paths in the home directory of the daemon's user are shown. `shorten` is refused for `jsonl`. Default: `keep`.
 

@@ -176,6 +176,7 @@ ErrorKind = Literal[
     "notAUserMessage",
     "nothingToUndo",
     "unansweredToolCalls",
+    "nothingToExport",
     "summarizerUnavailable",
     "summarizerFailed",
     "nothingToCompact",
@@ -233,6 +234,7 @@ ErrorKind = Literal[
 `notAUserMessage`: The entry is not a user message, or no user message precedes the leaf. Name a user message; `get_fork_messages` lists them.
 `nothingToUndo`: There is no move to undo or redo. No action is needed; `get_navigation_log` lists the moves.
 `unansweredToolCalls`: The copy would have tool calls without their results. Copy the results too, or let the method close the calls if it has an option for that.
+`nothingToExport`: The part of the session has nothing that the format can hold. Export another part; the message says what is missing.
 `summarizerUnavailable`: The request needs a summary, but no summarizer is configured and no client gave a summary. Configure a summarizer, answer the event with a summary, or leave `summarize` out.
 `summarizerFailed`: The summarizer failed; nothing was changed. Try again, or do it without a summary.
 `nothingToCompact`: The context has no part to summarize. No action is needed; try again when the conversation has grown.
@@ -277,13 +279,15 @@ EventOutcome = Literal[
 `dismissed`: A person gave no answer.
 """
 
-ExportFormat = Literal["html", "markdown", "jsonl", "text"]
+ExportFormat = Literal["html", "markdown", "jsonl", "text", "sft", "dpo"]
 """The form of an export.
 
 `html`: One file with the page and the session in it.
 `markdown`: A document for readers.
 `jsonl`: A session file.
 `text`: Plain text.
+`sft`: Data for supervised fine-tuning: a line each branch, with its messages.
+`dpo`: Data for preference training: a line each pair of a better and a worse answer to one prompt.
 """
 
 ExportScope = Literal["tree", "branch", "subtree"]
@@ -1877,7 +1881,7 @@ class ExportSessionParams(_ExportSessionParams, total=False):
     sessionId: str | None
     """The id of the session. Default: the session that is open, if exactly one is."""
     scope: ExportScope | None
-    """The part of the session to export. Default: `tree` for `html` and `jsonl`, else `branch`."""
+    """The part of the session to export. Default: `tree` for `html`, `jsonl` and `dpo`, else `branch`. `branch` is refused for `dpo`."""
     entryId: str | None
     """The last entry of the branch, or the first entry of the subtree, which requires it. Default: the leaf, for a branch."""
     path: str | None
@@ -1885,7 +1889,7 @@ class ExportSessionParams(_ExportSessionParams, total=False):
     overwrite: bool | None
     """Whether an existing file is replaced; otherwise it fails the request with `fileExists`. Default: false."""
     redact: bool | None
-    """Whether secrets are replaced. Default: true for `html`, `markdown` and `text`. For `jsonl` true is refused."""
+    """Whether secrets are replaced. Default: true, but for `jsonl` true is refused."""
     home: HomePaths | None
     """How paths in the home directory of the daemon's user are shown. `shorten` is refused for `jsonl`. Default: `keep`."""
 
@@ -1904,6 +1908,8 @@ class ExportSessionResult(_ExportSessionResult, total=False):
     """The path of the file. Present if the request has one."""
     content: str
     """The export. Present if the request has no `path`."""
+    items: int
+    """The number of lines. Present for data."""
 
 
 class _FamilyRow(TypedDict):

@@ -7,4 +7,4 @@ pub const PROTOCOL_VERSION: u64 = 1;
 
 /// The hash of the schema behind these types. A daemon with the same `schema_hash` has the same schema.
 pub const SCHEMA_HASH: &str =
-    "sha256:97666b1707d2f3e1f5909b07392812637874a7abe5a03d871c75d39a62be4303";
+    "sha256:c671a410a296e00524de004031da008db0d5930b6c74391cf456855a5c3e588a";

@@ -177,7 +177,7 @@ import type {
 export const PROTOCOL_VERSION = 1;
 
 /** The hash of the schema behind these types. A daemon with the same hash has the same schema. */
-export const SCHEMA_HASH = 'sha256:97666b1707d2f3e1f5909b07392812637874a7abe5a03d871c75d39a62be4303';
+export const SCHEMA_HASH = 'sha256:c671a410a296e00524de004031da008db0d5930b6c74391cf456855a5c3e588a';
 
 /** Params and result by method. */
 export interface Methods {
@@ -543,7 +543,7 @@ export abstract class MethodCalls {
     return this.call('get_fork_messages', params, options);
   }
 
-  /** Writes a session, a branch or a subtree as a page, as text or as a session file. `export_session` */
+  /** Writes a session, a branch or a subtree as a page, as text, as a session file or as data. `export_session` */
   exportSession(
     params: ExportSessionParams,
     options?: CallOptions,

@@ -308,6 +308,7 @@ export type Origin = 'self' | 'other';
  * `notAUserMessage`: The entry is not a user message, or no user message precedes the leaf. Name a user message; `get_fork_messages` lists them.
  * `nothingToUndo`: There is no move to undo or redo. No action is needed; `get_navigation_log` lists the moves.
  * `unansweredToolCalls`: The copy would have tool calls without their results. Copy the results too, or let the method close the calls if it has an option for that.
+ * `nothingToExport`: The part of the session has nothing that the format can hold. Export another part; the message says what is missing.
  * `summarizerUnavailable`: The request needs a summary, but no summarizer is configured and no client gave a summary. Configure a summarizer, answer the event with a summary, or leave `summarize` out.
  * `summarizerFailed`: The summarizer failed; nothing was changed. Try again, or do it without a summary.
  * `nothingToCompact`: The context has no part to summarize. No action is needed; try again when the conversation has grown.
@@ -364,6 +365,7 @@ export type ErrorKind =
   | 'notAUserMessage'
   | 'nothingToUndo'
   | 'unansweredToolCalls'
+  | 'nothingToExport'
   | 'summarizerUnavailable'
   | 'summarizerFailed'
   | 'nothingToCompact'
@@ -412,8 +414,10 @@ export type EventOutcome =
  * `markdown`: A document for readers.
  * `jsonl`: A session file.
  * `text`: Plain text.
+ * `sft`: Data for supervised fine-tuning: a line each branch, with its messages.
+ * `dpo`: Data for preference training: a line each pair of a better and a worse answer to one prompt.
  */
-export type ExportFormat = 'html' | 'markdown' | 'jsonl' | 'text';
+export type ExportFormat = 'html' | 'markdown' | 'jsonl' | 'text' | 'sft' | 'dpo';
 /**
  * The part of a session that an export has.
  *
@@ -3922,7 +3926,7 @@ export interface ExportSessionParams {
    */
   format: ExportFormat;
   /**
-   * The part of the session to export. Default: `tree` for `html` and `jsonl`, else `branch`.
+   * The part of the session to export. Default: `tree` for `html`, `jsonl` and `dpo`, else `branch`. `branch` is refused for `dpo`.
    */
   scope?: ExportScope | null;
   /**
@@ -3938,7 +3942,7 @@ export interface ExportSessionParams {
    */
   overwrite?: boolean | null;
   /**
-   * Whether secrets are replaced. Default: true for `html`, `markdown` and `text`. For `jsonl` true is refused.
+   * Whether secrets are replaced. Default: true, but for `jsonl` true is refused.
    */
   redact?: boolean | null;
   /**
@@ -3962,6 +3966,10 @@ export interface ExportSessionResult {
    * The size of the export, in bytes.
    */
   bytes: number;
+  /**
+   * The number of lines. Present for data.
+   */
+  items?: number;
   /**
    * The replaced secrets, one item for each kind, ascending by kind.
    */

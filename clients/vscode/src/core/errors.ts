@@ -86,6 +86,7 @@ export const ADVICE: Readonly<Record<AnyKind, Advice>> = {
   notAUserMessage: { text: 'Choose a message of the user.' },
   nothingToUndo: { text: 'There is no move to undo or redo.' },
   unansweredToolCalls: { text: 'Choose an entry below the results of its tools.' },
+  nothingToExport: { text: 'Export another part of the session.' },
   summarizerUnavailable: {
     text: 'Go without a summary, or choose a summarizer in the settings.',
     remedy: setting('summarizer'),

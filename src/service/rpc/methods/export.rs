@@ -8,7 +8,9 @@ use std::time::{Duration, Instant};
 use treelined_core::error::{Error, Result};
 use treelined_files::lock::lock;
 use treelined_files::os::file::Location;
-use treelined_pages::export::{ExportOptions, ExportSource, Format, Part, Redaction, Target};
+use treelined_pages::export::{
+    DataFormat, ExportOptions, ExportSource, Format, Part, Redaction, Target,
+};
 use treelined_wire::{self as wire, ExportFormat, ExportScope, ExportSessionParams, HomePaths};
 
 /// The pause between two notifications of progress.
@@ -23,9 +25,13 @@ pub(in crate::rpc) fn export_session(
         return Err(Error::invalid_params("entryId", reason));
     }
     let scope = params.scope.unwrap_or(match params.format {
-        ExportFormat::Html | ExportFormat::Jsonl => ExportScope::Tree,
-        ExportFormat::Markdown | ExportFormat::Text => ExportScope::Branch,
+        ExportFormat::Html | ExportFormat::Jsonl | ExportFormat::Dpo => ExportScope::Tree,
+        ExportFormat::Markdown | ExportFormat::Text | ExportFormat::Sft => ExportScope::Branch,
     });
+    if scope == ExportScope::Branch && params.format == ExportFormat::Dpo {
+        let reason = "one branch has no pairs: take \"tree\" or \"subtree\"";
+        return Err(Error::invalid_params("scope", reason));
+    }
     if scope == ExportScope::Tree && params.entry_id.is_some() {
         let reason = "goes with scope \"branch\" or \"subtree\" only";
         return Err(Error::invalid_params("entryId", reason));
@@ -88,6 +94,7 @@ fn export(
             path,
             content: exported.content,
             bytes: exported.bytes,
+            items: exported.items,
             redactions: exported.redactions.into_iter().map(redaction).collect(),
         })
     }))
@@ -121,6 +128,8 @@ fn options(params: &ExportSessionParams) -> Result<ExportOptions> {
         ExportFormat::Markdown => Format::Markdown,
         ExportFormat::Jsonl => Format::Jsonl,
         ExportFormat::Text => Format::Text,
+        ExportFormat::Sft => Format::Data(DataFormat::Sft),
+        ExportFormat::Dpo => Format::Data(DataFormat::Dpo),
     };
     let shortens = params.home == Some(HomePaths::Shorten);
     let is_jsonl = format == Format::Jsonl;

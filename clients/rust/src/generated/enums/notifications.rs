@@ -53,6 +53,7 @@ string_enum! {
     /// `notAUserMessage`: The entry is not a user message, or no user message precedes the leaf. Name a user message; `get_fork_messages` lists them.
     /// `nothingToUndo`: There is no move to undo or redo. No action is needed; `get_navigation_log` lists the moves.
     /// `unansweredToolCalls`: The copy would have tool calls without their results. Copy the results too, or let the method close the calls if it has an option for that.
+    /// `nothingToExport`: The part of the session has nothing that the format can hold. Export another part; the message says what is missing.
     /// `summarizerUnavailable`: The request needs a summary, but no summarizer is configured and no client gave a summary. Configure a summarizer, answer the event with a summary, or leave `summarize` out.
     /// `summarizerFailed`: The summarizer failed; nothing was changed. Try again, or do it without a summary.
     /// `nothingToCompact`: The context has no part to summarize. No action is needed; try again when the conversation has grown.
@@ -108,6 +109,7 @@ string_enum! {
         NotAUserMessage = "notAUserMessage",
         NothingToUndo = "nothingToUndo",
         UnansweredToolCalls = "unansweredToolCalls",
+        NothingToExport = "nothingToExport",
         SummarizerUnavailable = "summarizerUnavailable",
         SummarizerFailed = "summarizerFailed",
         NothingToCompact = "nothingToCompact",

@@ -24,11 +24,15 @@ string_enum! {
     /// `markdown`: A document for readers.
     /// `jsonl`: A session file.
     /// `text`: Plain text.
+    /// `sft`: Data for supervised fine-tuning: a line each branch, with its messages.
+    /// `dpo`: Data for preference training: a line each pair of a better and a worse answer to one prompt.
     pub enum ExportFormat {
         Html = "html",
         Markdown = "markdown",
         Jsonl = "jsonl",
         Text = "text",
+        Sft = "sft",
+        Dpo = "dpo",
     }
 }
 

@@ -303,14 +303,14 @@ impl Client {
         self.call("get_fork_messages", params)
     }
 
-    /// Writes a session, a branch or a subtree as a page, as text or as a session file.
+    /// Writes a session, a branch or a subtree as a page, as text, as a session file or as data.
     /// `export_session`
     ///
     /// - `format`: The form of the export.
     ///
     /// Errors: `invalidParams`, `sessionNotFound`, `versionUnsupported`, `sessionDeleted`,
-    /// `sessionReplaced`, `entryNotFound`, `storageFull`, `storageIo`, `pathDenied`, `fileExists`,
-    /// `cancelled`.
+    /// `sessionReplaced`, `entryNotFound`, `nothingToExport`, `storageFull`, `storageIo`,
+    /// `pathDenied`, `fileExists`, `cancelled`.
     pub fn export_session(
         &self,
         format: ExportFormat,

@@ -79,7 +79,7 @@ pub struct ExportSessionParams {
     pub session_id: Option<String>,
     /// The form of the export.
     pub format: ExportFormat,
-    /// The part of the session to export. Default: `tree` for `html` and `jsonl`, else `branch`.
+    /// The part of the session to export. Default: `tree` for `html`, `jsonl` and `dpo`, else `branch`. `branch` is refused for `dpo`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub scope: Option<ExportScope>,
     /// The last entry of the branch, or the first entry of the subtree, which requires it. Default: the leaf, for a branch.
@@ -91,7 +91,7 @@ pub struct ExportSessionParams {
     /// Whether an existing file is replaced; otherwise it fails the request with `fileExists`. Default: false.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub overwrite: Option<bool>,
-    /// Whether secrets are replaced. Default: true for `html`, `markdown` and `text`. For `jsonl` true is refused.
+    /// Whether secrets are replaced. Default: true, but for `jsonl` true is refused.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub redact: Option<bool>,
     /// How paths in the home directory of the daemon's user are shown. `shorten` is refused for `jsonl`. Default: `keep`.

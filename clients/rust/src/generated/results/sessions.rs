@@ -61,6 +61,9 @@ pub struct ExportSessionResult {
     pub content: Option<String>,
     /// The size of the export, in bytes.
     pub bytes: u64,
+    /// The number of lines. Present for data.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub items: Option<u64>,
     /// The replaced secrets, one item for each kind, ascending by kind.
     pub redactions: Vec<Redaction>,
 }

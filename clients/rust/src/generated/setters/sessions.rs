@@ -468,7 +468,7 @@ impl<R> Call<ExportSessionParams, R> {
         self
     }
 
-    /// The part of the session to export. Default: `tree` for `html` and `jsonl`, else `branch`.
+    /// The part of the session to export. Default: `tree` for `html`, `jsonl` and `dpo`, else `branch`. `branch` is refused for `dpo`.
     pub fn scope(mut self, scope: ExportScope) -> Self {
         self.params.scope = Some(scope);
         self
@@ -492,7 +492,7 @@ impl<R> Call<ExportSessionParams, R> {
         self
     }
 
-    /// Whether secrets are replaced. Default: true for `html`, `markdown` and `text`. For `jsonl` true is refused.
+    /// Whether secrets are replaced. Default: true, but for `jsonl` true is refused.
     pub fn redact(mut self, redact: bool) -> Self {
         self.params.redact = Some(redact);
         self

@@ -1,0 +1,71 @@
+//! Answers to the same prompt: the siblings of which one may be better than another.
+
+use crate::export::data::steps::{Step, Steps};
+use std::collections::HashMap;
+use treelined_core::entry::{Kind, Role};
+use treelined_core::error::Result;
+use treelined_core::tree::Node;
+
+/// The hash of what a user message says.
+pub(super) type Said = [u8; 32];
+
+/// Answers to one prompt, at least two, in the order of the tree.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Alternatives(pub Vec<Node>);
+
+/// The prompt of an answer.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+enum Prompt {
+    /// The path to this step.
+    Step(Option<Node>),
+    /// A user message that says this below the path to this step: it was written again for each answer.
+    Again(Option<Node>, Said),
+}
+
+/// The alternatives of the part, in the order of the tree. `said` is asked for user messages that stand beside others.
+pub(super) fn find(
+    steps: &Steps,
+    said: &mut dyn FnMut(&Step) -> Result<Said>,
+) -> Result<Vec<Alternatives>> {
+    let mut questions: HashMap<Option<Node>, u32> = HashMap::new();
+    for step in steps.in_order().filter(|step| is_question(step)) {
+        *questions.entry(step.prompt).or_default() += 1;
+    }
+    let mut known: HashMap<Node, Said> = HashMap::new();
+    let mut places: HashMap<Prompt, usize> = HashMap::new();
+    let mut groups: Vec<Vec<Node>> = Vec::new();
+    for answer in steps.in_order().filter(|step| is_begun_answer(step)) {
+        let question = answer.prompt.and_then(|prompt| steps.get(prompt));
+        let question = question.filter(|step| is_question(step));
+        let prompt = match question {
+            Some(question)
+                if questions
+                    .get(&question.prompt)
+                    .is_some_and(|count| *count > 1) =>
+            {
+                let hash = match known.get(&question.node) {
+                    Some(hash) => *hash,
+                    None => *known.entry(question.node).or_insert(said(question)?),
+                };
+                Prompt::Again(question.prompt, hash)
+            }
+            _ => Prompt::Step(answer.prompt),
+        };
+        let place = *places.entry(prompt).or_insert(groups.len());
+        match groups.get_mut(place) {
+            Some(group) => group.push(answer.node),
+            None => groups.push(vec![answer.node]),
+        }
+    }
+    let several = groups.into_iter().filter(|group| group.len() > 1);
+    Ok(several.map(Alternatives).collect())
+}
+
+fn is_question(step: &Step) -> bool {
+    step.kind == Kind::Message && step.role == Role::User
+}
+
+/// Whether an assistant begins to answer with it. Also one that broke off: it may have been left for that.
+fn is_begun_answer(step: &Step) -> bool {
+    step.kind == Kind::Message && step.role == Role::Assistant
+}

@@ -1,0 +1,88 @@
+//! Reads contexts for an export of data, without secrets.
+
+use super::super::content::{ContentSource, EntryReader, ReadEntry};
+use super::super::tally::RedactionTally;
+use super::steps::Steps;
+use std::collections::HashSet;
+use treelined_core::context::{self, Context, Format, Kept};
+use treelined_core::error::{Error, Result};
+use treelined_core::json;
+use treelined_core::tree::Node;
+use treelined_files::cancel::Cancel;
+use treelined_files::log::body::Fetch;
+
+/// The most bytes of messages of one context.
+const CONTEXT_BYTES: usize = 512 << 20;
+
+/// Reads entries of one session.
+pub(super) struct DataReader<'s> {
+    pub steps: &'s Steps,
+    content: &'s ContentSource,
+    entries: EntryReader<'s>,
+    cancel: &'s Cancel,
+    tally: RedactionTally,
+    /// The entries whose secrets are counted.
+    counted: HashSet<Node>,
+}
+
+impl<'s> DataReader<'s> {
+    pub(super) fn new(steps: &'s Steps, content: &'s ContentSource, cancel: &'s Cancel) -> Self {
+        Self {
+            steps,
+            content,
+            entries: content.reader(),
+            cancel,
+            tally: RedactionTally::default(),
+            counted: HashSet::new(),
+        }
+    }
+
+    /// A text outside of entries without its secrets.
+    pub(super) fn clean(&self, text: &str) -> String {
+        self.content.clean(text)
+    }
+
+    /// The entry of a step.
+    pub(super) fn step(&mut self, node: Node) -> Result<Vec<u8>> {
+        let Some(step) = self.steps.get(node) else {
+            return Ok(Vec::new());
+        };
+        let read = self.look(&step.fetch)?;
+        self.count(node, &read);
+        Ok(read.json)
+    }
+
+    /// An entry that the export may leave out.
+    pub(super) fn look(&mut self, fetch: &Fetch) -> Result<ReadEntry> {
+        match self.cancel.is_cancelled() {
+            true => Err(Error::cancelled()),
+            false => self.entries.entry(fetch),
+        }
+    }
+
+    /// Counts the secrets of an entry, once.
+    pub(super) fn count(&mut self, node: Node, read: &ReadEntry) {
+        if !read.found.is_empty() && self.counted.insert(node) {
+            let id = json::get(&read.json, "id").and_then(json::id);
+            self.tally.add(&id.unwrap_or_default(), &read.found);
+        }
+    }
+
+    /// What a model sees at the end of the path of a step (`format: "llm"`, semantics.md §1.5).
+    pub(super) fn context(&mut self, end: Node) -> Result<Context> {
+        let path = self.steps.path(end);
+        let steps = self.steps;
+        let kept = Kept::of(
+            &path,
+            |node| self.step(node),
+            |id| steps.find(id).map(|step| step.node),
+        )?;
+        context::build_within(&path, kept, Format::Llm, CONTEXT_BYTES, &mut |node| {
+            self.step(node)
+        })
+    }
+
+    pub(super) fn into_tally(self) -> RedactionTally {
+        self.tally
+    }
+}
