@@ -144,8 +144,8 @@ mod tests {
             ),
             (
                 &["export", "x"],
-                "the following required arguments were not provided:\n  <--html|--markdown|--jsonl|--text>\n  \
-                 try: treelined export <--html|--markdown|--jsonl|--text> <SESSION>, or treelined export --help",
+                "the following required arguments were not provided:\n  <--html|--markdown|--jsonl|--text|--format <FORMAT>>\n  \
+                 try: treelined export <--html|--markdown|--jsonl|--text|--format <FORMAT>> <SESSION>, or treelined export --help",
             ),
             (
                 &["serve", "--idle-exit", "x"],
