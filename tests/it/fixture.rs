@@ -71,6 +71,12 @@ pub(crate) fn file_lines_of_many(path: &Path) -> Vec<Json> {
         .collect()
 }
 
+/// The whole lines of a file in which others may be writing a line.
+pub(crate) fn line_count(path: &Path) -> usize {
+    let bytes = fs::read(path).unwrap_or_else(|e| panic!("{}: {e}", path.display()));
+    bytes.iter().filter(|byte| **byte == b'\n').count()
+}
+
 /// Appends a line to a session file as another program does: without a lock, in one write.
 pub(crate) fn foreign_append(path: &Path, line: &str) {
     let mut file = fs::OpenOptions::new().append(true).open(path).unwrap();

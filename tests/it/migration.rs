@@ -356,7 +356,7 @@ fn lines_written_after_the_daemon_has_ended_are_carried_over() {
         );
         let late = writer.join().unwrap();
         eventually("all lines are there", || {
-            file_lines(&path).len() >= 1 + 5 + 1 + 200
+            line_count(&path) >= 1 + 5 + 1 + 200
         });
         let contents: Vec<Json> = file_lines(&path)
             .iter()
@@ -392,7 +392,7 @@ fn every_end_of_a_daemon_hands_replaced_files_over() {
         assert_eq!(d.exited(), Some(0), "{end}");
         late.write_all((old_line(2, 70 + i, Some(4), user("late")) + "\n").as_bytes())
             .unwrap();
-        eventually(end, || file_lines(&path).len() == 8);
+        eventually(end, || line_count(&path) == 8);
     }
 }
 
@@ -425,7 +425,7 @@ fn the_migrate_command_carries_over_lines_written_to_the_old_file() {
         for i in [77, 78] {
             let line = old_line(version, i, Some(4), user(&format!("late {i}"))) + "\n";
             late.write_all(line.as_bytes()).unwrap();
-            eventually("it is carried over", || file_lines(&path).len() == i - 70);
+            eventually("it is carried over", || line_count(&path) == i - 70);
         }
         drop(late);
         assert_eq!(wait(&mut child, Duration::from_secs(30)), Some(0));
