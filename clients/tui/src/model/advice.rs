@@ -38,6 +38,9 @@ fn of_summaries(kind: &str, summarizer: Option<&str>) -> Option<&'static str> {
         ("nothingToCompact", _) => {
             "The context has no older part. Compact again when the conversation has grown."
         }
+        ("nothingToExport", _) => {
+            "Export another part of the session. For pairs, label the better answer `good` first."
+        }
         ("contextTooLarge", _) => {
             "The conversation is larger than the limit. Have earlier turns summarized, take the last ones only, or go on without a limit."
         }

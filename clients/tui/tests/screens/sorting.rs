@@ -60,6 +60,7 @@ fn the_session_from_which_one_comes_is_opened_at_its_entry() {
         "{}",
         screen.text()
     );
+    screen.silent = true;
     screen.keys("enter");
     let opened = Effect::OpenSession(Target::Path("/s/root.jsonl".into()));
     assert_eq!(screen.asked.pop(), Some(opened));

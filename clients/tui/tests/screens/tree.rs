@@ -438,11 +438,11 @@ fn enter_ends_a_search_and_n_goes_to_the_next_hit() {
 #[test]
 fn letters_without_an_action_search_or_say_which_key_does() {
     let mut screen = Screen::tree(80, 16, tour());
-    screen.typed("Y");
+    screen.typed("U");
     assert!(
         screen
             .text()
-            .contains("Y has no action. / searches, ? lists the keys.")
+            .contains("U has no action. / searches, ? lists the keys.")
     );
     assert!(!screen.model.tree.typing);
     screen.model.settings.keymap = Keymap::of(KeySet::Typing);
