@@ -54,10 +54,10 @@ const OFFERS: [Offer; 5] = [
         hint: Some("text"),
     },
 ];
-/// What stands before a name that the agent has too.
+/// The prefix of a name that the agent has too.
 const OWN: &str = "tl-";
 
-/// What the ids of branches begin with.
+/// The prefix of the ids of branches.
 const BRANCH: &str = "treelined:";
 
 /// Which names of ours the agent has too.
@@ -87,11 +87,11 @@ pub(crate) struct Command {
     /// The editor's id of the session.
     pub(crate) session: String,
     pub(crate) verb: Verb,
-    /// What stands behind the name.
+    /// The text behind the name.
     pub(crate) words: String,
 }
 
-/// What the recorder's thread does for the editor.
+/// Work of the recorder's thread for the editor.
 #[derive(Debug)]
 pub(crate) enum Job {
     Command(Command),

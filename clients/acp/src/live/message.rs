@@ -38,7 +38,7 @@ struct OfSession {
 }
 
 impl<'a> Message<'a> {
-    /// `None` for a line that is no such message: it passes as it is.
+    /// `None` for a line that is not such a message: it passes as it is.
     pub(crate) fn read(line: &'a [u8]) -> Option<Message<'a>> {
         serde_json::from_slice(line).ok()
     }

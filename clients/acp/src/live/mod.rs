@@ -36,14 +36,14 @@ use store::Store;
 const BLOCK: usize = 64 << 10;
 /// The most commands that wait.
 const MAX_WAITING: usize = 64;
-/// What a command says that cannot be answered.
+/// The answer to a command that cannot be carried out now.
 const BUSY: &str = "Other commands are not answered yet: try again when they are.";
 /// How long the agent may take to answer a request of ours.
 const PATIENCE: Duration = Duration::from_secs(120);
 
 type Out = Mutex<Option<Box<dyn Write + Send>>>;
 
-/// What both threads of the relay and the recorder's share. Nobody waits for another lock with the router's.
+/// The state that the relay's two threads and the recorder's share. Nobody waits for another lock with the router's.
 pub(crate) struct Live {
     router: Mutex<Router>,
     editor: Out,

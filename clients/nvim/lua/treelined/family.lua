@@ -16,8 +16,8 @@ local function describe(each, id)
   return mark .. ('  '):rep(math.min(each.depth, 16)) .. kind .. row.describe(each)
 end
 
---- Lets the user choose a session of the family, and shows it: the one from which a session comes at the entry at which that
---- hangs.
+--- Lets the user choose a session of the family, and shows it: the one from which a session comes at the entry at which
+--- that hangs.
 ---@param id string
 function M.pick(id)
   sessions.connect(function(err, client)
