@@ -106,7 +106,10 @@ export async function candidates(session: Session): Promise<Candidate[]> {
   if (a === undefined || b === undefined) return [];
   const compared = await session.call('compare_branches', { a, b, more });
   const outcomes = [compared.a, compared.b, ...(compared.more ?? [])];
-  return found.map((branch, at) => ({ branch, outcome: outcomes[at]?.outcome || branch.name }));
+  return found.map((branch, at) => {
+    const outcome = outcomes[at]?.outcome ?? '';
+    return { branch, outcome: outcome === '' ? branch.name : outcome };
+  });
 }
 
 /** Goes to a candidate, and notes the reason on the others. */
