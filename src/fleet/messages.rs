@@ -244,7 +244,8 @@ impl<'a> SessionMessages<'a> {
     /// The part of a foreign message. It is skipped for good, so that no member can end a session with it.
     fn without_lines(&self, end: Position, why: &str) -> LogPart {
         let (session, sequence) = (&self.session, end.0);
-        tracing::warn!(
+        // Each read meets it again, so that a warning would fill the log.
+        tracing::debug!(
             session,
             sequence,
             why,
