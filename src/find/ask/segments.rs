@@ -29,7 +29,7 @@ const SEGMENT: usize = 32 << 20;
 /// A smaller segment is joined with others, if there are so many of them.
 const SMALL: u64 = 8 << 20;
 const MOST_SMALL: usize = 8;
-/// The most bytes of all segments. Sessions for which there is no room are read from their own files.
+/// The most bytes of all segments. Sessions that do not fit are read from their own files.
 const MOST: u64 = 4 << 30;
 /// The time for which a segment that no list names is kept.
 const UNNAMED: Duration = Duration::from_secs(60);
@@ -44,7 +44,7 @@ pub struct AskIndex {
 pub(super) struct Segments {
     numbers: Vec<u64>,
     all: Vec<Arc<LoadedSegment>>,
-    /// Those for which there is no room in memory.
+    /// The segments that do not fit into memory.
     unread: Vec<u64>,
     /// Whether none of them is damaged or missing.
     are_whole: bool,
@@ -115,7 +115,7 @@ impl LoadedSegment {
 }
 
 impl Segments {
-    /// Opens the segments that `before` does not have. Damaged ones are left out, and those for which there is no room.
+    /// Opens the segments that `before` does not have. Damaged ones are left out, and those that do not fit.
     fn load(cache: &Cache, numbers: Vec<u64>, before: &Self) -> Self {
         let (mut all, mut unread, mut are_whole) = (Vec::new(), Vec::new(), true);
         let mut left = SEGMENT_BYTES;

@@ -23,7 +23,7 @@ pub(crate) enum Whose {
 pub(crate) type Recall = Box<dyn Fn(&str) -> Option<String> + Send>;
 
 pub(crate) struct Agents {
-    /// What the ids of our requests begin with: neither side can have it.
+    /// The prefix of the ids of our requests. Neither side can have it.
     prefix: String,
     requests: u64,
     /// Our requests, by their ids as JSON.
@@ -257,7 +257,7 @@ impl Agents {
         if let Some(sender) = self.own.remove(id.get())
             && let Ok(response) = serde_json::from_slice(line)
         {
-            // Nobody may wait for it any more.
+            // The request may have been given up.
             let _late = sender.send(response);
         }
         true

@@ -1,4 +1,4 @@
-//! What was said on a path, as an agent tells it of a session that it loads. Pure.
+//! Makes the updates of a path, as an agent sends them for a session that it loads. Pure.
 
 use serde_json::{Value, json};
 

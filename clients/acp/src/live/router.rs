@@ -13,13 +13,13 @@ pub(crate) const MAX_KEPT: usize = 10_000;
 /// The longest params that are kept of a request, in bytes.
 const MAX_PARAMS: usize = 256 << 10;
 
-/// What becomes of a message of the editor.
+/// The treatment of a message of the editor.
 #[derive(Debug)]
 pub(crate) enum FromEditor {
     Passes {
-        /// What is recorded in its place.
+        /// The message that is recorded in its place.
         recorded: Option<Vec<u8>>,
-        /// What the agent gets in place of what is recorded.
+        /// The message that the agent gets in place of the recorded one.
         sent: Option<Vec<u8>>,
         /// The editor's session goes on in this one of the agent from now on.
         goes_on: Option<(String, String)>,
