@@ -50,8 +50,10 @@ class Peer:
         self.updates.clear()
         ended = self.ask("session/prompt", {"sessionId": session, "prompt": [{"type": "text", "text": text}]})
         assert ended["stopReason"] == "end_turn", ended
-        assert {update["sessionId"] for update in self.updates} <= {session}, self.updates
-        updates = [update["update"] for update in self.updates]
+        # An agent tells the commands of a session some time after the answer that makes it.
+        told = [update for update in self.updates if update["update"]["sessionUpdate"] != "available_commands_update"]
+        assert {update["sessionId"] for update in told} <= {session}, told
+        updates = [update["update"] for update in told]
         chunks = [update["content"] for update in updates if update["sessionUpdate"] == "agent_message_chunk"]
         return "".join(chunk.get("text", "") for chunk in chunks)
 
