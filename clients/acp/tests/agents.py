@@ -50,10 +50,10 @@ class Peer:
         self.updates.clear()
         ended = self.ask("session/prompt", {"sessionId": session, "prompt": [{"type": "text", "text": text}]})
         assert ended["stopReason"] == "end_turn", ended
-        # An agent tells the commands of a session some time after the answer that makes it.
-        told = [update for update in self.updates if update["update"]["sessionUpdate"] != "available_commands_update"]
-        assert {update["sessionId"] for update in told} <= {session}, told
-        updates = [update["update"] for update in told]
+        # An agent tells commands and usage of another session some time after the answer that makes that session.
+        said = [update for update in self.updates if update["update"]["sessionUpdate"].endswith(("_chunk", "tool_call"))]
+        assert {update["sessionId"] for update in said} <= {session}, said
+        updates = [update["update"] for update in said]
         chunks = [update["content"] for update in updates if update["sessionUpdate"] == "agent_message_chunk"]
         return "".join(chunk.get("text", "") for chunk in chunks)
 
