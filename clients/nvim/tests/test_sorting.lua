@@ -33,6 +33,22 @@ end
 
 return {
   {
+    'a question is gone from the screen when it is answered',
+    function(t)
+      local child = started(t)
+      child:command('Treelined list')
+      child:sees('first')
+      child:type('#')
+      child:sees('Tags (empty')
+      child:type('build<CR>')
+      child:sees('first  #build')
+      equal(child:screen()[24]:find('Tags'), nil)
+      -- It asks at once: these keys are for the question.
+      child:type('#<C-u>later<CR>')
+      child:sees('first  #later')
+    end,
+  },
+  {
     'a session of the list gets tags and a pin, is put away and comes back',
     function(t)
       local child = started(t)
@@ -42,14 +58,19 @@ return {
       child:sees('Tags (empty')
       child:type('build ui<CR>')
       child:sees('first  #build  #ui')
+      -- The first question was still on the screen, so the keys came before the second one.
+      child:type('#')
+      child:sees('Tags (empty for none): build ui')
+      child:type('<C-u>#UI later<CR>')
+      child:sees('first  #later  #ui')
       child:type('!')
-      child:sees('first  #build  #ui  pinned')
+      child:sees('first  #later  #ui  pinned')
       child:type('!')
       child:gives(ALL .. "[1]:match('pinned') == nil", true)
       child:type('D')
       child:sees('There are no sessions.')
       child:type('A')
-      child:sees('first  #build  #ui  archived')
+      child:sees('first  #later  #ui  archived')
       child:sees('1 session · archived ones too')
       child:type('D')
       child:gives(ALL .. "[1]:match('archived') == nil", true)
@@ -68,11 +89,15 @@ return {
       child:sees('Tags (empty')
       child:type('deep<CR>')
       child:gives('notes[#notes]', 'treelined: tags: #deep')
+      child:type('#')
+      child:sees('Tags (empty for none): deep')
+      child:type('<C-u>#deeper, wide<CR>')
+      child:gives('notes[#notes]', 'treelined: tags: #deeper #wide')
       child:type('!')
       child:gives('notes[#notes]', 'treelined: the session is pinned')
       local rows = assert(client:request_sync('list_sessions', { pinned = true })).sessions
-      equal({ #rows, rows[1].tags[1] }, { 1, 'deep' })
-      child:command('Treelined tags deep')
+      equal({ #rows, rows[1].tags[1] }, { 1, 'deeper' })
+      child:command('Treelined tags deeper wide')
       child:gives('notes[#notes]', 'treelined: the tags are as they were')
     end,
   },

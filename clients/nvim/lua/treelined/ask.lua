@@ -17,6 +17,8 @@ function M.input(options, callback, without)
   -- Neovim processes the default like typed keys, so it must contain no control characters.
   options = vim.tbl_extend('force', options, { default = utf8.line(options.default or '') })
   local function given(text)
+    -- Neovim leaves the prompt with its answer on the screen, as if it still asked.
+    vim.api.nvim_echo({ { '' } }, false, {})
     if text then
       callback(text)
     elseif without then

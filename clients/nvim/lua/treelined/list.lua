@@ -234,30 +234,30 @@ function ACTIONS.restore()
   require('treelined').restore()
 end
 
---- Runs a function on the id of the session under the cursor.
+--- Runs a function on the row under the cursor.
 local function on_current(run)
   return function()
     local each = current()
     if each then
-      run(each.sessionId)
+      run(each)
     end
   end
 end
 
-ACTIONS.tags = on_current(function(id)
-  require('treelined.sorting').tags(id)
+ACTIONS.tags = on_current(function(each)
+  require('treelined.sorting').tags_of(each)
 end)
 
-ACTIONS.pin = on_current(function(id)
-  require('treelined.sorting').mark(id, 'pinned')
+ACTIONS.pin = on_current(function(each)
+  require('treelined.sorting').mark(each.sessionId, 'pinned')
 end)
 
-ACTIONS.archive = on_current(function(id)
-  require('treelined.sorting').mark(id, 'archived')
+ACTIONS.archive = on_current(function(each)
+  require('treelined.sorting').mark(each.sessionId, 'archived')
 end)
 
-ACTIONS.family = on_current(function(id)
-  require('treelined.family').pick(id)
+ACTIONS.family = on_current(function(each)
+  require('treelined.family').pick(each.sessionId)
 end)
 
 function ACTIONS.archived()

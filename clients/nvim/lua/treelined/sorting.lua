@@ -87,21 +87,35 @@ local function set_tags(client, id, before, text)
   end)
 end
 
+--- Asks for the tags of the session of a row.
+local function ask_tags(client, row)
+  local before = row.tags or {}
+  local options = { prompt = 'Tags (empty for none): ', default = table.concat(before, ' ') }
+  ask.input(options, function(given)
+    set_tags(client, row.sessionId, before, given)
+  end)
+end
+
 --- Changes the tags of a session.
 ---@param id string
 ---@param text? string the tags it has then; asks for them if left out
 function M.tags(id, text)
   with_client(function(client)
     with_row(client, id, function(row)
-      local before = row.tags or {}
       if text then
-        return set_tags(client, id, before, text)
+        return set_tags(client, id, row.tags or {}, text)
       end
-      local options = { prompt = 'Tags (empty for none): ', default = table.concat(before, ' ') }
-      ask.input(options, function(given)
-        set_tags(client, id, before, given)
-      end)
+      ask_tags(client, row)
     end)
+  end)
+end
+
+--- Asks for the tags of the session of a row in the list. It asks at once: keys typed before a question are keys of the
+--- list.
+---@param row treelined.SessionRow
+function M.tags_of(row)
+  with_client(function(client)
+    ask_tags(client, row)
   end)
 end
 
