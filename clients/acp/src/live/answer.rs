@@ -2,19 +2,20 @@
 
 use super::commands::{self, Command, Job, Verb};
 use super::view::Outline;
-use super::{Answers, go, sessions};
+use super::{Answers, Live, go, sessions, undo};
 use crate::journal::Journal;
 use crate::record::{Place, Recorder};
 use anyhow::{Context, bail};
 use std::collections::HashSet;
-use treelined_client::{Client, TreeFilter, TreeRender};
+use treelined_client::{Branch, Client, TreeFilter, TreeRender};
 
 /// The rows of one page of a tree.
 const PAGE: u64 = 5_000;
 /// The most entries from one without a row up to one that has a row.
 pub(super) const MAX_UP: usize = 10_000;
 
-/// Does a job. What was said before it must be recorded. A failure is the text of the answer.
+/// Does a job. What was said before it must be recorded. A failure is the text of the answer; a command that asks is answered when
+/// the question is.
 pub(crate) async fn answer(
     answers: &Answers,
     job: &Job,
@@ -26,31 +27,56 @@ pub(crate) async fn answer(
         Job::Load(load) => return sessions::load(&answers.live, load, recorder).await,
         Job::Sessions(line) => return sessions::list(&answers.live, line, recorder).await,
     };
+    let live = &answers.live;
     let text = match command.verb {
-        Verb::Back | Verb::Go => go::go(&answers.live, command, journal, recorder).await,
-        _ => text(answers, command, recorder).await,
+        Verb::Back | Verb::Go => {
+            let moved = go::go(live, command, journal, recorder).await;
+            moved.map(|said| Some(format!("{said} Files stay as they are.\n")))
+        }
+        Verb::Undo => undo::undo(live, command, journal, recorder).await,
+        _ => text(live, command, recorder).await,
     };
-    let text = text.unwrap_or_else(|error| format!("It did not work: {error:#}"));
-    answers.live.tell(&commands::answer(command, &text));
+    let text = text.unwrap_or_else(|error| Some(format!("It did not work: {error:#}")));
+    if let Some(text) = text {
+        live.tell(&commands::answer(command, &text));
+    }
 }
 
 async fn text(
-    answers: &Answers,
+    live: &Live,
     command: &Command,
     recorder: &mut Recorder,
-) -> anyhow::Result<String> {
-    let agent = answers.live.router().agents.agent_or_same(&command.session);
+) -> anyhow::Result<Option<String>> {
+    let agent = live.router().agents.agent_or_same(&command.session);
     let place = recorder.place(&agent).await?;
     let Place { client, leaf, .. } = place.context("this conversation is not recorded")?;
-    match command.verb {
-        Verb::Branches => branches(&client, leaf).await,
-        Verb::Label => label(&client, leaf, &command.words).await,
-        _ => {
-            let outline = outline(&client).await?;
-            let at = row_above(&client, &outline, leaf).await?;
-            Ok(outline.text(at.as_deref()))
-        }
+    if command.verb == Verb::Label {
+        return label(&client, leaf, &command.words).await.map(Some);
     }
+    let outline = outline(&client).await?;
+    let branches = branches(&client, &outline, leaf.clone()).await?;
+    let text = match command.verb {
+        Verb::Branches => outline.branches(&branches),
+        _ => {
+            let at = row_above(&client, &outline, leaf).await?;
+            outline.text(at.as_deref())
+        }
+    };
+    let has_choice = branches.len() > 1 && command.words.is_empty();
+    let mut router = live.router();
+    if !has_choice || !router.has_forms() {
+        return Ok(Some(text));
+    }
+    let asked = router
+        .questions
+        .ask_for_branch(command, &outline.choices(&branches));
+    drop(router);
+    let Some(asked) = asked else {
+        return Ok(Some(text));
+    };
+    live.tell(&commands::said(&command.session, &text));
+    live.tell(&asked);
+    Ok(None)
 }
 
 pub(super) async fn outline(client: &Client) -> anyhow::Result<Outline> {
@@ -90,8 +116,12 @@ pub(super) async fn row_above(
     Ok(entry)
 }
 
-async fn branches(client: &Client, leaf: Option<String>) -> anyhow::Result<String> {
-    let outline = outline(client).await?;
+/// The branches, each with an entry at or above its tip that has a row, and whether the conversation is there.
+async fn branches(
+    client: &Client,
+    outline: &Outline,
+    leaf: Option<String>,
+) -> anyhow::Result<Vec<(Branch, Option<String>, bool)>> {
     let listed = client.list_branches().await?.branches;
     let tips: HashSet<_> = listed.iter().map(|branch| branch.tip_id.clone()).collect();
     let here = step_among(client, leaf, &tips).await?;
@@ -99,10 +129,10 @@ async fn branches(client: &Client, leaf: Option<String>) -> anyhow::Result<Strin
     for branch in listed {
         let tip = branch.tip_id.clone();
         let is_here = here.as_ref() == Some(&tip);
-        let row = row_above(client, &outline, Some(tip)).await?;
+        let row = row_above(client, outline, Some(tip)).await?;
         rows.push((branch, row, is_here));
     }
-    Ok(outline.branches(&rows))
+    Ok(rows)
 }
 
 /// The tip at or above an entry, with nothing but bookkeeping between.

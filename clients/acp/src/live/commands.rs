@@ -12,6 +12,7 @@ pub(crate) enum Verb {
     Branches,
     Go,
     Label,
+    Undo,
 }
 
 /// A command as an editor offers it.
@@ -22,7 +23,7 @@ struct Offer {
     hint: Option<&'static str>,
 }
 
-const OFFERS: [Offer; 5] = [
+const OFFERS: [Offer; 6] = [
     Offer {
         verb: Verb::Tree,
         name: "tree",
@@ -52,6 +53,12 @@ const OFFERS: [Offer; 5] = [
         name: "label",
         description: "Label this place of the conversation; without a text, remove the label",
         hint: Some("text"),
+    },
+    Offer {
+        verb: Verb::Undo,
+        name: "undo",
+        description: "Take the last prompt back; where its files are saved, they can go back too",
+        hint: Some("“files” or “conversation”"),
     },
 ];
 /// The prefix of a name that the agent has too.
@@ -89,6 +96,32 @@ pub(crate) struct Command {
     pub(crate) verb: Verb,
     /// The text behind the name.
     pub(crate) words: String,
+    /// The question that the words answer.
+    pub(crate) asked: Option<Asked>,
+}
+
+/// A question whether files go back.
+#[derive(Debug, Clone)]
+pub(crate) struct Asked {
+    /// The id of the call as which the editor shows it.
+    pub(crate) call: String,
+    /// The prompt before which the conversation goes.
+    pub(crate) about: String,
+    /// The changes that were shown.
+    pub(crate) preview: String,
+}
+
+impl Command {
+    /// The command in the same prompt with another verb and other words.
+    pub(crate) fn with(&self, verb: Verb, words: &str, asked: Option<Asked>) -> Command {
+        Command {
+            id: self.id.clone(),
+            session: self.session.clone(),
+            verb,
+            words: words.to_owned(),
+            asked,
+        }
+    }
 }
 
 /// Work of the recorder's thread for the editor.
@@ -197,16 +230,41 @@ pub(crate) fn update_line(session: &str, update: &Value) -> Vec<u8> {
     line(&json!({ "jsonrpc": "2.0", "method": "session/update", "params": params }))
 }
 
-/// Lines that answer a command.
-pub(crate) fn answer(command: &Command, text: &str) -> Vec<u8> {
+/// A line that says something in a session.
+pub(crate) fn said(session: &str, text: &str) -> Vec<u8> {
     let content = json!({ "type": "text", "text": text });
     let update = json!({ "sessionUpdate": "agent_message_chunk", "content": content });
-    let mut lines = update_line(&command.session, &update);
-    let id = &command.id;
-    let ended =
-        format!("{{\"jsonrpc\":\"2.0\",\"id\":{id},\"result\":{{\"stopReason\":\"end_turn\"}}}}\n");
-    lines.extend_from_slice(ended.as_bytes());
+    update_line(session, &update)
+}
+
+/// Lines that answer a command.
+pub(crate) fn answer(command: &Command, text: &str) -> Vec<u8> {
+    let mut lines = asked(command, "completed");
+    lines.extend(said(&command.session, text));
+    lines.extend(ended(command, "end_turn"));
     lines
+}
+
+/// Lines that end a command which the person has given up.
+pub(crate) fn given_up(command: &Command) -> Vec<u8> {
+    let mut lines = asked(command, "failed");
+    lines.extend(ended(command, "cancelled"));
+    lines
+}
+
+/// The line that ends the call as which the editor shows a question.
+fn asked(command: &Command, status: &str) -> Vec<u8> {
+    let call = command.asked.as_ref().map(|asked| &asked.call);
+    let update =
+        |call| json!({ "sessionUpdate": "tool_call_update", "toolCallId": call, "status": status });
+    call.map(|call| update_line(&command.session, &update(call)))
+        .unwrap_or_default()
+}
+
+fn ended(command: &Command, reason: &str) -> Vec<u8> {
+    let id = &command.id;
+    format!("{{\"jsonrpc\":\"2.0\",\"id\":{id},\"result\":{{\"stopReason\":\"{reason}\"}}}}\n")
+        .into_bytes()
 }
 
 /// A line that answers a request of the editor.
@@ -286,9 +344,11 @@ mod tests {
         let names: Vec<_> = names.iter().map(|command| &command["name"]).collect();
         assert_eq!(
             names,
-            ["tree", "back", "branches", "go", "tl-label", "label"]
+            [
+                "tree", "back", "branches", "go", "tl-label", "undo", "label"
+            ]
         );
-        assert_eq!(all[5]["x"], 1);
+        assert_eq!(all[6]["x"], 1);
         let params = |text: &str| {
             let prompt = json!([{ "type": "text", "text": text }]);
             json!({ "prompt": prompt }).to_string()
@@ -300,7 +360,7 @@ mod tests {
         let none = raw(&json!([]));
         let all: Value =
             serde_json::from_slice(&merged(&none, Clashes::default()).unwrap()).unwrap();
-        assert_eq!(all.as_array().unwrap().len(), 5);
+        assert_eq!(all.as_array().unwrap().len(), 6);
         assert!(merged(&raw(&json!("none")), Clashes::default()).is_none());
     }
 }

@@ -100,7 +100,7 @@ async fn moved(
 }
 
 fn notice(target: &Target, words: &str) -> String {
-    format!("— {} —\n\n{words} Files stay as they are.\n", target.words)
+    format!("— {} —\n\n{words}", target.words)
 }
 
 pub(super) fn switch(live: &Live, editor: &str, agent: &str) {
@@ -115,8 +115,28 @@ async fn target(place: &Place, command: &Command) -> anyhow::Result<Target> {
     let outline = outline(&place.client).await?;
     match command.verb {
         Verb::Back => back(place, &outline, &command.words).await,
+        Verb::Undo => back(place, &outline, "").await,
         _ => forward(&place.client, &outline, &command.words).await,
     }
+}
+
+/// The prompt that `/undo` takes back. A turn that runs is ended.
+pub(super) async fn last_prompt(
+    live: &Live,
+    agent: &str,
+    journal: &mut Journal,
+    recorder: &mut Recorder,
+) -> anyhow::Result<(Place, String)> {
+    end_turn(live, agent).await?;
+    crate::make_changes(journal, recorder).await?;
+    let place = recorder.place(agent).await?;
+    let place = place.context("this conversation is not recorded")?;
+    let outline = outline(&place.client).await?;
+    let at = row_above(&place.client, &outline, place.leaf.clone()).await?;
+    let prompt = outline.prompts_up(at.as_deref()).next();
+    let prompt = prompt.context("there are 0 prompts before this place")?;
+    let id = prompt.id().to_owned();
+    Ok((place, id))
 }
 
 /// The place before a prompt of the path.
@@ -141,12 +161,22 @@ async fn back(place: &Place, outline: &Outline, words: &str) -> anyhow::Result<T
     })
 }
 
-/// The place behind a prompt and what followed it, or at a label.
+/// The place behind a prompt and what followed it, at a label, or at an entry.
 async fn forward(client: &Client, outline: &Outline, words: &str) -> anyhow::Result<Target> {
     let row = match words.parse::<usize>() {
         Ok(number) => outline.prompt(number),
         Err(_) => outline.labelled(words),
     };
+    if let (None, Ok(found)) = (row, client.get_entry(words).await) {
+        let id = found.entry.id().to_owned();
+        let above = row_above(client, outline, Some(id.clone())).await?;
+        let prompt = outline.prompts_up(above.as_deref()).next();
+        let prompt = prompt.context("there is no prompt before this place")?;
+        return Ok(Target {
+            entry: Some(id),
+            words: format!("behind {prompt}"),
+        });
+    }
     let row = row.context("name a prompt by its number in /tree, or a label, such as /go 3")?;
     let entry = match row.is_prompt() {
         true => end_of_turn(client, row.id()).await?,

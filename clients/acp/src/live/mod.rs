@@ -2,19 +2,23 @@
 //!
 //! In reading order: `lines` reads a stream, `message` the members of a message, `commands` knows ours, `router` decides
 //! what becomes of a message (pure), with the sessions of `moves` (pure). `view` makes texts of trees (pure), `answer` answers a
-//! command with the recorder, `go` moves the conversation, `sessions` lists and opens branches as sessions, `replay` tells what was
+//! command with the recorder, `go` moves the conversation, `undo` takes a prompt back, with its files by `files`, `questions` asks the
+//! person (pure), `sessions` lists and opens branches as sessions, `replay` tells what was
 //! said there (pure), and `store` keeps where it went on. The two threads of the relay pass lines; the recorder's thread answers commands, behind the changes that came before.
 
 mod answer;
 mod commands;
+mod files;
 mod go;
 mod lines;
 mod message;
 mod moves;
+mod questions;
 mod replay;
 mod router;
 mod sessions;
 mod store;
+mod undo;
 mod view;
 
 pub(crate) use answer::answer;
@@ -23,6 +27,7 @@ use crate::envelope::Envelope;
 use crate::journal::{Alarm, SideWriter};
 use anyhow::{Context, bail};
 use commands::Job;
+use files::Files;
 use lines::{Lines, Piece};
 use router::{FromEditor, Passes, Router};
 use std::io::{self, BufReader, Read, Write};
@@ -31,6 +36,7 @@ use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use store::Store;
+use treelined_client::DaemonArgs;
 
 /// Bytes that are read at a time.
 const BLOCK: usize = 64 << 10;
@@ -53,6 +59,7 @@ pub(crate) struct Live {
     store: Store,
     /// The agent's program, as it was started.
     program: PathBuf,
+    files: Files,
 }
 
 /// The end of the recorder.
@@ -62,12 +69,14 @@ pub(crate) struct Answers {
 }
 
 impl Live {
-    /// `editor`: where the editor reads. `alarm` wakes the recorder. `program`: the agent's, and its name.
+    /// `editor`: where the editor reads. `alarm` wakes the recorder. `program`: the agent's, and its name. `daemon`: where the
+    /// sessions are.
     pub(crate) fn new(
         state: &Path,
         (program, agent): (PathBuf, &str),
         editor: Box<dyn Write + Send>,
         alarm: Alarm,
+        daemon: &DaemonArgs,
     ) -> anyhow::Result<(Arc<Live>, Answers)> {
         let (commands, waiting) = sync_channel(MAX_WAITING);
         let store = Store::open(state, agent)?;
@@ -83,6 +92,7 @@ impl Live {
             alarm,
             store,
             program,
+            files: Files::new(daemon),
         });
         let answers = Answers {
             live: live.clone(),

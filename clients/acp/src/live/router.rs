@@ -3,6 +3,7 @@
 use super::commands::{self, Clashes, Command, Job, Load};
 use super::message::{Message, replaced, span};
 use super::moves::{Agents, Whose};
+use super::questions::{Answer, Questions};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
@@ -95,6 +96,25 @@ pub(crate) struct About {
     pub(crate) embeds: bool,
 }
 
+/// What the editor has said of itself.
+#[derive(Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+struct Hello {
+    client_capabilities: ClientCapabilities,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct ClientCapabilities {
+    elicitation: Option<Elicitation>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct Elicitation {
+    form: Option<Value>,
+}
+
 #[derive(Debug)]
 enum Asked {
     Initialize,
@@ -110,7 +130,10 @@ pub(crate) struct Router {
     /// Requests of the editor, by their ids as JSON.
     asked: HashMap<String, Asked>,
     pub(crate) agents: Agents,
+    pub(crate) questions: Questions,
     about: About,
+    /// The editor shows forms.
+    has_forms: bool,
 }
 
 #[derive(Deserialize)]
@@ -174,14 +197,14 @@ impl Router {
             return FromEditor::passes();
         };
         let Some(method) = message.method.as_deref() else {
-            let ends = message.id.is_some_and(|id| self.agents.is_answered(id));
-            return if ends {
-                FromEditor::Ends
-            } else {
-                FromEditor::passes()
-            };
+            return self.answered(&message);
         };
         let session = message.session();
+        if let Some(session) = session.as_ref().filter(|_| method == "session/cancel")
+            && let Some(ends) = self.questions.cancel(session)
+        {
+            return FromEditor::Answered(ends);
+        }
         if let Some((session, id)) = session.as_ref().zip(message.id) {
             if method == "session/prompt" && self.is_moving(session) {
                 return FromEditor::Answered(commands::refusal(
@@ -216,10 +239,29 @@ impl Router {
         }
     }
 
+    /// The editor's answer to a question of the agent, or of ours.
+    fn answered(&mut self, message: &Message<'_>) -> FromEditor {
+        let Some(id) = message.id else {
+            return FromEditor::passes();
+        };
+        match self.questions.answered(id, message) {
+            Some(Answer::Command(command)) => FromEditor::Job(Job::Command(command)),
+            Some(Answer::Lines(lines)) => FromEditor::Answered(lines),
+            Some(Answer::Nothing) => FromEditor::Ends,
+            None if self.agents.is_answered(id) => FromEditor::Ends,
+            None => FromEditor::passes(),
+        }
+    }
+
     /// Remembers what later messages need.
     fn note(&mut self, method: &str, id: &RawValue, session: Option<&str>, message: &Message<'_>) {
         let asked = match (method, session) {
-            ("initialize", _) => Asked::Initialize,
+            ("initialize", _) => {
+                let hello: Hello = message.params().unwrap_or_default();
+                let elicitation = hello.client_capabilities.elicitation.unwrap_or_default();
+                self.has_forms = elicitation.form.is_some();
+                Asked::Initialize
+            }
             ("session/list", _) => Asked::Sessions,
             ("session/new" | "session/fork", _) => Asked::Opening(None, setup(message)),
             ("session/load" | "session/resume", Some(session)) => {
@@ -308,6 +350,7 @@ impl Router {
             session: session.to_owned(),
             verb,
             words,
+            asked: None,
         })
     }
 
@@ -480,6 +523,10 @@ impl Router {
         if let Some(session) = self.sessions.get_mut(session) {
             session.is_moving = is_moving;
         }
+    }
+
+    pub(crate) fn has_forms(&self) -> bool {
+        self.has_forms
     }
 
     pub(crate) fn about(&self) -> About {

@@ -159,27 +159,40 @@ impl Outline {
         fenced(&text)
     }
 
+    /// The tips of branches, and how these are shown in a list.
+    pub(crate) fn choices(
+        &self,
+        branches: &[(Branch, Option<String>, bool)],
+    ) -> Vec<(String, String)> {
+        let choice = |branch: &(Branch, Option<String>, bool)| {
+            (branch.0.tip_id.clone(), self.branch(branch))
+        };
+        branches.iter().rev().take(MAX_ROWS).map(choice).collect()
+    }
+
+    fn branch(&self, (branch, at, is_here): &(Branch, Option<String>, bool)) -> String {
+        let number = at.as_deref().and_then(|at| self.prompt_above(at));
+        let number = number.map_or_else(String::new, |number| format!("{number} "));
+        let messages = match branch.message_count {
+            1 => "1 message".to_owned(),
+            count => format!("{count} messages"),
+        };
+        let name = shortened(&branch.name, MAX_PREVIEW);
+        let minute = branch.last_activity.get(..16).unwrap_or_default();
+        let minute = minute.replace('T', " ");
+        let here = if *is_here { " ← here" } else { "" };
+        format!("{number}{name} ({messages}, {minute}){here}")
+    }
+
     /// The branches. Each with an entry at or above its tip that has a row, and whether the conversation is there.
     pub(crate) fn branches(&self, branches: &[(Branch, Option<String>, bool)]) -> String {
         if branches.is_empty() {
             return "There are no branches yet.".to_owned();
         }
         let mut text = String::new();
-        for (branch, at, is_here) in branches.iter().take(MAX_ROWS) {
-            let mark = if *is_here { '●' } else { '○' };
-            let _infallible = write!(text, "{mark} ");
-            if let Some(number) = at.as_deref().and_then(|at| self.prompt_above(at)) {
-                let _infallible = write!(text, "{number} ");
-            }
-            let messages = match branch.message_count {
-                1 => "1 message".to_owned(),
-                count => format!("{count} messages"),
-            };
-            let name = shortened(&branch.name, MAX_PREVIEW);
-            let minute = branch.last_activity.get(..16).unwrap_or_default();
-            let minute = minute.replace('T', " ");
-            let here = if *is_here { " ← here" } else { "" };
-            let _infallible = writeln!(text, "{name} ({messages}, {minute}){here}");
+        for branch in branches.iter().take(MAX_ROWS) {
+            let mark = if branch.2 { '●' } else { '○' };
+            let _infallible = writeln!(text, "{mark} {}", self.branch(branch));
         }
         push_more(&mut text, branches.len().saturating_sub(MAX_ROWS), "below");
         fenced(&text)

@@ -53,7 +53,7 @@ fn commands_are_answered_and_never_reach_the_agent() {
     assert_eq!(empty, "There are no prompts yet.");
     assert_eq!(
         announced(&editor),
-        ["tree", "back", "branches", "go", "label"]
+        ["tree", "back", "branches", "go", "label", "undo"]
     );
     editor.prompt("s1", "one");
     let labelled = answer(&mut editor, "s1", "/label a place");
@@ -106,7 +106,7 @@ fn a_name_that_the_agent_has_stays_the_agents() {
     assert_eq!(
         announced(&editor),
         [
-            "tl-tree", "back", "branches", "go", "label", "tree", "compact"
+            "tl-tree", "back", "branches", "go", "label", "undo", "tree", "compact"
         ]
     );
     let tree = answer(&mut editor, "s1", "/tl-tree");

@@ -7,6 +7,7 @@ mod live;
 mod moves;
 mod recovery;
 mod signals;
+mod undo;
 
 use serde_json::{Value, json};
 use std::io::{BufRead, BufReader, Read, Write};

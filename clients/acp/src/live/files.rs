@@ -1,0 +1,69 @@
+//! The files of a conversation, where `treelined files` saves them.
+
+use anyhow::{Context, bail};
+use std::ffi::OsString;
+use std::process::{Command, Output, Stdio};
+use treelined_client::DaemonArgs;
+
+/// The exit code of a restore to which nobody has agreed.
+const NOT_AGREED: i32 = 2;
+/// The most bytes of a preview that are shown.
+const MAX_SHOWN: usize = 16 << 10;
+
+pub(super) struct Files {
+    /// The daemon's program, which runs the one for files.
+    daemon: OsString,
+    arguments: Vec<OsString>,
+}
+
+impl Files {
+    pub(super) fn new(daemon: &DaemonArgs) -> Files {
+        let mut arguments = Vec::new();
+        if let Some(folder) = &daemon.session_dir {
+            arguments.extend(["--session-dir".into(), folder.into()]);
+        }
+        if daemon.shared {
+            arguments.push("--shared".into());
+        }
+        Files {
+            daemon: daemon.daemon.clone().into(),
+            arguments,
+        }
+    }
+
+    /// The changes that a restore to an entry makes; `None` if there are none, or the files are not saved.
+    pub(super) async fn preview(&self, session: &str, entry: &str) -> Option<String> {
+        let shown = self.restore(session, entry, &[]).await.ok()?;
+        let text = String::from_utf8_lossy(&shown.stdout);
+        let text: String = text.chars().take(MAX_SHOWN).collect();
+        (shown.status.code() == Some(NOT_AGREED) && !text.is_empty()).then_some(text)
+    }
+
+    /// Brings the files back to an entry. Returns what was done.
+    pub(super) async fn bring_back(&self, session: &str, entry: &str) -> anyhow::Result<String> {
+        let done = self.restore(session, entry, &["--yes".into()]).await?;
+        let said = String::from_utf8_lossy(&done.stdout).into_owned();
+        // Files that somebody has changed meanwhile are named there.
+        if done.status.success() || !said.is_empty() {
+            return Ok(said);
+        }
+        bail!("{}", String::from_utf8_lossy(&done.stderr).trim())
+    }
+
+    async fn restore(
+        &self,
+        session: &str,
+        entry: &str,
+        options: &[OsString],
+    ) -> anyhow::Result<Output> {
+        let mut command = Command::new(&self.daemon);
+        command
+            .arg("files")
+            .args(&self.arguments)
+            .args(["restore", "--session", session, entry])
+            .args(options)
+            .stdin(Stdio::null());
+        let done = tokio::task::spawn_blocking(move || command.output()).await?;
+        done.context("run `treelined files`")
+    }
+}

@@ -1,0 +1,179 @@
+//! Questions of ours to the person at the editor, and what an answer makes of the command that asks. Pure.
+
+use super::commands::{self, Asked, Command, Verb};
+use super::message::Message;
+use super::router::MAX_KEPT;
+use serde::Deserialize;
+use serde_json::value::RawValue;
+use serde_json::{Value, json};
+use std::collections::HashMap;
+use uuid::Uuid;
+
+/// The words of `/undo` that leave the files as they are, and those that do not.
+pub(crate) const CONVERSATION: &str = "conversation";
+pub(crate) const FILES: &str = "files";
+/// The words of `/tree` and `/branches` that ask nothing.
+pub(crate) const TEXT: &str = "text";
+
+pub(crate) struct Questions {
+    /// The prefix of the ids. Neither side can have it.
+    prefix: String,
+    count: u64,
+    /// The commands that ask, by the ids as JSON.
+    open: HashMap<String, Command>,
+}
+
+impl Default for Questions {
+    fn default() -> Questions {
+        Questions {
+            prefix: format!("treelined-ask-{}-", Uuid::new_v4().simple()),
+            count: 0,
+            open: HashMap::new(),
+        }
+    }
+}
+
+/// What comes of an answer.
+#[derive(Debug)]
+pub(crate) enum Answer {
+    /// The command with the chosen words.
+    Command(Command),
+    /// The editor gets this.
+    Lines(Vec<u8>),
+    /// The question is not open.
+    Nothing,
+}
+
+/// The result of `session/request_permission`, or of `elicitation/create`.
+#[derive(Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+struct Chosen {
+    outcome: Outcome,
+    action: String,
+    content: Content,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+struct Outcome {
+    option_id: Option<String>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct Content {
+    place: Option<String>,
+}
+
+impl Questions {
+    fn ask(&mut self, command: Command, method: &str, params: &Value) -> Option<Vec<u8>> {
+        if self.open.len() >= MAX_KEPT {
+            return None;
+        }
+        let id = json!(format!("{}{}", self.prefix, self.count)).to_string();
+        let line = format!(
+            "{{\"jsonrpc\":\"2.0\",\"id\":{id},\"method\":\"{method}\",\"params\":{params}}}\n"
+        );
+        self.open.insert(id, command);
+        Some(line.into_bytes())
+    }
+
+    /// Asks whether the files go back too. `about`: the prompt before which the conversation goes; `preview`: the changes.
+    pub(crate) fn ask_for_files(
+        &mut self,
+        command: &Command,
+        about: &str,
+        preview: &str,
+    ) -> Option<Vec<u8>> {
+        self.count += 1;
+        let call = format!("{}{}", self.prefix, self.count);
+        let option = |id: &str, name: &str, kind: &str| json!({ "optionId": id, "name": name, "kind": kind });
+        let text =
+            json!({ "type": "text", "text": format!("```text\n{}\n```\n", preview.trim_end()) });
+        let params = json!({
+            "sessionId": command.session,
+            "toolCall": {
+                "toolCallId": call, "title": "Bring the files back too?", "kind": "edit", "status": "pending",
+                "content": [{ "type": "content", "content": text }],
+            },
+            // An editor that allows everything without a person takes the first one.
+            "options": [
+                option(CONVERSATION, "The conversation alone", "allow_once"),
+                option(FILES, "The files too", "allow_once"),
+                option("nothing", "Nothing", "reject_once"),
+            ],
+        });
+        let asked = Asked {
+            call,
+            about: about.to_owned(),
+            preview: preview.to_owned(),
+        };
+        let command = command.with(command.verb, "", Some(asked));
+        self.ask(command, "session/request_permission", &params)
+    }
+
+    /// Asks to which branch to go. `branches`: the tips and how they are shown.
+    pub(crate) fn ask_for_branch(
+        &mut self,
+        command: &Command,
+        branches: &[(String, String)],
+    ) -> Option<Vec<u8>> {
+        self.count += 1;
+        let choices = branches
+            .iter()
+            .map(|(tip, title)| json!({ "const": tip, "title": title }));
+        let place =
+            json!({ "type": "string", "title": "Branch", "oneOf": Value::from_iter(choices) });
+        let params = json!({
+            "mode": "form",
+            "sessionId": command.session,
+            "message": "To which branch does the conversation go?",
+            "requestedSchema": { "type": "object", "properties": { "place": place }, "required": ["place"] },
+        });
+        let command = command.with(command.verb, "", None);
+        self.ask(command, "elicitation/create", &params)
+    }
+
+    /// Takes an answer in. `None` if the question is not ours.
+    pub(crate) fn answered(&mut self, id: &RawValue, message: &Message<'_>) -> Option<Answer> {
+        if !id.get().contains(&self.prefix) {
+            return None;
+        }
+        let Some(command) = self.open.remove(id.get()) else {
+            return Some(Answer::Nothing);
+        };
+        if !message.is_success() {
+            // The editor cannot ask.
+            let words = if command.verb == Verb::Undo {
+                CONVERSATION
+            } else {
+                TEXT
+            };
+            return Some(Answer::Command(command.with(command.verb, words, None)));
+        }
+        let chosen: Chosen = message.result().unwrap_or_default();
+        Some(match command.asked.clone() {
+            Some(asked) => match chosen.outcome.option_id.as_deref() {
+                Some(words @ (CONVERSATION | FILES)) => {
+                    Answer::Command(command.with(Verb::Undo, words, Some(asked)))
+                }
+                _ => Answer::Lines(commands::given_up(&command)),
+            },
+            None => match chosen.content.place.filter(|_| chosen.action == "accept") {
+                Some(place) => Answer::Command(command.with(Verb::Go, &place, None)),
+                None => Answer::Lines(commands::answer(&command, "Nothing was chosen.")),
+            },
+        })
+    }
+
+    /// Takes in that the editor cancels what runs in a session. Returns the ends of the commands that ask there.
+    pub(crate) fn cancel(&mut self, session: &str) -> Option<Vec<u8>> {
+        let asking = self
+            .open
+            .extract_if(|_, command| command.session == session);
+        let ends: Vec<_> = asking
+            .map(|(_, command)| commands::given_up(&command))
+            .collect();
+        (!ends.is_empty()).then(|| ends.concat())
+    }
+}
