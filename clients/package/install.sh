@@ -1,5 +1,5 @@
 #!/bin/sh
-# Installs treelined on Linux x86-64, without root, or removes it:
+# Installs treelined on Linux, without root, or removes it:
 #   sh install.sh --from PLACE [--prefix DIR] [--static]
 #   sh install.sh --uninstall [--prefix DIR]
 # PLACE is a folder or an https address with SHA256SUMS and the tarballs of a release; DIR is ~/.local if it is left out.
@@ -8,7 +8,7 @@ set -eu
 
 prefix="${HOME:?is not set}/.local"
 from=
-kind=linux-x64
+static=
 action=install
 
 fail() {
@@ -28,7 +28,7 @@ while [ $# -gt 0 ]; do
         if [ "$1" = --from ]; then from=$2; else prefix=$2; fi
         shift
         ;;
-    --static) kind=linux-x64-static ;;
+    --static) static=-static ;;
     --uninstall) action=uninstall ;;
     *) usage ;;
     esac
@@ -80,7 +80,11 @@ if [ "$action" = uninstall ]; then
 fi
 
 [ -n "$from" ] || usage
-[ "$(uname -s)-$(uname -m)" = Linux-x86_64 ] || fail "there are packages for Linux on x86-64 alone"
+case $(uname -s)-$(uname -m) in
+Linux-x86_64) kind=linux-x64$static ;;
+Linux-aarch64) kind=linux-arm64$static ;;
+*) fail "it installs on Linux alone, on x86-64 and arm64; README.md has other ways" ;;
+esac
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
 
