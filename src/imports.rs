@@ -48,5 +48,6 @@ fn tool(from: ImportFrom) -> Option<Tool> {
         ImportFrom::Gemini => Some(Tool::Gemini),
         ImportFrom::Goose => Some(Tool::Goose),
         ImportFrom::Pi => Some(Tool::Pi),
+        ImportFrom::ChatGpt => Some(Tool::ChatGpt),
     }
 }

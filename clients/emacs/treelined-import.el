@@ -13,8 +13,11 @@
 (require 'treelined-tree)
 
 (defconst treelined-import--tools
-  '("auto" "claude-code" "codex" "opencode" "gemini" "goose" "pi")
+  '("auto" "claude-code" "codex" "opencode" "gemini" "goose" "pi" "chatgpt")
   "The tools that `import_sessions' reads from.")
+
+(defconst treelined-import--exports '("chatgpt")
+  "The tools whose conversations are in a file that the user downloads.")
 
 (defvar-local treelined-import--progress nil "The part of the import that is done, in percent.")
 
@@ -117,14 +120,18 @@
 (defun treelined-import (tool &optional path dry-run)
   "Import the conversations of TOOL, or of all tools if it is \"auto\".
 Read them from PATH if it is not nil, else from where each tool keeps
-them; they are not changed.  With a prefix argument, ask for PATH, and
-whether to write nothing and only report (DRY-RUN)."
+them; they are not changed.  The export of an account needs PATH.  With
+a prefix argument, ask for PATH, and whether to write nothing and only
+report (DRY-RUN)."
   (interactive
-   (cons (completing-read "Import from (default auto): " treelined-import--tools nil t nil nil
-                          "auto")
-         (when current-prefix-arg
-           (list (read-file-name "File or folder: " nil nil t)
-                 (y-or-n-p "Only report? ")))))
+   (let ((tool (completing-read "Import from (default auto): " treelined-import--tools nil t nil
+                                nil "auto")))
+     (cons tool
+           (cond (current-prefix-arg
+                  (list (read-file-name "File or folder: " nil nil t)
+                        (y-or-n-p "Only report? ")))
+                 ((member tool treelined-import--exports)
+                  (list (read-file-name "Export, as it was downloaded: " nil nil t)))))))
   (pop-to-buffer-same-window (get-buffer-create "*treelined import*"))
   (unless (derived-mode-p 'treelined-import-mode)
     (treelined-import-mode))

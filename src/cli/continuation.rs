@@ -38,7 +38,7 @@ pub(crate) struct ContinueArgs {
     #[command(flatten)]
     branch: BranchChoice,
     /// The agent that goes on; `text` prints the conversation for any other one
-    #[arg(long = "in", value_parser = tool_names::tool_or(TEXT), value_name = "AGENT")]
+    #[arg(long = "in", value_parser = tool_names::agent_or(TEXT), value_name = "AGENT")]
     tool: String,
     /// The working directory of the new session; that of the old one if not given
     #[arg(long, value_name = "DIR")]

@@ -24,6 +24,7 @@ Examples:
   treelined import                          everything new, from all tools
   treelined import --dry-run                what there is to import
   treelined import --from codex --cwd .     Codex's conversations of this directory
+  treelined import ~/Downloads/export.zip   an export of ChatGPT, as it was downloaded
   treelined import --watch                  again whenever a tool has written something
   treelined import --final                  with answers that are held back because they may still grow
   treelined import --hook claude-code       what a hook of Claude Code names on stdin (`treelined setup` writes the hook)")]
@@ -32,7 +33,7 @@ pub(crate) struct ImportArgs {
     #[arg(value_name = "PATH")]
     pub(super) paths: Vec<PathBuf>,
     /// The tool
-    #[arg(long, value_parser = tool_names::tool_or("auto"), default_value = "auto")]
+    #[arg(long, value_parser = tool_names::tool_or_auto(), default_value = "auto")]
     pub(super) from: String,
     /// Only conversations of this working directory
     #[arg(long, value_name = "DIR")]
@@ -61,7 +62,7 @@ pub(crate) struct ImportArgs {
     pub(super) watch: bool,
     /// Import the conversation that a hook of this tool names, in JSON on stdin or in place of PATH, in the background; the
     /// exit code is always 0, and failures are in .imports/hooks.log of the session directory
-    #[arg(long, value_name = "TOOL", value_parser = tool_names::tool(), conflicts_with_all = ["watch", "again", "forget"])]
+    #[arg(long, value_name = "TOOL", value_parser = tool_names::agent(), conflicts_with_all = ["watch", "again", "forget"])]
     pub(super) hook: Option<Tool>,
     /// Import what hooks have asked for
     #[arg(long, hide = true)]

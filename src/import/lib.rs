@@ -17,6 +17,7 @@
     )
 )]
 
+mod chatgpt;
 mod claude_code;
 pub(crate) mod codex;
 pub(crate) mod family;
@@ -29,6 +30,7 @@ pub mod member;
 mod message;
 pub mod neutral;
 pub(crate) mod opencode;
+mod order;
 pub(crate) mod pi;
 mod reader;
 pub mod records;
@@ -50,5 +52,6 @@ pub(crate) fn format(tool: Tool) -> &'static dyn Format {
         Tool::Gemini => &gemini::Gemini,
         Tool::Goose => &goose::Goose,
         Tool::Pi => &pi::PiFormat,
+        Tool::ChatGpt => &chatgpt::ChatGpt,
     }
 }

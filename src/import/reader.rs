@@ -2,6 +2,7 @@
 
 use super::mapping::Former;
 use super::member::{Body, Member, Node, Record};
+use treelined_core::timestamp::Millis;
 
 /// The reader and mapper of one tool's format.
 pub(crate) trait Format: Sync {
@@ -20,6 +21,20 @@ pub(crate) trait Format: Sync {
     fn references(&self, _node: &Node, _records: &[&[u8]]) -> Vec<(&'static str, String)> {
         Vec::new()
     }
+
+    /// The facts of an object of an export; `None` if it is not a conversation of the tool.
+    fn head(&self, _object: &[u8]) -> Option<Head> {
+        None
+    }
+}
+
+/// The facts of a conversation in an export.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Head {
+    /// The tool's id of it.
+    pub(crate) id: String,
+    /// Its last change.
+    pub(crate) changed: Option<Millis>,
 }
 
 /// Reads one source from beginning to end. Linear in its bytes; keeps nodes, not bodies.

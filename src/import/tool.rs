@@ -9,10 +9,23 @@ pub enum Tool {
     Gemini,
     Goose,
     Pi,
+    /// The export of an account.
+    ChatGpt,
 }
 
 impl Tool {
-    pub const ALL: [Self; 6] = [
+    pub const ALL: [Self; 7] = [
+        Self::ClaudeCode,
+        Self::Codex,
+        Self::Opencode,
+        Self::Gemini,
+        Self::Goose,
+        Self::Pi,
+        Self::ChatGpt,
+    ];
+
+    /// The agents in which a conversation can go on.
+    pub const AGENTS: [Self; 6] = [
         Self::ClaudeCode,
         Self::Codex,
         Self::Opencode,
@@ -30,7 +43,13 @@ impl Tool {
             Self::Gemini => "gemini",
             Self::Goose => "goose",
             Self::Pi => "pi",
+            Self::ChatGpt => "chatgpt",
         }
+    }
+
+    /// Whether its conversations come in a file that the user downloads, and are kept nowhere on the machine.
+    pub(crate) fn is_export(self) -> bool {
+        matches!(self, Self::ChatGpt)
     }
 }
 

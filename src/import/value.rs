@@ -203,6 +203,12 @@ pub(super) fn millis(raw: Option<&[u8]>) -> Option<Millis> {
     (millis <= LAST).then(|| millis.cast_signed())
 }
 
+/// A time in Unix seconds with a fraction, as milliseconds.
+pub(super) fn millis_of_seconds(raw: Option<&[u8]>) -> Option<Millis> {
+    let seconds = number(raw)?;
+    millis(Some((seconds * 1000.0).round().to_string().as_bytes()))
+}
+
 /// Counts records by type.
 #[derive(Debug, Default)]
 pub(super) struct TypeNames {

@@ -152,7 +152,8 @@ fn every_seed_passes_its_target() {
                 "path" => targets::path(&bytes, folder.path()),
                 "records" => targets::records(&bytes),
                 "sanitizer" => targets::sanitizer(&bytes),
-                tool @ ("claude-code" | "codex" | "opencode" | "gemini" | "goose" | "pi") => {
+                tool @ ("claude-code" | "codex" | "opencode" | "gemini" | "goose" | "pi"
+                | "chatgpt") => {
                     targets::import(tool, &bytes);
                 }
                 other => panic!("no target is called {other}"),
@@ -251,7 +252,15 @@ fn shuffled(random: &mut Random, lines: &[&[u8]]) -> Vec<u8> {
 
 #[test]
 fn random_sources_of_every_agent_are_imported() {
-    for tool in ["claude-code", "codex", "opencode", "gemini", "goose", "pi"] {
+    for tool in [
+        "claude-code",
+        "codex",
+        "opencode",
+        "gemini",
+        "goose",
+        "pi",
+        "chatgpt",
+    ] {
         let sources = sources(tool);
         let lines = sources
             .iter()

@@ -114,6 +114,18 @@ impl Agent {
         }
     }
 
+    /// The accounts whose exports are imported; the path of the file says which one it is.
+    const EXPORTS: [Self; 1] = [Self {
+        tool: "chatgpt",
+        name: "ChatGPT",
+        program: None,
+    }];
+
+    /// The tools from which sessions come.
+    pub fn origins() -> impl Iterator<Item = Self> {
+        Self::imported().chain(Self::EXPORTS)
+    }
+
     /// Finds an agent by the daemon's name for it.
     pub fn named(tool: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|agent| agent.tool == tool)

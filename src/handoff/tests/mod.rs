@@ -336,7 +336,7 @@ fn the_document_for_opencode_has_the_results_in_their_calls() {
 #[test]
 fn two_handoffs_of_one_path_are_two_sessions() {
     let world = World::new();
-    for tool in Tool::ALL {
+    for tool in Tool::AGENTS {
         let [one, other] = [(); 2].map(|()| world.prepare(Some(tool), &conversation()).unwrap());
         place(&one.files).unwrap();
         place(&other.files).unwrap();

@@ -12,7 +12,7 @@ mod session;
 pub(crate) use session::{NewSession, Store, tested};
 
 use session::Written;
-use treelined_core::error::Result;
+use treelined_core::error::{Error, Result};
 use treelined_import::Tool;
 
 /// Writes a path for an agent. Fails with `pathDenied` if the agent's folder is not known or is a relative path.
@@ -24,6 +24,10 @@ pub(crate) fn write(tool: Tool, session: &NewSession<'_>) -> Result<Written> {
         Tool::Gemini => Ok(gemini::write(session)),
         Tool::Goose => Ok(pi::write_for_goose(session)),
         Tool::Pi => pi::write(session),
+        Tool::ChatGpt => Err(Error::invalid_params(
+            "tool",
+            "no conversation goes on there",
+        )),
     }
 }
 

@@ -53,6 +53,8 @@ pub(crate) fn tested(tool: Tool) -> &'static str {
         Tool::Gemini => "0.61.0",
         Tool::Goose => "1.52.0",
         Tool::Pi => "1.5.2",
+        // No conversation goes on there.
+        Tool::ChatGpt => "",
     }
 }
 

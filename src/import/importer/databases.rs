@@ -1,8 +1,10 @@
-//! The sessions that opencode and goose keep in databases, and older versions of opencode in folders of JSON files.
+//! The sessions that opencode and goose keep in databases, and older versions of opencode in folders of JSON files; with the
+//! exports of accounts.
 
+use super::exports::Exports;
 use super::json_tree::JsonTree;
 use super::native::{NativeError, NativeSession};
-use super::source::facts::{Extraction, Part, ScanFailure, SourceFailure, SourceStatus};
+use super::source::facts::{Extraction, Part, Parts, ScanFailure, SourceFailure, SourceStatus};
 use super::sqlite::Database;
 use crate::tool::Tool;
 use std::fs::File;
@@ -27,20 +29,27 @@ enum SessionContainer {
 
 static OPENCODE: Databases = Databases::of(Tool::Opencode);
 static GOOSE: Databases = Databases::of(Tool::Goose);
+static CHATGPT: Exports = Exports::of(Tool::ChatGpt);
 
-/// The extraction of a tool that keeps its sessions in databases or in folders of small files.
+/// The extraction of a tool whose sessions are in databases, in folders of small files, or in exports.
 pub(crate) fn extraction(tool: Tool) -> Option<&'static dyn Extraction> {
     match tool {
         Tool::Opencode => Some(&OPENCODE),
         Tool::Goose => Some(&GOOSE),
+        Tool::ChatGpt => Some(&CHATGPT),
         Tool::ClaudeCode | Tool::Codex | Tool::Gemini | Tool::Pi => None,
     }
 }
 
-/// Closes the open database or folder.
-pub(super) fn close() {
-    for databases in [&OPENCODE, &GOOSE] {
-        *lock(&databases.open) = None;
+/// Closes what is open when an import ends.
+pub(super) struct Closing;
+
+impl Drop for Closing {
+    fn drop(&mut self) {
+        for databases in [&OPENCODE, &GOOSE] {
+            *lock(&databases.open) = None;
+        }
+        CHATGPT.close();
     }
 }
 
@@ -83,7 +92,7 @@ impl SessionContainer {
 }
 
 impl Extraction for Databases {
-    fn parts(&self, path: &Path) -> Result<Vec<Part>, SourceFailure> {
+    fn parts(&self, path: &Path) -> Result<Parts, SourceFailure> {
         let opened = self
             .open(path)
             .map_err(|error| self.failure(path, &error))?;
@@ -95,7 +104,10 @@ impl Extraction for Databases {
         };
         let parts = opened.sessions().iter().map(part).collect();
         *lock(&self.open) = Some((path.to_owned(), opened));
-        Ok(parts)
+        Ok(Parts {
+            parts,
+            failure: None,
+        })
     }
 
     fn write(&self, path: &Path, part: &str, out: &mut dyn Write) -> Result<(), ScanFailure> {

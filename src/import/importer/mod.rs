@@ -1,8 +1,8 @@
 //! Imports the conversations of other tools: finds their files, keeps their bytes, and writes the sessions.
 //!
 //! Files of other tools are only read. In reading order: [`run`] is one import; [`discover`] finds the sources;
-//! [`source`] streams one and reads places of it, with [`databases`] ([`sqlite`], [`json_tree`]) for tools that keep no
-//! files of records; [`origin`] keeps the bytes; [`ledger`] remembers what was imported, and
+//! [`source`] streams one and reads places of it, with [`databases`] ([`sqlite`], [`json_tree`], [`exports`]) for tools that
+//! keep no files of records; [`origin`] keeps the bytes; [`ledger`] remembers what was imported, and
 //! [`rebuild`] what it has lost; [`gone`] finds sources that exist only as kept bytes; [`reading`] makes members of
 //! sources, with [`sides`] for what other files say of them, and [`relatives`] says which belong together;
 //! [`home`] finds sessions from which conversations were handed over, and [`adopt`] the nodes that these have already, by
@@ -18,6 +18,7 @@ mod batch;
 mod create;
 mod databases;
 pub mod discover;
+mod exports;
 mod extend;
 mod git;
 mod gone;

@@ -3,6 +3,7 @@
 
 use super::batch::Batch;
 use super::create::SessionWork;
+use super::databases::Closing;
 use super::discover::{Request as Search, discover, searched_places, source_at};
 use super::git::InGit;
 use super::gone::gone;
@@ -40,6 +41,9 @@ const WAITING: usize = 6;
 /// The most sessions that are opened to see whether a recorder has written in them; for more, the rows say it.
 const MOST_OPENED: usize = 8;
 
+/// The most bytes of conversations of an export that are read together.
+const MOST_TOGETHER: u64 = 32 << 20;
+
 /// The folders with new names that are not durable yet.
 type NewNames = BTreeMap<PathBuf, Arc<Folder>>;
 
@@ -57,6 +61,7 @@ impl Import<'_> {
     /// inside the session directory, and with `cancelled`, which keeps the sessions written so far. The result has each
     /// source that cannot be imported, with the reason. Returns also the state on which it depends if nothing new was found.
     pub(super) fn run_repeatably(&self) -> Result<(ImportReport, Option<ImportState>)> {
+        let _closing = Closing;
         let mut ledger = Ledger::open(self.session_dir, self.request.is_dry_run)?;
         let search = self.search();
         let before = ImportState::before(&search, self.session_dir);
@@ -90,13 +95,13 @@ impl Import<'_> {
         found.sources.extend(gone);
         for tool in tools(&found.sources) {
             let sources = found.sources.iter().filter(|source| source.tool == tool);
-            let sources = sources.cloned().collect();
-            self.tool(tool, sources, &known, &mut ledger, &mut results)?;
+            for sources in groups(tool, sources.cloned().collect()) {
+                self.tool(tool, sources, &known, &mut ledger, &mut results)?;
+            }
         }
         if !self.request.is_dry_run {
             ledger.note_databases(found.databases, &found.sources)?;
         }
-        super::databases::close();
         let mut result = results.finish();
         let is_nothing = result.totals.files == 0 && result.totals.failed == 0;
         if is_nothing && self.request.paths.is_empty() {
@@ -528,6 +533,24 @@ fn named_in(ledger: &Ledger, name: &str) -> Result<String> {
             Err(Error::new(Kind::InvalidParams, message))
         }
     }
+}
+
+/// The sources that are read together. The conversations of an export say nothing of each other, and may be more than
+/// memory has room for.
+fn groups(tool: Tool, sources: Vec<Source>) -> Vec<Vec<Source>> {
+    let mut groups: Vec<Vec<Source>> = Vec::new();
+    let mut size = u64::MAX;
+    for source in sources {
+        size = size.saturating_add(source.status.size);
+        if size > MOST_TOGETHER && (tool.is_export() || groups.is_empty()) {
+            groups.push(Vec::new());
+            size = source.status.size;
+        }
+        if let Some(group) = groups.last_mut() {
+            group.push(source);
+        }
+    }
+    groups
 }
 
 /// Failures that end the whole import.

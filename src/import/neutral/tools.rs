@@ -134,6 +134,8 @@ fn rows(tool: Tool) -> &'static [Row] {
         Tool::Gemini => GEMINI,
         Tool::Goose => GOOSE,
         Tool::Pi => PI,
+        // No conversation goes on there.
+        Tool::ChatGpt => &[],
     }
 }
 

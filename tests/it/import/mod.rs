@@ -196,6 +196,7 @@ fn each_record_of_every_tool_is_accounted_for() {
         ("gemini", "gemini"),
         ("opencode", "opencode"),
         ("goose", "goose"),
+        ("chatgpt", "chatgpt"),
     ] {
         let home = Home::new();
         let mut d = Daemon::quiet_in(&home);

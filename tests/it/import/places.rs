@@ -63,6 +63,25 @@ fn an_import_that_finds_nothing_says_where_it_looked() {
     assert_eq!(d.ok("import_sessions", params)["places"], json!(null));
 }
 
+#[test]
+fn an_export_needs_the_path_of_its_file() {
+    let home = Home::new();
+    let mut d = Daemon::quiet_in(&home);
+    let error = d.err_kind(
+        "import_sessions",
+        json!({"from": "chatgpt"}),
+        "invalidParams",
+    );
+    assert_eq!(error.details("field"), "paths");
+    let data = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/data/import/chatgpt");
+    let zip = data.join("numbered/export.zip");
+    let done = d.ok("import_sessions", json!({"paths": [zip]}));
+    assert_eq!(done["totals"]["created"], 3);
+    assert_eq!(done["sessions"][0]["tool"], "chatgpt");
+    let rows = d.ok("list_sessions", json!({"source": "chatgpt"}));
+    assert_eq!(rows["sessions"].as_array().unwrap().len(), 3);
+}
+
 /// An answer that was held back was not there, and nothing said so.
 #[test]
 fn an_import_says_what_it_holds_back() {

@@ -457,7 +457,16 @@ fn every_line_of_an_imported_session_is_valid_by_the_schema() {
     let document = serde_json::from_str(&text).unwrap();
     compiler.add_resource("urn:file", document).unwrap();
     let schema = compiler.compile("urn:file", &mut compiled).unwrap();
-    let sources = ["claude-code", "codex", "gemini", "goose", "opencode", "pi"].map(data);
+    let sources = [
+        "claude-code",
+        "codex",
+        "gemini",
+        "goose",
+        "opencode",
+        "pi",
+        "chatgpt",
+    ]
+    .map(data);
     let sources = sources.iter().map(|source| source.to_str().unwrap());
     let args: Vec<&str> = ["import", "--final", "--json"]
         .into_iter()

@@ -239,7 +239,7 @@ impl SessionList {
 
     /// Shows the sessions of the next tool.
     pub fn next_tool(&mut self) -> Vec<Effect> {
-        let mut tools = Agent::imported();
+        let mut tools = Agent::origins();
         self.tool = match self.tool {
             None => tools.next(),
             Some(tool) => tools.skip_while(|it| *it != tool).nth(1),

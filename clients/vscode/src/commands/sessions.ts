@@ -18,7 +18,11 @@ const TOOLS: readonly ImportFrom[] = [
   'gemini',
   'goose',
   'pi',
+  'chatgpt',
 ];
+
+/** The tools whose conversations are in a file that the person downloads. */
+const EXPORTS: readonly ImportFrom[] = ['chatgpt'];
 
 export function sessionCommands({ app }: Parts) {
   return {
@@ -108,8 +112,14 @@ export function storeCommands({ app, sessions }: Parts) {
         placeHolder: '“auto” finds all tools. Their files are not changed.',
       });
       if (from === undefined) return;
+      const isExport = EXPORTS.includes(from as ImportFrom);
+      const files = isExport
+        ? await vscode.window.showOpenDialog({ filters: { Exports: ['zip', 'json'] } })
+        : [];
+      if (files === undefined) return;
       await app.progress('Importing', async (signal) => {
-        const params = { from: from as ImportFrom };
+        const paths = files.map((file) => file.fsPath);
+        const params = { from: from as ImportFrom, ...(isExport && { paths }) };
         void vscode.window.showInformationMessage(await importFrom(app.connection, params, signal));
       });
       sessions.refresh();

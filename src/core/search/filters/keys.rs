@@ -131,7 +131,15 @@ pub(super) const BRANCHES: [(&str, BranchFilter); 4] = [
 ];
 
 /// The programs whose conversations are imported.
-pub(super) const SOURCES: [&str; 6] = ["claude-code", "codex", "opencode", "gemini", "goose", "pi"];
+pub(super) const SOURCES: [&str; 7] = [
+    "claude-code",
+    "codex",
+    "opencode",
+    "gemini",
+    "goose",
+    "pi",
+    "chatgpt",
+];
 
 pub(super) const TIMES: [&str; 6] = ["today", "yesterday", "12h", "3d", "2w", "6mo"];
 

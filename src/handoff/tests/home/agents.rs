@@ -21,6 +21,7 @@ pub(super) fn place_of(tool: Tool) -> &'static str {
         Tool::Gemini => "home/.gemini",
         Tool::Goose => "home/.local/share/goose/sessions",
         Tool::Pi => "home/.pi/agent",
+        other => unreachable!("no conversation goes on in {other:?}"),
     }
 }
 
@@ -49,6 +50,7 @@ impl Guest {
             }
             Tool::Opencode => self.arrange_opencode(world),
             Tool::Goose => self.arrange_goose(world),
+            other => unreachable!("no conversation goes on in {other:?}"),
         }
     }
 

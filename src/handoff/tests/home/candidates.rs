@@ -53,7 +53,7 @@ fn of_several_beginnings_the_longest_counts() {
 fn a_result_without_text_at_the_end_is_adopted() {
     let image = json!([{ "type": "image", "mimeType": "image/png", "data": "iVBORw0KGgo=" }]);
     for content in [json!([]), image] {
-        for tool in Tool::ALL {
+        for tool in Tool::AGENTS {
             let tour = Tour::new();
             tour.append(&json!({ "type": "message", "id": "e7", "parentId": "e6",
                 "timestamp": "2026-03-01T09:00:00.000Z", "message": { "role": "toolResult",
@@ -73,7 +73,7 @@ fn a_result_without_text_at_the_end_is_adopted() {
 /// but the end.
 #[test]
 fn a_summary_that_is_left_out_is_not_recorded() {
-    for tool in Tool::ALL {
+    for tool in Tool::AGENTS {
         let tour = Tour::new();
         let mut guest = tour.hand_over_with("e6", tool, |request| {
             request.summary = Some("Much was said.");

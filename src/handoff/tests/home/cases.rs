@@ -5,7 +5,7 @@ use super::*;
 /// An answer of an agent was a session of its own, and all that was handed over was in it a second time.
 #[test]
 fn an_answer_is_a_branch_below_the_entry_that_was_handed_over() {
-    for tool in Tool::ALL {
+    for tool in Tool::AGENTS {
         for tour in [Tour::new(), Tour::imported()] {
             let (entry, _) = tour.answers();
             let usage = tour.text().matches("\"usage\"").count();
@@ -35,7 +35,7 @@ fn an_answer_is_a_branch_below_the_entry_that_was_handed_over() {
 /// The importer of a tool takes a call without a result from the path, and the writer has closed it.
 #[test]
 fn a_call_that_was_closed_is_not_an_entry() {
-    for tool in Tool::ALL {
+    for tool in Tool::AGENTS {
         let tour = Tour::new();
         let mut guest = tour.hand_over("e6", tool);
         guest.say("QUESTION", "ANSWER");
@@ -48,7 +48,7 @@ fn a_call_that_was_closed_is_not_an_entry() {
 /// An import before the agent has said anything made a session, or moved the leaf.
 #[test]
 fn what_was_handed_over_alone_changes_nothing() {
-    for tool in Tool::ALL {
+    for tool in Tool::AGENTS {
         let tour = Tour::new();
         let mut guest = tour.hand_over("e4", tool);
         let before = tour.files();
@@ -115,7 +115,7 @@ fn two_agents_at_once_are_two_branches() {
 /// One agent goes on twice.
 #[test]
 fn two_conversations_of_one_agent_are_two_branches() {
-    for tool in Tool::ALL {
+    for tool in Tool::AGENTS {
         let tour = Tour::new();
         let mut one = tour.hand_over("e4", tool);
         one.say("Q-one", "A-one");
@@ -274,7 +274,7 @@ fn a_rewritten_beginning_is_a_branch_with_a_label() {
 /// A path that was cut, or begins with a summary, is one all the same.
 #[test]
 fn a_part_of_a_path_is_adopted() {
-    for tool in Tool::ALL {
+    for tool in Tool::AGENTS {
         let tour = Tour::new();
         let mut guest = tour.hand_over_with("e6", tool, |request| request.last = Some(1));
         guest.say("QUESTION", "ANSWER");
@@ -288,7 +288,7 @@ fn a_part_of_a_path_is_adopted() {
         tour.check_branch("e6", "QUESTION", "ANSWER");
         tour.check_settled(&[tool]);
     }
-    for tool in Tool::ALL {
+    for tool in Tool::AGENTS {
         let tour = Tour::new();
         let mut guest = tour.hand_over_with("e6", tool, |request| {
             request.path.drain(..5);
@@ -310,7 +310,7 @@ fn a_part_of_a_path_is_adopted() {
 /// Thoughts that were put into the text are the entry's own.
 #[test]
 fn thoughts_in_the_text_are_adopted() {
-    for tool in Tool::ALL {
+    for tool in Tool::AGENTS {
         let tour = Tour::new();
         let mut guest = tour.hand_over_with("e4", tool, |request| request.keeps_thoughts = true);
         guest.say("QUESTION", "ANSWER");
@@ -358,7 +358,7 @@ fn a_continuation_in_another_folder_stays_a_branch() {
 /// The title of a branch was the name of the session.
 #[test]
 fn the_name_of_the_session_stays() {
-    for tool in Tool::ALL {
+    for tool in Tool::AGENTS {
         for (tour, name) in [(Tour::new(), None), (Tour::imported(), Some("⑂ A tour"))] {
             let (entry, _) = tour.answers();
             let mut guest = tour.hand_over_with(&entry, tool, |request| {

@@ -11,6 +11,7 @@ fn data(tool: Tool) -> &'static str {
         Tool::Gemini => "gemini/session-2026-11-22T02-51-4d3ab90e.jsonl",
         Tool::Goose => "goose/sessions.db",
         Tool::Pi => "pi/agentsview-session.jsonl",
+        other => unreachable!("no conversation goes on in {other:?}"),
     }
 }
 
@@ -55,9 +56,9 @@ fn lost(prepared: &Prepared) -> String {
 #[test]
 fn from_each_agent_to_each_agent_and_back() {
     let mut table = "| from | to | lost |\n|---|---|---|\n".to_owned();
-    for source in Tool::ALL {
+    for source in Tool::AGENTS {
         let session = imported_from(source);
-        for target in Tool::ALL {
+        for target in Tool::AGENTS {
             let tour = Tour::empty();
             fs::write(tour.world.at("sessions/project/session.jsonl"), &session).unwrap();
             let last = tour.path().last().unwrap().entry_id.clone();

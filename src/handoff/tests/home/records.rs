@@ -117,7 +117,7 @@ impl Recording {
 /// The record of a conversation and its import were two sessions, and each message was found twice.
 #[test]
 fn a_record_and_an_import_are_one_session() {
-    for tool in Tool::ALL {
+    for tool in Tool::AGENTS {
         let mut it = Recording::new(tool, &beginning());
         let mut messages = beginning();
         // The editor saw another text of the result, and a title for the name of the tool.
@@ -151,7 +151,7 @@ fn a_record_and_an_import_are_one_session() {
 /// An import makes the session, and the recorder goes on in it.
 #[test]
 fn a_recorder_goes_on_in_an_import() {
-    for tool in Tool::ALL {
+    for tool in Tool::AGENTS {
         let mut it = Recording::new(tool, &beginning());
         it.import();
         let last = it.tour.path().last().unwrap().entry_id.clone();
@@ -174,7 +174,7 @@ fn a_recorder_goes_on_in_an_import() {
 /// A path that was handed over goes on behind a recorder.
 #[test]
 fn a_continuation_goes_on_behind_a_recorder() {
-    for tool in Tool::ALL {
+    for tool in Tool::AGENTS {
         let tour = Tour::new();
         let mut guest = tour.hand_over("e6", tool);
         let native = native_id(&guest.prepared, tool);
@@ -202,7 +202,7 @@ fn a_continuation_goes_on_behind_a_recorder() {
 /// Between two texts of a turn ACP does not say where a message ends.
 #[test]
 fn one_message_of_a_record_may_be_several_nodes() {
-    for tool in Tool::ALL {
+    for tool in Tool::AGENTS {
         let mut native = beginning();
         native.insert(3, json!({ "role": "assistant", "content": [
             { "type": "toolCall", "id": "call_2", "name": "bash", "arguments": { "command": "id" } }] }));
@@ -222,7 +222,7 @@ fn one_message_of_a_record_may_be_several_nodes() {
 /// A turn in the agent's own window, after which the recorder resumed without a history.
 #[test]
 fn a_turn_that_the_record_lacks_is_a_branch_in_its_place() {
-    for tool in Tool::ALL {
+    for tool in Tool::AGENTS {
         let mut it = Recording::new(tool, &beginning());
         let last = it.begin().record("about", &beginning());
         it.guest.say("ELSEWHERE", "THERE");
@@ -240,7 +240,7 @@ fn a_turn_that_the_record_lacks_is_a_branch_in_its_place() {
 /// A record that names a conversation of which it has nothing.
 #[test]
 fn a_forged_record_takes_nothing() {
-    for tool in Tool::ALL {
+    for tool in Tool::AGENTS {
         let it = Recording::new(tool, &beginning());
         it.begin().record(
             "about",
@@ -351,7 +351,7 @@ fn the_same_words_said_later_are_not_those_of_the_record() {
 /// A question that only begins as the recorded one was taken for it, in the middle and at the beginning.
 #[test]
 fn a_question_that_begins_as_another_is_its_own() {
-    for tool in Tool::ALL {
+    for tool in Tool::AGENTS {
         let mut it = Recording::new(tool, &beginning());
         let last = it.begin().record("about", &beginning());
         it.record(

@@ -1,6 +1,7 @@
 //! Recognizes the tool that has written a file by its first records.
 
 use super::homes;
+use crate::importer::exports::{is_zip, unpacked_head};
 use crate::importer::native::{FaultKind, NativeError};
 use crate::importer::source::regular;
 use crate::importer::sqlite::Database;
@@ -40,11 +41,15 @@ pub(super) fn recognize(path: &Path, tools: &[Tool]) -> io::Result<Recognition> 
     if head.starts_with(DATABASE) {
         return Ok(database(path, tools));
     }
+    if is_zip(&head) {
+        let head = unpacked_head(path)?;
+        return Ok(export_writer(&head).unwrap_or(Recognition::NoRecords));
+    }
     let is_compressed = head.starts_with(ZSTANDARD);
     let is_json = head
         .iter()
         .find(|byte| !matches!(byte, 0 | b' ' | b'\t' | b'\r' | b'\n'));
-    if !is_compressed && !matches!(is_json, Some(b'{' | 0xef)) {
+    if !is_compressed && !matches!(is_json, Some(b'{' | b'[' | 0xef)) {
         return Ok(Recognition::NoRecords);
     }
     let whole = io::Cursor::new(head).chain(file).take(HEAD);
@@ -56,6 +61,9 @@ pub(super) fn recognize(path: &Path, tools: &[Tool]) -> io::Result<Recognition> 
     } else {
         let mut whole = whole;
         whole.read_to_end(&mut text)?;
+    }
+    if let Some(found) = export_writer(&text) {
+        return Ok(found);
     }
     // Only Codex compresses its files. A damaged one is reported for Codex.
     let is_codex = is_compressed && homes::has_source(Tool::Codex, path);
@@ -88,6 +96,27 @@ fn database(path: &Path, tools: &[Tool]) -> Recognition {
         }
     }
     bad
+}
+
+/// The tool that makes exports with this beginning. `None` if it is not a list of conversations.
+fn export_writer(head: &[u8]) -> Option<Recognition> {
+    let head = head.strip_prefix("\u{feff}".as_bytes()).unwrap_or(head);
+    let start = json::skip_space(head, 0);
+    if head.get(start) != Some(&b'[') {
+        return None;
+    }
+    let first = json::skip_space(head, start + 1);
+    Some(match export_tool(head.get(first..).unwrap_or_default()) {
+        Some(tool) => Recognition::Tool(tool),
+        None => Recognition::NoRecords,
+    })
+}
+
+/// The tool of whose exports this is a conversation.
+fn export_tool(conversation: &[u8]) -> Option<Tool> {
+    let fields = Fields::of(conversation);
+    let has = |name: &str| fields.names.iter().any(|has| has == name);
+    (has("mapping") && has("create_time")).then_some(Tool::ChatGpt)
 }
 
 /// The tool that writes texts with this beginning.
@@ -141,6 +170,11 @@ fn record_tool(record: &[u8]) -> Option<Tool> {
     }
     if kind == Some("session") && has(&["id", "timestamp"]) {
         return Some(Tool::Pi);
+    }
+    if kind.is_none()
+        && let Some(tool) = export_tool(record)
+    {
+        return Some(tool);
     }
     let is_claude = match kind {
         Some("user" | "assistant" | "system" | "progress" | "attachment") => {

@@ -18,9 +18,10 @@ impl Home {
         &self.path
     }
 
-    /// Whether it holds several native sessions in its own form: a database, or opencode's folder of small files.
+    /// Whether it holds several native sessions in its own form: a database, an export, or opencode's folder of small
+    /// files.
     pub(in crate::importer) fn is_container(&self) -> bool {
-        is_database(self.tool)
+        is_container(self.tool)
     }
 
     /// Whether the tool keeps conversations in files of this name.
@@ -46,6 +47,8 @@ pub(super) fn has_source(tool: Tool, path: &Path) -> bool {
         Tool::Gemini => is_below(path, "chats") && (ends(".jsonl") || ends(".json")),
         Tool::Pi => ends(".jsonl") && !name.starts_with(b"rollout-") && !name.starts_with(b"."),
         Tool::Opencode | Tool::Goose => ends(".db"),
+        // Its content says it.
+        Tool::ChatGpt => false,
     }
 }
 
@@ -84,6 +87,7 @@ pub(super) fn homes(tool: Tool, folder: &Path) -> Vec<Home> {
         .filter(|path| is_file(path))
         .collect(),
         Tool::Pi => folders(below(&["sessions", "agent/sessions"])),
+        Tool::ChatGpt => Vec::new(),
     };
     // Codex and pi both call a folder `sessions`.
     let is_other = |path: &PathBuf| match tool {
@@ -169,6 +173,7 @@ pub(super) fn variables(tool: Tool) -> &'static [&'static str] {
         Tool::Goose if APPLICATION_SUPPORT.is_some() => &["GOOSE_PATH_ROOT", "HOME"],
         Tool::Goose => &["GOOSE_PATH_ROOT", "XDG_DATA_HOME", "HOME"],
         Tool::Pi => &["PI_CODING_AGENT_DIR", "HOME"],
+        Tool::ChatGpt => &[],
     }
 }
 
@@ -178,6 +183,9 @@ pub(super) fn default_places(tool: Tool, environment: Environment<'_>) -> Vec<Pa
         let value: Option<OsString> = environment(name);
         value.filter(|value| !value.is_empty()).map(PathBuf::from)
     };
+    if tool.is_export() {
+        return Vec::new();
+    }
     let Some(home) = variable("HOME") else {
         return Vec::new();
     };
@@ -211,11 +219,17 @@ pub(super) fn default_places(tool: Tool, environment: Environment<'_>) -> Vec<Pa
             let agent = variable("PI_CODING_AGENT_DIR");
             vec![agent.unwrap_or_else(|| home.join(".pi/agent"))]
         }
+        Tool::ChatGpt => Vec::new(),
     }
 }
 
 /// Looks up a variable of the environment.
 pub(in crate::importer) type Environment<'e> = &'e dyn Fn(&str) -> Option<OsString>;
+
+/// Whether a file of the tool has several native sessions: a database or an export.
+pub(super) fn is_container(tool: Tool) -> bool {
+    is_database(tool) || tool.is_export()
+}
 
 /// Whether the tool keeps its sessions in a database.
 pub(super) fn is_database(tool: Tool) -> bool {

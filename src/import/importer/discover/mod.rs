@@ -16,14 +16,14 @@ use super::databases::extraction;
 use super::ledger::Ledger;
 use super::ledger::rows::DatabaseRow;
 use super::native::FaultKind;
-use super::source::facts::{Medium, Source, SourceFailure, SourceStatus};
+use super::source::facts::{Medium, Parts, Source, SourceFailure, SourceStatus};
 use super::source::layout::layout;
 use crate::importer::report::ImportPlace;
 use crate::tool::Tool;
 use content::Recognition;
-use homes::is_database;
+use homes::is_container;
 pub(super) use homes::{Environment, Home, homes_in};
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 use std::{fs, io};
@@ -81,6 +81,13 @@ fn discover_in(
         search.path(path, tools)?;
     }
     if request.paths.is_empty() {
+        if let Some(tool) = request.from.filter(|tool| tool.is_export()) {
+            let message = format!(
+                "an export of {} is a file that its user has downloaded: name the file, as it is",
+                tool.name()
+            );
+            return Err(Error::invalid_params("paths", message));
+        }
         for tool in tools {
             for place in homes::default_places(*tool, environment) {
                 search.default_place(*tool, &place);
@@ -88,14 +95,49 @@ fn discover_in(
         }
     }
     let mut found = search.found;
-    let order = |source: &Source| (source.tool, path_order(&source.path), source.part.clone());
+    drop_repeated(&mut found.sources, ledger);
+    let order = |source: &Source| {
+        // The later of two exports has the last word.
+        let age = source.tool.is_export().then_some(source.status.modified);
+        (
+            source.tool,
+            age,
+            path_order(&source.path),
+            source.part.clone(),
+        )
+    };
     found.sources.sort_by_cached_key(order);
     Ok(found)
 }
 
+/// Drops conversations that another export has with the same bytes; of several, one that was imported stays.
+fn drop_repeated(sources: &mut Vec<Source>, ledger: &Ledger) {
+    let is_known = |source: &Source| {
+        let row = ledger.source(source.tool, &source.name());
+        row.is_some_and(|row| row.status == source.status)
+    };
+    let of_exports = sources.iter().filter(|source| source.tool.is_export());
+    let mut first: HashMap<(Tool, String, u64), PathBuf> = HashMap::new();
+    for source in of_exports {
+        let key = (
+            source.tool,
+            source.part.clone().unwrap_or_default(),
+            source.status.version,
+        );
+        if is_known(source) || !first.contains_key(&key) {
+            first.insert(key, source.path.clone());
+        }
+    }
+    sources.retain(|source| {
+        let part = source.part.clone().unwrap_or_default();
+        let kept = first.get(&(source.tool, part, source.status.version));
+        kept.is_none_or(|kept| *kept == source.path)
+    });
+}
+
 /// Returns the source in a file of a tool; `None` if the file is missing or a database.
 pub(super) fn source_at(tool: Tool, path: &Path, session_dir: &Path) -> Option<Source> {
-    if is_database(tool) || !path.is_file() {
+    if is_container(tool) || !path.is_file() {
         return None;
     }
     let ledger = Ledger::default();
@@ -370,7 +412,7 @@ impl Search<'_> {
             }
         }
         for (tool, files) in of_tools {
-            if is_database(tool) {
+            if is_container(tool) {
                 files.iter().for_each(|file| self.container(tool, file));
             } else {
                 self.add_files(tool, files, folder);
@@ -426,7 +468,7 @@ impl Search<'_> {
 
     /// Adds a file, with the files beside it that belong to its session.
     fn add_file(&mut self, tool: Tool, path: &Path) {
-        if is_database(tool) {
+        if is_container(tool) {
             self.container(tool, path);
             return;
         }
@@ -483,7 +525,7 @@ impl Search<'_> {
         }
     }
 
-    /// Adds the native sessions in a database or in a folder of small files.
+    /// Adds the native sessions in a database, in an export, or in a folder of small files.
     fn container(&mut self, tool: Tool, path: &Path) {
         if path.starts_with(&self.session_dir)
             || !self.seen.insert((tool, path.as_os_str().to_owned()))
@@ -508,12 +550,14 @@ impl Search<'_> {
             return;
         }
         match extraction(tool).map(|extraction| extraction.parts(path)) {
-            Some(Ok(parts)) => {
+            Some(Ok(Parts { parts, failure })) => {
+                let is_whole = failure.is_none();
+                self.found.failures.extend(failure);
                 let parts = parts.into_iter();
                 let parts =
                     parts.filter_map(|part| part_of(tool, path, part.native_id, part.status));
                 self.found.sources.extend(parts);
-                if is_file {
+                if is_file && is_whole {
                     self.found.databases.push(DatabaseRow {
                         tool,
                         database: name,

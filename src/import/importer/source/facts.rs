@@ -54,14 +54,22 @@ pub(crate) enum Medium {
 
 /// Makes records of sessions that no single file holds: rows of databases, folders of JSON files.
 pub(crate) trait Extraction: Sync {
-    /// The native sessions in a database or folder.
-    fn parts(&self, path: &Path) -> Result<Vec<Part>, SourceFailure>;
+    /// The native sessions in a database, folder or export.
+    fn parts(&self, path: &Path) -> Result<Parts, SourceFailure>;
 
     /// Writes the records of one, a line each. The bytes are the same until something changes.
     fn write(&self, path: &Path, part: &str, out: &mut dyn Write) -> Result<(), ScanFailure>;
 }
 
-/// One native session in a database or folder.
+/// The native sessions of one place.
+#[derive(Debug, Default)]
+pub(crate) struct Parts {
+    pub(crate) parts: Vec<Part>,
+    /// What keeps others from being read.
+    pub(crate) failure: Option<SourceFailure>,
+}
+
+/// One native session in a database, folder or export.
 #[derive(Debug, Clone)]
 pub(crate) struct Part {
     pub(crate) native_id: String,

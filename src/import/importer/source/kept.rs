@@ -26,8 +26,12 @@ impl Origins {
     }
 }
 
-/// Names a source for its origin. Codex moves its files and compresses them, so only the name of the file counts.
+/// Names a source for its origin. Codex moves its files and compresses them, so only the name of the file counts. A
+/// conversation of an export is named by its bytes, so that it is kept once, whatever export brought it.
 fn origin_key(source: &Source) -> String {
+    if let (true, Some(part)) = (source.tool.is_export(), &source.part) {
+        return format!("{part}#{:016x}", source.status.version);
+    }
     let name = source
         .path
         .file_name()

@@ -4,6 +4,7 @@ mod counts;
 mod damage;
 mod databases;
 mod ends;
+mod exports;
 mod families;
 mod former;
 mod git;
