@@ -49,5 +49,6 @@ fn tool(from: ImportFrom) -> Option<Tool> {
         ImportFrom::Goose => Some(Tool::Goose),
         ImportFrom::Pi => Some(Tool::Pi),
         ImportFrom::ChatGpt => Some(Tool::ChatGpt),
+        ImportFrom::ClaudeAi => Some(Tool::ClaudeAi),
     }
 }

@@ -13,10 +13,11 @@
 (require 'treelined-tree)
 
 (defconst treelined-import--tools
-  '("auto" "claude-code" "codex" "opencode" "gemini" "goose" "pi" "chatgpt")
+  '("auto" "claude-code" "codex" "opencode" "gemini" "goose" "pi" "chatgpt"
+    "claude-ai")
   "The tools that `import_sessions' reads from.")
 
-(defconst treelined-import--exports '("chatgpt")
+(defconst treelined-import--exports '("chatgpt" "claude-ai")
   "The tools whose conversations are in a file that the user downloads.")
 
 (defvar-local treelined-import--progress nil "The part of the import that is done, in percent.")

@@ -24,7 +24,7 @@ Examples:
   treelined import                          everything new, from all tools
   treelined import --dry-run                what there is to import
   treelined import --from codex --cwd .     Codex's conversations of this directory
-  treelined import ~/Downloads/export.zip   an export of ChatGPT, as it was downloaded
+  treelined import ~/Downloads/export.zip   an export of ChatGPT or Claude.ai, as downloaded
   treelined import --watch                  again whenever a tool has written something
   treelined import --final                  with answers that are held back because they may still grow
   treelined import --hook claude-code       what a hook of Claude Code names on stdin (`treelined setup` writes the hook)")]

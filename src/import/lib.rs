@@ -18,6 +18,7 @@
 )]
 
 mod chatgpt;
+mod claude_ai;
 mod claude_code;
 pub(crate) mod codex;
 pub(crate) mod family;
@@ -53,5 +54,6 @@ pub(crate) fn format(tool: Tool) -> &'static dyn Format {
         Tool::Goose => &goose::Goose,
         Tool::Pi => &pi::PiFormat,
         Tool::ChatGpt => &chatgpt::ChatGpt,
+        Tool::ClaudeAi => &claude_ai::ClaudeAi,
     }
 }

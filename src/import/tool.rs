@@ -11,10 +11,12 @@ pub enum Tool {
     Pi,
     /// The export of an account.
     ChatGpt,
+    /// The export of an account.
+    ClaudeAi,
 }
 
 impl Tool {
-    pub const ALL: [Self; 7] = [
+    pub const ALL: [Self; 8] = [
         Self::ClaudeCode,
         Self::Codex,
         Self::Opencode,
@@ -22,6 +24,7 @@ impl Tool {
         Self::Goose,
         Self::Pi,
         Self::ChatGpt,
+        Self::ClaudeAi,
     ];
 
     /// The agents in which a conversation can go on.
@@ -44,12 +47,13 @@ impl Tool {
             Self::Goose => "goose",
             Self::Pi => "pi",
             Self::ChatGpt => "chatgpt",
+            Self::ClaudeAi => "claude-ai",
         }
     }
 
     /// Whether its conversations come in a file that the user downloads, and are kept nowhere on the machine.
     pub(crate) fn is_export(self) -> bool {
-        matches!(self, Self::ChatGpt)
+        matches!(self, Self::ChatGpt | Self::ClaudeAi)
     }
 }
 

@@ -47,6 +47,8 @@ pub enum ImportFrom {
     /// The export of an account, `conversations.json` or the `.zip` around it; `paths` names it.
     #[serde(rename = "chatgpt")]
     ChatGpt,
+    /// The same of Claude.ai.
+    ClaudeAi,
 }
 
 /// The result of `import_sessions`.

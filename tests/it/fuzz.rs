@@ -260,6 +260,7 @@ fn random_sources_of_every_agent_are_imported() {
         "goose",
         "pi",
         "chatgpt",
+        "claude-ai",
     ] {
         let sources = sources(tool);
         let lines = sources

@@ -115,11 +115,18 @@ impl Agent {
     }
 
     /// The accounts whose exports are imported; the path of the file says which one it is.
-    const EXPORTS: [Self; 1] = [Self {
-        tool: "chatgpt",
-        name: "ChatGPT",
-        program: None,
-    }];
+    const EXPORTS: [Self; 2] = [
+        Self {
+            tool: "chatgpt",
+            name: "ChatGPT",
+            program: None,
+        },
+        Self {
+            tool: "claude-ai",
+            name: "Claude.ai",
+            program: None,
+        },
+    ];
 
     /// The tools from which sessions come.
     pub fn origins() -> impl Iterator<Item = Self> {

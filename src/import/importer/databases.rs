@@ -30,6 +30,7 @@ enum SessionContainer {
 static OPENCODE: Databases = Databases::of(Tool::Opencode);
 static GOOSE: Databases = Databases::of(Tool::Goose);
 static CHATGPT: Exports = Exports::of(Tool::ChatGpt);
+static CLAUDE_AI: Exports = Exports::of(Tool::ClaudeAi);
 
 /// The extraction of a tool whose sessions are in databases, in folders of small files, or in exports.
 pub(crate) fn extraction(tool: Tool) -> Option<&'static dyn Extraction> {
@@ -37,6 +38,7 @@ pub(crate) fn extraction(tool: Tool) -> Option<&'static dyn Extraction> {
         Tool::Opencode => Some(&OPENCODE),
         Tool::Goose => Some(&GOOSE),
         Tool::ChatGpt => Some(&CHATGPT),
+        Tool::ClaudeAi => Some(&CLAUDE_AI),
         Tool::ClaudeCode | Tool::Codex | Tool::Gemini | Tool::Pi => None,
     }
 }
@@ -50,6 +52,7 @@ impl Drop for Closing {
             *lock(&databases.open) = None;
         }
         CHATGPT.close();
+        CLAUDE_AI.close();
     }
 }
 

@@ -197,6 +197,7 @@ fn each_record_of_every_tool_is_accounted_for() {
         ("opencode", "opencode"),
         ("goose", "goose"),
         ("chatgpt", "chatgpt"),
+        ("claude-ai", "claude-ai"),
     ] {
         let home = Home::new();
         let mut d = Daemon::quiet_in(&home);

@@ -465,6 +465,7 @@ fn every_line_of_an_imported_session_is_valid_by_the_schema() {
         "opencode",
         "pi",
         "chatgpt",
+        "claude-ai",
     ]
     .map(data);
     let sources = sources.iter().map(|source| source.to_str().unwrap());

@@ -3,7 +3,7 @@
 
 return {
   version = 1,
-  schema_hash = 'sha256:c671a410a296e00524de004031da008db0d5930b6c74391cf456855a5c3e588a',
+  schema_hash = 'sha256:d4a7d035f3f1f406d28e6ee4f01f82b6d6f428b48411f89e1f83233f57760da7',
   --- Methods by the names of their functions.
   methods = {
     discover = 'rpc.discover',

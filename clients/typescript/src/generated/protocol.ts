@@ -177,7 +177,7 @@ import type {
 export const PROTOCOL_VERSION = 1;
 
 /** The hash of the schema behind these types. A daemon with the same hash has the same schema. */
-export const SCHEMA_HASH = 'sha256:c671a410a296e00524de004031da008db0d5930b6c74391cf456855a5c3e588a';
+export const SCHEMA_HASH = 'sha256:d4a7d035f3f1f406d28e6ee4f01f82b6d6f428b48411f89e1f83233f57760da7';
 
 /** Params and result by method. */
 export interface Methods {

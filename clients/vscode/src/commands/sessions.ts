@@ -19,10 +19,11 @@ const TOOLS: readonly ImportFrom[] = [
   'goose',
   'pi',
   'chatgpt',
+  'claude-ai',
 ];
 
 /** The tools whose conversations are in a file that the person downloads. */
-const EXPORTS: readonly ImportFrom[] = ['chatgpt'];
+const EXPORTS: readonly ImportFrom[] = ['chatgpt', 'claude-ai'];
 
 export function sessionCommands({ app }: Parts) {
   return {

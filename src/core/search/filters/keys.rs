@@ -131,7 +131,7 @@ pub(super) const BRANCHES: [(&str, BranchFilter); 4] = [
 ];
 
 /// The programs whose conversations are imported.
-pub(super) const SOURCES: [&str; 7] = [
+pub(super) const SOURCES: [&str; 8] = [
     "claude-code",
     "codex",
     "opencode",
@@ -139,6 +139,7 @@ pub(super) const SOURCES: [&str; 7] = [
     "goose",
     "pi",
     "chatgpt",
+    "claude-ai",
 ];
 
 pub(super) const TIMES: [&str; 6] = ["today", "yesterday", "12h", "3d", "2w", "6mo"];

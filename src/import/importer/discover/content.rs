@@ -116,7 +116,10 @@ fn export_writer(head: &[u8]) -> Option<Recognition> {
 fn export_tool(conversation: &[u8]) -> Option<Tool> {
     let fields = Fields::of(conversation);
     let has = |name: &str| fields.names.iter().any(|has| has == name);
-    (has("mapping") && has("create_time")).then_some(Tool::ChatGpt)
+    if has("mapping") && has("create_time") {
+        return Some(Tool::ChatGpt);
+    }
+    (has("chat_messages") && has("uuid")).then_some(Tool::ClaudeAi)
 }
 
 /// The tool that writes texts with this beginning.

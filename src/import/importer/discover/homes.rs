@@ -48,7 +48,7 @@ pub(super) fn has_source(tool: Tool, path: &Path) -> bool {
         Tool::Pi => ends(".jsonl") && !name.starts_with(b"rollout-") && !name.starts_with(b"."),
         Tool::Opencode | Tool::Goose => ends(".db"),
         // Its content says it.
-        Tool::ChatGpt => false,
+        Tool::ChatGpt | Tool::ClaudeAi => false,
     }
 }
 
@@ -87,7 +87,7 @@ pub(super) fn homes(tool: Tool, folder: &Path) -> Vec<Home> {
         .filter(|path| is_file(path))
         .collect(),
         Tool::Pi => folders(below(&["sessions", "agent/sessions"])),
-        Tool::ChatGpt => Vec::new(),
+        Tool::ChatGpt | Tool::ClaudeAi => Vec::new(),
     };
     // Codex and pi both call a folder `sessions`.
     let is_other = |path: &PathBuf| match tool {
@@ -173,7 +173,7 @@ pub(super) fn variables(tool: Tool) -> &'static [&'static str] {
         Tool::Goose if APPLICATION_SUPPORT.is_some() => &["GOOSE_PATH_ROOT", "HOME"],
         Tool::Goose => &["GOOSE_PATH_ROOT", "XDG_DATA_HOME", "HOME"],
         Tool::Pi => &["PI_CODING_AGENT_DIR", "HOME"],
-        Tool::ChatGpt => &[],
+        Tool::ChatGpt | Tool::ClaudeAi => &[],
     }
 }
 
@@ -219,7 +219,7 @@ pub(super) fn default_places(tool: Tool, environment: Environment<'_>) -> Vec<Pa
             let agent = variable("PI_CODING_AGENT_DIR");
             vec![agent.unwrap_or_else(|| home.join(".pi/agent"))]
         }
-        Tool::ChatGpt => Vec::new(),
+        Tool::ChatGpt | Tool::ClaudeAi => Vec::new(),
     }
 }
 

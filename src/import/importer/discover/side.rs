@@ -134,6 +134,11 @@ fn above_of(tool: Tool, folder: &Path) -> Vec<SideFile> {
             });
             found.into_iter().flatten().collect()
         }
-        Tool::ClaudeCode | Tool::Opencode | Tool::Goose | Tool::Pi | Tool::ChatGpt => Vec::new(),
+        Tool::ClaudeCode
+        | Tool::Opencode
+        | Tool::Goose
+        | Tool::Pi
+        | Tool::ChatGpt
+        | Tool::ClaudeAi => Vec::new(),
     }
 }

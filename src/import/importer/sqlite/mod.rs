@@ -132,7 +132,12 @@ fn schema(tool: Tool) -> Option<&'static Schema> {
     match tool {
         Tool::Opencode => Some(&OPENCODE),
         Tool::Goose => Some(&GOOSE),
-        Tool::ClaudeCode | Tool::Codex | Tool::Gemini | Tool::Pi | Tool::ChatGpt => None,
+        Tool::ClaudeCode
+        | Tool::Codex
+        | Tool::Gemini
+        | Tool::Pi
+        | Tool::ChatGpt
+        | Tool::ClaudeAi => None,
     }
 }
 
