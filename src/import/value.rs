@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 use treelined_core::json::{self, Key, Members, Span, Visitor};
-use treelined_core::timestamp::Millis;
+use treelined_core::timestamp::{self, Millis};
 use xxhash_rust::xxh3::{xxh3_64, xxh3_64_with_seed};
 
 /// Deepest nesting of a value that is read.
@@ -201,6 +201,11 @@ pub(super) fn millis(raw: Option<&[u8]>) -> Option<Millis> {
     let millis = number(raw).filter(|millis| *millis >= 0.0)?;
     let millis = json::saturated(millis);
     (millis <= LAST).then(|| millis.cast_signed())
+}
+
+/// An instant in ISO 8601.
+pub(super) fn instant(raw: Option<&[u8]>) -> Option<Millis> {
+    timestamp::parse(&text(raw)?)
 }
 
 /// A time in Unix seconds with a fraction, as milliseconds.

@@ -44,10 +44,8 @@ pub enum ImportFrom {
     Gemini,
     Goose,
     Pi,
-    /// The export of an account, `conversations.json` or the `.zip` around it; `paths` names it.
     #[serde(rename = "chatgpt")]
     ChatGpt,
-    /// The same of Claude.ai.
     ClaudeAi,
 }
 
@@ -165,7 +163,7 @@ pub struct ImportedFile {
     /// The tool that wrote it. Absent if it is not recognized.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tool: Option<String>,
-    /// Its absolute path; a session of a database, and a conversation of an export, follows behind `#`.
+    /// Its absolute path; of a database or an export, the session follows behind `#`.
     pub path: String,
     /// The number of records in it.
     pub records: u64,

@@ -153,7 +153,7 @@ fn every_seed_passes_its_target() {
                 "records" => targets::records(&bytes),
                 "sanitizer" => targets::sanitizer(&bytes),
                 tool @ ("claude-code" | "codex" | "opencode" | "gemini" | "goose" | "pi"
-                | "chatgpt") => {
+                | "chatgpt" | "claude-ai") => {
                     targets::import(tool, &bytes);
                 }
                 other => panic!("no target is called {other}"),

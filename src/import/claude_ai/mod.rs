@@ -15,9 +15,8 @@ mod tests;
 
 use super::member::{Body, Member, Node};
 use super::reader::{Format, Head, Reader};
-use super::value::text;
+use super::value::{instant, text};
 use treelined_core::json;
-use treelined_core::timestamp::{self, Millis};
 
 pub(crate) struct ClaudeAi;
 
@@ -40,12 +39,7 @@ impl Format for ClaudeAi {
         messages.filter(|messages| messages.starts_with(b"["))?;
         Some(Head {
             id: text(id).filter(|id| !id.is_empty())?.into_owned(),
-            changed: time(updated).or(time(created)),
+            changed: instant(updated).or(instant(created)),
         })
     }
-}
-
-/// A time in RFC 3339.
-fn time(raw: Option<&[u8]>) -> Option<Millis> {
-    timestamp::parse(&text(raw)?)
 }

@@ -1,11 +1,10 @@
 //! The nodes of a conversation.
 
-use super::time;
 use crate::member::{Member, Node, NodeKind, Parent, Place, Record};
 use crate::message::elements;
 use crate::order::{Above, Hanging};
 use crate::reader::Reader;
-use crate::value::{is_blank, literal, text};
+use crate::value::{instant, is_blank, literal, text};
 use std::borrow::Cow;
 use treelined_core::json;
 use treelined_core::timestamp::Millis;
@@ -49,8 +48,8 @@ impl ConversationReader {
             self.member.native_id = id.into_owned();
         }
         self.member.title = text(name).map(Cow::into_owned);
-        self.member.started = time(created);
-        self.member.ended = time(updated);
+        self.member.started = instant(created);
+        self.member.ended = instant(updated);
         let messages = Messages::read(record, messages);
         messages.emit(&mut self.member, text(leaf).as_deref());
         !self.member.nodes.is_empty()
@@ -169,7 +168,7 @@ impl<'a> Messages<'a> {
         let mut pen = Pen {
             messages: self,
             member,
-            time: time(created),
+            time: instant(created),
             id,
             tip: above,
             made: 0,

@@ -3,6 +3,7 @@ use crate::tests::testing::{check_calls, read};
 use crate::tests::{MappedMember, imported};
 use serde_json::{Value, json};
 use std::path::Path;
+use treelined_core::timestamp;
 
 /// The conversations of the fixture, by their names.
 fn fixture(name: &str) -> String {

@@ -42,7 +42,7 @@ const WAITING: usize = 6;
 const MOST_OPENED: usize = 8;
 
 /// The most bytes of conversations of an export that are read together.
-const MOST_TOGETHER: u64 = 32 << 20;
+const MOST_TOGETHER: u64 = if cfg!(test) { 16 << 10 } else { 32 << 20 };
 
 /// The folders with new names that are not durable yet.
 type NewNames = BTreeMap<PathBuf, Arc<Folder>>;
@@ -536,18 +536,33 @@ fn named_in(ledger: &Ledger, name: &str) -> Result<String> {
 }
 
 /// The sources that are read together. The conversations of an export say nothing of each other, and may be more than
-/// memory has room for.
+/// memory has room for; those of one conversation in several exports stay together.
 fn groups(tool: Tool, sources: Vec<Source>) -> Vec<Vec<Source>> {
+    if !tool.is_export() {
+        return vec![sources];
+    }
+    let mut numbers: HashMap<String, usize> = HashMap::new();
+    let mut conversations: Vec<Vec<Source>> = Vec::new();
+    for source in sources {
+        let part = source.part.as_deref().unwrap_or_default();
+        let id = part.rsplit_once('~').map_or(part, |(id, _)| id);
+        let number = *numbers.entry(id.to_owned()).or_insert(conversations.len());
+        match conversations.get_mut(number) {
+            Some(versions) => versions.push(source),
+            None => conversations.push(vec![source]),
+        }
+    }
     let mut groups: Vec<Vec<Source>> = Vec::new();
     let mut size = u64::MAX;
-    for source in sources {
-        size = size.saturating_add(source.status.size);
-        if size > MOST_TOGETHER && (tool.is_export() || groups.is_empty()) {
-            groups.push(Vec::new());
-            size = source.status.size;
-        }
-        if let Some(group) = groups.last_mut() {
-            group.push(source);
+    for versions in conversations {
+        let its: u64 = versions.iter().map(|source| source.status.size).sum();
+        size = size.saturating_add(its);
+        match groups.last_mut().filter(|_| size <= MOST_TOGETHER) {
+            Some(group) => group.extend(versions),
+            None => {
+                size = its;
+                groups.push(versions);
+            }
         }
     }
     groups

@@ -1033,7 +1033,7 @@
 ---@field message string A sentence for people.
 
 --- The tool that an import reads.
----@alias treelined.ImportFrom 'claude-code'|'codex'|'opencode'|'gemini'|'goose'|'pi'|'auto'
+---@alias treelined.ImportFrom 'claude-code'|'codex'|'opencode'|'gemini'|'goose'|'pi'|'chatgpt'|'claude-ai'|'auto'
 
 --- A place where a tool keeps its conversations.
 ---@class treelined.ImportPlace
@@ -1100,7 +1100,7 @@
 ---@field gaps integer The number of places where a parent is missing.
 ---@field held? integer The number of entries held back because they may still grow. Absent without any.
 ---@field originOnly table<string, integer> Records that are kept in the origin only: the number for each type.
----@field path string Its absolute path; a session of a database follows behind `#`.
+---@field path string Its absolute path; of a database or an export, the session follows behind `#`.
 ---@field prefixSharedWith? string The native session with which its beginning is shared. Absent without one.
 ---@field records integer The number of records in it.
 ---@field tool? string The tool that wrote it. Absent if it is not recognized.

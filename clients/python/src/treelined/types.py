@@ -365,7 +365,9 @@ HomePaths = Literal["keep", "shorten"]
 `shorten`: With `~` in place of the home directory.
 """
 
-ImportFrom = Literal["claude-code", "codex", "opencode", "gemini", "goose", "pi", "auto"]
+ImportFrom = Literal[
+    "claude-code", "codex", "opencode", "gemini", "goose", "pi", "chatgpt", "claude-ai", "auto"
+]
 """The tool that an import reads.
 
 `auto`: Every tool, each file by its content.
@@ -2610,7 +2612,7 @@ class ImportTotals(_ImportTotals, total=False):
 
 class _ImportedFile(TypedDict):
     path: str
-    """Its absolute path; a session of a database follows behind `#`."""
+    """Its absolute path; of a database or an export, the session follows behind `#`."""
     records: int
     """The number of records in it."""
     entries: int

@@ -520,7 +520,16 @@ export type TreeNodes = TreeNode[] | NestedNode[];
  *
  * `auto`: Every tool, each file by its content.
  */
-export type ImportFrom = 'claude-code' | 'codex' | 'opencode' | 'gemini' | 'goose' | 'pi' | 'auto';
+export type ImportFrom =
+  | 'claude-code'
+  | 'codex'
+  | 'opencode'
+  | 'gemini'
+  | 'goose'
+  | 'pi'
+  | 'chatgpt'
+  | 'claude-ai'
+  | 'auto';
 /**
  * The order of a list of sessions.
  *
@@ -5265,7 +5274,7 @@ export interface ImportedFile {
    */
   tool?: string;
   /**
-   * Its absolute path; a session of a database follows behind `#`.
+   * Its absolute path; of a database or an export, the session follows behind `#`.
    */
   path: string;
   /**

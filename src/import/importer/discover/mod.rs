@@ -6,6 +6,7 @@
 //! ([`content`]). Symbolic links below a path are not followed.
 
 mod content;
+mod files;
 mod homes;
 mod side;
 #[cfg(test)]
@@ -21,9 +22,10 @@ use super::source::layout::layout;
 use crate::importer::report::ImportPlace;
 use crate::tool::Tool;
 use content::Recognition;
+use files::{drop_compressed_twins, drop_repeated, is_unknown_log, may_be_source, path_order};
 use homes::is_container;
 pub(super) use homes::{Environment, Home, homes_in};
-use std::collections::{HashMap, HashSet};
+use std::collections::HashSet;
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 use std::{fs, io};
@@ -110,31 +112,6 @@ fn discover_in(
     Ok(found)
 }
 
-/// Drops conversations that another export has with the same bytes; of several, one that was imported stays.
-fn drop_repeated(sources: &mut Vec<Source>, ledger: &Ledger) {
-    let is_known = |source: &Source| {
-        let row = ledger.source(source.tool, &source.name());
-        row.is_some_and(|row| row.status == source.status)
-    };
-    let of_exports = sources.iter().filter(|source| source.tool.is_export());
-    let mut first: HashMap<(Tool, String, u64), PathBuf> = HashMap::new();
-    for source in of_exports {
-        let key = (
-            source.tool,
-            source.part.clone().unwrap_or_default(),
-            source.status.version,
-        );
-        if is_known(source) || !first.contains_key(&key) {
-            first.insert(key, source.path.clone());
-        }
-    }
-    sources.retain(|source| {
-        let part = source.part.clone().unwrap_or_default();
-        let kept = first.get(&(source.tool, part, source.status.version));
-        kept.is_none_or(|kept| *kept == source.path)
-    });
-}
-
 /// Returns the source in a file of a tool; `None` if the file is missing or a database.
 pub(super) fn source_at(tool: Tool, path: &Path, session_dir: &Path) -> Option<Source> {
     if is_container(tool) || !path.is_file() {
@@ -203,13 +180,6 @@ pub(super) fn homes_of_files(request: &Request, session_dir: &Path) -> Option<Ve
     }
     let are_files = !found.iter().any(Home::is_container);
     are_files.then_some(found)
-}
-
-/// Returns a sort key: keys compare as the paths do, part by part, but faster.
-fn path_order(path: &Path) -> Vec<u8> {
-    let bytes = path.as_os_str().as_encoded_bytes().iter();
-    let first = |byte: &u8| if *byte == b'/' { 0 } else { *byte };
-    bytes.map(first).collect()
 }
 
 /// A folder in which sources may appear or change.
@@ -596,21 +566,6 @@ fn part_of(tool: Tool, path: &Path, part: String, status: SourceStatus) -> Optio
     })
 }
 
-/// Whether a file that cannot be read may have conversations, judged by its name.
-fn may_be_source(path: &Path, error: &io::Error) -> bool {
-    let ending = path.extension().and_then(OsStr::to_str);
-    let is_log = matches!(ending, Some("jsonl" | "json" | "zst" | "db"));
-    is_log && error.kind() != io::ErrorKind::NotFound
-}
-
-/// Whether a file may have a conversation of an unknown tool, judged by its name. Supported tools
-/// keep lists without conversations in `session_index.jsonl` and `history.jsonl`.
-fn is_unknown_log(path: &Path) -> bool {
-    let name = path.file_name().and_then(OsStr::to_str).unwrap_or_default();
-    let is_list = matches!(name, "session_index.jsonl" | "history.jsonl");
-    name.ends_with(".jsonl") && !name.starts_with('.') && !is_list
-}
-
 /// Returns how a tool stores the records of a file.
 pub(super) fn medium(tool: Tool, path: &Path) -> Medium {
     if let Some(extraction) = extraction(tool) {
@@ -620,19 +575,6 @@ pub(super) fn medium(tool: Tool, path: &Path) -> Medium {
         Some("zst") => Medium::Compressed,
         _ => Medium::Plain(layout(tool)),
     }
-}
-
-/// Drops each compressed file that also exists uncompressed.
-fn drop_compressed_twins(files: &mut Vec<PathBuf>) {
-    let plain: HashSet<PathBuf> = files
-        .iter()
-        .filter(|file| file.extension() != Some(OsStr::new("zst")))
-        .cloned()
-        .collect();
-    files.retain(|file| {
-        let is_compressed = file.extension() == Some(OsStr::new("zst"));
-        !is_compressed || !plain.contains(&file.with_extension(""))
-    });
 }
 
 /// The tool that the user names; `None` if it may be any.

@@ -1,7 +1,11 @@
 //! Cuts a stream that is one JSON array, or one object, into its objects.
 
-use crate::importer::exports::LONGEST;
 use treelined_core::bytes::part;
+
+/// The longest object, in bytes; a longer one is named and not read. It is in memory as a whole.
+pub(super) const LONGEST: usize = 64 << 20;
+/// The memory of an object above this size, in bytes, is freed after it.
+const LARGE: usize = 8 << 20;
 
 /// An object of the array.
 #[derive(Debug, Clone, Copy)]
@@ -183,9 +187,6 @@ impl Cutter {
     }
 }
 
-/// The memory of an object above this size, in bytes, is freed after it.
-const LARGE: usize = 8 << 20;
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -206,7 +207,7 @@ mod tests {
     fn objects_of_an_array_are_cut_at_every_size_of_chunks() {
         let text = b"\xef\xbb\xbf [ {\"a\":\"}]\\\"\\\\\"} ,\n{\"b\":[{}, []]}]  \n";
         let expected = [
-            (5, "{\"a\":\"}]\\\"\\\\\"}".to_owned()),
+            (6, "{\"a\":\"}]\\\"\\\\\"}".to_owned()),
             (23, "{\"b\":[{}, []]}".to_owned()),
         ];
         for size in 1..text.len() {

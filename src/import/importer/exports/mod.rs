@@ -11,7 +11,7 @@ use super::source::facts::{Extraction, Part, Parts, ScanFailure, SourceFailure, 
 use super::source::regular;
 use crate::format;
 use crate::tool::Tool;
-use cut::{Cut, Cutter, End};
+use cut::{Cut, Cutter, End, LONGEST};
 use hashbrown::{HashMap, HashSet};
 use std::fs::File;
 use std::io::{self, Read, Write};
@@ -25,8 +25,6 @@ use treelined_files::os::FileAt;
 use treelined_files::os::file::{Status, unnamed_file};
 use xxhash_rust::xxh3::xxh3_64;
 
-/// The longest conversation, in bytes; a longer one is named and not read. It is in memory as a whole.
-const LONGEST: usize = 64 << 20;
 /// Bytes that are read at a time.
 const CHUNK: usize = 256 << 10;
 /// Bytes that are read to find out which tool has made an export.

@@ -1,6 +1,6 @@
 use super::*;
 use crate::importer::origin::Origins;
-use crate::importer::source::facts::{Extraction, Part};
+use crate::importer::source::facts::{Extraction, Parts};
 use crate::member::{Member, Record};
 use crate::tool::Tool;
 use std::fs;
@@ -224,8 +224,8 @@ fn a_break_of_the_progress_cancels() {
 struct Rows;
 
 impl Extraction for Rows {
-    fn parts(&self, _path: &Path) -> Result<Vec<Part>, SourceFailure> {
-        Ok(Vec::new())
+    fn parts(&self, _path: &Path) -> Result<Parts, SourceFailure> {
+        Ok(Parts::default())
     }
     fn write(&self, _path: &Path, part: &str, out: &mut dyn Write) -> Result<(), ScanFailure> {
         for line in lines(part.parse().unwrap()).lines() {

@@ -195,8 +195,18 @@ fn a_large_export_is_read_in_parts() {
         .collect();
     home.write("conversations.json", serde_json::to_string(&talks).unwrap());
     let done = home.import();
-    assert_eq!((done.totals.created, done.totals.entries_added), (60, 360));
+    assert_eq!((done.totals.created, done.totals.entries_added), (60, 420));
     assert_eq!(home.import().totals.unchanged, 60);
+    // An older and a later export in one import.
+    let home = Home::new(Tool::ChatGpt);
+    let later: Vec<Value> = (0..60)
+        .map(|number| talk(&format!("t{number}"), 4))
+        .collect();
+    home.write("later.json", serde_json::to_string(&later).unwrap());
+    home.write("older.json", serde_json::to_string(&talks).unwrap());
+    let done = home.import();
+    assert_eq!((done.totals.created, done.totals.entries_added), (60, 540));
+    assert!(done.sessions.iter().all(|row| path_of(row).len() == 8));
 }
 
 #[test]

@@ -74,6 +74,8 @@ string_enum! {
         Gemini = "gemini",
         Goose = "goose",
         Pi = "pi",
+        Chatgpt = "chatgpt",
+        ClaudeAi = "claude-ai",
         Auto = "auto",
     }
 }
