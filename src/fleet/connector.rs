@@ -2,8 +2,8 @@
 
 use super::backend::LogBackend;
 use super::connection::ANSWER;
-
 use super::nats_log::NatsLog;
+use super::patience;
 use super::replicated::{LogSource, ReplicatedFile};
 use super::settings::NatsSettings;
 use super::team::Team;
@@ -87,6 +87,10 @@ impl Connector {
             return Err(error);
         }
         drop(state);
+        if patience::until().is_some() {
+            connect_beside(self);
+            return Err(away("no server is connected yet"));
+        }
         self.connect()
     }
 

@@ -130,8 +130,11 @@ async fn copy_while_connected(
         let at = || file.position();
         loop {
             let look_in = LOOK.saturating_sub(looked.elapsed());
-            let news = tokio::time::timeout(look_in, followed.news(&at)).await;
-            if looked.elapsed() >= LOOK {
+            let (news, is_left_behind) = tokio::select! {
+                news = tokio::time::timeout(look_in, followed.news(&at)) => (news, false),
+                () = file.left_behind() => (Ok(()), true),
+            };
+            if is_left_behind || looked.elapsed() >= LOOK {
                 was_unequal = look(file, was_unequal, published).await?;
                 looked = Instant::now();
             }
@@ -183,7 +186,7 @@ async fn look(
         true => TornLine::Close,
         false => TornLine::Leave,
     };
-    let work = move |file: &ReplicatedFile| match file.is_equal() {
+    let work = move |file: &ReplicatedFile| match file.is_equal() || file.is_equal_now()? {
         true => {
             if let Err(error) = file.save_sometimes() {
                 tracing::warn!(%error, "the next opening of a session compares more");
@@ -203,9 +206,10 @@ async fn noticing<T: Send + 'static>(
 ) -> Result<T> {
     let (file, published) = (Arc::clone(file), Arc::clone(published));
     blocking(move || {
-        let waited = file.waits();
+        let (waited, before) = (file.waits(), file.published());
         let done = work(&file)?;
-        if waited && !file.waits() {
+        // Lines may have come to the file during the work.
+        if (waited || file.published() > before) && !file.waits() {
             published();
         }
         Ok(done)

@@ -50,6 +50,8 @@ pub mod guard;
 #[cfg(feature = "nats")]
 mod hints;
 #[cfg(any(feature = "nats", test))]
+mod in_flight;
+#[cfg(any(feature = "nats", test))]
 pub mod limits;
 #[cfg(feature = "nats")]
 pub mod live;
@@ -59,6 +61,8 @@ mod messages;
 mod nats_log;
 #[cfg(feature = "nats")]
 mod objects;
+#[cfg(any(feature = "nats", test))]
+mod patience;
 #[cfg(feature = "nats")]
 mod publish;
 #[cfg(any(feature = "nats", test))]

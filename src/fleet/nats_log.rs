@@ -1,6 +1,7 @@
 //! A stream that keeps sessions, and what its messages are named by.
 
 use super::connection::{ApiError, Connection, unavailable};
+use super::in_flight::InFlight;
 use super::limits::StreamInfo;
 use super::settings::NatsSettings;
 use std::ops::Deref;
@@ -50,6 +51,7 @@ pub struct NatsLog {
     pub(super) append_time: Duration,
     /// When a server last acknowledged an append.
     pub(super) acknowledged: Mutex<Option<Instant>>,
+    pub(super) in_flight: InFlight,
 }
 
 /// A runtime that may be dropped on a thread of another one.

@@ -90,6 +90,18 @@ impl NatsLog {
         expected: Position,
         lines: &[u8],
     ) -> Result<AppendOutcome> {
+        let room = self.in_flight.room(lines.len(), self.append_time).await?;
+        let published = self.publish_tried(session, expected, lines).await;
+        room.is_free();
+        published
+    }
+
+    async fn publish_tried(
+        &self,
+        session: &str,
+        expected: Position,
+        lines: &[u8],
+    ) -> Result<AppendOutcome> {
         let subject = subject::subject(session);
         let payload = self.payload(session, lines).await?;
         let without_id = self.headers(expected, (lines, &payload));

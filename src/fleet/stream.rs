@@ -10,12 +10,14 @@ use super::backend::{
 use super::connection::{ANSWER, ApiError, Connection};
 use super::guard::guard_buckets;
 use super::hints::FollowedMessages;
+use super::in_flight::InFlight;
 use super::limits::{self, StreamInfo};
 use super::messages::{MessageAnswer, SessionMessages, StreamMessage};
 pub use super::nats_log::NatsLog;
 pub(super) use super::nats_log::{LogAccess, PAUSE, refused};
 use super::nats_log::{NO_MESSAGE, STALE, connect};
 use super::objects::{self, MOST_BYTES};
+use super::patience;
 use super::subject;
 use crate::settings::NatsSettings;
 use serde_json::json;
@@ -50,6 +52,7 @@ impl NatsLog {
             info,
             append_time: APPEND,
             acknowledged: Mutex::default(),
+            in_flight: InFlight::default(),
         })
     }
 
@@ -104,8 +107,18 @@ impl NatsLog {
         }
     }
 
-    pub(super) fn wait<T>(&self, work: impl Future<Output = T>) -> T {
-        self.runtime.block_on(work)
+    /// Waits for work, until the moment that the caller of this thread has set.
+    pub(super) fn wait<T>(&self, work: impl Future<Output = Result<T>>) -> Result<T> {
+        let Some(until) = patience::until() else {
+            return self.runtime.block_on(work);
+        };
+        if patience::is_over(Some(until)) {
+            return Err(patience::over());
+        }
+        self.runtime.block_on(async {
+            let done = tokio::time::timeout_at(until.into(), work).await;
+            done.unwrap_or_else(|_| Err(patience::over()))
+        })
     }
 
     pub(super) fn note_acknowledgement(&self) {

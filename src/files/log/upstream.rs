@@ -5,6 +5,7 @@ use crate::os::file::{File, Location};
 use std::collections::HashSet;
 use std::pin::Pin;
 use std::sync::Arc;
+use std::time::Instant;
 use treelined_core::error::Result;
 use treelined_core::team::{TeamRow, TeamView};
 
@@ -71,8 +72,9 @@ pub fn is_replica(at: &Location) -> bool {
     at.beside(REPLICA_SUFFIX).status().is_ok()
 }
 
-/// The log of one session file. Its calls wait for servers, but never longer than their deadlines. Each is made with
-/// the lock of the file, `None` as long as there is no file.
+/// The log of one session file. Its calls wait for servers, but never longer than their deadlines, nor than `until` if
+/// it is given: then they are `logUnavailable`. Each is made with the lock of the file, `None` as long as there is no
+/// file.
 pub trait Upstream: Send + Sync {
     /// Whether file and log are known to be equal, by one `fstat`. Others may have appended to the log meanwhile: the
     /// next [`Self::publish`] detects that.
@@ -83,15 +85,15 @@ pub trait Upstream: Send + Sync {
 
     /// Appends to the file the lines that only the log has, and to the log those that only the file has. If both have
     /// some, another file takes the place of this one: first the lines of the log.
-    fn settle(&self, file: &File) -> Result<()>;
+    fn settle(&self, file: &File, until: Option<Instant>) -> Result<()>;
 
     /// Appends whole lines to the log, each with its line break, all or none. `durabilityUnknown` if the log may have
     /// them: [`Self::settle`] finds out.
-    fn publish(&self, lines: &[u8]) -> Result<PublishOutcome>;
+    fn publish(&self, lines: &[u8], until: Option<Instant>) -> Result<PublishOutcome>;
 
     /// Like [`Self::publish`], without a thread that waits; `None` if there is no connection to a server at this moment.
     /// The future must be polled on a runtime, and needs the lock of the file until it ends.
-    fn begin_publish(self: Arc<Self>, lines: &[u8]) -> Option<Publishing>;
+    fn begin_publish(self: Arc<Self>, lines: &[u8], until: Option<Instant>) -> Option<Publishing>;
 
     /// Notes that the file has the lines that were published last.
     fn written(&self, file: &File);

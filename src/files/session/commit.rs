@@ -189,6 +189,7 @@ impl<T: Send + 'static> SessionGuard<T> {
         mut self,
         mut work: W,
     ) -> Result<(Self, W, Changes, Result<CommitOutcome>)> {
+        self.begin_waiting();
         let mut changes = Changes::default();
         let attempt = match work.is_large() {
             true => Ok(Attempt::Later),
@@ -431,6 +432,7 @@ impl SessionState {
     }
 
     fn write_header(&mut self) -> Result<()> {
+        self.until = None;
         let TryLock::Locked(lock) = self.log.try_lock()? else {
             return Ok(());
         };

@@ -110,6 +110,7 @@ impl Session {
                 read_only: read_only || is_newer,
                 predecessors: Vec::new(),
                 contended_since: None,
+                until: None,
                 upstream,
                 unknown_first: None,
                 first_message: OnceLock::new(),

@@ -51,6 +51,8 @@ pub struct SessionState {
     pub(super) contended_since: Option<Instant>,
     /// The log that the file is a replica of.
     pub(super) upstream: Option<Arc<dyn Upstream>>,
+    /// When the running commit does not wait for servers any more.
+    pub(super) until: Option<Instant>,
     /// The first lines of a session without a file, of which it is not known whether the log has them.
     pub(super) unknown_first: Option<PlannedLines>,
     /// The first message of the user, once it is known.

@@ -193,6 +193,8 @@ struct Script {
     queues: bool,
     /// Publishes need no thread that waits.
     is_ready: bool,
+    /// Whether the last publish was to end at a moment.
+    is_hurried: bool,
 }
 
 /// Logs with and without a connection at the beginning of an append.
@@ -209,7 +211,7 @@ impl Upstream for ScriptedLog {
     fn waits(&self) -> bool {
         !lock(&self.0).is_settled
     }
-    fn settle(&self, _: &File) -> Result<()> {
+    fn settle(&self, _: &File, _: Option<Instant>) -> Result<()> {
         let mut script = lock(&self.0);
         if script.is_away {
             return Err(Error::new(Kind::LogUnavailable, "away"));
@@ -220,8 +222,9 @@ impl Upstream for ScriptedLog {
         script.is_settled = true;
         Ok(())
     }
-    fn publish(&self, lines: &[u8]) -> Result<PublishOutcome> {
+    fn publish(&self, lines: &[u8], until: Option<Instant>) -> Result<PublishOutcome> {
         let mut script = lock(&self.0);
+        script.is_hurried = until.is_some();
         let answer = script.answers.pop_front();
         let answer = answer.unwrap_or(Ok(PublishOutcome::Published))?;
         match answer {
@@ -233,13 +236,13 @@ impl Upstream for ScriptedLog {
         }
         Ok(answer)
     }
-    fn begin_publish(self: Arc<Self>, lines: &[u8]) -> Option<Publishing> {
+    fn begin_publish(self: Arc<Self>, lines: &[u8], until: Option<Instant>) -> Option<Publishing> {
         let lines = lines.to_vec();
         let is_ready = lock(&self.0).is_ready;
         is_ready.then(|| -> Publishing {
             Box::pin(async move {
                 tokio::task::yield_now().await;
-                self.publish(&lines)
+                self.publish(&lines, until)
             })
         })
     }
@@ -382,6 +385,13 @@ fn appends_while_the_log_is_away_wait_in_the_file_only_if_that_is_wanted() {
             let done = append_one(&session, "later", ExpectedLeaf::Any).await;
             assert!(!done.unwrap().is_queued);
             assert_eq!(lock(&log.0).published.len(), 1);
+            // Only an append that can wait in the file is not waited for.
+            assert!(lock(&log.0).is_hurried);
+            lock(&log.0).queues = false;
+            append_one(&session, "patient", ExpectedLeaf::Any)
+                .await
+                .unwrap();
+            assert!(!lock(&log.0).is_hurried);
         });
     }
 }

@@ -9,6 +9,7 @@ use crate::log::upstream::{PublishOutcome, Publishing, Upstream};
 use crate::os::file::File;
 use serde_json::json;
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 use treelined_core::error::{Error, Kind, Result};
 use treelined_core::flow::PlannedLines;
 use treelined_core::id::EntryId;
@@ -16,6 +17,9 @@ use treelined_core::id::EntryId;
 /// How often a commit is planned again because others have appended to the log.
 pub(super) const ROUNDS: usize = 16;
 const RETRY_AFTER_MS: u64 = 500;
+/// How long a commit waits for servers where its lines can wait in the file. With its own work, it is answered within
+/// 50 ms (fleet.md "Offline").
+const QUEUE_PATIENCE: Duration = Duration::from_millis(30);
 
 /// The state of file and log before a commit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -35,6 +39,7 @@ impl<T: Send + 'static> SessionGuard<T> {
             return Ok(self);
         }
         blocking(move || {
+            self.until = None;
             let mut changes = Changes::default();
             let settled = match self.lock_fresh(&mut changes, true) {
                 Ok(Some(lock)) => self.settle(&lock, &mut changes).map(|_| ()),
@@ -51,6 +56,15 @@ impl<T: Send + 'static> SessionGuard<T> {
 }
 
 impl SessionState {
+    /// Begins a commit: it waits for servers until a moment, or until their own deadlines.
+    pub(super) fn begin_waiting(&mut self) {
+        let queues = self
+            .upstream
+            .as_ref()
+            .is_some_and(|upstream| upstream.queues());
+        self.until = queues.then(|| Instant::now() + QUEUE_PATIENCE);
+    }
+
     /// Whether lines of the file wait for the log.
     pub fn is_queued(&self) -> bool {
         match (&self.upstream, self.log.file_to_sync()) {
@@ -82,7 +96,7 @@ impl SessionState {
         if upstream.is_settled(file) {
             return Ok(Settled::Equal);
         }
-        match upstream.settle(file) {
+        match upstream.settle(file, self.until) {
             Ok(()) => {}
             Err(error) if waits(&**upstream, &error) => return Ok(Settled::Queued),
             Err(error) => return Err(error),
@@ -105,9 +119,10 @@ impl SessionState {
         settled: Settled,
     ) -> Result<Option<PublishOutcome>> {
         match (&self.upstream, settled) {
-            (Some(upstream), Settled::Equal) => {
-                self.judged(planned, upstream.publish(&self.text_of(planned)))
-            }
+            (Some(upstream), Settled::Equal) => self.judged(
+                planned,
+                upstream.publish(&self.text_of(planned), self.until),
+            ),
             _ => Ok(None),
         }
     }
@@ -116,7 +131,7 @@ impl SessionState {
     /// file and log are equal.
     pub(super) fn begin_publish(&self, planned: &PlannedLines) -> Option<Publishing> {
         let upstream = self.upstream.clone()?;
-        upstream.begin_publish(&self.text_of(planned))
+        upstream.begin_publish(&self.text_of(planned), self.until)
     }
 
     /// The outcome of a publish; `None` if the lines wait in the file.

@@ -105,7 +105,7 @@ impl ReplicatedFile {
                 described => described?,
             };
             let line = closing::trashed(&self.session, description.leaf.as_deref(), source);
-            if self.publish(&line)? == PublishOutcome::Conflict {
+            if self.publish(&line, None)? == PublishOutcome::Conflict {
                 continue;
             }
             let position = Position(self.published_sequence());

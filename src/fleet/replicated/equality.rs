@@ -2,6 +2,7 @@
 
 use super::super::replica::ReplicaRecord;
 use std::fs::File;
+use std::time::Instant;
 use treelined_core::error::{Error, Result};
 use treelined_files::os::file::{self, Identity};
 
@@ -18,6 +19,8 @@ pub(super) struct Equality {
     pub(super) is_appending: bool,
     /// Whether the log is known to have more.
     pub(super) is_behind: bool,
+    /// When an append last did not wait for a server any more. What it left behind is for the follower.
+    pub(super) left_behind: Option<Instant>,
     /// Messages since the record beside the file was saved.
     pub(super) unsaved: u64,
 }
@@ -58,6 +61,7 @@ impl Equality {
             published: None,
             is_appending: false,
             is_behind: false,
+            left_behind: None,
             unsaved: self.unsaved,
         };
         Ok(())

@@ -4,6 +4,7 @@
 //! lines that wait for the servers. If the log has gone on meanwhile, the file is made again in the order of the log.
 //! The calls of [`Upstream`] are made with the lock of the file. The others take it if they write.
 
+mod apart;
 pub(crate) mod closing;
 mod equality;
 mod known;
@@ -17,12 +18,14 @@ use super::attempts::ROUNDS;
 use super::backend::{AppendOutcome, LogBackend, LogIdentity, LogPart, Position};
 use super::closing::{deleted, is_closed};
 use super::files;
+use super::patience;
 use super::replica::{self, ReplicaRecord};
 use super::transfer::{self, Agreement, Comparison, Relation, Tail, WRITE, part_after};
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
+use tokio::sync::Notify;
 use treelined_core::error::{Error, Kind, Result};
 use treelined_files::lock::lock;
 use treelined_files::log::rewrite;
@@ -67,6 +70,10 @@ pub struct ReplicatedFile {
     state: Mutex<Equality>,
     /// Whether this process deletes the session.
     is_closing: AtomicBool,
+    /// Notified when an append did not wait for a server.
+    left_behind: Notify,
+    /// How often lines that only the file had were published beside appends.
+    published: AtomicU64,
 }
 
 /// An incomplete last line of the file.
@@ -87,16 +94,9 @@ impl ReplicatedFile {
             queues,
             state: Mutex::default(),
             is_closing: AtomicBool::new(false),
+            left_behind: Notify::new(),
+            published: AtomicU64::new(0),
         })
-    }
-
-    /// Like [`Upstream::settle`], with the lock of the file taken here. Without a file there is nothing to do. Fails with
-    /// `sessionDeleted` if the log is closed.
-    pub(crate) fn settle_alone(&self, torn: TornLine) -> Result<()> {
-        match self.locked()? {
-            Some(file) => self.make_equal(&file, torn),
-            None => Ok(()),
-        }
     }
 
     /// Makes the file again from the log. Entries that only the file has are published first; its other lines go to
@@ -131,6 +131,22 @@ impl ReplicatedFile {
     pub(crate) fn is_equal(&self) -> bool {
         let file = self.at.folder.file(&self.at.name, HandleAccess::Read);
         file.is_ok_and(|file| self.is_settled(&file))
+    }
+
+    /// Like [`Self::is_equal`], behind an append of this process that is on its way from the log to the file.
+    pub(crate) fn is_equal_now(&self) -> Result<bool> {
+        let locked = self.locked()?;
+        Ok(locked.is_some_and(|file| self.is_settled(&file)))
+    }
+
+    /// How often lines that only the file had were published beside appends.
+    pub(crate) fn published(&self) -> u64 {
+        self.published.load(Ordering::Relaxed)
+    }
+
+    /// Waits until an append has left lines behind for which it did not wait for a server.
+    pub(crate) async fn left_behind(&self) {
+        self.left_behind.notified().await;
     }
 
     /// Whether the file has lines that are not known to be in the log, by its size.
@@ -176,7 +192,8 @@ impl ReplicatedFile {
                 return self.check_open();
             }
         }
-        self.make_equal(&locked, TornLine::Leave)
+        drop(locked);
+        self.settle_alone(TornLine::Leave)
     }
 
     /// Saves the record, so that the next opening compares less. Syncs it.
@@ -241,7 +258,9 @@ impl ReplicatedFile {
     }
 
     fn note_silence(&self, error: &Error) {
-        if matches!(error.kind, Kind::LogUnavailable | Kind::DurabilityUnknown) {
+        // A moment without an answer says nothing of other sessions.
+        let is_silence = matches!(error.kind, Kind::LogUnavailable | Kind::DurabilityUnknown);
+        if is_silence && patience::until().is_none() {
             self.source.note_silence(error);
         }
     }
@@ -326,7 +345,7 @@ impl ReplicatedFile {
         identity: &LogIdentity,
         agreed: &Agreement,
     ) -> Result<()> {
-        let end = self.publish_own(log, agreed)?;
+        let (end, _) = self.publish_own(log, agreed, Tail::Compared)?;
         let old = self.at.folder.file(&self.at.name, HandleAccess::Read)?;
         let mut reached = agreed.clone();
         let mut failed = None;
@@ -365,8 +384,14 @@ impl ReplicatedFile {
         state.record.clone().filter(|_| state.is_of(file))
     }
 
-    /// Appends to the log the lines after `agreed` that only the file has. Returns the end of the log.
-    fn publish_own(&self, log: &dyn LogBackend, agreed: &Agreement) -> Result<Position> {
+    /// Appends to the log the lines after `agreed` that only the file has. Returns the end of the log, and that of the
+    /// lines of the file.
+    fn publish_own(
+        &self,
+        log: &dyn LogBackend,
+        agreed: &Agreement,
+        tail: Tail,
+    ) -> Result<(Position, u64)> {
         for _ in 0..ROUNDS {
             let mut known = KnownLines::default();
             let mut end = agreed.position;
@@ -385,24 +410,27 @@ impl ReplicatedFile {
             }
             let mut own = Vec::new();
             let mut foreign = Vec::new();
-            self.each_line_after(agreed.offset, &mut |line| match known.classify(line) {
+            let seen = self.each_line_after(agreed.offset, tail, &mut |line| match known
+                .classify(line)
+            {
                 FileLine::Known => {}
                 FileLine::Own => own.extend_from_slice(line),
                 FileLine::Foreign => foreign.extend_from_slice(line),
             })?;
             self.keep_foreign(&foreign)?;
             if own.is_empty() {
-                return Ok(end);
+                return Ok((end, seen));
             }
             if let Some(end) = append_all(log, &self.session, end, &own)? {
-                return Ok(end);
+                return Ok((end, seen));
             }
         }
         Err(super::attempts::conflict(&self.session))
     }
 
-    /// Calls `each` for the lines of the file after its first `offset` bytes; an incomplete one gets its line break.
-    fn each_line_after(&self, offset: u64, each: &mut dyn FnMut(&[u8])) -> Result<()> {
+    /// Calls `each` for the lines of the file after its first `offset` bytes; an incomplete one that is compared gets its
+    /// line break. Returns the end of the whole lines.
+    fn each_line_after(&self, offset: u64, tail: Tail, each: &mut dyn FnMut(&[u8])) -> Result<u64> {
         let mut end = offset;
         for part in files::parts(&self.at, offset)? {
             let part = part?;
@@ -411,6 +439,9 @@ impl ReplicatedFile {
                 .for_each(&mut *each);
             end = part.end.0;
         }
+        if tail == Tail::Ignored {
+            return Ok(end);
+        }
         let status = self.at.status();
         let size = status.map_err(|error| self.failed("stat", &error))?.size;
         let mut torn = files::bytes_of(&self.at, end, size.saturating_sub(end))?;
@@ -418,7 +449,7 @@ impl ReplicatedFile {
             torn.push(b'\n');
             each(&torn);
         }
-        Ok(())
+        Ok(end)
     }
 
     /// Whether the lines of the file after its first `offset` bytes are entries.

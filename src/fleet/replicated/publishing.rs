@@ -2,12 +2,17 @@
 
 use super::{ReplicatedFile, TornLine};
 use crate::backend::{AppendOutcome, LogBackend, Position};
+use crate::patience;
 use std::fs::File;
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 use treelined_core::error::{Error, Kind, Result};
 use treelined_files::lock::lock;
 use treelined_files::log::upstream::{PublishOutcome, Publishing, Upstream};
 use treelined_files::os::file;
+
+/// For so long the lines that an append left behind are for the follower alone, unless it has published them.
+const LEFT_BEHIND: Duration = Duration::from_secs(10);
 
 impl Upstream for ReplicatedFile {
     fn is_settled(&self, file: &File) -> bool {
@@ -18,19 +23,21 @@ impl Upstream for ReplicatedFile {
         ReplicatedFile::waits(self)
     }
 
-    fn settle(&self, file: &File) -> Result<()> {
-        self.make_equal(file, TornLine::Close)
+    fn settle(&self, file: &File, until: Option<Instant>) -> Result<()> {
+        self.in_time(until, || self.make_equal(file, TornLine::Close))
     }
 
-    fn publish(&self, lines: &[u8]) -> Result<PublishOutcome> {
+    fn publish(&self, lines: &[u8], until: Option<Instant>) -> Result<PublishOutcome> {
         self.check_open()?;
-        let log = self.source.log()?;
-        let expected = self.begin_append(&*log, lines)?;
-        let appended = log.append(&self.session, expected, lines);
-        self.appended(&*log, lines, appended)
+        self.in_time(until, || {
+            let log = self.source.log()?;
+            let expected = self.begin_append(&*log, lines)?;
+            let appended = log.append(&self.session, expected, lines);
+            self.appended(&*log, lines, appended)
+        })
     }
 
-    fn begin_publish(self: Arc<Self>, lines: &[u8]) -> Option<Publishing> {
+    fn begin_publish(self: Arc<Self>, lines: &[u8], until: Option<Instant>) -> Option<Publishing> {
         let log = self.source.ready()?;
         let lines = Arc::new(lines.to_vec());
         let expected = match self.begin_append(&*log, &lines) {
@@ -43,8 +50,14 @@ impl Upstream for ReplicatedFile {
             return None;
         };
         Some(Box::pin(async move {
-            let appended = appending.await;
-            self.appended(&*log, &lines, appended)
+            let appended = match until {
+                None => appending.await,
+                Some(until) => {
+                    let appended = tokio::time::timeout_at(until.into(), appending).await;
+                    appended.unwrap_or_else(|_| Err(self.leave_behind()))
+                }
+            };
+            patience::within(until, || self.appended(&*log, &lines, appended))
         }))
     }
 
@@ -76,6 +89,32 @@ impl Upstream for ReplicatedFile {
 }
 
 impl ReplicatedFile {
+    /// Work of an append that does not wait for servers beyond a moment. Until the follower has published what an earlier
+    /// one left behind, it waits for none.
+    fn in_time<T>(&self, until: Option<Instant>, work: impl FnOnce() -> Result<T>) -> Result<T> {
+        if until.is_none() {
+            return work();
+        }
+        let left_behind = lock(&self.state).left_behind;
+        if left_behind.is_some_and(|at| at.elapsed() < LEFT_BEHIND) {
+            return Err(patience::over());
+        }
+        let done = patience::within(until, work);
+        match done {
+            Err(error) if is_silence(&error) && patience::is_over(until) => {
+                Err(self.leave_behind())
+            }
+            done => done,
+        }
+    }
+
+    /// Leaves lines to the follower. Returns the error of the append.
+    fn leave_behind(&self) -> Error {
+        lock(&self.state).left_behind = Some(Instant::now());
+        self.left_behind.notify_one();
+        patience::over()
+    }
+
     /// Begins an append. Returns the end of the log, as far as it is known here.
     fn begin_append(&self, log: &dyn LogBackend, lines: &[u8]) -> Result<Position> {
         self.check_open()?;
@@ -121,4 +160,8 @@ impl ReplicatedFile {
             }
         }
     }
+}
+
+fn is_silence(error: &Error) -> bool {
+    matches!(error.kind, Kind::LogUnavailable | Kind::DurabilityUnknown)
 }

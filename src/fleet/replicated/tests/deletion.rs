@@ -26,7 +26,7 @@ fn a_deletion_ends_log_and_file_with_the_same_record_at_the_leaf() {
     // Nothing follows, by this process or another one.
     for replica in [replica, setup.replica()] {
         let _known = replica.settle_alone(TornLine::Leave);
-        let failed = replica.publish(line(2).as_bytes()).unwrap_err();
+        let failed = replica.publish(line(2).as_bytes(), None).unwrap_err();
         assert_eq!(failed.kind, Kind::SessionDeleted);
     }
     assert_eq!(setup.log_text(), text);
@@ -70,7 +70,7 @@ fn a_deletion_without_the_log_fails_and_changes_nothing() {
     assert!(!replica.is_closing());
     assert_eq!(setup.file_text(), [header(), line(1)].concat());
     setup.log.is_away.store(false, Ordering::Relaxed);
-    let published = replica.publish(line(2).as_bytes()).unwrap();
+    let published = replica.publish(line(2).as_bytes(), None).unwrap();
     assert_eq!(published, PublishOutcome::Published);
 }
 
@@ -93,9 +93,9 @@ fn an_append_behind_a_deletion_of_another_machine_is_refused() {
     let setup = Setup::of(&[line(1)]);
     let replica = setup.settled();
     setup.log_appends(&deletion("e1"));
-    let outcome = replica.publish(line(2).as_bytes()).unwrap();
+    let outcome = replica.publish(line(2).as_bytes(), None).unwrap();
     assert_eq!(outcome, PublishOutcome::Conflict);
-    let failed = replica.settle(&setup.open()).unwrap_err();
+    let failed = replica.settle(&setup.open(), None).unwrap_err();
     assert_eq!(failed.kind, Kind::SessionDeleted);
     assert_eq!(setup.log_text(), setup.file_text());
     let failed = replica.remake().unwrap_err();
@@ -177,6 +177,6 @@ fn a_file_that_goes_to_the_trash_while_it_is_compared_is_no_failure_of_the_disk(
     let file = setup.open();
     let mover = Mover(Arc::clone(&setup.log), setup.path());
     let replica = ReplicatedFile::new(Arc::new(mover), ID, at, false);
-    replica.settle(&file).unwrap();
+    replica.settle(&file, None).unwrap();
     assert!(!setup.path().exists());
 }

@@ -1,5 +1,6 @@
 //! One session file and its log, with a session directory in place of servers. `tests/fleet` has them with servers.
 
+mod apart;
 mod deletion;
 
 use super::*;
@@ -17,6 +18,8 @@ use treelined_files::store::Store;
 struct FolderLog {
     store: Store,
     is_away: AtomicBool,
+    /// Called by the next append, while it waits for its answer.
+    meanwhile: Mutex<Option<Box<dyn FnOnce() + Send>>>,
 }
 
 impl FolderLog {
@@ -27,6 +30,10 @@ impl FolderLog {
 
 impl LogBackend for FolderLog {
     fn append(&self, session: &str, expected: Position, lines: &[u8]) -> Result<AppendOutcome> {
+        let meanwhile = lock(&self.meanwhile).take();
+        if let Some(meanwhile) = meanwhile {
+            meanwhile();
+        }
         self.files().append(session, expected, lines)
     }
 
@@ -85,6 +92,7 @@ impl Setup {
         let log = Arc::new(FolderLog {
             store: Store::new(folder.path().join("log")),
             is_away: AtomicBool::new(false),
+            meanwhile: Mutex::default(),
         });
         let setup = Self { folder, log };
         let text = [header(), lines.concat()].concat();
@@ -131,11 +139,17 @@ impl Setup {
 
     /// Appends to the file, as a program that knows no log does.
     fn file_appends(&self, lines: &str) {
-        let mut file = fs::OpenOptions::new()
-            .append(true)
-            .open(self.path())
-            .unwrap();
-        file.write_all(lines.as_bytes()).unwrap();
+        self.open().write_all(lines.as_bytes()).unwrap();
+    }
+
+    /// Appends to the file with its lock during the next append to the log. A lock that is held is a failure.
+    fn file_appends_meanwhile(&self, lines: String) {
+        let path = self.path();
+        *lock(&self.log.meanwhile) = Some(Box::new(move || {
+            let mut file = fs::OpenOptions::new().append(true).open(path).unwrap();
+            file.try_lock().unwrap();
+            file.write_all(lines.as_bytes()).unwrap();
+        }));
     }
 
     fn open(&self) -> File {
@@ -151,7 +165,7 @@ fn a_published_line_is_settled_once_the_file_has_it() {
     let setup = Setup::of(&[line(1)]);
     let replica = setup.settled();
     let file = setup.open();
-    let published = replica.publish(line(2).as_bytes()).unwrap();
+    let published = replica.publish(line(2).as_bytes(), None).unwrap();
     assert_eq!(published, PublishOutcome::Published);
     setup.file_appends(&line(2));
     assert!(!replica.is_settled(&file));
@@ -165,7 +179,7 @@ fn a_published_line_is_settled_once_the_file_has_it() {
 fn a_published_line_that_the_file_has_not_is_there_after_the_next_opening() {
     let setup = Setup::of(&[line(1)]);
     let replica = setup.settled();
-    replica.publish(line(2).as_bytes()).unwrap();
+    replica.publish(line(2).as_bytes(), None).unwrap();
     drop(replica);
     setup.settled();
     assert_eq!(setup.file_text(), [header(), line(1), line(2)].concat());
@@ -187,12 +201,12 @@ fn a_publish_behind_the_lines_of_others_is_a_conflict_until_they_are_in_the_file
     let replica = setup.settled();
     let file = setup.open();
     setup.log_appends(&line(2));
-    let outcome = replica.publish(line(3).as_bytes()).unwrap();
+    let outcome = replica.publish(line(3).as_bytes(), None).unwrap();
     assert_eq!(outcome, PublishOutcome::Conflict);
     assert!(!replica.is_settled(&file), "the log has more");
-    replica.settle(&file).unwrap();
+    replica.settle(&file, None).unwrap();
     assert_eq!(setup.file_text(), [header(), line(1), line(2)].concat());
-    let outcome = replica.publish(line(3).as_bytes()).unwrap();
+    let outcome = replica.publish(line(3).as_bytes(), None).unwrap();
     assert_eq!(outcome, PublishOutcome::Published);
 }
 
@@ -273,7 +287,7 @@ fn an_incomplete_line_is_left_by_a_follower_and_closed_before_an_append() {
     setup.file_appends(line(2).trim_end());
     replica.settle_alone(TornLine::Leave).unwrap();
     assert_eq!(setup.log_text(), [header(), line(1)].concat());
-    replica.settle(&setup.open()).unwrap();
+    replica.settle(&setup.open(), None).unwrap();
     assert_eq!(setup.log_text(), [header(), line(1), line(2)].concat());
     assert_eq!(setup.log_text(), setup.file_text());
 }
@@ -316,10 +330,10 @@ fn lines_that_were_written_while_the_log_was_away_are_published_later() {
     let setup = Setup::of(&[line(1)]);
     let replica = setup.settled();
     setup.log.is_away.store(true, Ordering::Relaxed);
-    let failed = replica.publish(line(2).as_bytes()).unwrap_err();
+    let failed = replica.publish(line(2).as_bytes(), None).unwrap_err();
     assert_eq!(failed.kind, Kind::LogUnavailable);
     setup.file_appends(&line(2));
-    let failed = replica.settle(&setup.open()).unwrap_err();
+    let failed = replica.settle(&setup.open(), None).unwrap_err();
     assert_eq!(failed.kind, Kind::LogUnavailable);
     setup.log.is_away.store(false, Ordering::Relaxed);
     replica.settle_alone(TornLine::Leave).unwrap();
@@ -376,9 +390,9 @@ fn a_file_that_lost_its_end_in_a_crash_gets_it_from_the_log() {
             left.resize(lost_to + zeros, 0);
             fs::write(setup.path(), left).unwrap();
             let replica = setup.replica();
-            replica.settle(&setup.open()).unwrap();
+            replica.settle(&setup.open(), None).unwrap();
             // A file that was replaced is opened again by its session.
-            replica.settle(&setup.open()).unwrap();
+            replica.settle(&setup.open(), None).unwrap();
             assert_eq!(setup.file_text(), whole, "{lost_to} and {zeros} zeros");
             assert_eq!(setup.log_text(), whole, "{lost_to} and {zeros} zeros");
         }
