@@ -3,7 +3,7 @@
 //! the stream of the team. All commands that take a session find it here.
 
 use super::daemon::ChildDaemon;
-use super::failure::{NOT_FOUND, ShellError, USAGE};
+use super::failure::{self, NOT_FOUND, ShellError, USAGE};
 use super::listed::{ListedRow, PAGE, deleted, page, rows};
 use super::options::Options;
 use super::words::title;
@@ -15,6 +15,8 @@ use serde::Deserialize;
 use serde_json::json;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+use treelined_core::error::Kind;
 use treelined_core::suggest;
 use treelined_core::terminal;
 
@@ -22,6 +24,9 @@ use treelined_core::terminal;
 pub(super) const FEWEST: usize = 4;
 /// The most sessions that are listed when several fit.
 const LISTED: usize = 20;
+/// How long the team's list is asked for again while its servers are late, and the pause between two questions.
+const LATE: Duration = Duration::from_secs(10);
+const LATE_PAUSE: Duration = Duration::from_millis(100);
 
 // The arguments that name a session; without any, it is the latest one of this directory. A comment of the documentation
 // here would become the description of the command.
@@ -150,21 +155,82 @@ impl SessionQuery {
     }
 }
 
+/// The sessions of the team that a text may mean.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct TeamAnswer {
+    #[serde(default)]
+    team: Vec<TeamRow>,
+    team_diagnostic: Option<TeamDiagnostic>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct TeamRow {
+    session_id: String,
+    name: Option<String>,
+    #[serde(default)]
+    modified: String,
+}
+
+#[derive(Deserialize)]
+struct TeamDiagnostic {
+    kind: String,
+}
+
+impl TeamAnswer {
+    fn of(daemon: &mut ChildDaemon, text: &str) -> anyhow::Result<Self> {
+        let params = json!({ "query": text, "limit": PAGE }).to_string();
+        let answered = daemon.call("list_sessions", &params)?;
+        serde_json::from_str(answered.get()).context("read the answer to list_sessions")
+    }
+
+    /// Whether the servers have not answered yet.
+    fn is_late(&self) -> bool {
+        let diagnostic = self.team_diagnostic.as_ref();
+        diagnostic.is_some_and(|it| it.kind == Kind::LogUnavailable.name())
+    }
+
+    fn rows(&self) -> Vec<ListedRow> {
+        let row = |row: &TeamRow| ListedRow {
+            session_id: row.session_id.clone(),
+            path: PathBuf::new(),
+            name: row.name.clone(),
+            first_message: String::new(),
+            native_ids: Vec::new(),
+            same_conversation: Vec::new(),
+            modified: row.modified.clone(),
+        };
+        self.team.iter().map(row).collect()
+    }
+}
+
 /// The file of a session that so far only the log has, copied from there; `None` if it has none that fits.
 fn of_the_log(daemon: &mut ChildDaemon, text: &str) -> anyhow::Result<Option<PathBuf>> {
-    #[derive(Deserialize)]
-    struct Answer {
-        #[serde(default)]
-        team: Vec<TeamRow>,
+    let mut answer = TeamAnswer::of(daemon, text)?;
+    // A list waits for the servers for a moment, and opening a session for as long as they need.
+    if answer.is_late() && matches!(choose(text, &answer.rows()), Err(ChoiceProblem::None)) {
+        match copied(daemon, text) {
+            Ok(path) => return Ok(Some(path)),
+            Err(error) if failure::kind(&error) == Some(Kind::LogUnavailable) => return Err(error),
+            // It may be a name.
+            Err(_) => {}
+        }
+        let began = Instant::now();
+        while answer.is_late() && began.elapsed() < LATE {
+            std::thread::sleep(LATE_PAUSE);
+            answer = TeamAnswer::of(daemon, text)?;
+        }
     }
-    #[derive(Deserialize)]
-    #[serde(rename_all = "camelCase")]
-    struct TeamRow {
-        session_id: String,
-        name: Option<String>,
-        #[serde(default)]
-        modified: String,
+    match choose(text, &answer.rows()) {
+        Ok(row) => copied(daemon, &row.session_id).map(Some),
+        Err(ChoiceProblem::Several(error)) => Err(error.into()),
+        Err(ChoiceProblem::None) => Ok(None),
     }
+}
+
+/// The file of the session with this id, which is copied if only the log has it.
+fn copied(daemon: &mut ChildDaemon, id: &str) -> anyhow::Result<PathBuf> {
     #[derive(Deserialize)]
     struct Opened {
         session: OpenedSession,
@@ -173,31 +239,12 @@ fn of_the_log(daemon: &mut ChildDaemon, text: &str) -> anyhow::Result<Option<Pat
     struct OpenedSession {
         path: PathBuf,
     }
-    let params = json!({ "query": text, "limit": PAGE }).to_string();
-    let answered = daemon.call("list_sessions", &params)?;
-    let answer: Answer =
-        serde_json::from_str(answered.get()).context("read the answer to list_sessions")?;
-    let row = |row: TeamRow| ListedRow {
-        session_id: row.session_id,
-        path: PathBuf::new(),
-        name: row.name,
-        first_message: String::new(),
-        native_ids: Vec::new(),
-        same_conversation: Vec::new(),
-        modified: row.modified,
-    };
-    let rows: Vec<ListedRow> = answer.team.into_iter().map(row).collect();
-    let id = match choose(text, &rows) {
-        Ok(row) => &row.session_id,
-        Err(ChoiceProblem::Several(error)) => return Err(error.into()),
-        Err(ChoiceProblem::None) => return Ok(None),
-    };
     let params = json!({ "sessionId": id }).to_string();
     let opened = daemon.call("open_session", &params)?;
     let opened: Opened =
         serde_json::from_str(opened.get()).context("read the answer to open_session")?;
     daemon.call("close_session", &params)?;
-    Ok(Some(opened.session.path))
+    Ok(opened.session.path)
 }
 
 /// The absolute path of an existing file. A file that may not be read counts: opening it says so.

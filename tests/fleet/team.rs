@@ -1,5 +1,6 @@
 //! The team's list: the rows of sessions, and the daemons that have them open.
 
+use crate::queue::until;
 use crate::support::{Fleet, Machine, append};
 use async_nats::jetstream::stream::{Config, StorageType};
 use serde_json::{Value, json};
@@ -387,21 +388,23 @@ fn a_daemon_lists_the_sessions_of_other_machines_and_opens_them() {
     assert_eq!(list["sessions"], json!([]));
     // So does the command, which shows rows of both kinds.
     let other = Machine::new(&fleet);
-    let shown = other.run(&["list", "--all"]);
-    let shown = String::from_utf8(shown.stdout).unwrap();
-    assert!(
-        shown.contains("shared") && shown.contains("The build"),
-        "{shown}"
-    );
-    let rows = &other.done(&["list", "--all", "--json"])[0];
-    assert_eq!(rows["team"][0]["sessionId"], "shared");
+    // A list waits for the servers for 2 s only.
+    until(|| {
+        let shown = other.run(&["list", "--all"]);
+        let shown = String::from_utf8(shown.stdout).unwrap();
+        shown.contains("shared") && shown.contains("The build")
+    });
+    until(|| {
+        let rows = &other.done(&["list", "--all", "--json"])[0];
+        rows["team"][0]["sessionId"] == "shared"
+    });
     assert!(other.done(&["list", "--all", "--local", "--json"])[0]["team"].is_null());
     // Its id, its name and the beginning of its id name it, as those of a file.
     for text in ["The build", "shar", "shared"] {
         let other = Machine::new(&fleet);
         let shown = other.run(&["show", text]);
-        let shown = String::from_utf8(shown.stdout).unwrap();
-        assert!(shown.contains("hello"), "{text}: {shown}");
+        let text_of = String::from_utf8(shown.stdout.clone()).unwrap();
+        assert!(text_of.contains("hello"), "{text}: {shown:?}");
         assert_eq!(other.text("shared"), laptop.text("shared"));
     }
     assert_eq!(other.run(&["show", "nowhere"]).status.code(), Some(3));
