@@ -1,5 +1,6 @@
 //! `treelined doctor --cluster`: the servers and the stream, and what an acknowledgement is worth there (fleet.md).
 
+use super::failure::ShellError;
 use super::fleet::servers;
 use super::options::Options;
 use super::screen::{Screen, Style};
@@ -12,7 +13,8 @@ use treelined_core::error::Result;
 use treelined_core::terminal;
 use treelined_files::os::file::owner_and_mode;
 use treelined_fleet::guard::{ForeignMessage, ForeignMessages};
-use treelined_fleet::limits::{self, StreamCluster, StreamInfo};
+use treelined_fleet::limits::{self, StreamCluster, StreamInfo, StreamPeer};
+use treelined_fleet::probe::{ProbedServer, probe};
 use treelined_fleet::stream::NatsLog;
 use treelined_fleet::team::TeamRows;
 
@@ -24,6 +26,11 @@ pub(super) fn doctor(options: &Options, create: bool) -> anyhow::Result<ExitCode
     let settings = servers(&options.config()?)?;
     let exposed = exposed(options.settings()?.file(), &settings);
     let mut screen = Screen::new();
+    let probed = probe(&settings);
+    let settings = answering(settings, &probed)?;
+    // Without its leader, the stream answers late: what is known is said before.
+    writeln!(screen, "{}", fact(&screen, "servers", &answers(&probed)))?;
+    screen.flush()?;
     if create {
         if NatsLog::create(settings.clone())? {
             writeln!(screen, "created the stream {:?}", settings.stream)?;
@@ -33,56 +40,29 @@ pub(super) fn doctor(options: &Options, create: bool) -> anyhow::Result<ExitCode
         }
     }
     let (info, bucket, server) = NatsLog::describe(&settings)?;
-    let mut fact = |name: &str, value: &str| {
-        let name = screen.style(Style::Dim, &format!("{name:<9}"));
-        writeln!(screen, "  {name}{}", terminal::line(value))
-    };
-    let cluster = info.cluster.as_ref();
-    let of = cluster
-        .and_then(|cluster| cluster.name.as_deref())
-        .unwrap_or("no cluster");
-    fact("server", &format!("NATS {}, {of}", server.version))?;
-    fact(
-        "stream",
-        &format!("{}, created {}", settings.stream, info.created),
-    )?;
-    let sessions = count(info.state.num_subjects, "session", "sessions");
-    let messages = count(info.state.messages, "message", "messages");
-    let bytes = count(info.state.bytes, "byte", "bytes");
-    fact("holds", &format!("{sessions}, {messages}, {bytes}"))?;
-    fact("copies", &copies(&info))?;
-    fact(
-        "message",
-        &format!(
-            "{} at most",
-            count(server.max_payload as u64, "byte", "bytes")
-        ),
-    )?;
-    let larger = match bucket {
-        Some(bucket) => format!("larger lines are objects of the bucket {bucket}"),
-        None => "larger lines are refused: `--create` makes a bucket for them".to_owned(),
-    };
-    fact("lines", &larger)?;
-    fact(
-        "sync",
-        "not visible to clients: every server needs `sync_interval: always`",
-    )?;
-    fact("ack", &worth(&info))?;
-    let mut problems = problems(&info, &settings, (&server.version, server.max_payload));
+    let silent = silent(&info, &probed);
+    let server = (&*server.version, server.max_payload);
+    for (name, value) in facts(&info, bucket, &settings.stream, server, &silent) {
+        writeln!(screen, "{}", fact(&screen, name, &value))?;
+    }
+    let mut problems = absent(&silent, &probed);
+    problems.extend(self::problems(&info, &settings, server, &silent));
     problems.extend(exposed);
     let erasable = NatsLog::erasable_buckets(&settings)?;
     problems.extend(erasable.into_iter().map(|name| {
         format!("a member can remove what {name} has: `--create` as an administrator forbids it")
     }));
     let foreign = NatsLog::foreign_messages(&settings, info.state.last_seq)?;
-    fact("foreign", &looked(&foreign, info.state.messages))?;
+    let found = looked(&foreign, info.state.messages);
+    writeln!(screen, "{}", fact(&screen, "foreign", &found))?;
     for message in &foreign.named {
         let ForeignMessage {
             sequence,
             subject,
             why,
         } = message;
-        fact("", &format!("message {sequence} of {subject}: {why}"))?;
+        let named = format!("message {sequence} of {subject}: {why}");
+        writeln!(screen, "{}", fact(&screen, "", &named))?;
     }
     for problem in &problems {
         let name = screen.style(Style::Red, "problem");
@@ -95,14 +75,150 @@ pub(super) fn doctor(options: &Options, create: bool) -> anyhow::Result<ExitCode
     })
 }
 
-/// The problem that other users of this machine can read the passwords of the configuration file.
-fn exposed(file: Option<&Path>, settings: &NatsSettings) -> Option<String> {
-    let (file, _) = file.zip(settings.addresses().1)?;
-    let (_, mode) = owner_and_mode(&file.metadata().ok()?).ok()?;
-    let name = file.display();
-    (mode & 0o077 != 0).then(|| {
-        format!("other users can read the passwords in {name}: `chmod 600 {name}` keeps them out")
-    })
+fn fact(screen: &Screen, name: &str, value: &str) -> String {
+    let name = screen.style(Style::Dim, &format!("{name:<9}"));
+    format!("  {name}{}", terminal::line(value))
+}
+
+/// The stream and its servers, line by line.
+fn facts(
+    info: &StreamInfo,
+    bucket: Option<String>,
+    stream: &str,
+    (version, max_payload): (&str, usize),
+    silent: &[&str],
+) -> Vec<(&'static str, String)> {
+    let cluster = info.cluster.as_ref();
+    let of = cluster
+        .and_then(|cluster| cluster.name.as_deref())
+        .unwrap_or("no cluster");
+    let sessions = count(info.state.num_subjects, "session", "sessions");
+    let messages = count(info.state.messages, "message", "messages");
+    let bytes = count(info.state.bytes, "byte", "bytes");
+    let larger = match bucket {
+        Some(bucket) => format!("larger lines are objects of the bucket {bucket}"),
+        None => "larger lines are refused: `--create` makes a bucket for them".to_owned(),
+    };
+    let most = count(max_payload as u64, "byte", "bytes");
+    let sync = "not visible to clients: every server needs `sync_interval: always`";
+    vec![
+        ("server", format!("NATS {version}, {of}")),
+        ("stream", format!("{stream}, created {}", info.created)),
+        ("holds", format!("{sessions}, {messages}, {bytes}")),
+        ("copies", copies(info, silent)),
+        ("message", format!("{most} at most")),
+        ("lines", larger),
+        ("sync", sync.to_owned()),
+        ("ack", worth(info)),
+        ("service", service(info, silent)),
+    ]
+}
+
+/// The settings with the servers that answer. Fails if none does.
+fn answering(settings: NatsSettings, probed: &[ProbedServer]) -> anyhow::Result<NatsSettings> {
+    if probed.iter().any(|server| server.answers) {
+        let answers: Vec<bool> = probed.iter().map(|server| server.answers).collect();
+        return Ok(settings.only(&answers));
+    }
+    let why = format!("no server answers: {}", answers(probed));
+    let remedy = "start the servers, or correct `servers` of [log.nats]; `nats-server --config FILE` says why one does not start";
+    Err(ShellError::failed(
+        format!("{why} (logUnavailable)"),
+        remedy,
+    ))
+}
+
+/// `n1 answers, nats://10.0.0.2:4222 does not answer`.
+fn answers(probed: &[ProbedServer]) -> String {
+    let of = |server: &ProbedServer| match (server.answers, &server.name) {
+        (true, Some(name)) => format!("{name} answers"),
+        (true, None) => format!("{} answers", server.address),
+        (false, _) => format!("{} does not answer", server.address),
+    };
+    probed.iter().map(of).collect::<Vec<_>>().join(", ")
+}
+
+/// The names of the stream's servers that are away: those that its leader has given up, and those whose address does not
+/// answer. A server is only known to be silent if all addresses are given.
+fn silent<'i>(info: &'i StreamInfo, probed: &[ProbedServer]) -> Vec<&'i str> {
+    let Some(cluster) = &info.cluster else {
+        return Vec::new();
+    };
+    let is_met = |name: &str| probed.iter().any(|it| it.name.as_deref() == Some(name));
+    let absent = probed.iter().filter(|server| !server.answers).count();
+    let unmet = cluster
+        .replicas
+        .iter()
+        .filter(|peer| !is_met(&peer.name))
+        .count();
+    let is_silent =
+        |peer: &&StreamPeer| peer.offline || (absent > 0 && unmet <= absent && !is_met(&peer.name));
+    let peers = cluster.replicas.iter().filter(is_silent);
+    peers.map(|peer| peer.name.as_str()).collect()
+}
+
+/// The problems of servers that do not answer: by name, as far as the stream knows them.
+fn absent(silent: &[&str], probed: &[ProbedServer]) -> Vec<String> {
+    let addresses: Vec<&str> = probed
+        .iter()
+        .filter(|server| !server.answers)
+        .map(|server| server.address.as_str())
+        .collect();
+    let remedy = "start it again, or look into its log";
+    match (silent, addresses.as_slice()) {
+        ([name], [address]) => vec![format!("{name} ({address}) does not answer: {remedy}")],
+        ([], addresses) => {
+            let of = |address: &&str| format!("{address} does not answer: {remedy}");
+            addresses.iter().map(of).collect()
+        }
+        (names, addresses) => {
+            let place = match addresses {
+                [] => String::new(),
+                some => format!(" ({})", some.join(", ")),
+            };
+            let of = |name: &&str| format!("{name} does not answer{place}: {remedy}");
+            names.iter().map(of).collect()
+        }
+    }
+}
+
+/// The failures with which appends go on.
+fn service(info: &StreamInfo, silent: &[&str]) -> String {
+    let all = info.cluster.as_ref().map_or(1, |it| it.replicas.len() + 1);
+    let answering = all - silent.len().min(all);
+    let needed = all / 2 + 1;
+    match answering.checked_sub(needed) {
+        None => format!("appends fail: {answering} of {all} servers answer, and {needed} must"),
+        Some(0) if all == 1 => "appends fail while the server is away".to_owned(),
+        Some(0) => {
+            format!("{answering} of {all} servers answer: appends fail if one more does not")
+        }
+        Some(more) => {
+            let more = count(more as u64, "server", "servers");
+            format!("{answering} of {all} servers answer: appends go on without {more}")
+        }
+    }
+}
+
+/// The problems of secrets that other users of this machine can read: the passwords of the configuration file, and the
+/// files that it names.
+fn exposed(file: Option<&Path>, settings: &NatsSettings) -> Vec<String> {
+    let passwords = file.filter(|_| settings.addresses().1.is_some());
+    let key = settings.certificate.as_ref().map(|(_, key)| key.as_path());
+    let secrets = [
+        ("the passwords in", passwords),
+        ("the credentials in", settings.credentials.as_deref()),
+        ("the key in", key),
+    ];
+    let problem = |(what, file): (&str, Option<&Path>)| {
+        let file = file?;
+        let (_, mode) = owner_and_mode(&file.metadata().ok()?).ok()?;
+        let name = file.display();
+        (mode & 0o077 != 0).then(|| {
+            format!("other users can read {what} {name}: `chmod 600 {name}` keeps them out")
+        })
+    };
+    secrets.into_iter().filter_map(problem).collect()
 }
 
 /// `2 messages of other programs, which are skipped`.
@@ -120,16 +236,17 @@ fn looked(foreign: &ForeignMessages, messages: u64) -> String {
     }
 }
 
-/// `3: n1 leads, n2 current, n3 offline`.
-fn copies(info: &StreamInfo) -> String {
+/// `3: n1 leads, n2 is current, n3 does not answer`.
+fn copies(info: &StreamInfo, silent: &[&str]) -> String {
     let Some(cluster) = &info.cluster else {
         return info.config.num_replicas.to_string();
     };
     let leader = cluster.leader.as_deref().filter(|name| !name.is_empty());
     let leader = leader.map(|leader| format!("{leader} leads"));
     let peers = cluster.replicas.iter().map(|peer| {
-        let state = match (peer.offline, peer.current) {
-            (true, _) => "is offline".to_owned(),
+        let is_silent = silent.contains(&peer.name.as_str());
+        let state = match (is_silent, peer.current) {
+            (true, _) => "does not answer".to_owned(),
             (_, true) => "is current".to_owned(),
             _ if peer.lag == 0 => "is not current".to_owned(),
             _ => format!("is {} behind", count(peer.lag, "operation", "operations")),
@@ -153,7 +270,12 @@ fn worth(info: &StreamInfo) -> String {
     }
 }
 
-fn problems(info: &StreamInfo, settings: &NatsSettings, server: (&str, usize)) -> Vec<String> {
+fn problems(
+    info: &StreamInfo,
+    settings: &NatsSettings,
+    server: (&str, usize),
+    silent: &[&str],
+) -> Vec<String> {
     let mut problems: Vec<String> = info.config.faults();
     let (version, max_payload) = server;
     let checks = [
@@ -194,8 +316,12 @@ fn problems(info: &StreamInfo, settings: &NatsSettings, server: (&str, usize)) -
         );
     }
     let peers = info.cluster.iter().flat_map(|cluster| &cluster.replicas);
-    for peer in peers.filter(|peer| peer.offline || !peer.current) {
-        problems.push(format!("the copy of {} is not current", peer.name));
+    let lags = |peer: &&StreamPeer| !peer.current && !silent.contains(&peer.name.as_str());
+    for peer in peers.filter(lags) {
+        problems.push(format!(
+            "the copy of {} is not current: it catches up by itself",
+            peer.name
+        ));
     }
     problems
 }

@@ -63,6 +63,8 @@ mod nats_log;
 mod objects;
 #[cfg(any(feature = "nats", test))]
 mod patience;
+#[cfg(any(feature = "nats", test))]
+pub mod probe;
 #[cfg(feature = "nats")]
 mod publish;
 #[cfg(any(feature = "nats", test))]

@@ -47,6 +47,23 @@ impl NatsSettings {
         Self { servers, ..self }
     }
 
+    /// The same, with some of its servers. Each has the user of the settings.
+    pub fn only(self, keep: &[bool]) -> Self {
+        let (addresses, user) = self.addresses();
+        let user = user.map(|user| match user {
+            (name, Some(password)) => format!("{name}:{password}@"),
+            (token, None) => format!("{token}@"),
+        });
+        let user = user.unwrap_or_default();
+        let kept = addresses.iter().zip(keep).filter(|(_, keep)| **keep);
+        let with_user = kept.map(|(address, _)| match address.split_once("://") {
+            Some((scheme, host)) => format!("{scheme}://{user}{host}"),
+            None => format!("{user}{address}"),
+        });
+        let servers = with_user.collect();
+        self.at(servers)
+    }
+
     /// The addresses without what stands before their hosts, and a user with a password, or a token alone. The first
     /// server with one gives it.
     pub fn addresses(&self) -> (Vec<String>, Option<(String, Option<String>)>) {
@@ -64,5 +81,26 @@ impl NatsSettings {
             format!("{scheme}{host}")
         });
         (plain.collect(), user)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The address with the user may be the one of a server that is away.
+    #[test]
+    fn some_of_the_servers_keep_the_user_of_all() {
+        let of = |servers: &[&str], keep: &[bool]| {
+            let servers = servers.iter().map(|it| (*it).to_owned()).collect();
+            NatsSettings::of_servers(servers).only(keep).servers
+        };
+        let servers = ["nats://a:b@n1:4222", "tls://n2", "n3"];
+        assert_eq!(
+            of(&servers, &[false, true, true]),
+            ["tls://a:b@n2", "a:b@n3"]
+        );
+        assert_eq!(of(&["nats://token@n1"], &[true]), ["nats://token@n1"]);
+        assert_eq!(of(&["n1", "n2"], &[true, false]), ["n1"]);
     }
 }

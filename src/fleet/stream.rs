@@ -321,8 +321,17 @@ pub(super) async fn info(
     time: Duration,
 ) -> Result<StreamInfo> {
     let name = format!("STREAM.INFO.{}", settings.stream);
-    let called = connection
-        .call::<StreamInfo>(&name, &serde_json::Value::Null, time)
-        .await?;
-    called.map_err(|error| refused(settings, &error))
+    let until = Instant::now() + time;
+    loop {
+        // A leader that has died leaves requests without an answer.
+        let left = until.saturating_duration_since(Instant::now());
+        let attempt = ATTEMPT.min(left).max(PAUSE);
+        let called = connection.call::<StreamInfo>(&name, &serde_json::Value::Null, attempt);
+        match called.await {
+            Err(error) if error.kind == Kind::LogUnavailable && left > attempt => {
+                tokio::time::sleep(PAUSE).await;
+            }
+            called => return called?.map_err(|error| refused(settings, &error)),
+        }
+    }
 }

@@ -234,3 +234,60 @@ fn an_append_without_an_answer_says_whether_its_line_may_be_there() {
     assert_eq!(found.matches("stopped").count(), 1);
     assert!(!found.contains(&format!("dead-{dead}")), "{found}");
 }
+
+/// `doctor` was silent for ten seconds, and named no server whose death the stream's leader had not noticed.
+#[test]
+fn a_node_that_has_died_is_named_at_once() {
+    let Some(fleet) = Fleet::get(62) else { return };
+    let fleet = fleet.with_stream();
+    let machine = Machine::new(&fleet);
+    let doctor = |dead: &[usize]| {
+        let output = machine.run(&["doctor", "--cluster"]);
+        assert_eq!(output.status.code(), Some(1), "{output:?}");
+        let said = String::from_utf8(output.stdout).unwrap();
+        let first = said.lines().next().unwrap();
+        let silent = first.matches(" does not answer").count();
+        assert_eq!(silent, dead.len(), "{said}");
+        for node in 1..=3 {
+            let answers = first.contains(&format!("node{node} answers"));
+            assert_eq!(answers, !dead.contains(&node), "{said}");
+        }
+        (said, String::from_utf8(output.stderr).unwrap())
+    };
+    // Nobody answers for the stream until there is another leader.
+    let leader = fleet.leader();
+    fleet.node("kill", leader);
+    let (said, _) = doctor(&[leader]);
+    for fact in [
+        "2 of 3 servers answer: appends fail if one more does not".to_owned(),
+        format!("node{leader} does not answer"),
+        format!("node{leader} (nats://127.0.0.1"),
+    ] {
+        assert!(said.contains(&fact), "{fact}: {said}");
+    }
+    // Without most of its servers, the stream never answers: the first line is there nevertheless.
+    let other = leader % 3 + 1;
+    fleet.node("kill", other);
+    let (said, error) = doctor(&[leader, other]);
+    assert_eq!(said.lines().count(), 1, "{said}");
+    assert!(error.contains("logUnavailable"), "{error}");
+    for node in [leader, other] {
+        fleet.node("restart", node);
+    }
+    machine.until_sound(&["doctor", "--cluster"]);
+}
+
+/// Without any server the answer took ten seconds.
+#[test]
+fn servers_that_are_away_are_all_named() {
+    let machine = Machine::with_log("nats://127.0.0.1:1,nats://127.0.0.1:2".to_owned());
+    let output = machine.run(&["doctor", "--cluster"]);
+    assert_eq!(output.status.code(), Some(1));
+    let said = String::from_utf8(output.stderr).unwrap();
+    for address in ["nats://127.0.0.1:1", "nats://127.0.0.1:2"] {
+        assert!(
+            said.contains(&format!("{address} does not answer")),
+            "{said}"
+        );
+    }
+}

@@ -8,6 +8,7 @@ use nkeys::KeyPair;
 use serde_json::{Value, json};
 use std::fs;
 use std::io::{BufRead, BufReader, Write};
+use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
@@ -26,6 +27,7 @@ fn certificates(folder: &Path) {
         }
         authority ca; authority other
         certificate server; certificate client
+        chmod 600 *.key
     "#;
     let made = Command::new("bash")
         .args(["-c", script])
@@ -173,7 +175,9 @@ fn a_file_of_credentials_opens_its_account_and_a_strange_one_none() {
     let Some(server) = Single::start(|folder| {
         let (alice, eve) = (KeyPair::new_user(), KeyPair::new_user());
         let good = credentials(&account, &alice);
-        fs::write(folder.join("alice.creds"), &good).unwrap();
+        let path = folder.join("alice.creds");
+        fs::write(&path, &good).unwrap();
+        fs::set_permissions(path, fs::Permissions::from_mode(0o600)).unwrap();
         fs::write(folder.join("eve.creds"), credentials(&other, &eve)).unwrap();
         let seed = eve.seed().unwrap();
         let stolen = good.replace(&alice.seed().unwrap(), &seed);
