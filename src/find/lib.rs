@@ -34,7 +34,7 @@ mod session;
 mod tests;
 mod weights;
 
-pub use ask::{AskIndex, AskRequest, MoreHits, NearWords, Ranking, Rankings, ask};
+pub use ask::{AskIndex, AskRequest, MoreHits, NearWords, Ranking, RankingPage, Rankings, ask};
 pub use branch::Branch;
 use file::SearchedFile;
 pub use index::IndexSettings;

@@ -23,7 +23,7 @@ use treelined_files::os::file::Location;
 use treelined_files::store::Store;
 
 /// How much the path to the leaf adds.
-const ACTIVE: f64 = 1.05;
+pub(super) const ACTIVE: f64 = 1.05;
 
 /// The hits among the candidates of one session, all of which are in this file.
 pub(super) fn hits(
@@ -31,7 +31,7 @@ pub(super) fn hits(
     request: &AskRequest,
     gathered: &Gathered,
     location: &Location,
-    candidates: &[&Candidate],
+    candidates: &[Candidate],
     cancel: &Cancel,
 ) -> Result<Vec<Hit>> {
     let opened = store.open(location.clone(), cancel)?;
@@ -79,8 +79,8 @@ pub(super) fn hits(
 }
 
 /// The entries of candidates, each with what its own words and those of the session give it. A label counts for the entry that it labels, if it is in force.
-fn scores(tree: &Tree, candidates: &[&Candidate]) -> BTreeMap<Node, (f64, f64)> {
-    let mut wanted: Vec<&&Candidate> = candidates.iter().collect();
+fn scores(tree: &Tree, candidates: &[Candidate]) -> BTreeMap<Node, (f64, f64)> {
+    let mut wanted: Vec<&Candidate> = candidates.iter().collect();
     wanted.sort_unstable_by_key(|candidate| candidate.offset);
     let offsets: Vec<u64> = wanted.iter().map(|candidate| candidate.offset).collect();
     let mut scores = BTreeMap::new();
@@ -94,13 +94,13 @@ fn scores(tree: &Tree, candidates: &[&Candidate]) -> BTreeMap<Node, (f64, f64)> 
 }
 
 /// The field that shows an entry.
-struct ShownField {
+pub(super) struct ShownField {
     field: FieldKind,
     excerpt: Excerpt,
-    closeness: f64,
+    pub(super) closeness: f64,
 }
 
-struct TextReader<'r> {
+pub(super) struct TextReader<'r> {
     request: &'r AskRequest,
     reader: Reader<'r>,
     /// The sum of the weights of all terms.
@@ -108,7 +108,7 @@ struct TextReader<'r> {
 }
 
 impl<'r> TextReader<'r> {
-    fn new(request: &'r AskRequest, gathered: &Gathered) -> Self {
+    pub(super) fn new(request: &'r AskRequest, gathered: &Gathered) -> Self {
         // Rare terms weigh more, as in the score.
         let unit = UnitCounts {
             weight: 4,
@@ -128,7 +128,7 @@ impl<'r> TextReader<'r> {
     }
 
     /// The field with the best passage; `None` if none has a word that counts.
-    fn best(
+    pub(super) fn best(
         &mut self,
         line: &[u8],
         kind: Kind,

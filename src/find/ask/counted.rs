@@ -28,8 +28,9 @@ pub(super) struct CountedFile {
     branch_terms: Vec<u64>,
     /// By branch, then by term.
     branch_weights: Vec<BranchWeight>,
-    /// Whether a record archives a branch.
+    /// Whether a record archives a branch, and whether the session has labels.
     has_archive: bool,
+    has_labels: bool,
     /// The entries that have a term and pass the filters, in file order.
     found: Vec<FoundEntry>,
     /// Those of the found entries, one entry behind the other.
@@ -82,6 +83,8 @@ pub(super) struct Candidate {
     pub own: f64,
     /// The score of the words of all entries of its session together.
     pub together: f64,
+    /// Whether its session has labels.
+    pub has_labels: bool,
 }
 
 impl Candidate {
@@ -108,6 +111,7 @@ impl CountedFile {
             branch_terms: Vec::new(),
             branch_weights: Vec::new(),
             has_archive: false,
+            has_labels: false,
             found: Vec::new(),
             weights: Vec::new(),
             count: Vec::new(),
@@ -137,6 +141,10 @@ impl CountedFile {
             branch_terms: vec![0; counts.branches as usize],
             branch_weights: Vec::new(),
             has_archive: counts.has_archive,
+            has_labels: counts
+                .postings
+                .get(&labels())
+                .is_some_and(|all| !all.is_empty()),
             found: Vec::new(),
             weights: Vec::new(),
             count: vec![TermCount::default(); terms.len()],
@@ -304,6 +312,7 @@ impl CountedFile {
                 own: self.score(request, scorers, &of_session, found, &mut best)
                     * recency(found.entry.at.unwrap_or(0), now),
                 together: 0.0,
+                has_labels: self.has_labels,
             })
             .collect();
         let together = together(best);

@@ -129,11 +129,7 @@ impl<'q> Counter<'q> {
     }
 
     fn line(&mut self, bytes: &[u8], offset: u64) {
-        let scanned = match simdutf8::basic::from_utf8(bytes) {
-            Ok(_) => scan::scan_line(bytes).ok(),
-            Err(_) => None,
-        };
-        match scanned {
+        match scanned(bytes) {
             Some(Line::Header(header)) if offset == 0 => {
                 self.counts.cwd = header.cwd.map(std::borrow::Cow::into_owned);
             }
@@ -198,11 +194,7 @@ impl<'q> Counter<'q> {
 
     /// Counts the terms in the text of an entry; returns their number.
     fn terms(&mut self, bytes: &[u8], number: u32, envelope: &Envelope<'_>) -> u32 {
-        let (kind, mut terms) = (envelope.kind, 0_u32);
-        let role = match envelope.facts {
-            Facts::Message { role, .. } => role,
-            _ => Role::None,
-        };
+        let (kind, role, mut terms) = (envelope.kind, role_of(envelope), 0_u32);
         let Self {
             counts,
             tokenizer,
@@ -271,6 +263,22 @@ impl<'q> Counter<'q> {
                 false
             });
         }
+    }
+}
+
+/// A line as it is counted; `None` if it is damaged.
+pub(super) fn scanned(bytes: &[u8]) -> Option<Line<'_>> {
+    match simdutf8::basic::from_utf8(bytes) {
+        Ok(_) => scan::scan_line(bytes).ok(),
+        Err(_) => None,
+    }
+}
+
+/// The role of an entry's message.
+pub(super) fn role_of(envelope: &Envelope<'_>) -> Role {
+    match envelope.facts {
+        Facts::Message { role, .. } => role,
+        _ => Role::None,
     }
 }
 

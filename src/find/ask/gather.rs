@@ -25,6 +25,7 @@ const OF_SESSION: usize = 8;
 const OF_ALL: usize = 240;
 
 /// The counts of all files together.
+#[derive(Debug, Default)]
 pub(super) struct Gathered {
     pub candidates: Vec<Candidate>,
     pub corpus: Corpus,

@@ -6,12 +6,14 @@
 //! the tree of their session excludes, `counted` and `gather` take the best entries by these counts, `answer` reads them, and `ranking` keeps the result for the pages after the first one.
 
 mod answer;
+mod bound;
 mod counted;
 mod counts;
 mod filtered;
 mod gather;
 mod in_files;
 mod kept;
+mod ranked;
 mod ranking;
 mod request;
 mod segment;
@@ -21,20 +23,17 @@ mod tests;
 mod update;
 mod vocabulary;
 
-pub use ranking::{MoreHits, Ranking, Rankings};
+pub use ranked::{MoreHits, Ranking, RankingPage};
+pub use ranking::Rankings;
 pub use request::AskRequest;
 pub use segments::AskIndex;
 pub use vocabulary::NearWords;
 
 use crate::outcome::{SearchWatch, Totals, UnreadFile};
-use crate::page::Hit;
 use crate::searched::SearchedStore;
-use counted::{Candidate, CountedFile};
-use gather::{Gathered, Gatherer, OrderedScore};
-use in_files::in_files;
+use counted::CountedFile;
+use gather::Gatherer;
 use segments::Segments;
-use std::cmp::Reverse;
-use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 use treelined_core::error::{Kind, Result};
 use treelined_core::timestamp::Millis;
@@ -44,9 +43,6 @@ use treelined_files::os::file::{Location, Status};
 use treelined_files::store::Store;
 use vocabulary::KnownWords;
 
-/// The most hits of a ranking, and of one session in it.
-const MOST_HITS: usize = 200;
-const OF_SESSION: usize = 3;
 /// The bytes without counts up to which the search counts all of their terms.
 const READ_ALL: u64 = 16 << 20;
 
@@ -55,7 +51,7 @@ const READ_ALL: u64 = 16 << 20;
 pub fn ask(
     searched: SearchedStore<'_>,
     index: &AskIndex,
-    request: &AskRequest,
+    request: &Arc<AskRequest>,
     now: Millis,
     cancel: &Cancel,
     watch: &mut SearchWatch<'_>,
@@ -114,21 +110,16 @@ pub fn ask(
         update.begin(store, request, &mut counted);
     }
     drop(counted);
-    let mut hits = closely(searched, request, &gathered, &files, cancel, &mut partial)?;
-    hits.sort_by_key(|(_, hit)| (Reverse(OrderedScore(hit.score)), Reverse(hit.at)));
-    let more = limit(&mut hits, &gathered, request.filters.session.is_none());
-    Ok(Ranking {
-        totals: Totals {
-            sessions: gathered.sessions,
-            entries: gathered.entries,
-            scanned_bytes,
-            are_least: true,
-        },
-        hits: hits.into_iter().map(|(_, hit)| hit).collect(),
-        more,
-        near_words,
-        partial,
-    })
+    let totals = Totals {
+        sessions: gathered.sessions,
+        entries: gathered.entries,
+        scanned_bytes,
+        are_least: true,
+    };
+    let mut ranking = Ranking::new(Arc::clone(request), gathered, totals);
+    ranking.near_words = near_words;
+    ranking.begin(&files, partial, cancel)?;
+    Ok(ranking)
 }
 
 /// What may be missing in the cache.
@@ -160,57 +151,4 @@ impl Update<'_> {
             }
         });
     }
-}
-
-/// The hits among the candidates, each with the number of its file.
-fn closely(
-    searched: SearchedStore<'_>,
-    request: &AskRequest,
-    gathered: &Gathered,
-    files: &[(Location, Status)],
-    cancel: &Cancel,
-    partial: &mut Vec<UnreadFile>,
-) -> Result<Vec<(usize, Hit)>> {
-    let mut of_files: BTreeMap<usize, Vec<&Candidate>> = BTreeMap::new();
-    for candidate in &gathered.candidates {
-        of_files.entry(candidate.file).or_default().push(candidate);
-    }
-    let of_files: Vec<(usize, Vec<&Candidate>)> = of_files.into_iter().collect();
-    let look = |candidates: &Vec<&Candidate>, location: &Location| {
-        let store = searched.store;
-        answer::hits(store, request, gathered, location, candidates, cancel)
-    };
-    let found = in_files(&of_files, files, cancel, partial, look)?;
-    let of_files = found.into_iter();
-    let hits = of_files.flat_map(|(number, hits)| hits.into_iter().map(move |hit| (number, hit)));
-    Ok(hits.collect())
-}
-
-/// Keeps the hits of a ranking, and says how many more entries each of their sessions has.
-fn limit(
-    hits: &mut Vec<(usize, Hit)>,
-    gathered: &Gathered,
-    is_of_all_sessions: bool,
-) -> Vec<MoreHits> {
-    let mut kept: HashMap<usize, usize> = HashMap::new();
-    let mut left = MOST_HITS;
-    hits.retain(|(number, _)| {
-        let of_session = kept.entry(*number).or_insert(0);
-        let takes = left > 0 && (!is_of_all_sessions || *of_session < OF_SESSION);
-        *of_session += usize::from(takes);
-        left -= usize::from(takes);
-        takes
-    });
-    let mut more: BTreeMap<usize, MoreHits> = BTreeMap::new();
-    for (number, hit) in hits.iter() {
-        let found = gathered.of_file.get(*number).copied().unwrap_or_default();
-        let shown = kept.get(number).copied().unwrap_or_default() as u64;
-        if found > shown {
-            more.entry(*number).or_insert_with(|| MoreHits {
-                session_id: hit.session_id.clone(),
-                count: found - shown,
-            });
-        }
-    }
-    more.into_values().collect()
 }

@@ -1,8 +1,6 @@
-//! The result of a question, and the results that are kept for later pages.
+//! The rankings that are kept for later pages.
 
-use super::vocabulary::NearWords;
-use crate::outcome::{Totals, UnreadFile};
-use crate::page::Hit;
+use super::ranked::Ranking;
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
@@ -12,49 +10,6 @@ use treelined_files::lock::lock;
 /// The rankings that are kept, and how long.
 const MOST: usize = 8;
 const KEPT: Duration = Duration::from_secs(600);
-
-/// The best hits for a question, in order.
-#[derive(Debug, Default)]
-pub struct Ranking {
-    pub hits: Vec<Hit>,
-    /// The sessions of hits that have more entries with words of the question.
-    pub more: Vec<MoreHits>,
-    pub totals: Totals,
-    /// Words that no entry has, and those that were perhaps meant.
-    pub near_words: Vec<NearWords>,
-    /// Files that could not be searched.
-    pub partial: Vec<UnreadFile>,
-}
-
-/// Entries of a session that are not among the hits.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct MoreHits {
-    pub session_id: String,
-    pub count: u64,
-}
-
-impl Ranking {
-    /// About how many bytes it takes.
-    fn bytes(&self) -> usize {
-        let hit = |hit: &Hit| {
-            let left = hit.branch.left.iter();
-            let said = left.flat_map(|left| {
-                left.instead
-                    .iter()
-                    .chain(left.reason.iter().map(|it| &it.said))
-            });
-            size_of::<Hit>()
-                + hit.session_id.len()
-                + hit.session_name.len()
-                + hit.entry_id.len()
-                + hit.excerpt.text.len()
-                + said
-                    .map(|said| said.text.len() + said.entry_id.len())
-                    .sum::<usize>()
-        };
-        self.hits.iter().map(hit).sum()
-    }
-}
 
 /// The last rankings of a daemon.
 #[derive(Debug)]
@@ -120,25 +75,37 @@ impl Rankings {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::ask::gather::Gathered;
+    use crate::ask::tests::asked;
+    use crate::outcome::Totals;
+
+    fn ranking() -> Arc<Ranking> {
+        let request = asked("a");
+        Arc::new(Ranking::new(
+            request,
+            Gathered::default(),
+            Totals::default(),
+        ))
+    }
 
     #[test]
     fn the_last_eight_rankings_are_kept() {
         let rankings = Rankings::new("a");
-        let first = rankings.keep(Arc::default());
+        let first = rankings.keep(ranking());
         for _ in 1..MOST {
-            rankings.keep(Arc::default());
+            rankings.keep(ranking());
         }
         assert!(rankings.get(&first).is_some());
-        let last = rankings.keep(Arc::default());
+        let last = rankings.keep(ranking());
         assert!(rankings.get(&first).is_none() && rankings.get(&last).is_some());
     }
 
     /// Numbers begin anew in each daemon: the cursor of an earlier one named a page of another question.
     #[test]
     fn a_name_is_of_one_daemon() {
-        let name = Rankings::new("a").keep(Arc::default());
+        let name = Rankings::new("a").keep(ranking());
         let later = Rankings::new("b");
-        later.keep(Arc::default());
+        later.keep(ranking());
         assert!(later.get(&name).is_none());
         for name in ["", "1", "1.", ".b", "x.b", "1.b.b"] {
             assert!(later.get(name).is_none(), "{name}");

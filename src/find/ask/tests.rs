@@ -6,7 +6,7 @@ use crate::request::SearchRequest;
 use crate::request::{EntryFilter, FieldSet};
 use crate::tests::generator::{self, Random};
 use crate::tests::{NO_INDEX, request};
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 use treelined_core::search::ask::{Corpus, Question, Term, bounded_weight, recency};
@@ -33,15 +33,17 @@ fn folder(random: &mut Random) -> tempfile::TempDir {
     folder
 }
 
-fn asked(question: &str) -> AskRequest {
-    AskRequest {
-        question: Question::parse(question).unwrap().unwrap(),
-        filters: request("x", Mode::Words),
-    }
+pub(super) fn asked(question: &str) -> Arc<AskRequest> {
+    with_filters(question, request("x", Mode::Words))
+}
+
+fn with_filters(question: &str, filters: SearchRequest) -> Arc<AskRequest> {
+    let question = Question::parse(question).unwrap().unwrap();
+    Arc::new(AskRequest { question, filters })
 }
 
 /// Questions with and without filters.
-fn questions() -> Vec<AskRequest> {
+fn questions() -> Vec<Arc<AskRequest>> {
     let words = [
         "build fails",
         "cargo test error",
@@ -53,11 +55,11 @@ fn questions() -> Vec<AskRequest> {
         "the",
         "nothing",
     ];
-    let mut all: Vec<AskRequest> = words.into_iter().map(asked).collect();
+    let mut all: Vec<Arc<AskRequest>> = words.into_iter().map(asked).collect();
     let mut filtered = |question: &str, filter: &dyn Fn(&mut SearchRequest)| {
-        let mut request = asked(question);
-        filter(&mut request.filters);
-        all.push(request);
+        let mut filters = request("x", Mode::Words);
+        filter(&mut filters);
+        all.push(with_filters(question, filters));
     };
     let entry = |role: &str| EntryFilter {
         role: Some(role.to_owned()),
@@ -85,8 +87,7 @@ fn questions() -> Vec<AskRequest> {
     all
 }
 
-/// What an answer says, but for the bytes that were read for it.
-fn answer(store: &Store, index: &AskIndex, request: &AskRequest) -> String {
+fn ranking(store: &Store, index: &AskIndex, request: &Arc<AskRequest>) -> Ranking {
     let searched = SearchedStore {
         store,
         index: NO_INDEX,
@@ -95,9 +96,18 @@ fn answer(store: &Store, index: &AskIndex, request: &AskRequest) -> String {
         on_hit: &mut |_| {},
         on_progress: &mut |_, _| {},
     };
-    let mut ranking = ask(searched, index, request, NOW, &Cancel::new(), &mut watch).unwrap();
+    ask(searched, index, request, NOW, &Cancel::new(), &mut watch).unwrap()
+}
+
+/// What an answer says, but for the bytes that were read for it.
+fn answer(store: &Store, index: &AskIndex, request: &Arc<AskRequest>) -> String {
+    let mut ranking = ranking(store, index, request);
     ranking.totals.scanned_bytes = 0;
-    format!("{ranking:#?}")
+    let page = ranking.page(store, 0..200, &Cancel::new()).unwrap();
+    let Ranking {
+        totals, near_words, ..
+    } = ranking;
+    format!("{totals:#?} {near_words:#?} {page:#?}")
 }
 
 /// Removes the cache, in which a thread may still be writing.
@@ -110,7 +120,7 @@ fn remove_cache(folder: &Path) {
 
 /// The answers that are made of the session files alone.
 fn without_cache(folder: &Path) -> Vec<String> {
-    let of = |request: &AskRequest| {
+    let of = |request: &Arc<AskRequest>| {
         let store = Store::new(folder.to_owned());
         let answer = answer(&store, &AskIndex::default(), request);
         store.end();
@@ -121,7 +131,7 @@ fn without_cache(folder: &Path) -> Vec<String> {
 }
 
 fn with_cache(store: &Store, index: &AskIndex) -> Vec<String> {
-    let of = |request: &AskRequest| answer(store, index, request);
+    let of = |request: &Arc<AskRequest>| answer(store, index, request);
     questions().iter().map(of).collect()
 }
 
@@ -171,6 +181,33 @@ fn answers_do_not_depend_on_what_is_kept() {
         assert_same(&with_cache(&store, &AskIndex::default()), &expected);
         store.end();
     }
+}
+
+/// The pages together are the ranking, and few sessions are opened for the first one.
+#[test]
+fn a_page_opens_the_sessions_that_can_be_on_it() {
+    let mut random = Random(5);
+    let folder = folder(&mut random);
+    let (store, index) = (Store::new(folder.path().to_owned()), AskIndex::default());
+    let mut later = 0;
+    for request in questions() {
+        let whole = ranking(&store, &index, &request);
+        let whole = whole.page(&store, 0..200, &Cancel::new()).unwrap();
+        assert!(!whole.has_more);
+        let ranking = ranking(&store, &index, &request);
+        let (mut hits, mut more) = (Vec::new(), true);
+        while more {
+            let places = hits.len()..hits.len() + 3;
+            let page = ranking.page(&store, places, &Cancel::new()).unwrap();
+            more = page.has_more;
+            hits.extend(page.hits);
+            later += ranking.unopened();
+        }
+        assert_eq!(hits, whole.hits, "{:?}", request.question);
+        assert_eq!(ranking.unopened(), 0);
+    }
+    assert!(later > 100, "{later}");
+    store.end();
 }
 
 #[test]

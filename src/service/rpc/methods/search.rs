@@ -6,7 +6,6 @@ use crate::rpc::caller::Caller;
 use crate::rpc::handler::Remainder;
 use crate::rpc::reply::page_bytes;
 use serde_json::json;
-use std::ops::Range;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use treelined_core::error::{Error, Kind, Result};
@@ -21,8 +20,8 @@ use treelined_files::blocking::blocking;
 use treelined_files::clock::SystemSource;
 use treelined_find::{
     self, AskRequest, Branch, EntryFilter, FieldSet, Hit, IndexSettings, Key, LeftBranch,
-    LeftReason, Ranking, ReasonKind, SaidText, SearchOutcome, SearchRequest, SearchWatch,
-    SearchedStore, Totals, UnreadFile,
+    LeftReason, Ranking, RankingPage, ReasonKind, SaidText, SearchOutcome, SearchRequest,
+    SearchWatch, SearchedStore, Totals, UnreadFile,
 };
 use treelined_wire as wire;
 
@@ -78,13 +77,17 @@ pub(in crate::rpc) fn search(
                 let index = &call.daemon.ask_index;
                 let ranking =
                     treelined_find::ask(searched, index, request, now, &call.cancel, &mut watch)?;
+                let page = 0..request.filters.limit;
+                let page = ranking.page(searched.store, page, &call.cancel)?;
                 let ranking = Arc::new(ranking);
                 let name = rankings.keep(Arc::clone(&ranking));
-                ranked_page(&ranking, &name, 0..request.filters.limit, fits)
+                ranked_page(&ranking, page, &name, 0, fits)
             }
             Wanted::Page { name, from, limit } => {
                 let ranking = rankings.get(name).ok_or_else(expired)?;
-                ranked_page(&ranking, name, *from..from.saturating_add(*limit), fits)
+                let page = *from..from.saturating_add(*limit);
+                let page = ranking.page(searched.store, page, &call.cancel)?;
+                ranked_page(&ranking, page, name, *from, fits)
             }
         }
     };
@@ -121,7 +124,7 @@ enum Wanted {
     /// The matches of a query.
     Exact(Box<SearchRequest>),
     /// The best entries for a question.
-    Answer(Box<AskRequest>),
+    Answer(Arc<AskRequest>),
     /// Hits of a ranking that is kept, from this one on.
     Page {
         /// The name of the ranking.
@@ -181,7 +184,7 @@ fn wanted(mut params: wire::SearchParams) -> Result<Wanted> {
         ..everything
     };
     let filters = request(params, Some(said), Mode::Words)?;
-    Ok(Wanted::Answer(Box::new(AskRequest { question, filters })))
+    Ok(Wanted::Answer(Arc::new(AskRequest { question, filters })))
 }
 
 fn not_ranked() -> Error {
@@ -339,15 +342,16 @@ fn time(field: &str, text: Option<&str>) -> Result<Option<Millis>> {
     at.transpose()
 }
 
-/// These hits of a ranking, as far as they fit into `fits` bytes, but at least one.
+/// A page of a ranking that begins at this hit, as far as it fits into `fits` bytes, but at least one hit.
 fn ranked_page(
     ranking: &Ranking,
+    found: RankingPage,
     name: &str,
-    hits: Range<usize>,
+    start: usize,
     fits: usize,
 ) -> Result<wire::SearchResult> {
     let (mut page, mut bytes) = (Vec::new(), 0);
-    for hit in ranking.hits.iter().skip(hits.start).take(hits.len()) {
+    for hit in &found.hits {
         let hit = wire_hit(hit);
         bytes += line(&hit)?.len() + 1;
         if bytes > fits && !page.is_empty() {
@@ -355,14 +359,14 @@ fn ranked_page(
         }
         page.push(hit);
     }
-    let end = hits.start + page.len();
+    let end = start + page.len();
     // A limit of 0 asks for the totals alone.
-    let has_more = end < ranking.hits.len() && !page.is_empty();
+    let has_more = (found.has_more || page.len() < found.hits.len()) && !page.is_empty();
     let is_on_page = |id: &str| {
         page.iter()
             .any(|hit: &wire::SearchHit| hit.session_id == id)
     };
-    let more = ranking
+    let more = found
         .more
         .iter()
         .filter(|more| is_on_page(&more.session_id));
@@ -384,7 +388,7 @@ fn ranked_page(
         hits: page,
         totals: wire_totals(ranking.totals),
         next_cursor: has_more.then(|| format!("{RANKED}{name}:{end}")),
-        partial: unsearched(&ranking.partial),
+        partial: unsearched(&found.partial),
     })
 }
 

@@ -1,0 +1,82 @@
+//! The most that the candidates of one session can score, found without the session's tree: whether an entry is on the path to the
+//! leaf stays open, and so does the text of a label.
+
+use super::answer::{ACTIVE, TextReader};
+use super::counted::Candidate;
+use super::counts::{role_of, scanned};
+use super::gather::Gathered;
+use super::request::AskRequest;
+use std::io;
+use treelined_core::entry::Line;
+use treelined_core::error::{Error, Result};
+use treelined_core::search::ask::closeness;
+use treelined_files::os::FileAt;
+use treelined_files::os::file::{File, Location};
+use treelined_files::os::handle::HandleAccess;
+
+/// The first bytes of a line that are read, and the most: a longer one counts as if its words stood as near as can be.
+const FIRST: usize = 8 << 10;
+const MOST: usize = 1 << 20;
+
+/// No hit among the candidates has a higher score. Infinite if the file is not as it was when the candidates were counted.
+pub(super) fn bound(
+    request: &AskRequest,
+    gathered: &Gathered,
+    location: &Location,
+    candidates: &[Candidate],
+) -> Result<f64> {
+    let together = candidates
+        .iter()
+        .map(|one| one.together)
+        .fold(0.0, f64::max);
+    if candidates.iter().any(|one| one.has_labels) {
+        // An entry and its label are one hit, and their scores are added.
+        let own: f64 = candidates.iter().map(|one| one.own).sum();
+        return Ok(own * closeness(1.0, 1.0, 1.0) * ACTIVE + together);
+    }
+    let failed =
+        |error: &io::Error| Error::io(&format!("read {}", location.path().display()), error);
+    let file = location.folder.file(&location.name, HandleAccess::Read)?;
+    let mut texts = TextReader::new(request, gathered);
+    let (mut line, mut most) = (Vec::new(), 0.0_f64);
+    for candidate in candidates {
+        let is_whole = read_line(&file, candidate.offset, &mut line);
+        let close = match is_whole.map_err(|error| failed(&error))? {
+            true => {
+                let Some(Line::Entry(envelope)) = scanned(&line) else {
+                    return Ok(f64::INFINITY);
+                };
+                match texts.best(&line, envelope.kind, role_of(&envelope), None) {
+                    Some(shown) => shown.closeness,
+                    None => continue,
+                }
+            }
+            false => closeness(1.0, 1.0, 1.0),
+        };
+        most = most.max(candidate.own * close * ACTIVE + candidate.together);
+    }
+    Ok(most)
+}
+
+/// Reads the line at this place, without its end; says whether it is whole.
+fn read_line(file: &File, offset: u64, line: &mut Vec<u8>) -> io::Result<bool> {
+    let (mut read, mut wanted) = (0, FIRST);
+    loop {
+        line.resize(wanted, 0);
+        let part = line.get_mut(read..).unwrap_or_default();
+        let more = file.read_at(part, offset + read as u64)?;
+        let new = line.get(read..read + more).unwrap_or_default();
+        if let Some(end) = memchr::memchr(b'\n', new) {
+            line.truncate(read + end);
+            return Ok(true);
+        }
+        read += more;
+        if more == 0 || read >= MOST {
+            line.truncate(read);
+            return Ok(more == 0);
+        }
+        if read == wanted {
+            wanted *= 4;
+        }
+    }
+}

@@ -1,0 +1,271 @@
+//! The answer to a question: its hits in order, a page at a time. A session is opened when a page can have a hit of it.
+
+use super::answer;
+use super::bound::bound;
+use super::counted::Candidate;
+use super::gather::{Gathered, OrderedScore};
+use super::in_files::in_files;
+use super::request::AskRequest;
+use super::vocabulary::NearWords;
+use crate::outcome::{Totals, UnreadFile};
+use crate::page::Hit;
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, HashMap};
+use std::ops::Range;
+use std::sync::{Arc, Mutex};
+use treelined_core::error::Result;
+use treelined_files::cancel::Cancel;
+use treelined_files::lock::lock;
+use treelined_files::os::file::{Location, Status};
+use treelined_files::store::Store;
+
+/// The most hits of a ranking, and of one session in it.
+const MOST_HITS: usize = 200;
+const OF_SESSION: usize = 3;
+/// The sessions that are opened at a time.
+const OPENED: usize = 8;
+
+/// The best hits for a question, in order.
+#[derive(Debug)]
+pub struct Ranking {
+    pub totals: Totals,
+    /// Words that no entry has, and those that were perhaps meant.
+    pub near_words: Vec<NearWords>,
+    request: Arc<AskRequest>,
+    gathered: Gathered,
+    /// The entries that were found in each file with a candidate.
+    entries: HashMap<usize, u64>,
+    /// Locked while a page is made.
+    found: Mutex<FoundHits>,
+}
+
+/// The part of a ranking that is known.
+#[derive(Debug, Default)]
+struct FoundHits {
+    /// The sessions that were not opened yet, the one that can have the best hit last.
+    rest: Vec<UnopenedSession>,
+    /// The hits of the others, in order, each with the number of its file.
+    hits: Vec<(usize, Hit)>,
+    /// Files that could not be searched.
+    partial: Vec<UnreadFile>,
+}
+
+#[derive(Debug)]
+struct UnopenedSession {
+    file: usize,
+    at: (Location, Status),
+    candidates: Vec<Candidate>,
+    /// No hit of it has a higher score.
+    bound: f64,
+}
+
+/// Hits of a ranking.
+#[derive(Debug, Default)]
+pub struct RankingPage {
+    pub hits: Vec<Hit>,
+    /// Whether more hits follow these.
+    pub has_more: bool,
+    /// The sessions of these hits that have more entries with words of the question.
+    pub more: Vec<MoreHits>,
+    /// Files that could not be searched.
+    pub partial: Vec<UnreadFile>,
+}
+
+/// Entries of a session that are not among the hits.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct MoreHits {
+    pub session_id: String,
+    pub count: u64,
+}
+
+impl Ranking {
+    pub(super) fn new(request: Arc<AskRequest>, gathered: Gathered, totals: Totals) -> Self {
+        Self {
+            totals,
+            near_words: Vec::new(),
+            request,
+            gathered,
+            entries: HashMap::new(),
+            found: Mutex::default(),
+        }
+    }
+
+    /// Finds the bound of each session with a candidate. `partial` has the files that could not be searched so far.
+    pub(super) fn begin(
+        &mut self,
+        files: &[(Location, Status)],
+        mut partial: Vec<UnreadFile>,
+        cancel: &Cancel,
+    ) -> Result<()> {
+        let mut of_files: BTreeMap<usize, Vec<Candidate>> = BTreeMap::new();
+        for candidate in std::mem::take(&mut self.gathered.candidates) {
+            of_files.entry(candidate.file).or_default().push(candidate);
+        }
+        let entries = std::mem::take(&mut self.gathered.of_file);
+        let entries_of = |file: &usize| Some((*file, *entries.get(*file)?));
+        self.entries = of_files.keys().filter_map(entries_of).collect();
+        let of_files: Vec<(usize, Vec<Candidate>)> = of_files.into_iter().collect();
+        let (request, gathered) = (&self.request, &self.gathered);
+        let look = |candidates: &Vec<Candidate>, location: &Location| {
+            bound(request, gathered, location, candidates)
+        };
+        let bounds = in_files(&of_files, files, cancel, &mut partial, look)?;
+        let bounds: HashMap<usize, f64> = bounds.into_iter().collect();
+        let rest = of_files.into_iter().filter_map(|(file, candidates)| {
+            Some(UnopenedSession {
+                bound: *bounds.get(&file)?,
+                at: files.get(file)?.clone(),
+                file,
+                candidates,
+            })
+        });
+        let mut rest: Vec<UnopenedSession> = rest.collect();
+        rest.sort_by_key(|session| OrderedScore(session.bound));
+        *lock(&self.found) = FoundHits {
+            rest,
+            hits: Vec::new(),
+            partial,
+        };
+        Ok(())
+    }
+
+    /// The hits at these places of the order. Fails with `cancelled`.
+    pub fn page(
+        &self,
+        store: &Store,
+        places: Range<usize>,
+        cancel: &Cancel,
+    ) -> Result<RankingPage> {
+        let mut found = lock(&self.found);
+        // One more says whether a page follows.
+        let wanted = places.end.saturating_add(1).min(MOST_HITS);
+        let mut kept = self.kept(&found);
+        while !places.is_empty() && !found.has(&kept, wanted) {
+            self.open_some(&mut found, store, cancel)?;
+            kept = self.kept(&found);
+        }
+        let of_page = kept.iter().skip(places.start).take(places.len());
+        let of_page: Vec<&(usize, Hit)> = of_page.filter_map(|at| found.hits.get(*at)).collect();
+        Ok(RankingPage {
+            has_more: kept.len() > places.end,
+            more: self.more(&found, &kept, &of_page),
+            hits: of_page.into_iter().map(|(_, hit)| hit.clone()).collect(),
+            partial: found.partial.clone(),
+        })
+    }
+
+    /// Opens the sessions that can have the best hits.
+    fn open_some(&self, found: &mut FoundHits, store: &Store, cancel: &Cancel) -> Result<()> {
+        let left = found.rest.len().saturating_sub(OPENED);
+        let next = found.rest.get(left..).unwrap_or_default();
+        let wanted: Vec<(usize, &UnopenedSession)> = next.iter().enumerate().collect();
+        let files: Vec<(Location, Status)> =
+            next.iter().map(|session| session.at.clone()).collect();
+        let look = |session: &&UnopenedSession, location: &Location| {
+            let (request, gathered) = (&self.request, &self.gathered);
+            answer::hits(
+                store,
+                request,
+                gathered,
+                location,
+                &session.candidates,
+                cancel,
+            )
+        };
+        let mut partial = Vec::new();
+        let opened = in_files(&wanted, &files, cancel, &mut partial, look)?;
+        let hits = opened.into_iter().flat_map(|(number, hits)| {
+            let file = next.get(number).map_or(0, |session| session.file);
+            hits.into_iter().map(move |hit| (file, hit))
+        });
+        let hits: Vec<(usize, Hit)> = hits.collect();
+        found.hits.extend(hits);
+        found.partial.extend(partial);
+        found.rest.truncate(left);
+        found
+            .hits
+            .sort_by_key(|(file, hit)| (Reverse(OrderedScore(hit.score)), Reverse(hit.at), *file));
+        Ok(())
+    }
+
+    /// The places of the hits that are in the ranking: few of each session.
+    fn kept(&self, found: &FoundHits) -> Vec<usize> {
+        let is_of_all_sessions = self.request.filters.session.is_none();
+        let mut of_sessions: HashMap<usize, usize> = HashMap::new();
+        let mut takes = |file: usize| {
+            let of_session = of_sessions.entry(file).or_insert(0);
+            *of_session += 1;
+            !is_of_all_sessions || *of_session <= OF_SESSION
+        };
+        let hits = found.hits.iter().enumerate();
+        let kept = hits.filter(|(_, (file, _))| takes(*file));
+        kept.map(|(at, _)| at).take(MOST_HITS).collect()
+    }
+
+    /// How many more entries the sessions of a page have. A session's hits are known together.
+    fn more(&self, found: &FoundHits, kept: &[usize], page: &[&(usize, Hit)]) -> Vec<MoreHits> {
+        let mut shown: HashMap<usize, u64> = HashMap::new();
+        for at in kept {
+            if let Some((file, _)) = found.hits.get(*at) {
+                *shown.entry(*file).or_default() += 1;
+            }
+        }
+        let mut more: BTreeMap<usize, MoreHits> = BTreeMap::new();
+        for (file, hit) in page {
+            let all = self.entries.get(file).copied().unwrap_or_default();
+            let left = all.saturating_sub(shown.get(file).copied().unwrap_or_default());
+            if left > 0 {
+                more.entry(*file).or_insert_with(|| MoreHits {
+                    session_id: hit.session_id.clone(),
+                    count: left,
+                });
+            }
+        }
+        more.into_values().collect()
+    }
+
+    /// The number of sessions that were not opened yet.
+    #[cfg(test)]
+    pub(super) fn unopened(&self) -> usize {
+        lock(&self.found).rest.len()
+    }
+
+    /// About how many bytes it takes.
+    pub(super) fn bytes(&self) -> usize {
+        let found = lock(&self.found);
+        let hits: usize = found.hits.iter().map(|(_, hit)| bytes_of(hit)).sum();
+        let rest = found.rest.iter().map(|session| {
+            size_of::<UnopenedSession>() + size_of::<Candidate>() * session.candidates.len()
+        });
+        hits + rest.sum::<usize>()
+    }
+}
+
+impl FoundHits {
+    /// Whether the first `wanted` hits of the ranking are known. `kept` has the places of those in it so far.
+    fn has(&self, kept: &[usize], wanted: usize) -> bool {
+        let Some(next) = self.rest.last() else {
+            return true;
+        };
+        let last = wanted.checked_sub(1).and_then(|last| kept.get(last));
+        let last = last.and_then(|at| self.hits.get(*at));
+        // An equal score may be that of a newer entry.
+        last.is_some_and(|(_, hit)| hit.score > next.bound)
+    }
+}
+
+fn bytes_of(hit: &Hit) -> usize {
+    let left = hit.branch.left.iter();
+    let said = left.flat_map(|left| {
+        let reason = left.reason.iter().map(|it| &it.said);
+        left.instead.iter().chain(reason)
+    });
+    size_of::<Hit>()
+        + hit.session_id.len()
+        + hit.session_name.len()
+        + hit.entry_id.len()
+        + hit.excerpt.text.len()
+        + said
+            .map(|said| said.text.len() + said.entry_id.len())
+            .sum::<usize>()
+}
