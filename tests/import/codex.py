@@ -21,7 +21,7 @@ wire_api = "responses"
 env_key = "STUB_KEY"
 """
 # Longest time for an answer, in seconds.
-PATIENCE = 30
+PATIENCE = 300
 
 
 class Agent:

@@ -10,7 +10,7 @@ NAME = "gemini"
 PROGRAM = "bundle/gemini.js"
 SEEDS, OPERATIONS = 1, 12
 # Longest time for a command, in seconds: it starts slowly.
-PATIENCE = 120
+PATIENCE = 300
 SETTINGS = {
     "general": {"enableAutoUpdate": False, "sessionRetention": {"enabled": False}},
     "privacy": {"usageStatisticsEnabled": False},

@@ -9,7 +9,7 @@ NAME = "goose"
 PROGRAM = "bin/goose"
 SEEDS, OPERATIONS = 2, 30
 # Longest time for a command, in seconds.
-PATIENCE = 60
+PATIENCE = 300
 
 
 class Agent:

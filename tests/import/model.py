@@ -42,6 +42,12 @@ def answer(prompt):
     return f"You said: {prompt}"
 
 
+def is_about_title(request):
+    """Whether an agent asks for the title of a conversation, which goose and opencode do at any time."""
+    messages = request.get("messages") or [{}]
+    return "title" in str(messages[0].get("content"))[:200]
+
+
 class _Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
 

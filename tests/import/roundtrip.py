@@ -125,7 +125,7 @@ def converse(agent, expected, rng, operations, between):
 def run_import(program, agent, sessions, *options):
     """Imports an agent's conversations; returns the report."""
     command = [program, "--session-dir", sessions, "import", "--from", agent.NAME, "--json", *options]
-    done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=60)
+    done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=300)
     if done.returncode:
         raise AssertionError(f"{command}: {done.returncode}\n{done.stdout}\n{done.stderr}")
     return json.loads(done.stdout)
