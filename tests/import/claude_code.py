@@ -7,7 +7,7 @@ from pathlib import Path
 NAME = "claude-code"
 PROGRAM = "claude"
 # Longest time for a command, in seconds.
-PATIENCE = 60
+PATIENCE = 300
 
 
 class Agent:
@@ -55,3 +55,6 @@ class Agent:
         """The session that the last prompt is in: there is no list without a terminal."""
         files = self.folder.glob(".claude/projects/*/*.jsonl")
         return [file.stem for file in files if self._prompt in file.read_text()]
+
+    def sources(self):
+        return [str(self.folder / ".claude")]

@@ -1,10 +1,12 @@
 """Random trees, continued from a random entry in the real agents: the model must get the path, the agent must list the
-session, and the source must keep its bytes (protocol.md §3.18).
+session, the source must keep its bytes (protocol.md §3.18), and an import must bring the answer below the entry, once
+(session-file.md §5.8, "Home"). With several agents a conversation goes from one to another and back too.
 
 An agent is a module of this folder with NAME and the class Agent; what is special about it here is in HANDOFFS.
 """
 
 import argparse
+import contextlib
 import importlib
 import json
 import os
@@ -25,7 +27,7 @@ AGENTS = ["codex", "opencode"]
 # Characters of a text of which only the beginning is compared.
 LONG = 8_000
 # Longest time for an answer of the daemon, and for its end, in seconds.
-PATIENCE = 60
+PATIENCE = 300
 NOT_RUN = "Not run: the branch ends here."
 BEGINNING = "(The beginning of this conversation is not part of this session.)"
 # A red square.
@@ -93,6 +95,8 @@ def grow(daemon, rng, cwd, size):
     """A session with a random tree. Returns its path and, for each entry, the entry."""
     session = daemon.call("create_session", cwd=cwd, name=f"Tree {size}", write="now")["session"]
     entries, names = {}, iter(f"e{number}" for number in range(10_000))
+    # Trees that say the same could not be told apart where an agent chooses the id of what it gets.
+    mark = f"{rng.randrange(1 << 32):08x}"
 
     def add(parent, kind, **members):
         name = next(names)
@@ -113,7 +117,7 @@ def grow(daemon, rng, cwd, size):
         if entries and rng.random() < 0.3:
             tip = rng.choice(list(entries))
         words = rng.choice(["plain", "two\n\nparagraphs", "quotes \" and \\ and `ticks`", "Ünïcode 🎉 \u2028", "a \ud83d lone one"])
-        question = [{"type": "text", "text": f"Question {turn} {words}"}]
+        question = [{"type": "text", "text": f"Question {turn} {mark} {words}"}]
         if rng.random() < 0.15:
             question.append({"type": "image", "data": PNG, "mimeType": "image/png"})
         tip = said(tip, "user", question)
@@ -136,7 +140,7 @@ def grow(daemon, rng, cwd, size):
         if rng.random() < 0.9:
             tip = said(tip, "assistant", [{"type": "text", "text": f"Answer {turn}"}])
         if rng.random() < 0.07:
-            tip = add(tip, "compaction", summary=f"Summary {turn}", firstKeptEntryId=None, tokensBefore=9)
+            tip = add(tip, "compaction", summary=f"Summary {turn} {mark}", firstKeptEntryId=None, tokensBefore=9)
     return session, entries
 
 
@@ -268,35 +272,67 @@ def text_of(content):
 
 
 def check(agent, installed, program, seed, trees):
+    """Trees, each continued once in one agent."""
     rng = random.Random(seed)
     with tempfile.TemporaryDirectory(prefix="treelined-handoff-") as folder, model.Model() as provider:
-        sessions = f"{folder}/sessions"
-        os.mkdir(sessions, 0o700)
-        with agent.Agent(installed, folder, provider.url) as running:
-            environment = {"PATH": os.environ["PATH"], "HOME": folder, "CODEX_HOME": f"{folder}/codex-home"}
-            with Treelined(program, sessions, environment) as daemon:
-                for tree in range(trees):
-                    hand_over(agent, running, daemon, provider, rng, f"Prompt {seed}.{tree}")
+        with agent.Agent(installed, folder, provider.url) as running, daemon_in(folder, program) as daemon:
+            for tree in range(trees):
+                session, *picked = pick(daemon, rng, str(running.project), rng.randint(1, 8))
+                prompt = f"Prompt {seed}.{tree}."
+                _, answer, *turn = hand_over(agent, running, daemon, provider, prompt, session, *picked)
+                if rng.random() < 0.3 and hasattr(running, "fork"):
+                    fork_on(agent, running, daemon, f"{prompt}F", Path(session["path"]), answer, *turn)
     print(f"{agent.NAME}, seed {seed}: {trees} trees")
 
 
-def hand_over(agent, running, daemon, provider, rng, prompt):
-    session, entries = grow(daemon, rng, str(running.project), rng.randint(1, 8))
-    wanted, entry = None, None
-    while wanted is None:
-        entry = rng.choice(list(entries))
-        wanted = expected(path_of(entries, entry), SHELLS[agent.NAME])
-        if wanted is None and all(expected(path_of(entries, name), "") is None for name in entries):
-            session, entries = grow(daemon, rng, str(running.project), 4)
-    before = Path(session["path"]).read_bytes()
+def check_there_and_back(agents, installed, program, seed, trees):
+    """Trees that go from one agent to another and back, and stay one session."""
+    rng = random.Random(seed)
+    with tempfile.TemporaryDirectory(prefix="treelined-handoff-") as folder, contextlib.ExitStack() as stack:
+        provider = stack.enter_context(model.Model())
+        running = {agent: stack.enter_context(agent.Agent(installed, folder, provider.url)) for agent in agents}
+        daemon = stack.enter_context(daemon_in(folder, program))
+        for tree in range(trees):
+            one, other = rng.sample(agents, 2)
+            session, entries, entry = pick(daemon, rng, str(running[one].project), rng.randint(1, 4))
+            for hop, agent in enumerate([one, other, one]):
+                prompt = f"Prompt {seed}.{tree}.{hop}."
+                entries, entry, *_turn = hand_over(agent, running[agent], daemon, provider, prompt, session, entries, entry)
+    print(f"{', '.join(agent.NAME for agent in agents)}, seed {seed}: {trees} trees there and back")
+
+
+def daemon_in(folder, program):
+    sessions = f"{folder}/sessions"
+    os.mkdir(sessions, 0o700)
+    environment = {"PATH": os.environ["PATH"], "HOME": folder, "CODEX_HOME": f"{folder}/codex-home"}
+    return Treelined(program, sessions, environment)
+
+
+def pick(daemon, rng, cwd, size):
+    """A session with a random tree, its entries, and the name of one at which a model has answered."""
+    while True:
+        session, entries = grow(daemon, rng, cwd, size)
+        names = [name for name in entries if expected(path_of(entries, name), "") is not None]
+        if names:
+            return session, entries, rng.choice(names)
+        size = 4
+
+
+def hand_over(agent, running, daemon, provider, prompt, session, entries, entry):
+    """Goes on from an entry in an agent, and takes the answer home. Returns the entries then, and the names of the answer, and of
+    the agent's thread and turn."""
+    file = Path(session["path"])
+    wanted = expected(path_of(entries, entry), SHELLS[agent.NAME])
+    before = file.read_bytes()
     result = daemon.call("continue_session", sessionId=session["sessionId"], entryId=entry, tool=agent.NAME, limit=0)
     daemon.call("close_session", sessionId=session["sessionId"])
-    after = Path(session["path"]).read_bytes()
+    after = file.read_bytes()
     if not after.startswith(before) or after[len(before) :].count(b"\n") != 1:
         raise AssertionError(f"{agent.NAME}, {prompt}: more than a record was written")
     native = running.take_over(result)
-    running.turn(native, prompt)
-    requests = [request for request in provider.requests if prompt in json.dumps(request, ensure_ascii=False)]
+    turn = running.turn(native, prompt)
+    requests = [request for request in provider.requests if not model.is_about_title(request)]
+    requests = [request for request in requests if prompt in json.dumps(request, ensure_ascii=False)]
     if not requests:
         raise AssertionError(f"{agent.NAME}, {prompt}: no request")
     found = asked(requests[-1], prompt)
@@ -305,6 +341,84 @@ def hand_over(agent, running, daemon, provider, rng, prompt):
         raise AssertionError(f"{agent.NAME}, {prompt}, entry {entry}: {len(wanted)} parts, {len(found)} asked\n{shorten(differing)}\n{shorten(wanted)}\n{shorten(found)}")
     if native not in running.listed():
         raise AssertionError(f"{agent.NAME}, {prompt}: the agent does not list {native}")
+    if file.read_bytes() != after:
+        raise AssertionError(f"{agent.NAME}, {prompt}: the source has changed")
+    handed_over = json.loads(after.splitlines()[-1])["data"]["continuation"]["entryId"]
+    try:
+        return *come_home(agent, running, daemon, prompt, file, handed_over), native, turn
+    except AssertionError as error:
+        raise AssertionError(f"{agent.NAME}, {prompt}, entry {entry}: {error}") from error
+
+
+def fork_on(agent, running, daemon, prompt, file, answer, thread, turn):
+    """The agent's own fork of what it got goes on below its answer, in the same tree."""
+    running.turn(running.fork(thread, turn), prompt)
+    try:
+        come_home(agent, running, daemon, prompt, file, answer)
+    except AssertionError as error:
+        raise AssertionError(f"{agent.NAME}, {prompt}, a fork: {error}") from error
+
+
+def come_home(agent, running, daemon, prompt, file, above_it):
+    """Imports what the agent keeps: below an entry are the prompt and the answer, and nothing else was said. Returns all entries,
+    and the name of the answer."""
+    before = file.read_bytes()
+    report = take_home(agent, running, daemon)
+    if report["totals"]["created"] or report["totals"]["failed"]:
+        raise AssertionError(f"a session of its own: {shorten(report)}")
+    lines = file.read_bytes()
+    if not lines.startswith(before):
+        raise AssertionError("the import has changed what was written")
+    take_home(agent, running, daemon)
+    if file.read_bytes() != lines:
+        raise AssertionError("a second import adds something")
+    added = list(messages(lines[len(before) :]))
+    texts = [(entry["message"]["role"], words(entry)) for entry in added]
+    said = [(role, text) for role, text in texts if text]
+    # The stand-in takes a prompt that the agent puts behind another text of the user for a request of a summary.
+    answers = [answer for answer in (model.answer(prompt), model.SUMMARY) if said == [("user", prompt), ("assistant", answer)]]
+    if not answers:
+        raise AssertionError(f"the import adds {shorten(said)}")
+    entries = {entry["id"]: entry for entry in entries_of(lines)}
+    answer = added[[text for _, text in texts].index(answers[0])]["id"]
+    if above_it not in ancestors(entries, answer):
+        raise AssertionError(f"the answer is not below {above_it}")
+    conversation = {name: entry for name, entry in entries.items() if entry["type"] in ("message", "compaction")}
+    for entry in conversation.values():
+        # Entries of other kinds are no part of what is handed over.
+        above = (name for name in ancestors(entries, entry["parentId"]) if name in conversation)
+        entry["parentId"] = next(above, None)
+    return conversation, answer
+
+
+def take_home(agent, running, daemon):
+    return daemon.call("import_sessions", **{"from": agent.NAME}, paths=running.sources(), final=True)
+
+
+def messages(lines):
+    return (entry for entry in entries_of(lines) if entry["type"] == "message")
+
+
+def entries_of(lines):
+    """The entries of whole lines, the contents of messages as lists."""
+    for line in lines.splitlines():
+        entry = json.loads(line)
+        if entry["type"] == "message" and isinstance(entry["message"]["content"], str):
+            entry["message"]["content"] = [{"type": "text", "text": entry["message"]["content"]}]
+        if entry["type"] != "session":
+            yield entry
+
+
+def words(entry):
+    """What a message says, without the agent's own words."""
+    blocks = entry["message"]["content"]
+    return text_of("".join(block["text"] for block in blocks if block["type"] == "text")).strip()
+
+
+def ancestors(entries, name):
+    while name is not None:
+        yield name
+        name = entries[name]["parentId"]
 
 
 def shorten(value):
@@ -322,8 +436,11 @@ def main():
     options = parser.parse_args()
     program = os.environ.get("TREELINED_BIN", root / "target/debug/treelined")
     start = time.monotonic()
-    for name in options.agents:
-        check(importlib.import_module(name.replace("-", "_")), options.installed, str(program), options.seed, options.trees)
+    agents = [importlib.import_module(name.replace("-", "_")) for name in options.agents]
+    for agent in agents:
+        check(agent, options.installed, str(program), options.seed, options.trees)
+    if len(agents) > 1:
+        check_there_and_back(agents, options.installed, str(program), options.seed, max(options.trees // 4, 1))
     print(f"{time.monotonic() - start:.0f} s")
 
 

@@ -14,7 +14,7 @@ MODEL = {"providerID": "stub", "modelID": "stub-1"}
 # Each step of an answer takes a snapshot of the project, which makes the program slow.
 SEEDS, OPERATIONS = 2, 20
 # Longest time for an answer, in seconds.
-PATIENCE = 60
+PATIENCE = 300
 
 
 class Agent:
@@ -108,8 +108,9 @@ class Agent:
             )
             if done.returncode:
                 raise AssertionError(f"{step}: {done.stdout}{done.stderr}")
-        self.turns[continuation["nativeId"]] = []
-        return continuation["nativeId"]
+        session = continuation["nativeId"]
+        self.turns[session] = self._prompts(session)
+        return session
 
     def listed(self):
         return [session["id"] for session in self._call("GET", "/session")]

@@ -9,7 +9,7 @@ from pathlib import Path
 NAME = "pi"
 PROGRAM = "pi/dist/bundle/cli.js"
 # Longest time for a command, in seconds.
-PATIENCE = 120
+PATIENCE = 300
 
 
 class Agent:
@@ -62,3 +62,6 @@ class Agent:
         if done.returncode:
             raise AssertionError(f"pi: {done.returncode}\n{done.stdout}\n{done.stderr}")
         return done
+
+    def sources(self):
+        return [str(self.folder / ".pi")]
