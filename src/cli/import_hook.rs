@@ -20,6 +20,8 @@ use treelined_import::importer::hook;
 const PATIENCE: Duration = Duration::from_secs(1);
 /// The longest pause within the input: some agents do not end it.
 const PAUSE: Duration = Duration::from_millis(120);
+/// The agent waits for the pause and the start of two processes: together a fifth of a second at most.
+const _: () = assert!(PAUSE.as_millis() <= 120);
 /// How long the process in the background waits for another import.
 const TURN: Duration = Duration::from_secs(10);
 
