@@ -413,3 +413,28 @@ fn a_record_is_known_among_many_sessions() {
     let report = it.import();
     assert_eq!(report["totals"]["entriesAdded"], 18, "{report}");
 }
+
+/// The new file of a session that only an import had made lacked what a recorder had written in it since, of which neither the
+/// ledger nor an import knew.
+#[test]
+fn a_session_with_a_record_is_not_written_anew() {
+    for tool in Tool::ALL {
+        let it = Recording::new(tool, &beginning());
+        it.import();
+        let session = it.tour.id();
+        let anew = || {
+            it.tour
+                .try_import(tool, |request| request.again = Some(session.clone()))
+        };
+        assert_eq!(anew().unwrap()["totals"]["failed"], 0, "{tool:?}");
+        let last = it.tour.path().last().unwrap().entry_id.clone();
+        it.tour
+            .append(&json!({ "type": "custom", "id": "about", "parentId": last,
+            "timestamp": "2027-01-15T08:00:00.000Z", "customType": "acp.session",
+            "data": { "agent": "agent", "sessionId": it.native, "in": session } }));
+        it.record("about", &[text("user", "QUESTION")]);
+        let before = it.tour.files();
+        assert_eq!(anew().unwrap_err().kind, Kind::ImportFailed, "{tool:?}");
+        assert!(it.tour.files() == before, "{tool:?}");
+    }
+}
