@@ -148,7 +148,7 @@ fn a_tail_torn_at_any_byte_is_isolated() {
 
 impl Daemon {
     /// Kills the daemon and returns the ids (JSON text) of the requests that succeeded.
-    fn kill_and_hear(mut self) -> BTreeSet<String> {
+    pub(crate) fn kill_and_hear(mut self) -> BTreeSet<String> {
         self.signal(rustix::process::Signal::KILL);
         let answered = self.successes_to_the_end();
         self.kill();

@@ -6,6 +6,7 @@
 
 mod files;
 mod locks;
+mod marks;
 mod shim;
 mod syncs;
 mod writes;
