@@ -28,6 +28,7 @@ pub(super) fn write(session: &NewSession<'_>) -> Result<Written> {
         .join("sessions")
         .join(day.replace('-', "/"));
     let mut records = Records {
+        session,
         lines: Lines::default(),
         now: now.clone(),
         turn: None,
@@ -82,7 +83,8 @@ fn provider(settings: &str) -> String {
     found.unwrap_or_else(|| PROVIDER.to_owned())
 }
 
-struct Records {
+struct Records<'a> {
+    session: &'a NewSession<'a>,
     lines: Lines,
     now: String,
     turn: Option<String>,
@@ -90,10 +92,21 @@ struct Records {
     said: Option<String>,
 }
 
-impl Records {
+impl Records<'_> {
     fn push(&mut self, kind: &str, payload: Value) {
         let line = json!({ "timestamp": self.now, "type": kind, "payload": payload });
         self.lines.push(&line);
+    }
+
+    /// A record of the conversation, as Codex writes it when it forks the thread: it gives an id to one without, and has its own
+    /// order of the members. The import knows the copy by its bytes.
+    fn item(&mut self, kind: &str, prefix: &str, members: Value) {
+        let id = format!("{prefix}_{}", self.session.random());
+        let mut payload = json!({ "type": kind, "id": id });
+        if let (Some(payload), Value::Object(members)) = (payload.as_object_mut(), members) {
+            payload.extend(members);
+        }
+        self.push("response_item", payload);
     }
 
     fn begin_turn(&mut self, id: String) {
@@ -116,9 +129,10 @@ impl Records {
 
     fn user(&mut self, said: &UserMessage) {
         let content: Vec<Value> = said.parts.iter().map(input).collect();
-        self.push(
-            "response_item",
-            json!({ "type": "message", "role": "user", "content": content }),
+        self.item(
+            "message",
+            "msg",
+            json!({ "role": "user", "content": content }),
         );
         let images: Vec<String> = said.parts.iter().filter_map(image_url).collect();
         let mut event = json!({ "type": "user_message", "message": text_of(&said.parts) });
@@ -134,9 +148,10 @@ impl Records {
         match part {
             ModelPart::Text(text) => {
                 let content = json!([{ "type": "output_text", "text": text }]);
-                self.push(
-                    "response_item",
-                    json!({ "type": "message", "role": "assistant", "content": content }),
+                self.item(
+                    "message",
+                    "msg",
+                    json!({ "role": "assistant", "content": content }),
                 );
                 self.push(
                     "event_msg",
@@ -150,10 +165,10 @@ impl Records {
                     "event_msg",
                     json!({ "type": "agent_message", "message": shown(call, &arguments) }),
                 );
-                self.push(
-                    "response_item",
+                self.item(
+                    "function_call",
+                    "fc",
                     json!({
-                        "type": "function_call",
                         "name": call.name,
                         "arguments": arguments,
                         "call_id": call.id,
@@ -169,9 +184,10 @@ impl Records {
             true => Value::Array(result.parts.iter().map(input).collect()),
             false => Value::String(text_of(&result.parts)),
         };
-        self.push(
-            "response_item",
-            json!({ "type": "function_call_output", "call_id": result.call_id, "output": output }),
+        self.item(
+            "function_call_output",
+            "fco",
+            json!({ "call_id": result.call_id, "output": output }),
         );
     }
 }

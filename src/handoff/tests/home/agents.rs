@@ -54,6 +54,38 @@ impl Guest {
         }
     }
 
+    /// The lines of a fork that Codex 0.169.0 makes of the whole thread: behind two first records, the records with their
+    /// ids behind their types.
+    pub(super) fn forked_by_codex(&self, fork: &str) -> String {
+        let mut text = String::new();
+        for (at, line) in self.lines().lines().enumerate() {
+            let mut record: Value = serde_json::from_str(line).unwrap();
+            if at == 0 {
+                let mut first = record.clone();
+                first["payload"]["id"] = json!(fork);
+                first["payload"]["forked_from_id"] = record["payload"]["id"].clone();
+                text.push_str(&format!("{first}\n"));
+            }
+            if record["type"] == "response_item" {
+                let payload = record["payload"].take();
+                let own = json!(format!("{fork}-{at}"));
+                let id = payload.get("id").unwrap_or(&own);
+                let mut copy = json!({ "type": payload["type"], "id": id });
+                for (name, value) in payload.as_object().unwrap() {
+                    copy[name] = value.clone();
+                }
+                record["payload"] = copy;
+            }
+            text.push_str(&format!("{record}\n"));
+        }
+        for (role, words) in [("user", "IN THE FORK"), ("assistant", "FORKED")] {
+            for record in self.records(role, words, &format!("{fork}-{words}"), None) {
+                text.push_str(&format!("{record}\n"));
+            }
+        }
+        text
+    }
+
     fn lines(&self) -> String {
         let mut text = String::from_utf8(self.file().bytes.clone()).unwrap();
         let native = self.prepared.native_id.clone().unwrap_or_default();
@@ -99,12 +131,12 @@ impl Guest {
             }
             Tool::Codex if is_user => vec![
                 json!({ "timestamp": time, "type": "event_msg", "payload": { "type": "task_started", "turn_id": id } }),
-                json!({ "timestamp": time, "type": "response_item", "payload": { "type": "message", "role": "user",
+                json!({ "timestamp": time, "type": "response_item", "payload": { "type": "message", "id": id, "role": "user",
                     "content": [{ "type": "input_text", "text": words }] } }),
                 json!({ "timestamp": time, "type": "event_msg", "payload": { "type": "user_message", "message": words } }),
             ],
             Tool::Codex => vec![
-                json!({ "timestamp": time, "type": "response_item", "payload": { "type": "message", "role": "assistant",
+                json!({ "timestamp": time, "type": "response_item", "payload": { "type": "message", "id": id, "role": "assistant",
                     "content": [{ "type": "output_text", "text": words }] } }),
                 json!({ "timestamp": time, "type": "event_msg", "payload": { "type": "token_count", "info": {
                     "last_token_usage": { "input_tokens": 10, "output_tokens": 2, "total_tokens": 12 },

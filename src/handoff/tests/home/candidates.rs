@@ -114,3 +114,21 @@ fn a_session_that_cannot_be_read_hinders_no_other() {
     assert_eq!(totals, (&json!(1), &json!(1)), "{report}");
     assert_eq!(fs::read_to_string(&damaged).unwrap(), "not a session\n");
 }
+
+/// Codex gives ids to the records of a fork that have none. None of ours had one, so that the fork was a session of its own.
+#[test]
+fn a_fork_by_codex_is_a_branch_below_its_answer() {
+    let tour = Tour::new();
+    let mut guest = tour.hand_over("e6", Tool::Codex);
+    guest.say("QUESTION", "ANSWER");
+    tour.import(&guest);
+    let fork = "01a2217d-f83f-7272-b00c-2fa624e61225";
+    let path = &guest.file().path;
+    let name = format!("rollout-2027-01-15T08-00-00-{fork}.jsonl");
+    fs::write(path.with_file_name(name), guest.forked_by_codex(fork)).unwrap();
+    let report = tour.import_from(Tool::Codex);
+    assert_eq!(report["totals"]["created"], 0, "{report}");
+    let answer = tour.entry("ANSWER")["id"].as_str().unwrap().to_owned();
+    tour.check_branch(&answer, "IN THE FORK", "FORKED");
+    tour.check_settled(&[Tool::Codex]);
+}
