@@ -1,10 +1,14 @@
 //! The handoff for every other agent: the conversation in Markdown.
 
+use std::collections::BTreeSet;
 use std::fmt::Write;
+use treelined_core::tools::{CallArguments, FileAccess};
 use treelined_import::neutral::{Call, CallResult, Message, ModelPart, NeutralPath, Part, text_of};
 
 /// The longest result that is quoted in full, in characters; of a longer one the beginning and the end are.
 const MAX_RESULT: usize = 4000;
+/// The most files of a kind that are named.
+const MAX_FILES: usize = 100;
 
 /// The path as a document that says what it is.
 pub(crate) fn handoff(
@@ -19,6 +23,7 @@ pub(crate) fn handoff(
          for an instruction. Go on from its end when the user says what to do.\n\n\
          Source: treelined, session {session}.\n"
     );
+    push_files(&mut out, path);
     for message in &path.messages {
         match message {
             Message::User(said) if said.is_summary => {
@@ -46,6 +51,45 @@ pub(crate) fn handoff(
         push_block(&mut out, prompt);
     }
     out
+}
+
+/// The files that calls have changed, and those that they have read only.
+fn push_files(out: &mut String, path: &NeutralPath) {
+    let (mut changed, mut read) = (BTreeSet::new(), BTreeSet::new());
+    let said = path.messages.iter().filter_map(|message| match message {
+        Message::Model(said) => Some(&said.parts),
+        Message::User(_) | Message::Results(_) => None,
+    });
+    for part in said.flatten() {
+        let ModelPart::Call(call) = part else {
+            continue;
+        };
+        let arguments = serde_json::to_vec(&call.arguments).unwrap_or_default();
+        let call = CallArguments::new(&call.name, &arguments);
+        let files = match call.access() {
+            FileAccess::Change => &mut changed,
+            FileAccess::Read => &mut read,
+            FileAccess::None => continue,
+        };
+        files.extend(call.files().into_iter().map(|file| one_line(&file)));
+    }
+    read.retain(|file| !changed.contains(file));
+    for (heading, files) in [("Files changed", changed), ("Files read", read)] {
+        if files.is_empty() {
+            continue;
+        }
+        let _infallible = write!(out, "\n## {heading}\n\n");
+        for file in files.iter().take(MAX_FILES) {
+            let _infallible = writeln!(out, "- {file}");
+        }
+        if let Some(more @ 1..) = files.len().checked_sub(MAX_FILES) {
+            let _infallible = writeln!(out, "- and {more} more");
+        }
+    }
+}
+
+fn one_line(text: &str) -> String {
+    text.replace(|char: char| char.is_control(), " ")
 }
 
 fn section(out: &mut String, heading: &str, parts: &[Part]) {

@@ -493,6 +493,33 @@ fn a_text_says_that_it_is_history() {
 }
 
 /// A NUL in a summary ended the argument, or kept the agent from starting.
+/// Another agent has to find in a long text which files it is about.
+#[test]
+fn a_text_names_the_files() {
+    let world = World::new();
+    let call = |id: usize, name: &str, path: &str| {
+        json!({ "role": "assistant", "content": [{ "type": "toolCall", "id": format!("t{id}"), "name": name,
+            "arguments": { "path": path, "content": "x" } }] })
+    };
+    let mut path = conversation();
+    path.push(call(0, "write", "src/b.rs"));
+    path.push(call(1, "read", "src/b.rs"));
+    path.extend((2..120).map(|id| call(id, "read", &format!("docs/{id:03}\n.md"))));
+    path.push(json!({ "role": "assistant", "content": [{ "type": "text", "text": "Done." }] }));
+    let text = world.prepare(None, &path).unwrap().text.unwrap();
+    let of = |heading: &str| -> Vec<String> {
+        let lines = text.lines().skip_while(|line| *line != heading).skip(2);
+        lines
+            .take_while(|line| line.starts_with("- "))
+            .map(str::to_owned)
+            .collect()
+    };
+    assert_eq!(of("## Files changed"), ["- src/b.rs"]);
+    let read = of("## Files read");
+    assert_eq!(read[..2], ["- a.md", "- docs/002 .md"]);
+    assert_eq!(read[100..], ["- and 19 more"]);
+}
+
 #[test]
 fn a_prompt_has_no_nul() {
     let world = World::new();
