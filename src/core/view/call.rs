@@ -115,7 +115,7 @@ impl RowFacts<'_> {
         cwd: &str,
     ) -> String {
         let saying = call.map_or(Saying::Line, |call| tools::saying(&call.name));
-        let tail = self.outcome(call, saying, is_error, render);
+        let tail = self.outcome(call, saying, is_error, render, cwd);
         let room = PreviewLine::LIMIT.saturating_sub(tail.chars().count() + 1);
         let mut asked = PreviewLine::of(room);
         if let Some(call) = call {
@@ -140,6 +140,7 @@ impl RowFacts<'_> {
         saying: Saying,
         is_error: bool,
         render: Option<Render>,
+        cwd: &str,
     ) -> String {
         let (arrow, failed, minus) = match render {
             Some(Render::Ascii) => ("->", "x", "-"),
@@ -169,14 +170,43 @@ impl RowFacts<'_> {
                 format!("{arrow} {} lines", self.lines)
             }
             (None, 0) if self.preview.is_empty() => String::new(),
-            (None, 0) => format!("{arrow} {}", self.preview),
+            (None, 0) => format!("{arrow} {}", self.result(cwd)),
         }
+    }
+
+    /// The line of the result; a path in the session's directory begins there.
+    fn result(&self, cwd: &str) -> &str {
+        let cwd = cwd.trim_end_matches('/');
+        let inside = self.preview.strip_prefix(cwd);
+        let inside = inside.and_then(|path| path.strip_prefix('/'));
+        inside
+            .filter(|path| !cwd.is_empty() && !path.is_empty())
+            .unwrap_or(&self.preview)
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// A row of `Glob` told the session's directory.
+    #[test]
+    fn a_result_that_is_a_path_begins_in_the_directory_of_the_session() {
+        let check = |preview: &'static str, cwd: &str, shown: &str| {
+            let facts = RowFacts {
+                preview: preview.into(),
+                ..RowFacts::default()
+            };
+            assert_eq!(facts.result(cwd), shown, "{preview} {cwd}");
+        };
+        check("/w/app/src/a.rs", "/w/app", "src/a.rs");
+        check("/w/app/src/a.rs", "/w/app/", "src/a.rs");
+        for whole in ["/w/app", "/w/app/", "/w/app2/a.rs", "in /w/app/a.rs"] {
+            check(whole, "/w/app", whole);
+        }
+        check("/a", "/", "/a");
+        check("/a", "", "/a");
+    }
 
     /// Rows of `Read` were cut before the name of the file.
     #[test]

@@ -22,6 +22,18 @@ use std::borrow::Cow;
 /// Bytes of a stored line to read first.
 pub const FIRST_READ: usize = 4096;
 
+/// The lines with which Codex and Claude Code open the summary of a compaction.
+pub(super) const COMPACTED: [&str; 3] = [
+    "Another language model started to solve this problem and produced a summary of its thinking process. You also have \
+     access to the state of the tools that were used by that language model. Use this to build on the work that has \
+     already been done and avoid duplicating work. Here is the summary produced by the other language model, use the \
+     information in this summary to assist with your own analysis:",
+    "This session is being continued from a previous conversation that ran out of context. The conversation is summarized \
+     below:",
+    "This session is being continued from a previous conversation that ran out of context. The summary below covers the \
+     earlier portion of the conversation.",
+];
+
 impl Entry<'_> {
     /// The subject for a row of this entry.
     pub fn subject(&self) -> Subject {
@@ -504,15 +516,18 @@ impl<'a> PreviewWalk<'a> {
         Ok(end?)
     }
 
-    /// Appends the text of a string literal, without the line that opens every summary of a branch.
+    /// Appends the text of a string literal, without the line that opens every summary.
     fn inside(&self, raw: &'a [u8]) -> &'a [u8] {
         let text = raw.strip_prefix(b"\"").unwrap_or_default();
-        if self.subject.kind != Kind::BranchSummary {
-            return text;
-        }
-        // JSON escapes no character of the two lines.
-        let known = [PREAMBLE, MERGE_PREAMBLE].into_iter();
-        let mut rests = known.filter_map(|line| text.strip_prefix(line.as_bytes()));
+        let known: &[&str] = match self.subject.kind {
+            Kind::BranchSummary => &[PREAMBLE, MERGE_PREAMBLE],
+            Kind::Compaction => &COMPACTED,
+            _ => return text,
+        };
+        // JSON escapes no character of these lines.
+        let mut rests = known
+            .iter()
+            .filter_map(|line| text.strip_prefix(line.as_bytes()));
         rests.next().unwrap_or(text)
     }
 

@@ -123,7 +123,7 @@ impl Previews {
 
 /// The version of this file's format and of `view`'s previews. Change it with either of them.
 pub(crate) const KIND: FileKind = FileKind {
-    format: b"treelined previ5",
+    format: b"treelined previ6",
     ending: ".previews",
     most: 64,
     most_bytes: u64::MAX,

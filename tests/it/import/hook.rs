@@ -159,11 +159,11 @@ fn the_agent_goes_on_at_once() {
     let lock = File::create(home.sessions().join(".imports/lock")).unwrap();
     lock.lock().unwrap();
     for input in ["", &said(&home, "s")] {
+        let (stdin, mut agent) = std::io::pipe().unwrap();
+        std::io::Write::write_all(&mut agent, input.as_bytes()).unwrap();
         let mut command = home.command(&["import", "--hook", "claude-code"], &[]);
-        let mut child = command.env("HOME", home.files()).spawn().unwrap();
-        let mut stdin = child.stdin.take().unwrap();
-        std::io::Write::write_all(&mut stdin, input.as_bytes()).unwrap();
-        assert!(child.wait().unwrap().success());
+        let status = command.stdin(stdin).env("HOME", home.files()).status();
+        assert!(status.unwrap().success());
     }
     assert_eq!(texts(&home), [""; 0]);
     drop(lock);
@@ -171,23 +171,28 @@ fn the_agent_goes_on_at_once() {
     assert_eq!(log(&home).len(), 1, "{:?}", log(&home));
 }
 
-/// On a busy machine an agent wrote its input more than 120 ms after the start of the hook, and the turn was lost.
+/// On a busy machine an agent wrote its input more than 120 ms after the start of the hook, and the turn was lost. A machine that
+/// is busier still keeps one of several agents from writing within a second.
 #[test]
 fn an_agent_may_write_late_and_in_pieces() {
     let home = Home::in_memory();
     fs::write(transcript(&home, "s"), ended("s", 1)).unwrap();
     let said = said(&home, "s");
-    let mut command = home.command(&["import", "--hook", "claude-code"], &[]);
-    let mut child = command.env("HOME", home.files()).spawn().unwrap();
-    let mut stdin = child.stdin.take().unwrap();
-    std::thread::sleep(Duration::from_millis(400));
     let (begin, end) = said.as_bytes().split_at(20);
-    std::io::Write::write_all(&mut stdin, begin).unwrap();
-    std::thread::sleep(Duration::from_millis(20));
-    std::io::Write::write_all(&mut stdin, end).unwrap();
-    assert!(child.wait().unwrap().success());
+    let is_heard = || {
+        let before = log(&home).len();
+        let mut command = home.command(&["import", "--hook", "claude-code"], &[]);
+        let mut child = command.env("HOME", home.files()).spawn().unwrap();
+        let mut stdin = child.stdin.take().unwrap();
+        std::thread::sleep(Duration::from_millis(400));
+        let begun = std::io::Write::write_all(&mut stdin, begin);
+        std::thread::sleep(Duration::from_millis(20));
+        let written = begun.and_then(|()| std::io::Write::write_all(&mut stdin, end));
+        assert!(child.wait().unwrap().success());
+        written.is_ok() && log(&home).len() == before
+    };
+    assert!((0..50).any(|_| is_heard()), "{:?}", log(&home));
     eventually("the turn is there", || texts(&home).len() == 2);
-    assert_eq!(log(&home), [""; 0]);
 }
 
 #[test]

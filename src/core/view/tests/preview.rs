@@ -4,6 +4,7 @@ use super::*;
 use crate::entry::{Kind, Role};
 use crate::summary::{MERGE_PREAMBLE, PREAMBLE};
 use crate::view::line::PreviewLine;
+use crate::view::preview::COMPACTED;
 use proptest::prelude::*;
 
 #[track_caller]
@@ -227,6 +228,14 @@ fn other_entries() {
             &summary,
             &format!("{preamble} Goal {preamble}"),
         );
+    }
+    for line in COMPACTED {
+        let summary = format!(r#","summary":"{line}\n\n## Goal\n{line}""#);
+        let shown: String = format!("Goal {line}")
+            .chars()
+            .take(PreviewLine::LIMIT)
+            .collect();
+        check_entry("compaction", &summary, &shown);
     }
     check_entry("model_change", r#","provider":"p","modelId":"m""#, "p/m");
     check_entry("model_change", r#","modelId":"m","provider":null"#, "m");
