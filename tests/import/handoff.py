@@ -179,7 +179,8 @@ def expected(path, shell):
         letter = "u" if message["role"] == "user" else "a"
         for block in blocks:
             if block["type"] == "text":
-                parts.append([letter, block["text"]])
+                # Some agents note an answer without words.
+                parts.extend([[letter, block["text"]]] if block["text"].strip() else [])
             else:
                 parts.append(["c", {"Bash": shell}.get(block["name"], block["name"])])
                 calls[block["id"]] = None
@@ -324,6 +325,7 @@ def hand_over(agent, running, daemon, provider, prompt, session, entries, entry)
     file = Path(session["path"])
     wanted = expected(path_of(entries, entry), SHELLS[agent.NAME])
     before = file.read_bytes()
+    daemon.call("open_session", path=session["path"])
     result = daemon.call("continue_session", sessionId=session["sessionId"], entryId=entry, tool=agent.NAME, limit=0)
     daemon.call("close_session", sessionId=session["sessionId"])
     after = file.read_bytes()
