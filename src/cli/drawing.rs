@@ -33,6 +33,8 @@ pub(super) struct DrawnRow {
     tokens: Option<u64>,
     /// Present if the row stands for branches that were left.
     pub folded: Option<FoldedBranches>,
+    /// The name of the branch that begins with the row.
+    branch_name: Option<String>,
     #[serde(default)]
     flags: Vec<String>,
 }
@@ -80,9 +82,8 @@ impl Drawing {
         let end = if row.is_leaf { leaf } else { "" };
         let taken = [&id, on_path, &guides, &speaker, end].map(terminal::width);
         let left = screen.columns.saturating_sub(taken.iter().sum());
-        let mut label = String::new();
-        if let Some(text) = &row.label {
-            label = format!("[{}]", terminal::line(text));
+        let mut label = row.lead(self.ascii);
+        if !label.is_empty() {
             // A label leaves at least a third of the width for the text.
             label = terminal::cut(&label, left - left / 3, cut).into_owned() + " ";
         }
@@ -129,6 +130,18 @@ fn padded(text: &str, columns: usize, cut: &str) -> String {
 }
 
 impl DrawnRow {
+    /// The name of the branch, as in a folded row, and the label.
+    fn lead(&self, ascii: bool) -> String {
+        let name = self.branch_name.as_deref().map(terminal::line);
+        let label = self.label.as_deref().map(terminal::line);
+        match (name, label) {
+            (Some(name), Some(label)) => format!("{name} [{label}]"),
+            (Some(name), None) => format!("{name} {}", if ascii { "-" } else { "·" }),
+            (None, Some(label)) => format!("[{label}]"),
+            (None, None) => String::new(),
+        }
+    }
+
     /// The style that the row asks for.
     fn style(&self) -> Option<Style> {
         Some(match self.style.as_deref()? {

@@ -263,6 +263,10 @@ pub struct TreeNode<'a> {
     /// The unusual properties of the entry: `orphan`, `duplicateId`, `recovered` and others.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub flags: Vec<Cow<'a, str>>,
+    /// The name that was given to the branch that begins with this row: the first row at or below the entry with the name.
+    /// Present if there is one and the row is not folded.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub branch_name: Option<Cow<'a, str>>,
     /// The sessions that come from the entry: forks, subagents and continuations, the oldest first, at most 64. Present with
     /// `sessions` if there are some.
     #[serde(skip_serializing_if = "Vec::is_empty")]

@@ -298,6 +298,18 @@ impl Outline {
         self.branch_names.get(&item).map(|name| &**name)
     }
 
+    /// The name of the branch that begins with an item or with the nearest item above it, of those behind the item
+    /// `before`.
+    pub(super) fn branch_name_behind(&self, item: usize, before: Option<usize>) -> Option<&str> {
+        if self.branch_names.is_empty() {
+            return None;
+        }
+        let above = |item: &usize| self.items.get(*item)?.parent();
+        let mut path = std::iter::successors(Some(item), above)
+            .take_while(|item| before.is_none_or(|before| *item > before));
+        path.find_map(|item| self.branch_name(item))
+    }
+
     /// The archived branches below the roots of the scope, whether or not they are in it.
     pub fn archived_branches(&self) -> usize {
         self.archived_branches

@@ -64,6 +64,14 @@ pub struct FoldedRow {
 }
 
 impl FoldedRow {
+    /// Whether a line with these names shows no further one.
+    pub fn is_full(&self, names: &[String]) -> bool {
+        let shown = names
+            .iter()
+            .map(|name| name.chars().take(NAME_CHARS).count());
+        shown.sum::<usize>() >= PreviewLine::LIMIT
+    }
+
     /// The line to show: the counts and the names of the branches, at most [`PreviewLine::LIMIT`] characters.
     pub fn preview(&self, names: &[String], render: Option<Render>) -> String {
         let mut parts = Vec::with_capacity(names.len() + 2);

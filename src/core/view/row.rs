@@ -7,7 +7,7 @@ use super::prefix::{self, Guides, Render};
 use super::snapshot::{Entry, Snapshot};
 use super::visible::Visible;
 use super::visible_row::Row;
-use crate::entry::Role;
+use crate::entry::{Kind, Role};
 use crate::json::push_string;
 use crate::search::Excerpt;
 use crate::timestamp;
@@ -178,6 +178,14 @@ impl ServedRow<'_> {
         self.push_place(out);
         self.push_guides(out, guides);
         out.push(b'}');
+    }
+
+    /// Whether a folded row needs facts of its entry's body: a type, a role or a time that this program does not write.
+    pub fn is_odd(&self) -> bool {
+        let entry = &self.entry;
+        let has_odd_role = entry.kind == Kind::Message && entry.role.name().is_none();
+        let has_odd_time = entry.timestamp.is_none() || entry.flags.has(Flags::ODD_TIMESTAMP);
+        entry.kind.name().is_none() || has_odd_role || has_odd_time
     }
 
     fn push_ids(&self, out: &mut Vec<u8>) {

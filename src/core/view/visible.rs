@@ -153,6 +153,14 @@ impl Visible {
         &self.left
     }
 
+    /// The name of the branch that begins with the row of an item: the first row at or below the entry that has the name.
+    /// Entries between it and the row before are in no other row, so all rows take linear time.
+    pub fn branch_name<'o>(&self, outline: &'o Outline, item: usize) -> Option<&'o str> {
+        let before = self.row_of(item)?.checked_sub(1);
+        let before = before.and_then(|before| self.rows.get(before));
+        outline.branch_name_behind(item, before.map(Row::item))
+    }
+
     /// The number of rows of all pages.
     pub fn total(&self) -> usize {
         self.rows.len()

@@ -72,6 +72,32 @@ fn a_folded_row_says_how_much_it_holds_and_what_was_said_first() {
     assert_eq!(row(&tree, "u2")["opened"], json!({"expand": ["u2"]}));
 }
 
+/// The name was in the folded row only: who opened a branch did not see which one it is.
+#[test]
+fn an_open_branch_says_its_name() {
+    let mut d = opened(&two_branches());
+    d.ignore("branches_changed");
+    for (entry, name) in [("a2", "the left way"), ("a3", "here")] {
+        d.ok("name_branch", json!({"entryId": entry, "name": name}));
+    }
+    let names = |tree: &Json| {
+        let nodes = tree["nodes"].as_array().unwrap().iter();
+        let named = nodes.filter(|row| !row["branchName"].is_null());
+        let pair = |row: &Json| format!("{} {}", row["id"], row["branchName"]).replace('"', "");
+        named.map(pair).collect::<Vec<_>>()
+    };
+    let folded = left(&mut d, json!({}));
+    assert_eq!(names(&folded), ["u3 here"]);
+    assert_eq!(row(&folded, "u2")["preview"], "2 entries · the left way");
+    let open = left(&mut d, json!({"expand": ["u2"]}));
+    assert_eq!(names(&open), ["u2 the left way", "u3 here"]);
+    let all = d.ok("get_tree", json!({"render": "unicode"}));
+    assert_eq!(names(&all), ["u2 the left way", "u3 here"]);
+    // The entry with the name has no row: the first one below it has the name.
+    let found = d.ok("get_tree", json!({"query": "right it is"}));
+    assert_eq!(names(&found), ["a3 here"]);
+}
+
 /// A hit in a folded branch would not be seen.
 #[test]
 fn queries_and_bookmarks_are_not_folded() {

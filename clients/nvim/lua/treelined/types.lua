@@ -2272,6 +2272,7 @@
 --- A row of the flat form.
 ---@class treelined.TreeNode
 ---@field archived? boolean True if the entry is in an archived branch, else absent.
+---@field branchName? string The name that was given to the branch that begins with this row: the first row at or below the entry with the name. Present if there is one and the row is not folded.
 ---@field childCount integer The number of visible children, including those that are folded.
 ---@field depth integer The number of visible ancestors.
 ---@field flags? string[] The unusual properties of the entry: `orphan`, `duplicateId`, `recovered` and others.

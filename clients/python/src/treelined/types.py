@@ -4896,6 +4896,8 @@ class TreeNode(_TreeNode, total=False):
     """The ids of the request without which the row would be folded. Present if there are some."""
     flags: list[str]
     """The unusual properties of the entry: `orphan`, `duplicateId`, `recovered` and others."""
+    branchName: str
+    """The name that was given to the branch that begins with this row: the first row at or below the entry with the name. Present if there is one and the row is not folded."""
     sessions: list[BornSession]
     """The sessions that come from the entry: forks, subagents and continuations, the oldest first, at most 64. Present with `sessions` if there are some."""
 

@@ -4987,6 +4987,10 @@ export interface TreeNode {
    */
   flags?: string[];
   /**
+   * The name that was given to the branch that begins with this row: the first row at or below the entry with the name. Present if there is one and the row is not folded.
+   */
+  branchName?: string;
+  /**
    * The sessions that come from the entry: forks, subagents and continuations, the oldest first, at most 64. Present with `sessions` if there are some.
    */
   sessions?: BornSession[];

@@ -11,6 +11,7 @@ use std::borrow::Cow;
 use std::ops::Range;
 use treelined_core::entry::{Kind, Role};
 use treelined_core::error::Result;
+use treelined_core::json::push_string;
 pub(crate) use treelined_core::tree::Flags;
 use treelined_core::view::{Outline, RowFacts, RowParts, ServedRow, Subject, ToolCall};
 
@@ -142,6 +143,13 @@ impl<'s> PartPacker<'s> {
         };
         let mut row = Vec::with_capacity(256);
         served.push_packed(&mut row, parts, served.row.parent(), body);
+        let names = self.source.outlines.last();
+        if let Some(name) = names.and_then(|names| names.branch_name(served.row.item())) {
+            row.pop();
+            row.extend_from_slice(b",\"branchName\":");
+            push_string(&mut row, &content.clean(name));
+            row.push(b'}');
+        }
         rows.push(row);
         let items = self.source.outlines.last().map(Outline::items);
         if subject.calls

@@ -1,6 +1,7 @@
 //! The sessions that come from the entries of a tree (protocol.md §6.2).
 
 use crate::daemon::convert::line::line;
+use crate::daemon::convert::member::push_id_member;
 use crate::rpc::methods::sorting::kinship;
 use crate::rpc::session_read::Read;
 use std::collections::HashMap;
@@ -60,14 +61,20 @@ impl Origin {
     }
 }
 
-/// Adds the member `sessions` to the row that ends `out`, if sessions come from its entry, or from the call of which it is
-/// the result.
+/// Adds to the row that ends `out` the name of the branch that begins with it, and the member `sessions` if sessions come
+/// from its entry, or from the call of which it is the result.
 pub(super) fn push(
+    branch: Option<&str>,
     born: Option<&BornSessions>,
     out: &mut Vec<u8>,
     entry: &str,
     result_of: Option<&str>,
 ) -> Result<()> {
+    if branch.is_some() {
+        out.pop();
+        push_id_member(out, "branchName", branch);
+        out.push(b'}');
+    }
     let Some(born) = born else {
         return Ok(());
     };

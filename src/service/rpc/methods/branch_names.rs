@@ -20,9 +20,13 @@ pub(super) struct BranchNames<'a> {
 impl BranchNames<'_> {
     /// The line of a row that stands for branches.
     pub(super) fn preview(&self, reader: &mut RowReader<'_>, folded: &FoldedRow) -> Result<String> {
-        let names = self.visible.left().names(folded).iter();
-        let names = names.map(|name| self.name(reader, name));
-        let names = names.collect::<Result<Vec<_>>>()?;
+        let mut names = Vec::new();
+        for name in self.visible.left().names(folded) {
+            names.push(self.name(reader, name)?);
+            if folded.is_full(&names) {
+                break;
+            }
+        }
         Ok(folded.preview(&names, self.render))
     }
 

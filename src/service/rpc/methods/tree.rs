@@ -17,8 +17,8 @@ use treelined_core::entry::{Kind as EntryKind, Role};
 use treelined_core::error::{Error, Kind, Result};
 use treelined_core::search::Query;
 use treelined_core::view::{
-    self, FIRST_READ, Filter, Folding, Guides, Left, Outline, RowParts, Scope, ServedRow, Snapshot,
-    Start, Visible, nested,
+    self, FIRST_READ, Filter, Folding, Guides, Left, Outline, RowFacts, RowParts, Scope, ServedRow,
+    Snapshot, Start, Visible, nested,
 };
 use treelined_files::log::body::{Bodies, Fetch};
 use treelined_files::parallel::{CHUNK, in_order};
@@ -548,15 +548,19 @@ impl Rows<'_> {
         let subject = entry.subject();
         if let Some(folded) = served.folded {
             let preview = self.names().preview(reader, folded)?;
-            let facts = &reader.facts(entry.node, entry.place, subject)?;
-            served.push_folded(out, facts, &preview, self.guides);
+            let facts = match served.is_odd() {
+                true => reader.facts(entry.node, entry.place, subject)?,
+                false => RowFacts::default(),
+            };
+            served.push_folded(out, &facts, &preview, self.guides);
             return Ok(());
         }
+        let branch = self.visible.branch_name(self.outline, served.row.item());
         let look = &reader.look(entry.place, subject, self.renderers)?;
         if entry.role != Role::ToolResult && self.query.is_none() {
             let facts = &reader.facts(entry.node, entry.place, subject)?;
             served.push_json(out, RowParts::plain(facts, look, self.cwd), self.guides);
-            return born::push(self.born, out, entry.id, None);
+            return born::push(branch, self.born, out, entry.id, None);
         }
         let (facts, call) = match entry.role {
             Role::ToolResult => {
@@ -579,7 +583,8 @@ impl Rows<'_> {
             ..RowParts::plain(&facts, look, self.cwd)
         };
         served.push_json(out, parts, self.guides);
-        born::push(self.born, out, entry.id, facts.tool_call_id.as_deref())
+        let result_of = facts.tool_call_id.as_deref();
+        born::push(branch, self.born, out, entry.id, result_of)
     }
 }
 

@@ -565,6 +565,9 @@ pub struct TreeNode {
     /// The unusual properties of the entry: `orphan`, `duplicateId`, `recovered` and others.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub flags: Option<Vec<String>>,
+    /// The name that was given to the branch that begins with this row: the first row at or below the entry with the name. Present if there is one and the row is not folded.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub branch_name: Option<String>,
     /// The sessions that come from the entry: forks, subagents and continuations, the oldest first, at most 64. Present with `sessions` if there are some.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub sessions: Option<Vec<BornSession>>,
