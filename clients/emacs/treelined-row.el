@@ -74,8 +74,10 @@
   :type '(choice (const unicode) (const ascii)))
 
 (defconst treelined-row--marks
-  '((unicode :path "•" :leaf "◉" :folded "⊞ " :opened "⊟ " :active "← active" :failed "✗ " :from "←")
-    (ascii :path "*" :leaf "@" :folded "+ " :opened "- " :active "<- active" :failed "! " :from "<-"))
+  '((unicode :path "•" :leaf "◉" :folded "⊞ " :opened "⊟ " :active "← active" :failed "✗ " :from "←"
+             :born "↗ " :dot " · ")
+    (ascii :path "*" :leaf "@" :folded "+ " :opened "- " :active "<- active" :failed "! " :from "<-"
+           :born "-> " :dot " - "))
   "The marks of rows, by `treelined-render'.")
 
 (defun treelined-row-mark (name)
@@ -128,6 +130,24 @@ If BLANK is not nil, line breaks and tabs are replaced too, all by BLANK."
   (when-let* ((mark (cond ((plist-get node :folded) :folded)
                           ((plist-get (plist-get node :opened) :expand) :opened))))
     (treelined-row-faced (treelined-row-mark mark) 'treelined-folded)))
+
+;; Kinds are texts of the daemon, ids of sessions those of headers.
+(defun treelined-row-born (node)
+  "Return how many sessions of which kind come from NODE, nil without any."
+  (when-let* ((kinds (seq-map (lambda (each) (plist-get each :kind)) (plist-get node :sessions))))
+    (mapconcat (lambda (group)
+                 (let ((count (length (cdr group))))
+                   (format "%d %s%s" count (car group) (if (> count 1) "s" ""))))
+               (seq-group-by #'identity kinds) ", ")))
+
+(defun treelined-row--lead (node)
+  "Return the name of the branch of NODE and what comes from it, nil without both."
+  (let ((dot (treelined-row-mark :dot))
+        (name (plist-get node :branchName))
+        (born (treelined-row-born node)))
+    (concat
+     (and name (treelined-row-faced (concat (treelined-row-shown name " ") dot) 'treelined-folded))
+     (and born (treelined-row-faced (concat (treelined-row-mark :born) born dot) 'treelined-odd)))))
 
 (defun treelined-row-snippet (match face)
   "Return the snippet of MATCH in FACE, and the text found in another face."
@@ -183,7 +203,8 @@ Mark the text that was found if the snippet of MATCH is the label."
         (treelined-row-faced
          (truncate-string-to-width speaker treelined-row--speaker-columns nil ?\s)
          (treelined-row--speaker-face node speaker))
-        " "))
+        " "
+        (treelined-row--lead node)))
      (treelined-row--label label match)
      ;; The preview of a tool's result has the mark already.
      (and (plist-get node :isError)

@@ -99,28 +99,36 @@
 
 ;;;; Families
 
-(defun treelined-sorting--relative (row id)
-  "Return ROW of a family in one line; ID is the session whose family it is."
+(defun treelined-sorting--relative (row id born)
+  "Return ROW of a family in one line; ID is the session whose family it is.
+Those of the ids BORN come from the row at point."
   (let ((kind (plist-get (plist-get row :comesFrom) :kind)))
     (treelined-row-shown
-     (concat (if (equal id (plist-get row :sessionId)) "◉ " "  ")
+     (concat (cond ((equal id (plist-get row :sessionId)) "◉ ")
+                   ((member (plist-get row :sessionId) born) "↗ ")
+                   (t "  "))
              (make-string (* 2 (min 16 (plist-get row :depth))) ?\s)
              (and kind (concat kind " · "))
              (treelined-list--title row)
              (format " · %s" (treelined-list--age (plist-get row :modified))))
      " ")))
 
-(defun treelined-sorting--choose-relative (rows id)
+(defun treelined-sorting--choose-relative (rows id born)
   "Choose one of ROWS, the family of the session ID, and show it.
+The first one whose id is in BORN is the default.
 The session from which ID comes is shown at the entry at which ID hangs."
   (let* ((choices (seq-map-indexed
                    (lambda (row at)
                      ;; Titles may be equal.
-                     (cons (format "%s  (%d)" (treelined-sorting--relative row id) (1+ at)) row))
+                     (cons (format "%s  (%d)" (treelined-sorting--relative row id born) (1+ at))
+                           row))
                    rows))
          (own (seq-find (lambda (row) (equal id (plist-get row :sessionId))) rows))
          (from (plist-get own :comesFrom))
-         (chosen (cdr (assoc (completing-read "Family: " choices nil t) choices)))
+         (default (car (seq-find (lambda (choice)
+                                   (member (plist-get (cdr choice) :sessionId) born))
+                                 choices)))
+         (chosen (cdr (assoc (completing-read "Family: " choices nil t nil nil default) choices)))
          (entry (and (equal (plist-get from :sessionId) (plist-get chosen :sessionId))
                      (plist-get from :entryId))))
     (treelined-session-open
@@ -131,13 +139,16 @@ The session from which ID comes is shown at the entry at which ID hangs."
   "Show the sessions that come from each other, and open the chosen one.
 They are forks, subagents, and conversations that went on in another tool."
   (interactive nil treelined-tree-mode treelined-list-mode)
-  (let ((id (treelined-sorting--id)))
+  (let ((id (treelined-sorting--id))
+        (born (and (derived-mode-p 'treelined-tree-mode)
+                   (seq-map (lambda (each) (plist-get each :sessionId))
+                            (plist-get (treelined-tree-node) :sessions)))))
     (treelined-request
      'get_family (list :sessionId id)
      (lambda (result)
        (let ((rows (append (plist-get result :sessions) nil)))
          (if (cdr rows)
-             (treelined-later #'treelined-sorting--choose-relative rows id)
+             (treelined-later #'treelined-sorting--choose-relative rows id born)
            (message "treelined: no session comes from this one, and it comes from none")))))))
 
 ;;;; Candidates

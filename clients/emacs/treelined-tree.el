@@ -43,6 +43,9 @@ Much more than a window shows makes Emacs pause to collect garbage."
   "The ids of entries; the branches that hold them are open.")
 (defvar-local treelined-tree-each nil
   "The ids of rows; the branches at their forks have one row each.")
+(defvar-local treelined-tree--names-sessions nil
+  "Whether rows name the sessions that come from them.
+The first rows do not: the daemon reads the list of sessions for that.")
 (defvar-local treelined-tree-archived nil "Whether archived branches are shown.")
 (defvar-local treelined-tree-archived-count 0 "The number of archived branches.")
 (defvar-local treelined-tree-search nil
@@ -245,6 +248,7 @@ is not nil and point is still there: a key may have moved it meanwhile."
                                     (treelined-session-others-leaf-id treelined-session))
                                    treelined-tree-expand)
                   :each (vconcat treelined-tree-each)))
+          (and treelined-tree--names-sessions '(:sessions t))
           (and treelined-tree-archived '(:archived t))
           (and treelined-tree-query (treelined-parse-query treelined-tree-query))))
 
@@ -316,7 +320,11 @@ one above it.  Call AFTER, if it is not nil, in the buffer when it is drawn."
       (treelined-tree-fetch)
       (let ((after treelined-tree--after))
         (setq treelined-tree--after nil)
-        (mapc #'funcall (nreverse after)))))
+        (mapc #'funcall (nreverse after)))
+      (unless (or treelined-tree--names-sessions (zerop treelined-tree-total)
+                  (not (treelined-session-open-p treelined-session)))
+        (setq treelined-tree--names-sessions t)
+        (treelined-tree-reload))))
   (force-mode-line-update))
 
 (defun treelined-tree--fetch-page (first limit &optional then)

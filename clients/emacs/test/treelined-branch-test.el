@@ -66,5 +66,62 @@
     (treelined-test-call 'unarchive_branch :sessionId "talk" :entryId "u2")
     (treelined-test-wait (not (treelined-branch-test--below)))))
 
+;; An open branch did not say its name.
+(ert-deftest treelined-branch-an-open-branch-says-its-name ()
+  (treelined-test-with-folded-tree
+    (treelined-branch-test--at "Clear the")
+    (treelined-test-hears "this branch is called “the cache”"
+      (treelined-tree-name-branch "the cache"))
+    (treelined-test-wait (string-search "⊞ 2 entries · the cache" (buffer-string)))
+    (treelined-tree-unfold-all)
+    (treelined-test-wait (string-search "user       the cache · Clear the cache." (buffer-string)))))
+
+(defun treelined-branch-test--large ()
+  "Make the session \"large\" of 5,000 entries.
+27 times a branch is left, and the next one begins beside it."
+  (treelined-test-call 'create_session :sessionId "large" :cwd "/tmp" :write "now")
+  (let ((fork nil) (count 0) entries)
+    (dotimes (round 28)
+      (let ((above fork))
+        (dotimes (_ (if (< round 27) 2 1))
+          (setq above fork)
+          (dotimes (_ (if (< round 27) 90 (- 5000 count)))
+            (let ((id (format "e%d" count)))
+              (push (append (list :type "message" :id id
+                                  :message (list :role "user" :content (format "says %s" id)))
+                            (and above (list :parentId above)))
+                    entries)
+              (setq above id
+                    count (1+ count)))))
+        (setq fork above)))
+    (treelined-test-call 'append_entries :sessionId "large" :entries (vconcat (nreverse entries)))))
+
+(defun treelined-branch-test--guides ()
+  "Return the width of the widest guides of the rows that were fetched."
+  (let ((widest 0))
+    (save-excursion
+      (goto-char (point-min))
+      (while (not (eobp))
+        (when-let* ((node (treelined-tree-node)))
+          (let ((line (buffer-substring (line-beginning-position) (line-end-position))))
+            (should (string-prefix-p (plist-get node :prefix) (substring line 2)))
+            (setq widest (max widest (string-width (plist-get node :prefix))))))
+        (forward-line)))
+    widest))
+
+;; Guides took 40 of 110 columns.
+(ert-deftest treelined-branch-a-tree-of-5000-entries-has-at-most-12-columns-of-guides ()
+  (treelined-test-with
+    (treelined-branch-test--large)
+    (treelined-test-open "large")
+    (should (<= (treelined-tree--guide-columns) (/ 80 6)))
+    (treelined-test-go "e4770")
+    (should (string-search "⊞ 90 entries · says e4680" (buffer-string)))
+    (should (= 3 (treelined-branch-test--guides)))
+    (treelined-tree-unfold-all)
+    (treelined-test-wait (= 5000 treelined-tree-total))
+    (treelined-test-go "e4999")
+    (should (= 12 (treelined-branch-test--guides)))))
+
 (provide 'treelined-branch-test)
 ;;; treelined-branch-test.el ends here

@@ -63,6 +63,24 @@
                                      (treelined-test-idle-p)
                                      (equal "a1" (plist-get (treelined-tree-node) :id)))))))
 
+;; Rows did not say that sessions come from them.
+(ert-deftest treelined-sorting-a-row-says-that-sessions-come-from-it ()
+  (treelined-test-with-folded-tree
+    (treelined-test-call 'fork_session :sessionId "talk" :entryId "a1" :newSessionId "fork"
+                         :name "the fork")
+    (treelined-test-keys "g")
+    (treelined-test-wait (string-search "assistant  ↗ 1 fork · A stale cache" (buffer-string)))
+    (treelined-test-go "a1")
+    (should (equal "1 fork" (treelined-row-born (treelined-tree-node))))
+    (let (default)
+      (cl-letf (((symbol-function 'completing-read)
+                 (lambda (_ choices &rest more)
+                   (setq default (nth 4 more))
+                   (caar choices))))
+        (treelined-family)
+        (treelined-test-wait default))
+      (should (string-match-p "\\`↗   fork · the fork" default)))))
+
 (ert-deftest treelined-sorting-of-several-answers-one-is-chosen ()
   (treelined-test-with-folded-tree
     (treelined-test-hears "no question has several answers" (treelined-tree-candidates))

@@ -50,6 +50,27 @@ function M.converse(client, params)
   return made
 end
 
+--- Makes a session of 5,000 entries: 27 times a branch is left, and the next one begins beside it.
+---@return string id
+function M.large_tree(client)
+  local id = assert(client:request_sync('create_session', { name = 'large' })).session.sessionId
+  local entries, fork = {}, nil
+  for round = 0, 27 do
+    local above = fork
+    for _ = 1, round < 27 and 2 or 1 do
+      above = fork
+      for _ = 1, round < 27 and 90 or 5000 - #entries do
+        local name = (#entries % 2 == 0 and 'u' or 'a') .. #entries
+        local entry = { type = 'message', id = name, parentId = above, message = M.message(name) }
+        entries[#entries + 1], above = entry, name
+      end
+    end
+    fork = above
+  end
+  assert(client:request_sync('append_entries', { sessionId = id, entries = entries }))
+  return id
+end
+
 --- Returns whether a process exists.
 function M.is_alive(pid)
   return vim.loop.kill(pid, 0) == 0

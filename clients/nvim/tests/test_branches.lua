@@ -221,6 +221,53 @@ return {
     end,
   },
   {
+    -- Guides took 40 of 110 columns.
+    'a tree of 5,000 entries with 27 branches has at most 12 columns of guides at 80 columns',
+    function(t)
+      local child = t.child()
+      local client = t.client({ command = f.command, session_dir = child.session_dir })
+      local id = f.large_tree(client)
+      client:close_sync()
+      child:command('Treelined open ' .. id)
+      child:sees('← active')
+      -- The widest guides of the rows that were fetched, and how many branches are folded in them.
+      local function widest()
+        return child:lua([[
+          local wide, branches = 0, 0
+          local tree = require('treelined.tree').get()
+          for row, node in pairs(tree.rows:fetched()) do
+            local line = vim.fn.getline(row)
+            local before = line:match('^(.-)⊞') or line:match('^(.-)' .. (node.role or '⊞'))
+            wide = math.max(wide, vim.fn.strdisplaywidth(before) - 3)
+            branches = branches + (node.folded and node.folded.branches or 0)
+          end
+          return { wide, branches }
+        ]])
+      end
+      equal(widest()[1], 0)
+      child:type('gg')
+      child:sees('says u0')
+      child:lua("require('treelined.tree').get():go_to('u4770')")
+      child:sees('⊞ 90 entries · says u4680')
+      equal(widest()[1], 3)
+      child:type('zR')
+      child:sees('5000 rows')
+      child:type('G')
+      child:sees('says a4999')
+      equal(widest(), { 12, 0 })
+    end,
+  },
+  {
+    'an open branch says its name',
+    function(t)
+      local child = shown(t)
+      go(child, 'says a2')
+      child:command('Treelined name-branch the cache')
+      child:gives('#notes', 1)
+      child:sees('user       the cache · says u2')
+    end,
+  },
+  {
     'the archive of another program is drawn at once',
     function(t)
       local daemon = t.shared()

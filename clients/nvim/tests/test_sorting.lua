@@ -123,6 +123,23 @@ return {
     end,
   },
   {
+    'a row says that sessions come from it, and the family marks them',
+    function(t)
+      local child, client = started(t)
+      local from = { sessionId = child.talk.sessionId, entryId = 'a1', name = 'the fork' }
+      assert(client:request_sync('fork_session', from))
+      child:command('Treelined open ' .. child.talk.sessionId)
+      child:sees('assistant  ↗ 1 fork · says a1')
+      child:type('gg')
+      child:sees('user       says u1')
+      child:type('j')
+      choosing(child, 'nothing')
+      child:type('Y')
+      child:gives('#(shown or {})', 2)
+      f.matches(child:lua('return shown')[2], '^↗   fork ·')
+    end,
+  },
+  {
     'of several answers one is chosen, and the others say why',
     function(t)
       local child, client = started(t)

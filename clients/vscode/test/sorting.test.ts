@@ -9,7 +9,8 @@ import {
   setTags,
   toggleMark,
 } from '../src/core/sorting.js';
-import { tour, window } from './fixture.js';
+import { lookOf } from '../src/core/look.js';
+import { tour, treeOf, until, window } from './fixture.js';
 
 test('a session is tagged, pinned and put away, and the list says so', async (t) => {
   const at = await window(t);
@@ -42,6 +43,30 @@ test('a family names the entry from which a session comes', async (t) => {
     ['A tour', '', false, 'a1'],
     ['the fork', '\u2003fork · ', true, undefined],
   ]);
+});
+
+test('a row says that sessions come from it, and the name of its branch', async (t) => {
+  const at = await window(t);
+  const session = await tour(at);
+  await session.call('fork_session', { entryId: 'a1', newSessionId: 'fork', name: 'the fork' });
+  await session.call('name_branch', { entryId: 'u3', name: 'the import' });
+  const tree = treeOf(session);
+  let again = false;
+  tree.onMore = () => (again = true);
+  await tree.children();
+  await until(() => again, 'the tree is read with the sessions');
+  await tree.children();
+  const row = tree.item('a1')?.row;
+  assert.ok(row);
+  assert.equal(lookOf(row).label, '↗ 1 fork · A stale cache, or a missing import.');
+  const named = tree.item('u3')?.row;
+  assert.ok(named);
+  assert.equal(lookOf(named).label, 'the import · Add the import.');
+  const shown = await family(at, session.id, row.sessions);
+  assert.deepEqual(
+    shown.map(({ isBorn }) => isBorn),
+    [false, true],
+  );
 });
 
 test('of several answers one is chosen, and the others say why', async (t) => {

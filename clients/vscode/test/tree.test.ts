@@ -126,6 +126,36 @@ test('a long branch that was left is read by pages, and an entry deep in it is f
   assert.equal((await treeOf(session, 20).locate('m150'))?.row.id, 'm150');
 });
 
+// VS Code draws the guides: two steps of its indent, whatever is open.
+test('a tree of 5,000 entries with 27 branches is at most two levels deep at opening', async (t) => {
+  const session = await Session.create(await window(t), { cwd: '/tmp' });
+  const entries: object[] = [];
+  let fork: string | undefined;
+  for (let round = 0; round < 28; round++) {
+    let above = fork;
+    for (let part = round < 27 ? 2 : 1; part > 0; part--) {
+      above = fork;
+      for (let left = round < 27 ? 90 : 5000 - entries.length; left > 0; left--) {
+        const id = `e${entries.length}`;
+        const message = { role: 'user', content: `says ${id}` };
+        entries.push({ type: 'message', id, message, ...(above !== undefined && { parentId: above }) });
+        above = id;
+      }
+    }
+    fork = above;
+  }
+  await session.call('append_entries', { entries: entries as never });
+  const tree = treeOf(session, 5000);
+  const top = await tree.children();
+  const folded = top.filter((item) => item.kind === 'branch');
+  assert.equal(folded.length, 27);
+  assert.ok(top.every((item) => item.parent === undefined));
+  // A branch is a list too, however long it is.
+  const [first] = folded;
+  const inside = await tree.children(first);
+  assert.ok(inside.every((item) => item.kind !== 'more' && !item.hasChildren));
+});
+
 test('a query shows the rows that it finds, with the places in them', async (t) => {
   const tree = treeOf(await tour(await window(t)));
   tree.setView({ query: 'cache' });

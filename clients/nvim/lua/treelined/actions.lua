@@ -372,7 +372,7 @@ end
 
 --- Shows the sessions that come from each other.
 function M.family(tree)
-  require('treelined.family').pick(tree.session.id)
+  require('treelined.family').pick(tree.session.id, (tree:current()))
 end
 
 --- Chooses between the answers to one question.

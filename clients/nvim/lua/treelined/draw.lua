@@ -22,6 +22,8 @@ local MARKS = {
     active = '← active',
     failed = '✗',
     from = '←',
+    born = '↗ ',
+    dot = ' · ',
   },
   ascii = {
     path = '*',
@@ -31,6 +33,8 @@ local MARKS = {
     active = '<- active',
     failed = '!',
     from = '<-',
+    born = '-> ',
+    dot = ' - ',
   },
 }
 M.marks = MARKS
@@ -100,6 +104,23 @@ function M.speaker(node)
   return SPEAKERS[node.type] or node.type
 end
 
+--- Returns how many sessions of which kind come from a row, such as `1 fork, 2 subagents`; empty without any.
+---@param node treelined.TreeNode
+---@return string
+function M.born(node)
+  local kinds, counts = {}, {}
+  for _, session in ipairs(node.sessions or {}) do
+    if not counts[session.kind] then
+      kinds[#kinds + 1] = session.kind
+    end
+    counts[session.kind] = (counts[session.kind] or 0) + 1
+  end
+  local said = vim.tbl_map(function(kind)
+    return ('%d %s%s'):format(counts[kind], kind, counts[kind] > 1 and 's' or '')
+  end, kinds)
+  return table.concat(said, ', ')
+end
+
 local function padded(text, columns)
   text = utf8.line(text)
   if vim.fn.strdisplaywidth(text) > columns then
@@ -148,6 +169,12 @@ function M.row(node, look)
   local speaker = M.speaker(node)
   if not node.folded then
     add(padded(speaker, SPEAKER), speaker_group(node, speaker))
+    if node.branchName then
+      add(utf8.line(node.branchName) .. marks.dot, 'TreelinedFolded')
+    end
+    if node.sessions then
+      add(marks.born .. utf8.line(M.born(node)) .. marks.dot, 'TreelinedFlag')
+    end
   end
   -- Later highlights are above earlier ones.
   local function show_found(begin, match)

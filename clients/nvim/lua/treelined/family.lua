@@ -9,9 +9,10 @@ local M = {}
 --- Returns a session of a family in one line: its place in the tree of sessions, then its row.
 ---@param each treelined.FamilyRow
 ---@param id string the session whose family it is
+---@param born table<string, boolean> the sessions that come from the row of the cursor
 ---@return string
-local function describe(each, id)
-  local mark = each.sessionId == id and '◉ ' or '  '
+local function describe(each, id, born)
+  local mark = each.sessionId == id and '◉ ' or born[each.sessionId] and '↗ ' or '  '
   local kind = each.comesFrom and each.comesFrom.kind .. ' · ' or ''
   return mark .. ('  '):rep(math.min(each.depth, 16)) .. kind .. row.describe(each)
 end
@@ -19,7 +20,12 @@ end
 --- Lets the user choose a session of the family, and shows it: the one from which a session comes at the entry at which
 --- that hangs.
 ---@param id string
-function M.pick(id)
+---@param node? treelined.TreeNode the row of the cursor; the sessions that come from it are marked
+function M.pick(id, node)
+  local born = {}
+  for _, session in ipairs(node and node.sessions or {}) do
+    born[session.sessionId] = true
+  end
   sessions.connect(function(err, client)
     if not client then
       return advice.report(err)
@@ -38,7 +44,7 @@ function M.pick(id)
         prompt = 'Family:',
         kind = 'treelined.family',
         format_item = function(each)
-          return describe(each, id)
+          return describe(each, id, born)
         end,
       }
       vim.ui.select(result.sessions, options, function(chosen)

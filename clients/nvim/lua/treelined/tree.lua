@@ -27,6 +27,8 @@ local SETTLE_MS = 10
 ---@field search? {query: string, index: integer, total: integer} the search that `n` continues
 ---@field found table<string, treelined.Match> what a search has found, by entry
 ---@field archived boolean whether archived branches are shown
+---@field private names_sessions? boolean whether rows name the sessions that come from them: not the first rows, since
+--- the daemon reads the list of sessions for that
 ---@field private open_all boolean whether no branch is folded
 ---@field private expand string[] the branches that hold these entries are open
 ---@field private each string[] the branches at the forks of these rows have one row each
@@ -179,6 +181,7 @@ function Tree:params()
     expand = not self.open_all and expand or nil,
     each = not self.open_all and self.each or nil,
     archived = self.archived or nil,
+    sessions = self.names_sessions,
     render = self.settings.render,
     prefixColumns = self.columns,
   }
@@ -349,6 +352,10 @@ function Tree:settle()
   self.settled = {}
   for _, callback in ipairs(callbacks) do
     callback()
+  end
+  if not self.names_sessions and self.rows.total > 0 then
+    self.names_sessions = true
+    self:refresh()
   end
 end
 

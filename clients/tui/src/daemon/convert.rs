@@ -3,10 +3,10 @@
 use super::people;
 use crate::marked::MarkedText;
 use crate::message::WorkProgress;
+use crate::message::{BornSession, Kind, Row, RowStyle};
 use crate::message::{
     Draft, End, Event, Filter, Hit, HitPage, Navigation, NewerBranch, Session, SessionRow, TreePage,
 };
-use crate::message::{Kind, Row, RowStyle};
 use crate::{text, time};
 use serde_json::Value;
 use treelined_client::{
@@ -252,6 +252,16 @@ fn row(node: TreeNode) -> Row {
         style: node.style.and_then(row_style),
         indent: node.indent,
         branches: node.folded.map_or(0, |folded| folded.branches),
+        branch_name: node.branch_name.as_deref().map(text::line),
+        sessions: node
+            .sessions
+            .into_iter()
+            .flatten()
+            .map(|born| BornSession {
+                kind: text::line(born.kind.as_str()),
+                id: born.session_id,
+            })
+            .collect(),
         expanded_by: expand,
         listed_by: each,
         flags: node

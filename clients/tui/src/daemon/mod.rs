@@ -485,6 +485,7 @@ async fn get_tree(client: &Client, query: &message::TreeQuery) -> Result<message
             .order(TreeOrder::ActiveFirst)
             .render(TreeRender::Unicode)
             .archived(query.archived)
+            .sessions(query.sessions)
             .prefix_columns(query.guide_columns as u64)
             .limit(limit as u64);
         if !query.query.is_empty() {

@@ -6,7 +6,7 @@ mod row;
 mod search;
 
 pub use comparison::{BranchMessage, Comparison, Gap, SHOWN_FILES, SHOWN_MESSAGES, Side};
-pub use row::{Kind, Row, RowStyle};
+pub use row::{BornSession, Kind, Row, RowStyle};
 pub use search::{CompletionQuery, Hit, HitPage, QueryCompletion, SearchMode, SearchQuery};
 
 use crate::model::document::Document;
@@ -175,6 +175,8 @@ pub struct TreeQuery {
     pub folds: Folds,
     /// Whether archived branches are shown.
     pub archived: bool,
+    /// Whether rows name the sessions that come from their entries.
+    pub sessions: bool,
     /// The most columns of guides.
     pub guide_columns: usize,
     pub place: PagePosition,

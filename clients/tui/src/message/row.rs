@@ -41,6 +41,10 @@ pub struct Row {
     pub indent: u64,
     /// The number of branches that the row stands for; 0 for the row of an entry.
     pub branches: u64,
+    /// The name of the branch that begins with the row; a folded row has it in its preview.
+    pub branch_name: Option<String>,
+    /// The sessions that come from the entry.
+    pub sessions: Vec<BornSession>,
     /// The ids of the request that keep its branch open.
     pub expanded_by: Vec<String>,
     /// The ids of the request that give its branch a row of its own.
@@ -63,6 +67,14 @@ pub enum Kind {
     Other(String),
 }
 
+/// A session that comes from an entry.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct BornSession {
+    pub id: String,
+    /// `fork`, `subagent` or `continuation`.
+    pub kind: String,
+}
+
 /// The style of a custom message, by its meaning (protocol.md §14).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RowStyle {
@@ -82,6 +94,22 @@ impl Row {
     /// Returns whether the row stands for branches that were left.
     pub fn is_folded(&self) -> bool {
         self.branches > 0
+    }
+
+    /// Returns how many sessions of which kind come from the entry, such as `1 fork, 2 subagents`; empty without any.
+    pub fn born(&self) -> String {
+        let mut kinds: Vec<(&str, usize)> = Vec::new();
+        for session in &self.sessions {
+            match kinds.iter_mut().find(|(kind, _)| *kind == session.kind) {
+                Some((_, count)) => *count += 1,
+                None => kinds.push((&session.kind, 1)),
+            }
+        }
+        let counted = kinds.into_iter().map(|(kind, count)| match count {
+            1 => format!("1 {kind}"),
+            _ => format!("{count} {kind}s"),
+        });
+        counted.collect::<Vec<_>>().join(", ")
     }
 
     /// Returns whether a person wrote the row's message.

@@ -42,6 +42,9 @@ pub struct TreeView {
     pub folds: Folds,
     /// Whether archived branches are shown.
     pub archived: bool,
+    /// Whether rows name the sessions that come from them. The first rows do not: the daemon reads the list of sessions for
+    /// that, and the tree is shown before.
+    names_sessions: bool,
     pub label_times: bool,
     pub leaf: Option<String>,
     pub columns: EntryColumns,
@@ -91,6 +94,7 @@ impl TreeView {
             typing: false,
             folds: Folds::default(),
             archived: false,
+            names_sessions: false,
             label_times: false,
             leaf: None,
             columns: EntryColumns::default(),
@@ -255,6 +259,7 @@ impl TreeView {
             query: self.search.text().trim().to_owned(),
             folds: self.folds_with_others(),
             archived: self.archived,
+            sessions: self.names_sessions,
             guide_columns: self.guides,
             place,
             limit,
@@ -358,7 +363,11 @@ impl TreeView {
             // Another filter or search of the same tree has the same revision.
             self.rows.clear();
             self.rows.insert(page, self.focus());
-            return Ok(self.arrive(at.or(asked_at.map(|_| self.cursor)), &query.place));
+            let effects = self.arrive(at.or(asked_at.map(|_| self.cursor)), &query.place);
+            if effects.is_empty() && !std::mem::replace(&mut self.names_sessions, true) {
+                return Ok(self.reload());
+            }
+            return Ok(effects);
         }
         let moved_on = page.revision != self.rows.revision();
         self.rows.insert(page, self.focus());

@@ -176,6 +176,12 @@ fn content(model: &Model, row: &Row, narrow: bool, room: usize) -> Vec<Span<'sta
         spans.push(Span::styled(row.preview.clone(), theme.dim));
         return spans;
     }
+    if let Some(name) = &row.branch_name {
+        spans.push(Span::styled(format!("{name} · "), theme.label));
+    }
+    if !row.sessions.is_empty() {
+        spans.push(Span::styled(format!("↗ {} · ", row.born()), theme.mark));
+    }
     if !row.flags.is_empty() {
         spans.push(Span::styled(
             format!("!{} ", row.flags.join(" !")),

@@ -261,6 +261,7 @@ async fn the_leaf_of_others_is_shown_at_the_nearest_visible_row() {
             query: String::new(),
             folds: Folds::default(),
             archived: false,
+            sessions: false,
             guide_columns: 13,
             place: PagePosition::Leaf,
             limit: 200,

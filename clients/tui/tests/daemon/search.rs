@@ -133,6 +133,7 @@ async fn rows_of_a_search_have_marks() {
         query: "2 SAYS".into(),
         folds: Folds::default(),
         archived: false,
+        sessions: false,
         guide_columns: 13,
         place: PagePosition::Leaf,
         limit: 200,

@@ -1,8 +1,9 @@
 //! Names and archive of branches: the keys, the dialogs, and what is said.
 
 use crate::harness::{Screen, row};
-use treelined_tui::message::Row;
-use treelined_tui::message::{CommandOutput, Daemon, Effect, Failure, PagePosition};
+use treelined_tui::message::{BornSession, Row};
+use treelined_tui::message::{CommandOutput, Daemon, Effect, Failure, PagePosition, Target};
+use treelined_tui::model::picker::{PickerItem, PickerKind};
 use treelined_tui::operation::Operation;
 
 /// A conversation with two branches that were left: one row, one entry, and an archived one.
@@ -181,4 +182,59 @@ fn the_cursor_stays_when_a_branch_is_gone() {
         result: Err(failure),
     });
     assert!(screen.text().contains("unarchive has failed"));
+}
+
+/// An open branch did not say its name, and a row not that sessions come from it.
+#[test]
+fn a_row_says_the_name_of_its_branch_and_the_sessions_that_come_from_it() {
+    let born = |id: &str, kind: &str| BornSession {
+        id: id.into(),
+        kind: kind.into(),
+    };
+    let mut rows = rows();
+    rows[2].branch_name = Some("the shell".into());
+    rows[4].sessions = vec![
+        born("s2", "subagent"),
+        born("s3", "fork"),
+        born("s4", "subagent"),
+    ];
+    let mut screen = Screen::tree(80, 12, rows);
+    let text = screen.text();
+    assert!(
+        text.contains("the shell · user: Try another shell."),
+        "{text}"
+    );
+    let said = "↗ 2 subagents, 1 fork · user: Add the import.";
+    assert!(text.contains(said), "{text}");
+    // The first page was asked for without the sessions, for which the daemon reads its list.
+    screen.silent = true;
+    screen.keys("ctrl+o");
+    let asked = screen.asked.pop();
+    assert!(matches!(asked, Some(Effect::GetTree(query)) if query.sessions));
+}
+
+/// The list of the family begins at the first session, wherever the cursor was.
+#[test]
+fn the_family_opens_at_the_session_that_comes_from_the_row() {
+    let mut rows = rows();
+    rows[4].sessions = vec![BornSession {
+        id: "s3".into(),
+        kind: "subagent".into(),
+    }];
+    let mut screen = Screen::tree(80, 12, rows);
+    screen.keys("Y");
+    let item = |id: &str| PickerItem {
+        id: id.into(),
+        text: id.into(),
+        path: format!("/s/{id}.jsonl"),
+        ..PickerItem::default()
+    };
+    screen.daemon(Daemon::Listed {
+        kind: PickerKind::Family,
+        result: Ok(vec![item("s1"), item("s2"), item("s3")]),
+    });
+    screen.silent = true;
+    screen.keys("enter");
+    let opened = Effect::OpenSession(Target::Path("/s/s3.jsonl".into()));
+    assert_eq!(screen.asked.pop(), Some(opened));
 }

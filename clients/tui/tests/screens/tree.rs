@@ -552,3 +552,19 @@ fn rows_of_the_previous_filter_are_dropped() {
     assert!(screen.text().contains("new 999"));
     assert!(!screen.text().contains("old"), "{}", screen.text());
 }
+
+#[test]
+fn guides_take_a_sixth_of_the_screen() {
+    // The widest screen has the preview beside the tree.
+    for (columns, most) in [(40, 6), (80, 13), (200, 15)] {
+        let mut screen = Screen::tree(columns, 24, tour());
+        screen.silent = true;
+        screen.keys("ctrl+o");
+        let asked = screen.asked.pop();
+        let Some(Effect::GetTree(query)) = asked else {
+            panic!("{asked:?}")
+        };
+        assert_eq!(query.guide_columns, most);
+        assert!(!query.folds.open_all);
+    }
+}

@@ -33,13 +33,14 @@ export function sortingCommands({ app, tree, sessions }: Parts) {
       sessions.refresh();
     },
     'treelined.family': async (item?: SessionItem) => {
-      const relatives = await family(app.connection, idOf(item));
+      const born = item?.kind === 'session' ? [] : tree.selected?.row.sessions;
+      const relatives = await family(app.connection, idOf(item), born);
       if (relatives.length < 2) {
         say('No session comes from this one, and it comes from none.');
         return;
       }
       const picks = relatives.map((relative) => ({
-        label: `${relative.place}${sessionTitle(relative.row)}`,
+        label: `${relative.isBorn ? '↗ ' : ''}${relative.place}${sessionTitle(relative.row)}`,
         description: relative.isOwn ? 'this session' : sessionFacts(relative.row),
         relative,
       }));

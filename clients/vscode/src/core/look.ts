@@ -1,7 +1,7 @@
 // How rows look: icons by kind, what is said beside them.
 
 import type { TreeNode } from 'treelined';
-import { shorten, unitRanges } from './text.js';
+import { count, shorten, unitRanges } from './text.js';
 
 /** The look of a row. `icon` is the name of a codicon, `color` that of a theme colour. */
 export interface Look {
@@ -54,6 +54,13 @@ export function kindOf(row: TreeNode): string {
   return NAMES[kind] ?? kind;
 }
 
+/** How many sessions of which kind come from a row, such as `1 fork, 2 subagents`; empty without any. */
+export function bornText(row: TreeNode): string {
+  const counts = new Map<string, number>();
+  for (const { kind } of row.sessions ?? []) counts.set(kind, (counts.get(kind) ?? 0) + 1);
+  return [...counts].map(([kind, number]) => count(number, kind, `${kind}s`)).join(', ');
+}
+
 export function lookOf(row: TreeNode): Look {
   const { preview, match, label, isLeaf } = row;
   const icon = row.folded
@@ -68,7 +75,15 @@ export function lookOf(row: TreeNode): Look {
       : (STYLES[row.style ?? ''] ?? (row.onActivePath ? undefined : 'disabledForeground'));
   const shown = match?.snippet ?? (preview || `(${kindOf(row)})`);
   // In front, where a narrow view does not cut them off.
-  const marks = [isLeaf && '◉', label !== undefined && `[${label}]`, row.icon];
+  const name = row.folded ? undefined : row.branchName;
+  const born = bornText(row);
+  const marks = [
+    isLeaf && '◉',
+    name !== undefined && `${name} ·`,
+    born !== '' && `↗ ${born} ·`,
+    label !== undefined && `[${label}]`,
+    row.icon,
+  ];
   const text = [...marks, shown].filter(Boolean).join(' ');
   const shift = text.length - shown.length;
   const highlights = match ? unitRanges(match.snippet, match.ranges) : [];
@@ -82,7 +97,7 @@ export function lookOf(row: TreeNode): Look {
     description: description.join(' '),
     icon,
     ...(color && { color }),
-    spoken: [kindOf(row), label, preview, ...description, isLeaf && 'leaf']
+    spoken: [kindOf(row), name, born, label, preview, ...description, isLeaf && 'leaf']
       .filter(Boolean)
       .join(', '),
   };

@@ -1,6 +1,6 @@
 // Tags, pins and archived sessions; families of sessions; candidates, of which a person chooses one.
 
-import type { Branch, FamilyRow, SessionRow } from 'treelined';
+import type { BornSession, Branch, FamilyRow, SessionRow } from 'treelined';
 import type { Connection } from './connection.js';
 import { reasonText } from './navigation.js';
 import type { Session } from './session.js';
@@ -55,12 +55,18 @@ export interface Relative {
   /** Its place in the tree of sessions, and how it comes from the one above. */
   place: string;
   isOwn: boolean;
+  /** Whether it comes from the row that is selected. */
+  isBorn: boolean;
   /** The entry at which the session itself hangs, if it comes from this one. */
   entryId?: string;
 }
 
-/** The sessions that come from each other, each before those that come from it. */
-export async function family(at: Connection, sessionId: string): Promise<Relative[]> {
+/** The sessions that come from each other, each before those that come from it; `born` are those of a row. */
+export async function family(
+  at: Connection,
+  sessionId: string,
+  born: readonly BornSession[] = [],
+): Promise<Relative[]> {
   const { sessions } = await at.call('get_family', { sessionId });
   const own = sessions.find((row) => row.sessionId === sessionId)?.comesFrom;
   return sessions.map((row) => {
@@ -70,6 +76,7 @@ export async function family(at: Connection, sessionId: string): Promise<Relativ
       row,
       place: `${'\u2003'.repeat(Math.min(row.depth, 16))}${kind}`,
       isOwn: row.sessionId === sessionId,
+      isBorn: born.some((each) => each.sessionId === row.sessionId),
       ...(isParent && own.entryId !== undefined && { entryId: own.entryId }),
     };
   });

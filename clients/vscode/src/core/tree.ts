@@ -65,6 +65,8 @@ export class Tree {
   #to: number | undefined;
   /** Rows that are shown of long branches and lists, by the id of their item. */
   readonly #lengths = new Map<string, number>();
+  /** Whether rows name the sessions that come from them. The first rows do not: the daemon reads its list for that. */
+  #namesSessions = false;
   /** The items of the last reading by the ids of their entries. */
   #items = new Map<string, EntryItem>();
   /** Called when more rows are to be shown. */
@@ -142,6 +144,7 @@ export class Tree {
       filter: this.view.filter,
       fold: 'left',
       ...(this.view.archived ? { archived: true } : {}),
+      ...(this.#namesSessions ? { sessions: true } : {}),
       // Where other programs go on is open.
       ...(othersLeafId ? { expand: [othersLeafId] } : {}),
       maxBytes: MAX_PAGE_BYTES,
@@ -204,6 +207,10 @@ export class Tree {
       const { archived = false } = this.view;
       const text = `${archived ? 'Hide ' : ''}${archivedText(page.archivedBranches)}`;
       gap('archived', text, () => this.setView({ archived: !archived }));
+    }
+    if (!this.#namesSessions) {
+      this.#namesSessions = true;
+      setTimeout(() => this.onMore(undefined));
     }
     return items;
   }

@@ -19,7 +19,13 @@ impl Model {
             PickerKind::Export => Picker::of_exports(),
             kind => {
                 let row = self.tree.selected();
-                Picker::new(kind, row.map(|row| row.id.clone()))
+                let wanted = match kind {
+                    PickerKind::Family => row
+                        .and_then(|row| row.sessions.first())
+                        .map(|born| born.id.clone()),
+                    _ => row.map(|row| row.id.clone()),
+                };
+                Picker::new(kind, wanted)
             }
         };
         let effects = match picker.is_loading() {
