@@ -47,6 +47,16 @@ export interface Row {
   opened?: { expand?: string[]; each?: string[] };
   match?: Match;
   flags?: string[];
+  /** The name of the branch that begins with the row; a folded row has it in its preview. */
+  branchName?: string;
+  /** The sessions that come from the entry. */
+  sessions?: BornSession[];
+}
+
+/** A session that comes from an entry. */
+export interface BornSession {
+  sessionId: string;
+  kind: string;
 }
 
 export type Block =

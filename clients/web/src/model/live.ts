@@ -37,7 +37,7 @@ export type LiveDialog =
   | { kind: 'name-branch'; id: string }
   | { kind: 'archive'; id: string }
   | { kind: 'tags' }
-  | { kind: 'family'; relatives: readonly Relative[] }
+  | { kind: 'family'; relatives: readonly Relative[]; born: string | undefined }
   | { kind: 'candidates'; candidates: readonly Candidate[] }
   | { kind: 'compact' }
   | { kind: 'command'; commands: Command[] | undefined }

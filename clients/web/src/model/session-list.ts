@@ -69,6 +69,8 @@ export interface ListFilter {
   /** How many days ago the last message was at most. */
   days: number;
   grouping: Grouping;
+  /** Whether archived sessions are shown too. */
+  archived: boolean;
 }
 
 function isWithin(row: SessionRow, days: number, now: number): boolean {
@@ -107,7 +109,7 @@ const PAGE = 100;
 export class SessionList {
   /** The loaded sessions. */
   private loaded: SessionRow[] | undefined;
-  filter: ListFilter = { tool: '', project: '', days: Infinity, grouping: 'none' };
+  filter: ListFilter = { tool: '', project: '', days: Infinity, grouping: 'none', archived: false };
   /** The directories of all sessions that were seen. */
   readonly projects = new Set<string>();
   /** The sessions of other machines. */
@@ -138,7 +140,8 @@ export class SessionList {
   setFilter(change: Partial<ListFilter>): void {
     this.filter = { ...this.filter, ...change };
     this.selected = 0;
-    if (change.tool === undefined && change.project === undefined) this.live.app.changed();
+    const { tool, project, archived } = change;
+    if ((tool ?? project ?? archived) === undefined) this.live.app.changed();
     else this.load().catch(this.live.app.failed);
   }
 
@@ -147,7 +150,8 @@ export class SessionList {
     await this.read(undefined, generation);
     if (this.watching) return;
     this.watching = true;
-    await this.live.call('watch_sessions');
+    // With the archived ones: the list is read again after each change.
+    await this.live.call('watch_sessions', { archived: true });
   }
 
   /** A new connection watches nothing yet. */
@@ -162,6 +166,7 @@ export class SessionList {
       ...(query === '' || /^["/]/.test(query) ? {} : { query }),
       ...(this.filter.tool === '' ? {} : { source: this.filter.tool }),
       ...(this.filter.project === '' ? {} : { cwd: this.filter.project }),
+      ...(this.filter.archived ? { archived: true } : {}),
       ...(cursor === undefined ? {} : { cursor }),
     });
     if (generation !== this.generation) return;

@@ -82,18 +82,38 @@ export class Sorting {
 
   /** Pins the session, or takes the pin away. */
   async pin(): Promise<void> {
-    const { sessionId } = this.live;
-    if (sessionId === undefined) return;
+    const pinned = await this.toggle(this.live.sessionId, 'pinned');
+    if (pinned !== undefined)
+      this.live.app.say(pinned ? 'The session is pinned.' : 'The session is not pinned.');
+  }
+
+  /** Puts a session away, or brings it back. */
+  async archive(sessionId = this.live.sessionId): Promise<void> {
+    const archived = await this.toggle(sessionId, 'archived');
+    if (archived === undefined) return;
+    this.live.app.say(
+      archived
+        ? 'The session is archived; the list leaves it out.'
+        : 'The session is in the list again.',
+    );
+    if (this.live.listing) await this.live.list.load().catch(this.live.app.failed);
+  }
+
+  /** Sets a mark of a session on this machine, or takes it away; undefined after a failure. */
+  private async toggle(
+    sessionId: string | undefined,
+    mark: 'pinned' | 'archived',
+  ): Promise<boolean | undefined> {
+    if (sessionId === undefined) return undefined;
     const found = await this.call<{ sessions: SessionRow[] }>('list_sessions', {
       query: sessionId,
       archived: true,
     });
     const row = found?.sessions.find((each) => each.sessionId === sessionId);
-    if (!row) return;
-    const pinned = row.pinned !== true;
-    const marked = await this.call<{ pinned: boolean }>('mark_session', { sessionId, pinned });
-    if (marked)
-      this.live.app.say(marked.pinned ? 'The session is pinned.' : 'The session is not pinned.');
+    if (!row) return undefined;
+    const params = { sessionId, [mark]: row[mark] !== true };
+    const marked = await this.call<{ pinned: boolean; archived: boolean }>('mark_session', params);
+    return marked?.[mark];
   }
 
   /** Lists the sessions that come from each other. */
@@ -101,7 +121,9 @@ export class Sorting {
     const { sessionId } = this.live;
     const found = await this.call<{ sessions: Relative[] }>('get_family', { sessionId });
     if (!found) return;
-    if (found.sessions.length > 1) this.live.show({ kind: 'family', relatives: found.sessions });
+    const born = this.live.app.session?.tree.row()?.sessions?.[0]?.sessionId;
+    if (found.sessions.length > 1)
+      this.live.show({ kind: 'family', relatives: found.sessions, born });
     else this.live.app.say('No session comes from this one, and it comes from none.');
   }
 

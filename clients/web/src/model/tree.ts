@@ -31,6 +31,8 @@ export class Tree {
   folds: Folds = { all: false, expand: [], each: [] };
   /** Whether archived branches are shown. */
   archived = false;
+  /** Whether rows name the sessions that come from them. The first rows do not: the daemon reads its list for that. */
+  private sessions = false;
   marks: string[] = [];
   reveal: Reveal | undefined;
   /** The share of the entries' bodies that the search has read, below 1; undefined if no search is running. */
@@ -62,8 +64,8 @@ export class Tree {
   private async read(generation: number, how: Reveal['how']): Promise<void> {
     const isLatest = (): boolean => generation === this.generation;
     try {
-      const { filter, query, folds, archived } = this;
-      const asked = { filter, query, folds, archived };
+      const { filter, query, folds, archived, sessions } = this;
+      const asked = { filter, query, folds, archived, sessions };
       const view = await this.source.view(asked, this.destination?.id ?? this.cursorId);
       let goal: string | undefined;
       let at = -1;
@@ -80,11 +82,19 @@ export class Tree {
       // Its rows have other numbers.
       if (this.seek) this.seek.at = to + this.seek.step;
       this.setCursor(to, reveal);
+      this.nameSessions();
     } catch (error) {
       if (!isLatest()) return await this.latest;
       this.destination = undefined;
       this.failed(error);
     }
+  }
+
+  private nameSessions(): void {
+    if (this.sessions || this.source.kind === 'file') return;
+    this.sessions = true;
+    // Whoever waits for the first rows does not wait for this.
+    setTimeout(() => void this.reload('keep'));
   }
 
   private setCursor(at: number, how: Reveal['how']): void {

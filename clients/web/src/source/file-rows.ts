@@ -262,9 +262,11 @@ export class FileTree implements TreeView {
     return shorten(parts.join(' · '), LINE);
   }
 
-  /** The first words of a person in a branch, else the preview of its first entry. */
+  /** The name that was given to a branch, else the first words of a person in it, else the preview of its first entry. */
   private branchName(head: number): string | undefined {
     const { whole, sizes } = this.left ?? { whole: this.view, sizes: new Uint32Array() };
+    const given = this.rows.rows[whole.rows[head] ?? -1]?.branchName;
+    if (given !== undefined) return given;
     let prompts = 0;
     for (let at = head; at < head + (sizes[head] ?? 1) && prompts < PROMPTS; at++) {
       const number = whole.rows[at] ?? -1;

@@ -51,6 +51,7 @@ export function selection(query: ViewQuery): object {
     order: 'active-first',
     render: 'unicode',
     ...(query.archived === true ? { archived: true } : {}),
+    ...(query.sessions === true ? { sessions: true } : {}),
     ...(query.query ? wireQuery(query.query) : {}),
     ...(query.folds.all
       ? {}
@@ -102,7 +103,12 @@ export class LiveTree implements TreeView {
   }
 
   private selected(): string {
-    return JSON.stringify(selection(this.query));
+    return JSON.stringify(this.overviewSelection());
+  }
+
+  /** An overview shows no sessions. */
+  private overviewSelection(): object {
+    return selection({ ...this.query, sessions: false });
   }
 
   private take(page: TreePage): void {
@@ -174,7 +180,7 @@ export class LiveTree implements TreeView {
     for (let offset = 0; offset < this.total; offset += OVERVIEW_PAGE) {
       await idle();
       if (!this.isShown()) return;
-      const page = await this.read({ ...selection(this.query), offset, limit: OVERVIEW_PAGE });
+      const page = await this.read({ ...this.overviewSelection(), offset, limit: OVERVIEW_PAGE });
       if (page.total !== this.total) return;
       page.nodes.forEach((row, at) => {
         indent[offset + at] = row.indent;

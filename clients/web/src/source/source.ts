@@ -32,6 +32,8 @@ export interface ViewQuery {
   folds: Folds;
   /** Whether archived branches are shown. */
   archived?: boolean;
+  /** Whether rows name the sessions that come from their entries. */
+  sessions?: boolean;
 }
 
 /** One number a row, for the minimap. */

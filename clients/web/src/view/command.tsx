@@ -14,6 +14,8 @@ const OWN: Command[] = [
   { name: 'archive', description: 'put the selected branch away' },
   { name: 'unarchive', description: 'bring the selected branch back' },
   { name: 'show-archived', description: 'show or hide archived branches' },
+  { name: 'pin', description: 'pin the session, or not any more' },
+  { name: 'archive-session', description: 'put the session away, or bring it back' },
   { name: 'compact', argumentHint: 'FOCUS', description: 'compact the context' },
 ];
 
@@ -49,6 +51,8 @@ export function CommandDialog({ app, live, commands, close }: Props) {
     else if (command.name === 'branch') app.act('accept');
     else if (command.name === 'compact') void live.moves.compact(args);
     else if (command.name === 'show-archived') live.branches.show();
+    else if (command.name === 'pin') void live.sorting.pin();
+    else if (command.name === 'archive-session') void live.sorting.archive();
     else {
       const row = app.session?.tree.row();
       if (!row) return;

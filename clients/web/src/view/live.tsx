@@ -207,7 +207,7 @@ export function LiveDialogs({ app, live }: { app: App; live: Live }) {
       {dialog?.kind === 'archive' && <ArchiveDialog live={live} id={dialog.id} close={close} />}
       {dialog?.kind === 'tags' && <TagsDialog live={live} close={close} />}
       {dialog?.kind === 'family' && (
-        <FamilyDialog live={live} relatives={dialog.relatives} close={close} />
+        <FamilyDialog live={live} relatives={dialog.relatives} born={dialog.born} close={close} />
       )}
       {dialog?.kind === 'candidates' && (
         <CandidatesDialog live={live} candidates={dialog.candidates} close={close} />

@@ -77,7 +77,12 @@ export function Sessions({ app, live }: { app: App; live: Live }) {
           {name !== '' && <h2 dir="auto">{visible(name)}</h2>}
           <ul aria-label={name === '' ? 'Sessions' : visible(name)}>
             {group.map((row) => (
-              <Line live={live} at={at++} key={row.sessionId}>
+              <Line
+                live={live}
+                at={at++}
+                key={row.sessionId}
+                below={<PutAway live={live} row={row} />}
+              >
                 <SessionLine row={row} />
               </Line>
             ))}
@@ -180,7 +185,24 @@ function Filters({ list }: { list: SessionList }) {
           <option value={name}>{about}</option>
         ))}
       </select>
+      <label class="archived-too">
+        <input
+          type="checkbox"
+          checked={filter.archived}
+          onChange={(event) => list.setFilter({ archived: event.currentTarget.checked })}
+        />
+        Archived ones too
+      </label>
     </div>
+  );
+}
+
+/** Puts a session away, or brings it back. */
+function PutAway({ live, row }: { live: Live; row: SessionRow }) {
+  return (
+    <button type="button" class="put-away" onClick={() => void live.sorting.archive(row.sessionId)}>
+      {row.archived ? 'Bring back' : 'Archive'}
+    </button>
   );
 }
 

@@ -41,7 +41,8 @@ export function FamilyDialog({
   live,
   close,
   relatives,
-}: Props & { relatives: readonly Relative[] }) {
+  born,
+}: Props & { relatives: readonly Relative[]; born: string | undefined }) {
   return (
     <Dialog title="Sessions that come from each other" close={close}>
       <ul class="relatives">
@@ -54,8 +55,10 @@ export function FamilyDialog({
               type="button"
               class="quiet-button"
               disabled={row.sessionId === live.sessionId}
+              autofocus={row.sessionId === born}
               onClick={() => void live.sorting.openRelative(relatives, row)}
             >
+              {row.sessionId === born ? '↗ ' : ''}
               {row.comesFrom ? `${visible(row.comesFrom.kind)} · ` : ''}
               {visible(row.name ?? row.firstMessage) || '(empty)'} · {age(row.modified, Date.now())}
             </button>

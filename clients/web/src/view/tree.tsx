@@ -4,6 +4,7 @@ import { memo } from 'preact/compat';
 import { useLayoutEffect, useRef, useState } from 'preact/hooks';
 import type { Row } from '../wire.ts';
 import type { App } from '../model/app.ts';
+import { hint } from '../model/keys.ts';
 import { headsBranch, type Reveal, type Tree } from '../model/tree.ts';
 import type { Session } from '../model/session.ts';
 import { marksOf, type Query } from '../text/query.ts';
@@ -11,7 +12,7 @@ import { visible } from '../text/visible.ts';
 import { Guides } from './guides.tsx';
 import { Minimap } from './minimap.tsx';
 import { ROW } from './sizes.ts';
-import { leadOf, speakerOf, styleClass, toneOf } from './words.ts';
+import { bornText, leadOf, speakerOf, styleClass, toneOf } from './words.ts';
 
 /** Rows that are drawn above and below the view. */
 const SPARE = 12;
@@ -63,8 +64,8 @@ export function TreePane({ app, session }: { app: App; session: Session }) {
   const end = Math.min(total, Math.ceil((start + size.height) / ROW) + SPARE);
   tree.view?.want(first, end);
   const rows = [];
-  // Two thirds of a row are for its text.
-  const most = Math.max(3, Math.floor(size.width / 64));
+  // At most 12 of 80 columns are guides, of 15 pixels each.
+  const most = Math.max(3, Math.floor(size.width / 110));
   for (let at = first; at < end; at++) {
     const row = tree.view?.row(at);
     rows.push(
@@ -215,6 +216,14 @@ function RowText(props: { row: Row; query: Query | undefined; marked: boolean })
     <>
       {marked && <span class="sr">marked </span>}
       {row.label !== undefined && <span class="label">{visible(row.label)}</span>}
+      {row.branchName !== undefined && !row.folded && (
+        <span class="branch-name">{visible(row.branchName)} ·</span>
+      )}
+      {row.sessions && (
+        <span class="born" title={`Sessions that come from here: ${hint('family')}`}>
+          ↗ {bornText(row.sessions)} ·
+        </span>
+      )}
       {row.flags?.map((flag) => (
         <span class="flag">{visible(flag)}</span>
       ))}

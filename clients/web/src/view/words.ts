@@ -1,7 +1,7 @@
 /** Words for rows and entries. */
 
-import type { Row } from '../wire.ts';
-import { visible } from '../text/visible.ts';
+import type { BornSession, Row } from '../wire.ts';
+import { plural, visible } from '../text/visible.ts';
 
 export type Tone = 'user' | 'assistant' | 'tool' | 'summary' | 'compaction' | 'custom' | 'quiet';
 
@@ -64,4 +64,11 @@ const STYLES = new Set(['accent', 'success', 'warning', 'error', 'dim']);
 /** The class of a renderer's style. */
 export function styleClass(row: { style?: string }): string {
   return row.style !== undefined && STYLES.has(row.style) ? ` look-${row.style}` : '';
+}
+
+/** How many sessions of which kind come from a row. */
+export function bornText(sessions: readonly BornSession[]): string {
+  const counts = new Map<string, number>();
+  for (const { kind } of sessions) counts.set(kind, (counts.get(kind) ?? 0) + 1);
+  return [...counts].map(([kind, count]) => plural(count, kind, `${kind}s`)).join(', ');
 }

@@ -21,7 +21,8 @@ const rows = [
 ];
 
 function grouped(change: Partial<ListFilter>): [string, string][] {
-  const filter: ListFilter = { tool: '', project: '', days: Infinity, grouping: 'none', ...change };
+  const all = { tool: '', project: '', days: Infinity, archived: false } as const;
+  const filter: ListFilter = { ...all, grouping: 'none', ...change };
   return [...groups(rows, filter, NOW)].map(([name, found]) => [
     name,
     found.map(({ sessionId }) => sessionId).join(''),
