@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use treelined_core::error::Result;
 use treelined_import::Tool;
+use treelined_import::importer::limits::Limits;
 use treelined_import::importer::repeat::LastImport;
 use treelined_import::importer::run::{Import, ImportRequest};
 use treelined_service::parts::{ImportRun, Importer};
@@ -28,6 +29,10 @@ impl Importer for Imports {
                 is_dry_run: params.dry_run.unwrap_or_default(),
                 split: params.split.unwrap_or_default(),
                 is_final: params.is_final.unwrap_or_default(),
+                limits: match params.large.unwrap_or_default() {
+                    true => Limits::NONE,
+                    false => Limits::default(),
+                },
                 has_ended: false,
                 git: BTreeMap::new(),
                 again: params.again.clone(),

@@ -146,7 +146,7 @@ fn show(imported: &Imported, import: &ImportArgs, has_log: bool) -> anyhow::Resu
     show_places(&mut screen, &imported.places)?;
     let totals = &imported.totals;
     let summary = match (tools.is_empty(), totals.entries_added) {
-        (true, _) if totals.files > 0 => {
+        (true, _) if totals.files > totals.failed => {
             let read = files(totals.files);
             format!("no sessions found: {read} have none of this directory or time")
         }

@@ -50,6 +50,9 @@ pub(crate) struct ImportArgs {
     /// Import the end of conversations that may still grow: those without an end mark that changed in the last 10 minutes
     #[arg(long)]
     pub(super) r#final: bool,
+    /// Import conversations that exceed the limits too: a small file that becomes very large is refused without it
+    #[arg(long)]
+    pub(super) large: bool,
     /// Write a session anew, and move its old file to the trash, or import a deleted one again: by its id, or by that of its
     /// tool; exit code 3 if no import has made the session
     #[arg(long, value_name = "SESSION-ID", add = ArgValueCompleter::new(candidates::all_ids))]
@@ -121,6 +124,7 @@ pub(super) fn ask(daemon: &mut ChildDaemon, import: &ImportArgs) -> anyhow::Resu
         "dryRun": import.dry_run,
         "split": import.split,
         "final": import.r#final,
+        "large": import.large,
         "again": import.again,
     });
     call_with_progress(daemon, "import_sessions", &params.to_string(), is_drawn)

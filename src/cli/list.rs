@@ -24,6 +24,7 @@ use treelined_files::clock::SystemSource;
 use treelined_files::log::Log;
 use treelined_files::os::file::Location;
 use treelined_import::Tool;
+use treelined_import::importer::large;
 
 /// The fewest and the most characters of an id in the table.
 const ID_CHARS: std::ops::RangeInclusive<usize> = 8..=16;
@@ -31,6 +32,8 @@ const ID_CHARS: std::ops::RangeInclusive<usize> = 8..=16;
 const FEWEST_NAME: usize = 16;
 /// The most columns of the tool: those of `claude-code`.
 const MOST_SOURCE: usize = 11;
+/// The most conversations shown that imports refuse.
+const MOST_REFUSED: usize = 3;
 /// The most columns of the directory.
 const MOST_DIRECTORY: usize = 32;
 
@@ -229,7 +232,9 @@ fn print(options: &Options, found: &Found, list: &ListArgs) -> anyhow::Result<()
         let note = nothing(found, list);
         writeln!(io::stderr(), "{}", terminal::line(&note))?;
         if found.team.is_empty() {
-            return Ok(());
+            let mut screen = Screen::new();
+            note_large(&mut screen, options)?;
+            return Ok(screen.flush()?);
         }
     }
     let rows: Vec<TableRow> = found
@@ -256,8 +261,24 @@ fn print(options: &Options, found: &Found, list: &ListArgs) -> anyhow::Result<()
         let note = format!("\n{sessions}; --archived shows them");
         writeln!(screen, "{}", screen.style(Style::Dim, &note))?;
     }
+    note_large(&mut screen, options)?;
     found.team.print(&mut screen, now)?;
     screen.finish()?;
+    Ok(())
+}
+
+/// The conversations that imports refuse as too large.
+fn note_large(screen: &mut Screen, options: &Options) -> anyhow::Result<()> {
+    let refused = large::refused(&options.config()?.daemon.session_dir);
+    for row in refused.iter().take(MOST_REFUSED) {
+        let line = format!("not imported: {}: {}", row.source, row.message);
+        let line = terminal::line(&line);
+        writeln!(screen, "\n{}", screen.style(Style::Dim, &line))?;
+    }
+    if refused.len() > MOST_REFUSED {
+        let note = format!("and {} more", refused.len() - MOST_REFUSED);
+        writeln!(screen, "{}", screen.style(Style::Dim, &note))?;
+    }
     Ok(())
 }
 

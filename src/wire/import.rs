@@ -26,6 +26,9 @@ pub struct ImportSessionsParams {
     /// changed in the last 10 minutes.
     #[serde(rename = "final")]
     pub is_final: Option<bool>,
+    /// Whether to import sources that exceed the limits on what one source may become too. Default: false; then they are
+    /// `importTooLarge` in `files`.
+    pub large: Option<bool>,
     /// The id of a session that is to be written anew, while its old file goes to the trash, or of a deleted one that is
     /// to be imported again. Default: none; deleted sessions stay deleted.
     pub again: Option<String>,
@@ -196,7 +199,7 @@ pub struct ImportedFile {
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ImportFailure {
-    /// The kind of failure, such as `unrecognized`, `pathDenied` or `importFailed`.
+    /// The kind of failure, such as `unrecognized`, `importTooLarge`, `pathDenied` or `importFailed`.
     pub kind: String,
     /// A sentence for people.
     pub message: String,

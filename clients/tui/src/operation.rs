@@ -78,6 +78,8 @@ pub enum ImportSource {
     Tool(String),
     /// A file or a folder.
     Path(String),
+    /// A file or a folder, beyond the limits on one source too.
+    Large(String),
 }
 
 /// An agent that goes on with a conversation; schema/agents.tsv has the list that clients share.
@@ -270,7 +272,10 @@ pub fn import_of(argument: &str) -> Option<ImportSource> {
         tool if Agent::imported().any(|agent| agent.tool == tool) => {
             ImportSource::Tool(tool.to_owned())
         }
-        path => ImportSource::Path(path.to_owned()),
+        path => match path.strip_prefix("--large ") {
+            Some(path) => ImportSource::Large(path.trim().to_owned()),
+            None => ImportSource::Path(path.to_owned()),
+        },
     })
 }
 

@@ -113,7 +113,13 @@ impl Extraction for Databases {
         })
     }
 
-    fn write(&self, path: &Path, part: &str, out: &mut dyn Write) -> Result<(), ScanFailure> {
+    fn write(
+        &self,
+        path: &Path,
+        part: &str,
+        most: u64,
+        out: &mut dyn Write,
+    ) -> Result<(), ScanFailure> {
         let mut open = lock(&self.open);
         let is_open = open.as_ref().is_some_and(|(opened, _)| opened == path);
         if !is_open {
@@ -123,8 +129,10 @@ impl Extraction for Databases {
             *open = Some((path.to_owned(), opened));
         }
         let written = match &*open {
-            Some((_, SessionContainer::Database(database))) => database.write_session(part, out),
-            Some((_, SessionContainer::JsonTree(tree))) => tree.write_session(part, out),
+            Some((_, SessionContainer::Database(database))) => {
+                database.write_session(part, most, out)
+            }
+            Some((_, SessionContainer::JsonTree(tree))) => tree.write_session(part, most, out),
             None => Ok(()),
         };
         match written {

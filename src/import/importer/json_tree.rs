@@ -5,10 +5,11 @@
 //! `{"file":"part/<message>/<part>.json","row":{…}}`: the session, its messages, their parts, each in the order of the
 //! names. A file that is not a JSON value becomes `{"file":…,"text":…}`.
 
-use super::native::{NativeError, NativeSession};
+use super::limits::{Limits, too_large};
+use super::native::{FaultKind, NativeError, NativeSession};
 use std::collections::BTreeMap;
 use std::fs::{self, Metadata};
-use std::io::{self, Write};
+use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 use treelined_core::json;
 use treelined_core::timestamp::Millis;
@@ -54,14 +55,20 @@ impl JsonTree {
     }
 
     /// Writes the files of a session as lines.
-    pub(crate) fn write_session(&self, id: &str, out: &mut dyn Write) -> Result<(), NativeError> {
+    /// Fails at a file of more than `most` bytes.
+    pub(crate) fn write_session(
+        &self,
+        id: &str,
+        most: u64,
+        out: &mut dyn Write,
+    ) -> Result<(), NativeError> {
         let Some(session) = self.files.get(id) else {
             return Ok(());
         };
-        self.write(session, out)?;
+        self.write(session, most, out)?;
         let mut parts = Vec::new();
         for file in self.messages(id)? {
-            let message = self.write(&file, out)?.or_else(|| stem(&file));
+            let message = self.write(&file, most, out)?.or_else(|| stem(&file));
             for folder in message.iter().chain(
                 stem(&file)
                     .filter(|stem| message.as_ref() != Some(stem))
@@ -71,7 +78,7 @@ impl JsonTree {
             }
         }
         for file in parts {
-            self.write(&file, out)?;
+            self.write(&file, most, out)?;
         }
         Ok(())
     }
@@ -142,8 +149,17 @@ impl JsonTree {
     }
 
     /// Writes a file as a line, and returns the member `id`.
-    fn write(&self, file: &Path, out: &mut dyn Write) -> Result<Option<String>, NativeError> {
-        let text = read(file).map_err(|error| NativeError::io(&error))?;
+    fn write(
+        &self,
+        file: &Path,
+        most: u64,
+        out: &mut dyn Write,
+    ) -> Result<Option<String>, NativeError> {
+        let text = read_up_to(file, most).map_err(|error| NativeError::io(&error))?;
+        let Some(text) = text else {
+            let message = too_large(&format!("{} is too long", self.name(file)));
+            return Err(NativeError::new(FaultKind::TooLarge, message));
+        };
         let mut line = b"{\"file\":".to_vec();
         json::push_string(&mut line, &self.name(file));
         match json::value_span(&text) {
@@ -207,8 +223,19 @@ fn list(folder: &Path, is_wanted: impl Fn(&Metadata) -> bool) -> Result<Vec<Path
     Ok(found)
 }
 
+/// The content of a file; none if it is longer than a value may be.
 fn read(file: &Path) -> io::Result<Vec<u8>> {
-    fs::read(file)
+    Ok(read_up_to(file, Limits::default().value)?.unwrap_or_default())
+}
+
+/// The content of a file; `None` if it has more than `most` bytes.
+fn read_up_to(file: &Path, most: u64) -> io::Result<Option<Vec<u8>>> {
+    let (file, mut text) = (fs::File::open(file)?, Vec::new());
+    if file.metadata()?.len() > most {
+        return Ok(None);
+    }
+    file.take(most.saturating_add(1)).read_to_end(&mut text)?;
+    Ok(Some(text).filter(|text| text.len() as u64 <= most))
 }
 
 fn string(object: &[u8], name: &str) -> Option<String> {
@@ -237,7 +264,7 @@ mod tests {
         }
         let tree = JsonTree::open(folder.path()).unwrap();
         let mut out = Vec::new();
-        tree.write_session(session, &mut out).unwrap();
+        tree.write_session(session, u64::MAX, &mut out).unwrap();
         (tree.sessions().to_vec(), String::from_utf8(out).unwrap())
     }
 
@@ -292,7 +319,7 @@ mod tests {
         let session = |layout: &str, id: &str| {
             let tree = JsonTree::open(&root.join(layout)).unwrap();
             let mut lines = Vec::new();
-            tree.write_session(id, &mut lines).unwrap();
+            tree.write_session(id, u64::MAX, &mut lines).unwrap();
             imported(&Opencode, id, &lines).remove(0)
         };
         let legacy = session("storage_legacy", "s_stage0_drift");

@@ -10,7 +10,7 @@
 //! [`batch`] joins them; [`create`] writes new sessions ([`new_file`]) and [`extend`] what is new in old ones, with the lines of
 //! [`line`]; [`report`] is what is reported, as [`result`] sums it up, and [`repeat`] reports it
 //! again while nothing changes; [`anew`] is for sessions that are replaced. [`watch`] waits until there is something to import again;
-//! [`hook`] imports what a tool's hook asks for.
+//! [`hook`] imports what a tool's hook asks for. [`limits`] says what one source may become, and [`large`] which ones exceed it.
 
 mod adopt;
 mod anew;
@@ -26,7 +26,9 @@ mod handed;
 mod home;
 pub mod hook;
 pub(crate) mod json_tree;
+pub mod large;
 pub(crate) mod ledger;
+pub mod limits;
 mod line;
 pub(crate) mod names;
 mod native;

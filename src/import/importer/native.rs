@@ -1,5 +1,6 @@
 //! Native sessions that share a database or a folder.
 
+use super::limits::TOO_LARGE;
 use std::fmt;
 use std::io;
 use treelined_core::timestamp::Millis;
@@ -27,6 +28,8 @@ pub(crate) enum FaultKind {
     UnknownSchema,
     /// The system refuses access.
     Unreadable,
+    /// A value exceeds its limit.
+    TooLarge,
 }
 
 impl FaultKind {
@@ -38,6 +41,7 @@ impl FaultKind {
             Self::NotDatabase => "notDatabase",
             Self::UnknownSchema => "unknownSchema",
             Self::Unreadable => "pathDenied",
+            Self::TooLarge => TOO_LARGE,
         }
     }
 }

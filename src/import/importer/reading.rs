@@ -1,7 +1,9 @@
 //! Sources read into members, without their bytes.
 
 use super::held::HeldNodes;
+use super::large::LargeSources;
 use super::ledger::Ledger;
+use super::limits::{Limits, TOO_LARGE};
 use super::origin::{OriginWriter, Origins};
 use super::sides::Sides;
 use super::source::Places;
@@ -10,7 +12,7 @@ use crate::family::forest::MemberNumber;
 use crate::importer::line::Contents;
 use crate::mapping::Former;
 use crate::member::{Base, Member, Node, NodeKind, Parent, Place};
-use crate::reader::Format;
+use crate::reader::{Format, Reader};
 use crate::tool::Tool;
 use std::collections::{HashMap, HashSet};
 use std::ops::ControlFlow;
@@ -49,6 +51,8 @@ pub(super) struct ReadSource {
     pub(super) complete_at: Millis,
     /// When the tool's marks in it will count. As `complete_at` once they do.
     pub(super) marks_count_at: Millis,
+    /// Whether it exceeds the limits on one source, which were lifted.
+    pub(super) is_beyond: bool,
 }
 
 /// The settings for reading sources.
@@ -65,6 +69,8 @@ pub(super) struct Reading<'a> {
     pub(super) ledger: &'a Ledger,
     /// The names of sources whose sessions are written anew.
     pub(super) anew: &'a HashSet<String>,
+    pub(super) limits: Limits,
+    pub(super) large: &'a LargeSources,
     /// Called with the number of bytes that were read.
     pub(super) progress: &'a (dyn Fn(u64) + Sync),
 }
@@ -76,6 +82,14 @@ impl Reading<'_> {
         format: &dyn Format,
         source: Source,
     ) -> Result<ReadSource, ScanFailure> {
+        let is_limited = self.is_limited(&source);
+        if let Some(message) = self.large.refusal(&source).filter(|_| is_limited) {
+            return Err(source.failure(TOO_LARGE, message).into());
+        }
+        let limits = match is_limited {
+            true => self.limits,
+            false => Limits::NONE,
+        };
         let may_grow = !self.is_final && source.kept.is_none();
         let is_growing = may_grow && !source.status.is_quiet(self.now, QUIET);
         let mut reader = format.reader(&source.name());
@@ -88,23 +102,19 @@ impl Reading<'_> {
         if let Some(origin) = &mut origin {
             origin.set_former(former.clone());
         }
-        let progress = |bytes: u64| {
-            (self.progress)(bytes);
-            match self.cancel.is_cancelled() {
-                true => ControlFlow::Break(()),
-                false => ControlFlow::Continue(()),
-            }
+        let scanned = self.scan(&source, &mut *reader, origin.as_mut(), !is_growing, limits);
+        let scan = match scanned {
+            Ok(scan) => scan,
+            Err(failure) => return Err(abandon(origin, failure)),
         };
-        let scan = source.scan(&mut *reader, origin.as_mut(), !is_growing, &progress)?;
         let end = (scan.len, scan.records);
         let beside = self.sides.spawner(&source, end, &mut *reader);
-        if let Some(origins) = self.origins {
-            let outputs = source.side_files.iter();
-            for side in outputs.filter(|side| side.kind == SideKind::ToolResult) {
-                origins.keep_side_file(source.tool, &side.path)?;
-            }
-        }
         let mut members = reader.finish();
+        if let Some(limit) = exceeded_by(&members, &limits) {
+            return Err(abandon(origin, source.too_large(&limit)));
+        }
+        let is_beyond = is_beyond(&source, &scan, &members);
+        self.keep_outputs(&source)?;
         let complete_at = source.status.quiet_at(QUIET);
         let pause = match self.has_ended {
             true => SETTLED,
@@ -140,7 +150,47 @@ impl Reading<'_> {
             former,
             complete_at,
             marks_count_at,
+            is_beyond,
         })
+    }
+
+    fn scan(
+        &self,
+        source: &Source,
+        reader: &mut dyn Reader,
+        origin: Option<&mut OriginWriter>,
+        is_final: bool,
+        limits: Limits,
+    ) -> Result<Scan, ScanFailure> {
+        let progress = |bytes: u64| {
+            (self.progress)(bytes);
+            match self.cancel.is_cancelled() {
+                true => ControlFlow::Break(()),
+                false => ControlFlow::Continue(()),
+            }
+        };
+        source.scan(reader, origin, is_final, limits, &progress)
+    }
+
+    /// Whether the limits hold for a source: not if a person has allowed it, or names its session, or if its bytes are kept.
+    fn is_limited(&self, source: &Source) -> bool {
+        let is_anew = || self.anew.contains(&source.name());
+        self.limits != Limits::NONE
+            && source.kept.is_none()
+            && !self.large.is_allowed(source)
+            && !is_anew()
+    }
+
+    /// Keeps the whole outputs of calls.
+    fn keep_outputs(&self, source: &Source) -> Result<()> {
+        let Some(origins) = self.origins else {
+            return Ok(());
+        };
+        let outputs = source.side_files.iter();
+        for side in outputs.filter(|side| side.kind == SideKind::ToolResult) {
+            origins.keep_side_file(source.tool, &side.path)?;
+        }
+        Ok(())
     }
 
     /// The records that older versions of the reader have read, by the ledger or, without it, by the kept bytes.
@@ -163,6 +213,29 @@ impl ReadSource {
             false => self.complete_at,
         }
     }
+}
+
+/// Keeps nothing of a source that fails.
+fn abandon(origin: Option<OriginWriter>, failure: ScanFailure) -> ScanFailure {
+    if let Some(origin) = origin {
+        origin.abandon();
+    }
+    failure
+}
+
+/// The limit that the conversations of a source exceed.
+fn exceeded_by(members: &[Member], limits: &Limits) -> Option<String> {
+    let entries: usize = members.iter().map(|member| member.nodes.len()).sum();
+    limits.exceeded_by_members(entries as u64, members.len() as u64)
+}
+
+/// Whether a source that was read exceeds the usual limits.
+fn is_beyond(source: &Source, scan: &Scan, members: &[Member]) -> bool {
+    let limits = Limits::default();
+    let size = source.size_on_disk().unwrap_or(0);
+    let pieces = scan.records + scan.unparsable.len() as u64;
+    let by_scan = limits.exceeded_by_scan(scan.made, size, pieces);
+    by_scan.or_else(|| exceeded_by(members, &limits)).is_some()
 }
 
 /// Takes what the reader got from files beside the source out of the count of records: these have no type.

@@ -134,7 +134,7 @@ pub struct ImportedFile {
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ImportFailure {
-    /// The kind of failure, such as `unrecognized`, `pathDenied` or `importFailed`.
+    /// The kind of failure, such as `unrecognized`, `importTooLarge`, `pathDenied` or `importFailed`.
     pub kind: String,
     /// A sentence for people.
     pub message: String,

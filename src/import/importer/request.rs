@@ -1,5 +1,6 @@
 //! The request for an import.
 
+use super::limits::Limits;
 use crate::tool::Tool;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -21,6 +22,8 @@ pub struct ImportRequest {
     pub is_dry_run: bool,
     pub split: bool,
     pub is_final: bool,
+    /// What one source may become.
+    pub limits: Limits,
     /// Whether the tool says that the turn has ended: a mark at the end of a message counts sooner.
     pub has_ended: bool,
     /// Where in git conversations are now, by the tool's ids of them.

@@ -8,8 +8,10 @@ use super::discover::{Request as Search, discover, searched_places, source_at};
 use super::git::InGit;
 use super::gone::gone;
 use super::home::{Found, Homes};
+use super::large::LargeSources;
 use super::ledger::Ledger;
 use super::ledger::rows::SourceRow;
+use super::limits::{Limits, TOO_LARGE};
 use super::origin::Origins;
 use super::reading::{ReadSource, Reading, SourceContents, tools};
 use super::recorded::records_of;
@@ -54,6 +56,7 @@ struct Known {
     origins: hashbrown::HashSet<OsString>,
     /// The names of the sources whose sessions are written anew.
     anew: HashSet<String>,
+    large: Mutex<LargeSources>,
 }
 
 impl Import<'_> {
@@ -75,6 +78,7 @@ impl Import<'_> {
             sessions: self.store.session_ids()?,
             origins: Origins::names(self.session_dir),
             anew: HashSet::new(),
+            large: Mutex::new(LargeSources::read(self.session_dir)),
         };
         let state = before.and_then(|before| {
             let state = before.with_sources(&found.sources, &found.folders, &ledger)?;
@@ -101,6 +105,7 @@ impl Import<'_> {
         }
         if !self.request.is_dry_run {
             ledger.note_databases(found.databases, &found.sources)?;
+            lock(&known.large).write(self.session_dir)?;
         }
         let mut result = results.finish();
         let is_nothing = result.totals.files == 0 && result.totals.failed == 0;
@@ -294,11 +299,15 @@ impl Import<'_> {
         let total = sources.iter().map(|source| source.status.size).sum();
         (self.progress)(0, total);
         let progress = |bytes: u64| (self.progress)(bytes, 0);
+        let mut refused = Vec::new();
+        let large = lock(&known.large);
         let sides = Sides::default();
         let reading = Reading {
             sides: &sides,
             ledger,
             anew: &known.anew,
+            limits: self.request.limits,
+            large: &large,
             origins: origins.as_ref(),
             is_final: self.request.is_final,
             has_ended: self.request.has_ended,
@@ -307,15 +316,25 @@ impl Import<'_> {
             progress: &progress,
         };
         let work = |(): &mut (), number: usize| {
-            let source = sources.get(number).cloned();
-            source.map(|source| reading.read(format(source.tool), source))
+            let source = sources.get(number)?;
+            let read = reading.read(format(source.tool), source.clone());
+            Some(read.map_err(|failure| (number, failure)))
         };
-        let take = |done: Option<Result<ReadSource, ScanFailure>>| {
+        let first = read.len();
+        let take = |done: Option<Result<ReadSource, (usize, ScanFailure)>>| {
             match done {
                 None => {}
                 Some(Ok(source)) => read.push(source),
-                Some(Err(ScanFailure::Source(failure))) => results.fail(failure),
-                Some(Err(ScanFailure::Import(error))) => return ControlFlow::Break(error),
+                Some(Err((number, ScanFailure::Source(mut failure)))) => {
+                    if failure.kind == TOO_LARGE
+                        && let Some(source) = sources.get(number)
+                    {
+                        failure.path = source.name().into();
+                        refused.push((number, failure.message.clone()));
+                    }
+                    results.fail(failure);
+                }
+                Some(Err((_, ScanFailure::Import(error)))) => return ControlFlow::Break(error),
             }
             ControlFlow::Continue(())
         };
@@ -324,7 +343,19 @@ impl Import<'_> {
             ahead: sources.len(),
             ..ThreadPlan::up_to(cores())
         };
-        match map_in_order(sources.len(), plan, || (), work, take) {
+        let done = map_in_order(sources.len(), plan, || (), work, take);
+        drop(large);
+        let mut large = lock(&known.large);
+        for (number, message) in refused {
+            if let Some(source) = sources.get(number) {
+                large.refuse(source, &message);
+            }
+        }
+        let is_unlimited = self.request.limits == Limits::NONE;
+        for source in read.get(first..).unwrap_or_default() {
+            large.imported(&source.source, source.is_beyond, is_unlimited);
+        }
+        match done {
             ControlFlow::Continue(()) => Ok(()),
             ControlFlow::Break(error) => Err(error),
         }

@@ -5,6 +5,7 @@ mod forget;
 mod hook;
 mod interrupted;
 mod kill;
+mod large;
 mod native_ids;
 mod order;
 mod places;

@@ -1029,7 +1029,7 @@
 
 --- Why a file was not imported.
 ---@class treelined.ImportFailure
----@field kind string The kind of failure, such as `unrecognized`, `pathDenied` or `importFailed`.
+---@field kind string The kind of failure, such as `unrecognized`, `importTooLarge`, `pathDenied` or `importFailed`.
 ---@field message string A sentence for people.
 
 --- The tool that an import reads.
@@ -1063,6 +1063,7 @@
 ---@field dryRun? boolean Whether to write nothing and only report. Default: false.
 ---@field final? boolean Whether to import the end of a conversation that may still grow. Default: false, for files that have changed in the last 10 minutes.
 ---@field from? treelined.ImportFrom The tool whose conversations are imported. Default: `auto`.
+---@field large? boolean Whether to import sources that exceed the limits on what one source may become too. Default: false; then they are `importTooLarge` in `files`.
 ---@field paths? string[] Files and folders to import. Default: the places where the tools keep their sessions.
 ---@field since? string Only conversations with activity since then, in RFC 3339 or as YYYY-MM-DD. Default: all.
 ---@field split? boolean Whether forks become sessions of their own, with the prefix copied, not branches. Default: false.

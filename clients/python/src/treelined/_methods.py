@@ -647,6 +647,7 @@ class AsyncMethods(ABC):
         dry_run: bool | None | Omitted = OMITTED,
         split: bool | None | Omitted = OMITTED,
         final: bool | None | Omitted = OMITTED,
+        large: bool | None | Omitted = OMITTED,
         again: str | None | Omitted = OMITTED,
         timeout: float | None = None,
     ) -> shapes.ImportSessionsResult:
@@ -666,6 +667,8 @@ class AsyncMethods(ABC):
 
         `final`: Whether to import the end of a conversation that may still grow. Default: false, for files that have changed in the last 10 minutes.
 
+        `large`: Whether to import sources that exceed the limits on what one source may become too. Default: false; then they are `importTooLarge` in `files`.
+
         `again`: The id of a session that is to be written anew, while its old file goes to the trash, or of a deleted one that is to be imported again. Default: none; deleted sessions stay deleted.
 
         """
@@ -679,6 +682,7 @@ class AsyncMethods(ABC):
                 "dryRun": dry_run,
                 "split": split,
                 "final": final,
+                "large": large,
                 "again": again,
             },
             timeout=timeout,
@@ -3021,6 +3025,7 @@ class Methods(ABC):
         dry_run: bool | None | Omitted = OMITTED,
         split: bool | None | Omitted = OMITTED,
         final: bool | None | Omitted = OMITTED,
+        large: bool | None | Omitted = OMITTED,
         again: str | None | Omitted = OMITTED,
         timeout: float | None = None,
     ) -> shapes.ImportSessionsResult:
@@ -3040,6 +3045,8 @@ class Methods(ABC):
 
         `final`: Whether to import the end of a conversation that may still grow. Default: false, for files that have changed in the last 10 minutes.
 
+        `large`: Whether to import sources that exceed the limits on what one source may become too. Default: false; then they are `importTooLarge` in `files`.
+
         `again`: The id of a session that is to be written anew, while its old file goes to the trash, or of a deleted one that is to be imported again. Default: none; deleted sessions stay deleted.
 
         """
@@ -3053,6 +3060,7 @@ class Methods(ABC):
                 "dryRun": dry_run,
                 "split": split,
                 "final": final,
+                "large": large,
                 "again": again,
             },
             timeout=timeout,

@@ -2495,7 +2495,7 @@ class ImportFailure(TypedDict):
     """Why a file was not imported."""
 
     kind: str
-    """The kind of failure, such as `unrecognized`, `pathDenied` or `importFailed`."""
+    """The kind of failure, such as `unrecognized`, `importTooLarge`, `pathDenied` or `importFailed`."""
     message: str
     """A sentence for people."""
 
@@ -2548,6 +2548,7 @@ _ImportSessionsParamsOptions = TypedDict(
         "dryRun": "bool | None",
         "split": "bool | None",
         "final": "bool | None",
+        "large": "bool | None",
         "again": "str | None",
     },
     total=False,

@@ -135,6 +135,11 @@ impl Daemon {
                 let path = absolute(&path);
                 call.paths([path.to_string_lossy().into_owned()])
             }
+            ImportSource::Large(path) => {
+                let path = absolute(&path);
+                let call = call.paths([path.to_string_lossy().into_owned()]);
+                call.large(true)
+            }
         };
         Ok(imported(&call.await?))
     }

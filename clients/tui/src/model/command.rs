@@ -13,7 +13,7 @@ const OWN: [Own; 6] = [
     ("new", "[NAME]", "create a session"),
     (
         "import",
-        "[TOOL|PATH]",
+        "[TOOL|[--large] PATH]",
         "import conversations of other tools",
     ),
     ("trash", "", "restore a deleted session"),

@@ -5060,7 +5060,7 @@ export interface NestedNode {
  */
 export interface ImportFailure {
   /**
-   * The kind of failure, such as `unrecognized`, `pathDenied` or `importFailed`.
+   * The kind of failure, such as `unrecognized`, `importTooLarge`, `pathDenied` or `importFailed`.
    */
   kind: string;
   /**
@@ -5158,6 +5158,10 @@ export interface ImportSessionsParams {
    * Whether to import the end of a conversation that may still grow. Default: false, for files that have changed in the last 10 minutes.
    */
   final?: boolean | null;
+  /**
+   * Whether to import sources that exceed the limits on what one source may become too. Default: false; then they are `importTooLarge` in `files`.
+   */
+  large?: boolean | null;
   /**
    * The id of a session that is to be written anew, while its old file goes to the trash, or of a deleted one that is to be imported again. Default: none; deleted sessions stay deleted.
    */

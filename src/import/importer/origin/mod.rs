@@ -305,6 +305,16 @@ impl OriginWriter {
         Ok(self.name)
     }
 
+    /// Keeps nothing: removes the folder if it was made for these bytes.
+    pub(crate) fn abandon(self) {
+        let is_new = self.manifest.len() == 0 && self.folder.is_some();
+        let name = OsStr::new(&self.name);
+        // A folder that has files stays.
+        if is_new && let Err(error) = self.origins.remove_subfolder(name) {
+            tracing::info!(%error, "the folder of an abandoned origin stays");
+        }
+    }
+
     /// Opens a generation with its kept bytes.
     fn open(&mut self, exists: bool) -> Result<()> {
         self.name = name_of(&self.base, self.generation);

@@ -1,5 +1,6 @@
 //! The facts of a source, and how its reading fails.
 
+use crate::importer::limits::Limits;
 use crate::importer::origin::Origins;
 use crate::member::Place;
 use crate::records::Layout;
@@ -57,8 +58,15 @@ pub(crate) trait Extraction: Sync {
     /// The native sessions in a database, folder or export.
     fn parts(&self, path: &Path) -> Result<Parts, SourceFailure>;
 
-    /// Writes the records of one, a line each. The bytes are the same until something changes.
-    fn write(&self, path: &Path, part: &str, out: &mut dyn Write) -> Result<(), ScanFailure>;
+    /// Writes the records of one, a line each. The bytes are the same until something changes. Fails at a value of more
+    /// than `most` bytes.
+    fn write(
+        &self,
+        path: &Path,
+        part: &str,
+        most: u64,
+        out: &mut dyn Write,
+    ) -> Result<(), ScanFailure>;
 }
 
 /// The native sessions of one place.
@@ -227,6 +235,10 @@ pub(crate) struct Scan {
     pub(crate) damage: Option<SourceFailure>,
     /// The status of the file before it was read; `None` for a part.
     pub(super) status: Option<Status>,
+    /// The limits within which it was read.
+    pub(crate) limits: Limits,
+    /// The bytes that were made of it; 0 if it is read as it is.
+    pub(crate) made: u64,
 }
 
 impl Scan {

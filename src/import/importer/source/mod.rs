@@ -14,6 +14,7 @@ mod tests;
 use facts::{Medium, Scan, ScanFailure, SideFile, Source, SourceFailure, SourceStatus};
 pub(crate) use places::Places;
 
+use super::limits::{Limits, TOO_LARGE, too_large};
 use super::origin::OriginWriter;
 use crate::member::Place;
 use crate::reader::Reader;
@@ -56,12 +57,14 @@ impl Source {
         reader: &mut dyn Reader,
         origin: Option<&mut OriginWriter>,
         is_final: bool,
+        limits: Limits,
         progress: &dyn Fn(u64) -> ControlFlow<()>,
     ) -> Result<Scan, ScanFailure> {
         let layout = match self.medium {
             Medium::Plain(layout) => layout,
             Medium::Compressed | Medium::Extracted(_) => Layout::Lines,
         };
+        let (mut made, size) = (0, self.size_on_disk());
         let is_final = is_final || self.part.is_some();
         let mut cutting = Cutting {
             splitter: Splitter::new(layout),
@@ -73,8 +76,13 @@ impl Source {
             },
             failure: None,
         };
-        let end = self.stream(&mut |bytes| {
+        let end = self.stream(&limits, &mut |bytes| {
+            made += size.map_or(0, |_| bytes.len() as u64);
             cutting.push(bytes)?;
+            let pieces = cutting.pieces();
+            if let Some(limit) = limits.exceeded_by_scan(made, size.unwrap_or(0), pieces) {
+                return Err(self.too_large(&limit));
+            }
             match progress(bytes.len() as u64) {
                 ControlFlow::Continue(()) => Ok(()),
                 ControlFlow::Break(()) => Err(ScanFailure::Import(Error::cancelled())),
@@ -89,7 +97,7 @@ impl Source {
         } = cutting;
         let prefix_hash = match sink {
             ByteSink::Hash(hash) => hash.finalize().into(),
-            ByteSink::Origin(origin) => self.settle(origin, len)?,
+            ByteSink::Origin(origin) => self.settle(origin, len, &limits)?,
         };
         Ok(Scan {
             len,
@@ -98,23 +106,47 @@ impl Source {
             prefix_hash,
             damage: end.damage,
             status: end.status,
+            limits,
+            made,
         })
     }
 
     /// Ends the origin. If the source does not continue the kept bytes, the origin gets its bytes again.
-    fn settle(&self, origin: &mut OriginWriter, len: u64) -> Result<[u8; 32], ScanFailure> {
+    fn settle(
+        &self,
+        origin: &mut OriginWriter,
+        len: u64,
+        limits: &Limits,
+    ) -> Result<[u8; 32], ScanFailure> {
         if origin.settle()? {
             return Ok(origin.hash());
         }
         origin.begin_anew()?;
         let mut left = len;
-        self.stream(&mut |bytes| {
+        self.stream(limits, &mut |bytes| {
             let part = bytes.len().min(treelined_core::bytes::index(left));
             left -= part as u64;
             Ok(origin.push(treelined_core::bytes::part(bytes, ..part))?)
         })?;
         origin.settle()?;
         Ok(origin.hash())
+    }
+
+    /// The bytes on the disk of a source that is made of them; `None` if it is read as it is.
+    pub(crate) fn size_on_disk(&self) -> Option<u64> {
+        match self.medium {
+            Medium::Compressed => Some(self.status.size),
+            Medium::Extracted(_) => {
+                let status = SourceStatus::of_database(&self.path);
+                Some(status.map_or(0, |status| status.size))
+            }
+            Medium::Plain(_) => None,
+        }
+    }
+
+    /// The failure of a source beyond a limit.
+    pub(crate) fn too_large(&self, limit: &str) -> ScanFailure {
+        ScanFailure::Source(self.failure(TOO_LARGE, too_large(limit)))
     }
 
     pub(super) fn failure(&self, kind: &'static str, message: impl Into<String>) -> SourceFailure {
@@ -152,6 +184,11 @@ impl Cutting<'_> {
     fn push(&mut self, bytes: &[u8]) -> Result<(), ScanFailure> {
         self.cut(|splitter, take| splitter.push(bytes, take));
         self.check()
+    }
+
+    /// Records, and stretches that are none.
+    fn pieces(&self) -> u64 {
+        self.splitter.records() + self.unparsable.len() as u64
     }
 
     fn finish(&mut self, is_final: bool) -> Result<u64, ScanFailure> {

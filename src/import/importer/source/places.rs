@@ -68,7 +68,7 @@ impl Source {
         take: &mut dyn FnMut(&[u8]) -> io::Result<()>,
     ) -> Result<(), ScanFailure> {
         let (mut left, mut hash) = (scan.len, Sha256::new());
-        self.stream(&mut |bytes| {
+        self.stream(&scan.limits, &mut |bytes| {
             let bytes = part(bytes, ..bytes.len().min(index(left)));
             left -= bytes.len() as u64;
             hash.update(bytes);

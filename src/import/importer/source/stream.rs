@@ -2,6 +2,7 @@
 
 use super::facts::{Medium, ScanFailure, Source, SourceFailure};
 use super::regular::open;
+use crate::importer::limits::{Limits, TOO_LARGE};
 use crate::tool::Tool;
 use std::ffi::OsString;
 use std::fs::File;
@@ -33,14 +34,14 @@ pub(super) struct StreamEnd {
 
 impl Source {
     /// Passes all bytes to `take`, in chunks.
-    pub(super) fn stream(&self, take: Take<'_>) -> Result<StreamEnd, ScanFailure> {
+    pub(super) fn stream(&self, limits: &Limits, take: Take<'_>) -> Result<StreamEnd, ScanFailure> {
         let mut end = StreamEnd::default();
         if let Some((origins, name)) = &self.kept {
             self.read_all(origins.reader(name)?, take)?;
             return Ok(end);
         }
         if let (Medium::Extracted(extraction), Some(part)) = (self.medium, &self.part) {
-            self.extract(part, extraction, take)?;
+            self.extract(part, extraction, limits.value, take)?;
             return Ok(end);
         }
         let (file, status, is_compressed) = self.open()?;
@@ -54,7 +55,9 @@ impl Source {
         let decoder = decoder.map_err(|error| self.unreadable(&error))?;
         match self.read_all(decoder, take) {
             // The beginning of a damaged file is still imported.
-            Err(ScanFailure::Source(failure)) => end.damage = Some(failure),
+            Err(ScanFailure::Source(failure)) if failure.kind != TOO_LARGE => {
+                end.damage = Some(failure);
+            }
             other => other?,
         }
         Ok(end)
@@ -76,6 +79,7 @@ impl Source {
         &self,
         part: &str,
         extraction: &dyn super::facts::Extraction,
+        most: u64,
         take: Take<'_>,
     ) -> Result<(), ScanFailure> {
         let mut lines = Lines {
@@ -83,7 +87,7 @@ impl Source {
             buffer: Vec::with_capacity(CHUNK),
             failure: None,
         };
-        let written = extraction.write(&self.path, part, &mut lines);
+        let written = extraction.write(&self.path, part, most, &mut lines);
         let flushed = lines.flush();
         if let Some(failure) = lines.failure {
             return Err(failure);

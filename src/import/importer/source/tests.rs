@@ -51,7 +51,9 @@ const LINES: Medium = Medium::Plain(Layout::Lines);
 
 fn scan(source: &Source, is_final: bool) -> Result<(Scan, Vec<String>), ScanFailure> {
     let mut reader = Collector::default();
-    let scan = source.scan(&mut reader, None, is_final, &|_| ControlFlow::Continue(()))?;
+    let scan = source.scan(&mut reader, None, is_final, Limits::NONE, &|_| {
+        ControlFlow::Continue(())
+    })?;
     let records = reader.0.lock().unwrap().clone();
     Ok((scan, records))
 }
@@ -213,7 +215,7 @@ fn a_break_of_the_progress_cancels() {
     let path = folder.path().join("a.jsonl");
     fs::write(&path, lines(10_000)).unwrap();
     let mut reader = Collector::default();
-    let cancelled = source(&path, LINES).scan(&mut reader, None, false, &|bytes| {
+    let cancelled = source(&path, LINES).scan(&mut reader, None, false, Limits::NONE, &|bytes| {
         assert!(bytes > 0);
         ControlFlow::Break(())
     });
@@ -227,7 +229,13 @@ impl Extraction for Rows {
     fn parts(&self, _path: &Path) -> Result<Parts, SourceFailure> {
         Ok(Parts::default())
     }
-    fn write(&self, _path: &Path, part: &str, out: &mut dyn Write) -> Result<(), ScanFailure> {
+    fn write(
+        &self,
+        _path: &Path,
+        part: &str,
+        _most: u64,
+        out: &mut dyn Write,
+    ) -> Result<(), ScanFailure> {
         for line in lines(part.parse().unwrap()).lines() {
             writeln!(out, "{line}").expect("the scan goes on");
         }
@@ -256,7 +264,13 @@ fn the_origin_gets_exactly_the_bytes_that_were_cut() {
         let mut origin = origins.writer(&source).unwrap();
         let mut reader = Collector::default();
         let go_on = |_| ControlFlow::Continue(());
-        let scan = source.scan(&mut reader, Some(&mut origin), is_final, &go_on);
+        let scan = source.scan(
+            &mut reader,
+            Some(&mut origin),
+            is_final,
+            Limits::NONE,
+            &go_on,
+        );
         let (scan, name) = (scan.unwrap(), origin.finish().unwrap());
         let mut kept = Vec::new();
         let mut reader = origins.reader(&name).unwrap();

@@ -1,5 +1,6 @@
 //! The fault of a database from an error of SQLite.
 
+use crate::importer::limits::too_large;
 use crate::importer::native::{FaultKind, NativeError};
 use rusqlite::ErrorCode;
 
@@ -19,6 +20,7 @@ pub(super) fn failed(error: rusqlite::Error) -> NativeError {
             | ErrorCode::SystemIoFailure
             | ErrorCode::ReadOnly,
         ) => FaultKind::Unreadable,
+        Some(ErrorCode::TooBig) => FaultKind::TooLarge,
         _ => FaultKind::Damaged,
     };
     let message = match kind {
@@ -27,6 +29,7 @@ pub(super) fn failed(error: rusqlite::Error) -> NativeError {
         }
         FaultKind::NotDatabase => "the file is encrypted, or no SQLite database".to_owned(),
         FaultKind::Damaged => format!("the database is damaged: {error}"),
+        FaultKind::TooLarge => too_large("a value in it is too long"),
         FaultKind::UnknownSchema | FaultKind::Unreadable => error.to_string(),
     };
     NativeError::new(kind, message)

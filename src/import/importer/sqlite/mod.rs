@@ -179,7 +179,14 @@ impl Database {
     }
 
     /// Writes the rows of a session as lines. Rows that were deleted since [`Self::open`] are left out.
-    pub(crate) fn write_session(&self, id: &str, out: &mut dyn Write) -> Result<(), NativeError> {
+    /// Fails at a row with a value of more than `most` bytes, which is not read.
+    pub(crate) fn write_session(
+        &self,
+        id: &str,
+        most: u64,
+        out: &mut dyn Write,
+    ) -> Result<(), NativeError> {
+        open::limit_values(&self.connection, most).map_err(failed)?;
         // One view of all tables, as a transaction that never writes.
         let transaction = self.connection.unchecked_transaction().map_err(failed)?;
         for table in &self.tables {

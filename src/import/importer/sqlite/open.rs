@@ -6,7 +6,9 @@
 
 use super::super::native::{FaultKind, NativeError};
 use super::fault::failed;
+use crate::importer::limits::Limits;
 use rusqlite::config::DbConfig;
+use rusqlite::limits::Limit;
 use rusqlite::{Connection, OpenFlags};
 use std::ffi::OsString;
 use std::fs::{self, File, Metadata};
@@ -52,6 +54,7 @@ pub(super) fn open(path: &Path, scratch: &Path) -> Result<Connection, NativeErro
 
 /// The connection does not trust the schema, detects damage, and never writes.
 fn protect(connection: &Connection) -> rusqlite::Result<()> {
+    limit_values(connection, Limits::default().value)?;
     connection.busy_timeout(PATIENCE)?;
     connection.set_db_config(DbConfig::SQLITE_DBCONFIG_DEFENSIVE, true)?;
     connection.set_db_config(DbConfig::SQLITE_DBCONFIG_TRUSTED_SCHEMA, false)?;
@@ -60,6 +63,13 @@ fn protect(connection: &Connection) -> rusqlite::Result<()> {
     connection.pragma_update(None, "mmap_size", 0)?;
     connection.pragma_update(None, "cache_size", -CACHE_KIB)?;
     connection.pragma_update(None, "query_only", true)
+}
+
+/// Makes SQLite refuse values, and rows, of more than `most` bytes before it reads them.
+pub(super) fn limit_values(connection: &Connection, most: u64) -> rusqlite::Result<()> {
+    let most = i32::try_from(most).unwrap_or(i32::MAX);
+    connection.set_limit(Limit::SQLITE_LIMIT_LENGTH, most)?;
+    Ok(())
 }
 
 fn open_copy(path: &Path, scratch: &Path) -> Result<Connection, NativeError> {

@@ -17,7 +17,8 @@ fn fixture(name: &str) -> PathBuf {
 
 fn lines(database: &Database, session: &str) -> Vec<u8> {
     let mut lines = Vec::new();
-    database.write_session(session, &mut lines).unwrap();
+    let written = database.write_session(session, u64::MAX, &mut lines);
+    written.unwrap();
     lines
 }
 
@@ -336,7 +337,7 @@ fn a_locked_database_is_reported_after_a_while() {
     connection.execute_batch("COMMIT").unwrap();
     let database = Database::open(&path, Tool::Opencode, folder.path()).unwrap();
     connection.execute_batch("BEGIN EXCLUSIVE").unwrap();
-    match database.write_session("s", &mut Vec::new()) {
+    match database.write_session("s", u64::MAX, &mut Vec::new()) {
         Err(NativeError::Source {
             kind: FaultKind::Locked,
             ..
@@ -445,7 +446,7 @@ fn read_all(path: &Path, scratch: &Path) -> bool {
     let mut is_whole = true;
     for id in ids {
         let mut lines = Vec::new();
-        is_whole &= database.write_session(&id, &mut lines).is_ok();
+        is_whole &= database.write_session(&id, u64::MAX, &mut lines).is_ok();
         imported(&opencode::Opencode, &id, &lines);
     }
     is_whole

@@ -9,6 +9,7 @@ mod families;
 mod former;
 mod git;
 mod growing;
+mod large;
 mod names;
 mod repeat;
 

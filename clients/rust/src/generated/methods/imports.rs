@@ -23,6 +23,7 @@ impl Client {
             dry_run: None,
             split: None,
             r#final: None,
+            large: None,
             again: None,
         };
         self.call("import_sessions", params)

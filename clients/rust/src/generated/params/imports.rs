@@ -87,6 +87,9 @@ pub struct ImportSessionsParams {
     /// Whether to import the end of a conversation that may still grow. Default: false, for files that have changed in the last 10 minutes.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub r#final: Option<bool>,
+    /// Whether to import sources that exceed the limits on what one source may become too. Default: false; then they are `importTooLarge` in `files`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub large: Option<bool>,
     /// The id of a session that is to be written anew, while its old file goes to the trash, or of a deleted one that is to be imported again. Default: none; deleted sessions stay deleted.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub again: Option<String>,

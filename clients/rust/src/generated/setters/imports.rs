@@ -50,6 +50,12 @@ impl<R> Call<ImportSessionsParams, R> {
         self
     }
 
+    /// Whether to import sources that exceed the limits on what one source may become too. Default: false; then they are `importTooLarge` in `files`.
+    pub fn large(mut self, large: bool) -> Self {
+        self.params.large = Some(large);
+        self
+    }
+
     /// The id of a session that is to be written anew, while its old file goes to the trash, or of a deleted one that is to be imported again. Default: none; deleted sessions stay deleted.
     pub fn again(mut self, again: impl Into<String>) -> Self {
         self.params.again = Some(again.into());

@@ -35,7 +35,7 @@ pub struct HandoffLoss {
 #[non_exhaustive]
 #[serde(rename_all = "camelCase")]
 pub struct ImportFailure {
-    /// The kind of failure, such as `unrecognized`, `pathDenied` or `importFailed`.
+    /// The kind of failure, such as `unrecognized`, `importTooLarge`, `pathDenied` or `importFailed`.
     pub kind: String,
     /// A sentence for people.
     pub message: String,

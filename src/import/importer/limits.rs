@@ -1,0 +1,69 @@
+//! The limits on what one source may become (protocol.md §3.17).
+
+/// The kind of failure of a source beyond a limit.
+pub(crate) const TOO_LARGE: &str = "importTooLarge";
+
+/// The limits on one source.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Limits {
+    /// Bytes that a compressed file, or a session of a database or folder, may make whatever its size.
+    pub bytes: u64,
+    /// The bytes that it may make for each of its bytes on the disk.
+    pub times: u64,
+    /// Records, and stretches that are none.
+    pub records: u64,
+    pub entries: u64,
+    pub sessions: u64,
+    /// Bytes of one value of a database, or of one file in a folder.
+    pub value: u64,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            bytes: 64 << 20,
+            times: 100,
+            records: 500_000,
+            entries: 250_000,
+            sessions: 10_000,
+            value: 64 << 20,
+        }
+    }
+}
+
+impl Limits {
+    /// No limit is reached.
+    pub const NONE: Self = Self {
+        bytes: u64::MAX,
+        times: u64::MAX,
+        records: u64::MAX,
+        entries: u64::MAX,
+        sessions: u64::MAX,
+        value: u64::MAX,
+    };
+
+    /// The limit that a scan has exceeded: `made` bytes of a source that are not on the disk, of `size` that are, and
+    /// `records`.
+    pub(crate) fn exceeded_by_scan(&self, made: u64, size: u64, records: u64) -> Option<String> {
+        let most = self.bytes.max(self.times.saturating_mul(size));
+        if made > most {
+            return Some(format!("it makes more than {most} bytes of {size}"));
+        }
+        (records > self.records).then(|| format!("it has more than {} records", self.records))
+    }
+
+    /// The limit that the conversations of a source exceed.
+    pub(crate) fn exceeded_by_members(&self, entries: u64, sessions: u64) -> Option<String> {
+        if entries > self.entries {
+            return Some(format!("it makes more than {} entries", self.entries));
+        }
+        (sessions > self.sessions).then(|| format!("it makes more than {} sessions", self.sessions))
+    }
+}
+
+/// The message of a failure beyond a limit.
+pub(crate) fn too_large(limit: &str) -> String {
+    format!(
+        "{limit}, and nothing of it is imported; if you trust it: treelined import --large PATH"
+    )
+}
