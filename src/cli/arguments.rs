@@ -116,6 +116,7 @@ impl Arguments {
                     | Command::Remove(_)
                     | Command::Purge(_)
                     | Command::Du(_)
+                    | Command::Mv(_)
                     | Command::Export(_)
                     | Command::Doctor(_)
                     | Command::Restore(_)

@@ -5,6 +5,7 @@ use super::listed::{ListedRow, deleted, rows};
 use super::options::Options;
 use super::words::title;
 use clap_complete::engine::{CompletionCandidate, PathCompleter, ValueCompleter};
+use std::collections::BTreeSet;
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 use treelined_core::search::{CompletionItem, complete};
@@ -59,6 +60,17 @@ fn of_rows(rows: &[ListedRow], typed: &str) -> Vec<CompletionCandidate> {
         found.extend(id_of(row, typed));
     }
     found
+}
+
+/// The directories of sessions that begin so.
+pub(super) fn directories(current: &OsStr) -> Vec<CompletionCandidate> {
+    let typed = unquoted(&current.to_string_lossy());
+    let found = listed(rows);
+    let cwds = found.iter().map(|row| row.cwd.as_str());
+    let fitting = cwds.filter(|cwd| cwd.starts_with(&*typed) && !cwd.contains(char::is_control));
+    let distinct: BTreeSet<&str> = fitting.collect();
+    let distinct = distinct.into_iter().take(MOST_SESSIONS);
+    distinct.map(CompletionCandidate::new).collect()
 }
 
 /// The ids of all sessions that begin so, deleted ones too.

@@ -252,6 +252,7 @@ fn rows_of_team(log: &NatsLog) -> io::Result<[Vec<ListedRow>; 2]> {
             path: PathBuf::new(),
             name: name.flatten(),
             first_message: String::new(),
+            cwd: String::new(),
             same_conversation: Vec::new(),
             native_ids: Vec::new(),
             modified: modified.unwrap_or_default(),

@@ -18,6 +18,8 @@ pub(super) struct ListedRow {
     pub path: PathBuf,
     pub name: Option<String>,
     pub first_message: String,
+    #[serde(default)]
+    pub cwd: String,
     /// The ids that the tool gave, of which the session was imported.
     #[serde(default)]
     pub native_ids: Vec<String>,
@@ -106,6 +108,7 @@ impl TrashRow {
             path: self.trashed_path.clone().into(),
             name: self.name.clone(),
             first_message: self.first_message.clone(),
+            cwd: self.cwd.clone(),
             native_ids: self.native_ids.clone(),
             same_conversation: Vec::new(),
             modified: self.deleted_at.clone(),

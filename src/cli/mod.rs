@@ -60,6 +60,7 @@ mod list;
 mod list_team;
 mod listed;
 mod migrate;
+mod moved;
 mod name;
 mod opened;
 mod options;
@@ -178,6 +179,7 @@ fn outcome(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         Some(Command::Remove(args)) => remove::run(options, args),
         Some(Command::Purge(args)) => purge::run(options, args),
         Some(Command::Du(args)) => du::run(options, args),
+        Some(Command::Mv(args)) => moved::run(options, args),
         Some(Command::Doctor(doctor)) => doctor::run(options, doctor),
         Some(Command::Migrate(migrate)) => migrate::run(options, migrate),
         Some(Command::Import(import)) => import::run(options, import),

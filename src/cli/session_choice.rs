@@ -197,6 +197,7 @@ impl TeamAnswer {
             path: PathBuf::new(),
             name: row.name.clone(),
             first_message: String::new(),
+            cwd: String::new(),
             native_ids: Vec::new(),
             same_conversation: Vec::new(),
             modified: row.modified.clone(),

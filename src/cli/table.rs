@@ -5,9 +5,9 @@
 use super::fleet;
 use super::{
     archive, aside, branches, call, compare, completions, connect, continuation, demo, doctor,
-    documents, du, export, go, import_request, label, late_writes, list, migrate, name, package,
-    purge, remove, restore, search, serve, settings, shared, show, sorting, stats, status, stop,
-    tokens, tree, undo, web,
+    documents, du, export, go, import_request, label, late_writes, list, migrate, moved, name,
+    package, purge, remove, restore, search, serve, settings, shared, show, sorting, stats, status,
+    stop, tokens, tree, undo, web,
 };
 use clap::{Args, Subcommand};
 use std::ffi::OsString;
@@ -181,6 +181,9 @@ commands! {
         "purge" Purge(purge::PurgeArgs)
             "Remove deleted sessions from the disk, for good"
             "Those that are named, all, or those that were deleted longer ago than a time. It asks first; without a terminal it needs --yes.";
+        "mv" Mv(moved::MvArgs)
+            "Give the sessions of a moved project its new path"
+            "Those of the directory and of those below it, here and for pi. Exit code 1 if one could not be moved, 3 if none is of the old directory.";
         "du" Du(du::DuArgs)
             "Show what the session directory takes on the disk"
             "";

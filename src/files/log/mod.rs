@@ -19,6 +19,7 @@
 //! - [`rewrite`]: replacing a file of version 1 or 2;
 //! - [`late_writes`]: lines that arrive in a file after it was replaced;
 //! - [`repair`]: mending damage on request;
+//! - `moved`: another directory in the header, on request;
 //! - [`upstream`]: the team's stream, if the file is a replica of one.
 //!
 //! The session decides on the lines to write and on the leaf.
@@ -35,6 +36,7 @@ pub(crate) mod ingest;
 pub mod late_writes;
 pub mod lines;
 pub(crate) mod migrate;
+pub(crate) mod moved;
 pub(crate) mod parallel_scan;
 pub mod preview_cache;
 mod preview_slot;

@@ -131,7 +131,7 @@ struct DamagedLine {
     entries: usize,
 }
 
-fn locked(log: &mut Log) -> Result<append::Lock> {
+pub(super) fn locked(log: &mut Log) -> Result<append::Lock> {
     let began = Instant::now();
     loop {
         if let TryLock::Locked(lock) = log.try_lock()? {

@@ -303,7 +303,7 @@ impl ChildCounts {
 }
 
 /// A path in a header, which may be relative to the folder of the session.
-fn beside(row: &Listing, named: &str) -> PathBuf {
+pub(super) fn beside(row: &Listing, named: &str) -> PathBuf {
     row.path.with_file_name(named)
 }
 

@@ -11,6 +11,7 @@ pub mod listing;
 mod marked_rows;
 mod marking;
 pub mod marks;
+pub mod moving;
 pub mod native;
 mod ticks;
 pub mod trash;

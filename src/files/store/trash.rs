@@ -235,7 +235,7 @@ fn is_number(text: &[u8]) -> bool {
 
 /// The suffixes of a session file's related files: the originals kept by migrations, the quarantine of repairs, and
 /// those of a replica (fleet.md).
-fn belongings(of: &Location) -> io::Result<Vec<OsString>> {
+pub(super) fn belongings(of: &Location) -> io::Result<Vec<OsString>> {
     let mut found = Vec::new();
     for (name, _) in of.folder.list()? {
         let suffix = name
@@ -259,7 +259,7 @@ fn is_belonging(suffix: &[u8]) -> bool {
 
 /// Moves a session's file after its related files, so that a failure leaves the session in its place. On failure, moves
 /// the related files back.
-fn relocate(from: &Location, to: &Location, suffixes: &[OsString]) -> io::Result<()> {
+pub(super) fn relocate(from: &Location, to: &Location, suffixes: &[OsString]) -> io::Result<()> {
     let with = |at: &Location, suffix: &OsStr| {
         let mut name = at.name.clone();
         name.push(suffix);

@@ -10,6 +10,7 @@ mod help;
 mod interrupt;
 mod label;
 mod list;
+mod moved;
 mod package;
 mod scripts;
 mod search;

@@ -56,6 +56,7 @@ fn a_shell_completes_labels_and_ids_of_the_session_on_the_line() {
         assert_eq!(ids(&[verb, "tour"]), ["tour0001"], "{verb}");
         assert_eq!(ids(&[verb, "A"]), ["A tour"], "{verb}");
     }
+    assert_eq!(ids(&["mv", "/pro"]), ["/project"]);
 }
 
 /// A label has blanks, and bash inserts a candidate as it is.

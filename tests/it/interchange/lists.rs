@@ -79,3 +79,34 @@ fn a_list_has_the_rows_that_pi_lists() {
     assert_eq!(here.len(), number);
     assert_eq!(here, there);
 }
+
+/// pi looks for the sessions of a directory in the folder that is named after it, and goes on in the directory that the
+/// header names.
+#[test]
+fn pi_finds_its_sessions_after_their_project_has_moved() {
+    let Some(mut pi) = Pi::start() else {
+        return;
+    };
+    let home = Home::new();
+    let [old, new] = ["old", "new/place"].map(|name| home.files().join(name).display().to_string());
+    let folder = |cwd: &str| {
+        let encoded = cwd.trim_start_matches('/').replace('/', "-");
+        home.sessions().join(format!("--{encoded}--"))
+    };
+    std::fs::create_dir_all(folder(&old)).unwrap();
+    std::fs::create_dir_all(&new).unwrap();
+    let made = pi.make("create", json!([old, folder(&old)]));
+    pi.ok(&made, "appendMessage", json!([user("first")]));
+    pi.ok(&made, "appendMessage", json!([assistant("second")]));
+    let session = made.session.clone();
+    pi.forget(made);
+    home.run(&["mv", &old, &new], &[], "").clean();
+    assert_eq!(pi.list(&old, &folder(&old)), json!([]));
+    let listed = pi.list(&new, &folder(&new));
+    assert_eq!(listed[0]["id"], session, "{listed}");
+    assert_eq!(listed[0]["cwd"], new);
+    let path = PathBuf::from(listed[0]["path"].as_str().unwrap());
+    let (here, found) = reopened(&mut daemon(&home), &path);
+    assert_eq!(found, json!([]));
+    pi.view(&path).assert_same(&here, "the moved session");
+}

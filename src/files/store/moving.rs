@@ -1,0 +1,197 @@
+//! Moves the sessions of a directory to another one, after a person has moved the project (session-file.md §5.11).
+
+use super::Store;
+use super::catalogue::CatalogueRow;
+use super::family::beside;
+use super::file_names::folder_name;
+use super::trash::{belongings, relocate};
+use crate::log::moved::{HeaderChange, change_header};
+use crate::log::{self, header::Header};
+use crate::os::file::Location;
+use std::collections::HashMap;
+use std::ffi::OsString;
+use std::io;
+use std::path::{Path, PathBuf};
+use treelined_core::error::{Error, Result};
+
+/// A session of a moved directory.
+#[derive(Debug)]
+pub struct MovedSession {
+    pub id: String,
+    /// Its name, or its first message.
+    pub title: String,
+    /// The directory in its header before and after.
+    pub from_cwd: String,
+    pub cwd: String,
+    /// Its file before and after.
+    pub from_path: PathBuf,
+    pub path: PathBuf,
+}
+
+/// A session that could not be moved: it is as before.
+#[derive(Debug)]
+pub struct LeftSession {
+    pub path: PathBuf,
+    pub error: Error,
+}
+
+/// The result of [`Store::move_project`].
+#[derive(Debug, Default)]
+pub struct ProjectMove {
+    pub moved: Vec<MovedSession>,
+    pub left: Vec<LeftSession>,
+}
+
+impl Store {
+    /// Gives the sessions of the directory `from`, and of those below it, the directory `to`: in their headers, and by the
+    /// folders of their files. Forks keep the paths of their origins. Both are absolute paths without a separator at the
+    /// end. Without `writes` it returns what would be done.
+    pub fn move_project(&self, from: &str, to: &str, writes: bool) -> Result<ProjectMove> {
+        let root = self.root()?;
+        let _lock = match writes {
+            true => Some(root.lock()?),
+            false => None,
+        };
+        let rows = self.rows()?;
+        let mut result = ProjectMove::default();
+        for row in rows.iter() {
+            let Some(planned) = self.planned(row, from, to) else {
+                continue;
+            };
+            let done = match writes {
+                true => self.move_session(&planned),
+                false => Ok(()),
+            };
+            match done {
+                Ok(()) => result.moved.push(planned),
+                Err(error) => result.left.push(LeftSession {
+                    path: planned.from_path,
+                    error,
+                }),
+            }
+        }
+        if writes && !result.moved.is_empty() {
+            self.name_parents(&rows, &mut result);
+        }
+        Ok(result)
+    }
+
+    /// What moves this session; `None` if it is of another directory. A session whose header was changed by a move that
+    /// did not end moves too.
+    fn planned(&self, row: &CatalogueRow, from: &str, to: &str) -> Option<MovedSession> {
+        let listing = &row.listing;
+        let header = listing.header.as_ref()?;
+        let path = &listing.path;
+        let folder = path.parent()?.file_name()?;
+        let (from_cwd, cwd) = match below(&header.cwd, from) {
+            Some(rest) => (header.cwd.clone(), format!("{to}{rest}")),
+            None => {
+                let rest = below(&header.cwd, to)?;
+                let before = format!("{from}{rest}");
+                (folder == folder_name(&before)).then_some((before, header.cwd.clone()))?
+            }
+        };
+        // A file that somebody has put elsewhere stays in its folder.
+        let is_in_place = folder == folder_name(&from_cwd);
+        let name = path.file_name()?;
+        let to = match is_in_place {
+            true => self.path().join(folder_name(&cwd)).join(name),
+            false => path.clone(),
+        };
+        let title = listing.name.clone();
+        Some(MovedSession {
+            id: header.id.clone(),
+            title: title.unwrap_or_else(|| listing.first_message.clone()),
+            from_cwd,
+            cwd,
+            from_path: path.clone(),
+            path: to,
+        })
+    }
+
+    /// The header first: a session whose file is in the folder of another directory is found all the same.
+    fn move_session(&self, planned: &MovedSession) -> Result<()> {
+        let at = Location::of_path(&planned.from_path)?;
+        if planned.path != planned.from_path && planned.path.exists() {
+            return Err(super::exists(&planned.id));
+        }
+        if let Some(cache) = self.cache() {
+            log::remove_cached(&at, &cache);
+        }
+        change_header(&at, &[("cwd", planned.cwd.clone())])?;
+        if planned.path == planned.from_path {
+            return Ok(());
+        }
+        let failed = |error: io::Error| Error::io(&format!("move {}", at.path().display()), &error);
+        let place = self.place(&Header::new(&planned.id, 0, &planned.cwd, None))?;
+        let to = Location {
+            name: at.name.clone(),
+            ..place
+        };
+        let suffixes: Vec<OsString> = belongings(&at).map_err(failed)?;
+        match relocate(&at, &to, &suffixes) {
+            Ok(()) => {}
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
+                return Err(super::exists(&planned.id));
+            }
+            Err(error) => return Err(failed(error)),
+        }
+        let synced = to.folder.sync().and_then(|()| at.folder.sync());
+        synced.map_err(failed)?;
+        // The folder stays if it has other files.
+        if let (Ok(root), Some(folder)) = (self.root(), at.folder.path().file_name()) {
+            let _not_empty = root.remove_subfolder(folder);
+        }
+        Ok(())
+    }
+
+    /// Names the files that have moved in the headers of their forks.
+    fn name_parents(&self, rows: &[std::sync::Arc<CatalogueRow>], result: &mut ProjectMove) {
+        let moved = result.moved.iter();
+        let moved: HashMap<PathBuf, PathBuf> = moved
+            .map(|moved| (moved.from_path.clone(), moved.path.clone()))
+            .collect();
+        for row in rows {
+            let listing = &row.listing;
+            let named = listing.header.as_ref();
+            let named = named.and_then(|header| header.parent_session.as_deref());
+            let Some(parent) = named.and_then(|named| moved.get(&beside(listing, named))) else {
+                continue;
+            };
+            let now = moved.get(&listing.path).unwrap_or(&listing.path);
+            let is_relative = named.is_some_and(|named| Path::new(named).is_relative());
+            if is_relative && now.parent() == parent.parent() {
+                continue;
+            }
+            let change: HeaderChange = ("parentSession", parent.to_string_lossy().into_owned());
+            let changed = Location::of_path(now).and_then(|at| change_header(&at, &[change]));
+            if let Err(error) = changed {
+                result.left.push(LeftSession {
+                    path: now.clone(),
+                    error,
+                });
+            }
+        }
+    }
+}
+
+/// What follows `directory` in the path of a directory that is it or below it.
+fn below<'p>(path: &'p str, directory: &str) -> Option<&'p str> {
+    let rest = path.strip_prefix(directory)?;
+    let rest = rest.trim_end_matches('/');
+    (rest.is_empty() || rest.starts_with('/')).then_some(rest)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_directory_beside_it_is_not_below_it() {
+        assert_eq!(below("/a/b", "/a/b"), Some(""));
+        assert_eq!(below("/a/b/", "/a/b"), Some(""));
+        assert_eq!(below("/a/b/c", "/a/b"), Some("/c"));
+        assert_eq!(below("/a/bc", "/a/b"), None);
+        assert_eq!(below("/a", "/a/b"), None);
+    }
+}
