@@ -28,6 +28,7 @@ fn the_schema_folder_equals_the_output_of_the_program() {
             .map(|file| file.unwrap().path());
         let by_hand = [
             "agents.tsv",
+            "book.toml",
             "commands.txt",
             "errors.md",
             "files.md",

@@ -27,6 +27,8 @@ enum Task {
     },
     /// Build and check what is published
     Dist,
+    /// Make the site of the documents into target/site/book
+    Site,
 }
 
 /// A step: where it runs, and its command.
@@ -85,6 +87,10 @@ fn steps(task: &Task) -> Vec<Step> {
             top("clients/package/crates --dry-run"),
             top("clients/package/build"),
             top("clients/package/check --full"),
+        ],
+        Task::Site => vec![
+            top("cargo build --quiet --bin treelined"),
+            top("clients/package/site"),
         ],
     }
 }
