@@ -176,6 +176,38 @@ def test_random_states_come_back_as_from_the_saver_in_memory(client: Client) -> 
     assert size < 60 * 6
 
 
+def test_an_item_that_was_changed_in_place_is_stored_anew(client: Client) -> None:
+    """What a list had is not taken for what it has: values that are equal may differ as JSON."""
+    saver = TreelinedSaver(client)
+    where: Any = {"configurable": {"thread_id": "p", "checkpoint_ns": ""}}
+    message = HumanMessage("a", id="m", additional_kwargs={"n": 1, "o": {"x": 1, "y": 2}})
+    plain: dict[str, Any] = {"n": 1, "o": {"x": 1, "y": 2}}
+    changes: list[Any] = [
+        lambda it: it.update(n=True),
+        lambda it: it.update(n=1.0),
+        lambda it: it.update(n=0.0),
+        lambda it: it.update(n=-0.0),
+        lambda it: it.update(o={"y": 2, "x": 1}),
+        lambda it: it["o"].update(z=[None]),
+        lambda it: it["o"]["z"].append("é"),
+        lambda it: it.pop("n"),
+    ]
+    states = []
+    for step, change in enumerate(
+        [lambda _: None, *changes, lambda _: setattr(message, "id", "n")]
+    ):
+        for found in (message.additional_kwargs, plain):
+            change(found)
+        version = {"list": f"{step:032}.0"}
+        state = {"channel_values": {"list": [message, plain]}, "channel_versions": version}
+        metadata: Any = {"source": "loop", "step": step, "parents": {}}
+        where = saver.put(where, {**empty_checkpoint(), **state}, metadata, version)
+        states.append((where, repr([message, plain])))
+    for at, expected in states:
+        found = saver.get_tuple(at)
+        assert repr(found.checkpoint["channel_values"]["list"]) == expected
+
+
 def test_a_hidden_checkpoint_does_not_cut_the_history_of_a_channel(client: Client) -> None:
     """Pruning hid the checkpoints between a channel's writes and its value."""
     saver = TreelinedSaver(client)

@@ -10,7 +10,7 @@ from typing import Any
 
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage, ToolMessage
 
-from ._plain import is_plain
+from ._plain import copy, is_plain
 
 KINDS: dict[str, type[BaseMessage]] = {
     "user": HumanMessage,
@@ -60,9 +60,9 @@ def to_entry(message: BaseMessage) -> dict[str, Any] | None:
 
 
 def from_entry(entry: dict[str, Any]) -> BaseMessage:
-    """Return the message of an entry that `to_entry` made."""
-    said = entry["message"]
-    rest = dict(entry["langgraph"])
+    """Return a new message of an entry that `to_entry` made."""
+    said = copy(entry["message"])
+    rest = copy(entry["langgraph"])
     role = said["role"]
     content = said["content"]
     if role in ("assistant", "toolResult"):

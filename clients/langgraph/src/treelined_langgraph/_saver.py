@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import itertools
 import threading
 from collections import OrderedDict
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from langgraph.checkpoint.base import (
@@ -22,7 +22,7 @@ from treelined.stores import session_id
 
 from ._ids import entry_id
 from ._thread import CHECKPOINT, GONE, HEAD, WRITES, Node, Thread
-from ._values import Codec
+from ._values import Codec, Item
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
 TAG = "langgraph"
 BUDGET = 256 << 20
-"""Bytes of the session files whose checkpoints are kept in memory."""
+"""Bytes of the threads that are kept in memory, each by the size of its file."""
 BATCH = 500
 
 
@@ -174,6 +174,8 @@ class TreelinedSaver(BaseCheckpointSaver[str]):
             self._append(thread, batch.entries, below, ns)
             node = thread.nodes[ns, checkpoint["id"]]
             node.own = batch.own
+            for name, items in batch.lists.items():
+                thread.lists[ns, name] = node, items
         return _config(key, ns, checkpoint["id"])
 
     def get_delta_channel_history(
@@ -377,17 +379,26 @@ class TreelinedSaver(BaseCheckpointSaver[str]):
         """Encode a value: of a list what is new behind the common beginning."""
         if type(value) is not list or not codec.is_open:
             return codec.encode(value, batch.keep)
-        before = parent.items(name) if parent and name in parent.at else None
-        messages = batch.thread.messages
+        of = parent.at.get(name) if parent else None
+        node, known = batch.thread.lists.get((batch.seed[0], name), (None, []))
+        seen = [
+            codec.see(item, before)
+            for item, before in itertools.zip_longest(value, known[: len(value)])
+        ]
+        batch.lists[name] = seen
+        if of is not None and node is of:
+            before = [item.digest for item in known]
+        else:
+            stored = parent.items(name) if parent and of else None
+            before = [codec.digest_of(item, batch.thread.messages) for item in stored or ()]
         keep = 0
-        digests = [codec.digest(item) for item in value]
-        for item, digest in zip(before or (), digests, strict=False):
-            if codec.digest_of(item, messages) != digest:
+        for digest, item in zip(before, seen, strict=False):
+            if item.digest != digest:
                 break
             keep += 1
         items = [
-            codec.encode(item, batch.keep, digest)
-            for item, digest in zip(value[keep:], digests[keep:], strict=True)
+            codec.encode(item, batch.keep, kept.digest)
+            for item, kept in zip(value[keep:], seen[keep:], strict=True)
         ]
         return {"keep": keep, "items": items}
 
@@ -476,6 +487,7 @@ class TreelinedSaver(BaseCheckpointSaver[str]):
             if thread is not None:
                 self._threads[key] = thread
                 self._threads.move_to_end(key)
+                thread.measure()
                 self._shrink(key)
         if thread is None:
             yield None
@@ -504,9 +516,7 @@ class TreelinedSaver(BaseCheckpointSaver[str]):
             raise ValueError(
                 f"the session {session} is not of the thread {key!r}: use another thread_id"
             )
-        path = opened["session"].get("path")
-        size = Path(path).stat().st_size if path and Path(path).exists() else 0
-        return Thread(key, session, size)
+        return Thread(key, session, opened["session"].get("path"))
 
     def _shrink(self, used: str) -> None:
         """Forget the threads that were used the longest ago."""
@@ -526,6 +536,7 @@ class _Batch:
         self.seed = seed
         self.entries: list[dict[str, Any]] = []
         self.own: dict[bytes, str] = {}
+        self.lists: dict[str, list[Item]] = {}
 
     def keep(self, digest: bytes, members: dict[str, Any]) -> str:
         """Return the entry of a message, a new one if the path has none."""

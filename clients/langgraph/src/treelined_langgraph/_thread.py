@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
 import threading
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from treelined import Client
+
+    from ._values import Item
 
 PAGE = 8 << 20
 """Bytes of a page of entries."""
@@ -60,10 +64,11 @@ class Node:
 class Thread:
     """The checkpoints of an open session. Its user holds `lock`."""
 
-    def __init__(self, key: str, session: str, size: int) -> None:
+    def __init__(self, key: str, session: str, path: str | None) -> None:
         self.key = key
         self.session = session
-        self.size = size
+        self.path = path
+        self.size = 0
         self.lock = threading.RLock()
         self.head: str | None = None
         self.last: str | None = None
@@ -72,7 +77,15 @@ class Thread:
         self.writes: dict[tuple[str, str], dict[tuple[str, int], tuple[str, str, Any]]] = {}
         self.versions: dict[tuple[str, str], int] = {}
         self.newest: dict[str, Node] = {}
+        # The items of lists that were put last, by namespace and channel, with the checkpoint that
+        # has them: what goes on there need not read and serialize them again.
+        self.lists: dict[tuple[str, str], tuple[Node, list[Item]]] = {}
         self._owners: dict[str, Node] = {}
+
+    def measure(self) -> None:
+        """Set `size`, the bytes of the file twice: the items of its lists are there twice too."""
+        with contextlib.suppress(OSError):
+            self.size = 2 * Path(self.path).stat().st_size if self.path else 0
 
     def read(self, client: Client) -> None:
         """Read what was appended since the last time, by any process."""

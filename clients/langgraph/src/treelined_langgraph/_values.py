@@ -15,7 +15,7 @@ from langchain_core.messages import BaseMessage
 from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
 
 from . import _messages
-from ._plain import is_plain
+from ._plain import copy, is_exactly, is_plain
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -33,6 +33,12 @@ class Codec:
     def __init__(self, serde: SerializerProtocol) -> None:
         self.serde = serde
         self.is_open = isinstance(serde, JsonPlusSerializer)
+
+    def see(self, value: Any, before: Item | None) -> Item:  # noqa: ANN401
+        """Return an item of a list as it is now: `before` if it is the same."""
+        if before is not None and before.is_of(value):
+            return before
+        return Item(value, self.digest(value))
 
     def digest(self, value: Any) -> bytes:  # noqa: ANN401
         """Return a hash of the serialized value."""
@@ -59,9 +65,9 @@ class Codec:
     def decode(self, encoded: dict[str, Any], entries: dict[str, dict[str, Any]]) -> Any:  # noqa: ANN401
         """Return a new copy of a value that is not a list in pieces."""
         if "json" in encoded:
-            return _copy(encoded["json"])
+            return copy(encoded["json"])
         if "entry" in encoded:
-            return _messages.from_entry(_copy(entries[encoded["entry"]]))
+            return _messages.from_entry(entries[encoded["entry"]])
         return self.serde.loads_typed((encoded["type"], base64.b64decode(encoded["base64"])))
 
     def digest_of(self, encoded: dict[str, Any], entries: dict[str, dict[str, Any]]) -> bytes:
@@ -71,15 +77,34 @@ class Codec:
         return self.digest(self.decode(encoded, entries))
 
 
+class Item:
+    """An item of a list as it was: its hash, and a copy that tells whether it is still the same.
+
+    To compare with the copy is several times as fast as to serialize the item.
+    """
+
+    __slots__ = ("copy", "digest", "kind")
+
+    def __init__(self, value: Any, digest: bytes) -> None:  # noqa: ANN401
+        members = _members(value)
+        self.digest = digest
+        self.kind = type(value)
+        self.copy = copy(members) if is_plain(members) else None
+
+    def is_of(self, value: Any) -> bool:  # noqa: ANN401
+        """Return whether the value is exactly this one."""
+        if type(value) is not self.kind or self.copy is None:
+            return False
+        return is_exactly(_members(value), self.copy)
+
+
+def _members(value: Any) -> list[Any]:  # noqa: ANN401
+    """Return all that the serialized value depends on."""
+    if type(value) in _messages.ROLES:
+        return [value.__dict__, value.__pydantic_extra__, value.__pydantic_private__]
+    return [value]
+
+
 def _digest(typed: tuple[str, bytes]) -> bytes:
     kind, data = typed
     return hashlib.blake2b(kind.encode() + b"\0" + data, digest_size=16).digest()
-
-
-def _copy(value: Any) -> Any:  # noqa: ANN401
-    """Copy plain JSON, since callers may change what they get."""
-    if type(value) is dict:
-        return {name: _copy(item) for name, item in value.items()}
-    if type(value) is list:
-        return [_copy(item) for item in value]
-    return value
