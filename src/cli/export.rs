@@ -66,7 +66,8 @@ struct FormatArgs {
     /// Plain text
     #[arg(long)]
     text: bool,
-    /// One of these, or data for training: `sft` a line for each branch, `dpo` a line for each pair of answers
+    /// One of these, or data: `sft` and `atif` a line for each branch, `dpo` a line for each pair of answers, `verifiers` a
+    /// graph, `trace` a session file of one branch without secrets
     #[arg(long, value_enum, value_name = "FORMAT")]
     format: Option<NamedFormat>,
 }
@@ -81,6 +82,9 @@ enum NamedFormat {
     Text,
     Sft,
     Dpo,
+    Trace,
+    Atif,
+    Verifiers,
 }
 
 impl NamedFormat {
@@ -119,7 +123,7 @@ struct PartArgs {
     #[arg(long, value_name = "ENTRY",
           add = ArgValueCompleter::new(super::entry_candidates::entries))]
     subtree: Option<String>,
-    /// All branches (the default for a page, a session file and pairs)
+    /// All branches (the default for a page, a session file, pairs and a graph)
     #[arg(long)]
     tree: bool,
 }

@@ -9,8 +9,8 @@ session_params! {
     ExportSessionParams {
         /// The form of the export.
         format: ExportFormat,
-        /// The part of the session to export. Default: `tree` for `html`, `jsonl` and `dpo`, else `branch`. `branch` is
-        /// refused for `dpo`.
+        /// The part of the session to export. Default: `tree` for `html`, `jsonl`, `dpo` and `verifiers`, else `branch`.
+        /// `branch` is refused for `dpo`, and every other one for `trace`.
         scope: Option<ExportScope>,
         /// The last entry of the branch, or the first entry of the subtree, which requires it. Default: the leaf, for a
         /// branch.
@@ -43,6 +43,12 @@ pub enum ExportFormat {
     Sft,
     /// Data for preference training: a line each pair of a better and a worse answer to one prompt.
     Dpo,
+    /// A session trace: the session file of one branch, without secrets.
+    Trace,
+    /// Trajectories of ATIF: a line each branch, with its subagents.
+    Atif,
+    /// The message graph of verifiers: one line with all branches.
+    Verifiers,
 }
 
 /// The part of a session that an export has.

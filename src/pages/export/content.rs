@@ -13,7 +13,7 @@ use treelined_files::log::body::{Bodies, BodyReader, Fetch};
 /// The sources of entries.
 pub(super) struct ContentSource {
     pub bodies: Bodies,
-    pub redactor: Redactor,
+    pub redactor: Arc<Redactor>,
     pub renderers: Arc<Renderers>,
 }
 
@@ -49,12 +49,22 @@ impl ContentSource {
         home: Option<&str>,
     ) -> Result<Self> {
         let redactor = Redactor::new(redacts, home);
+        let redactor =
+            redactor.map_err(|error| Error::new(Kind::InternalError, error.to_string()))?;
         Ok(Self {
             bodies,
-            redactor: redactor
-                .map_err(|error| Error::new(Kind::InternalError, error.to_string()))?,
+            redactor: Arc::new(redactor),
             renderers,
         })
+    }
+
+    /// The entries of another session, with the same words replaced.
+    pub(super) fn beside(&self, bodies: Bodies) -> Self {
+        Self {
+            bodies,
+            redactor: Arc::clone(&self.redactor),
+            renderers: Arc::clone(&self.renderers),
+        }
     }
 
     pub(super) fn reader(&self) -> EntryReader<'_> {

@@ -69,10 +69,22 @@ impl SessionFile {
         cancel: &Cancel,
         progress: Progress<'_>,
     ) -> Result<()> {
+        self.each_line(cancel, progress, &mut |line| {
+            out.write(line)?;
+            out.write(b"\n")
+        })
+    }
+
+    /// Passes each line to `pass`, without its line break.
+    pub(super) fn each_line(
+        &self,
+        cancel: &Cancel,
+        progress: Progress<'_>,
+        pass: &mut dyn FnMut(&[u8]) -> Result<()>,
+    ) -> Result<()> {
         let mut read = 0;
         let mut take = |line: &[u8]| {
-            out.write(line)?;
-            out.write(b"\n")?;
+            pass(line)?;
             read += line.len() as u64 + 1;
             progress(read.min(self.size), self.size);
             Ok(())

@@ -20,7 +20,7 @@ use jsonl::SessionFile;
 use output::Output;
 use page::PageSource;
 pub(crate) use request::Progress;
-pub use request::{DataFormat, ExportOptions, Exported, Format, Part, Target};
+pub use request::{DataFormat, ExportOptions, Exported, Format, Part, Sessions, Target};
 use std::sync::Arc;
 pub use tally::Redaction;
 use transcript::TranscriptSource;
@@ -62,7 +62,7 @@ impl ExportSource {
                 Ok(Self::Page(Box::new(page)))
             }
             Format::Data(format) => {
-                let data = DataSource::take(core, part, format, options, renderers)?;
+                let data = DataSource::take(core, part, format, options, renderers, minter)?;
                 Ok(Self::Data(Box::new(data)))
             }
             Format::Markdown | Format::Text => {
@@ -73,10 +73,11 @@ impl ExportSource {
         }
     }
 
-    /// Writes the export. Nothing is left if it fails or is cancelled.
+    /// Writes the export; `sessions` has the subagents of trajectories. Nothing is left if it fails or is cancelled.
     pub fn write(
         &self,
         target: &Target,
+        sessions: Sessions<'_>,
         cancel: &Cancel,
         progress: Progress<'_>,
     ) -> Result<Exported> {
@@ -90,7 +91,7 @@ impl ExportSource {
             Self::Page(page) => page.write(&mut out, cancel, progress)?,
             Self::Transcript(transcript) => transcript.write(&mut out, cancel, progress)?,
             Self::Data(data) => {
-                let (redactions, written) = data.write(&mut out, cancel, progress)?;
+                let (redactions, written) = data.write(&mut out, sessions, cancel, progress)?;
                 items = Some(written);
                 redactions
             }

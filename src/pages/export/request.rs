@@ -2,7 +2,9 @@
 
 use super::tally::Redaction;
 use std::path::PathBuf;
+use treelined_core::error::Result;
 use treelined_core::tree::Node;
+use treelined_files::store::catalogue::Rows;
 
 /// The form of an export.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -19,6 +21,12 @@ pub enum Format {
 pub enum DataFormat {
     /// The messages of a branch, a line each branch.
     Sft,
+    /// A trajectory of ATIF a branch.
+    Atif,
+    /// The graph of verifiers.
+    Verifiers,
+    /// A session file of a branch without secrets.
+    Trace,
     /// Pairs of a better and a worse answer, a line each pair.
     Dpo,
 }
@@ -56,6 +64,9 @@ pub struct ExportOptions {
 
 /// Receives the progress: bytes read, and all bytes to read.
 pub(crate) type Progress<'p> = &'p (dyn Fn(u64, u64) + Sync);
+
+/// Lists the sessions of the session directory, among which are those of subagents. May read files.
+pub type Sessions<'p> = &'p (dyn Fn() -> Result<Rows> + Sync);
 
 /// A finished export.
 #[derive(Debug)]

@@ -8,6 +8,7 @@ mod page;
 mod redaction;
 mod session_files;
 mod subtrees;
+mod traces;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;

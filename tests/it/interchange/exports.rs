@@ -34,6 +34,11 @@ fn exported_branches_and_subtrees_open_in_pi() {
         }
     }
     assert_eq!(exported, 14);
+    let path = both.home.files().join("trace.jsonl");
+    let params = json!({"format": "trace", "entryId": "a4", "path": path});
+    both.ok("export_session", params);
+    let there = both.pi.view(&path);
+    there.assert_same(&fresh(&mut both.reader, &path), "the trace");
     let path = both.home.files().join("tree.jsonl");
     both.ok("export_session", json!({"format": "jsonl", "path": path}));
     let there = both.pi.view(&path);

@@ -703,7 +703,7 @@
 ---@field toSeq integer The number of the last notification that was dropped.
 
 --- The form of an export.
----@alias treelined.ExportFormat 'html'|'markdown'|'jsonl'|'text'|'sft'|'dpo'
+---@alias treelined.ExportFormat 'html'|'markdown'|'jsonl'|'text'|'sft'|'dpo'|'trace'|'atif'|'verifiers'
 
 --- The part of a session that an export has.
 ---@alias treelined.ExportScope 'tree'|'branch'|'subtree'
@@ -716,7 +716,7 @@
 ---@field overwrite? boolean Whether an existing file is replaced; otherwise it fails the request with `fileExists`. Default: false.
 ---@field path? string The absolute path of the file to write. Default: the result has `content`.
 ---@field redact? boolean Whether secrets are replaced. Default: true, but for `jsonl` true is refused.
----@field scope? treelined.ExportScope The part of the session to export. Default: `tree` for `html`, `jsonl` and `dpo`, else `branch`. `branch` is refused for `dpo`.
+---@field scope? treelined.ExportScope The part of the session to export. Default: `tree` for `html`, `jsonl`, `dpo` and `verifiers`, else `branch`. `branch` is refused for `dpo`, and every other one for `trace`.
 ---@field sessionId? string The id of the session. Default: the session that is open, if exactly one is.
 
 --- The result of `export_session`.

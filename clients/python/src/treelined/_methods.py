@@ -914,7 +914,7 @@ class AsyncMethods(ABC):
 
         `session_id`: The id of the session. Default: the session that is open, if exactly one is.
 
-        `scope`: The part of the session to export. Default: `tree` for `html`, `jsonl` and `dpo`, else `branch`. `branch` is refused for `dpo`.
+        `scope`: The part of the session to export. Default: `tree` for `html`, `jsonl`, `dpo` and `verifiers`, else `branch`. `branch` is refused for `dpo`, and every other one for `trace`.
 
         `entry_id`: The last entry of the branch, or the first entry of the subtree, which requires it. Default: the leaf, for a branch.
 
@@ -3292,7 +3292,7 @@ class Methods(ABC):
 
         `session_id`: The id of the session. Default: the session that is open, if exactly one is.
 
-        `scope`: The part of the session to export. Default: `tree` for `html`, `jsonl` and `dpo`, else `branch`. `branch` is refused for `dpo`.
+        `scope`: The part of the session to export. Default: `tree` for `html`, `jsonl`, `dpo` and `verifiers`, else `branch`. `branch` is refused for `dpo`, and every other one for `trace`.
 
         `entry_id`: The last entry of the branch, or the first entry of the subtree, which requires it. Default: the leaf, for a branch.
 

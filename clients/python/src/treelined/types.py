@@ -279,7 +279,9 @@ EventOutcome = Literal[
 `dismissed`: A person gave no answer.
 """
 
-ExportFormat = Literal["html", "markdown", "jsonl", "text", "sft", "dpo"]
+ExportFormat = Literal[
+    "html", "markdown", "jsonl", "text", "sft", "dpo", "trace", "atif", "verifiers"
+]
 """The form of an export.
 
 `html`: One file with the page and the session in it.
@@ -288,6 +290,9 @@ ExportFormat = Literal["html", "markdown", "jsonl", "text", "sft", "dpo"]
 `text`: Plain text.
 `sft`: Data for supervised fine-tuning: a line each branch, with its messages.
 `dpo`: Data for preference training: a line each pair of a better and a worse answer to one prompt.
+`trace`: A session trace: the session file of one branch, without secrets.
+`atif`: Trajectories of ATIF: a line each branch, with its subagents.
+`verifiers`: The message graph of verifiers: one line with all branches.
 """
 
 ExportScope = Literal["tree", "branch", "subtree"]
@@ -1883,7 +1888,7 @@ class ExportSessionParams(_ExportSessionParams, total=False):
     sessionId: str | None
     """The id of the session. Default: the session that is open, if exactly one is."""
     scope: ExportScope | None
-    """The part of the session to export. Default: `tree` for `html`, `jsonl` and `dpo`, else `branch`. `branch` is refused for `dpo`."""
+    """The part of the session to export. Default: `tree` for `html`, `jsonl`, `dpo` and `verifiers`, else `branch`. `branch` is refused for `dpo`, and every other one for `trace`."""
     entryId: str | None
     """The last entry of the branch, or the first entry of the subtree, which requires it. Default: the leaf, for a branch."""
     path: str | None

@@ -416,8 +416,12 @@ export type EventOutcome =
  * `text`: Plain text.
  * `sft`: Data for supervised fine-tuning: a line each branch, with its messages.
  * `dpo`: Data for preference training: a line each pair of a better and a worse answer to one prompt.
+ * `trace`: A session trace: the session file of one branch, without secrets.
+ * `atif`: Trajectories of ATIF: a line each branch, with its subagents.
+ * `verifiers`: The message graph of verifiers: one line with all branches.
  */
-export type ExportFormat = 'html' | 'markdown' | 'jsonl' | 'text' | 'sft' | 'dpo';
+export type ExportFormat =
+  'html' | 'markdown' | 'jsonl' | 'text' | 'sft' | 'dpo' | 'trace' | 'atif' | 'verifiers';
 /**
  * The part of a session that an export has.
  *
@@ -3935,7 +3939,7 @@ export interface ExportSessionParams {
    */
   format: ExportFormat;
   /**
-   * The part of the session to export. Default: `tree` for `html`, `jsonl` and `dpo`, else `branch`. `branch` is refused for `dpo`.
+   * The part of the session to export. Default: `tree` for `html`, `jsonl`, `dpo` and `verifiers`, else `branch`. `branch` is refused for `dpo`, and every other one for `trace`.
    */
   scope?: ExportScope | null;
   /**

@@ -34,6 +34,15 @@ pub(super) struct Message<'m> {
     pub blocks: Vec<Block<'m>>,
 }
 
+/// Where the name and the arguments of a call stand in a chat message.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum CallForm {
+    /// `{id, type, function: {name, arguments}}`, as OpenAI's chat API has it.
+    Function,
+    /// `{id, type, name, arguments}`, as verifiers has it.
+    Flat,
+}
+
 impl<'m> Message<'m> {
     pub(super) fn of(message: &'m [u8]) -> Self {
         Self {
@@ -105,14 +114,14 @@ impl<'m> Message<'m> {
     }
 
     /// Appends it as a chat message.
-    pub(super) fn push(&self, out: &mut Vec<u8>) {
+    pub(super) fn push(&self, out: &mut Vec<u8>, form: CallForm) {
         out.push(b'{');
         match &*self.role {
             "system" => {
                 text(out, "role", "system");
                 text(out, "content", &self.prompt());
             }
-            "assistant" => self.push_assistant(out),
+            "assistant" => self.push_assistant(out, form),
             "toolResult" => {
                 let member = |name| text_of(self.json, name).unwrap_or_default();
                 text(out, "role", "tool");
@@ -128,7 +137,7 @@ impl<'m> Message<'m> {
         out.push(b'}');
     }
 
-    fn push_assistant(&self, out: &mut Vec<u8>) {
+    fn push_assistant(&self, out: &mut Vec<u8>, form: CallForm) {
         text(out, "role", "assistant");
         text(out, "content", &self.text_with_images_named());
         let thinking = self.thinking();
@@ -145,7 +154,7 @@ impl<'m> Message<'m> {
             if number > 0 {
                 out.push(b',');
             }
-            call.push(out);
+            call.push(out, form);
         }
         out.push(b']');
     }
@@ -186,16 +195,20 @@ impl<'m> Message<'m> {
 }
 
 impl Call<'_> {
-    fn push(&self, out: &mut Vec<u8>) {
+    fn push(&self, out: &mut Vec<u8>, form: CallForm) {
         let arguments = String::from_utf8_lossy(&self.arguments);
         out.push(b'{');
         text(out, "id", &self.id);
         text(out, "type", "function");
-        key(out, "function");
-        out.push(b'{');
+        if form == CallForm::Function {
+            key(out, "function");
+            out.push(b'{');
+        }
         text(out, "name", &self.name);
         text(out, "arguments", &arguments);
-        out.push(b'}');
+        if form == CallForm::Function {
+            out.push(b'}');
+        }
         out.push(b'}');
     }
 }
@@ -247,6 +260,11 @@ fn block(raw: &[u8]) -> Option<Block<'_>> {
     })
 }
 
+/// Whether a message is the result of a call.
+pub(super) fn is_result(message: &[u8]) -> bool {
+    text_of(message, "role").as_deref() == Some("toolResult")
+}
+
 /// The tools that a model has at the end of some messages.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
 pub(super) struct Tools(Vec<(String, Vec<u8>)>);
@@ -277,6 +295,14 @@ impl Tools {
 
     pub(super) fn is_empty(&self) -> bool {
         self.0.is_empty()
+    }
+
+    /// Appends them as an array, in the form of verifiers.
+    pub(super) fn push_flat(&self, out: &mut Vec<u8>) {
+        let tools: Vec<&[u8]> = self.0.iter().map(|(_, tool)| &**tool).collect();
+        out.push(b'[');
+        out.extend_from_slice(&tools.join(&b','));
+        out.push(b']');
     }
 
     /// Appends them as an array, in the form of OpenAI's chat API.

@@ -1,8 +1,9 @@
 //! Sessions as data: what trainers and evaluations of models read (protocol.md §16, "Data").
 //!
 //! [`steps`] has what an export needs of the tree, [`reading`] reads contexts without secrets, [`chat`] writes messages.
-//! [`sft`] and [`pairs`] write the formats.
+//! [`sft`], [`pairs`], [`atif`], [`verifiers`] and [`trace`] write the formats; [`subagents`] has what trajectories nest.
 
+mod atif;
 mod budget;
 mod chat;
 mod json;
@@ -10,20 +11,28 @@ mod pairs;
 mod reading;
 mod sft;
 mod steps;
+mod subagents;
 #[cfg(test)]
 mod tests;
+mod trace;
+mod usage;
+mod verifiers;
 
 use super::content::ContentSource;
+use super::jsonl::SessionFile;
 use super::output::Output;
-use super::request::{DataFormat, ExportOptions, Part, Progress};
+use super::request::{DataFormat, ExportOptions, Part, Progress, Sessions};
 use super::tally::Redaction;
 use crate::renderers::Renderers;
+use atif::Take;
 use budget::{REPEATED_BYTES, too_large};
 use pairs::{Pairs, Remarks};
 use reading::DataReader;
 use std::sync::Arc;
 use steps::Steps;
+use subagents::{Nesting, Subagents};
 use treelined_core::error::{Error, Kind, Result};
+use treelined_core::id::Source;
 use treelined_core::tree::{Node, Tree};
 use treelined_files::cancel::Cancel;
 use treelined_files::session::SessionState;
@@ -42,6 +51,11 @@ enum Lines {
     /// A line for each branch that ends with one of these.
     Sft(Vec<Node>),
     Pairs(Remarks),
+    /// A trajectory for each branch that ends with one of these.
+    Atif(Vec<Node>),
+    Graph(Part),
+    /// The lines of one branch.
+    Trace(Box<SessionFile>),
 }
 
 impl DataSource {
@@ -51,11 +65,26 @@ impl DataSource {
         format: DataFormat,
         options: &ExportOptions,
         renderers: Arc<Renderers>,
+        minter: &dyn Source,
     ) -> Result<Self> {
         let home = options.home.as_deref();
         let content = ContentSource::new(core.bodies(), renderers, options.redacts, home)?;
         let header = core.log.header();
         let session_id = header.map(|header| header.id.clone()).unwrap_or_default();
+        if format == DataFormat::Trace {
+            let steps = Steps::take(&core.tree, &content.bodies, part)?;
+            if steps.tips(part).is_empty() {
+                return Err(nothing(NO_MESSAGE));
+            }
+            let file = SessionFile::take(core, part, minter)?;
+            return Ok(Self {
+                steps,
+                content,
+                session_id,
+                lines: Lines::Trace(Box::new(file)),
+                limit: REPEATED_BYTES,
+            });
+        }
         Self::of(
             &core.tree,
             content,
@@ -76,8 +105,22 @@ impl DataSource {
     ) -> Result<Self> {
         let steps = Steps::take(tree, &content.bodies, part)?;
         let lines = match format {
-            DataFormat::Sft => Lines::Sft(ends(&steps, part, limit)?),
+            DataFormat::Sft => Lines::Sft(within(&steps, steps.ends(part), NO_ANSWER, limit)?),
             DataFormat::Dpo => Lines::Pairs(Remarks::take(tree, &content.bodies)?),
+            DataFormat::Atif => Lines::Atif(within(&steps, steps.tips(part), NO_MESSAGE, limit)?),
+            DataFormat::Verifiers => {
+                let bytes = verifiers::repeated_bytes(&steps);
+                if bytes > limit {
+                    return Err(too_large(
+                        "contexts behind compactions and edits",
+                        bytes,
+                        limit,
+                    ));
+                }
+                Lines::Graph(part)
+            }
+            // It is taken with the whole state.
+            DataFormat::Trace => return Err(nothing(NO_MESSAGE)),
         };
         Ok(Self {
             steps,
@@ -92,52 +135,121 @@ impl DataSource {
     pub(super) fn write(
         &self,
         out: &mut Output,
+        sessions: Sessions<'_>,
         cancel: &Cancel,
         progress: Progress<'_>,
     ) -> Result<(Vec<Redaction>, u64)> {
         let mut reader = DataReader::new(&self.steps, &self.content, cancel);
+        let mut take = |piece: &[u8]| out.write(piece);
         let items = match &self.lines {
-            Lines::Sft(ends) => {
-                let bytes = |end: &Node| self.steps.get(*end).map_or(0, |step| step.path_bytes);
-                let total = ends.iter().map(bytes).sum();
-                let mut read = 0;
-                for end in ends {
-                    out.write(&sft::line(&mut reader, &self.session_id, *end)?)?;
-                    read += bytes(end);
-                    progress(read, total);
-                }
-                ends.len() as u64
+            Lines::Sft(ends) => self.write_sft(&mut reader, ends, &mut take, progress)?,
+            Lines::Pairs(remarks) => self.write_pairs(&mut reader, remarks, &mut take, progress)?,
+            Lines::Atif(tips) => {
+                let rows = sessions()?;
+                let all = Subagents::of(rows.iter().map(|row| &**row));
+                let bytes = tips.iter().map(|tip| self.path_bytes(*tip)).sum();
+                let mut nesting = Nesting::new(&all, &self.content, cancel, bytes, self.limit);
+                let lines =
+                    self.write_atif(&mut reader, &mut nesting, tips, &mut take, progress)?;
+                let mut tally = reader.into_tally();
+                tally.append(nesting.tally);
+                return Ok((tally.into_redactions(), lines));
             }
-            Lines::Pairs(remarks) => {
-                let pairs = Pairs::find(&mut reader, remarks, self.limit)?;
-                let (mut read, mut written) = (0, 0);
-                pairs.each(&mut reader, &self.session_id, &mut |line, bytes| {
-                    if let Some(line) = line {
-                        written += 1;
-                        out.write(&line)?;
-                    }
-                    read += bytes;
-                    progress(read, pairs.bytes());
-                    Ok(())
-                })?;
-                if written == 0 {
-                    return Err(nothing(NO_PAIRS));
+            Lines::Graph(part) => {
+                match verifiers::write(&mut reader, &self.session_id, *part, &mut take)? {
+                    0 => return Err(nothing(NO_MESSAGE)),
+                    _ => 1,
                 }
-                written
+            }
+            Lines::Trace(file) => {
+                let (tally, lines) = trace::each(file, &self.content, cancel, progress, &mut take)?;
+                return Ok((tally.into_redactions(), lines));
             }
         };
         Ok((reader.into_tally().into_redactions(), items))
     }
+
+    fn path_bytes(&self, end: Node) -> u64 {
+        self.steps.get(end).map_or(0, |step| step.path_bytes)
+    }
+
+    fn write_sft(
+        &self,
+        reader: &mut DataReader<'_>,
+        ends: &[Node],
+        take: Take<'_>,
+        progress: Progress<'_>,
+    ) -> Result<u64> {
+        let total = ends.iter().map(|end| self.path_bytes(*end)).sum();
+        let mut read = 0;
+        for end in ends {
+            take(&sft::line(reader, &self.session_id, *end)?)?;
+            read += self.path_bytes(*end);
+            progress(read, total);
+        }
+        Ok(ends.len() as u64)
+    }
+
+    fn write_pairs(
+        &self,
+        reader: &mut DataReader<'_>,
+        remarks: &Remarks,
+        take: Take<'_>,
+        progress: Progress<'_>,
+    ) -> Result<u64> {
+        let pairs = Pairs::find(reader, remarks, self.limit)?;
+        let (mut read, mut written) = (0, 0);
+        pairs.each(reader, &self.session_id, &mut |line, bytes| {
+            if let Some(line) = line {
+                written += 1;
+                take(&line)?;
+            }
+            read += bytes;
+            progress(read, pairs.bytes());
+            Ok(())
+        })?;
+        match written {
+            0 => Err(nothing(NO_PAIRS)),
+            _ => Ok(written),
+        }
+    }
+
+    fn write_atif(
+        &self,
+        reader: &mut DataReader<'_>,
+        nesting: &mut Nesting<'_>,
+        tips: &[Node],
+        take: Take<'_>,
+        progress: Progress<'_>,
+    ) -> Result<u64> {
+        let total = tips.iter().map(|tip| self.path_bytes(*tip)).sum();
+        let (mut read, mut written) = (0, 0);
+        for tip in tips {
+            nesting.begin(&self.session_id);
+            let id = format!("{}/{}", self.session_id, reader.id(*tip)?);
+            let line = atif::write(reader, nesting, &self.session_id, &id, *tip, &mut *take)?;
+            if line.is_some() {
+                take(b"\n")?;
+                written += 1;
+            }
+            read += self.path_bytes(*tip);
+            progress(read, total);
+        }
+        match written {
+            0 => Err(nothing(NO_MESSAGE)),
+            _ => Ok(written),
+        }
+    }
 }
 
 const NO_ANSWER: &str = "no assistant has answered in this part of the session: name an entry behind an answer, or export the whole tree";
+const NO_MESSAGE: &str = "nobody has said anything in this part of the session: name an entry behind a message, or export the whole tree";
 const NO_PAIRS: &str = "no answer is better than another one to the same prompt: go back to a prompt and let it be answered again, then go on from the better answer, choose it, or label one of them \"good\" or \"bad\"";
 
-/// The answers with which lines end, whose paths are within the budget.
-fn ends(steps: &Steps, part: Part, limit: u64) -> Result<Vec<Node>> {
-    let ends = steps.ends(part);
+/// The ends of lines, whose paths are within the budget.
+fn within(steps: &Steps, ends: Vec<Node>, missing: &'static str, limit: u64) -> Result<Vec<Node>> {
     if ends.is_empty() {
-        return Err(nothing(NO_ANSWER));
+        return Err(nothing(missing));
     }
     let bytes = ends.iter().filter_map(|end| steps.get(*end));
     let bytes = bytes.map(|step| step.path_bytes).sum();

@@ -2,9 +2,10 @@
 
 use super::super::content::{ContentSource, EntryReader, ReadEntry};
 use super::super::tally::RedactionTally;
+use super::chat::is_result;
 use super::steps::Steps;
 use std::collections::HashSet;
-use treelined_core::context::{self, Context, Format, Kept};
+use treelined_core::context::{self, Context, Format, Kept, PathStep};
 use treelined_core::error::{Error, Result};
 use treelined_core::json;
 use treelined_core::tree::Node;
@@ -80,6 +81,42 @@ impl<'s> DataReader<'s> {
         context::build_within(&path, kept, Format::Llm, CONTEXT_BYTES, &mut |node| {
             self.step(node)
         })
+    }
+
+    /// The messages of a step (`format: "agent"`, semantics.md §1.4).
+    pub(super) fn messages(&mut self, node: Node) -> Result<Vec<Vec<u8>>> {
+        let Some(step) = self.steps.get(node) else {
+            return Ok(Vec::new());
+        };
+        let path = [PathStep {
+            node,
+            kind: step.kind,
+            role: step.role,
+        }];
+        let kept = Kept::of(&path, |node| self.step(node), |_| None)?;
+        let mut body = |node| self.step(node);
+        let context = context::build_within(&path, kept, Format::Agent, CONTEXT_BYTES, &mut body)?;
+        Ok(context.messages)
+    }
+
+    /// Whether the path to a step has a message that a model sees, or a result.
+    pub(super) fn says_anything(&mut self, end: Node) -> Result<bool> {
+        for at in self.steps.path(end) {
+            let messages = self.messages(at.node)?;
+            let is_shown =
+                |message: &Vec<u8>| is_result(message) || context::for_model(message).is_some();
+            if messages.iter().any(is_shown) {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    /// The id of a step.
+    pub(super) fn id(&mut self, node: Node) -> Result<String> {
+        let entry = self.step(node)?;
+        let id = json::get(&entry, "id").and_then(json::id);
+        Ok(id.unwrap_or_default().into_owned())
     }
 
     pub(super) fn into_tally(self) -> RedactionTally {

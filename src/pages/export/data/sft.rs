@@ -1,6 +1,6 @@
 //! One line a branch with its messages, for supervised fine-tuning.
 
-use super::chat::{Message, Tools};
+use super::chat::{CallForm, Message, Tools};
 use super::json::{key, text, text_or_null};
 use super::reading::DataReader;
 use treelined_core::error::Result;
@@ -34,7 +34,7 @@ pub(super) fn push_messages(out: &mut Vec<u8>, messages: &[Vec<u8>]) {
         if number > 0 {
             out.push(b',');
         }
-        Message::of(message).push(out);
+        Message::of(message).push(out, CallForm::Function);
     }
     out.push(b']');
 }

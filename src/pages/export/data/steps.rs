@@ -45,6 +45,8 @@ pub(super) struct Step {
     pub group: Option<Node>,
     /// The nearest step above it that a model sees.
     pub prompt: Option<Node>,
+    /// Whether a message is at it or above.
+    pub has_message: bool,
     /// Its number in [`Steps::in_order`], and the number behind the last step below it.
     pub at: usize,
     pub end: usize,
@@ -146,6 +148,8 @@ impl Steps {
             head,
             group,
             prompt,
+            has_message: tree.kind(node) == Kind::Message
+                || upper.is_some_and(|upper| upper.has_message),
             at: self.order.len(),
             end: self.order.len() + 1,
         };
@@ -193,6 +197,30 @@ impl Steps {
     pub(super) fn up(&self, from: Node) -> impl Iterator<Item = &Step> {
         let next = |step: &&Step| self.get(step.above?);
         std::iter::successors(self.get(from), next)
+    }
+
+    /// The last steps of the branches, without archived ones, that have a message of the user or an assistant. In file order.
+    pub(super) fn tips(&self, part: Part) -> Vec<Node> {
+        let mut has_below = vec![false; self.rows.len()];
+        let mut tips = Vec::new();
+        let is_branch = matches!(part, Part::Branch(_));
+        for step in self
+            .in_order()
+            .rev()
+            .filter(|step| is_branch || !step.is_archived)
+        {
+            if has_below.get(step.node.number()) != Some(&true) && step.has_message {
+                tips.push(step.node);
+            }
+            if let Some(above) = step
+                .above
+                .and_then(|above| has_below.get_mut(above.number()))
+            {
+                *above = true;
+            }
+        }
+        tips.sort_unstable();
+        tips
     }
 
     /// The answers with which a line of the data ends: the last one of a branch, or of each branch that is not archived and

@@ -14,6 +14,7 @@ use treelined_core::test_support::random::Random;
 use treelined_files::cancel::Cancel;
 use treelined_files::log::Log;
 use treelined_files::os::file::Location;
+use treelined_files::store::catalogue::Rows;
 
 /// An entry of the model.
 #[derive(Debug, Clone)]
@@ -372,7 +373,12 @@ impl Session {
 
 fn written(source: &DataSource) -> Result<Vec<Value>> {
     let mut out = Output::begin(&Target::Content { limit: 1 << 20 }, &Cancel::new())?;
-    let (_, items) = source.write(&mut out, &Cancel::new(), &|_, _| {})?;
+    let (_, items) = source.write(
+        &mut out,
+        &|| Ok(Rows::default()),
+        &Cancel::new(),
+        &|_, _| {},
+    )?;
     let text = out.finish(Vec::new())?.content.unwrap();
     let lines: Vec<Value> = text
         .lines()
@@ -473,4 +479,46 @@ fn lines_that_repeat_too_much_are_refused_at_once() {
     let refused = written(&session.source(DataFormat::Dpo, 9_000).unwrap()).unwrap_err();
     assert_eq!(refused.kind, Kind::InvalidParams);
     assert!(refused.message.contains("scope: 9 pairs"), "{refused}");
+}
+
+#[test]
+fn graphs_of_random_trees_have_the_path_of_each_leaf() {
+    for seed in 0..300 {
+        let made = made(&mut Random(seed));
+        let found = made.export(DataFormat::Verifiers);
+        let leaves: BTreeSet<Vec<String>> = found.first().map(leaf_paths).unwrap_or_default();
+        let seen = |at: &usize| matches!(made.step(*at).kind, "user" | "assistant" | "result");
+        let shown = |at: &usize| seen(at) && !made.is_archived(*at);
+        let steps: Vec<usize> = (0..made.steps.len()).filter(shown).collect();
+        let is_leaf = |at: &usize| {
+            let below = |other: &usize| other != at && made.up(*other).contains(at);
+            !steps.iter().any(below)
+        };
+        let path = |at: &usize| {
+            let path = made.up(*at).into_iter().rev().filter(seen);
+            path.map(|at| made.step(at).text.clone())
+                .collect::<Vec<_>>()
+        };
+        let expected: BTreeSet<_> = steps.iter().filter(|at| is_leaf(at)).map(path).collect();
+        assert_eq!(leaves, expected, "seed {seed}\n{}", made.lines());
+    }
+}
+
+/// What the messages say from each root of a graph to each leaf.
+fn leaf_paths(graph: &Value) -> BTreeSet<Vec<String>> {
+    let nodes = graph["nodes"].as_array().unwrap();
+    let parent = |at: usize| nodes[at]["parent"].as_u64().map(|above| above as usize);
+    let parents: BTreeSet<_> = (0..nodes.len()).filter_map(parent).collect();
+    let leaves = (0..nodes.len()).filter(|at| !parents.contains(at));
+    let path = |leaf: usize| {
+        let up: Vec<usize> = std::iter::successors(Some(leaf), |at| parent(*at)).collect();
+        let said = |at: &usize| {
+            nodes[*at]["message"]["content"]
+                .as_str()
+                .unwrap()
+                .to_owned()
+        };
+        up.iter().rev().map(said).collect()
+    };
+    leaves.map(path).collect()
 }

@@ -25,9 +25,19 @@ pub(in crate::rpc) fn export_session(
         return Err(Error::invalid_params("entryId", reason));
     }
     let scope = params.scope.unwrap_or(match params.format {
-        ExportFormat::Html | ExportFormat::Jsonl | ExportFormat::Dpo => ExportScope::Tree,
-        ExportFormat::Markdown | ExportFormat::Text | ExportFormat::Sft => ExportScope::Branch,
+        ExportFormat::Html | ExportFormat::Jsonl | ExportFormat::Dpo | ExportFormat::Verifiers => {
+            ExportScope::Tree
+        }
+        ExportFormat::Markdown
+        | ExportFormat::Text
+        | ExportFormat::Sft
+        | ExportFormat::Atif
+        | ExportFormat::Trace => ExportScope::Branch,
     });
+    if scope != ExportScope::Branch && params.format == ExportFormat::Trace {
+        let reason = "a trace is one branch: take \"branch\", once for each of them";
+        return Err(Error::invalid_params("scope", reason));
+    }
     if scope == ExportScope::Branch && params.format == ExportFormat::Dpo {
         let reason = "one branch has no pairs: take \"tree\" or \"subtree\"";
         return Err(Error::invalid_params("scope", reason));
@@ -89,7 +99,8 @@ fn export(
                 call.connection.progress_toward(token, done, Some(total));
             }
         };
-        let exported = source.write(&target, &call.cancel, &progress)?;
+        let sessions = || call.daemon.files.store.list();
+        let exported = source.write(&target, &sessions, &call.cancel, &progress)?;
         Ok(wire::ExportSessionResult {
             path,
             content: exported.content,
@@ -130,6 +141,9 @@ fn options(params: &ExportSessionParams) -> Result<ExportOptions> {
         ExportFormat::Text => Format::Text,
         ExportFormat::Sft => Format::Data(DataFormat::Sft),
         ExportFormat::Dpo => Format::Data(DataFormat::Dpo),
+        ExportFormat::Trace => Format::Data(DataFormat::Trace),
+        ExportFormat::Atif => Format::Data(DataFormat::Atif),
+        ExportFormat::Verifiers => Format::Data(DataFormat::Verifiers),
     };
     let shortens = params.home == Some(HomePaths::Shorten);
     let is_jsonl = format == Format::Jsonl;

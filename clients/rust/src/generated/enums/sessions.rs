@@ -26,6 +26,9 @@ string_enum! {
     /// `text`: Plain text.
     /// `sft`: Data for supervised fine-tuning: a line each branch, with its messages.
     /// `dpo`: Data for preference training: a line each pair of a better and a worse answer to one prompt.
+    /// `trace`: A session trace: the session file of one branch, without secrets.
+    /// `atif`: Trajectories of ATIF: a line each branch, with its subagents.
+    /// `verifiers`: The message graph of verifiers: one line with all branches.
     pub enum ExportFormat {
         Html = "html",
         Markdown = "markdown",
@@ -33,6 +36,9 @@ string_enum! {
         Text = "text",
         Sft = "sft",
         Dpo = "dpo",
+        Trace = "trace",
+        Atif = "atif",
+        Verifiers = "verifiers",
     }
 }
 

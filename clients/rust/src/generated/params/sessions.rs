@@ -79,7 +79,7 @@ pub struct ExportSessionParams {
     pub session_id: Option<String>,
     /// The form of the export.
     pub format: ExportFormat,
-    /// The part of the session to export. Default: `tree` for `html`, `jsonl` and `dpo`, else `branch`. `branch` is refused for `dpo`.
+    /// The part of the session to export. Default: `tree` for `html`, `jsonl`, `dpo` and `verifiers`, else `branch`. `branch` is refused for `dpo`, and every other one for `trace`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub scope: Option<ExportScope>,
     /// The last entry of the branch, or the first entry of the subtree, which requires it. Default: the leaf, for a branch.

@@ -468,7 +468,7 @@ impl<R> Call<ExportSessionParams, R> {
         self
     }
 
-    /// The part of the session to export. Default: `tree` for `html`, `jsonl` and `dpo`, else `branch`. `branch` is refused for `dpo`.
+    /// The part of the session to export. Default: `tree` for `html`, `jsonl`, `dpo` and `verifiers`, else `branch`. `branch` is refused for `dpo`, and every other one for `trace`.
     pub fn scope(mut self, scope: ExportScope) -> Self {
         self.params.scope = Some(scope);
         self

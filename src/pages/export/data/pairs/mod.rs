@@ -6,7 +6,7 @@ mod alternatives;
 mod judgement;
 
 use super::budget::too_large;
-use super::chat::{Message, Tools};
+use super::chat::{CallForm, Message, Tools};
 use super::json::{key, text, text_or_null};
 use super::reading::DataReader;
 use super::sft::{push_messages, push_tools};
@@ -159,7 +159,8 @@ impl Pairs {
 fn said(reader: &mut DataReader<'_>, question: &Step) -> Result<Said> {
     let entry = reader.look(&question.fetch)?.json;
     let mut chat = Vec::new();
-    Message::of(json::get(&entry, "message").unwrap_or_default()).push(&mut chat);
+    Message::of(json::get(&entry, "message").unwrap_or_default())
+        .push(&mut chat, CallForm::Function);
     Ok(Sha256::digest(&chat).into())
 }
 
