@@ -212,7 +212,10 @@ impl Conversation {
                 self.open(session.clone());
                 changes.extend(self.late(&session));
                 let item = match params.get("prompt").and_then(Value::as_array) {
-                    Some(prompt) => Item::Message(user_message(prompt)),
+                    Some(prompt) => {
+                        let id = params.get("messageId").and_then(Value::as_str);
+                        Item::Message(user_message(prompt, id))
+                    }
                     None => Item::gap(),
                 };
                 changes.push(Change {
@@ -277,8 +280,7 @@ impl Conversation {
                     Some(result) => text(result, "stopReason"),
                     None => "refusal".to_owned(),
                 };
-                let usage = result.and_then(|result| result.get("usage"));
-                let items = open.turn.finish(Some(&stop), usage);
+                let items = open.turn.finish(Some(&stop), result);
                 let ends_turn = true;
                 (session, ChangeKind::Append { items, ends_turn })
             }

@@ -183,7 +183,13 @@ async fn record(
             live::answer(answers, &job, &mut journal, &mut recorder).await;
         }
         journal.clear_if_idle()?;
-        journal.news().await;
+        match answers {
+            Some(answers) => answers.wait(journal.news()).await,
+            None => journal.news().await,
+        }
+    }
+    if let Some(answers) = answers {
+        answers.end();
     }
     complete(journal, &mut recorder).await?;
     recorder.close().await

@@ -39,6 +39,8 @@ pub struct Place {
     pub session_id: String,
     /// The last recorded entry.
     pub leaf: Option<String>,
+    /// The agent has what was before the record as a text.
+    pub is_text: bool,
 }
 
 /// The session that has a session of the agent.
@@ -127,6 +129,7 @@ impl Recorder {
             client: self.open(&position).await?,
             session_id: position.session_id,
             leaf: position.leaf,
+            is_text: position.is_text,
         }))
     }
 
@@ -141,6 +144,7 @@ impl Recorder {
             client: self.open(&position).await?,
             session_id: position.session_id,
             leaf: position.leaf,
+            is_text: position.is_text,
         })
     }
 
@@ -163,6 +167,29 @@ impl Recorder {
         self.note(agent_session, ChangeIds::fresh()).await
     }
 
+    /// Forgets a session of the agent that nobody goes on with.
+    pub fn forget(&mut self, agent_session: &str) {
+        let file = self.file(agent_session);
+        let _missing = fs::remove_file(&file);
+        self.positions.remove(&file);
+    }
+
+    /// The sessions of the agent that are recorded in a session of ours.
+    pub async fn recorded_in(&mut self, place: &Place) -> anyhow::Result<Vec<String>> {
+        let client = self.client().await?;
+        let info = client
+            .list_sessions()
+            .query(&place.session_id)
+            .await?
+            .sessions;
+        let row = info
+            .into_iter()
+            .find(|row| row.session_id == place.session_id);
+        let agents = row.and_then(|row| row.agent_sessions).unwrap_or_default();
+        let records = agents.into_iter().filter(|agent| agent.tool.is_none());
+        Ok(records.map(|agent| agent.native_id).collect())
+    }
+
     /// Closes the daemon.
     pub async fn close(&mut self) -> anyhow::Result<()> {
         match self.client.take() {
@@ -172,7 +199,7 @@ impl Recorder {
     }
 
     /// The daemon, started anew if it has ended.
-    async fn client(&mut self) -> anyhow::Result<Client> {
+    pub async fn client(&mut self) -> anyhow::Result<Client> {
         if let Some(client) = self.client.take().filter(|client| !client.is_closed()) {
             return Ok(self.client.insert(client).clone());
         }
@@ -646,7 +673,7 @@ pub fn member(entry: &Entry, name: &str) -> Option<Value> {
 }
 
 /// The texts of an entry.
-fn words(entry: &Entry) -> Vec<(Kind, String)> {
+pub fn words(entry: &Entry) -> Vec<(Kind, String)> {
     member(entry, "message").map_or_else(Vec::new, |message| said(&message))
 }
 

@@ -4,6 +4,13 @@ use serde_json::{Map, Value, json};
 use std::collections::HashMap;
 
 const GAP: &str = "acp.gap";
+/// The member of a message with the ids by which an editor names it.
+pub const IDS: &str = "messageIds";
+/// The member of the last answer of a turn with the id that the agent gave its prompt.
+pub const PROMPT_ID: &str = "userMessageId";
+/// The longest id that is kept, in bytes, and the most of a message.
+const MAX_ID: usize = 256;
+const MAX_IDS: usize = 64;
 
 /// A message that will be an entry, or another entry of the turn.
 #[derive(Debug, Clone, PartialEq)]
@@ -38,10 +45,24 @@ fn text_of(content: &Value) -> String {
     }
 }
 
-/// The content of a user message from the blocks of a prompt.
-pub fn user_message(prompt: &[Value]) -> Value {
+/// The content of a user message from the blocks of a prompt. `id`: the editor's.
+pub fn user_message(prompt: &[Value], id: Option<&str>) -> Value {
     let blocks: Vec<Value> = prompt.iter().filter_map(block).collect();
-    json!({ "role": "user", "content": blocks })
+    let message = json!({ "role": "user", "content": blocks });
+    with_ids(message, id.map(str::to_owned).into_iter().collect())
+}
+
+/// The message with the ids by which an editor names it.
+fn with_ids(mut message: Value, mut ids: Vec<String>) -> Value {
+    ids.retain(|id| id.len() <= MAX_ID);
+    ids.dedup();
+    ids.truncate(MAX_IDS);
+    if let Value::Object(members) = &mut message
+        && !ids.is_empty()
+    {
+        members.insert(IDS.to_owned(), json!(ids));
+    }
+    message
 }
 
 /// A content block of ACP as one of a session; `None` for an empty one.
@@ -91,6 +112,8 @@ enum Speaker {
 enum Part {
     Text {
         speaker: Speaker,
+        /// The agent's id of the message.
+        id: Option<String>,
         blocks: Vec<Value>,
     },
     Call(Call),
@@ -253,7 +276,7 @@ impl Turn {
         };
         // Without ids, text goes on until something else comes. A plan is nothing else: the agent does not replay it.
         let goes_on = id.is_some() || self.last_speaker == Some(new);
-        let key = (new, id);
+        let key = (new, id.clone());
         let known = self.texts.get(&key).filter(|_| goes_on);
         match known.and_then(|number| self.parts.get_mut(*number)) {
             Some(Part::Text { blocks, .. }) => join(blocks, content),
@@ -262,6 +285,7 @@ impl Turn {
                 self.last_speaker = Some(new);
                 self.parts.push(Part::Text {
                     speaker: new,
+                    id,
                     blocks: vec![content],
                 });
             }
@@ -287,14 +311,14 @@ impl Turn {
         }
     }
 
-    /// The messages of the turn. `stop` is the reason of ACP; `None` if the turn did not end.
-    pub fn finish(self, stop: Option<&str>, usage: Option<&Value>) -> Vec<Item> {
+    /// The messages of the turn. `stop` is the reason of ACP; `None` if the turn did not end. `result`: of the prompt.
+    pub fn finish(self, stop: Option<&str>, result: Option<&Value>) -> Vec<Item> {
         let mut messages = Messages::default();
         for part in self.parts {
             messages.add(part);
         }
         messages.close();
-        messages.end(stop, usage);
+        messages.end(stop, result.unwrap_or(&Value::Null));
         messages.items
     }
 }
@@ -317,6 +341,8 @@ struct Messages {
     items: Vec<Item>,
     /// Of the message that has begun.
     content: Vec<Value>,
+    /// The agent's ids of it.
+    ids: Vec<String>,
     /// The entries behind it.
     results: Vec<Item>,
     /// Whether one of these is a message.
@@ -328,17 +354,24 @@ impl Messages {
         match part {
             Part::Text {
                 speaker: Speaker::User,
+                id,
                 blocks,
             } => {
                 self.close();
                 let message = json!({ "role": "user", "content": blocks });
-                self.items.push(Item::Message(message));
+                self.items
+                    .push(Item::Message(with_ids(message, id.into_iter().collect())));
             }
-            Part::Text { speaker, blocks } => {
+            Part::Text {
+                speaker,
+                id,
+                blocks,
+            } => {
                 // A plan between two texts does not part them: the agent does not replay it.
                 if self.has_result {
                     self.close();
                 }
+                self.ids.extend(id);
                 match speaker {
                     Speaker::Thought => {
                         let text = text_of(&Value::Array(blocks));
@@ -363,14 +396,15 @@ impl Messages {
         if !self.content.is_empty() {
             let content = std::mem::take(&mut self.content);
             let message = json!({ "role": "assistant", "content": content });
-            self.items.push(Item::Message(message));
+            let ids = std::mem::take(&mut self.ids);
+            self.items.push(Item::Message(with_ids(message, ids)));
         }
         self.items.append(&mut self.results);
         self.has_result = false;
     }
 
     /// Says in the last assistant message how the turn ended.
-    fn end(&mut self, stop: Option<&str>, usage: Option<&Value>) {
+    fn end(&mut self, stop: Option<&str>, result: &Value) {
         let reason = match stop {
             Some("end_turn") => "stop",
             Some("max_tokens" | "max_turn_requests") => "length",
@@ -381,8 +415,12 @@ impl Messages {
         let last = self.items.iter_mut().rev().find(is_assistant);
         if let Some(Item::Message(Value::Object(message))) = last {
             message.insert("stopReason".to_owned(), json!(reason));
-            if let Some(usage) = usage.filter(|usage| usage.is_object()) {
+            if let Some(usage) = result.get("usage").filter(|usage| usage.is_object()) {
                 message.insert("usage".to_owned(), usage_of(usage));
+            }
+            let id = result.get(PROMPT_ID).and_then(Value::as_str);
+            if let Some(id) = id.filter(|id| id.len() <= MAX_ID) {
+                message.insert(PROMPT_ID.to_owned(), json!(id));
             }
         }
     }

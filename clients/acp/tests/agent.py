@@ -4,7 +4,9 @@
 does `ask`, which asks for a permission and says the answer, `die` ends the process in the middle of a turn, `think` thinks
 first, `huge` says 48 MiB at once, `show` says the session, its mode, and the whole prompt. `ABOUT` has members of the answer to
 `initialize`, `NEW` how many sessions can be made, `MADE` how many were made before, and `LISTS` the ids for `session/list`. `session/load` replays what `HISTORY` says,
-and with `REPLAYS_FORKS` so does `session/fork`. `COMMANDS` are the names that `session/new` announces. With `CATCHES` it tells the editor each signal of this list that it gets.
+and with `REPLAYS_FORKS` so does `session/fork`. `REMEMBERS` is a file with the conversations of its sessions, in which `session/load` and `session/fork` find them, and
+`know` says the prompts of the session. `calls` says which sessions were to be closed and deleted. `STALLS` is a method and a file: a second
+`session/new` or `session/set_mode`, or a first other one, makes the file and has no answer. With `STRICT` it refuses methods that it has not promised, with `IDS` its messages have ids. `COMMANDS` are the names that `session/new` announces. With `CATCHES` it tells the editor each signal of this list that it gets.
 """
 
 import json
@@ -24,17 +26,45 @@ def update(session, **members):
 
 
 def chunk(session, kind, text):
-    update(session, sessionUpdate=kind, content={"type": "text", "text": text})
+    ids = {"messageId": f"m{turns}"} if "IDS" in os.environ else {}
+    update(session, sessionUpdate=kind, content={"type": "text", "text": text}, **ids)
 
 
 running = {}
 modes = {}
 made = int(os.environ.get("MADE", "0"))
+turns = 0
+
+
+asked = []
+
+
+def memory(change=None):
+    """The conversations by their sessions, after a change."""
+    path = os.environ.get("REMEMBERS")
+    if not path:
+        return {}
+    known = json.load(open(path)) if os.path.exists(path) else {}
+    if change:
+        change(known)
+        with open(path, "w") as file:
+            json.dump(known, file)
+    return known
 
 
 def prompt(request):
+    global turns
+    turns += 1
     session = request["params"]["sessionId"]
-    text = request["params"]["prompt"][-1]["text"]
+    texts = [block["text"] if "text" in block else block["resource"]["text"] for block in request["params"]["prompt"]]
+    text = texts[-1]
+    parts = [["user_message_chunk", part] for part in texts] + [["agent_message_chunk", f"You said: {text}"]]
+    known = memory(lambda known: known.setdefault(session, []).extend(parts))
+    if "know" in text and session in known:
+        told = [part for kind, part in known[session] if kind == "user_message_chunk"]
+        chunk(session, "agent_message_chunk", "Prompts: " + json.dumps(told))
+    if "calls" in text:
+        chunk(session, "agent_message_chunk", "Asked: " + json.dumps(asked))
     if "think" in text:
         chunk(session, "agent_thought_chunk", "Let me ")
         chunk(session, "agent_thought_chunk", "think.")
@@ -66,11 +96,12 @@ def prompt(request):
         running[session] = request["id"]
         return
     usage = {"totalTokens": 12, "inputTokens": 10, "outputTokens": 2}
-    send({"id": request["id"], "result": {"stopReason": "end_turn", "usage": usage}})
+    ids = {"userMessageId": f"p{turns}"} if "IDS" in os.environ else {}
+    send({"id": request["id"], "result": {"stopReason": "end_turn", "usage": usage, **ids}})
 
 
 def replay(session):
-    for kind, told in json.loads(os.environ.get("HISTORY", "[]")):
+    for kind, told in memory().get(session, json.loads(os.environ.get("HISTORY", "[]"))):
         if kind == "plan":
             update(session, sessionUpdate=kind, entries=[{"content": told}])
         elif isinstance(told, dict):
@@ -93,6 +124,29 @@ def new_id(least):
     return f"s{made}"
 
 
+def lacks(method):
+    """Whether the agent has not promised a method that needs a promise."""
+    promised = json.loads(os.environ.get("ABOUT", "{}")).get("agentCapabilities", {})
+    sessions = promised.get("sessionCapabilities", {})
+    name = method.removeprefix("session/")
+    if name == "load":
+        return not promised.get("loadSession")
+    return name in ("list", "fork", "resume", "close", "delete") and name not in sessions
+
+
+seen = {}
+
+
+def stalls(method):
+    """Whether the agent never answers this."""
+    stalled, _, file = os.environ.get("STALLS", "").partition(" ")
+    seen[method] = seen.get(method, 0) + 1
+    if method != stalled or seen[method] < (2 if method in ("session/new", "session/set_mode") else 1):
+        return False
+    open(file, "w").close()
+    return True
+
+
 def main():
     sys.stderr.write("agent starts\n")
     for name in os.environ.get("CATCHES", "").split():
@@ -100,7 +154,11 @@ def main():
     for line in sys.stdin:
         request = json.loads(line)
         method = request.get("method")
-        if method == "session/prompt":
+        if stalls(method):
+            continue
+        if "STRICT" in os.environ and method and lacks(method):
+            send({"id": request["id"], "error": {"code": -32601, "message": f"no {method}"}})
+        elif method == "session/prompt":
             prompt(request)
         elif method == "initialize":
             about = json.loads(os.environ.get("ABOUT", "{}"))
@@ -114,7 +172,8 @@ def main():
                 commands = [{"name": word, "description": "of the agent"} for word in os.environ["COMMANDS"].split()]
                 update(session, sessionUpdate="available_commands_update", availableCommands=commands)
         elif method == "session/fork":
-            session = new_id(2)
+            session, source = new_id(2), request["params"]["sessionId"]
+            memory(lambda known: known.update({session: list(known.get(source, []))}))
             if "REPLAYS_FORKS" in os.environ:
                 replay(session)
             send({"id": request["id"], "result": {"sessionId": session}})
@@ -124,6 +183,11 @@ def main():
         elif method == "session/list" and "LISTS" in os.environ:
             sessions = [{"sessionId": session, "cwd": "/w"} for session in os.environ["LISTS"].split()]
             send({"id": request["id"], "result": {"sessions": sessions}})
+        elif method in ("session/close", "session/delete"):
+            asked.append([method.removeprefix("session/"), request["params"]["sessionId"]])
+            if method == "session/delete":
+                memory(lambda known: known.pop(request["params"]["sessionId"], None))
+            send({"id": request["id"], "result": {}})
         elif method == "session/cancel":
             session = request["params"]["sessionId"]
             send({"id": running.pop(session), "result": {"stopReason": "cancelled"}})

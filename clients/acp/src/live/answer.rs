@@ -2,7 +2,7 @@
 
 use super::commands::{self, Command, Job, Verb};
 use super::view::Outline;
-use super::{Answers, Live, go, sessions, undo};
+use super::{Answers, Live, fork, go, sessions, undo};
 use crate::journal::Journal;
 use crate::record::{Place, Recorder};
 use anyhow::{Context, bail};
@@ -25,7 +25,9 @@ pub(crate) async fn answer(
     let command = match job {
         Job::Command(command) => command,
         Job::Load(load) => return sessions::load(&answers.live, load, recorder).await,
-        Job::Sessions(line) => return sessions::list(&answers.live, line, recorder).await,
+        Job::Sessions(line) => return sessions::add(&answers.live, line, recorder).await,
+        Job::List(list) => return sessions::list(&answers.live, list, recorder).await,
+        Job::Fork(fork) => return fork::fork(&answers.live, fork, recorder).await,
     };
     let live = &answers.live;
     let text = match command.verb {

@@ -1,6 +1,6 @@
 //! The commands that the relay answers, and the messages with which it announces and answers them.
 
-use super::router::Setup;
+use super::params::Setup;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
@@ -131,18 +131,38 @@ pub(crate) enum Job {
     Load(Load),
     /// The agent's answer to `session/list`.
     Sessions(Vec<u8>),
+    List(List),
+    Fork(Fork),
 }
 
-/// The request of an editor to open a branch as a session.
+/// The request of an editor for sessions that the agent does not list.
+#[derive(Debug)]
+pub(crate) struct List {
+    pub(crate) id: Box<RawValue>,
+    /// Only sessions of this directory.
+    pub(crate) cwd: Option<String>,
+    pub(crate) cursor: Option<String>,
+}
+
+/// The request of an editor for a copy of a session.
+#[derive(Debug)]
+pub(crate) struct Fork {
+    pub(crate) id: Box<RawValue>,
+    /// The editor's id of the session.
+    pub(crate) session: String,
+    /// The message at which the copy ends; the last one if left out.
+    pub(crate) message: Option<String>,
+    pub(crate) setup: Setup,
+}
+
+/// The request of an editor to open a branch as a session, or a session that the agent cannot load.
 #[derive(Debug)]
 pub(crate) struct Load {
     pub(crate) id: Box<RawValue>,
     /// The editor's id of the session.
     pub(crate) session: String,
-    /// The session of treelined that has the branch.
-    pub(crate) tree: String,
-    /// The tip.
-    pub(crate) entry: String,
+    /// The session of treelined that has the branch, and the tip.
+    pub(crate) branch: Option<(String, String)>,
     /// Whether the editor wants to hear what was said.
     pub(crate) is_told: bool,
     pub(crate) setup: Setup,
@@ -217,9 +237,10 @@ fn own(clashes: Clashes) -> impl Iterator<Item = Value> {
     })
 }
 
-/// A line that announces our commands alone.
-pub(crate) fn announcement(session: &str) -> Vec<u8> {
-    let commands = Value::from_iter(own(Clashes::default()));
+/// A line that announces commands: a list with ours, else ours alone.
+pub(crate) fn announcement(session: &str, list: Option<&str>) -> Vec<u8> {
+    let list = list.and_then(|list| serde_json::from_str(list).ok());
+    let commands = list.unwrap_or_else(|| Value::from_iter(own(Clashes::default())));
     let update =
         json!({ "sessionUpdate": "available_commands_update", "availableCommands": commands });
     update_line(session, &update)
@@ -268,8 +289,8 @@ fn ended(command: &Command, reason: &str) -> Vec<u8> {
 }
 
 /// A line that answers a request of the editor.
-pub(crate) fn done(id: &RawValue) -> Vec<u8> {
-    format!("{{\"jsonrpc\":\"2.0\",\"id\":{id},\"result\":{{}}}}\n").into_bytes()
+pub(crate) fn done(id: &RawValue, result: &Value) -> Vec<u8> {
+    format!("{{\"jsonrpc\":\"2.0\",\"id\":{id},\"result\":{result}}}\n").into_bytes()
 }
 
 /// A line that refuses a request of the editor.

@@ -3,7 +3,9 @@
 use super::Live;
 use super::answer::{MAX_UP, outline, row_above};
 use super::commands::{Command, Verb};
-use super::router::{self, Setup};
+use super::left::{self, Placed};
+use super::params::Setup;
+use super::router;
 use super::view::Outline;
 use crate::journal::Journal;
 use crate::record::{Place, Recorder, member};
@@ -30,6 +32,8 @@ pub(super) struct There {
     pub(super) agent: String,
     /// Whether the agent gets the conversation as text.
     pub(super) is_text: bool,
+    /// What the agent has answered when it opened the session.
+    pub(super) about: Value,
     words: String,
 }
 
@@ -68,17 +72,17 @@ async fn moved(
     if step == self::step(&place.client, place.leaf.clone()).await? {
         bail!("the conversation is there already");
     }
-    if let Some(left) = left_at(live, recorder, &place, step.as_deref()).await? {
+    let setup = live.router().setup(&command.session);
+    let setup = setup.context("the editor has not said in which folder the session is")?;
+    if let Some(left) = left::at(live, &command.session, &setup, recorder, &place, step).await? {
         place.client.set_leaf(target.entry.as_deref()).await?;
-        switch(live, &command.session, &left);
+        switch(live, &command.session, &left, recorder);
         return Ok(notice(
             &target,
             "The session goes on that the agent has of it.",
         ));
     }
-    let setup = live.router().setup(&command.session);
-    let setup = setup.context("the editor has not said in which folder the session is")?;
-    let there = open(
+    let mut there = open(
         live,
         &command.session,
         &setup,
@@ -86,16 +90,17 @@ async fn moved(
         target.entry.as_deref(),
     )
     .await?;
-    let failures = settings(live, &command.session, &there.agent).await;
+    let failures = settings(live, &command.session, &mut there).await;
     let entry = target.entry.clone();
     let begun = recorder
         .begin_at(&there.agent, &place, entry, there.is_text)
         .await;
     if let Err(error) = begun {
         live.router().agents.give_up(&there.agent);
+        left::take_back(live, &there.agent, recorder);
         return Err(error);
     }
-    switch(live, &command.session, &there.agent);
+    switch(live, &command.session, &there.agent, recorder);
     Ok(notice(&target, &format!("{}{failures}", there.words)))
 }
 
@@ -103,12 +108,18 @@ fn notice(target: &Target, words: &str) -> String {
     format!("— {} —\n\n{words}", target.words)
 }
 
-pub(super) fn switch(live: &Live, editor: &str, agent: &str) {
+/// Lets the editor's session go on in one of the agent. The one that it leaves is taken back if it got no prompt.
+pub(super) fn switch(live: &Live, editor: &str, agent: &str, recorder: &mut Recorder) {
+    let old = live.router().agents.agent_or_same(editor);
     live.router().agents.switch(editor, agent);
     // With another session it is kept when the agent gets a prompt there: until then it knows nothing of the conversation.
     if editor == agent {
         live.store.remove(editor);
     }
+    if old != agent {
+        left::take_back(live, &old, recorder);
+    }
+    left::close(live);
 }
 
 async fn target(place: &Place, command: &Command) -> anyhow::Result<Target> {
@@ -204,7 +215,7 @@ async fn end_of_turn(client: &Client, prompt: &str) -> anyhow::Result<String> {
     Ok(at)
 }
 
-fn role(entry: &Entry) -> Option<String> {
+pub(super) fn role(entry: &Entry) -> Option<String> {
     let role = member(entry, "message")?.get("role")?.as_str()?.to_owned();
     Some(role)
 }
@@ -263,25 +274,6 @@ async fn end_turn(live: &Live, agent: &str) -> anyhow::Result<()> {
     ended.context("the agent does not end its turn")
 }
 
-/// A session of the agent that the conversation has left, and that ends there.
-async fn left_at(
-    live: &Live,
-    recorder: &mut Recorder,
-    place: &Place,
-    step: Option<&str>,
-) -> anyhow::Result<Option<String>> {
-    let left = live.router().agents.left();
-    for agent in left {
-        if let Some(other) = recorder.place(&agent).await?
-            && other.session_id == place.session_id
-            && self::step(&other.client, other.leaf).await?.as_deref() == step
-        {
-            return Ok(Some(agent));
-        }
-    }
-    Ok(None)
-}
-
 /// Opens a session of the agent that has the conversation up to an entry.
 pub(super) async fn open(
     live: &Live,
@@ -293,11 +285,12 @@ pub(super) async fn open(
     let is_answer = |entry: &Entry| role(entry).is_some_and(|role| role == "assistant");
     let answered = up_to(&place.client, entry.map(str::to_owned), is_answer).await?;
     let Some(entry) = entry.filter(|_| answered.is_some()) else {
-        let agent = new_session(live, editor, setup).await?;
+        let (agent, about) = new_session(live, editor, setup).await?;
         let words = "The agent begins anew.".to_owned();
         return Ok(There {
             agent,
             is_text: false,
+            about,
             words,
         });
     };
@@ -319,7 +312,7 @@ pub(super) async fn open(
     let text = handed
         .text
         .context("the daemon has made no text of the conversation")?;
-    let agent = new_session(live, editor, setup).await?;
+    let (agent, about) = new_session(live, editor, setup).await?;
     let block = match live.router().about().embeds {
         true => json!({ "type": "resource", "resource": {
             "uri": format!("treelined:{}/{entry}", place.session_id), "mimeType": "text/markdown", "text": text } }),
@@ -330,6 +323,7 @@ pub(super) async fn open(
     Ok(There {
         agent,
         is_text: true,
+        about,
         words: format!(
             "The agent gets what was said before as text, with your next prompt.{losses}{failure}"
         ),
@@ -344,7 +338,7 @@ fn lost<'a>(losses: impl Iterator<Item = &'a str>) -> String {
     }
 }
 
-fn place_params(session: Option<&str>, setup: &Setup) -> String {
+pub(super) fn place_params(session: Option<&str>, setup: &Setup) -> String {
     let mut params = json!({ "cwd": setup.cwd });
     if let (Some(session), Value::Object(members)) = (session, &mut params) {
         members.insert("sessionId".to_owned(), json!(session));
@@ -358,18 +352,21 @@ fn place_params(session: Option<&str>, setup: &Setup) -> String {
     format!("{members},\"mcpServers\":{servers}}}")
 }
 
-async fn new_session(live: &Live, editor: &str, setup: &Setup) -> anyhow::Result<String> {
+/// Returns the session, and what the agent has said of it.
+async fn new_session(live: &Live, editor: &str, setup: &Setup) -> anyhow::Result<(String, Value)> {
     live.router().agents.set_unnamed(Some(editor));
     let made = live
         .request("session/new", &place_params(None, setup))
         .await?;
-    let agent = made.context("the agent names no new session")?;
+    let agent = made.get("sessionId").and_then(Value::as_str);
+    let agent = agent.context("the agent names no new session")?.to_owned();
     let mut router = live.router();
     if router.agents.is_known(&agent) {
         bail!("the agent gives the id {agent} again");
     }
     router.agents.mute(&agent, editor);
-    Ok(agent)
+    router.agents.set_fresh(&agent, Vec::new());
+    Ok((agent, made))
 }
 
 /// The agent whose own sessions can be made, if it can load them.
@@ -413,18 +410,29 @@ async fn native(
         let started = place.client.continuation_started(continuation, &agent);
         started.await?;
     }
-    live.router().agents.mute(&agent, editor);
+    let paths = handed.files.iter().map(|file| file.path.clone());
+    let placed = paths.filter_map(Placed::look).collect();
+    {
+        let mut router = live.router();
+        router.agents.mute(&agent, editor);
+        router.agents.set_fresh(&agent, placed);
+    }
     let loaded = live
         .request("session/load", &place_params(Some(&agent), setup))
         .await;
-    if let Err(error) = loaded {
-        live.router().agents.give_up(&agent);
-        return Err(error);
-    }
+    let about = match loaded {
+        Ok(about) => about,
+        Err(error) => {
+            live.router().agents.give_up(&agent);
+            left::discard(live, &agent);
+            return Err(error);
+        }
+    };
     let losses = lost(handed.losses.iter().map(|loss| loss.text.as_str()));
     Ok(There {
         agent,
         is_text: false,
+        about,
         words: format!("The agent has what was said before.{losses}"),
     })
 }
@@ -464,14 +472,32 @@ fn id_in(output: &str) -> Option<String> {
 }
 
 /// Makes the editor's settings again in a new session. Returns what to say of those that failed.
-async fn settings(live: &Live, editor: &str, agent: &str) -> String {
+pub(super) async fn settings(live: &Live, editor: &str, there: &mut There) -> String {
     let settings = live.router().settings(editor);
     let mut failures = String::new();
     for (method, params) in settings {
-        let params = router::with_session_in(params.get(), agent);
-        if let Err(error) = live.request(&method, &params).await {
-            failures.push_str(&format!(" A setting was not made again: {error:#}."));
+        let params = router::with_session_in(params.get(), &there.agent);
+        match live.request(&method, &params).await {
+            Ok(result) => there.set(&params, result),
+            Err(error) => {
+                failures.push_str(&format!(" A setting was not made again: {error:#}."));
+            }
         }
     }
     failures
+}
+
+impl There {
+    /// Takes in that a setting was made.
+    fn set(&mut self, params: &str, mut result: Value) {
+        let params: Value = serde_json::from_str(params).unwrap_or_default();
+        let mode = self.about.pointer_mut("/modes/currentModeId");
+        if let (Some(mode), Some(set)) = (mode, params.get("modeId")) {
+            mode.clone_from(set);
+        }
+        let options = result.get_mut("configOptions").map(Value::take);
+        if let (Some(options), Some(about)) = (options, self.about.as_object_mut()) {
+            about.insert("configOptions".to_owned(), options);
+        }
+    }
 }

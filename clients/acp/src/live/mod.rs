@@ -1,18 +1,24 @@
 //! Tree navigation in an editor (`--live`): the relay answers commands, and passes all other messages.
 //!
-//! In reading order: `lines` reads a stream, `message` the members of a message, `commands` knows ours, `router` decides
+//! In reading order: `lines` reads a stream, `message` the members of a message, `params` those of its params, `commands` knows ours, `router` decides
 //! what becomes of a message (pure), with the sessions of `moves` (pure). `view` makes texts of trees (pure), `answer` answers a
-//! command with the recorder, `go` moves the conversation, `undo` takes a prompt back, with its files by `files`, `questions` asks the
-//! person (pure), `sessions` lists and opens branches as sessions, `replay` tells what was
+//! command with the recorder, `go` moves the conversation, `left` takes sessions back, opens them
+//! again and closes them, `undo` takes a prompt back, with its files by `files`, `questions` asks the
+//! person (pure), `sessions` lists and opens branches as sessions, `fork` makes them,
+//! `about` is what both sides promise (pure), `replay` tells what was
 //! said there (pure), and `store` keeps where it went on. The two threads of the relay pass lines; the recorder's thread answers commands, behind the changes that came before.
 
+mod about;
 mod answer;
 mod commands;
 mod files;
+mod fork;
 mod go;
+mod left;
 mod lines;
 mod message;
 mod moves;
+mod params;
 mod questions;
 mod replay;
 mod router;
@@ -26,10 +32,11 @@ pub(crate) use answer::answer;
 use crate::envelope::Envelope;
 use crate::journal::{Alarm, SideWriter};
 use anyhow::{Context, bail};
-use commands::Job;
+use commands::{Fork, Job, List, Load};
 use files::Files;
 use lines::{Lines, Piece};
 use router::{FromEditor, Passes, Router};
+use serde_json::Value;
 use std::io::{self, BufReader, Read, Write};
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
@@ -221,7 +228,11 @@ impl Live {
     fn refuse(&self, job: &Job, text: &str) {
         match job {
             Job::Command(command) => self.tell(&commands::answer(command, text)),
-            Job::Load(load) => self.tell(&commands::refusal(&load.id, text)),
+            Job::Load(Load { id, .. })
+            | Job::List(List { id, .. })
+            | Job::Fork(Fork { id, .. }) => {
+                self.tell(&commands::refusal(id, text));
+            }
             Job::Sessions(line) => self.tell(line),
         }
     }
@@ -250,21 +261,35 @@ impl Live {
         unpoisoned(&self.router)
     }
 
-    /// Makes a request of our own. Returns the session that the result names.
-    async fn request(&self, method: &str, params: &str) -> anyhow::Result<Option<String>> {
+    /// Makes a request of our own. Returns the result.
+    async fn request(&self, method: &str, params: &str) -> anyhow::Result<Value> {
         let (line, response) = self.router().agents.request(method, params);
         self.send(&line);
         let response = tokio::time::timeout(PATIENCE, response).await;
         let response = response.with_context(|| format!("the agent does not answer {method}"))?;
         let response = response.context("the agent has ended")?;
         match moves::outcome(&response) {
-            Ok(session) => Ok(session),
+            Ok(result) => Ok(result),
             Err(text) => bail!("the agent answers {method} with: {text}"),
         }
     }
 }
 
 impl Answers {
+    /// Waits for news of the journal, and closes sessions meanwhile that were left long ago.
+    pub(crate) async fn wait(&self, news: impl Future<Output = ()>) {
+        if !self.live.router().agents.has_left() {
+            return news.await;
+        }
+        let _no_news = tokio::time::timeout(left::LOOK, news).await;
+        left::close(&self.live);
+    }
+
+    /// Takes back at the end what was made for moves and got no prompt.
+    pub(crate) fn end(&self) {
+        left::end(&self.live);
+    }
+
     /// The next job that waits.
     pub(crate) fn next(&self) -> Option<(&Answers, Job)> {
         let job = self.waiting.try_recv().ok()?;

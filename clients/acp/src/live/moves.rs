@@ -1,10 +1,13 @@
 //! Which sessions of the agent the sessions of the editor are, and our own requests to the agent. Pure.
 
+use super::left::Placed;
 use super::message::Message;
 use super::router::MAX_KEPT;
-use serde_json::json;
+use crate::turn::{Item, Turn};
 use serde_json::value::RawValue;
+use serde_json::{Value, json};
 use std::collections::{HashMap, HashSet};
+use std::time::{Duration, Instant};
 use tokio::sync::oneshot;
 use uuid::Uuid;
 
@@ -44,6 +47,15 @@ pub(crate) struct Agents {
     answered: HashSet<String>,
     /// Blocks that go before the first prompt in a session of the agent.
     handoffs: HashMap<String, String>,
+    /// Sessions of the agent that were made for a move and have no prompt yet, with the files that were made for them.
+    fresh: HashMap<String, Vec<Placed>>,
+    /// Sessions that the conversation has left, and since when, while the agent has them open.
+    open: HashMap<String, Instant>,
+    /// Sessions that were closed, and those that were taken back.
+    closed: HashSet<String>,
+    gone: HashSet<String>,
+    /// Sessions that are loaded again, with what the agent tells of them.
+    heard: HashMap<String, Turn>,
     recall: Option<Recall>,
 }
 
@@ -61,6 +73,11 @@ impl Default for Agents {
             questions: HashMap::new(),
             answered: HashSet::new(),
             handoffs: HashMap::new(),
+            fresh: HashMap::new(),
+            open: HashMap::new(),
+            closed: HashSet::new(),
+            gone: HashSet::new(),
+            heard: HashMap::new(),
             recall: None,
         }
     }
@@ -93,6 +110,7 @@ impl Agents {
             }
             _ => {
                 self.whose.remove(session);
+                (self.open.remove(session), self.closed.remove(session));
                 None
             }
         }
@@ -101,9 +119,10 @@ impl Agents {
     /// Takes in that the agent has made a session with the id of another one.
     pub(crate) fn forget(&mut self, session: &str) {
         if let Some(agent) = self.agent_of.remove(session) {
-            self.whose.insert(agent, Whose::Nobodys);
+            self.leave(&agent);
         }
         self.whose.remove(session);
+        (self.open.remove(session), self.closed.remove(session));
         self.know(session);
     }
 
@@ -113,9 +132,13 @@ impl Agents {
         }
     }
 
-    /// Whether a session of the editor is another one of the agent.
+    /// Whether a session of the editor is another one of the agent, or its next prompt goes with more.
     pub(crate) fn has_moved(&self) -> bool {
-        !self.agent_of.is_empty()
+        !self.agent_of.is_empty() || !self.handoffs.is_empty()
+    }
+
+    pub(crate) fn has_handoff(&self, agent: &str) -> bool {
+        self.handoffs.contains_key(agent)
     }
 
     /// The agent's session that one of the editor's is, if it has another id.
@@ -136,19 +159,102 @@ impl Agents {
         }
     }
 
-    /// The sessions of the agent that were opened and that the conversation has left.
-    pub(crate) fn left(&self) -> Vec<String> {
-        let left = self
-            .whose
+    /// The sessions of the agent that were opened and that the conversation has left. Each with whether it is still open.
+    pub(crate) fn left(&self) -> Vec<(String, bool)> {
+        let is_left = |(agent, whose): &(&String, &Whose)| {
+            **whose == Whose::Nobodys && !self.gone.contains(*agent)
+        };
+        let left = self.whose.iter().filter(is_left);
+        left.map(|(agent, _)| (agent.clone(), !self.closed.contains(agent)))
+            .collect()
+    }
+
+    /// Takes in that the conversation has left a session of the agent.
+    fn leave(&mut self, agent: &str) {
+        self.whose.insert(agent.to_owned(), Whose::Nobodys);
+        self.open.insert(agent.to_owned(), Instant::now());
+    }
+
+    /// The sessions to close: left for `age`, or beside `most` later ones.
+    pub(crate) fn to_close(&mut self, now: Instant, age: Duration, most: usize) -> Vec<String> {
+        let mut left: Vec<_> = self
+            .open
             .iter()
-            .filter(|(_, whose)| **whose == Whose::Nobodys);
-        left.map(|(agent, _)| agent.clone()).collect()
+            .map(|(agent, since)| (*since, agent.clone()))
+            .collect();
+        left.sort_unstable();
+        let extra = left.len().saturating_sub(most);
+        let is_due = |(place, (since, _)): &(usize, (Instant, String))| {
+            *place < extra || now.saturating_duration_since(*since) >= age
+        };
+        let due = left.into_iter().enumerate().filter(is_due);
+        let due: Vec<_> = due.map(|(_, (_, agent))| agent).collect();
+        for agent in &due {
+            self.open.remove(agent);
+            self.closed.insert(agent.clone());
+        }
+        due
+    }
+
+    /// Whether a session that was left is open.
+    pub(crate) fn has_left(&self) -> bool {
+        !self.open.is_empty()
+    }
+
+    /// Takes in that a session was made for a move, and the files that were made for it.
+    pub(crate) fn set_fresh(&mut self, agent: &str, files: Vec<Placed>) {
+        self.fresh.insert(agent.to_owned(), files);
+    }
+
+    /// The files of a session that was made for a move, if it has no prompt yet. It is not used again.
+    pub(crate) fn take_fresh(&mut self, agent: &str) -> Option<Vec<Placed>> {
+        let files = self.fresh.remove(agent)?;
+        self.gone.insert(agent.to_owned());
+        self.open.remove(agent);
+        self.handoffs.remove(agent);
+        Some(files)
+    }
+
+    /// Takes in that a session was made for the editor.
+    pub(crate) fn keep(&mut self, agent: &str) {
+        self.fresh.remove(agent);
+    }
+
+    /// All sessions without a prompt, at the end.
+    pub(crate) fn all_fresh(&self) -> Vec<String> {
+        self.fresh.keys().cloned().collect()
+    }
+
+    /// Whether a session of the agent has nothing but what was said before a move.
+    pub(crate) fn is_unprompted(&self, agent: &str) -> bool {
+        self.fresh.contains_key(agent) || self.gone.contains(agent)
+    }
+
+    /// Listens to what the agent tells of a session that it loads.
+    pub(crate) fn hear(&mut self, agent: &str) {
+        self.heard.insert(agent.to_owned(), Turn::default());
+    }
+
+    /// Takes in an update of a session that is muted.
+    pub(crate) fn heard(&mut self, agent: &str, update: impl FnOnce() -> Option<Value>) {
+        if let Some(turn) = self.heard.get_mut(agent)
+            && let Some(update) = update()
+        {
+            turn.update(&update);
+        }
+    }
+
+    /// What the agent has told of a session.
+    pub(crate) fn take_heard(&mut self, agent: &str) -> Vec<Item> {
+        let turn = self.heard.remove(agent).unwrap_or_default();
+        turn.finish(None, None)
     }
 
     /// Lets the editor's session go on in a session of the agent.
     pub(crate) fn switch(&mut self, editor: &str, agent: &str) {
         let old = self.agent_or_same(editor);
-        self.whose.insert(old, Whose::Nobodys);
+        self.leave(&old);
+        (self.open.remove(agent), self.closed.remove(agent));
         if editor == agent {
             self.agent_of.remove(editor);
             self.whose.remove(agent);
@@ -168,7 +274,8 @@ impl Agents {
 
     /// Takes back that a session was muted: nobody hears of it.
     pub(crate) fn give_up(&mut self, agent: &str) {
-        self.whose.insert(agent.to_owned(), Whose::Nobodys);
+        self.leave(agent);
+        self.heard.remove(agent);
     }
 
     /// Takes in that the agent is about to name a new session for a move of the editor's, or has named it.
@@ -194,6 +301,7 @@ impl Agents {
         if self.running.len() < MAX_KEPT {
             let agent = self.agent_or_same(editor);
             self.know(&agent);
+            self.fresh.remove(&agent);
             self.running.insert(id.get().to_owned(), agent);
         }
     }
@@ -270,13 +378,13 @@ impl Agents {
 }
 
 /// The result of a response, or the message of its error.
-pub(crate) fn outcome(response: &RawValue) -> Result<Option<String>, String> {
+pub(crate) fn outcome(response: &RawValue) -> Result<Value, String> {
     let message = Message::read(response.get().as_bytes());
     let Some(message) = message else {
         return Err("the agent has answered something else".to_owned());
     };
     match message.is_success() {
-        true => Ok(message.new_session()),
+        true => Ok(message.result().unwrap_or_default()),
         false => Err(message.error_text()),
     }
 }

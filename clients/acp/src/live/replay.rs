@@ -2,13 +2,14 @@
 
 use serde_json::{Value, json};
 
-/// The updates of an entry.
+/// The updates of an entry. Its messages have its id, at which a fork can end.
 pub(crate) fn updates(entry: &Value) -> Vec<Value> {
     let message = entry.get("message").unwrap_or(&Value::Null);
     let role = message.get("role").and_then(Value::as_str);
+    let id = entry.get("id").unwrap_or(&Value::Null);
     match role {
-        Some("user") => chunks(message, "user_message_chunk"),
-        Some("assistant") => answer(message),
+        Some("user") => chunks(message, id),
+        Some("assistant") => answer(message, id),
         Some("toolResult") => vec![result(message)],
         _ => Vec::new(),
     }
@@ -22,10 +23,12 @@ fn blocks(message: &Value) -> Vec<Value> {
     }
 }
 
-fn chunks(message: &Value, kind: &str) -> Vec<Value> {
+fn chunks(message: &Value, id: &Value) -> Vec<Value> {
     let blocks = blocks(message);
     let blocks = blocks.iter().filter_map(shown);
-    let chunks = blocks.map(|block| json!({ "sessionUpdate": kind, "content": block }));
+    let chunks = blocks.map(
+        |block| json!({ "sessionUpdate": "user_message_chunk", "messageId": id, "content": block }),
+    );
     chunks.collect()
 }
 
@@ -40,12 +43,12 @@ fn shown(block: &Value) -> Option<Value> {
     }
 }
 
-fn answer(message: &Value) -> Vec<Value> {
+fn answer(message: &Value, id: &Value) -> Vec<Value> {
     let update = |block: &Value| {
         let member = |name: &str| block.get(name).unwrap_or(&Value::Null).clone();
         let chunk = |kind: &str, text: Value| {
             let content = json!({ "type": "text", "text": text });
-            json!({ "sessionUpdate": kind, "content": content })
+            json!({ "sessionUpdate": kind, "messageId": id, "content": content })
         };
         match block.get("type").and_then(Value::as_str)? {
             "text" => Some(chunk("agent_message_chunk", member("text"))),
@@ -82,7 +85,8 @@ mod tests {
         let entry = |message: Value| json!({ "type": "message", "id": "a", "message": message });
         let user = entry(json!({ "role": "user", "content": "one" }));
         let text = json!({ "type": "text", "text": "one" });
-        let chunk = json!({ "sessionUpdate": "user_message_chunk", "content": text });
+        let chunk =
+            json!({ "sessionUpdate": "user_message_chunk", "messageId": "a", "content": text });
         assert_eq!(updates(&user), [chunk]);
         let answer = entry(json!({ "role": "assistant", "content": [
             { "type": "thinking", "thinking": "Hm." }, { "type": "text", "text": "I look." },

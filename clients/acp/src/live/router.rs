@@ -1,18 +1,19 @@
 //! Decides for each message where it goes. Pure.
 
-use super::commands::{self, Clashes, Command, Job, Load};
+use super::about::{About, has_forms};
+use super::commands::{self, Clashes, Command, Fork, Job, List, Load};
 use super::message::{Message, replaced, span};
 use super::moves::{Agents, Whose};
+use super::params::{
+    Commands, ForkParams, ListParams, MAX_PARAMS, Prompt, Setting, Setup, Updated, setup,
+};
 use super::questions::{Answer, Questions};
-use serde::Deserialize;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 use std::collections::HashMap;
 
 /// The most sessions and requests that are remembered: a peer that never answers does not fill the memory.
 pub(crate) const MAX_KEPT: usize = 10_000;
-/// The longest params that are kept of a request, in bytes.
-const MAX_PARAMS: usize = 256 << 10;
 
 /// The treatment of a message of the editor.
 #[derive(Debug)]
@@ -73,46 +74,12 @@ struct Session {
     /// The editor knows our commands there.
     is_announced: bool,
     setup: Option<Setup>,
+    /// The last list of commands, with ours, if the agent has sent one.
+    commands: Option<String>,
     /// The last setting of each kind, in order: the kind, the method, and the params.
     settings: Vec<(String, String, Box<RawValue>)>,
     /// It is moved at present.
     is_moving: bool,
-}
-
-/// With what the editor has opened a session.
-#[derive(Debug, Clone, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub(crate) struct Setup {
-    pub(crate) cwd: String,
-    #[serde(default)]
-    pub(crate) mcp_servers: Option<Box<RawValue>>,
-}
-
-/// What the agent has said of itself.
-#[derive(Debug, Clone, Default)]
-pub(crate) struct About {
-    pub(crate) name: String,
-    pub(crate) loads: bool,
-    pub(crate) embeds: bool,
-}
-
-/// What the editor has said of itself.
-#[derive(Default, Deserialize)]
-#[serde(rename_all = "camelCase", default)]
-struct Hello {
-    client_capabilities: ClientCapabilities,
-}
-
-#[derive(Default, Deserialize)]
-#[serde(default)]
-struct ClientCapabilities {
-    elicitation: Option<Elicitation>,
-}
-
-#[derive(Default, Deserialize)]
-#[serde(default)]
-struct Elicitation {
-    form: Option<Value>,
 }
 
 #[derive(Debug)]
@@ -136,61 +103,6 @@ pub(crate) struct Router {
     has_forms: bool,
 }
 
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct Commands<'a> {
-    #[serde(borrow)]
-    update: CommandsUpdate<'a>,
-}
-
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct CommandsUpdate<'a> {
-    session_update: String,
-    #[serde(borrow)]
-    available_commands: &'a RawValue,
-}
-
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct Prompt<'a> {
-    #[serde(borrow)]
-    prompt: &'a RawValue,
-}
-
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct Setting {
-    #[serde(default)]
-    config_id: String,
-}
-
-#[derive(Default, Deserialize)]
-#[serde(rename_all = "camelCase", default)]
-struct Initialized {
-    agent_info: Info,
-    agent_capabilities: Capabilities,
-}
-
-#[derive(Default, Deserialize)]
-#[serde(default)]
-struct Info {
-    name: String,
-}
-
-#[derive(Default, Deserialize)]
-#[serde(rename_all = "camelCase", default)]
-struct Capabilities {
-    load_session: bool,
-    prompt_capabilities: PromptCapabilities,
-}
-
-#[derive(Default, Deserialize)]
-#[serde(rename_all = "camelCase", default)]
-struct PromptCapabilities {
-    embedded_context: bool,
-}
-
 impl Router {
     pub(crate) fn editor_says(&mut self, line: &[u8]) -> FromEditor {
         let Some(message) = Message::read(line) else {
@@ -205,30 +117,10 @@ impl Router {
         {
             return FromEditor::Answered(ends);
         }
-        if let Some((session, id)) = session.as_ref().zip(message.id) {
-            if method == "session/prompt" && self.is_moving(session) {
-                return FromEditor::Answered(commands::refusal(
-                    id,
-                    "The conversation is being moved: send the prompt again when the command is answered.",
-                ));
-            }
-            if method == "session/prompt"
-                && let Some(command) = self.command(&message, session, id)
-            {
-                return FromEditor::Job(Job::Command(command));
-            }
-        }
-        if let Some((session, id)) = session.as_ref().zip(message.id)
-            && matches!(method, "session/load" | "session/resume")
+        if let Some(id) = message.id
+            && let Some(ours) = self.ours(&message, method, session.as_deref(), id)
         {
-            self.agents.recall(session);
-            if let Some(load) = self.load(&message, method, session, id) {
-                return FromEditor::Job(Job::Load(load));
-            }
-            if let Some(other) = self.agents.claim(session) {
-                let text = format!("The session {other} is open, and goes on in this one.");
-                return FromEditor::Answered(commands::refusal(id, &text));
-            }
+            return ours;
         }
         if let Some(id) = message.id {
             self.note(method, id, session.as_deref(), &message);
@@ -236,6 +128,52 @@ impl Router {
         match session {
             Some(session) => self.readdressed(line, &message, method, &session),
             None => FromEditor::passes(),
+        }
+    }
+
+    /// A request that the agent does not get.
+    fn ours(
+        &mut self,
+        message: &Message<'_>,
+        method: &str,
+        session: Option<&str>,
+        id: &RawValue,
+    ) -> Option<FromEditor> {
+        let refused = |text: &str| Some(FromEditor::Answered(commands::refusal(id, text)));
+        if method == "session/list" && self.about.is_known && !self.about.lists {
+            let place: ListParams = message.params().unwrap_or_default();
+            return Some(FromEditor::Job(Job::List(List {
+                id: id.to_owned(),
+                cwd: place.cwd,
+                cursor: place.cursor,
+            })));
+        }
+        match (method, session?) {
+            ("session/prompt", session) if self.is_moving(session) => refused(
+                "The conversation is being moved: send the prompt again when the command is answered.",
+            ),
+            ("session/prompt", session) => {
+                let command = self.command(message, session, id)?;
+                Some(FromEditor::Job(Job::Command(command)))
+            }
+            ("session/load" | "session/resume", session) => {
+                self.agents.recall(session);
+                if let Some(load) = self.load(message, method, session, id) {
+                    return Some(FromEditor::Job(Job::Load(load)));
+                }
+                let other = self.agents.claim(session)?;
+                refused(&format!(
+                    "The session {other} is open, and goes on in this one."
+                ))
+            }
+            ("session/fork", session) => {
+                let fork = self.fork(message, session, id)?;
+                Some(FromEditor::Job(Job::Fork(fork)))
+            }
+            ("session/delete", session) if commands::branch_of(session).is_some() => {
+                refused("This is a branch of a tree, and stays. `treelined rm` deletes the tree.")
+            }
+            _ => None,
         }
     }
 
@@ -257,9 +195,7 @@ impl Router {
     fn note(&mut self, method: &str, id: &RawValue, session: Option<&str>, message: &Message<'_>) {
         let asked = match (method, session) {
             ("initialize", _) => {
-                let hello: Hello = message.params().unwrap_or_default();
-                let elicitation = hello.client_capabilities.elicitation.unwrap_or_default();
-                self.has_forms = elicitation.form.is_some();
+                self.has_forms = has_forms(message);
                 Asked::Initialize
             }
             ("session/list", _) => Asked::Sessions,
@@ -310,7 +246,14 @@ impl Router {
         session: &str,
     ) -> FromEditor {
         let Some((agent, raw)) = self.agents.agent_of(session).zip(message.session_text()) else {
-            return FromEditor::passes();
+            // A copy has the agent's id from its beginning.
+            let is_first = method == "session/prompt" && self.agents.has_handoff(session);
+            let sent = is_first.then(|| self.with_handoff(session, line)).flatten();
+            return FromEditor::Passes {
+                recorded: None,
+                sent,
+                goes_on: None,
+            };
         };
         let id = json!(agent).to_string();
         let recorded = replaced(line, span(line, raw), id.as_bytes());
@@ -362,26 +305,52 @@ impl Router {
         session: &str,
         id: &RawValue,
     ) -> Option<Load> {
-        let (tree, entry) = commands::branch_of(session)?;
-        if self.agents.agent_of(session).is_some() {
-            return None;
-        }
+        let branch = commands::branch_of(session);
+        let has_no_load = self.about.is_known && !self.about.loads;
+        let is_ours = branch.is_some() && self.agents.agent_of(session).is_none();
+        (is_ours || (has_no_load && method == "session/load")).then_some(())?;
         Some(Load {
             id: id.to_owned(),
             session: session.to_owned(),
-            tree: tree.to_owned(),
-            entry: entry.to_owned(),
+            branch: branch.map(|(tree, entry)| (tree.to_owned(), entry.to_owned())),
             is_told: method == "session/load",
             setup: setup(message)?,
         })
     }
 
-    /// Takes in that a branch is open as a session of the editor. Returns what announces our commands there.
-    pub(crate) fn loaded(&mut self, load: &Load) -> Option<Vec<u8>> {
-        let session = self.session(load.session.clone())?;
-        session.setup = Some(load.setup.clone());
-        let is_announced = std::mem::replace(&mut session.is_announced, true);
-        (!is_announced).then(|| commands::announcement(&load.session))
+    /// The request to fork a session, if the agent cannot, or not there.
+    fn fork(&self, message: &Message<'_>, session: &str, id: &RawValue) -> Option<Fork> {
+        let params: ForkParams = message.params().unwrap_or_default();
+        let ours = params.meta.and_then(|meta| meta.treelined);
+        let at = ours.and_then(|ours| ours.message_id);
+        let has_no_fork = self.about.is_known && !self.about.forks;
+        (at.is_some() || has_no_fork).then_some(())?;
+        Some(Fork {
+            id: id.to_owned(),
+            session: session.to_owned(),
+            message: at,
+            setup: setup(message)?,
+        })
+    }
+
+    /// Takes in that a session of the editor is open with the commands of another one. Returns what announces them there.
+    pub(crate) fn loaded(
+        &mut self,
+        id: &str,
+        setup: &Setup,
+        like: Option<&str>,
+    ) -> Option<Vec<u8>> {
+        let like = like.and_then(|like| self.sessions.get(like));
+        let (clashes, commands) = like.map_or_else(Default::default, |like| {
+            (like.clashes, like.commands.clone())
+        });
+        let session = self.session(id.to_owned())?;
+        session.setup = Some(setup.clone());
+        if std::mem::replace(&mut session.is_announced, true) {
+            return None;
+        }
+        (session.clashes, session.commands) = (clashes, commands);
+        Some(commands::announcement(id, session.commands.as_deref()))
     }
 
     pub(crate) fn agent_says(&mut self, line: &[u8]) -> FromAgent {
@@ -422,6 +391,10 @@ impl Router {
             Whose::Editors(editor) => (false, Some(editor)),
         };
         let Some(editor) = editor else {
+            if is_unrecorded && method == "session/update" {
+                let update = || message.params().map(|params: Updated| params.update);
+                self.agents.heard(agent, update);
+            }
             return FromAgent {
                 is_unrecorded,
                 passes: Passes::Not,
@@ -460,6 +433,8 @@ impl Router {
         let merged = commands::merged(agents, clashes)?;
         let session = self.session(editor.to_owned())?;
         (session.clashes, session.is_announced) = (clashes, true);
+        let text = String::from_utf8(merged.clone()).ok();
+        session.commands = text.filter(|text| text.len() <= MAX_PARAMS);
         Some(replaced(line, span(line, agents), &merged))
     }
 
@@ -472,13 +447,12 @@ impl Router {
         }
         let (named, setup) = match asked {
             Asked::Initialize => {
-                let told: Initialized = message.result().unwrap_or_default();
-                self.about = About {
-                    name: told.agent_info.name,
-                    loads: told.agent_capabilities.load_session,
-                    embeds: told.agent_capabilities.prompt_capabilities.embedded_context,
-                };
-                return None;
+                self.about = About::read(message);
+                let promised = self.about.promise(line, message)?;
+                return Some(FromAgent {
+                    passes: Passes::Changed(promised),
+                    ..FromAgent::default()
+                });
             }
             Asked::Sessions => {
                 return Some(FromAgent {
@@ -499,7 +473,7 @@ impl Router {
         session.setup = setup.or(session.setup.take());
         let is_announced = std::mem::replace(&mut session.is_announced, true);
         Some(FromAgent {
-            then: (!is_announced).then(|| commands::announcement(&id)),
+            then: (!is_announced).then(|| commands::announcement(&id, None)),
             made: is_new.then_some(id),
             ..FromAgent::default()
         })
@@ -546,12 +520,6 @@ impl Router {
             .map(|(_, method, params)| (method.clone(), params.clone()))
             .collect()
     }
-}
-
-fn setup(message: &Message<'_>) -> Option<Setup> {
-    let params: &RawValue = message.params()?;
-    let setup = (params.get().len() <= MAX_PARAMS).then(|| message.params());
-    setup.flatten()
 }
 
 /// The answer to a message of which the envelope is known alone, since it is too long.

@@ -1,19 +1,23 @@
 //! Branches as sessions of the editor: in the agent's list, and opened.
 
 use super::Live;
-use super::commands::{self, Load, branch_id};
+use super::commands::{self, List, Load, branch_id};
 use super::go::{open, step, switch};
+use super::left;
 use super::message::{Message, replaced, span};
 use super::replay;
 use crate::record::{Place, Recorder};
-use anyhow::Context;
+use anyhow::{Context, bail};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 use std::collections::{HashMap, HashSet};
+use treelined_client::Branch;
 
 /// The most sessions of a list whose trees are looked at.
 const MAX_TREES: usize = 50;
+/// The recorded sessions of a page of our own.
+const PAGE: u64 = 20;
 /// The most branches of a tree that are listed, the last ones.
 const MAX_BRANCHES: usize = 20;
 
@@ -31,18 +35,96 @@ struct Row {
     cwd: Value,
 }
 
+/// Answers with a page of the sessions that are recorded of the agent, a row for each branch.
+pub(super) async fn list(live: &Live, list: &List, recorder: &mut Recorder) {
+    let line = match listed(live, list, recorder).await {
+        Ok(result) => commands::done(&list.id, &result),
+        Err(error) => commands::refusal(&list.id, &format!("{error:#}")),
+    };
+    live.tell(&line);
+}
+
+async fn listed(live: &Live, list: &List, recorder: &mut Recorder) -> anyhow::Result<Value> {
+    let client = recorder.client().await?;
+    let mut page = client.list_sessions().limit(PAGE);
+    if let Some(cwd) = &list.cwd {
+        page = page.cwd(cwd);
+    }
+    if let Some(cursor) = &list.cursor {
+        page = page.cursor(cursor);
+    }
+    let page = page.await?;
+    let mut rows = Vec::new();
+    for row in page.sessions {
+        let natives = row.agent_sessions.into_iter().flatten();
+        let natives = natives.filter(|native| native.tool.is_none());
+        let (mut tree, mut ends) = (None, HashMap::new());
+        for native in natives {
+            // The record of another agent has no position here.
+            let place = recorder.place(&native.native_id).await.ok().flatten();
+            let place = place.filter(|place| place.session_id == row.session_id);
+            if let Some(place) = place {
+                let end = step(&place.client, place.leaf.clone()).await?;
+                // By this id the editor would go on elsewhere.
+                let on = live.store.find(&native.native_id);
+                let is_same = on.is_none_or(|on| on == native.native_id);
+                let end = end.filter(|_| is_same);
+                ends.extend(end.map(|end| (end, native.native_id)));
+                tree = Some(place);
+            }
+        }
+        let Some(tree) = tree else { continue };
+        let branches = tree.client.list_branches().await?.branches;
+        let mark = if branches.len() > 1 { "⑂ " } else { "" };
+        for branch in branches.iter().rev().take(MAX_BRANCHES) {
+            let own = || branch_id(&row.session_id, &branch.tip_id);
+            let id = ends.get(&branch.tip_id).cloned().unwrap_or_else(own);
+            rows.push(row_of(&row.session_id, branch, &id, mark, json!(row.cwd)));
+        }
+    }
+    let mut result = json!({ "sessions": rows });
+    if let (Some(cursor), Some(members)) = (page.next_cursor, result.as_object_mut()) {
+        members.insert("nextCursor".to_owned(), json!(cursor));
+    }
+    Ok(result)
+}
+
+/// A branch as a session of a list.
+fn row_of(tree: &str, branch: &Branch, id: &str, mark: &str, cwd: Value) -> Value {
+    json!({
+        "sessionId": id,
+        "cwd": cwd,
+        "title": format!("{mark}{}", branch.name),
+        "updatedAt": branch.last_activity,
+        "_meta": { "treelined": { "session": tree, "entry": branch.tip_id } },
+    })
+}
+
 /// Passes the agent's list of sessions on, with the branches in which none of them ends.
-pub(super) async fn list(live: &Live, line: &[u8], recorder: &mut Recorder) {
-    let more = with_branches(line, recorder).await;
+pub(super) async fn add(live: &Live, line: &[u8], recorder: &mut Recorder) {
+    let more = with_branches(live, line, recorder).await;
     // The list of the agent is right without them.
     let more = more.ok().flatten();
     live.tell(more.as_deref().unwrap_or(line));
 }
 
-async fn with_branches(line: &[u8], recorder: &mut Recorder) -> anyhow::Result<Option<Vec<u8>>> {
+async fn with_branches(
+    live: &Live,
+    line: &[u8],
+    recorder: &mut Recorder,
+) -> anyhow::Result<Option<Vec<u8>>> {
     let listed = Message::read(line).and_then(|message| message.result::<Listed<'_>>());
     let listed = listed.context("no list")?;
-    let rows: Vec<Row> = serde_json::from_str(listed.sessions.get())?;
+    let all: Vec<&RawValue> = serde_json::from_str(listed.sessions.get())?;
+    let (mut shown, mut rows) = (Vec::new(), Vec::<Row>::new());
+    for raw in &all {
+        let row: Row = serde_json::from_str(raw.get())?;
+        // It shows a branch that is listed itself.
+        if !live.router().agents.is_unprompted(&row.session_id) {
+            shown.push(raw.get().to_owned());
+            rows.push(row);
+        }
+    }
     let mut trees: HashMap<String, (Place, Value)> = HashMap::new();
     let mut ends = HashSet::new();
     for row in rows.into_iter().take(MAX_TREES) {
@@ -59,30 +141,19 @@ async fn with_branches(line: &[u8], recorder: &mut Recorder) -> anyhow::Result<O
             .iter()
             .filter(|branch| !ends.contains(&branch.tip_id));
         for branch in others.rev().take(MAX_BRANCHES) {
-            branches.push(json!({
-                "sessionId": branch_id(&tree, &branch.tip_id),
-                "cwd": cwd,
-                "title": format!("⑂ {}", branch.name),
-                "updatedAt": branch.last_activity,
-                "_meta": { "treelined": { "session": tree, "entry": branch.tip_id } },
-            }));
+            let id = branch_id(&tree, &branch.tip_id);
+            branches.push(row_of(&tree, branch, &id, "⑂ ", cwd.clone()));
         }
     }
-    let rest = listed.sessions.get().strip_suffix(']');
-    let Some(rest) = rest.filter(|_| !branches.is_empty()) else {
+    if branches.is_empty() && shown.len() == all.len() {
         return Ok(None);
-    };
-    let comma = if rest.trim_end().ends_with('[') {
-        ""
-    } else {
-        ","
-    };
-    let branches = Value::from(branches).to_string();
-    let all = [rest, comma, branches.get(1..).unwrap_or_default()].concat();
+    }
+    shown.extend(branches.iter().map(Value::to_string));
+    let shown = format!("[{}]", shown.join(","));
     Ok(Some(replaced(
         line,
         span(line, listed.sessions),
-        all.as_bytes(),
+        shown.as_bytes(),
     )))
 }
 
@@ -91,38 +162,51 @@ pub(super) async fn load(live: &Live, load: &Load, recorder: &mut Recorder) {
     let opened = opened(live, load, recorder).await;
     live.router().agents.set_unnamed(None);
     match opened {
-        Ok(()) => {
-            let mut lines = commands::done(&load.id);
-            lines.extend(live.router().loaded(load).unwrap_or_default());
+        Ok(mut about) => {
+            if let Some(members) = about.as_object_mut() {
+                members.remove("sessionId");
+            }
+            let mut lines = commands::done(&load.id, &about);
+            let announced = live.router().loaded(&load.session, &load.setup, None);
+            lines.extend(announced.unwrap_or_default());
             live.tell(&lines);
         }
         Err(error) => live.tell(&commands::refusal(&load.id, &format!("{error:#}"))),
     }
 }
 
-async fn opened(live: &Live, load: &Load, recorder: &mut Recorder) -> anyhow::Result<()> {
-    let place = recorder.place_in(&load.tree, &load.entry).await?;
-    let there = open(live, &load.session, &load.setup, &place, Some(&load.entry)).await?;
-    if load.is_told {
-        told(live, load, &place).await?;
+async fn opened(live: &Live, load: &Load, recorder: &mut Recorder) -> anyhow::Result<Value> {
+    let agent = live.router().agents.agent_or_same(&load.session);
+    let place = match (recorder.place(&agent).await?, &load.branch) {
+        (Some(place), _) => place,
+        (None, Some((tree, entry))) => recorder.place_in(tree, entry).await?,
+        (None, None) => bail!("this session is not recorded, and the agent loads none"),
+    };
+    let entry = place.leaf.clone();
+    let there = open(live, &load.session, &load.setup, &place, entry.as_deref()).await?;
+    if let Some(entry) = entry.as_ref().filter(|_| load.is_told) {
+        told(live, &load.session, &place, entry).await?;
     }
-    let entry = Some(load.entry.clone());
     let begun = recorder
         .begin_at(&there.agent, &place, entry, there.is_text)
         .await;
-    if begun.is_err() {
+    if let Err(error) = begun {
         live.router().agents.give_up(&there.agent);
-        return begun;
+        left::take_back(live, &there.agent, recorder);
+        return Err(error);
     }
-    switch(live, &load.session, &there.agent);
-    Ok(())
+    switch(live, &load.session, &there.agent, recorder);
+    Ok(match there.about {
+        about @ Value::Object(_) => about,
+        _ => json!({}),
+    })
 }
 
 /// Tells the editor what was said up to the place.
-async fn told(live: &Live, load: &Load, place: &Place) -> anyhow::Result<()> {
+async fn told(live: &Live, session: &str, place: &Place, entry: &str) -> anyhow::Result<()> {
     let mut since = None::<String>;
     loop {
-        let mut page = place.client.get_path().entry_id(&load.entry);
+        let mut page = place.client.get_path().entry_id(entry);
         if let Some(since) = since.take() {
             page = page.since(since);
         }
@@ -130,7 +214,7 @@ async fn told(live: &Live, load: &Load, place: &Place) -> anyhow::Result<()> {
         for entry in page.entries {
             let entry: Value = serde_json::from_str(entry.json().get())?;
             for update in replay::updates(&entry) {
-                live.tell(&commands::update_line(&load.session, &update));
+                live.tell(&commands::update_line(session, &update));
             }
         }
         since = page.next_cursor;

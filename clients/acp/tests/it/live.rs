@@ -1,5 +1,6 @@
 //! Commands in the editor's prompts (`--live`).
 
+use crate::moves::ABLE;
 use crate::{AGENT, Editor, Folders, daemon, row};
 use serde_json::{Value, json};
 use std::process::Command;
@@ -128,6 +129,8 @@ fn without_a_command_the_conversation_is_that_without_the_relay() {
             json!([["user_message_chunk", "half \u{10000} a"]]).to_string(),
         );
         command.env("COMMANDS", "compact");
+        // In the place of an agent that promises less, the relay promises it.
+        command.env(ABLE.0, ABLE.1);
         let mut editor = Editor::start(command);
         let work = json!({ "sessionId": "s1", "cwd": "/w", "mcpServers": [] });
         editor.ask("initialize", json!({ "protocolVersion": 1 }));

@@ -1,9 +1,12 @@
 //! The recorder between a test and an agent, and the sessions that it writes.
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, missing_docs)]
 
+mod capabilities;
 mod completions;
 mod imports;
+mod left;
 mod live;
+mod many;
 mod moves;
 mod recovery;
 mod signals;

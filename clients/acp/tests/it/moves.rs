@@ -5,7 +5,7 @@ use crate::{AGENT, Editor, Folders, daemon, row};
 use serde_json::{Value, json};
 
 /// What a prompt is answered. All updates are of the session.
-fn said(editor: &mut Editor, session: &str, text: &str) -> String {
+pub(crate) fn said(editor: &mut Editor, session: &str, text: &str) -> String {
     let before = editor.received.len();
     editor.prompt(session, text);
     let mut said = String::new();
@@ -20,14 +20,21 @@ fn said(editor: &mut Editor, session: &str, text: &str) -> String {
 }
 
 /// The agent's session, its mode, and the prompt as the agent got it.
-fn shown(editor: &mut Editor, session: &str) -> (String, Value, Vec<Value>) {
+pub(crate) fn shown(editor: &mut Editor, session: &str) -> (String, Value, Vec<Value>) {
     let said = said(editor, session, "show");
     let shown = said.strip_prefix("You said: show").unwrap();
     serde_json::from_str(shown).unwrap()
 }
 
-fn begin(folders: &Folders, variables: &[(&str, &str)]) -> Editor {
-    let mut editor = start(folders, variables);
+/// An agent that loads, lists and forks sessions by itself.
+pub(crate) const ABLE: (&str, &str) = (
+    "ABOUT",
+    r#"{"agentCapabilities": {"loadSession": true, "sessionCapabilities": {"list": {}, "fork": {}}}}"#,
+);
+
+pub(crate) fn begin(folders: &Folders, variables: &[(&str, &str)]) -> Editor {
+    let variables = [&[ABLE], variables].concat();
+    let mut editor = start(folders, &variables);
     editor.ask("initialize", json!({ "protocolVersion": 1 }));
     let place = json!({ "cwd": folders.path("work"), "mcpServers": [] });
     editor.ask("session/new", place);
@@ -35,7 +42,7 @@ fn begin(folders: &Folders, variables: &[(&str, &str)]) -> Editor {
 }
 
 /// The texts from an entry of this text up to the first one; entries without a text are left out.
-fn path(folders: &Folders, last: &str) -> Vec<String> {
+pub(crate) fn path(folders: &Folders, last: &str) -> Vec<String> {
     let rows = folders.recorded();
     let mut at = rows.iter().position(|(_, text, _)| text == last);
     let mut path = Vec::new();
@@ -383,7 +390,7 @@ fn a_branch_without_a_session_of_the_agent_is_listed_and_can_be_opened() {
     assert_eq!(listed, json!({ "sessions": all }));
     assert_eq!(editor.end(), 0);
 
-    let mut editor = start(&folders, &[("LISTS", "s2"), ("MADE", "2")]);
+    let mut editor = start(&folders, &[ABLE, ("LISTS", "s2"), ("MADE", "2")]);
     editor.ask("initialize", json!({ "protocolVersion": 1 }));
     let listed = editor.ask("session/list", json!({}));
     let rows = listed["sessions"].as_array().unwrap();

@@ -1,0 +1,192 @@
+//! Sessions of the agent that the conversation has left: gone on with, closed, and taken back.
+
+use super::Live;
+use super::go::{place_params, step};
+use super::params::Setup;
+use crate::record::{Place, Recorder, words};
+use crate::told::Told;
+use anyhow::bail;
+use serde_json::json;
+use std::fs;
+use std::time::{Duration, Instant};
+use uuid::Uuid;
+
+/// How long a session that was left stays open.
+const AGE: Duration = Duration::from_secs(300);
+/// The most sessions that were left and are open.
+const MOST: usize = 3;
+/// How often it is looked which ones are to be closed.
+pub(super) const LOOK: Duration = Duration::from_secs(30);
+
+/// A file that was made for a session.
+#[derive(Debug)]
+pub(crate) struct Placed {
+    path: String,
+    hash: Uuid,
+}
+
+impl Placed {
+    pub(super) fn look(path: String) -> Option<Placed> {
+        let hash = hash(&path)?;
+        Some(Placed { path, hash })
+    }
+
+    /// Removes it if its bytes are those with which it was made.
+    fn remove(&self) {
+        if hash(&self.path) == Some(self.hash) {
+            let _gone = fs::remove_file(&self.path);
+        }
+    }
+}
+
+fn hash(path: &str) -> Option<Uuid> {
+    let bytes = fs::read(path).ok()?;
+    Some(Uuid::new_v5(&Uuid::NAMESPACE_OID, &bytes))
+}
+
+/// A session of the agent that ends at a place: one that the conversation has left in this run, or one of an earlier run that the
+/// agent loads and tells as it is recorded.
+pub(super) async fn at(
+    live: &Live,
+    editor: &str,
+    setup: &Setup,
+    recorder: &mut Recorder,
+    place: &Place,
+    step: Option<String>,
+) -> anyhow::Result<Option<String>> {
+    let left = live.router().agents.left();
+    let mut closed = Vec::new();
+    for (agent, is_open) in left {
+        let Some(found) = ends_at(recorder, &agent, place, &step).await? else {
+            continue;
+        };
+        if is_open {
+            return Ok(Some(agent));
+        }
+        closed.push((agent, found));
+    }
+    if step.is_some() {
+        for agent in recorder.recorded_in(place).await? {
+            let is_known = live.router().agents.is_known(&agent);
+            if !is_known && let Some(found) = ends_at(recorder, &agent, place, &step).await? {
+                closed.push((agent, found));
+            }
+        }
+    }
+    for (agent, found) in closed {
+        // Another way is taken if it does not work.
+        if open_again(live, editor, setup, &agent, &found)
+            .await
+            .is_ok()
+        {
+            return Ok(Some(agent));
+        }
+        live.router().agents.give_up(&agent);
+    }
+    Ok(None)
+}
+
+/// Where a session of the agent is recorded, if it ends at a place.
+async fn ends_at(
+    recorder: &mut Recorder,
+    agent: &str,
+    place: &Place,
+    step: &Option<String>,
+) -> anyhow::Result<Option<Place>> {
+    let Some(found) = recorder.place(agent).await? else {
+        return Ok(None);
+    };
+    let ends = found.session_id == place.session_id
+        && self::step(&found.client, found.leaf.clone()).await? == *step;
+    Ok(ends.then_some(found))
+}
+
+/// Opens a session of the agent that is not open. It may have gone on elsewhere: then it fails.
+async fn open_again(
+    live: &Live,
+    editor: &str,
+    setup: &Setup,
+    agent: &str,
+    found: &Place,
+) -> anyhow::Result<()> {
+    let about = live.router().about();
+    // With the text that was handed over, what it tells cannot be compared.
+    if !about.loads || found.is_text {
+        bail!("the agent does not tell the session as it is recorded");
+    }
+    {
+        let mut router = live.router();
+        router.agents.mute(agent, editor);
+        router.agents.hear(agent);
+    }
+    let params = place_params(Some(agent), setup);
+    live.request("session/load", &params).await?;
+    let told = live.router().agents.take_heard(agent);
+    let mut path = Vec::new();
+    if let Some(leaf) = &found.leaf {
+        let entries = found.client.get_path().entry_id(leaf).await?.entries;
+        path = entries.iter().flat_map(words).collect();
+    }
+    let mut told = Told::of(&told);
+    if told.is_found() || !told.pass_path(&path) || !told.is_found() {
+        bail!("the session has gone on elsewhere");
+    }
+    Ok(())
+}
+
+/// Closes sessions that were left long ago, or beside many others, if the agent can open them again.
+pub(super) fn close(live: &Live) {
+    let mut router = live.router();
+    let about = router.about();
+    if !about.closes || !about.loads {
+        return;
+    }
+    let due = router.agents.to_close(Instant::now(), AGE, MOST);
+    let requests: Vec<_> = due
+        .iter()
+        .map(|agent| {
+            let params = json!({ "sessionId": agent }).to_string();
+            // Nobody waits for the answer.
+            router.agents.request("session/close", &params).0
+        })
+        .collect();
+    drop(router);
+    for request in requests {
+        live.send(&request);
+    }
+}
+
+/// Takes a session back that was made for a move and got no prompt.
+pub(super) fn take_back(live: &Live, agent: &str, recorder: &mut Recorder) {
+    if discard(live, agent) {
+        recorder.forget(agent);
+    }
+}
+
+/// Deletes a session that was made for a move and got no prompt, by the agent if it can, else what was made for it here. False if
+/// it is another one.
+pub(super) fn discard(live: &Live, agent: &str) -> bool {
+    let mut router = live.router();
+    let Some(files) = router.agents.take_fresh(agent) else {
+        return false;
+    };
+    if router.about().deletes {
+        let params = json!({ "sessionId": agent }).to_string();
+        let (request, _) = router.agents.request("session/delete", &params);
+        drop(router);
+        live.send(&request);
+    } else {
+        drop(router);
+        files.iter().for_each(Placed::remove);
+    }
+    true
+}
+
+/// Takes back at the end of the agent what was made for sessions without a prompt.
+pub(super) fn end(live: &Live) {
+    let fresh = live.router().agents.all_fresh();
+    for agent in fresh {
+        let files = live.router().agents.take_fresh(&agent);
+        files.iter().flatten().for_each(Placed::remove);
+    }
+}

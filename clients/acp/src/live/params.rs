@@ -1,0 +1,85 @@
+//! The params of messages, or the parts of them that are read. Pure.
+
+use super::message::Message;
+use serde::Deserialize;
+use serde_json::Value;
+use serde_json::value::RawValue;
+
+/// The longest params that are kept of a request, in bytes.
+pub(super) const MAX_PARAMS: usize = 256 << 10;
+
+/// With what the editor has opened a session.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct Setup {
+    pub(crate) cwd: String,
+    #[serde(default)]
+    pub(crate) mcp_servers: Option<Box<RawValue>>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+pub(super) struct ListParams {
+    pub(super) cwd: Option<String>,
+    pub(super) cursor: Option<String>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+pub(super) struct ForkParams {
+    #[serde(rename = "_meta")]
+    pub(super) meta: Option<Meta>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+pub(super) struct Meta {
+    pub(super) treelined: Option<OurMeta>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub(super) struct OurMeta {
+    pub(super) message_id: Option<String>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Commands<'a> {
+    #[serde(borrow)]
+    pub(super) update: CommandsUpdate<'a>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct CommandsUpdate<'a> {
+    pub(super) session_update: String,
+    #[serde(borrow)]
+    pub(super) available_commands: &'a RawValue,
+}
+
+#[derive(Deserialize)]
+pub(super) struct Updated {
+    pub(super) update: Value,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Prompt<'a> {
+    #[serde(borrow)]
+    pub(super) prompt: &'a RawValue,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Setting {
+    #[serde(default)]
+    pub(super) config_id: String,
+}
+
+/// With what a request opens a session.
+pub(super) fn setup(message: &Message<'_>) -> Option<Setup> {
+    let params: &RawValue = message.params()?;
+    let setup = (params.get().len() <= MAX_PARAMS).then(|| message.params());
+    setup.flatten()
+}

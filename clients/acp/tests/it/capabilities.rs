@@ -1,0 +1,251 @@
+//! What the relay does in the place of agents that lack it: lists, loads and forks.
+
+use crate::live::{answer, is_announcement, start};
+use crate::moves::{begin, path, shown};
+use crate::{Editor, Folders};
+use serde_json::{Value, json};
+
+/// An agent that refuses what it has not promised here.
+fn promising(capabilities: &Value) -> String {
+    json!({ "agentInfo": { "name": "scripted" }, "agentCapabilities": capabilities }).to_string()
+}
+
+/// Begins with an agent that has these capabilities.
+pub(crate) fn with(folders: &Folders, capabilities: &Value, others: &[(&str, &str)]) -> Editor {
+    let about = promising(capabilities);
+    let mut variables = vec![("ABOUT", about.as_str()), ("STRICT", "")];
+    variables.extend(others);
+    let mut editor = start(folders, &variables);
+    editor.ask("initialize", json!({ "protocolVersion": 1 }));
+    editor
+}
+
+fn refusal(editor: &mut Editor, method: &str, params: Value) -> String {
+    let id = editor.begin(method, params);
+    loop {
+        let message = editor.next_message();
+        if message["id"] == id {
+            return message["error"]["message"].as_str().unwrap().to_owned();
+        }
+    }
+}
+
+/// The ids and the titles of a list.
+fn rows(listed: &Value) -> Vec<(&str, &str)> {
+    let rows = listed["sessions"].as_array().unwrap().iter();
+    let row = |row| (text(row, "sessionId"), text(row, "title"));
+    rows.map(row).collect()
+}
+
+fn text<'a>(row: &'a Value, name: &str) -> &'a str {
+    row[name].as_str().unwrap()
+}
+
+#[test]
+fn an_agent_that_lists_nothing_gets_a_list() {
+    let folders = Folders::new();
+    let loads = json!({ "loadSession": true });
+    let mut editor = with(&folders, &loads, &[]);
+    let capabilities = &editor.received[0]["result"]["agentCapabilities"];
+    let expected =
+        json!({ "loadSession": true, "sessionCapabilities": { "list": {}, "fork": {} } });
+    assert_eq!(*capabilities, expected);
+    let empty = editor.ask("session/list", json!({}));
+    assert_eq!(empty, json!({ "sessions": [] }));
+    let place = json!({ "cwd": folders.path("work"), "mcpServers": [] });
+    editor.ask("session/new", place.clone());
+    editor.prompt("s1", "one");
+    answer(&mut editor, "s1", "/tree");
+    let listed = editor.ask("session/list", json!({}));
+    assert_eq!(rows(&listed), [("s1", "one")]);
+    editor.prompt("s1", "two");
+    answer(&mut editor, "s1", "/back");
+    editor.prompt("s1", "other");
+    answer(&mut editor, "s1", "/back");
+    editor.prompt("s1", "third");
+    answer(&mut editor, "s1", "/tree");
+    assert_eq!(editor.end(), 0);
+
+    let history = json!([
+        ["user_message_chunk", "one"],
+        ["agent_message_chunk", "You said: one"],
+        ["user_message_chunk", "two"],
+        ["agent_message_chunk", "You said: two"]
+    ]);
+    let history = history.to_string();
+    let mut editor = with(&folders, &loads, &[("MADE", "3"), ("HISTORY", &history)]);
+    let listed = editor.ask("session/list", json!({ "cwd": folders.path("work") }));
+    let shown_rows = rows(&listed);
+    assert_eq!(shown_rows[..2], [("s3", "⑂ third"), ("s2", "⑂ other")]);
+    // By the id `s1` the editor goes on in the last session.
+    assert!(shown_rows[2].0.starts_with("treelined:"), "{listed}");
+    assert_eq!((shown_rows[2].1, shown_rows.len()), ("⑂ two", 3));
+    let row = &listed["sessions"][0];
+    assert_eq!(row["cwd"], json!(folders.path("work")));
+    assert!(row["_meta"]["treelined"]["entry"].is_string(), "{row}");
+    let elsewhere = editor.ask("session/list", json!({ "cwd": folders.path("state") }));
+    assert_eq!(elsewhere, json!({ "sessions": [] }));
+    // Its own sessions it loads.
+    let load = json!({ "sessionId": "s2", "cwd": folders.path("work"), "mcpServers": [] });
+    editor.ask("session/load", load);
+    assert!(is_announcement(&editor.next_message()));
+    assert_eq!(shown(&mut editor, "s2").0, "s2");
+    let branch = json!({ "sessionId": "treelined:a:b" });
+    let text = refusal(&mut editor, "session/delete", branch);
+    assert!(text.starts_with("This is a branch of a tree"), "{text}");
+    assert_eq!(editor.end(), 0);
+}
+
+#[test]
+fn an_agent_that_loads_nothing_goes_on_all_the_same() {
+    let folders = Folders::new();
+    let none = json!({});
+    let mut editor = with(&folders, &none, &[]);
+    let place = json!({ "cwd": folders.path("work"), "mcpServers": [] });
+    editor.ask("session/new", place);
+    editor.prompt("s1", "one");
+    assert_eq!(editor.end(), 0);
+
+    let mut editor = with(&folders, &none, &[("MADE", "1")]);
+    let listed = editor.ask("session/list", json!({}));
+    assert_eq!(rows(&listed), [("s1", "one")]);
+    let load = |session: &str| json!({ "sessionId": session, "cwd": folders.path("work"), "mcpServers": [] });
+    let before = editor.received.len();
+    editor.ask("session/load", load("s1"));
+    let told = &editor.received[before..];
+    let texts: Vec<_> = told
+        .iter()
+        .map(|message| &message["params"]["update"]["content"]["text"])
+        .collect();
+    assert_eq!(texts[..2], [&json!("one"), &json!("You said: one")]);
+    let (session, _, prompt) = shown(&mut editor, "s1");
+    assert_eq!((session.as_str(), prompt.len()), ("s2", 2), "as text");
+    let missing = refusal(&mut editor, "session/load", load("s9"));
+    assert_eq!(
+        missing,
+        "this session is not recorded, and the agent loads none"
+    );
+    assert_eq!(editor.end(), 0);
+    let texts = path(&folders, "show");
+    assert_eq!(texts, ["one", "You said: one", "show"]);
+}
+
+#[test]
+fn a_fork_is_a_branch_with_every_agent() {
+    let folders = Folders::new();
+    let mut editor = with(
+        &folders,
+        &json!({ "loadSession": true }),
+        &[("COMMANDS", "compact")],
+    );
+    let place = json!({ "cwd": folders.path("work"), "mcpServers": [] });
+    editor.ask("session/new", place);
+    let mode = json!({ "sessionId": "s1", "modeId": "plan" });
+    editor.ask("session/set_mode", mode);
+    editor.prompt("s1", "one");
+    editor.prompt("s1", "two");
+    let fork =
+        json!({ "sessionId": "s1", "cwd": folders.path("work"), "mcpServers": [], "_meta": null });
+    let made = editor.ask("session/fork", fork);
+    assert_eq!(made, json!({ "sessionId": "s2" }));
+    // The copy has the source's commands and its mode.
+    let announced = editor.next_message();
+    assert_eq!(announced["params"]["sessionId"], "s2");
+    let commands = &announced["params"]["update"]["availableCommands"];
+    assert_eq!(
+        commands.as_array().unwrap().last().unwrap()["name"],
+        "compact"
+    );
+    let (session, mode, prompt) = shown(&mut editor, "s2");
+    assert_eq!((session.as_str(), mode), ("s2", json!("plan")));
+    assert!(
+        prompt[0]["text"]
+            .as_str()
+            .unwrap()
+            .contains("You said: two")
+    );
+    editor.prompt("s1", "three");
+    let tree = answer(&mut editor, "s2", "/tree");
+    assert!(
+        tree.contains("show ← here") && tree.contains("three"),
+        "{tree}"
+    );
+    assert_eq!(editor.end(), 0);
+    let expected = ["one", "You said: one", "two", "You said: two", "show"];
+    assert_eq!(path(&folders, "show"), expected);
+    let texts = path(&folders, "You said: three");
+    assert_eq!(
+        texts[2..],
+        ["two", "You said: two", "three", "You said: three"]
+    );
+}
+
+#[test]
+fn a_fork_ends_at_the_message_that_it_names() {
+    let folders = Folders::new();
+    // Agents that fork are not asked then: ACP has no message there.
+    let all = json!({ "loadSession": true, "sessionCapabilities": { "fork": {}, "list": {} } });
+    let mut editor = with(&folders, &all, &[("IDS", "")]);
+    let place = json!({ "cwd": folders.path("work"), "mcpServers": [] });
+    editor.ask("session/new", place);
+    for text in ["one", "two", "three"] {
+        editor.prompt("s1", text);
+    }
+    let fork = |id: &str| {
+        json!({ "sessionId": "s1", "cwd": folders.path("work"), "mcpServers": [],
+        "_meta": { "treelined": { "messageId": id } } })
+    };
+    // Behind the second answer, and before the second prompt.
+    for (id, session, text) in [("m2", "s2", "behind"), ("p2", "s3", "before")] {
+        let made = editor.ask("session/fork", fork(id));
+        assert_eq!(made, json!({ "sessionId": session }));
+        editor.prompt(session, text);
+    }
+    let text = refusal(&mut editor, "session/fork", fork("m9"));
+    assert_eq!(
+        text,
+        "no message with the id m9 is recorded in this conversation"
+    );
+    assert_eq!(editor.end(), 0);
+    let texts = path(&folders, "behind");
+    assert_eq!(
+        texts,
+        ["one", "You said: one", "two", "You said: two", "behind"]
+    );
+    assert_eq!(path(&folders, "before"), ["one", "You said: one", "before"]);
+}
+
+/// The messages of a branch that is opened have ids at which a fork can end.
+#[test]
+fn a_branch_that_is_opened_can_be_forked_at_its_messages() {
+    let folders = Folders::new();
+    let mut editor = begin(&folders, &[]);
+    editor.prompt("s1", "one");
+    editor.prompt("s1", "two");
+    assert_eq!(editor.end(), 0);
+    let mut editor = with(&folders, &json!({}), &[("MADE", "1")]);
+    let at = json!({ "cwd": folders.path("work"), "mcpServers": [] });
+    let params = |session: &str, meta: Value| {
+        let mut params = at.clone();
+        params["sessionId"] = json!(session);
+        params["_meta"] = meta;
+        params
+    };
+    let before = editor.received.len();
+    editor.ask("session/load", params("s1", Value::Null));
+    let told: Vec<_> = editor.received[before..]
+        .iter()
+        .map(|message| &message["params"]["update"])
+        .collect();
+    assert_eq!(told[2]["content"]["text"], "two");
+    let id = told[2]["messageId"].clone();
+    let meta = json!({ "treelined": { "messageId": id } });
+    let made = editor.ask("session/fork", params("s1", meta));
+    let session = made["sessionId"].as_str().unwrap().to_owned();
+    editor.prompt(&session, "two again");
+    assert_eq!(editor.end(), 0);
+    assert_eq!(
+        path(&folders, "two again"),
+        ["one", "You said: one", "two again"]
+    );
+}
