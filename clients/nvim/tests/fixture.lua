@@ -55,11 +55,11 @@ end
 function M.large_tree(client)
   local id = assert(client:request_sync('create_session', { name = 'large' })).session.sessionId
   local entries, fork = {}, nil
-  for round = 0, 27 do
+  for round = 0, 28 do
     local above = fork
-    for _ = 1, round < 27 and 2 or 1 do
+    for _ = 1, round > 0 and round < 28 and 2 or 1 do
       above = fork
-      for _ = 1, round < 27 and 90 or 5000 - #entries do
+      for _ = 1, round < 28 and 90 or 5000 - #entries do
         local name = (#entries % 2 == 0 and 'u' or 'a') .. #entries
         local entry = { type = 'message', id = name, parentId = above, message = M.message(name) }
         entries[#entries + 1], above = entry, name

@@ -244,11 +244,11 @@ return {
           return { wide, branches }
         ]])
       end
-      equal(widest()[1], 0)
+      equal(widest()[1], 3)
       child:type('gg')
       child:sees('says u0')
-      child:lua("require('treelined.tree').get():go_to('u4770')")
-      child:sees('⊞ 90 entries · says u4680')
+      child:lua("require('treelined.tree').get():go_to('u4860')")
+      child:sees('⊞ 90 entries · says u4770')
       equal(widest()[1], 3)
       child:type('zR')
       child:sees('5000 rows')

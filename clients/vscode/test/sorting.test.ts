@@ -49,7 +49,7 @@ test('a row says that sessions come from it, and the name of its branch', async 
   const at = await window(t);
   const session = await tour(at);
   await session.call('fork_session', { entryId: 'a1', newSessionId: 'fork', name: 'the fork' });
-  await session.call('name_branch', { entryId: 'u3', name: 'the import' });
+  await session.call('name_branch', { entryId: 'u1', name: 'the whole' });
   const tree = treeOf(session);
   let again = false;
   tree.onMore = () => (again = true);
@@ -59,9 +59,9 @@ test('a row says that sessions come from it, and the name of its branch', async 
   const row = tree.item('a1')?.row;
   assert.ok(row);
   assert.equal(lookOf(row).label, '↗ 1 fork · A stale cache, or a missing import.');
-  const named = tree.item('u3')?.row;
+  const named = tree.item('u1')?.row;
   assert.ok(named);
-  assert.equal(lookOf(named).label, 'the import · Add the import.');
+  assert.equal(lookOf(named).label, 'the whole · Why does the build fail?');
   const shown = await family(at, session.id, row.sessions);
   assert.deepEqual(
     shown.map(({ isBorn }) => isBorn),

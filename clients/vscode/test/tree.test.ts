@@ -131,14 +131,19 @@ test('a tree of 5,000 entries with 27 branches is at most two levels deep at ope
   const session = await Session.create(await window(t), { cwd: '/tmp' });
   const entries: object[] = [];
   let fork: string | undefined;
-  for (let round = 0; round < 28; round++) {
+  for (let round = 0; round < 29; round++) {
     let above = fork;
-    for (let part = round < 27 ? 2 : 1; part > 0; part--) {
+    for (let part = 0 < round && round < 28 ? 2 : 1; part > 0; part--) {
       above = fork;
-      for (let left = round < 27 ? 90 : 5000 - entries.length; left > 0; left--) {
+      for (let left = round < 28 ? 90 : 5000 - entries.length; left > 0; left--) {
         const id = `e${entries.length}`;
         const message = { role: 'user', content: `says ${id}` };
-        entries.push({ type: 'message', id, message, ...(above !== undefined && { parentId: above }) });
+        entries.push({
+          type: 'message',
+          id,
+          message,
+          ...(above !== undefined && { parentId: above }),
+        });
         above = id;
       }
     }

@@ -64,8 +64,8 @@ export function TreePane({ app, session }: { app: App; session: Session }) {
   const end = Math.min(total, Math.ceil((start + size.height) / ROW) + SPARE);
   tree.view?.want(first, end);
   const rows = [];
-  // At most 12 of 80 columns are guides, of 15 pixels each.
-  const most = Math.max(3, Math.floor(size.width / 110));
+  // Two thirds of a row are for its text.
+  const most = Math.max(3, Math.floor(size.width / 64));
   for (let at = first; at < end; at++) {
     const row = tree.view?.row(at);
     rows.push(

@@ -1,4 +1,4 @@
-/** Names of branches, sessions that come from each other or are put away, and the width of guides. */
+/** Names of branches, and sessions that come from each other. */
 
 import assert from 'node:assert/strict';
 import { after, afterEach, before, describe, test } from 'node:test';
@@ -19,23 +19,6 @@ function forked(id: string): SessionWriter {
   return s;
 }
 
-/** 5,000 entries: 27 times a branch is left, and the next one begins beside it. */
-function large(): SessionWriter {
-  const s = new SessionWriter('large');
-  let fork: string | null = null;
-  let count = 0;
-  for (let round = 0; round < 28; round++) {
-    let above: string | null = fork;
-    for (let part = round < 27 ? 2 : 1; part > 0; part--) {
-      above = fork;
-      for (let left = round < 27 ? 90 : 5000 - count; left > 0; left--)
-        above = s.user(`e${String(count)}`, above, `says ${String(count++)}`);
-    }
-    fork = above;
-  }
-  return s;
-}
-
 describe('rows and sessions in the live page', () => {
   let stage: Stage;
   let served: Served;
@@ -43,7 +26,7 @@ describe('rows and sessions in the live page', () => {
 
   before(async () => {
     stage = await Stage.open();
-    served = await stage.serve(forked('parent'), forked('put-away'), large());
+    served = await stage.serve(forked('parent'));
   });
 
   afterEach(async () => {
@@ -89,49 +72,5 @@ describe('rows and sessions in the live page', () => {
     await page.keyboard.press('Enter');
     await page.locator('h1', { hasText: 'the fork' }).waitFor();
     await peer.close();
-  });
-
-  test('a session is put away and brought back, by a command and in the list', async () => {
-    const page = await openPage('put-away');
-    await page.locator('#tree').focus();
-    await page.keyboard.press(':');
-    await page.locator('dialog input').fill('archive-session');
-    await page.keyboard.press('Enter');
-    await page.getByText('The session is archived; the list leaves it out.').waitFor();
-    await page.locator('#tree').focus();
-    await page.keyboard.press('s');
-    const lines = page.locator('.sessions .session-line');
-    await lines.first().waitFor();
-    const without = await lines.count();
-    await page.getByLabel('Archived ones too').check();
-    const away = page.locator('.sessions li', { hasText: 'archived' });
-    await away.waitFor();
-    assert.equal(await lines.count(), without + 1);
-    await away.hover();
-    await away.getByRole('button', { name: 'Bring back' }).click();
-    await page.getByText('The session is in the list again.').waitFor();
-    await page.getByLabel('Archived ones too').uncheck();
-    await away.waitFor({ state: 'detached' });
-    assert.equal(await lines.count(), without + 1);
-  });
-
-  // Guides took 40 of 110 columns.
-  test('of a tree of 5,000 entries guides take at most 12 of 80 columns', async () => {
-    const page = await openPage('large');
-    const widest = (): Promise<number> =>
-      page.evaluate(() => {
-        const tree = document.querySelector('#tree')?.clientWidth ?? 1;
-        const guides = [...document.querySelectorAll('#tree .guides')];
-        return Math.max(0, ...guides.map((each) => each.getBoundingClientRect().width)) / tree;
-      });
-    await row(page, 'says 4999').waitFor();
-    await page.locator('#tree').focus();
-    await page.keyboard.press('Home');
-    await row(page, '90 entries').first().waitFor();
-    assert.ok((await widest()) <= 12 / 80, `${String(await widest())} at opening`);
-    await page.keyboard.press('*');
-    await page.keyboard.press('End');
-    await row(page, 'says 4999').locator('.guides').waitFor();
-    assert.ok((await widest()) <= 12 / 80, `${String(await widest())} with all open`);
   });
 });
