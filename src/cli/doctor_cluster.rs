@@ -184,7 +184,10 @@ fn absent(silent: &[&str], probed: &[ProbedServer]) -> Vec<String> {
 
 /// The failures with which appends go on.
 fn service(info: &StreamInfo, silent: &[&str]) -> String {
-    let all = info.cluster.as_ref().map_or(1, |it| it.replicas.len() + 1);
+    // Without a leader, the list of the others has all of them.
+    let all = usize::try_from(info.config.num_replicas)
+        .unwrap_or(1)
+        .max(1);
     let answering = all - silent.len().min(all);
     let needed = all / 2 + 1;
     match answering.checked_sub(needed) {

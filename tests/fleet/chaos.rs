@@ -265,12 +265,15 @@ fn a_node_that_has_died_is_named_at_once() {
     ] {
         assert!(said.contains(&fact), "{fact}: {said}");
     }
-    // Without most of its servers, the stream never answers: the first line is there nevertheless.
+    // The last server may still take itself for a part of the majority. If not, the first line is there nevertheless.
     let other = leader % 3 + 1;
     fleet.node("kill", other);
     let (said, error) = doctor(&[leader, other]);
-    assert_eq!(said.lines().count(), 1, "{said}");
-    assert!(error.contains("logUnavailable"), "{error}");
+    let fails = "appends fail: 1 of 3 servers answer, and 2 must";
+    assert!(
+        said.contains(fails) || error.contains("logUnavailable"),
+        "{said}{error}"
+    );
     for node in [leader, other] {
         fleet.node("restart", node);
     }
