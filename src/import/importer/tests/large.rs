@@ -88,11 +88,14 @@ fn each_limit_refuses_a_source_and_imports_the_rest() {
 #[test]
 fn nothing_is_kept_of_a_source_that_is_refused() {
     let home = Home::new(Tool::Codex);
-    let bomb = bomb(70);
-    assert!(bomb.len() < 64 << 10);
+    let bomb = bomb(3);
+    assert!(bomb.len() < 10 << 10);
     let path = home.write(ROLLOUT, bomb);
     for is_dry_run in [true, false] {
-        let report = home.try_import(|request| request.is_dry_run = is_dry_run);
+        let report = home.try_import(|request| {
+            request.is_dry_run = is_dry_run;
+            request.limits.bytes = 2 << 20;
+        });
         assert_eq!(kinds(&report.unwrap()), ["importTooLarge"]);
     }
     let origins = fs::read_dir(home.sessions().join(".origins"));
@@ -144,10 +147,6 @@ fn a_value_of_a_database_has_a_limit() {
     let home = Home::new(Tool::Goose);
     let path = home.root.path().join("files/sessions.db");
     fs::copy(fixture("goose/sessions.db"), &path).unwrap();
-    let whole = home
-        .try_import(|request| request.is_dry_run = true)
-        .unwrap();
-    let entries = whole.totals.entries_added;
     let database = rusqlite::Connection::open(&path).unwrap();
     let long = "UPDATE messages SET content_json = '[{\"type\":\"text\",\"text\":\"' || printf('%.*c', 70000000, 'x') || '\"}]'
                 WHERE rowid = (SELECT max(rowid) FROM messages)";
@@ -161,12 +160,8 @@ fn a_value_of_a_database_has_a_limit() {
         .find(|file| file.error.is_some())
         .unwrap();
     assert!(failed.path.contains("sessions.db#"), "{}", failed.path);
-    // The other sessions of the database are imported.
-    assert!(!report.sessions.is_empty() && report.totals.entries_added < entries);
-    let large = home.try_import(|request| request.limits = Limits::NONE);
-    let large = large.unwrap();
-    assert_eq!(kinds(&large), [""; 0]);
-    assert!(large.totals.entries_added > 0);
+    // The other session of the database is imported.
+    assert_eq!(report.sessions.len(), 1);
 }
 
 /// Work for each subagent that grows with their number would take minutes for 100,000.
