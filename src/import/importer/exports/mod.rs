@@ -96,7 +96,13 @@ impl Extraction for Exports {
         })
     }
 
-    fn write(&self, path: &Path, part: &str, out: &mut dyn Write) -> Result<(), ScanFailure> {
+    fn write(
+        &self,
+        path: &Path,
+        part: &str,
+        _most: u64,
+        out: &mut dyn Write,
+    ) -> Result<(), ScanFailure> {
         let export = self.open(path)?;
         let Some((at, len)) = export.places.get(part).copied() else {
             return Ok(());
