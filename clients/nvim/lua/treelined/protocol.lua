@@ -3,7 +3,7 @@
 
 return {
   version = 1,
-  schema_hash = 'sha256:d4a7d035f3f1f406d28e6ee4f01f82b6d6f428b48411f89e1f83233f57760da7',
+  schema_hash = 'sha256:3c5a5fb184fab88c3f004a3b36712826e69d78d5fa52544f7427ef4642b69921',
   --- Methods by the names of their functions.
   methods = {
     discover = 'rpc.discover',

@@ -16,7 +16,7 @@ from ._params import OMITTED, Omitted
 PROTOCOL_VERSION = 1
 """The version of the protocol that these functions speak."""
 
-SCHEMA_HASH = "sha256:d4a7d035f3f1f406d28e6ee4f01f82b6d6f428b48411f89e1f83233f57760da7"
+SCHEMA_HASH = "sha256:3c5a5fb184fab88c3f004a3b36712826e69d78d5fa52544f7427ef4642b69921"
 """The schema they were made from; a daemon made from the same one tells the same hash."""
 
 NotificationName: TypeAlias = Literal[

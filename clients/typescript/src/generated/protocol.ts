@@ -177,7 +177,7 @@ import type {
 export const PROTOCOL_VERSION = 1;
 
 /** The hash of the schema behind these types. A daemon with the same hash has the same schema. */
-export const SCHEMA_HASH = 'sha256:d4a7d035f3f1f406d28e6ee4f01f82b6d6f428b48411f89e1f83233f57760da7';
+export const SCHEMA_HASH = 'sha256:3c5a5fb184fab88c3f004a3b36712826e69d78d5fa52544f7427ef4642b69921';
 
 /** Params and result by method. */
 export interface Methods {
