@@ -42,7 +42,7 @@ impl InFlight {
 
 impl Room {
     /// The append has ended.
-    pub(super) fn is_free(mut self) {
+    pub(super) fn end(mut self) {
         self.0.take();
     }
 }
@@ -72,7 +72,7 @@ mod tests {
         let soon = Duration::from_millis(1);
         let first = in_flight.room(most * 2, KEPT).await.unwrap();
         assert!(in_flight.room(1, soon).await.is_err());
-        first.is_free();
+        first.end();
         drop(in_flight.room(most, KEPT).await.unwrap());
         assert!(in_flight.room(1, soon).await.is_err());
         assert!(in_flight.room(1, KEPT * 2).await.is_ok());

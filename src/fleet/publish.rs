@@ -92,7 +92,7 @@ impl NatsLog {
     ) -> Result<AppendOutcome> {
         let room = self.in_flight.room(lines.len(), self.append_time).await?;
         let published = self.publish_tried(session, expected, lines).await;
-        room.is_free();
+        room.end();
         published
     }
 

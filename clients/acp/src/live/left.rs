@@ -141,7 +141,7 @@ pub(super) fn close(live: &Live) {
     if !about.closes || !about.loads {
         return;
     }
-    let due = router.agents.to_close(Instant::now(), AGE, MOST);
+    let due = router.agents.due_to_close(Instant::now(), AGE, MOST);
     let requests: Vec<_> = due
         .iter()
         .map(|agent| {

@@ -110,7 +110,8 @@ impl Agents {
             }
             _ => {
                 self.whose.remove(session);
-                (self.open.remove(session), self.closed.remove(session));
+                self.open.remove(session);
+                self.closed.remove(session);
                 None
             }
         }
@@ -122,7 +123,8 @@ impl Agents {
             self.leave(&agent);
         }
         self.whose.remove(session);
-        (self.open.remove(session), self.closed.remove(session));
+        self.open.remove(session);
+        self.closed.remove(session);
         self.know(session);
     }
 
@@ -176,7 +178,7 @@ impl Agents {
     }
 
     /// The sessions to close: left for `age`, or beside `most` later ones.
-    pub(crate) fn to_close(&mut self, now: Instant, age: Duration, most: usize) -> Vec<String> {
+    pub(crate) fn due_to_close(&mut self, now: Instant, age: Duration, most: usize) -> Vec<String> {
         let mut left: Vec<_> = self
             .open
             .iter()
@@ -254,7 +256,8 @@ impl Agents {
     pub(crate) fn switch(&mut self, editor: &str, agent: &str) {
         let old = self.agent_or_same(editor);
         self.leave(&old);
-        (self.open.remove(agent), self.closed.remove(agent));
+        self.open.remove(agent);
+        self.closed.remove(agent);
         if editor == agent {
             self.agent_of.remove(editor);
             self.whose.remove(agent);
