@@ -1,11 +1,11 @@
-//! What the editor and the agent promise when they meet, and what the editor is promised in the agent's place. Pure.
+//! The promises of the editor and the agent when they meet, and those to the editor in the agent's place. Pure.
 
 use super::message::{Message, replaced, span};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
-/// What the agent has said of itself.
+/// The agent's own promises.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct About {
     /// It has said something.
@@ -56,7 +56,7 @@ struct SessionCapabilities {
     delete: Option<Value>,
 }
 
-/// What the editor has said of itself.
+/// The editor's own promises.
 #[derive(Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 struct Hello {

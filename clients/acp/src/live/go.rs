@@ -32,7 +32,7 @@ pub(super) struct There {
     pub(super) agent: String,
     /// Whether the agent gets the conversation as text.
     pub(super) is_text: bool,
-    /// What the agent has answered when it opened the session.
+    /// The agent's answer that opened the session.
     pub(super) about: Value,
     words: String,
 }

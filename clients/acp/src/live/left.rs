@@ -146,7 +146,7 @@ pub(super) fn close(live: &Live) {
         .iter()
         .map(|agent| {
             let params = json!({ "sessionId": agent }).to_string();
-            // Nobody waits for the answer.
+            // The answer is not waited for.
             router.agents.request("session/close", &params).0
         })
         .collect();

@@ -246,7 +246,7 @@ impl Agents {
         }
     }
 
-    /// What the agent has told of a session.
+    /// The agent's messages about a session.
     pub(crate) fn take_heard(&mut self, agent: &str) -> Vec<Item> {
         let turn = self.heard.remove(agent).unwrap_or_default();
         turn.finish(None, None)

@@ -31,7 +31,7 @@ fn a_file_that_is_made_again_keeps_what_was_appended_meanwhile() {
     assert!(replica.is_equal());
 }
 
-/// An incomplete line is of a writer who is in the middle of it: it is no line of the log yet.
+/// An incomplete line is of a writer who is in the middle of it: it is not a line of the log yet.
 #[test]
 fn a_line_that_is_being_written_stays_as_it_is_behind_a_file_that_is_made_again() {
     let setup = Setup::of(&[line(1)]);
