@@ -15,7 +15,7 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use treelined_core::terminal;
-use treelined_import::importer::run;
+use treelined_import::importer::named;
 use treelined_wire::{ImportedFile, ImportedSession};
 
 /// Failures that are shown; `--json` has all.
@@ -46,7 +46,7 @@ pub(super) fn run(options: &Options, import: &ImportArgs) -> anyhow::Result<Exit
     }
     let again = import.again.as_deref().map(|session| {
         let session_dir = options.config()?.daemon.session_dir;
-        anyhow::Ok(run::session_named(&session_dir, session)?)
+        anyhow::Ok(named::session_named(&session_dir, session)?)
     });
     let import = &ImportArgs {
         again: again.transpose()?,
@@ -78,7 +78,7 @@ pub(super) fn run(options: &Options, import: &ImportArgs) -> anyhow::Result<Exit
 
 fn forget(options: &Options, session: &str) -> anyhow::Result<ExitCode> {
     let store = treelined_files::store::Store::new(options.config()?.daemon.session_dir);
-    let forgotten = run::forget(store.path(), session)?;
+    let forgotten = named::forget(store.path(), session)?;
     let origins = count(forgotten as u64, "source", "sources");
     writeln!(io::stdout(), "deleted the kept bytes of {origins}")?;
     Ok(ExitCode::SUCCESS)

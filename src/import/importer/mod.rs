@@ -11,6 +11,7 @@
 //! [`line`]; [`report`] is what is reported, as [`result`] sums it up, and [`repeat`] reports it
 //! again while nothing changes; [`anew`] is for sessions that are replaced. [`watch`] waits until there is something to import again;
 //! [`hook`] imports what a tool's hook asks for. [`limits`] says what one source may become, and [`large`] which ones exceed it.
+//! [`named`] finds a session that was imported.
 
 mod adopt;
 mod anew;
@@ -30,6 +31,7 @@ pub mod large;
 pub(crate) mod ledger;
 pub mod limits;
 mod line;
+pub mod named;
 pub(crate) mod names;
 mod native;
 mod new_file;
