@@ -224,10 +224,10 @@ fn a_query_is_completed() {
     let completed = d.ok("complete_query", json!({"query": "é ro x", "position": 4}));
     let items = json!([{"text": "role:", "about": "messages of this role"}]);
     assert_eq!(completed, json!({"start": 2, "end": 4, "items": items}));
-    let completed = d.ok("complete_query", json!({"query": "source:cl"}));
+    let completed = d.ok("complete_query", json!({"query": "source:claude-c"}));
     assert_eq!(
         completed,
-        json!({"start": 7, "end": 9, "items": [{"text": "claude-code"}]})
+        json!({"start": 7, "end": 15, "items": [{"text": "claude-code"}]})
     );
 }
 
