@@ -1,18 +1,14 @@
 //! Answers commands with the sessions of the recorder.
 
 use super::commands::{self, Command, Job, Verb};
+use super::tree::{MAX_UP, outline, row_above};
 use super::view::Outline;
 use super::{Answers, Live, fork, go, sessions, undo};
 use crate::journal::Journal;
 use crate::record::{Place, Recorder};
 use anyhow::{Context, bail};
 use std::collections::HashSet;
-use treelined_client::{Branch, Client, TreeFilter, TreeRender};
-
-/// The rows of one page of a tree.
-const PAGE: u64 = 5_000;
-/// The most entries from one without a row up to one that has a row.
-pub(super) const MAX_UP: usize = 10_000;
+use treelined_client::{Branch, Client};
 
 /// Does a job. What was said before it must be recorded. A failure is the text of the answer; a command that asks is answered when
 /// the question is.
@@ -79,43 +75,6 @@ async fn text(
     live.tell(&commands::said(&command.session, &text));
     live.tell(&asked);
     Ok(None)
-}
-
-pub(super) async fn outline(client: &Client) -> anyhow::Result<Outline> {
-    let (mut rows, mut cursor) = (Vec::new(), None::<String>);
-    loop {
-        let tree = client.get_tree().filter(TreeFilter::NoTools);
-        let mut page = tree
-            .render(TreeRender::Unicode)
-            .prefix_columns(12)
-            .limit(PAGE);
-        if let Some(cursor) = cursor.take() {
-            page = page.cursor(cursor);
-        }
-        let page = page.await?;
-        rows.extend(page.nodes);
-        cursor = page.next_cursor;
-        if cursor.is_none() {
-            return Ok(Outline::of(&rows));
-        }
-    }
-}
-
-/// The nearest entry at or above this one that has a row.
-pub(super) async fn row_above(
-    client: &Client,
-    outline: &Outline,
-    entry: Option<String>,
-) -> anyhow::Result<Option<String>> {
-    let mut entry = entry;
-    for _step in 0..MAX_UP {
-        let Some(id) = entry.as_ref().filter(|id| !outline.has(id)) else {
-            break;
-        };
-        let above = client.get_entry(id).await?.entry;
-        entry = above.parent_id().map(str::to_owned);
-    }
-    Ok(entry)
 }
 
 /// The branches, each with an entry at or above its tip that has a row, and whether the conversation is there.

@@ -1,11 +1,12 @@
 //! Moves the conversation: the editor's session goes on in another session of the agent.
 
 use super::Live;
-use super::answer::{MAX_UP, outline, row_above};
 use super::commands::{Command, Verb};
-use super::left::{self, Placed};
-use super::params::Setup;
+use super::left;
+use super::params::{Setup, place_params};
+use super::placed::Placed;
 use super::router;
+use super::tree::{MAX_UP, outline, row_above, step, up_to};
 use super::view::Outline;
 use crate::journal::Journal;
 use crate::record::{Place, Recorder, member};
@@ -229,35 +230,6 @@ fn is_record(entry: &Entry) -> bool {
     member(entry, "customType") == Some(json!("acp.session"))
 }
 
-/// The entry of the conversation at or above this one.
-pub(super) async fn step(client: &Client, entry: Option<String>) -> anyhow::Result<Option<String>> {
-    up_to(client, entry, |entry| {
-        !matches!(
-            entry.r#type(),
-            "custom" | "label" | "session_info" | "usage"
-        )
-    })
-    .await
-}
-
-/// The nearest entry at or above this one that is wanted.
-async fn up_to(
-    client: &Client,
-    entry: Option<String>,
-    is_wanted: impl Fn(&Entry) -> bool,
-) -> anyhow::Result<Option<String>> {
-    let mut at = entry;
-    for _step in 0..MAX_UP {
-        let Some(id) = &at else { return Ok(None) };
-        let entry = client.get_entry(id).await?.entry;
-        if is_wanted(&entry) {
-            return Ok(at);
-        }
-        at = entry.parent_id().map(str::to_owned);
-    }
-    bail!("the way up from this place is too long")
-}
-
 /// Ends the turn of a session of the agent, if one runs.
 async fn end_turn(live: &Live, agent: &str) -> anyhow::Result<()> {
     if !live.router().agents.is_running(agent) {
@@ -336,20 +308,6 @@ fn lost<'a>(losses: impl Iterator<Item = &'a str>) -> String {
         true => String::new(),
         false => format!(" It lacks something: {}.", losses.join(", ")),
     }
-}
-
-pub(super) fn place_params(session: Option<&str>, setup: &Setup) -> String {
-    let mut params = json!({ "cwd": setup.cwd });
-    if let (Some(session), Value::Object(members)) = (session, &mut params) {
-        members.insert("sessionId".to_owned(), json!(session));
-    }
-    let params = params.to_string();
-    let members = params.strip_suffix('}').unwrap_or_default();
-    let servers = setup
-        .mcp_servers
-        .as_ref()
-        .map_or("[]", |servers| servers.get());
-    format!("{members},\"mcpServers\":{servers}}}")
 }
 
 /// Returns the session, and what the agent has said of it.

@@ -1,15 +1,14 @@
 //! Sessions of the agent that the conversation has left: gone on with, closed, and taken back.
 
 use super::Live;
-use super::go::{place_params, step};
-use super::params::Setup;
+use super::params::{Setup, place_params};
+use super::placed::Placed;
+use super::tree::step;
 use crate::record::{Place, Recorder, words};
 use crate::told::Told;
 use anyhow::bail;
 use serde_json::json;
-use std::fs;
 use std::time::{Duration, Instant};
-use uuid::Uuid;
 
 /// How long a session that was left stays open.
 const AGE: Duration = Duration::from_secs(300);
@@ -17,32 +16,6 @@ const AGE: Duration = Duration::from_secs(300);
 const MOST: usize = 3;
 /// How often it is looked which ones are to be closed.
 pub(super) const LOOK: Duration = Duration::from_secs(30);
-
-/// A file that was made for a session.
-#[derive(Debug)]
-pub(crate) struct Placed {
-    path: String,
-    hash: Uuid,
-}
-
-impl Placed {
-    pub(super) fn look(path: String) -> Option<Placed> {
-        let hash = hash(&path)?;
-        Some(Placed { path, hash })
-    }
-
-    /// Removes it if its bytes are those with which it was made.
-    fn remove(&self) {
-        if hash(&self.path) == Some(self.hash) {
-            let _gone = fs::remove_file(&self.path);
-        }
-    }
-}
-
-fn hash(path: &str) -> Option<Uuid> {
-    let bytes = fs::read(path).ok()?;
-    Some(Uuid::new_v5(&Uuid::NAMESPACE_OID, &bytes))
-}
 
 /// A session of the agent that ends at a place: one that the conversation has left in this run, or one of an earlier run that the
 /// agent loads and tells as it is recorded.

@@ -4,6 +4,9 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 use std::ops::Range;
 
+/// The most sessions and requests that are remembered: a peer that never answers does not fill the memory.
+pub(crate) const MAX_KEPT: usize = 10_000;
+
 /// A message of JSON-RPC. A member that is null is not there.
 #[derive(Deserialize)]
 pub(crate) struct Message<'a> {

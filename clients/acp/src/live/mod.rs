@@ -1,12 +1,13 @@
 //! Tree navigation in an editor (`--live`): the relay answers commands, and passes all other messages.
 //!
-//! In reading order: `lines` reads a stream, `message` the members of a message, `params` those of its params, `commands` knows ours, `router` decides
-//! what becomes of a message (pure), with the sessions of `moves` (pure). `view` makes texts of trees (pure), `answer` answers a
-//! command with the recorder, `go` moves the conversation, `left` takes sessions back, opens them
-//! again and closes them, `undo` takes a prompt back, with its files by `files`, `questions` asks the
-//! person (pure), `sessions` lists and opens branches as sessions, `fork` makes them,
-//! `about` is what both sides promise (pure), `replay` tells what was
-//! said there (pure), and `store` keeps where it went on. The two threads of the relay pass lines; the recorder's thread answers commands, behind the changes that came before.
+//! In reading order: `lines` reads a stream, `message` the members of a message, `params` those of its params, `about` the promises
+//! of both sides, `commands` knows ours, and `router` decides what becomes of a message, with the sessions of `moves` and the
+//! questions of `questions`. `view` makes texts of trees, and `replay` what was said there. All these are pure.
+//!
+//! `answer` answers a command with the recorder, and `tree` reads the recorded one. `go` moves the conversation, `left` takes
+//! sessions back, opens them again and closes them, with the files of `placed`, `undo` takes a prompt back, with its files by `files`,
+//! `sessions` lists and opens branches as sessions, `fork` makes them, and `store` keeps where it went on. The two threads of the relay pass
+//! lines; the recorder's thread answers commands, behind the changes that came before.
 
 mod about;
 mod answer;
@@ -19,11 +20,13 @@ mod lines;
 mod message;
 mod moves;
 mod params;
+mod placed;
 mod questions;
 mod replay;
 mod router;
 mod sessions;
 mod store;
+mod tree;
 mod undo;
 mod view;
 

@@ -1,8 +1,7 @@
 //! Which sessions of the agent the sessions of the editor are, and our own requests to the agent. Pure.
 
-use super::left::Placed;
-use super::message::Message;
-use super::router::MAX_KEPT;
+use super::message::{MAX_KEPT, Message};
+use super::placed::Placed;
 use crate::turn::{Item, Turn};
 use serde_json::value::RawValue;
 use serde_json::{Value, json};

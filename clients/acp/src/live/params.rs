@@ -2,8 +2,8 @@
 
 use super::message::Message;
 use serde::Deserialize;
-use serde_json::Value;
 use serde_json::value::RawValue;
+use serde_json::{Value, json};
 
 /// The longest params that are kept of a request, in bytes.
 pub(super) const MAX_PARAMS: usize = 256 << 10;
@@ -82,4 +82,19 @@ pub(super) fn setup(message: &Message<'_>) -> Option<Setup> {
     let params: &RawValue = message.params()?;
     let setup = (params.get().len() <= MAX_PARAMS).then(|| message.params());
     setup.flatten()
+}
+
+/// The params of a request that opens a session, or makes one.
+pub(super) fn place_params(session: Option<&str>, setup: &Setup) -> String {
+    let mut params = json!({ "cwd": setup.cwd });
+    if let (Some(session), Value::Object(members)) = (session, &mut params) {
+        members.insert("sessionId".to_owned(), json!(session));
+    }
+    let params = params.to_string();
+    let members = params.strip_suffix('}').unwrap_or_default();
+    let servers = setup
+        .mcp_servers
+        .as_ref()
+        .map_or("[]", |servers| servers.get());
+    format!("{members},\"mcpServers\":{servers}}}")
 }

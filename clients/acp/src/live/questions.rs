@@ -1,8 +1,7 @@
 //! Questions of ours to the person at the editor, and what an answer makes of the command that asks. Pure.
 
 use super::commands::{self, Asked, Command, Verb};
-use super::message::Message;
-use super::router::MAX_KEPT;
+use super::message::{MAX_KEPT, Message};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};

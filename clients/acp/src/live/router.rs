@@ -2,7 +2,7 @@
 
 use super::about::{About, has_forms};
 use super::commands::{self, Clashes, Command, Fork, Job, List, Load};
-use super::message::{Message, replaced, span};
+use super::message::{MAX_KEPT, Message, replaced, span};
 use super::moves::{Agents, Whose};
 use super::params::{
     Commands, ForkParams, ListParams, MAX_PARAMS, Prompt, Setting, Setup, Updated, setup,
@@ -11,9 +11,6 @@ use super::questions::{Answer, Questions};
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 use std::collections::HashMap;
-
-/// The most sessions and requests that are remembered: a peer that never answers does not fill the memory.
-pub(crate) const MAX_KEPT: usize = 10_000;
 
 /// The treatment of a message of the editor.
 #[derive(Debug)]

@@ -2,10 +2,11 @@
 
 use super::Live;
 use super::commands::{self, List, Load, branch_id};
-use super::go::{open, step, switch};
+use super::go::{open, switch};
 use super::left;
 use super::message::{Message, replaced, span};
 use super::replay;
+use super::tree::step;
 use crate::record::{Place, Recorder};
 use anyhow::{Context, bail};
 use serde::Deserialize;
