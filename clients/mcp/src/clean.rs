@@ -76,7 +76,7 @@ impl<'r> Cleaner<'r> {
             };
         };
         let mut secrets = Vec::new();
-        let json = self.replace_members(json, true, &mut secrets);
+        let json = self.replace_members("", json, true, &mut secrets);
         self.count(&secrets);
         inert_text(&json.to_string())
     }
@@ -124,21 +124,34 @@ impl<'r> Cleaner<'r> {
 
     /// See [`value`](Cleaner::value). Adds the kinds of the secrets to `secrets`.
     pub fn replace_foreign(&self, value: Value, secrets: &mut Vec<&'static str>) -> Value {
-        self.replace_members(value, false, secrets)
+        self.replace_members("", value, false, secrets)
     }
 
+    /// `name` is the last key above the value. JSON with ids is an entry, of which no key says that its value is a secret.
     fn replace_members(
         &self,
+        name: &str,
         value: Value,
         has_ids: bool,
         secrets: &mut Vec<&'static str>,
     ) -> Value {
         match value {
-            Value::String(text) => Value::String(self.replace(&text, secrets)),
+            Value::String(text) => {
+                let before = secrets.len();
+                let replaced = self.replace(&text, secrets);
+                let is_foreign = !has_ids && secrets.len() == before;
+                match self.redactor.member(name, &text).filter(|_| is_foreign) {
+                    Some(kind) => {
+                        secrets.push(kind);
+                        Value::String(mark(kind))
+                    }
+                    None => Value::String(replaced),
+                }
+            }
             Value::Array(items) => {
                 let items = items.into_iter();
                 items
-                    .map(|item| self.replace_members(item, has_ids, secrets))
+                    .map(|item| self.replace_members(name, item, has_ids, secrets))
                     .collect()
             }
             Value::Object(members) => {
@@ -147,7 +160,7 @@ impl<'r> Cleaner<'r> {
                     let has_ids = has_ids && !FOREIGN_MEMBERS.contains(&name.as_str());
                     let value = match is_id && value.is_string() {
                         true => value,
-                        false => self.replace_members(value, has_ids, secrets),
+                        false => self.replace_members(&name, value, has_ids, secrets),
                     };
                     (self.replace(&name, secrets), value)
                 };

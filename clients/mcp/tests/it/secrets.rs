@@ -112,6 +112,39 @@ fn every_tool_and_resource_replaces_secrets_and_keeps_ids() {
     );
 }
 
+/// The arguments of a call `{"password": "…"}` reached an agent as they were, while an export replaced them: a member that says
+/// secret by its name was looked for in texts alone.
+#[test]
+fn members_of_calls_and_of_plugins_that_say_secret_are_replaced() {
+    const PASSWORD: &str = "kV8pQ2zT5wLx91";
+    let folders = Folders::new();
+    let arguments = json!({"password": PASSWORD, "env": {"API_KEY": [PASSWORD]}, "path": "a.txt", "token": "${TOKEN}"});
+    let call = json!({"type": "toolCall", "id": "c1", "name": "deploy", "arguments": arguments});
+    let custom = json!({"type": "custom", "id": "k1", "customType": "plugin", "data": {"client_secret": PASSWORD}});
+    folders.daemon(&[
+        ("create_session", json!({"sessionId": "s1", "cwd": folders.path("work")})),
+        ("append_message", json!({"entryId": "u1", "message": {"role": "user", "content": "Deploy."}})),
+        ("append_message", json!({"entryId": "a1", "message": {"role": "assistant", "content": [call], "model": "m", "provider": "p"}})),
+        ("append_entries", json!({"entries": [custom]})),
+    ]);
+    let mut server = folders.server(&[]);
+    for (tool, arguments) in [
+        ("read_branch", json!({"tip": "a1"})),
+        ("read_entry", json!({"entry": "a1"})),
+        ("read_entry", json!({"entry": "k1"})),
+        ("search_history", json!({"query": "deploy"})),
+    ] {
+        let text = server.text(tool, arguments.clone());
+        assert!(!text.contains(PASSWORD), "{tool} {arguments}: {text}");
+    }
+    let text = server.text("read_entry", json!({"entry": "a1"}));
+    assert!(
+        text.contains("a.txt") && text.contains("${TOKEN}"),
+        "{text}"
+    );
+    assert!(text.contains("[redacted:"), "{text}");
+}
+
 /// A character that nobody sees may part a secret, and words beside it: the secret is found, and the words stay apart.
 #[test]
 fn a_parted_secret_is_found_and_words_stay_apart() {
