@@ -45,7 +45,7 @@ Much more than a window shows makes Emacs pause to collect garbage."
   "The ids of rows; the branches at their forks have one row each.")
 (defvar-local treelined-tree--names-sessions nil
   "Whether rows name the sessions that come from them.
-The first rows do not: the daemon reads the list of sessions for that.")
+The daemon reads the list of sessions for that, so a person asks for it.")
 (defvar-local treelined-tree-archived nil "Whether archived branches are shown.")
 (defvar-local treelined-tree-archived-count 0 "The number of archived branches.")
 (defvar-local treelined-tree-search nil
@@ -320,11 +320,7 @@ one above it.  Call AFTER, if it is not nil, in the buffer when it is drawn."
       (treelined-tree-fetch)
       (let ((after treelined-tree--after))
         (setq treelined-tree--after nil)
-        (mapc #'funcall (nreverse after)))
-      (unless (or treelined-tree--names-sessions (zerop treelined-tree-total)
-                  (not (treelined-session-open-p treelined-session)))
-        (setq treelined-tree--names-sessions t)
-        (treelined-tree-reload))))
+        (mapc #'funcall (nreverse after)))))
   (force-mode-line-update))
 
 (defun treelined-tree--fetch-page (first limit &optional then)
@@ -471,7 +467,8 @@ Call AFTER when it is there."
       " · "))))
 
 (defun treelined-tree--revert (&rest _)
-  "Draw the tree again."
+  "Draw the tree again, with the sessions that come from its entries."
+  (setq treelined-tree--names-sessions t)
   (treelined-tree-reload))
 
 (defvar treelined-tree-mode-map (make-sparse-keymap)
