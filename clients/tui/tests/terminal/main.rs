@@ -145,6 +145,8 @@ fn an_interrupt_is_for_the_program_that_has_the_terminal() {
     tmux.keys("Enter");
     tmux.wait_for("tokens");
     tmux.keys("Escape");
+    // Escape and a key that come together are one key.
+    tmux.wait_for("← active");
     tmux.keys("Q");
     tmux.is_restored();
 }
