@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 use treelined_client::{Entry, SearchHit};
 use treelined_redact::unseen::is_unseen;
-use treelined_redact::{FOREIGN_MEMBERS, ID_MEMBERS, Redactor, mark};
+use treelined_redact::{FOREIGN_MEMBERS, ID_MEMBERS, Redactor, flag, mark};
 
 /// The most characters of a line that the daemon sends of a text; a longer text is cut there.
 const DAEMON_LINE: usize = 200;
@@ -149,10 +149,17 @@ impl<'r> Cleaner<'r> {
                 }
             }
             Value::Array(items) => {
-                let items = items.into_iter();
-                items
-                    .map(|item| self.replace_members(name, item, has_ids, secrets))
-                    .collect()
+                let mut before = None;
+                let replaced = items.into_iter().map(|item| {
+                    let next = item.as_str().and_then(flag).map(str::to_owned);
+                    let name = match before.take() {
+                        Some(flag) if item.is_string() => flag,
+                        _ => name.to_owned(),
+                    };
+                    before = next;
+                    self.replace_members(&name, item, has_ids, secrets)
+                });
+                replaced.collect()
             }
             Value::Object(members) => {
                 let member = |(name, value): (String, Value)| {

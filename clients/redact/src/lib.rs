@@ -163,8 +163,9 @@ impl Redactor {
     /// Whether some string in this raw JSON may change. Reads every byte once. JSON for which this is false needs not
     /// be parsed.
     pub fn may_change(&self, json: &[u8]) -> bool {
-        let has_secret =
-            |searcher: &SecretSearcher| has_escaped_text(json) || searcher.may_match(json);
+        let has_secret = |searcher: &SecretSearcher| {
+            has_escaped_text(json) || searcher.may_match(json) || has_secret_flag(searcher, json)
+        };
         self.searcher.as_ref().is_some_and(has_secret)
             || self
                 .home
@@ -173,9 +174,34 @@ impl Redactor {
     }
 }
 
+/// Bytes of the longest flag that is looked at, with its dashes and the quote behind it.
+const LONGEST_FLAG: usize = 128;
+
+/// The name of a flag that is an argument of its own, as in `["--password", "…"]`; the next argument is its value. `None` for other
+/// arguments.
+pub fn flag(argument: &str) -> Option<&str> {
+    let name = argument.strip_prefix("--")?;
+    let is_name = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_');
+    (!name.is_empty() && name.bytes().all(is_name)).then_some(name)
+}
+
 /// The text in place of a secret of this kind.
 pub fn mark(kind: &str) -> String {
     format!("[redacted:{kind}]")
+}
+
+/// Whether a string of raw JSON is a flag that says secret.
+fn has_secret_flag(searcher: &SecretSearcher, json: &[u8]) -> bool {
+    memchr::memmem::find_iter(json, b"\"--").any(|quote| {
+        let rest = json.get(quote + 1..).unwrap_or_default();
+        let rest = rest.get(..LONGEST_FLAG).unwrap_or(rest);
+        let end = memchr::memchr(b'"', rest).unwrap_or_default();
+        let argument = rest
+            .get(..end)
+            .and_then(|text| std::str::from_utf8(text).ok());
+        let name = argument.and_then(flag);
+        name.is_some_and(|name| searcher.names.kind(name).is_some())
+    })
 }
 
 /// Whether raw JSON has an escape of a printable ASCII character, so that a search in its bytes misses text.

@@ -26,18 +26,24 @@ impl RedactEntry for Redactor {
         let mut walk = StringWalk::default();
         let mut out = Vec::with_capacity(entry.len());
         let mut done = 0;
+        // The flag in front of a string, and its depth.
+        let mut flag: Option<(usize, String)> = None;
         while let Some((span, part)) = walk.next(entry) {
             let raw = entry.get(span.clone()).unwrap_or_default();
+            let before = flag.take().filter(|(depth, _)| *depth == walk.depth);
             let Some(text) = json::string(raw).filter(|_| part != StringPart::Id) else {
                 continue;
             };
             let mut redacted = self.text(&text, report);
-            if part == StringPart::Foreign
-                && *redacted == *text
-                && let Some(kind) = self.member(&walk.name, &text)
-            {
-                report(kind);
-                redacted = mark(kind).into();
+            if part == StringPart::Foreign {
+                let name = before.map_or_else(|| walk.name.clone(), |(_, flag)| flag);
+                if *redacted == *text
+                    && let Some(kind) = self.member(&name, &text)
+                {
+                    report(kind);
+                    redacted = mark(kind).into();
+                }
+                flag = treelined_redact::flag(&text).map(|flag| (walk.depth, flag.to_owned()));
             }
             if *redacted != *text {
                 out.extend_from_slice(entry.get(done..span.start).unwrap_or_default());

@@ -45,6 +45,20 @@ fn strings_of_an_entry_are_redacted_however_they_are_escaped() {
 }
 
 /// The name and the value are two strings of the entry: the value stayed.
+/// A command as a list has a flag and its value as two arguments.
+#[test]
+fn the_argument_behind_a_flag_that_says_secret_is_replaced() {
+    let entry = r#"{"type":"message","id":"a","arguments":{"args":["--password","hunter2","--verbose","hunter2"],"flag":"--token","note":"a1b2c3d4e5f6","nested":["--token",["a1b2c3d4e5f6"]]}}"#;
+    let mut kinds = Vec::new();
+    let out = redactor().entry(entry.as_bytes(), &mut |kind| kinds.push(kind));
+    let shown = entry.replace(
+        r#""--password","hunter2""#,
+        r#""--password","[redacted:password]""#,
+    );
+    assert_eq!(String::from_utf8(out.into_owned()).unwrap(), shown);
+    assert_eq!(kinds, ["password"]);
+}
+
 #[test]
 fn members_of_tools_whose_names_say_secret_are_replaced() {
     let entry = r#"{"type":"message","id":"a","token":"a1b2c3d4e5f6","arguments":{"password":"hunter2","env":{"API_KEY":"a1b2c3d4e5f6","PATH":"/bin"},"pass\u0077ord":"x","note":"hunter2","maxTokens":"a1b2c3d4e5f6"}}"#;

@@ -118,7 +118,7 @@ fn every_tool_and_resource_replaces_secrets_and_keeps_ids() {
 fn members_of_calls_and_of_plugins_that_say_secret_are_replaced() {
     const PASSWORD: &str = "kV8pQ2zT5wLx91";
     let folders = Folders::new();
-    let arguments = json!({"password": PASSWORD, "env": {"API_KEY": [PASSWORD]}, "path": "a.txt", "token": "${TOKEN}"});
+    let arguments = json!({"password": PASSWORD, "env": {"API_KEY": [PASSWORD]}, "args": ["--password", PASSWORD], "path": "a.txt", "token": "${TOKEN}"});
     let call = json!({"type": "toolCall", "id": "c1", "name": "deploy", "arguments": arguments});
     let custom = json!({"type": "custom", "id": "k1", "customType": "plugin", "data": {"client_secret": PASSWORD}});
     folders.daemon(&[
