@@ -20,8 +20,8 @@ const LISTED: usize = 20;
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
-  mv ~/shop ~/work/shop && treelined mv ~/shop ~/work/shop
-  treelined mv ~/shop ~/work/shop --dry-run   which sessions it would move
+  mv shop work/shop && treelined mv shop work/shop
+  treelined mv shop work/shop --dry-run   which sessions it would move
 
 It writes the new path into the first line of each session of the directory and of those below it, and moves their files \
 into the folder of the new path, where pi looks too. End the programs that have such a session open before: a daemon that \

@@ -178,7 +178,7 @@ async fn record(
             break;
         }
         while let Some((answers, job)) = answers.and_then(Answers::next) {
-            // What was said before is in the journal.
+            // The journal has all that was said before.
             make_changes(&mut journal, &mut recorder).await?;
             live::answer(answers, &job, &mut journal, &mut recorder).await;
         }

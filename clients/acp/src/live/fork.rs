@@ -2,8 +2,7 @@
 
 use super::Live;
 use super::commands::{self, Fork, branch_of};
-use super::go::{There, open, settings};
-use super::left;
+use super::go::{There, begin, open, settings};
 use crate::record::{Place, Recorder};
 use crate::turn::{IDS, PROMPT_ID};
 use anyhow::{Context, bail};
@@ -62,14 +61,7 @@ async fn forked(live: &Live, fork: &Fork, recorder: &mut Recorder) -> anyhow::Re
     };
     let mut there = open(live, &fork.session, &fork.setup, &place, entry.as_deref()).await?;
     let _of_the_source = settings(live, &fork.session, &mut there).await;
-    let begun = recorder
-        .begin_at(&there.agent, &place, entry, there.is_text)
-        .await;
-    if let Err(error) = begun {
-        live.router().agents.give_up(&there.agent);
-        left::take_back(live, &there.agent, recorder);
-        return Err(error);
-    }
+    begin(live, recorder, &there, &place, entry).await?;
     Ok(there)
 }
 

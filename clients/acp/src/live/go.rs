@@ -93,14 +93,7 @@ async fn moved(
     .await?;
     let failures = settings(live, &command.session, &mut there).await;
     let entry = target.entry.clone();
-    let begun = recorder
-        .begin_at(&there.agent, &place, entry, there.is_text)
-        .await;
-    if let Err(error) = begun {
-        live.router().agents.give_up(&there.agent);
-        left::take_back(live, &there.agent, recorder);
-        return Err(error);
-    }
+    begin(live, recorder, &there, &place, entry).await?;
     switch(live, &command.session, &there.agent, recorder);
     Ok(notice(&target, &format!("{}{failures}", there.words)))
 }
@@ -228,6 +221,24 @@ fn is_note(entry: &Entry) -> bool {
 /// Whether a record begins there: what is below it is another branch.
 fn is_record(entry: &Entry) -> bool {
     member(entry, "customType") == Some(json!("acp.session"))
+}
+
+/// Begins the record of a session of the agent at a place. If it fails, the session is taken back.
+pub(super) async fn begin(
+    live: &Live,
+    recorder: &mut Recorder,
+    there: &There,
+    place: &Place,
+    entry: Option<String>,
+) -> anyhow::Result<()> {
+    let begun = recorder
+        .begin_at(&there.agent, place, entry, there.is_text)
+        .await;
+    if begun.is_err() {
+        live.router().agents.give_up(&there.agent);
+        left::take_back(live, &there.agent, recorder);
+    }
+    begun.map(|_| ())
 }
 
 /// Ends the turn of a session of the agent, if one runs.

@@ -32,7 +32,7 @@ impl Default for Questions {
     }
 }
 
-/// What comes of an answer.
+/// The outcome of an answer.
 #[derive(Debug)]
 pub(crate) enum Answer {
     /// The command with the chosen words.

@@ -41,22 +41,22 @@ impl FromEditor {
     }
 }
 
-/// What becomes of a message of the agent.
+/// The treatment of a message of the agent.
 #[derive(Debug, Default)]
 pub(crate) struct FromAgent {
     pub(crate) is_unrecorded: bool,
     pub(crate) passes: Passes,
-    /// What the editor gets behind it.
+    /// Lines for the editor behind it.
     pub(crate) then: Option<Vec<u8>>,
     /// The agent has made a session with this id.
     pub(crate) made: Option<String>,
     /// The editor gets it with more.
     pub(crate) job: Option<Job>,
-    /// What the agent is answered.
+    /// The answer to the agent.
     pub(crate) reply: Option<Vec<u8>>,
 }
 
-/// What the editor gets of a message.
+/// The part of a message that the editor gets.
 #[derive(Debug, Default)]
 pub(crate) enum Passes {
     #[default]

@@ -2,8 +2,7 @@
 
 use super::Live;
 use super::commands::{self, List, Load, branch_id};
-use super::go::{open, switch};
-use super::left;
+use super::go::{begin, open, switch};
 use super::message::{Message, replaced, span};
 use super::replay;
 use super::tree::step;
@@ -188,14 +187,7 @@ async fn opened(live: &Live, load: &Load, recorder: &mut Recorder) -> anyhow::Re
     if let Some(entry) = entry.as_ref().filter(|_| load.is_told) {
         told(live, &load.session, &place, entry).await?;
     }
-    let begun = recorder
-        .begin_at(&there.agent, &place, entry, there.is_text)
-        .await;
-    if let Err(error) = begun {
-        live.router().agents.give_up(&there.agent);
-        left::take_back(live, &there.agent, recorder);
-        return Err(error);
-    }
+    begin(live, recorder, &there, &place, entry).await?;
     switch(live, &load.session, &there.agent, recorder);
     Ok(match there.about {
         about @ Value::Object(_) => about,
