@@ -45,7 +45,7 @@ Much more than a window shows makes Emacs pause to collect garbage."
   "The ids of rows; the branches at their forks have one row each.")
 (defvar-local treelined-tree--names-sessions nil
   "Whether rows name the sessions that come from them.
-The daemon reads the list of sessions for that, so a person asks for it.")
+The first rows do not: the daemon reads the list of sessions for that.")
 (defvar-local treelined-tree-archived nil "Whether archived branches are shown.")
 (defvar-local treelined-tree-archived-count 0 "The number of archived branches.")
 (defvar-local treelined-tree-search nil
@@ -269,25 +269,29 @@ one above it.  Call AFTER, if it is not nil, in the buffer when it is drawn."
     (setq treelined-tree--loading t
           treelined-tree--columns (treelined-tree--guide-columns))
     (let* ((main (treelined-tree--place (treelined-tree--window)))
-           (around (or focus (plist-get main :id)))
-           anchor)
-      (when around
-        ;; An entry may have no row.  A page of one row says which is nearest.
-        (treelined-tree-request (list :around around :limit 1)
-                                (lambda (result) (setq anchor (plist-get result :offset)))
-                                #'ignore))
-      (treelined-tree-request
-       (append (if around
-                   (list :around around)
-                 (list :offset (max 0 (- (plist-get main :index) (/ treelined-page-size 2)))))
-               (list :limit treelined-page-size))
-       (lambda (result)
-         (when (derived-mode-p 'treelined-tree-mode)
-           (treelined-tree--show result anchor main)
-           (treelined-tree--settle)))
-       (lambda (error)
-         (when (derived-mode-p 'treelined-tree-mode)
-           (treelined-tree--failed error)))))))
+           (around (or focus (plist-get main :id))))
+      (if (null around)
+          (treelined-tree--load
+           (list :offset (max 0 (- (plist-get main :index) (/ treelined-page-size 2)))) nil main)
+        ;; An entry may have no row.  A page of one row says which is nearest.  The page is asked for behind
+        ;; it, since answers come in any order.
+        (let ((load (lambda (anchor) (treelined-tree--load (list :around around) anchor main))))
+          (treelined-tree-request (list :around around :limit 1)
+                                  (lambda (result) (funcall load (plist-get result :offset)))
+                                  (lambda (_error) (funcall load nil))))))))
+
+(defun treelined-tree--load (place anchor main)
+  "Fetch the page at PLACE, params of a page, and draw it.
+ANCHOR and MAIN are as in `treelined-tree--show'."
+  (treelined-tree-request
+   (append place (list :limit treelined-page-size))
+   (lambda (result)
+     (when (derived-mode-p 'treelined-tree-mode)
+       (treelined-tree--show result anchor main)
+       (treelined-tree--settle)))
+   (lambda (error)
+     (when (derived-mode-p 'treelined-tree-mode)
+       (treelined-tree--failed error)))))
 
 (defun treelined-tree--failed (error)
   "Mend the params that ERROR refuses, and draw the tree; else show ERROR."
@@ -320,7 +324,11 @@ one above it.  Call AFTER, if it is not nil, in the buffer when it is drawn."
       (treelined-tree-fetch)
       (let ((after treelined-tree--after))
         (setq treelined-tree--after nil)
-        (mapc #'funcall (nreverse after)))))
+        (mapc #'funcall (nreverse after)))
+      (unless (or treelined-tree--names-sessions (zerop treelined-tree-total)
+                  (not (treelined-session-open-p treelined-session)))
+        (setq treelined-tree--names-sessions t)
+        (treelined-tree-reload))))
   (force-mode-line-update))
 
 (defun treelined-tree--fetch-page (first limit &optional then)
@@ -389,9 +397,8 @@ If WINDOW is not nil, it shows the rows from START on, as in
     (dolist (buffer (treelined-session-buffers session 'treelined-tree-mode))
       (with-current-buffer buffer
         (force-mode-line-update)
-        (when (and (eq event 'changed) (not treelined-tree--timer))
-          (setq treelined-tree--timer
-                (run-at-time treelined-tree--delay nil #'treelined-tree--catch-up buffer)))))))
+        (when (eq event 'changed)
+          (treelined-tree--catch-up-soon))))))
 
 (defun treelined-tree--at-leaf-p ()
   "Return whether point is at the leaf, or where the leaf was last."
@@ -403,12 +410,20 @@ If WINDOW is not nil, it shows the rows from START on, as in
           (plist-get node :isLeaf)
           (and node (equal (plist-get node :id) treelined-tree--followed))))))
 
+(defun treelined-tree--catch-up-soon ()
+  "Draw the tree of the current buffer soon, once for all notifications."
+  (unless treelined-tree--timer
+    (setq treelined-tree--timer (run-at-time treelined-tree--delay nil #'treelined-tree--catch-up
+                                             (current-buffer)))))
+
 (defun treelined-tree--catch-up (buffer)
   "Draw the tree of BUFFER.  Point follows the leaf if it is there."
   (when (buffer-live-p buffer)
     (with-current-buffer buffer
       (setq treelined-tree--timer nil)
       (cond ((not (treelined-session-open-p treelined-session)))
+            ;; A load under way may be taking point away from the leaf.
+            (treelined-tree--loading (treelined-tree--catch-up-soon))
             ((treelined-tree--at-leaf-p)
              (let ((leaf (or (treelined-session-others-leaf-id treelined-session)
                              (treelined-session-leaf-id treelined-session))))
@@ -467,8 +482,7 @@ Call AFTER when it is there."
       " · "))))
 
 (defun treelined-tree--revert (&rest _)
-  "Draw the tree again, with the sessions that come from its entries."
-  (setq treelined-tree--names-sessions t)
+  "Draw the tree again."
   (treelined-tree-reload))
 
 (defvar treelined-tree-mode-map (make-sparse-keymap)

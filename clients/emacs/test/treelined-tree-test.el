@@ -146,6 +146,14 @@
     (treelined-test-settle)
     (should (equal "u3" (treelined-tree-id)))))
 
+;; A change that came while a command sent point elsewhere found it still on the leaf, and took it back there.
+(ert-deftest treelined-tree-a-change-lets-point-go-where-it-is-sent ()
+  (treelined-test-with-tree
+    (treelined-tree-reload "u2")
+    (treelined-tree--catch-up (current-buffer))
+    (treelined-test-settle)
+    (should (equal "u2" (treelined-tree-id)))))
+
 (ert-deftest treelined-tree-point-on-a-row-that-is-not-drawn-stays-there ()
   (treelined-test-with
     (treelined-test-call 'create_session :sessionId "long" :cwd "/tmp" :write "now")
