@@ -19,6 +19,7 @@ use treelined_core::context::handed::{self, MAX_BYTES};
 use treelined_core::entry::Kind as EntryKind;
 use treelined_core::error::Result;
 use treelined_core::json;
+use treelined_core::timestamp::{self, Millis};
 use treelined_core::tree::Node;
 use treelined_files::cancel::Cancel;
 use treelined_files::log::OpenedLog;
@@ -40,6 +41,9 @@ struct ContinuationRecord {
     thinking: Option<String>,
     messages: u64,
     sha256: String,
+    /// When the path was handed over; the least if the record says nothing that can be read.
+    #[serde(skip)]
+    at: Millis,
 }
 
 /// The leaf records of a session about conversations of one tool.
@@ -72,10 +76,14 @@ impl Records {
             if let Some(import) = json::get_path(&line, &["data", "import"]) {
                 records.take_import(import, &header.id, tool);
             } else if let Some(record) = json::get_path(&line, &["data", "continuation"])
-                && let Ok(record) = serde_json::from_slice::<ContinuationRecord>(record)
+                && let Ok(mut record) = serde_json::from_slice::<ContinuationRecord>(record)
                 && record.session_id == header.id
                 && record.tool == tool.name()
             {
+                let written = json::get(&line, "timestamp").and_then(json::string);
+                record.at = written.map_or(Millis::MIN, |written| {
+                    timestamp::parse(&written).unwrap_or(Millis::MIN)
+                });
                 let earlier = places.insert(record.id.clone(), continuations.len());
                 if let Some(earlier) = earlier.and_then(|at| continuations.get_mut(at)) {
                     *earlier = None;
@@ -439,8 +447,9 @@ impl Homes<'_> {
 #[derive(Debug, Clone)]
 struct Offer {
     session_id: String,
-    /// The number of messages that were handed over.
-    messages: u64,
+    /// The number of messages that were handed over, and when. The greatest counts: an agent that goes on in two equal
+    /// sessions has most likely begun in the one that was handed over last.
+    rank: (u64, Millis),
 }
 
 /// The records of sessions about native sessions that the ledger does not place.
@@ -448,7 +457,7 @@ struct Offer {
 struct Offers {
     /// The sessions that have a native session already.
     imported: HashMap<String, String>,
-    /// By native id: of the continuations whose path is as it was written the one with the most messages.
+    /// By native id: of the continuations whose path is as it was written the one that counts.
     same: HashMap<String, Offer>,
     /// By native id and hash: the others. They count if the native session begins with the hash.
     changed: HashMap<String, HashMap<String, Offer>>,
@@ -473,20 +482,20 @@ impl Offers {
         }
         let offer = |record: &ContinuationRecord| Offer {
             session_id: session_id.to_owned(),
-            messages: record.messages,
+            rank: (record.messages, record.at),
         };
         let named = records.named.into_iter();
         for (native, record) in named.filter(|(native, _)| new.contains(native.as_str())) {
             match is_same(&record) {
-                true => keep_longest(&mut self.same, native, offer(&record)),
+                true => keep_greatest(&mut self.same, native, offer(&record)),
                 false => {
                     let changed = self.changed.entry(native).or_default();
-                    keep_longest(changed, record.sha256.clone(), offer(&record));
+                    keep_greatest(changed, record.sha256.clone(), offer(&record));
                 }
             }
         }
         for (hash, record) in records.unnamed {
-            keep_longest(&mut self.unnamed, hash, offer(&record));
+            keep_greatest(&mut self.unnamed, hash, offer(&record));
         }
     }
 
@@ -500,11 +509,11 @@ impl Offers {
         let changed = self.changed.get(id);
         let waiting = self.unnamed.values();
         let waiting = waiting.chain(changed.into_iter().flat_map(HashMap::values));
-        if let Some(most) = waiting.map(|offer| offer.messages).max() {
+        if let Some(most) = waiting.map(|offer| offer.rank.0).max() {
             native.walk(most, &mut |hash, _| {
                 let named = changed.and_then(|changed| changed.get(hash));
                 let found = named.into_iter().chain(self.unnamed.get(hash));
-                best = found.chain(best).max_by_key(|offer| offer.messages);
+                best = found.chain(best).max_by_key(|offer| offer.rank);
                 ControlFlow::Continue(())
             })?;
         }
@@ -516,10 +525,10 @@ impl Offers {
     }
 }
 
-/// Keeps the offer with the most messages; of several the first.
-fn keep_longest(offers: &mut HashMap<String, Offer>, of: String, offer: Offer) {
+/// Keeps the offer that counts; of several the first.
+fn keep_greatest(offers: &mut HashMap<String, Offer>, of: String, offer: Offer) {
     let known = offers.get(&of);
-    if known.is_none_or(|known| known.messages < offer.messages) {
+    if known.is_none_or(|known| known.rank < offer.rank) {
         offers.insert(of, offer);
     }
 }

@@ -48,6 +48,37 @@ fn of_several_beginnings_the_longest_counts() {
     }
 }
 
+/// Two equal sessions went on in an agent that gives conversations ids of its own: each answer came to the one that the list
+/// names first.
+#[test]
+fn of_two_equal_sessions_the_one_that_went_on_last_counts() {
+    let other = "01a20124-4777-7de2-915b-000000000000";
+    for (its_time, counts) in [("2026-03-01T09:54", SESSION), ("2026-03-01T09:56", other)] {
+        let tour = Tour::new();
+        let mut guest = tour.hand_over("e4", Tool::Goose);
+        guest.say("QUESTION", "ANSWER");
+        let copy = tour.text().replace(SESSION, other);
+        let copy = copy.replace("2026-03-01T09:55", its_time);
+        let name = format!("sessions/project/2026-03-01T09-00-00-000Z_{other}.jsonl");
+        fs::write(tour.world.at(&name), copy).unwrap();
+        tour.import(&guest);
+        let files = tour.files();
+        assert_eq!(files.len(), 2, "{:?}", files.keys());
+        let with: Vec<&PathBuf> = files
+            .iter()
+            .filter(|(_, text)| text.contains("ANSWER"))
+            .map(|(path, _)| path)
+            .collect();
+        let [path] = with[..] else {
+            panic!("{with:?}");
+        };
+        assert!(
+            path.to_str().unwrap().contains(counts),
+            "{path:?} at {its_time}"
+        );
+    }
+}
+
 /// A result without text at the end came back as a new entry below itself.
 #[test]
 fn a_result_without_text_at_the_end_is_adopted() {
