@@ -1,9 +1,9 @@
 //! The journal: the latest messages, in a file, so that a killed recorder loses nothing.
 //!
-//! The relay writes a message there before it passes, and the recorder reads it from there. A file belongs to one run,
-//! which holds its lock. A line is a message with its sender, or the number of changes of sessions that are done. The
-//! next run completes the journals that have no lock. Nothing is synced: the file outlives the process, and not a
-//! failure of the machine.
+//! The relay writes each message to the file before it sends the message on, and the recorder reads the file. A file
+//! belongs to one run, which holds its lock. A line has a message and its sender, or it says how many changes of
+//! sessions are done. The next run completes the journals that have no lock. Nothing is synced: the file survives the
+//! end of the process, but not a failure of the machine.
 
 use crate::conversation::{Change, Conversation, Side};
 use crate::envelope::Envelope;
@@ -24,11 +24,11 @@ use uuid::Uuid;
 
 /// The name of the journals' folder in the folder of the state.
 const FOLDER: &str = "journals";
-/// The longest message that is recorded, in bytes. Unit tests have many long ones.
+/// The longest message that is recorded, in bytes. It is less in unit tests, which make many longer messages.
 pub const MAX_MESSAGE: usize = if cfg!(test) { 48 << 10 } else { 48 << 20 };
-/// The most bytes of a journal. It grows while no daemon starts.
+/// The most bytes of a journal. A journal grows as long as the recorder cannot start a daemon.
 const MAX_JOURNAL: u64 = 1 << 30;
-/// A journal of so many bytes is emptied when nothing is open.
+/// A journal with at least this many bytes is emptied when nothing is open.
 const MAX_IDLE: u64 = 256 << 10;
 
 #[derive(Serialize, Deserialize)]
@@ -47,7 +47,7 @@ enum Line<'a> {
         agent: Cow<'a, str>,
         emptied: u64,
     },
-    /// So many changes since the start are done.
+    /// The number of changes that are done since the line `Start`.
     Done(u64),
     /// Messages are missing here.
     Gap,
@@ -98,11 +98,11 @@ pub struct Journal {
     conversation: Conversation,
     /// Changes that were read and are not done.
     changes: VecDeque<Change>,
-    /// The times that it was emptied.
+    /// How often the journal was emptied.
     emptied: u64,
-    /// Changes since then that are done.
+    /// Changes that are done since the journal was last emptied.
     done: u64,
-    /// Changes to come that an earlier run has done.
+    /// Changes that an earlier run has done, and that this reader has not met yet.
     skipped: u64,
 }
 
@@ -144,7 +144,7 @@ impl Journal {
     ) -> anyhow::Result<(Journal, SideWriter, SideWriter)> {
         let folder = state.join(FOLDER);
         make_folder(&folder)?;
-        // Ids have the order of time, and so have the names of the files.
+        // Later ids sort after earlier ones, so the names of the files sort by time.
         let id = Uuid::now_v7();
         let path = folder.join(format!("{id}.jsonl"));
         let mut options = File::options();
@@ -238,8 +238,8 @@ impl Journal {
         })
     }
 
-    /// Finds the name of the agent, and the changes that the killed run has done, which it may have noted behind later
-    /// messages.
+    /// Finds the name of the agent and the number of changes that the killed run has done. All lines are read, since
+    /// that number may come after messages of later changes.
     fn read_notes(&mut self) -> io::Result<()> {
         while self.read_line()? {
             match serde_json::from_slice(&self.line) {
@@ -311,7 +311,7 @@ impl Journal {
         }
     }
 
-    /// Takes in that no more messages come: turns that are open have been aborted.
+    /// Call this when no more messages come: open turns end as aborted.
     pub fn end(&mut self) {
         self.changes.extend(self.conversation.abort());
     }
@@ -400,7 +400,7 @@ impl Tail {
         written
     }
 
-    /// Appends messages, after a gap if some are missing.
+    /// Appends messages. If earlier messages are missing, a line `Gap` comes first.
     fn append_messages(&mut self, lines: &[u8]) -> io::Result<()> {
         if self.length + lines.len() as u64 > MAX_JOURNAL {
             self.has_gap = true;
@@ -417,8 +417,8 @@ impl Tail {
 }
 
 impl SideWriter {
-    /// Writes the lines that these bytes complete. Call it before they pass. A line that cannot be written, such as to
-    /// a full disk, is missing in the record, and the conversation goes on.
+    /// Writes the lines that these bytes complete. Call it before the bytes are sent on. If a line cannot be written,
+    /// because the disk is full for example, it is missing in the record, and the conversation continues.
     pub fn write(&mut self, bytes: &[u8]) {
         self.lines.clear();
         for piece in bytes.split_inclusive(|byte| *byte == b'\n') {
@@ -468,7 +468,7 @@ impl SideWriter {
                     Side::Editor => Line::LongEditor(envelope.into_message()),
                     Side::Agent => Line::LongAgent(envelope.into_message()),
                 };
-                // It is JSON, which can be written.
+                // A JSON value can always be written.
                 self.lines
                     .extend(serde_json::to_vec(&line).unwrap_or_default());
                 self.lines.push(b'\n');
@@ -489,7 +489,7 @@ impl Side {
 
 impl Drop for SideWriter {
     fn drop(&mut self) {
-        // The thread of the editor's bytes may still wait for the editor.
+        // Only the agent's writer sets this: the editor's thread may still wait for input.
         if self.side == Side::Agent {
             self.shared.has_ended.store(true, Ordering::Release);
             self.shared.has_news.notify_one();
@@ -497,7 +497,8 @@ impl Drop for SideWriter {
     }
 }
 
-/// The changes that a message makes. Of one that is nested too deeply, or has half a character, the envelope counts.
+/// The changes that a message makes. If the message is nested too deeply or has half of a surrogate pair, only its
+/// envelope is read.
 fn see(conversation: &mut Conversation, from: Side, raw: &RawValue) -> Vec<Change> {
     match serde_json::from_str::<Value>(raw.get()) {
         Ok(message) => conversation.see(from, &message),
@@ -505,8 +506,8 @@ fn see(conversation: &mut Conversation, from: Side, raw: &RawValue) -> Vec<Chang
     }
 }
 
-/// The changes of a line that is not JSON: a side may also write a log, a message may have bytes that are not text, and a
-/// gap may tear one.
+/// The changes of a line that is not JSON. Such a line may be output that is not a message, a message with bytes that
+/// are not UTF-8, or the part of a message before a gap.
 fn see_torn(conversation: &mut Conversation, line: &[u8]) -> Vec<Change> {
     let sides = [Side::Editor, Side::Agent].into_iter();
     let found = sides.filter_map(|side| Some((side, line.strip_prefix(side.start())?)));

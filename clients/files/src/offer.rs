@@ -1,4 +1,5 @@
-//! Commands that other clients show and run (protocol.md §12): so the terminal client and the editors restore files too.
+//! Commands that other clients show and run (protocol.md §12). With them, the terminal client and the editors can
+//! restore files.
 
 use crate::at::{At, Found};
 use crate::exclude::Limits;
@@ -16,14 +17,14 @@ const RESTORE: &str = "files-restore";
 /// The commands, and what they do.
 const COMMANDS: [(&str, &str); 2] = [
     (DIFF, "Show which files a restore would change"),
-    (RESTORE, "Bring the files back to an entry; it asks"),
+    (RESTORE, "Bring the files back to an entry; asks first"),
 ];
 /// How long a person may think, in milliseconds.
 const THINKING: u64 = 600_000;
 /// The most bytes of a preview that a person is asked about.
 const MAX_SHOWN: usize = 16 << 10;
 
-/// Offers the commands. Names that another client has taken stay its own.
+/// Offers the commands. A name that another client has registered is skipped.
 pub async fn register(client: &Client) -> Result<(), Error> {
     for (name, description) in COMMANDS {
         let call = client.register_command(name).description(description);
@@ -57,7 +58,7 @@ async fn answer(
 ) -> anyhow::Result<String> {
     git::check()?;
     let session = invoked.session_id.as_deref();
-    let session = session.context("the command is about a session; open one")?;
+    let session = session.context("this command needs a session; open one")?;
     let opened = session::open(client, Some(session), Path::new("/"), OpenMode::Read).await?;
     let entry = Some(invoked.args.trim()).filter(|entry| !entry.is_empty());
     let found = Found::of(state, &opened, entry).await;

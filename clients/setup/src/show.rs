@@ -1,4 +1,4 @@
-//! The steps as a person and a program read them.
+//! The steps as text for people, and as JSON for programs.
 
 use crate::plan::{Step, What};
 use serde_json::{Value, json};
@@ -8,10 +8,11 @@ use treelined_redact::unseen::is_control;
 
 /// The lines of a file that are shown around a change.
 const AROUND: usize = 2;
-/// The most characters of a line that are shown, and those before and behind a change in a longer one.
+/// The most characters of a line that are shown.
 const LONG: usize = 600;
+/// In a longer line, the characters that are shown before and after a change.
 const BESIDE: usize = 40;
-/// The step for a person who has taken back the rest.
+/// What the user does by hand after the other changes are removed.
 const REMOVE: &str = ". Remove by hand, if it has them";
 
 /// One step as text; empty if there is nothing to say.
@@ -77,7 +78,7 @@ pub(crate) fn json(step: &Step, outcome: Option<&str>) -> Value {
     row
 }
 
-/// The difference, without secrets, with so many lines around it. Long lines are cut.
+/// The difference, without secrets, with `around` unchanged lines on each side. Long lines are cut.
 fn diff(path: &str, before: Option<&str>, after: Option<&str>, around: usize) -> String {
     // A text that cannot be searched for secrets is not shown.
     let Ok(redactor) = Redactor::new(true, None) else {
@@ -95,18 +96,18 @@ fn diff(path: &str, before: Option<&str>, after: Option<&str>, around: usize) ->
         .missing_newline_hint(false)
         .header(names.0, names.1)
         .to_string();
-    // Before a cut, which a secret is not known after.
+    // Secrets are replaced before lines are cut: a part of a secret would not be recognized.
     let shown = redactor.text(&shown, &mut |_| {});
     safe(&cut(&shown))
 }
 
-/// A difference with the middle of its long lines: what the line in its place has not.
+/// A difference whose long lines are cut to the part that has changed.
 fn cut(diff: &str) -> String {
     let lines: Vec<&str> = diff.split_inclusive('\n').collect();
     let mut out = String::new();
     let mut rest = lines.as_slice();
     while let Some(line) = rest.first() {
-        // A run of lines that go, and the run of lines that come in their place.
+        // A run of removed lines, and the run of lines that replace them.
         let run = |sign: char, lines: &[&str]| {
             let lines = lines.iter().take_while(|line| line.starts_with(sign));
             lines.count()
@@ -130,8 +131,8 @@ fn cut(diff: &str) -> String {
     out
 }
 
-/// A line with its sign. Of a long one the middle is shown, between what it begins with as the one line and ends with as the
-/// other, with some characters around it.
+/// Cuts a long line, which has its sign. The start that it shares with `first` and the end that it shares with `last`
+/// are left out, except for some characters beside the change.
 fn cut_line(line: &str, first: Option<&str>, last: Option<&str>) -> String {
     let chars_of = |line: &str| -> Vec<char> {
         let line = line.trim_end_matches(['\r', '\n']);

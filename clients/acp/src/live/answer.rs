@@ -10,8 +10,8 @@ use anyhow::{Context, bail};
 use std::collections::HashSet;
 use treelined_client::{Branch, Client};
 
-/// Does a job. What was said before it must be recorded. A failure is the text of the answer; a command that asks is answered when
-/// the question is.
+/// Does a job. The messages before the job must be recorded already. A failure becomes the text of the answer. A
+/// command that asks the user is answered after the user has answered.
 pub(crate) async fn answer(
     answers: &Answers,
     job: &Job,
@@ -77,7 +77,8 @@ async fn text(
     Ok(None)
 }
 
-/// The branches, each with an entry at or above its tip that has a row, and whether the conversation is there.
+/// The branches. Each comes with the nearest entry at or above its tip that has a row, and with whether the
+/// conversation is there.
 async fn branches(
     client: &Client,
     outline: &Outline,
@@ -96,7 +97,7 @@ async fn branches(
     Ok(rows)
 }
 
-/// The tip at or above an entry, with nothing but bookkeeping between.
+/// The tip at or above an entry, if only bookkeeping is between them.
 async fn step_among(
     client: &Client,
     entry: Option<String>,

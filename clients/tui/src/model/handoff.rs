@@ -1,5 +1,5 @@
-//! Going on with a conversation in another agent (protocol.md §3.18): what the agent gets, and the command that goes on
-//! there.
+//! The dialog that continues a conversation in another agent (protocol.md §3.18): what the agent gets, and the command
+//! that starts it.
 
 use crate::message::{Failure, HandoffPreview, HandoffRequest, Session};
 use crate::operation::Agent;
@@ -8,12 +8,13 @@ use crate::operation::Agent;
 #[derive(Debug)]
 pub struct Handoff {
     pub agent: Agent,
-    /// The last entry that is handed over, and its preview.
+    /// The id of the last entry that is handed over.
     pub entry: String,
+    /// The preview of that entry.
     pub about: String,
     /// The session, as the command names it.
     session: String,
-    /// Whether a summary of the branch that is left comes first.
+    /// Begin with a summary of the branch that the conversation leaves.
     pub learned: bool,
     pub size: HandoffSize,
     pub preview: HandoffState,
@@ -44,7 +45,7 @@ pub enum HandoffState {
 
 impl Handoff {
     pub fn new(agent: Agent, entry: String, about: String, session: &Session) -> Self {
-        // An id is found only in the session directory; a file is found wherever it is.
+        // The program finds an id only in the session directory, and a path everywhere.
         let path = session.path.as_ref();
         Self {
             agent,
@@ -58,8 +59,8 @@ impl Handoff {
         }
     }
 
-    /// Returns the request for the preview. Only a text is asked for with the summary: a preview of others would have
-    /// it written twice.
+    /// Returns the request for the preview. It asks for the summary only if the agent gets a text: otherwise the
+    /// command writes the summary too, and it would be written twice.
     pub fn request(&self) -> HandoffRequest {
         HandoffRequest {
             session: self.session.clone(),
@@ -87,12 +88,12 @@ impl Handoff {
         matches!(&self.preview, HandoffState::Failed(failure) if failure.kind == "contextTooLarge")
     }
 
-    /// Returns whether what is lost has been said, or cannot be said.
+    /// Returns whether the command can run: the losses are shown, or they cannot be known before it runs.
     pub fn can_run(&self) -> bool {
         matches!(self.preview, HandoffState::Known(_) | HandoffState::Unknown)
     }
 
-    /// Returns the words of the command, behind those that begin each command of treelined.
+    /// Returns the words of the command: those of `program`, then its arguments.
     pub fn command(&self, program: &[String]) -> Vec<String> {
         let mut words = program.to_vec();
         words.extend(["continue", "--in", self.agent.tool].map(str::to_owned));

@@ -89,7 +89,7 @@ pub fn search(model: &Model, frame: &mut Frame, area: Rect) {
         Screen::Search => (&model.search.input, true, model.search.searching),
         Screen::Tree => (&model.tree.search, model.tree.typing, model.tree.reloading),
     };
-    // A slash of one's own makes a regular expression.
+    // The prompt is not `/` here: a `/` in the query begins a regular expression.
     let prompt = match model.screen {
         Screen::Search => format!("{}: ", model.search.mode.name()),
         _ => "/".to_owned(),
@@ -125,15 +125,15 @@ pub fn search(model: &Model, frame: &mut Frame, area: Rect) {
     }
 }
 
-/// Divides the visible part of a query: before the word with the fault, that word, and behind it. `None` without a
-/// fault that is visible.
+/// Divides the visible part of a query into the text before the faulty word, the word, and the text after it. Returns
+/// `None` if no fault is visible.
 fn fault(model: &Model, visible: &str) -> Option<[String; 3]> {
     let search = &model.search;
     let fault = search.fault.filter(|_| model.screen == Screen::Search)?;
     let query = search.input.text();
     let start = query.len() - query.trim_start().len();
     let behind = query.get(start..)?.chars().skip(fault).collect::<String>();
-    // At the end of the query the fault is that something is missing: the last character is marked.
+    // A fault at the end of the query means that something is missing there: the last character is marked.
     let behind = match behind.is_empty() {
         true => query.chars().next_back()?.to_string(),
         false => behind,

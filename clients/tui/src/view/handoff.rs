@@ -1,4 +1,4 @@
-//! Draws what another agent would get, and the command that goes on there.
+//! Draws the dialog that continues a conversation in another agent.
 
 use super::parts::{key_lines, wrapped};
 use super::popup;
@@ -36,7 +36,7 @@ pub fn last_top(model: &Model, handoff: &Handoff) -> usize {
     popup::last_top(screen, body(model, handoff, columns).len(), keys)
 }
 
-/// Returns the lines above the keys: the losses first, for a small screen shows only the first lines.
+/// Returns the lines above the keys. The losses come first, because a small screen shows only the first lines.
 fn body(model: &Model, handoff: &Handoff, columns: u16) -> Vec<Line<'static>> {
     let theme = &model.settings.theme;
     let about = text::cut(&handoff.about, usize::from(columns));

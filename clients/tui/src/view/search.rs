@@ -12,16 +12,16 @@ use ratatui::layout::Rect;
 use ratatui::text::{Line, Span};
 use ratatui::widgets::Clear;
 
-/// Columns of the kind of a field.
+/// Columns for the name of the field that a hit is in.
 const FIELD: usize = 8;
 
-/// Minimum width for the kind of the field, and for the entry where a branch was left.
+/// The least width that also shows the field, and the entry where a branch was left.
 const WIDE: usize = 72;
 
 /// Items of a completion shown at most.
 const COMPLETIONS: usize = 8;
 
-/// Columns of that entry's id.
+/// Columns for the id of the entry where a branch was left.
 const ID: usize = 12;
 
 pub fn draw(model: &Model, frame: &mut Frame, area: Rect) {
@@ -54,7 +54,7 @@ pub fn draw(model: &Model, frame: &mut Frame, area: Rect) {
     }
 }
 
-/// Returns a line that is no hit and can be chosen.
+/// Returns a line that is not a hit but can be chosen.
 fn choice_line(
     model: &Model,
     about: &str,
@@ -65,7 +65,7 @@ fn choice_line(
     let theme = &model.settings.theme;
     let pointer = if selected { "›  " } else { "   " };
     let room = columns.saturating_sub(text::width(pointer));
-    // The choice matters more.
+    // If the room is small, `about` is cut first.
     let about = text::cut(about, room.saturating_sub(text::width(choice)));
     let room = room.saturating_sub(text::width(&about));
     let spans = vec![
@@ -76,7 +76,8 @@ fn choice_line(
     restyled(theme, spans, selected, columns)
 }
 
-/// Returns why the branch of a hit was left, and what was tried instead, as far as both fit.
+/// Returns the line that says why the branch of a hit was left and what was tried instead. If it is too narrow for
+/// both, it says only why.
 fn left_line(model: &Model, hit: &Hit, columns: usize) -> Line<'static> {
     let theme = &model.settings.theme;
     let indent = if columns < WIDE { 3 } else { 3 + FIELD + 1 };
@@ -95,7 +96,7 @@ fn left_line(model: &Model, hit: &Hit, columns: usize) -> Line<'static> {
     if columns < WIDE && wanted > room {
         parts.truncate(1);
     }
-    // Both get their share; the second one what the first one leaves.
+    // The first text gets at most half of the room, and the second the rest.
     let mut used = 0;
     for (at, (about, said)) in parts.iter().enumerate() {
         let gap = if at == 0 { "" } else { "  " };
@@ -109,7 +110,7 @@ fn left_line(model: &Model, hit: &Hit, columns: usize) -> Line<'static> {
     Line::from(spans)
 }
 
-/// Returns a line in the style of the selection if it is selected, which fills the line.
+/// Returns the spans as a line. A selected line gets the style of the selection over its whole width.
 fn restyled(
     theme: &Theme,
     mut spans: Vec<Span<'static>>,
@@ -128,7 +129,7 @@ fn restyled(
     Line::from_iter(restyled)
 }
 
-/// Draws what may stand at the cursor of the query, above the line in which it is typed.
+/// Draws the completions for the word at the cursor, above the line of the query.
 pub fn completion(model: &Model, frame: &mut Frame, line_area: Rect) {
     let items = &model.search.completion.items;
     if line_area.height == 0 || items.is_empty() || model.dialog.is_some() {

@@ -162,8 +162,8 @@ pub fn fold_mark_columns(model: &Model) -> Option<Range<u16>> {
     marked.then(|| end.saturating_sub(2)..end)
 }
 
-/// Returns label, flags, speaker and text of a row. `room` is the width for them; only a text with marks is cut to
-/// it here.
+/// Returns label, flags, speaker and text of a row. `room` is the width for all of them. Only a text with marks of a
+/// search is cut here.
 fn content(model: &Model, row: &Row, narrow: bool, room: usize) -> Vec<Span<'static>> {
     let theme = &model.settings.theme;
     let mut spans = Vec::new();
@@ -199,7 +199,7 @@ fn content(model: &Model, row: &Row, narrow: bool, room: usize) -> Vec<Span<'sta
     }
     let (speaker, style) = speaker(row, theme, narrow);
     let style = failed(style);
-    // If the call of a result is known, the preview begins with the tool's name.
+    // The preview begins with the tool's name if the call that belongs to the result is known.
     let is_named = |tool: &str| row.preview.starts_with(tool);
     match &row.kind {
         Kind::Tool if row.tool.as_deref().is_some_and(is_named) => {
