@@ -1,7 +1,7 @@
-//! The visible tree as rows: the entries of an [`Outline`] that filter, query, fold and depth leave, and
-//! the rows of a page.
+//! The visible tree as rows: the entries of an [`Outline`] that no filter, query, fold or depth hides, and the rows of
+//! a page.
 //!
-//! Contains only numbers; needs neither the tree nor the lock.
+//! It contains only numbers, so it needs neither the tree nor the lock.
 
 use super::layout::Outline;
 use super::left::{self, Left, LeftRows};
@@ -10,7 +10,7 @@ use crate::tree::{Node, number32};
 use std::collections::HashSet;
 use std::ops::Range;
 
-/// Visible entries without a row; hiding them does not change the visible tree.
+/// The visible entries that have no row. Their removal does not change how the other rows are related.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Folding {
     /// Entries whose descendants have no rows. An entry that is not visible folds nothing.
@@ -97,8 +97,8 @@ impl Visible {
         let children = usize::from(gone.is_some());
         let has_room =
             (self.rows.get(above as usize)).is_some_and(|row| row.child_count as usize == children);
-        // A second child would indent the first one and all its descendants, and a second root all rows;
-        // the removal of one would do the opposite.
+        // A second child would indent the first child and all its descendants. A second root would indent all rows. The
+        // loss of either would undo that.
         if !has_room && (gone.is_some() || new.iter().any(|item| item.kept)) {
             return false;
         }
@@ -153,8 +153,9 @@ impl Visible {
         &self.left
     }
 
-    /// The name of the branch that begins with the row of an item: the first row at or below the entry that has the name.
-    /// Entries between it and the row before are in no other row, so all rows take linear time.
+    /// The name of the branch that begins with the row of an item: the first row at or below the entry that has the
+    /// name. The search looks only at the entries after the row before. No entry is looked at for two rows, so all rows
+    /// take linear time.
     pub fn branch_name<'o>(&self, outline: &'o Outline, item: usize) -> Option<&'o str> {
         let before = self.row_of(item)?.checked_sub(1);
         let before = before.and_then(|before| self.rows.get(before));
@@ -189,8 +190,8 @@ impl Visible {
         Some(self.row_of(item).unwrap_or_else(next))
     }
 
-    /// The items that these rows need: their own in order, then their parents, the visible roots, and what folded and
-    /// opened rows name. Some are repeated.
+    /// The items that these rows need: first their own in order, then their parents, the visible roots, and the items
+    /// that folded and opened rows name. An item may come twice.
     pub fn items_of(&self, range: Range<usize>) -> impl Iterator<Item = usize> + '_ {
         let page = self.rows.get(range.clone()).unwrap_or_default();
         let parents = page.iter().filter_map(|row| self.rows.get(row.parent()?));
@@ -209,14 +210,14 @@ impl Visible {
 /// The start of a page.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Start {
-    /// At this row; also for a cursor.
+    /// The page begins with this row. A cursor gives one too.
     Offset(u64),
-    /// So that this row is in the middle, if there are enough rows on both sides.
+    /// This row is in the middle of the page, if there are enough rows on both sides.
     Around(usize),
 }
 
-/// The rows of a page; its start is the answer's `offset`. Without a limit all rows from the start on, and
-/// all rows for [`Start::Around`].
+/// The rows of a page. The start of the range is the answer's `offset`. Without a limit, the page has all rows from the
+/// offset on, or all rows of the tree for [`Start::Around`].
 pub fn page_range(total: usize, start: Start, limit: Option<usize>) -> Range<usize> {
     let limit = limit.unwrap_or(total);
     let first = match start {

@@ -24,8 +24,8 @@ fn ids(text: &[u8], version: Option<u64>) -> Vec<String> {
         .collect()
 }
 
-/// A torn line with 63 or more objects that begin as entries do hid the whole entry after it, because the number of
-/// tried places was limited. Every whole entry is found after any text.
+/// Every whole entry is found after any text. A torn line with 63 or more objects that begin like an entry once hid the
+/// whole entry after it, because the number of attempts was limited.
 #[test]
 fn every_whole_entry_is_found_behind_any_damage() {
     let (a, b) = (entry("a"), entry("b"));
@@ -58,7 +58,7 @@ fn every_whole_entry_is_found_behind_any_damage() {
     // The members of an entry may be in any order.
     let odd = r#"{"timestamp":"t","parentId":"p","id":"o","message":{"type":1},"type":"label"}"#;
     assert_eq!(ids(format!("{{\"x{odd}").as_bytes(), Some(3)), ["o"]);
-    // An object inside a damaged entry is not an entry unless it has all of them.
+    // An object inside a damaged entry is an entry only if it has all members of one.
     assert!(
         ids(
             br#"{"a":{"type":"message","id":"i","parentId":1,"timestamp":"t"}"#,
@@ -94,9 +94,9 @@ fn before_a_header_the_first_whole_one_counts() {
     assert_eq!(whole.iter().filter(|piece| piece.whole).count(), 2);
 }
 
-/// Pieces torn in front of the header on its line were not read when the file was opened, but migration wrote
-/// them on lines of their own, where their whole entries were found: the migrated session had more entries,
-/// or an entry with an earlier place and another parent.
+/// Torn pieces may stand before the header, on its line. Opening the file once did not read them, but migration wrote
+/// each to a separate line, where its whole entries were found. The migrated session then had more entries, or another
+/// copy of an entry came first, with another parent.
 #[test]
 fn an_entry_torn_in_front_of_the_header_is_read_by_opening_migrating_repairing_and_copying() {
     let header = |version: u64| {
@@ -109,7 +109,7 @@ fn an_entry_torn_in_front_of_the_header_is_read_by_opening_migrating_repairing_a
     };
     let (b, c) = (below("b", "\"a\""), below("c", "\"b\""));
     for version in [1, 2, 3] {
-        // The same with a later copy of `a` with another parent; the first place counts.
+        // Then with a later copy of `a` that has another parent: the first copy counts.
         for again in [String::new(), below("a", "\"c\"") + "\n"] {
             let text = format!(
                 "1e999{{\"torn{}{{\"torn{}\0{}\n{again}{c}\n",
@@ -178,8 +178,8 @@ const UNITS: [&str; 20] = [
     "{\"type\":\"session\",\"id\":\"a\"",
 ];
 
-/// A damaged line of 0.2 MB took 7.8 s, one of 0.9 MB over 100 s. The bytes read are linear in the line: a fixed factor
-/// for any line, and twice as many for twice the line.
+/// A damaged line of 0.2 MB once took 7.8 s, and a line of 0.9 MB more than 100 s. The bytes read are linear in the
+/// line: a fixed factor for any line, and twice as many for twice the line.
 const MOST_STEPS: u64 = 12;
 
 #[track_caller]
