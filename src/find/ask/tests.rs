@@ -99,7 +99,7 @@ fn ranking(store: &Store, index: &AskIndex, request: &Arc<AskRequest>) -> Rankin
     ask(searched, index, request, NOW, &Cancel::new(), &mut watch).unwrap()
 }
 
-/// What an answer says, but for the bytes that were read for it.
+/// An answer as text, without the number of bytes that were read for it.
 fn answer(store: &Store, index: &AskIndex, request: &Arc<AskRequest>) -> String {
     let mut ranking = ranking(store, index, request);
     ranking.totals.scanned_bytes = 0;
@@ -135,7 +135,7 @@ fn with_cache(store: &Store, index: &AskIndex) -> Vec<String> {
     questions().iter().map(of).collect()
 }
 
-/// The segments, when the work in the background is done.
+/// The files of segments in the cache.
 fn segment_files(folder: &Path) -> Vec<PathBuf> {
     let cache = fs::read_dir(folder.join(".cache")).unwrap();
     let files = cache.map(|file| file.unwrap().path());
@@ -143,7 +143,7 @@ fn segment_files(folder: &Path) -> Vec<PathBuf> {
     files.filter(is_segment).collect()
 }
 
-/// Asks until there are so many segments.
+/// Asks until there are at least `count` segments.
 fn wait_for_segments(store: &Store, folder: &Path, index: &AskIndex, count: usize) {
     for _ in 0..100 {
         answer(store, index, &asked("build"));
@@ -175,7 +175,7 @@ fn answers_do_not_depend_on_what_is_kept() {
         let (store, index) = (Store::new(path.to_owned()), AskIndex::default());
         wait_for_segments(&store, path, &index, 1);
         assert_same(&with_cache(&store, &index), &expected);
-        // A new process reads the segments; without the list it reads the counts of each session.
+        // A new process reads the segments. If the list is missing, it reads the counts of each session.
         assert_same(&with_cache(&store, &AskIndex::default()), &expected);
         fs::remove_file(path.join(".cache/ask.list")).unwrap();
         assert_same(&with_cache(&store, &AskIndex::default()), &expected);
@@ -183,7 +183,7 @@ fn answers_do_not_depend_on_what_is_kept() {
     }
 }
 
-/// The pages together are the ranking, and few sessions are opened for the first one.
+/// The pages together are the whole ranking, and the first pages open few sessions.
 #[test]
 fn a_page_opens_the_sessions_that_can_be_on_it() {
     let mut random = Random(5);
@@ -227,8 +227,12 @@ fn changed_sessions_are_read_anew_and_segments_of_them_given_up() {
     fs::remove_file(session_path(path, 7)).unwrap();
     let now = with_cache(&store, &index);
     store.settle();
-    assert_eq!(segment_files(path), first, "few sessions make no segment");
-    // All others change: of the segment nothing is left.
+    assert_eq!(
+        segment_files(path),
+        first,
+        "a few changed sessions do not make a segment"
+    );
+    // All other sessions change, so no row of the segment is valid.
     for number in 8..SESSIONS {
         write_session(&mut random, path, number);
     }
@@ -252,7 +256,7 @@ fn changed_sessions_are_read_anew_and_segments_of_them_given_up() {
     assert_ne!(now, later);
 }
 
-/// A block that is damaged counts for nothing, and the segment is made again.
+/// A damaged block is not used, and the segment is made again.
 #[test]
 fn a_damaged_segment_changes_no_answer_and_is_made_again() {
     let mut random = Random(4);
@@ -284,7 +288,7 @@ fn a_damaged_segment_changes_no_answer_and_is_made_again() {
     for at in (0..whole.len()).step_by(whole.len() / 4) {
         damage(at, &AskIndex::default());
     }
-    // One that is open, and is damaged later.
+    // A segment that is damaged while it is open.
     let open = AskIndex::default();
     answer(&store, &open, &asked("build"));
     assert_same(&with_cache(&store, &open), &expected);
@@ -303,7 +307,7 @@ fn plain_bm25((all, with): (u64, u64), (weight, terms): (u64, u64), all_terms: u
     rarity * weight * (1.2 + 1.0) / (weight + 1.2 * length)
 }
 
-/// The weight of a term in the entries of a session that are meant.
+/// The weight of a term in those entries of a session for which `is_meant` is true.
 fn plain_weight(counts: &Counts, term: Term, is_meant: impl Fn(&CountedEntry) -> bool) -> u64 {
     let postings = counts.postings.get(&term).into_iter().flatten();
     let own = postings.filter(|one| is_meant(&counts.entries[one.entry as usize]));
@@ -311,7 +315,7 @@ fn plain_weight(counts: &Counts, term: Term, is_meant: impl Fn(&CountedEntry) ->
         .sum()
 }
 
-/// The place, the own score and that of the session of each entry that has a term.
+/// For each entry that has a term: its session's number, its offset, its own score, and the score of its session.
 fn plain_scores(request: &AskRequest, all: &[Counts]) -> Vec<(usize, u64, f64, f64)> {
     let mut corpus = Corpus::default();
     for own in all.iter().map(Counts::corpus) {
@@ -436,7 +440,7 @@ fn scores_are_those_of_the_plain_formulas() {
                 "{one:?}"
             );
         }
-        // No other entry is better than the last one.
+        // No entry that was not taken has a better score than the last candidate.
         let last = found.candidates.last().unwrap().score();
         let of_file = |file| found.candidates.iter().filter(move |one| one.file == file);
         for ((file, offset), (own, together)) in &plain {

@@ -22,7 +22,7 @@ pub(crate) enum FaultKind {
     Locked,
     /// Parts of the file cannot be read.
     Damaged,
-    /// Encrypted, or another file.
+    /// The file is encrypted, or it is not a database.
     NotDatabase,
     /// A table, a column or the version is not known.
     UnknownSchema,
@@ -63,7 +63,7 @@ impl NativeError {
         Self::Source { kind, message }
     }
 
-    /// A failure of the system on the source.
+    /// The system failed to read the source.
     pub(super) fn io(error: &io::Error) -> Self {
         Self::new(FaultKind::Unreadable, error.to_string())
     }

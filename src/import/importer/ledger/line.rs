@@ -11,7 +11,7 @@ use treelined_core::json;
 use treelined_core::timestamp::Millis;
 use treelined_files::os::file::Identity;
 
-/// The mark of a source with an end that was held back, as it is written.
+/// The stored form of the member that marks a source whose end was held back.
 pub(super) const HELD: &[u8] = b"\"held\":true";
 
 /// One line of the ledger.
@@ -212,7 +212,7 @@ impl Members<'_> {
             len: decoded(length?)?,
             hash: bytes_of(&json::string(hash?)?)?,
             origin: json::string(origin?)?.into_owned(),
-            // Ledgers of older programs do not say until when.
+            // Ledgers of older programs do not have this time.
             held_until: match decoded(held?)? {
                 true => until.and_then(decoded).or(Some(0)),
                 false => None,

@@ -135,7 +135,10 @@ fn damaged_lines_cost_only_themselves() {
     fs::write(path(folder.path()), [0xff; 100]).unwrap();
     assert!(Ledger::open(folder.path(), false).is_ok());
     fs::remove_file(path(folder.path())).unwrap();
-    assert!(Ledger::open(folder.path(), false).is_ok(), "it is lost");
+    assert!(
+        Ledger::open(folder.path(), false).is_ok(),
+        "a missing ledger is made again"
+    );
 }
 
 #[test]
@@ -237,7 +240,7 @@ fn the_folders_of_imports_hold_no_sessions() {
     assert!(store.list().unwrap().is_empty());
 }
 
-/// Each import after a hook decoded the rows of all sources, of which there may be ten thousand.
+/// An import after a hook once decoded the rows of all sources: up to ten thousand rows.
 #[test]
 fn rows_are_read_when_they_are_asked_for() {
     let folder = tempfile::tempdir().unwrap();
@@ -272,7 +275,7 @@ fn rows_are_read_when_they_are_asked_for() {
     assert_eq!(read(&ledger), 2);
 }
 
-/// People name a session by the id of its tool.
+/// People may name a session by the id that its tool gave to it.
 #[test]
 fn a_session_is_named_by_its_id_or_that_of_its_tool() {
     let folder = tempfile::tempdir().unwrap();

@@ -9,12 +9,13 @@ use treelined_core::bytes::{index, part};
 pub(crate) use treelined_files::os::FileAt;
 use treelined_files::os::file::unnamed_file;
 
-/// Bytes that are read around a place, since places are mostly ascending.
+/// Bytes that are read at once from the start of a place on: the next place mostly comes soon after it.
 const WINDOW: usize = 256 << 10;
-/// A limit in bytes; decompressed or extracted bytes beyond it are in a temporary file.
+/// The most decompressed or extracted bytes of a source that stay in memory. A larger source is written to a temporary
+/// file.
 const MOST_IN_MEMORY: u64 = 16 << 20;
 
-/// The bytes of a source that a scan has cut.
+/// The bytes of a source that a scan has divided into places.
 pub(crate) struct Places {
     source: Source,
     bytes: Bytes,
@@ -30,7 +31,7 @@ enum Bytes {
 }
 
 impl Source {
-    /// The bytes that `scan` has cut. Fails with `changed` if they have changed since.
+    /// The bytes that `scan` has divided into places. Fails with `changed` if they have changed since then.
     pub(crate) fn places(&self, scan: &Scan) -> Result<Places, ScanFailure> {
         let plain = match self.medium {
             Medium::Plain(_) if self.kept.is_none() => {
@@ -103,7 +104,7 @@ impl Source {
 }
 
 impl Places {
-    /// Replaces the content of `into` by the bytes of a place.
+    /// Replaces the content of `into` with the bytes of a place.
     pub(crate) fn read(&mut self, place: Place, into: &mut Vec<u8>) -> Result<(), ScanFailure> {
         into.clear();
         let end = place.at.checked_add(place.len);

@@ -2,8 +2,8 @@
 
 use super::*;
 
-/// Imports the file cut at each record boundary in turn, then whole. The path and its entries equal those of one import
-/// of the whole.
+/// Imports the file again and again, each time with more of its records, and at last whole. The result has the same
+/// path and entries as one import of the whole file.
 fn check(tool: Tool, name: &str, bytes: &[u8], step: usize) {
     let home = Home::new(tool);
     let ends = memchr::memchr_iter(b'\n', bytes).map(|end| end + 1);
@@ -41,8 +41,8 @@ fn importing_while_a_file_grows_ends_at_the_same_path() {
     check(Tool::Pi, "p.jsonl", &pi, 1);
 }
 
-/// The files of a family, one after the other, as their tool wrote them: a fork and a revert begin after what they
-/// continue.
+/// Does the same with the related files in a folder, one file after the other. A fork and a revert come after the file
+/// that they continue.
 fn check_family(tool: Tool, folder: &str, step: usize) {
     let mut files: Vec<PathBuf> = fs::read_dir(fixture(folder))
         .unwrap()
@@ -128,13 +128,14 @@ fn a_message_that_may_still_grow_is_held_back() {
         (1, 1)
     );
     assert_eq!(imported.files[0].held, Some(1));
-    // The source is complete.
+    // A final import treats the source as complete.
     let done = home.import();
     assert_eq!((done.totals.entries_added, done.totals.held), (1, 0));
 }
 
-/// A fork copies the last answer of a session that has nothing behind it. The fork has, so that the answer is complete
-/// there: it was imported as the fork's own, and once more when the session went on.
+/// The last answer of a session has nothing after it, so it may still grow. A fork has a copy of it with a message
+/// after it, so that copy is complete. The answer was once imported as part of the fork, and again when the session
+/// continued.
 #[test]
 fn an_open_message_with_a_complete_copy_is_imported_once() {
     let home = Home::new(Tool::ClaudeCode);
