@@ -28,13 +28,13 @@ pub(crate) fn check(named: Option<&Path>) -> anyhow::Result<()> {
 
 /// The reason to refuse the file: a user who can write it decides which programs run and which hosts receive keys.
 fn refusal(path: &Path) -> Option<String> {
-    // A pipe or descriptor of this process: only its parent could write to it.
+    // Only the parent of this process can write to a pipe that is open in this process.
     let is_pipe = |metadata: Metadata| is_pipe(metadata.file_type());
     if path.metadata().is_ok_and(is_pipe) && path.starts_with(DESCRIPTORS) {
         return None;
     }
     match program::check_file(path) {
-        // If it is missing or unreadable, reading it reports that.
+        // `read` reports a file that is missing or unreadable.
         Ok(()) | Err(program::Failure::NotStarted(_)) => None,
         Err(why) => Some(format!(
             "the configuration file {} is refused: {why}",
@@ -52,8 +52,8 @@ fn path_of_file(named: Option<&Path>) -> anyhow::Result<Option<PathBuf>> {
     })
 }
 
-/// Reads the given file, which must exist, or the one in the platform's configuration directory, which need
-/// not.
+/// Reads the given file, which must exist. Without one, reads the file in the platform's configuration directory, if it
+/// exists.
 pub(super) fn read(named: Option<&Path>) -> anyhow::Result<ConfigFile> {
     let mut found = ConfigFile {
         path: None,
@@ -81,7 +81,7 @@ pub(super) fn read(named: Option<&Path>) -> anyhow::Result<ConfigFile> {
     Ok(found)
 }
 
-/// Errors name the line and the key, and show nothing of the line: it may hold a secret.
+/// Errors have the number of the line and the key, and none of the line's text, which may hold a secret.
 fn parse(text: &str) -> anyhow::Result<FileSections> {
     let line = |error: &toml::de::Error| {
         let before = error.span().and_then(|span| text.get(..span.start));

@@ -1,4 +1,4 @@
-//! Moves of the leaf without a question: `set_leaf`, `branch`, undo and redo, and the log of all moves
+//! Moves of the leaf that send no before event (`set_leaf`, `branch`, undo and redo), and the list of all moves
 //! (protocol.md §3, session-file.md §4).
 
 use crate::daemon::commit::ChangePlace;
@@ -100,7 +100,7 @@ pub(in crate::rpc) fn get_navigation_log(
         known.map(|node| read.tree.id(node).to_owned())
     };
     let moves = read.tree.moves().log().iter().rev().take(limit);
-    // The record's own position, since its parent may appear later in the file.
+    // The position that a leaf record names, even if the entry there comes later in the file.
     let to = |made: &Move| match read.tree.kind(made.at) {
         Kind::LeafRecord => read.tree.parent(made.at).into(),
         _ => made.to,
@@ -116,7 +116,7 @@ pub(in crate::rpc) fn get_navigation_log(
     })
 }
 
-/// The result of a move of the leaf, or of none.
+/// The result of a move. If the leaf stays, the old and the new leaf are the same.
 struct MoveOutcome {
     old_leaf_id: Option<String>,
     new_leaf_id: Option<String>,

@@ -74,7 +74,7 @@ pub(in crate::rpc) async fn send_message(
     let known = known.and_then(|id| change.guard.tree.find_any(id));
     let is_retry = known.is_some();
     if params.turn_id.is_some() && known.is_some_and(|node| change.guard.tree.is_background(node)) {
-        // The turn of a branch has written it; that turn may have ended.
+        // The turn of a branch has written the message already. That turn may have ended.
         let entry = entry.in_background(0, None)?;
         let repeated = flush(change, Vec::new(), Some(entry), ExpectedLeaf::Any).await?;
         return Ok(wire::SendMessageResult {
