@@ -12,7 +12,7 @@ use treelined_core::search::{CompletionItem, complete};
 use treelined_core::terminal;
 use treelined_service::rpc;
 
-/// The most names and ids that are offered: those of the sessions with the last activity.
+/// The most names and ids that are offered. They are from the sessions with the newest activity.
 const MOST_SESSIONS: usize = 200;
 
 /// Characters of the name beside an id.

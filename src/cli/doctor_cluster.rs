@@ -18,7 +18,7 @@ use treelined_fleet::probe::{ProbedServer, probe};
 use treelined_fleet::stream::NatsLog;
 use treelined_fleet::team::TeamRows;
 
-/// A publish is repeated for so long, in nanoseconds.
+/// The nanoseconds for which a publish is repeated.
 const SHORTEST_WINDOW: i64 = 60_000_000_000;
 
 /// Shows the servers and the stream, and what an acknowledgement is worth there.

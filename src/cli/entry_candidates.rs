@@ -12,7 +12,7 @@ use clap_complete::engine::CompletionCandidate;
 use serde_json::json;
 use std::ffi::{OsStr, OsString};
 
-/// The most ids that are offered: those of the entries written last.
+/// The most ids that are offered. They are the ids of the newest entries.
 const MOST: usize = 200;
 
 /// The labels and ids that begin so, and the sessions.
@@ -71,8 +71,8 @@ fn rows_of(daemon: &mut ChildDaemon, words: &[String]) -> anyhow::Result<Vec<Dra
     Ok(Vec::new())
 }
 
-/// The words of the command line after the command, but for options and the word that is completed.
-/// `words` are those of the process that the shell has started.
+/// The words after the command, without options and without the word that is completed. `words` are those of the
+/// process that the shell has started.
 fn words_before(words: &[OsString], current: &OsStr) -> Vec<String> {
     let typed = words.iter().skip_while(|word| *word != "--").skip(2);
     let mut typed: Vec<&OsString> = typed.collect();

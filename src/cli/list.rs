@@ -66,7 +66,7 @@ pub(crate) struct ListArgs {
     /// The sessions of all directories, in place of this one
     #[arg(long)]
     all: bool,
-    /// Show at most so many sessions
+    /// Show at most this many sessions
     #[arg(long, value_name = "N", default_value_t = 50, value_parser = at_least_one)]
     limit: usize,
     /// Only the sessions of this machine, without those that only the team has

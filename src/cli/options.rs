@@ -105,7 +105,7 @@ impl Options {
         given.collect()
     }
 
-    /// The same options as arguments for a child daemon, but for [`Self::as_variable`].
+    /// The same options as arguments for a child daemon, without the one in [`Self::as_variable`].
     pub(super) fn as_arguments(&self) -> Vec<OsString> {
         let given = self.given().into_iter();
         given

@@ -63,7 +63,7 @@ pub(crate) struct SearchArgs {
     /// Search only entries since this day (2026-11-22) or time (2026-11-22T08:16:21Z)
     #[arg(long, value_name = "DATE")]
     since: Option<String>,
-    /// Show at most so many hits
+    /// Show at most this many hits
     #[arg(long, value_name = "N", default_value_t = 50)]
     limit: u64,
     /// Print a line of JSON for each hit, then one with the totals
@@ -98,7 +98,7 @@ pub(crate) struct AskArgs {
     /// Search only entries since this day (2026-11-22) or time (2026-11-22T08:16:21Z)
     #[arg(long, value_name = "DATE")]
     since: Option<String>,
-    /// Show at most so many hits, up to 200
+    /// Show at most this many hits, up to 200
     #[arg(long, value_name = "N", default_value_t = 10)]
     limit: u64,
     /// Print a line of JSON for each hit, then one with the totals

@@ -34,7 +34,7 @@ pub(super) fn rows(
     }
 }
 
-/// The first rows, at most so many.
+/// The first rows, up to the limit.
 pub(super) fn first(
     daemon: &mut ChildDaemon,
     mut params: Value,
@@ -50,7 +50,7 @@ pub(super) fn nearest(daemon: &mut ChildDaemon, id: &str) -> anyhow::Result<Opti
     Ok(first(daemon, around, 1)?.into_iter().next())
 }
 
-/// The row of an entry, which need not be one that a tree shows.
+/// The row of an entry, also of an entry that no tree shows.
 pub(super) fn entry_row(daemon: &mut ChildDaemon, id: &str) -> anyhow::Result<DrawnRow> {
     let params = json!({ "filter": "all", "archived": true, "around": id });
     let row = first(daemon, params, 1)?.into_iter().next();

@@ -20,7 +20,7 @@ pub struct Hit {
     pub field: FieldKind,
     pub at: Millis,
     pub excerpt: Excerpt,
-    /// A number without a unit; that of other searches does not compare with it.
+    /// A number without a unit. Scores of different searches cannot be compared.
     pub score: f64,
     pub branch: Branch,
 }

@@ -23,7 +23,7 @@ const MAX_THREADS: usize = 16;
 const FOR_ONE_THREAD: u64 = 1 << 20;
 /// The bytes that one thread scans at a time.
 const RANGE: u64 = 4 << 20;
-/// A part of a file takes at least as long as so many bytes: the file is opened.
+/// The least cost of a part of a file, in bytes: to open the file takes as long as to scan them.
 const SMALLEST_PART: u64 = 16 << 10;
 /// The bytes that are scanned before their sessions are opened: the first hits arrive after them.
 const FIRST_BATCH: u64 = 32 << 20;
@@ -33,7 +33,7 @@ const LARGEST_BATCH: u64 = 512 << 20;
 /// found until then are displaced by better ones.
 const BEFORE_OPENING: u64 = 64 << 20;
 
-/// The threads for files of so many bytes.
+/// The threads for files that have `bytes` bytes together.
 fn plan_for(bytes: u64) -> ThreadPlan {
     match bytes < FOR_ONE_THREAD {
         true => ThreadPlan::up_to(1),

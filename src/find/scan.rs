@@ -191,7 +191,7 @@ impl<'r> Scanner<'r> {
         Ok(())
     }
 
-    /// Searches adjacent lines; `offset` is that of the first one.
+    /// Searches adjacent lines. `offset` is the offset of the first line.
     fn lines(
         &mut self,
         lines: &[u8],
@@ -294,7 +294,7 @@ fn labelled_in(all: &[LabelledEntry], span: Range<u64>) -> &[LabelledEntry] {
         .unwrap_or_default()
 }
 
-/// The bytes of those of these lines that begin before `limit`.
+/// The bytes of the lines that begin before `limit`.
 fn lines_before(limit: u64, bytes: &[u8], lines: &RawLine<'_>) -> u64 {
     // A line begins after a line break.
     let before = index(limit.saturating_sub(lines.offset + 1));

@@ -1,5 +1,5 @@
-//! The order of records that name their parents: parents first, without recursion, linear but for the sorting of
-//! siblings.
+//! The order of records that name their parents: parents first. It needs no recursion, and takes linear time except for
+//! the sorting of siblings.
 
 use hashbrown::HashMap;
 

@@ -26,7 +26,7 @@ impl Daemon {
         Self::started(machine.command(&[]))
     }
 
-    /// With a clock that is wrong by so much, in the words of `faketime`. It measures pauses right.
+    /// Starts a daemon whose clock is wrong by `shift`, as `faketime` writes it. Pauses have the right length.
     pub(crate) fn start_at(machine: &Machine, shift: &str) -> Self {
         let right = machine.command(&[]);
         let mut wrong = Command::new("faketime");

@@ -268,7 +268,7 @@ impl Machine {
             .to_owned()
     }
 
-    /// Makes a session with this many entries of about so many bytes.
+    /// Makes a session with this number of entries, each of about this number of bytes.
     pub(crate) fn make(&self, session: &str, entries: usize, bytes: usize) -> PathBuf {
         let folder = self.folder.path().join("sessions").join("--c--");
         fs::create_dir_all(&folder).unwrap();

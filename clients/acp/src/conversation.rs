@@ -34,9 +34,9 @@ pub enum ChangeKind {
     Begin { cwd: String },
     /// Appends below what was recorded last. `ends_turn`: nothing of the turn is open.
     Append { items: Vec<Item>, ends_turn: bool },
-    /// The agent has loaded the session and told what is in it.
+    /// The agent has loaded the session and replayed its history.
     Align { cwd: String, items: Vec<Item> },
-    /// The agent has made the session as a copy of another, and may have told what is in it.
+    /// The agent has made the session as a copy of another, and may have replayed its history.
     Fork {
         source: String,
         cwd: String,
@@ -245,7 +245,7 @@ impl Conversation {
         open.close(session.to_owned(), Some("end_turn"))
     }
 
-    /// The history that the agent has told before it answered.
+    /// The history that the agent has replayed before it answered.
     fn told(&mut self, session: &str) -> Vec<Item> {
         let open = self.sessions.remove(session).unwrap_or_default();
         open.turn.finish(Some("end_turn"), None)

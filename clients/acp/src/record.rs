@@ -359,8 +359,9 @@ impl Recorder {
         };
         let mut told = Told::of(&items);
         let client = self.open(&position).await?;
-        // A resumed session tells nothing, and one that is not told whole, or with the text that was handed over, cannot
-        // be compared: it goes on where it was, or where an import has brought it.
+        // Without a whole history there is nothing to compare. This is so for a resumed session, for a history with
+        // gaps, and for one that has the text of a handoff. The conversation then continues where it was, or below what
+        // an import has written.
         if told.is_found() || position.is_text || items.iter().any(Item::is_gap) {
             let leaf = imported_tip(&client, position.leaf).await?;
             return self.keep(agent_session, Position { leaf, ..position });
@@ -418,7 +419,7 @@ impl Recorder {
             },
             (None, _) => find(&client, None, &mut told, Among::All).await?,
         };
-        // The agent tells another history: it goes on where the session is.
+        // The agent has another history: the conversation continues where the session is.
         let leaf = match leaf {
             None => client.get_leaf().await?.leaf_id,
             found => found,
@@ -569,7 +570,7 @@ enum Among {
     Imported,
 }
 
-/// Finds what was told below an entry; returns the last entry that says it, else the entry.
+/// Finds the history below an entry. Returns the last entry that belongs to it, or the entry itself if there is none.
 async fn find(
     client: &Client,
     at: Option<&str>,
@@ -586,7 +587,7 @@ async fn find(
     Ok(at)
 }
 
-/// The entry below `at` that says what was told next; entries between that say nothing are passed over.
+/// The entry below `at` that has the next part of the history. Entries without words are skipped.
 async fn child(
     client: &Client,
     at: Option<&str>,
@@ -612,7 +613,7 @@ async fn child(
     Ok(None)
 }
 
-/// Passes the results that an import has brought below an entry, and those of the items.
+/// Passes the results that an import has written below an entry, and removes as many results from `items`.
 async fn pass_results(
     client: &Client,
     at: Option<String>,

@@ -1,4 +1,4 @@
-//! The agent's process, and the bytes between it and the editor, which pass untouched but for `--live`.
+//! The agent's process, and the bytes between it and the editor. Only `--live` changes these bytes.
 
 use crate::journal::SideWriter;
 use crate::live::Live;
@@ -15,10 +15,10 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread;
 use std::time::Duration;
 
-/// Bytes that are passed on at a time at most.
+/// The most bytes that are passed on at a time.
 const BLOCK: usize = 64 << 10;
-/// The signals that are passed on: all that end a process by default, but those of a fault of the process itself, and
-/// that of a new size of the window.
+/// The signals that are passed on: those that end a process by default, without the signals for a fault of the process
+/// itself, and the signal for a new size of the window.
 const SIGNALS: [i32; 13] = [
     number::SIGHUP,
     number::SIGINT,
@@ -35,13 +35,13 @@ const SIGNALS: [i32; 13] = [
     number::SIGWINCH,
 ];
 
-/// What happens to the bytes, with the writers of the record for the editor's and for the agent's.
+/// The treatment of the bytes. The two writers record the editor's bytes and the agent's bytes.
 pub enum Passing {
     /// They pass.
     Unrecorded,
     /// They are recorded and pass.
     Recorded(SideWriter, SideWriter),
-    /// They are recorded and pass but for commands.
+    /// All are recorded. Commands do not pass.
     Live(SideWriter, SideWriter, Arc<Live>),
 }
 
@@ -93,8 +93,8 @@ impl Relay {
         Ok(Relay { child, passed })
     }
 
-    /// Waits until the agent has ended, and for its last bytes so long at most: a process that it left behind may keep
-    /// its pipe open.
+    /// Waits until the agent has ended, then for at most `grace` for its last bytes: a process that the agent left
+    /// behind may keep its pipe open.
     pub fn wait(mut self, grace: Duration) -> io::Result<ExitStatus> {
         let status = self.child.wait()?;
         let _late = self.passed.recv_timeout(grace);

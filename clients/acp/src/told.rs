@@ -1,4 +1,4 @@
-//! Compares the history that an agent has told with the entries of a session (session-file.md §5.8, "Records"). Pure.
+//! Compares the history that an agent replays with the entries of a session (session-file.md §5.8, "Records"). Pure.
 
 use crate::turn::Item;
 use serde_json::Value;
@@ -43,7 +43,7 @@ pub fn said(message: &Value) -> Vec<Said> {
     }
 }
 
-/// The messages that an agent has told, part by part, and the place up to which they are found in a session.
+/// The messages that an agent has replayed, part by part, and how many of them are found in a session.
 #[derive(Clone)]
 pub struct Told {
     /// Each with the number of its item.
@@ -85,14 +85,14 @@ impl Told {
         self.part >= self.parts.len()
     }
 
-    /// Passes what an entry says if that comes next; its end may say more than was told.
+    /// Passes the words of an entry if they come next. The entry may have more words than the history.
     pub fn pass(&mut self, entry: &[Said]) -> bool {
         let (mut part, mut bytes) = (self.part, self.bytes);
         for (kind, words) in entry {
             let mut words = words.as_str();
             loop {
                 let Some((_, (told_kind, told))) = self.parts.get(part) else {
-                    // A message of the user is told whole.
+                    // A message of the user is always replayed whole.
                     let is_begun = part > self.part && *kind != Kind::User;
                     (self.part, self.bytes) = if is_begun {
                         (part, 0)
@@ -126,8 +126,8 @@ impl Told {
         true
     }
 
-    /// Passes everything up to where a path ends that was handed over: its beginning may have been told in other words. False
-    /// if its end was not told.
+    /// Passes everything up to the end of a path that was handed over. The start of the path may have other words in
+    /// the history. Returns false if the end is not in the history.
     pub fn pass_path(&mut self, path: &[Said]) -> bool {
         let path = joined(path.iter().cloned());
         let told = joined(self.parts.iter().map(|(_, said)| said.clone()));
@@ -270,7 +270,7 @@ mod tests {
         assert_eq!(Told::of(&items()).rest(told()).len(), 3);
     }
 
-    /// The first words of a path that was handed over are a summary, and those of the second are told again later.
+    /// The first path begins with a summary, and the words of the second path come again later in the history.
     #[test]
     fn the_end_of_a_path_is_found_behind_another_beginning() {
         let path = said(&json!({ "role": "assistant", "content": "I look." }));

@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// Those of the files that are there which a program of this user has open, as far as the system tells: on Linux by `/proc`.
+/// The files among `changes` that a program of this user has open for writing, as far as `/proc` shows.
 pub fn held(root: &Path, changes: &[Change]) -> BTreeSet<Name> {
     let there = changes.iter().filter(|change| change.old.is_some());
     let names: BTreeMap<PathBuf, &Name> = there

@@ -22,8 +22,8 @@ pub fn named(shadow: &Shadow, commit: &str) -> anyhow::Result<Option<Vec<Name>>>
         .transpose()
 }
 
-/// Those of some files that the rules of a commit leave out: its `.gitignore`, and the other rules as they are. `folder` is one
-/// that does not exist, outside of the root.
+/// The names among `names` that the rules of a commit leave out: the `.gitignore` of that commit, and the other rules
+/// as they are now. `folder` is one that does not exist, outside of the root.
 pub fn by_rules(
     shadow: &Shadow,
     commit: &str,

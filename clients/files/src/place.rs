@@ -293,7 +293,7 @@ fn names_in(folder: BorrowedFd<'_>, name: &OsStr) -> Option<(OwnedFd, Vec<OsStri
     Some((opened, names))
 }
 
-/// Whether this is a folder that holds nothing but such folders. Nothing of it is saved.
+/// Whether no file is in this folder or below it. Nothing of it is saved.
 fn is_without_files(folder: BorrowedFd<'_>, name: &OsStr) -> bool {
     names_in(folder, name).is_some_and(|(opened, names)| {
         let mut names = names.iter();

@@ -178,7 +178,7 @@ impl<'r> Cleaner<'r> {
     }
 }
 
-/// An id on one line, which stays as it is but for characters that nobody sees and links. A long one is cut.
+/// An id on one line. Only links and invisible characters are replaced. A long one is cut.
 pub fn inert(id: &str) -> String {
     inert_text(&shortened(id, MAX_ID))
 }

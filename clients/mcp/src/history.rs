@@ -227,7 +227,7 @@ impl History {
         ))
     }
 
-    /// At least `limit` sessions in scope if there are so many, and the cursor of the next page.
+    /// At least `limit` sessions in scope, or all if there are fewer, and the cursor of the next page.
     pub async fn sessions(
         &self,
         query: Option<String>,

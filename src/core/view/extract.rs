@@ -52,7 +52,7 @@ impl RowFacts<'_> {
                 push_text(out, text);
             }
             out.extend_from_slice(&call.changes.to_le_bytes());
-            // No edit adds or removes so many lines.
+            // This value means none: no edit adds or removes `u32::MAX` lines.
             let none = LineCounts {
                 added: u32::MAX,
                 removed: u32::MAX,

@@ -120,7 +120,7 @@ const REACH: usize = 32;
 pub struct Outline {
     items: Vec<Item>,
     callers: Vec<Caller>,
-    /// The first callers are above the scope: so many.
+    /// The number of callers that are above the scope. They are the first ones.
     callers_above: usize,
     leaf: Option<usize>,
     /// The archived branches below the roots of the scope, in it or not.

@@ -441,7 +441,7 @@ impl Shown {
     }
 }
 
-/// The place of a fork; the last one is that of the roots.
+/// The slot of the fork at `parent`. The last slot is for the roots.
 fn slot(places: &mut [u32], parent: u32) -> Option<&mut u32> {
     let at = (parent as usize).min(places.len().saturating_sub(1));
     places.get_mut(at)

@@ -30,7 +30,8 @@ impl Default for PlainText {
 }
 
 impl PlainText {
-    /// Appends the words of `text`, but for its last `held` bytes, which only tell what the bytes before them mean.
+    /// Appends the words of `text` without its last `held` bytes. Those bytes are only read to decide what the bytes
+    /// before them mean.
     pub(super) fn push(&mut self, line: &mut PreviewLine, text: &str, held: usize) {
         let end = text.len().saturating_sub(held);
         let mut at = 0;
@@ -80,7 +81,7 @@ fn is_rule(row: &str) -> bool {
     row.len() <= LOOK && marks().take(3).count() == 3 && marks().all(is_mark)
 }
 
-/// A row without the marks of headings and quotes, and without that of a list item if nothing is before it.
+/// A row without the marks of headings and quotes. A mark of a list item at the start is left out too.
 fn block(row: &str, is_first: bool) -> &str {
     let mut rest = row;
     for _ in 0..MOST_NESTED {

@@ -91,7 +91,7 @@ impl Row {
     }
 }
 
-/// Appends the guides of `row`. Of one that is too deep the first steps are left out, and their number stands there. No
+/// Appends the guides of `row`. If the row is too deep, the guides begin with the number of steps that are left out. No
 /// character of guides needs escaping in JSON.
 pub(super) fn push(out: &mut Vec<u8>, row: &Row, guides: Guides) {
     let pieces = guides.render.pieces();

@@ -248,7 +248,8 @@ impl ServedRow<'_> {
     }
 
     /// Appends the row as one JSON object without the members that depend on the filter, for a file with several views
-    /// of one tree. `parent` is the number of the parent's row, and `body` that of the part with the entry's blocks.
+    /// of one tree. `parent` is the number of the parent's row. `body` is the number of the part that has the entry's
+    /// blocks.
     pub fn push_packed(
         &self,
         out: &mut Vec<u8>,

@@ -143,7 +143,7 @@ impl Syncer {
         lock(&self.state).durability
     }
 
-    /// Changes the durability; that of an ephemeral session and of a replica is given.
+    /// Changes the durability. An ephemeral session and a replica keep theirs.
     pub fn set_durability(&self, durability: Durability) {
         let mut state = lock(&self.state);
         if !matches!(state.durability, Durability::None | Durability::Replicated) {

@@ -16,7 +16,8 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use treelined_core::error::{Error, Kind, Result};
 
-/// With so many session files, what is known of them is kept between calls. Fewer are read as fast.
+/// From this number of session files on, the facts about them are kept between calls. Fewer files are read again as
+/// fast.
 const WORTH_WATCHING: usize = 2048;
 
 impl Store {

@@ -203,7 +203,7 @@ impl Records {
     }
 }
 
-/// The record of an agent that a `custom` entry of a session names. Others say nothing, and neither does that of
+/// The record of an agent that a `custom` entry of a session names. `None` for other entries, and for the record of
 /// another session.
 pub fn recorded_by(entry: &[u8], session_id: &str) -> Option<Recorded> {
     let text = |path: &[&str]| json::get_path(entry, path).and_then(json::string);

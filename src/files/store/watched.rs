@@ -144,7 +144,7 @@ impl Watched {
             }
             _ if report.folder != root || is_hidden(&report.name) => {}
             ReportKind::File => {}
-            // Its name is that of a file, which has no files.
+            // A folder with the name of a session file cannot hold session files.
             ReportKind::NewFolder if is_session_file(&report.name) => {}
             ReportKind::NewFolder => new_folders.push(report.name),
             ReportKind::OldFolder => is_whole = false,

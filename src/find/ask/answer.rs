@@ -78,7 +78,8 @@ pub(super) fn hits(
     Ok(hits)
 }
 
-/// The entries of candidates, each with what its own words and those of the session give it. A label counts for the entry that it labels, if it is in force.
+/// The entries of candidates, each with the scores that it gets from its own words and from the words of its session. A
+/// label counts for the entry that it labels, if it is in force.
 fn scores(tree: &Tree, candidates: &[Candidate]) -> BTreeMap<Node, (f64, f64)> {
     let mut wanted: Vec<&Candidate> = candidates.iter().collect();
     wanted.sort_unstable_by_key(|candidate| candidate.offset);
@@ -158,7 +159,7 @@ impl<'r> TextReader<'r> {
             ControlFlow::Continue(())
         });
         let (_, field, text, passage) = best?;
-        // The places that are marked are those of this text.
+        // The marked ranges are ranges of this text.
         let passage = self.reader.passage(&text).unwrap_or(passage);
         Some(ShownField {
             field,

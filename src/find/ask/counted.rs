@@ -33,7 +33,7 @@ pub(super) struct CountedFile {
     has_labels: bool,
     /// The entries that have a term and pass the filters, in file order.
     found: Vec<FoundEntry>,
-    /// Those of the found entries, one entry behind the other.
+    /// The weights of the found entries, one entry after the other.
     weights: Vec<TermWeight>,
     pub count: Vec<TermCount>,
 }
@@ -118,7 +118,7 @@ impl CountedFile {
         }
     }
 
-    /// `terms` are those of the question, `facts` those that an entry must have; the counts have both, and [`labels`].
+    /// `terms` are in the question, and an entry must have all `facts`. The counts have both, and [`labels`].
     pub(super) fn of(
         number: usize,
         counts: &Counts,
@@ -163,7 +163,7 @@ impl CountedFile {
     }
 
     /// Adds the entries with a term that pass the filters of which the counts know. A label is found whatever its own
-    /// facts are: those of the entry that it labels count.
+    /// facts are: the facts of the entry that it labels decide.
     fn find(
         &mut self,
         counts: &Counts,
@@ -290,7 +290,7 @@ impl CountedFile {
         });
     }
 
-    /// The entries that were found; `scorers` has that of each term.
+    /// The entries that were found. `scorers` has the scorer of each term.
     pub(super) fn candidates(
         &self,
         request: &AskRequest,

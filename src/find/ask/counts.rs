@@ -173,7 +173,7 @@ impl<'q> Counter<'q> {
         self.counts.entries.push(entry);
     }
 
-    /// The branch of the next entry: that of its parent, if it is the first child.
+    /// The branch of the next entry. A first child is in the branch of its parent.
     fn branch(&mut self, parent: &Parent<'_>) -> u32 {
         let above = match parent {
             Parent::Id(id) => self.numbers.get(&hash(id)),

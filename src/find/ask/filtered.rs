@@ -69,7 +69,8 @@ fn passing(
             continue;
         }
         let (about, own) = (tree.place(node).offset, offsets.get(number).copied());
-        // The facts of an entry are known; those of the entry that a label is about are in its line.
+        // The facts of an entry are known. The facts of the entry that a label is about must be read from that entry's
+        // line.
         let is_label = own != Some(about) && !filters.entries.is_empty();
         if is_label || filters.without.is_some() {
             let line = reader.stored(tree.place(node), usize::MAX)?;

@@ -256,7 +256,7 @@ pub(super) fn best(
     }
 }
 
-/// Keeps so many of the highest score, in order.
+/// Keeps the `most` candidates with the highest scores, in order.
 fn take_best(candidates: &mut Vec<Candidate>, most: usize) {
     let order = |one: &Candidate, other: &Candidate| {
         let by_score =

@@ -399,7 +399,8 @@ fn each_term(
     }
 }
 
-/// The words, a line each, and the sessions of each: first where those of each word begin, and where the last ones end.
+/// Two blocks: the words, one a line, and the sessions of each word. The second block begins with the offset at which
+/// each word's sessions begin, and the offset at which the last ones end.
 fn words_blocks(words: HashMap<Box<str>, Vec<u32>>) -> io::Result<(Vec<u8>, Vec<u8>)> {
     let mut words: Vec<(Box<str>, Vec<u32>)> = words.into_iter().collect();
     words.sort_unstable();

@@ -26,7 +26,7 @@ const FORMAT: &FormatName = b"treelined asking";
 const WORTHWHILE: usize = 64;
 /// The bytes of kept counts in a segment; the writer has them in memory.
 const SEGMENT: usize = 32 << 20;
-/// A smaller segment is joined with others, if there are so many of them.
+/// Segments smaller than `SMALL` are joined when there are at least `MOST_SMALL` of them.
 const SMALL: u64 = 8 << 20;
 const MOST_SMALL: usize = 8;
 /// The most bytes of all segments. Sessions that do not fit are read from their own files.

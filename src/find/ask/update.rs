@@ -10,9 +10,10 @@ use treelined_files::log::fingerprint::Fingerprint;
 use treelined_files::os::file::{Location, Status};
 use treelined_files::os::handle::HandleAccess;
 
-/// The first bytes of a file that are counted; every search counts what is behind them. Bounds the memory of an update.
+/// The first bytes of a file that are counted for the cache. Every search counts the rest. Bounds the memory of an
+/// update.
 const MOST: u64 = 64 << 20;
-/// The bytes behind the counted ones from which a file is counted anew: so many, and this part of the counted ones.
+/// A file is counted anew when it has grown by this number of bytes, or by an eighth (`PART`) of the counted ones.
 const WORTHWHILE: u64 = 64 << 10;
 const PART: u64 = 8;
 

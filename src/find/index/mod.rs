@@ -59,7 +59,7 @@ pub struct IndexSettings {
     pub most: u64,
     /// The bytes of the best parts that are searched at first; twice as many each time after.
     pub first: u64,
-    /// A search that has its page searches at most so many bytes more for its totals.
+    /// The most bytes that a search reads for its totals after it has its page.
     pub for_totals: u64,
 }
 

@@ -136,10 +136,10 @@ impl EntryScores {
 /// The times of the entries of a block.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct BlockTimes {
-    /// That of the first entry; the minimum if an entry has no time.
+    /// The time of the oldest entry; the minimum if an entry has no time.
     pub oldest: Millis,
-    /// For each score, the lowest first, that of the last entry with a field of it; the maximum if such an entry has no
-    /// time.
+    /// For each score, the lowest first: the time of the newest entry with a field of this score; the maximum if such
+    /// an entry has no time.
     newest: [Millis; ScoreSet::BITS as usize],
 }
 
@@ -419,7 +419,7 @@ impl SegmentWriter {
         std::hint::black_box(bytes.fold(0, BitXor::bitxor));
     }
 
-    /// Ends the open block with its words, and opens the next one. Its scores are those of its words.
+    /// Ends the open block with its words, and opens the next one. The block has the scores of its words.
     pub(super) fn close(&mut self, block: Block) {
         let count = u32::try_from(self.blocks.len() + 1).unwrap_or(u32::MAX);
         let mut scores = ScoreSet::default();

@@ -28,12 +28,12 @@ impl SetShape {
         })
     }
 
-    /// Bytes of a row of so many columns.
+    /// Bytes of a row with `columns` columns.
     const fn row_bytes(columns: u64) -> u64 {
         columns.div_ceil(64) * 8
     }
 
-    /// Bytes of a table of so many columns.
+    /// Bytes of a table with `columns` columns.
     pub(super) fn bytes(self, columns: u64) -> u64 {
         u64::from(self.rows).saturating_mul(Self::row_bytes(columns))
     }

@@ -124,7 +124,7 @@ impl<'a> Message<'a> {
         }
     }
 
-    /// Its words in order, those of its files' names without them.
+    /// Its words in order, without the names of its files.
     pub(super) fn texts(&self) -> Vec<Text<'a>> {
         let Some(content) = self.content else {
             return Vec::new();

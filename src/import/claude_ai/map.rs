@@ -29,7 +29,7 @@ pub(super) fn body(node: &Node, records: &[&[u8]]) -> Body {
     Body { kind, members }
 }
 
-/// The words of a message: those of its blocks, else its text; then its files.
+/// The words of a message: the words of its blocks, or its text if it has no blocks; then its files.
 fn words(message: &[u8]) -> Blocks {
     let names = ["content", "text", "attachments", "files"];
     let [content, said, attachments, files] = json::get_each(message, names);

@@ -13,10 +13,10 @@
 //! - `token_usage_record`: the usage of one response. Older files have only `token_count`, a running total.
 //! - `compacted`: a summary in place of all that is before it.
 //!
-//! A thread is a tree in three ways. A *paginated* file with `history_base` goes on from an ordinal of another
-//! rollout: a fork has its own thread, a revert another rollout of the same thread. A *legacy* fork
-//! (`forked_from_id`) repeats its parent's payloads. `thread_rolled_back` goes back by so many messages of the user in
-//! the same file.
+//! A thread is a tree in three ways. A *paginated* file with `history_base` goes on from an ordinal of another rollout:
+//! a fork has its own thread, a revert another rollout of the same thread. A *legacy* fork (`forked_from_id`) repeats
+//! its parent's payloads. `thread_rolled_back` has a number of messages of the user by which it goes back in the same
+//! file.
 
 mod map;
 mod record;

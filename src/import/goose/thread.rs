@@ -363,7 +363,7 @@ fn nodes(lines: &[Line], model: Option<&str>) -> Vec<Node> {
     nodes
 }
 
-/// Whether the last answer has ended: it is the last message but for its results, and none is missing.
+/// Whether the last answer has ended: only its results come after it, and none of them is missing.
 fn has_end_mark(lines: &[Line]) -> bool {
     let is_result = |line: &&Line| line.is_user && !line.has_content;
     let results = lines.iter().rev().take_while(is_result);

@@ -146,8 +146,8 @@ impl<'a> Adoption<'a> {
         }
     }
 
-    /// The place behind a planned entry that an earlier import has brought or adopted. Of one that it has adopted, the nodes of
-    /// the same entry are passed again, since the entry may say more.
+    /// The place behind a planned entry that an earlier import has brought or adopted. If it was adopted, the other
+    /// nodes of the same entry are passed again, since that entry may have more text.
     fn behind_known(
         &self,
         contents: &mut dyn Contents,
@@ -402,7 +402,7 @@ impl<'a> Adoption<'a> {
         labels.collect()
     }
 
-    /// For each member the number of its records whose nodes are all adopted, and that of these nodes.
+    /// For each member: the number of its records whose nodes are all adopted, and the number of these nodes.
     pub(super) fn counts(&self, adopted: &Adopted) -> HashMap<MemberNumber, (u64, u64)> {
         let mut records: HashMap<MemberNumber, (HashSet<u64>, HashSet<u64>, u64)> = HashMap::new();
         for (at, entry) in self.planned.entries.iter().enumerate() {

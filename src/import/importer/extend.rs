@@ -391,7 +391,7 @@ enum Renewal {
     None,
     /// The tool has changed it, or an entry above it.
     Revised,
-    /// Its parent was missing and is there, or that of an entry above it.
+    /// Its parent, or the parent of an entry above it, was missing before and is there now.
     Moved,
 }
 

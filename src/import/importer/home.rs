@@ -170,7 +170,7 @@ impl Records {
 }
 
 impl ContinuationRecord {
-    /// `None` if its hash is neither that of its path nor that of the beginning of the native session.
+    /// `None` if its hash is not the hash of its path, nor of the beginning of the native session.
     fn continuation(
         &self,
         opened: &OpenedLog,

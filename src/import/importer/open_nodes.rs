@@ -5,8 +5,8 @@ use super::reading::{ReadSource, hold_back};
 use crate::member::Node;
 use std::collections::HashSet;
 
-/// The number of held nodes of a session's members. A fork has copies of those of the session that it comes from: each
-/// counts once.
+/// The number of held nodes of a session's members. A fork has copies of held nodes of the session that it comes from.
+/// Such a node counts once.
 pub(super) fn count_held<'a>(members: impl Iterator<Item = &'a HeldNodes>) -> u64 {
     let (mut count, mut seen) = (0, HashSet::new());
     for held in members {

@@ -13,7 +13,7 @@ use treelined_files::store::native::recorded_by;
 
 /// The most entries that are looked at for one node.
 const MAX_LOOKED: usize = 1_000;
-/// Of all nodes of a native session together so many times the entries of its session, and as many as for one node.
+/// For all nodes of a native session together: this number times the entries of its session, and `MAX_LOOKED` more.
 const MAX_LOOKED_EACH: usize = 16;
 /// How much later than its recorder an agent may say that a message was said, in milliseconds.
 const SLACK: Millis = 60_000;

@@ -37,7 +37,7 @@ pub fn hash(messages: &[Message]) -> String {
     hash.digits()
 }
 
-/// The parts of a message; of results, those of each one.
+/// The parts of a message. A message with results has parts for each result.
 pub(crate) fn parts(message: &Message) -> Vec<Vec<Said>> {
     match message {
         Message::User(said) => vec![texts(b'u', &said.parts)],

@@ -31,7 +31,7 @@ pub(crate) async fn end_of(
     let (is_sessions, branches) = {
         let turns = open.client_turn();
         let by = turns.running.as_ref().map(RunningTurn::by);
-        // A queue without a turn is of one that could not be written.
+        // A queue without a turn belongs to a turn whose messages could not be written.
         (by.is_none_or(&is_meant), turns.branch_ids(&is_meant))
     };
     if is_sessions {

@@ -51,7 +51,7 @@ struct MessageQueue {
     bytes: usize,
 }
 
-/// The limit of the bytes of messages that wait for the end of a turn, those of all branches together.
+/// The most bytes of messages that wait for the end of a turn, for all branches of a session together.
 const MAX_QUEUED: usize = 64 << 20;
 /// The most turns of branches of one session at a time.
 const MAX_TURNS: usize = 1024;
@@ -157,8 +157,8 @@ impl ClientTurn {
         Ok(state.tree.newest_step_below(entry, &archived))
     }
 
-    /// Queues a message for the end of the turn of the session, or of that of a branch. A message that is queued already is
-    /// ignored. Another message with its id fails with `duplicateEntryId`.
+    /// Queues a message for the end of the session's turn, or of the turn of a branch. A message that is queued already
+    /// is ignored. Another message with its id fails with `duplicateEntryId`.
     pub(crate) fn enqueue(&mut self, branch: Option<&str>, entry: NewEntry) -> Result<()> {
         let branches = self.branches.values().map(|turn| turn.queue.bytes);
         let queued = self.queue.bytes + branches.sum::<usize>();

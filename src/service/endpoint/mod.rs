@@ -128,8 +128,8 @@ impl Endpoint {
         }
     }
 
-    /// Removes the socket and the runtime file, so that another daemon can start while this one ends. Nothing
-    /// happens to those of another daemon.
+    /// Removes the socket and the runtime file, so that another daemon can start while this one ends. The socket and
+    /// the file of another daemon stay.
     pub(crate) fn withdraw(&mut self) {
         // A starter that holds the lock decides by the socket, so the socket must not vanish under it.
         let lock = StartLock::take(&self.place, LOCK_TIMEOUT);

@@ -1,7 +1,7 @@
 //! The lock of a socket: its holder alone may remove a stale socket and bind a new one.
 //!
-//! The system releases it when its holder dies. No program inherits it, but for a daemon that is started: its
-//! starter passes the lock on as stdin.
+//! The system releases it when its holder ends. Only a daemon that is started inherits it: its starter passes the lock
+//! on as stdin.
 
 use super::place::Place;
 use anyhow::{Context, bail};

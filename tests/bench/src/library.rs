@@ -22,7 +22,7 @@ const CLAUDE_CODE: [(u64, u64); 4] = [
     (40, 5_000_000),
     (12, 20_000_000),
 ];
-/// A file whose last change is so long ago does not grow any more.
+/// A file that has not changed for this time does not grow any more.
 const OLD: Duration = Duration::from_secs(86_400);
 
 /// The sessions in a folder of the build directory.
@@ -84,7 +84,7 @@ impl Library {
         made.collect()
     }
 
-    /// Sessions of prose with so many bytes, or a little more.
+    /// Sessions of prose with `bytes` bytes, or a little more.
     pub fn prose(&self, bytes: u64) -> Result<Vec<Generated>> {
         let folder = self.folder.join("prose");
         fs::create_dir_all(&folder)?;

@@ -8,7 +8,7 @@ use std::net::TcpStream;
 use std::path::Path;
 use std::time::Instant;
 
-/// The times of so many trivial calls in a new session, in seconds. The runtime file has address and token.
+/// The times of this number of trivial calls in a new session, in seconds. The runtime file has address and token.
 pub fn calls(runtime_file: &Path, session: &str, calls: usize) -> Result<Vec<f64>> {
     let info: Value = serde_json::from_slice(&std::fs::read(runtime_file)?)?;
     let member = |name: &str| info[name].as_str().context("a WebSocket");

@@ -70,7 +70,7 @@ fn an_edit_on_another_branch_does_not_count() {
     );
 }
 
-/// An edit of an entry that is not a message of the context changed nothing but succeeded.
+/// An edit of an entry that is not a message of the context once changed nothing and still succeeded.
 #[test]
 fn an_edit_must_name_a_message_of_its_own_context() {
     let log = plain()

@@ -29,7 +29,7 @@ fn said(home: &Home, session: &str) -> String {
     said.to_string()
 }
 
-/// Runs a hook as an agent does, which gets nothing but success.
+/// Runs a hook like an agent does. The agent only learns that the hook succeeded.
 fn hook(home: &Home, args: &[&str], input: &str) {
     let args = [&["import", "--hook"], args].concat();
     let output = home.run(&args, &[("HOME", home.files().to_str().unwrap())], input);

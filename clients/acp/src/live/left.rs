@@ -17,8 +17,8 @@ const MOST: usize = 3;
 /// How often it is looked which ones are to be closed.
 pub(super) const LOOK: Duration = Duration::from_secs(30);
 
-/// A session of the agent that ends at a place: one that the conversation has left in this run, or one of an earlier run that the
-/// agent loads and tells as it is recorded.
+/// A session of the agent that ends at a position. The conversation has left it in this run, or it is from an earlier
+/// run and the agent loads and replays it as it is recorded.
 pub(super) async fn at(
     live: &Live,
     editor: &str,
@@ -83,7 +83,7 @@ async fn open_again(
     found: &Place,
 ) -> anyhow::Result<()> {
     let about = live.router().about();
-    // With the text that was handed over, what it tells cannot be compared.
+    // A history with the text of a handoff cannot be compared.
     if !about.loads || found.is_text {
         bail!("the agent does not tell the session as it is recorded");
     }

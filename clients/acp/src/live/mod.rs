@@ -196,7 +196,7 @@ impl Live {
                 self.store.remove(&made);
             }
             if let Some(job) = route.job {
-                // It may have to be told to the editor.
+                // The answer may have to be written to the editor, so its lock must be free.
                 drop(editor);
                 self.ask(job);
                 continue;
@@ -227,7 +227,7 @@ impl Live {
         }
     }
 
-    /// Says that a job cannot be done. A list is that of the agent then.
+    /// Says that a job cannot be done. The editor then gets the agent's own list of sessions.
     fn refuse(&self, job: &Job, text: &str) {
         match job {
             Job::Command(command) => self.tell(&commands::answer(command, text)),

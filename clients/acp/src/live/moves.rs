@@ -17,7 +17,7 @@ pub(crate) enum Whose {
     Editors(String),
     /// The conversation has left it.
     Nobodys,
-    /// It is opened for a move of this session of the editor: what it tells is in the tree.
+    /// It is opened for a move of this session of the editor. The history that it sends is in the tree already.
     Muted(String),
 }
 
@@ -53,7 +53,7 @@ pub(crate) struct Agents {
     /// Sessions that were closed, and those that were taken back.
     closed: HashSet<String>,
     gone: HashSet<String>,
-    /// Sessions that are loaded again, with what the agent tells of them.
+    /// Sessions that are loaded again, with the history that the agent sends.
     heard: HashMap<String, Turn>,
     recall: Option<Recall>,
 }
@@ -226,12 +226,12 @@ impl Agents {
         self.fresh.keys().cloned().collect()
     }
 
-    /// Whether a session of the agent has nothing but what was said before a move.
+    /// Whether a session of the agent has only messages from before a move.
     pub(crate) fn is_unprompted(&self, agent: &str) -> bool {
         self.fresh.contains_key(agent) || self.gone.contains(agent)
     }
 
-    /// Listens to what the agent tells of a session that it loads.
+    /// Collects the history that the agent sends of a session that it loads.
     pub(crate) fn hear(&mut self, agent: &str) {
         self.heard.insert(agent.to_owned(), Turn::default());
     }

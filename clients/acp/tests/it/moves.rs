@@ -344,7 +344,8 @@ fn a_killed_move_changes_nothing() {
     }
 }
 
-/// The history of a session that was left was told to nobody, and that of a session in which another one goes on to that one.
+/// Once, no session got the history of a session that was left, and a session got the history of the one that it
+/// continues.
 #[test]
 fn a_session_that_was_left_can_be_loaded() {
     let folders = Folders::new();

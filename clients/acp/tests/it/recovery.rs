@@ -18,7 +18,7 @@ impl Folders {
         files.map(|file| file.unwrap().path()).collect()
     }
 
-    /// Has a conversation of so many turns, and kills the recorder within the next one.
+    /// Has a conversation with this number of turns, and kills the recorder within the next turn.
     fn killed_after(&self, daemon: &Path, turns: usize) {
         let mut command = self.command(daemon);
         command.args(["--", "python3", AGENT]);

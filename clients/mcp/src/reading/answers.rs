@@ -68,7 +68,7 @@ pub(super) fn fits(page: &str) -> bool {
     page.len() as u64 <= DEFAULT_TOKENS * TOKEN_BYTES
 }
 
-/// The bytes of the record in an answer of so many tokens: less the facts.
+/// The bytes that an answer of `max_tokens` tokens has for the record, beside the facts.
 pub(super) fn budget(max_tokens: Option<u64>) -> usize {
     let tokens = max_tokens.unwrap_or(DEFAULT_TOKENS);
     let tokens = tokens.clamp(MIN_TOKENS, MAX_TOKENS);

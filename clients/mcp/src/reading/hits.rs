@@ -15,7 +15,7 @@ const MAX_SNIPPET: usize = 240;
 const MAX_NAME: usize = 60;
 /// The most notes that come first.
 const FIRST_NOTES: usize = 3;
-/// The notes that answer a question are among so many of its first hits.
+/// Notes are looked for only in this number of first hits of a question.
 const WITH_NOTES: usize = 20;
 /// The most characters of the reason why a branch was left, and of what was tried instead.
 const MAX_SAID: usize = 160;

@@ -26,8 +26,9 @@ const MAX_SNIPPET: usize = 300;
 const MAX_REASON: usize = 240;
 const MAX_INSTEAD: usize = 150;
 const MAX_NAME: usize = 90;
-/// The most hits of one text, and those of which they are taken.
+/// The most hits that are shown for one text.
 const MOST_HITS: usize = 3;
+/// The hits of which these are taken.
 const LOOKED_AT: usize = 20;
 /// The fewest different words of a failure that a passage must have. One or two words are everywhere.
 const FEWEST_WORDS: usize = 3;

@@ -51,7 +51,7 @@ local function is_valid()
   return buf ~= nil and vim.api.nvim_buf_is_valid(buf)
 end
 
---- Returns a folder in so many columns; the end is kept.
+-- - Returns a folder that is cut to this number of columns. Its end is kept.
 local function folder(path, columns)
   local text = utf8.line(vim.fn.fnamemodify(path, ':~'))
   local count = vim.fn.strchars(text)

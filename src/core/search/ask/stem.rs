@@ -165,14 +165,14 @@ fn may_be_irregular(word: &[u8]) -> bool {
     word.len() < 16 && lengths.is_some_and(|lengths| lengths >> word.len() & 1 == 1)
 }
 
-/// Whether a word ends so. The last letter tells nearly always.
+/// Whether a word ends so. Comparing the last letter first is nearly always enough.
 fn has_ending(word: &str, ending: &str) -> bool {
     let (word, ending) = (word.as_bytes(), ending.as_bytes());
     let mut pairs = word.iter().rev().zip(ending.iter().rev());
     word.len() >= ending.len() && pairs.all(|(own, wanted)| own == wanted)
 }
 
-/// The word without so many letters at its end.
+/// The word without its last `letters` letters.
 fn without(word: &str, letters: usize) -> &str {
     let len = word.len().saturating_sub(letters);
     word.get(..len).unwrap_or_default()

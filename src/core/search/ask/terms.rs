@@ -27,7 +27,7 @@ pub struct Token<'t> {
     pub form: Form,
     /// Bytes of the text.
     pub span: Range<usize>,
-    /// The number of words and parts before it; a whole has that of its first part.
+    /// The number of words and parts before it. A whole word that has parts has the number of its first part.
     pub position: u32,
     /// Its folded letters, with the ending.
     pub letters: &'t str,

@@ -142,8 +142,8 @@ impl<'b> PreviewReader<'b> {
 
 const END_BYTES: usize = 4;
 
-/// Marks a preview as that of the line at `place`, by the lower half of its offset: enough to tell neighbours
-/// apart.
+/// The mark that says which line a preview belongs to: the lower half of the line's offset, which is enough to
+/// distinguish neighbours.
 fn mark(place: FilePlace) -> [u8; 4] {
     let [a, b, c, d, ..] = place.offset.to_le_bytes();
     [a, b, c, d]

@@ -34,12 +34,12 @@ pub(crate) struct Source {
 /// The size and times by which a changed source is recognized.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct SourceStatus {
-    /// Bytes on the disk; of a part, those of its rows, if they are known.
+    /// Bytes on the disk. For a part, the bytes of its rows, if they are known.
     pub(crate) size: u64,
     /// Last modification: seconds and nanoseconds of Unix time.
     pub(crate) modified: (i64, i64),
     pub(crate) identity: Identity,
-    /// A hash of a part's content, since size and times are those of all parts; otherwise 0.
+    /// For a part, a hash of its content: size and times do not change for one part alone. Otherwise 0.
     pub(crate) version: u64,
 }
 
@@ -47,7 +47,7 @@ pub(crate) struct SourceStatus {
 #[derive(Clone, Copy)]
 pub(crate) enum Medium {
     Plain(Layout),
-    /// Lines, compressed by Zstandard. Offsets are those of the decompressed bytes.
+    /// Lines, compressed by Zstandard. Offsets count decompressed bytes.
     Compressed,
     /// Lines extracted from a part.
     Extracted(&'static dyn Extraction),

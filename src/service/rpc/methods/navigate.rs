@@ -174,7 +174,8 @@ async fn navigate(
     Ok(wire::NavigateTreeResult::Navigation(Box::new(navigation)))
 }
 
-/// The end of a navigation, also of one that was aborted while it waited for its place; any other error is passed on.
+/// The result of a navigation. If it was aborted while it waited in the queue, it ends as aborted too. Any other error
+/// is passed on.
 pub(super) async fn or_aborted(
     registry: &Registry,
     by: ConnectionId,

@@ -591,7 +591,7 @@ impl Rows<'_> {
 /// The usual size of a row, in bytes.
 const ROW_BYTES: usize = 512;
 
-/// The guides of rows whose clients take so many columns.
+/// The guides of rows for a client that gives them `columns` columns.
 fn guides(render: wire::TreeRender, columns: Option<u64>) -> Guides {
     let columns = columns.map(|columns| usize::try_from(columns).unwrap_or(usize::MAX));
     Guides::new(render, columns)

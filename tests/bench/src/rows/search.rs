@@ -131,7 +131,7 @@ pub(super) fn add_needle(world: &World) -> Result<()> {
     Ok(())
 }
 
-/// Makes the index of all sessions, which have so many bytes; adds rows for its speed and size.
+/// Makes the index of all sessions, which have `bytes` bytes. Adds rows for its speed and size.
 pub(super) fn make_index(
     bench: &Bench,
     table: &mut Table,
