@@ -224,7 +224,7 @@ These are NUL and halves of surrogate pairs."
             (with-temp-buffer
               (treelined-client--guard
                 (jsonrpc-connection-receive connection message))))
-          ;; While it was handled, a part of a later line may have come, with point behind whole ones.
+          ;; While it was handled, a part of a later line may have come, with point after whole ones.
           (goto-char (point-min)))))))
 
 (defun treelined-client--notified (_connection name params)

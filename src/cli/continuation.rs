@@ -337,7 +337,7 @@ pub(super) fn quoted(word: &str) -> String {
     }
 }
 
-/// `$'…'`: each byte of a control character as three octal digits, which no digit behind them changes.
+/// `$'…'`: each byte of a control character as three octal digits, which no digit after them changes.
 fn escaped(word: &str) -> String {
     let mut out = String::from("$'");
     for char in word.chars() {
@@ -362,7 +362,7 @@ fn escaped(word: &str) -> String {
 mod tests {
     use super::*;
 
-    /// goose prints the title of the session behind its id, and a title can have words that look like ids.
+    /// goose prints the title of the session after its id, and a title can have words that look like ids.
     #[test]
     fn the_id_is_found_in_what_agents_print() {
         let goose =

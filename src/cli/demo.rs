@@ -253,7 +253,7 @@ impl Tour {
         Ok(())
     }
 
-    /// Shows a message behind an arrow, on one line if it fits.
+    /// Shows a message after an arrow, on one line if it fits.
     fn arrow(&mut self, arrow: &str, style: Style, what: &str, message: &str) -> io::Result<()> {
         let arrow = self.screen.style(style, arrow);
         let what = format!("{what:<19}");

@@ -3,11 +3,11 @@
 use super::table::GROUPS;
 use treelined_core::terminal;
 
-/// Columns of the names of commands, with the gap behind them.
+/// Columns of the names of commands, with the gap after them.
 const NAMES: usize = 17;
 /// Columns before a name.
 const MARGIN: usize = 2;
-/// The fewest columns for a text behind a name; with fewer it is below the name.
+/// The fewest columns for a text after a name; with fewer it is below the name.
 const FEWEST: usize = 24;
 /// Columns before a text below a name.
 const BELOW: usize = 10;

@@ -355,7 +355,7 @@ impl Table {
         writeln!(screen, "{}", screen.style(Style::Dim, &line))
     }
 
-    /// The column of the tool, with the gap behind it; empty without one.
+    /// The column of the tool, with the gap after it; empty without one.
     fn source_cell(&self, source: &str) -> String {
         if self.source == 0 {
             return String::new();

@@ -4,7 +4,7 @@
 use super::failure::{ShellError, USAGE};
 use super::session_choice::SessionQuery;
 
-/// The words behind the session, and the command whose help has them.
+/// The words after the session, and the command whose help has them.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct WordsWanted {
     pub command: &'static str,

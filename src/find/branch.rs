@@ -20,7 +20,7 @@ pub struct Branch {
 pub(super) struct Branches<'t> {
     tree: &'t Tree,
     on_path: Vec<bool>,
-    /// For each entry the tip at or below it that comes last in the file, archived ones behind others; made on first use.
+    /// For each entry the tip at or below it that comes last in the file, archived ones after others; made on first use.
     tips: Option<Vec<Option<Node>>>,
     archived: Archived,
 }

@@ -14,7 +14,7 @@ use treelined_files::log::body::BodyReader;
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct LeftBranch {
     pub reason: Option<LeftReason>,
-    /// The first message on the path to the leaf behind the place where the branch was left.
+    /// The first message on the path to the leaf after the place where the branch was left.
     pub instead: Option<SaidText>,
 }
 
@@ -115,7 +115,7 @@ impl<'t> LeftBranches<'t> {
         Ok(left)
     }
 
-    /// The first message of the user behind an entry of the path to the leaf, else the first message.
+    /// The first message of the user after an entry of the path to the leaf, else the first message.
     fn instead(
         &self,
         left_at: Option<Node>,

@@ -174,7 +174,7 @@ impl<'r> Scanner<'r> {
         while let Some(next) = lines.next_lines()? {
             let offset = next.offset;
             let bytes = next.bytes.unwrap_or_default();
-            // Lines that begin behind the range belong to the next one.
+            // Lines that begin after the range belong to the next one.
             let ours = match range.grows || next.offset + next.len < range.span.end {
                 true => next.len + u64::from(next.terminated),
                 false => lines_before(range.span.end, bytes, &next),

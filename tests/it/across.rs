@@ -178,7 +178,7 @@ fn the_other_session_is_only_read() {
     d.allow_stderr();
 }
 
-/// A label behind the step of the other session made another summary, and a retry found that the leaf had moved.
+/// A label after the step of the other session made another summary, and a retry found that the leaf had moved.
 #[test]
 fn a_repeated_merge_passes_over_bookkeeping_and_its_own_summary() {
     let (mut d, fork, _) = with_fork();

@@ -241,7 +241,7 @@ fn no_modules_import_each_other_in_a_circle() {
     );
 }
 
-/// Opens the braces of a `use`: the paths that it names, each behind `before`.
+/// Opens the braces of a `use`: the paths that it names, each after `before`.
 fn open_braces(before: &str, tree: &str, paths: &mut Vec<String>) {
     let Some((prefix, inner)) = tree.split_once('{') else {
         return paths.push(format!("{before}{}", tree.trim()));
@@ -368,7 +368,7 @@ fn imported_files() -> BTreeMap<String, Names> {
     arrows.collect()
 }
 
-/// The module of the file that defines what a path names, behind re-exports; `None` for a path that ends at a module, and
+/// The module of the file that defines what a path names, after re-exports; `None` for a path that ends at a module, and
 /// for one of another crate. `steps` ends a re-export of itself.
 fn definer(files: &SourceFiles, module: &[String], path: &str, steps: u8) -> Option<Vec<String>> {
     let steps = steps.checked_sub(1)?;

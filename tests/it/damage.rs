@@ -162,7 +162,7 @@ fn file_lines_that_are_json(path: &Path) -> usize {
     text.lines().filter(|line| parse(line).is_ok()).count()
 }
 
-/// A torn line with 63 or more objects hid the entry behind it on the same line: later entries became
+/// A torn line with 63 or more objects hid the entry after it on the same line: later entries became
 /// orphans, and a repair removed it.
 #[test]
 fn an_entry_glued_behind_a_torn_line_is_found_and_survives_repair() {

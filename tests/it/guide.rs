@@ -99,7 +99,7 @@ fn stable(text: &str) -> String {
     ago.replace_all(text, "${1}${2}AGO ").into_owned()
 }
 
-/// Each block runs in the order of the guide and in one home; a block `text` behind it is what it prints. With
+/// Each block runs in the order of the guide and in one home; a block `text` after it is what it prints. With
 /// `TREELINED_UPDATE=1` the test writes these.
 #[test]
 fn every_block_of_the_guide_runs_and_prints_what_is_shown() {

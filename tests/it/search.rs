@@ -83,7 +83,7 @@ fn a_hit_names_entry_field_place_and_branch() {
     );
 }
 
-/// An import writes the name below the leaf, and the leaf record behind it. The name was an abandoned branch.
+/// An import writes the name below the leaf, and the leaf record after it. The name was an abandoned branch.
 #[test]
 fn a_name_beside_the_path_is_on_no_branch_of_its_own() {
     let home = Home::new();
@@ -357,7 +357,7 @@ fn bad_params_are_refused_with_the_field_and_the_reason() {
     assert_eq!(found(&mut d, json!({"query": "x"})), [""; 0]);
 }
 
-/// Entries that come before the cursor, and entries appended behind it, change nothing about the pages before.
+/// Entries that come before the cursor, and entries appended after it, change nothing about the pages before.
 #[test]
 fn pages_repeat_nothing_while_entries_are_appended() {
     let home = Home::new();

@@ -313,7 +313,7 @@ fn a_file_without_header_is_refused_and_left_alone() {
     }
 }
 
-/// A file of Claude Code behind a header was an empty session, or one of entries that nobody could read; without one
+/// A file of Claude Code after a header was an empty session, or one of entries that nobody could read; without one
 /// nothing said what it is.
 #[test]
 fn a_file_of_another_tool_is_named_and_not_opened_as_an_empty_session() {

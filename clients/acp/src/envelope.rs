@@ -15,7 +15,7 @@ pub struct Envelope {
     message: Map<String, Value>,
     /// Objects and arrays that are open.
     depth: usize,
-    /// Of the first two that are open: the key whose value comes, and whether it is behind its colon.
+    /// Of the first two that are open: the key whose value comes, and whether it is after its colon.
     places: [Place; 2],
     string: InString,
     /// The string or other scalar that has begun, as JSON.

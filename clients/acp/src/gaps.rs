@@ -56,7 +56,7 @@ fn script() -> Vec<(Side, Value, bool)> {
     ]
 }
 
-/// A message with this member before and behind its others: one that is too long, is nested too deeply, has half a
+/// A message with this member before and after its others: one that is too long, is nested too deeply, has half a
 /// character, or a byte that is not text.
 fn damaged(message: &Value) -> Vec<Vec<u8>> {
     let whole = message.to_string();

@@ -17,7 +17,7 @@ use uuid::Uuid;
 const FOLDER: &str = "sessions";
 /// The most entries without a message that may follow each other where a history is aligned.
 const MAX_BETWEEN: usize = 1_000;
-/// The most looks for what imports have brought before something is appended; behind the last one it is appended in any case.
+/// The most looks for what imports have brought before something is appended; after the last one it is appended in any case.
 const MAX_LOOKS: usize = 5;
 
 /// Where a session of the agent is recorded.

@@ -175,7 +175,7 @@ fn told_name(update: &Map<String, Value>) -> Option<String> {
     text(update.get("name")).or_else(|| vendors?.values().find_map(of_vendor))
 }
 
-/// The name in Gemini CLI's ids of calls: `NAME-TIME`, also with a number behind it, `NAME__ID` with the id that the
+/// The name in Gemini CLI's ids of calls: `NAME-TIME`, also with a number after it, `NAME__ID` with the id that the
 /// model gives, and `NAME__NAME_TIME_NUMBER` if it gives none. Other agents have `__` in ids, too, but tell the input.
 fn name_in_id(id: &str, has_input: bool) -> Option<&str> {
     let is_time = |text: &str| text.len() >= 13 && text.bytes().all(|byte| byte.is_ascii_digit());
@@ -343,7 +343,7 @@ struct Messages {
     content: Vec<Value>,
     /// The agent's ids of it.
     ids: Vec<String>,
-    /// The entries behind it.
+    /// The entries after it.
     results: Vec<Item>,
     /// Whether one of these is a message.
     has_result: bool,

@@ -216,7 +216,7 @@
     (run-hooks 'minibuffer-exit-hook)
     (treelined-test-wait called)))
 
-;; Emacs reads while it sends.  A part of a line that came in a callback left point behind whole lines, which were then
+;; Emacs reads while it sends.  A part of a line that came in a callback left point after whole lines, which were then
 ;; handled only after the next output.
 (ert-deftest treelined-client-lines-behind-a-callback-that-reads-are-handled-at-once ()
   (treelined-test-with

@@ -191,7 +191,7 @@ impl Opened {
         Ok(None)
     }
 
-    /// The messages behind an entry, in the order in which they were written.
+    /// The messages after an entry, in the order in which they were written.
     pub async fn messages(&self, since: Option<&str>) -> anyhow::Result<Vec<Entry>> {
         self.entries(Some("message"), None, since).await
     }

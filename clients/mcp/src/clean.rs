@@ -216,7 +216,7 @@ struct Seen {
 }
 
 struct Gap {
-    /// The byte of the text that was behind it.
+    /// The byte of the text that was after it.
     at: usize,
     is_line_end: bool,
 }
@@ -291,7 +291,7 @@ fn broken_links(text: &str) -> String {
     out
 }
 
-/// Whether the last word of `before` and the mark behind it begin a link.
+/// Whether the last word of `before` and the mark after it begin a link.
 fn starts_link(before: &str, mark: &str) -> bool {
     LINK_STARTS.iter().any(|start| {
         let Some(word) = start.strip_suffix(mark) else {

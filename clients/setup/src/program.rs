@@ -155,7 +155,7 @@ pub(crate) fn is_server(program: &str, arguments: &[String]) -> bool {
     is_program(program) && has_form(arguments, &["mcp"])
 }
 
-/// Whether arguments are these, behind a session directory or nothing.
+/// Whether arguments are these, after a session directory or nothing.
 fn has_form(arguments: &[String], end: &[&str]) -> bool {
     let rest = match arguments {
         [option, _, rest @ ..] if option == "--session-dir" => rest,

@@ -168,7 +168,7 @@ impl Codex {
     }
 }
 
-/// The text without a table: its header, and the lines of what we write into it. Comments behind them stay.
+/// The text without a table: its header, and the lines of what we write into it. Comments after them stay.
 fn without_table(text: &str, header: &str) -> Option<String> {
     let lines: Vec<&str> = text.split_inclusive('\n').collect();
     let first = lines.iter().position(|line| {
@@ -200,7 +200,7 @@ fn without_table(text: &str, header: &str) -> Option<String> {
     Some(kept)
 }
 
-/// The end of a line whose last value ends at `at`: the comment behind it, or the beginning of the next line.
+/// The end of a line whose last value ends at `at`: the comment after it, or the beginning of the next line.
 fn end_of_ours(text: &str, at: usize) -> usize {
     let rest = text.get(at..).unwrap_or_default();
     let comment = rest.trim_start_matches([' ', '\t']);

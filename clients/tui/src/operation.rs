@@ -22,7 +22,7 @@ pub enum Operation {
     Archive { entry: String },
     /// Bring the archived branches of an entry back.
     Unarchive { entry: String },
-    /// Give a session tags, and take away those behind a `-`.
+    /// Give a session tags, and take away those after a `-`.
     Tag { session_id: String, tags: String },
     /// Pin a session, or take the pin away.
     Pin { session_id: String },

@@ -194,7 +194,7 @@ pub fn wrap(text: &str, columns: usize) -> Vec<String> {
     out
 }
 
-/// Splits a word, with the space behind it, where it may be broken. Scripts without spaces have wide
+/// Splits a word, with the space after it, where it may be broken. Scripts without spaces have wide
 /// characters, and break anywhere.
 fn pieces(word: &str) -> Vec<&str> {
     let is_plain = word.chars().all(|char| char.width().unwrap_or(0) < 2);

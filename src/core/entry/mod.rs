@@ -15,7 +15,7 @@ use std::fmt;
 pub const LEAF_RECORD: &str = "treelined.leaf";
 /// The `customType` of the record that ends the log of a deleted session.
 pub const TRASHED: &str = "treelined.trashed";
-/// The `customType` of the record behind it, once the session is restored.
+/// The `customType` of the record after it, once the session is restored.
 pub const RESTORED: &str = "treelined.restored";
 /// The `customType` of the record that names a branch.
 pub(crate) const BRANCH: &str = "treelined.branch";

@@ -138,7 +138,7 @@ impl<'a> Planner<'a> {
         Ok(Some(planned))
     }
 
-    /// Whether an operation must wait until those before it are written. The record behind background entries names a
+    /// Whether an operation must wait until those before it are written. The record after background entries names a
     /// place that the file has.
     fn must_wait(&self, background: bool) -> bool {
         self.is_full || self.background.is_some_and(|before| before != background)

@@ -42,7 +42,7 @@ pub struct PlannedLines {
     pub background: bool,
 }
 
-/// The leaf of the daemon behind a write.
+/// The leaf of the daemon after a write.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LeafAfter {
     /// Where the file opens.
@@ -63,7 +63,7 @@ impl LeafAfter {
 }
 
 impl PlannedLines {
-    /// The leaf behind the write of these lines.
+    /// The leaf after the write of these lines.
     pub fn leaf_after(&self) -> LeafAfter {
         match (self.stays, self.keeps) {
             (true, _) if self.background => LeafAfter::Background,

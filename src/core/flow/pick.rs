@@ -76,7 +76,7 @@ pub(super) fn copied_from(entry_id: &str, session_id: Option<&str>) -> Vec<u8> {
     value
 }
 
-/// The copies of these messages of another session, if the path to the leaf has them one behind the other: then the request
+/// The copies of these messages of another session, if the path to the leaf has them one after the other: then the request
 /// is a repetition.
 fn copied_before(
     tree: &Tree,

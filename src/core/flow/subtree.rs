@@ -117,7 +117,7 @@ impl<'t> SubtreeWalk<'t> {
         self.depths.get(node.number()).copied().flatten()
     }
 
-    /// The first kept entry of the path behind a boundary that the subtree leaves out; `None` if it stays.
+    /// The first kept entry of the path after a boundary that the subtree leaves out; `None` if it stays.
     fn moved_boundary(&self, at: Node) -> Option<Node> {
         let first = match self.depth(at) {
             Some(depth) if self.path.get(depth) == Some(&at) => {

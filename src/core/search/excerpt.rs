@@ -66,7 +66,7 @@ impl Excerpt {
         })
     }
 
-    /// The excerpt around the byte `first`; `places` gives the matches behind a start that begin before an end.
+    /// The excerpt around the byte `first`; `places` gives the matches after a start that begin before an end.
     fn from(
         field: &str,
         first: usize,
@@ -217,7 +217,7 @@ fn one_line(text: &str, first: usize, is_cut: bool) -> (String, Vec<ExcerptChar>
     (line, shown)
 }
 
-/// Cuts the end of a line off, so that the sign for it fits: between two words behind `first`, if that is near.
+/// Cuts the end of a line off, so that the sign for it fits: between two words after `first`, if that is near.
 fn cut(line: &mut String, shown: &mut Vec<ExcerptChar>, first: usize, is_at_word: bool) {
     let fits = |char: &ExcerptChar| char.after < EXCERPT_CHARS;
     let most = shown.partition_point(fits);

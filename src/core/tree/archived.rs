@@ -105,7 +105,7 @@ impl Tree {
         found
     }
 
-    /// Whether the conversation goes on in two ways behind a step.
+    /// Whether the conversation goes on in two ways after a step.
     fn has_two_steps_below(&self, step: Node) -> bool {
         let mut open = vec![step];
         let (mut children, mut found) = (Vec::new(), 0);
@@ -157,7 +157,7 @@ impl Tree {
         archived
     }
 
-    /// All entries, each behind its parent.
+    /// All entries, each after its parent.
     fn top_down(&self) -> Vec<Node> {
         let mut order = Vec::with_capacity(self.entry_count());
         let mut children = self.children(None);

@@ -20,7 +20,7 @@ impl Tree {
     }
 
     /// Takes the last line as the place where the file opens. A background entry leaves that place, and so does a record
-    /// that stays right behind one: a program that takes no lock may have written in front of both.
+    /// that stays right after one: a program that takes no lock may have written in front of both.
     pub(super) fn open_at(&mut self, node: Node) {
         let before = node.number().checked_sub(1);
         let before = before.and_then(|number| self.node(number));

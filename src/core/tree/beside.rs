@@ -18,7 +18,7 @@ pub struct BesideNewest {
 
 impl Tree {
     /// `None` if the file opens at or below its newest step, or if somebody went to another place
-    /// behind that step. A leaf record that stays is nobody's move.
+    /// after that step. A leaf record that stays is nobody's move.
     pub fn beside_newest(&self) -> Option<BesideNewest> {
         let opens_at = self.file_leaf()?;
         let nodes = (0..self.node_count()).rev();

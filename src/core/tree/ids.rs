@@ -1,4 +1,4 @@
-//! Ids in a tree: hashed for the table of ids, and stored one behind the other.
+//! Ids in a tree: hashed for the table of ids, and stored one after the other.
 
 use super::node::NodeRow;
 use hashbrown::DefaultHashBuilder;

@@ -14,7 +14,7 @@ use hashbrown::{HashMap, HashTable};
 pub struct Tree {
     pub(super) rows: Vec<NodeRow>,
     pub(super) children: Children,
-    /// The ids of all rows, one behind the other.
+    /// The ids of all rows, one after the other.
     pub(super) ids: Vec<u8>,
     pub(super) by_id: HashTable<u32>,
     pub(super) hasher: IdHasher,

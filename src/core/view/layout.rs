@@ -298,7 +298,7 @@ impl Outline {
         self.branch_names.get(&item).map(|name| &**name)
     }
 
-    /// The name of the branch that begins with an item or with the nearest item above it, of those behind the item
+    /// The name of the branch that begins with an item or with the nearest item above it, of those after the item
     /// `before`.
     pub(super) fn branch_name_behind(&self, item: usize, before: Option<usize>) -> Option<&str> {
         if self.branch_names.is_empty() {

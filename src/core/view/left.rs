@@ -294,7 +294,7 @@ impl Asked {
         }
     }
 
-    /// The row behind the branch that begins with a row. While no branch is open each row is passed once, since a
+    /// The row after the branch that begins with a row. While no branch is open each row is passed once, since a
     /// branch is skipped whose end was looked for.
     fn end(&self, rows: &[Row], at: usize) -> usize {
         if let Some(size) = self.sizes.get(at) {

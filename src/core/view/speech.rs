@@ -119,7 +119,7 @@ impl Speech {
     }
 
     /// Appends what a text says. `inside` is the text as written in a string literal, from its beginning; it may go on
-    /// behind the closing quote. With `cut` its end is missing, and with `is_head` too it exists and was not read.
+    /// after the closing quote. With `cut` its end is missing, and with `is_head` too it exists and was not read.
     pub(super) fn push(&mut self, line: &mut PreviewLine, inside: &[u8], cut: bool, is_head: bool) {
         if self.has_elements
             && let Some((_, word)) = WHOLE
@@ -141,7 +141,7 @@ impl Speech {
                 return;
             };
             let is_last = window.len() < WINDOW;
-            // A literal that has not ended goes on behind the head.
+            // A literal that has not ended goes on after the head.
             let is_cut = cut && is_head && is_last && after.first() != Some(&b'"');
             let held = if is_cut { LOOK } else { 0 };
             rest = if is_last { b"" } else { after };
@@ -247,7 +247,7 @@ impl Speech {
 
 enum Element<'a> {
     None,
-    /// It may end behind the text that was read.
+    /// It may end after the text that was read.
     Unfinished,
     /// The text after it.
     Until(&'a [u8]),

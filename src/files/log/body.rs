@@ -346,7 +346,7 @@ impl BodyReader<'_> {
         let end = place.offset + len as u64;
         let window_end = self.start + self.window.len() as u64;
         if place.offset < self.start || end > window_end {
-            // A line close behind the last one suggests that the next lines follow too.
+            // A line close after the last one suggests that the next lines follow too.
             let near = place.offset >= self.start && place.offset <= window_end + WINDOW as u64;
             self.fill(
                 place.offset,

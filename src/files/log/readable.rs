@@ -86,7 +86,7 @@ impl ReadableLines {
 /// The bytes of a line if it holds anything that can be read.
 fn readable<'l>(line: &RawLine<'l>, end: u64, version: u64) -> Option<&'l [u8]> {
     let bytes = line.bytes?;
-    // The part behind `end` may be in flight.
+    // The part after `end` may be in flight.
     let len = usize::try_from(end - line.offset).map_or(bytes.len(), |len| len.min(bytes.len()));
     let bytes = bytes.get(..len)?;
     if bytes.trim_ascii().is_empty() {

@@ -1,7 +1,7 @@
 //! Copies all lines of a session under another header (`fork_session {scope:"tree"}`).
 //!
 //! Lines of version 3 are copied byte for byte, including damaged ones and leaf records; versions 1 and 2 as
-//! migrated. Bytes behind the last line break may be in flight and are left out.
+//! migrated. Bytes after the last line break may be in flight and are left out.
 
 use super::header::{CURRENT_VERSION, Header};
 use super::rewrite;
@@ -17,7 +17,7 @@ use treelined_core::tree::Tree;
 /// Bytes read at a time.
 const CHUNK: usize = 1 << 18;
 
-/// The lines of a session behind its header, at one point in time.
+/// The lines of a session after its header, at one point in time.
 pub struct SessionLines {
     /// Entries recovered in front of the header, as version 3.
     before_header: Vec<Vec<u8>>,

@@ -86,7 +86,7 @@ pub fn still_waits(cancel: &Cancel, asked: Instant, contention: Contention) -> R
     if cancel.is_cancelled() {
         return Err(Error::cancelled());
     }
-    // An operation that waited in the queue behind others without the lock does not wait as long again.
+    // An operation that waited in the queue after others without the lock does not wait as long again.
     let since = contention.since.unwrap_or(asked).max(asked);
     if since.elapsed() < contention.limit {
         return Ok(());

@@ -1,4 +1,4 @@
-//! The place where other programs open a file behind a background append (session-file.md §4.9).
+//! The place where other programs open a file after a background append (session-file.md §4.9).
 
 use super::state::SessionState;
 use crate::clock::SystemSource;

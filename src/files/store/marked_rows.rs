@@ -15,7 +15,7 @@ pub(super) struct MarkedRows(Mutex<Option<LastMarked>>);
 struct LastMarked {
     rows: Rows,
     marks: Arc<Marks>,
-    /// The rows that have marks by their paths, each behind the row that it was made of.
+    /// The rows that have marks by their paths, each after the row that it was made of.
     made: HashMap<PathBuf, (Arc<CatalogueRow>, Arc<CatalogueRow>)>,
     marked: Rows,
 }

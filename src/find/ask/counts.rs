@@ -327,7 +327,7 @@ mod tests {
         )
     }
 
-    /// Each move counted as an entry below the new leaf, so that the step behind it began a branch of its own.
+    /// Each move counted as an entry below the new leaf, so that the step after it began a branch of its own.
     #[test]
     fn leaf_records_begin_no_branch() {
         let record = |id: &str, kind: &str, above: &str| {
@@ -353,7 +353,7 @@ mod tests {
         let branches: Vec<u32> = whole.entries.iter().map(|entry| entry.branch).collect();
         assert_eq!(branches, [0, 0, 0, 0, 1]);
         assert!(whole.has_archive && whole.postings.contains_key(&term("cache")));
-        // The same if the lines behind the record come later.
+        // The same if the lines after the record come later.
         let before = counted(&first, Counts::default());
         assert!(!before.has_archive);
         assert_eq!(counted(&text, before), whole);

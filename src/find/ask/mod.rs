@@ -132,7 +132,7 @@ struct Update<'f> {
 }
 
 impl Update<'_> {
-    /// Makes what is missing behind the scenes, with what the search has counted.
+    /// Makes what is missing in the background, with what the search has counted.
     fn begin(self, store: &Store, request: &AskRequest, counted: &mut [CountedFile]) {
         let is_of_all = request.filters.session.is_none();
         let are_all = is_of_all && request.filters.tag.is_none();

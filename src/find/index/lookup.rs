@@ -164,7 +164,7 @@ struct Segment<'f> {
     groups: Vec<(u32, u32)>,
     /// Bytes of all lists.
     lists: u64,
-    /// Bytes of the vocabulary, which begins behind them.
+    /// Bytes of the vocabulary, which begins after them.
     vocabulary: u64,
     /// Of each [`LETTER_GROUPS`] groups.
     letters: Sets,

@@ -95,7 +95,7 @@ impl NewSession<'_> {
         format!("⑂ {}", self.title)
     }
 
-    /// The messages with their results: each message of the user or the model, and the results behind it.
+    /// The messages with their results: each message of the user or the model, and the results after it.
     pub(super) fn steps(&self) -> impl Iterator<Item = (usize, &Message)> {
         self.path.messages.iter().enumerate()
     }

@@ -250,7 +250,7 @@ impl Pen<'_, '_> {
                     waiting.push(block);
                 }
                 _ if is_said(block) => waiting.push(block),
-                // It stays in the origin, and the numbers of the blocks behind it stay right.
+                // It stays in the origin, and the numbers of the blocks after it stay right.
                 _ => {
                     self.segment(&mut waiting, first);
                     first = number + 1;

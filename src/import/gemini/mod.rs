@@ -2,7 +2,7 @@
 //!
 //! - The reader keeps the list of messages that the tool would have, and all that ever was in it: a message with a new
 //!   id goes on from the end of the list, one with a known id updates that message.
-//! - `$rewindTo` cuts the list before a message, or empties it if the id is unknown. The messages behind the cut stay,
+//! - `$rewindTo` cuts the list before a message, or empties it if the id is unknown. The messages after the cut stay,
 //!   as a branch.
 //! - `$set.messages` is the whole list again, in a poorer form (texts only) and with other times. Unknown ids in it
 //!   are new messages. If messages are missing, the list was compressed: the first unknown message is the summary.

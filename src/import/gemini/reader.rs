@@ -22,14 +22,14 @@ struct Item {
 }
 
 /// A list with only the first messages. It is a compression if a new message follows. A resumed chat writes such a list
-/// behind a header, before the whole one; if a new message follows there, the chat was not loaded, and begins again.
+/// after a header, before the whole one; if a new message follows there, the chat was not loaded, and begins again.
 struct ShorterList {
     number: u64,
     place: Place,
     kept: Vec<usize>,
     /// Whether other nodes have parts of the record.
     is_used: bool,
-    /// The position in the list behind the last message that is kept.
+    /// The position in the list after the last message that is kept.
     end: usize,
     is_behind_header: bool,
 }

@@ -284,7 +284,7 @@ fn real_files_are_read_whole() {
     }
 }
 
-/// A chat that Gemini CLI could not load was written as `compaction` with 0 tokens: the tool begins the list again behind
+/// A chat that Gemini CLI could not load was written as `compaction` with 0 tokens: the tool begins the list again after
 /// a second header, with a context whose id differs on another day. Nothing was compressed.
 #[test]
 fn a_chat_that_was_not_loaded_begins_again() {

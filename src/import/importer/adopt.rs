@@ -48,7 +48,7 @@ enum Next<'a> {
     Nowhere,
     /// In what was handed over.
     Handed(&'a Continuation, Cursor),
-    /// In the record, behind the entry of the planned entry, which was not compared now.
+    /// In the record, after the entry of the planned entry, which was not compared now.
     Behind,
     Recorded(At),
     /// The same; the record lacks what is above.
@@ -146,7 +146,7 @@ impl<'a> Adoption<'a> {
         }
     }
 
-    /// The place behind a planned entry that an earlier import has brought or adopted. If it was adopted, the other
+    /// The place after a planned entry that an earlier import has brought or adopted. If it was adopted, the other
     /// nodes of the same entry are passed again, since that entry may have more text.
     fn behind_known(
         &self,
@@ -284,7 +284,7 @@ impl<'a> Adoption<'a> {
         }
     }
 
-    /// Finds a message of the user again, behind messages that the record lacks.
+    /// Finds a message of the user again, after messages that the record lacks.
     fn find_again(
         &self,
         contents: &mut dyn Contents,
@@ -312,7 +312,7 @@ impl<'a> Adoption<'a> {
         }
     }
 
-    /// The place behind a node, if the node is the same as what comes next.
+    /// The place after a node, if the node is the same as what comes next.
     fn behind(
         &self,
         contents: &mut dyn Contents,

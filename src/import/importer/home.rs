@@ -236,8 +236,8 @@ pub(super) struct Native<'a> {
 }
 
 impl Native<'_> {
-    /// Passes the hash of each beginning, message by message, with what its last message says. It ends behind the longest
-    /// beginning that a path with `most` messages may be, and behind [`MAX_BYTES`].
+    /// Passes the hash of each beginning, message by message, with what its last message says. It ends after the longest
+    /// beginning that a path with `most` messages may be, and after [`MAX_BYTES`].
     fn walk(
         &mut self,
         most: u64,

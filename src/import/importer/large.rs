@@ -45,7 +45,7 @@ struct Refusal {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RefusedSource {
     pub tool: String,
-    /// Its absolute path; a session of a database follows behind `#`.
+    /// Its absolute path; a session of a database follows after `#`.
     pub source: String,
     /// Which limit it exceeds, and what to do.
     pub message: String,

@@ -66,7 +66,7 @@ pub(super) struct Record<'a> {
     rest: usize,
 }
 
-/// Where a walk goes on behind an entry.
+/// Where a walk goes on after an entry.
 enum Walk {
     /// Also to the entries below it.
     Below,
@@ -176,7 +176,7 @@ impl<'a> Record<'a> {
         Ok(next)
     }
 
-    /// Whether the record says something behind a place.
+    /// Whether the record says something after a place.
     pub(super) fn goes_on(&mut self, at: At) -> Result<bool> {
         let is_inside = match at.entry {
             Some(entry) if at.part != usize::MAX => self.words(entry)?.said.len() > at.part,
@@ -185,7 +185,7 @@ impl<'a> Record<'a> {
         Ok(is_inside || !self.next(at.entry)?.is_empty())
     }
 
-    /// The place behind these words, if they come next. It takes the entries that it passes.
+    /// The place after these words, if they come next. It takes the entries that it passes.
     pub(super) fn follow(&mut self, mut at: At, said: &[Said]) -> Result<Option<At>> {
         let mut rest = Rest { said, bytes: 0 };
         let mut passed = Vec::new();
@@ -219,7 +219,7 @@ impl<'a> Record<'a> {
         Ok(Some(at))
     }
 
-    /// The place in an entry behind these words, else behind all of it.
+    /// The place in an entry after these words, else after all of it.
     pub(super) fn behind_words(&mut self, entry: Node, said: &[Said]) -> Result<At> {
         let words = self.words(entry)?;
         let (mut rest, mut at) = (Rest { said, bytes: 0 }, At::default());

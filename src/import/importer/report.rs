@@ -101,7 +101,7 @@ pub struct ImportedFile {
     /// The tool that wrote it. Absent if it is not recognized.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tool: Option<String>,
-    /// Its absolute path; a session of a database follows behind `#`.
+    /// Its absolute path; a session of a database follows after `#`.
     pub path: String,
     /// The number of records in it.
     pub records: u64,

@@ -17,7 +17,7 @@ pub struct Options<'a> {
     pub summary: Option<&'a str>,
 }
 
-/// A path as any agent takes it: it begins with the user, roles alternate, each call has one result behind it, and a
+/// A path as any agent takes it: it begins with the user, roles alternate, each call has one result after it, and a
 /// question of the user at its end is the prompt.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct NeutralPath {

@@ -4,7 +4,7 @@ use crate::member::{Member, Node, NodeKind, Parent};
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap};
 
-/// Links parents that come after their children, and moves these behind them; all others keep their order. A node in a
+/// Links parents that come after their children, and moves these after them; all others keep their order. A node in a
 /// cycle begins a conversation.
 pub(super) fn sort(member: &mut Member) {
     let nodes = &mut member.nodes;

@@ -135,7 +135,7 @@ impl Change {
         drop(guard);
         let (synced, publication) = tail.finish().await;
         if let Some(call) = self.call {
-            // Later commits are answered behind this one.
+            // Later commits are answered after this one.
             call.after(move || drop(publication));
         }
         let (seen, entry_ids) = outcome?;

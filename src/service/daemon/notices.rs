@@ -93,7 +93,7 @@ impl Notices {
     }
 }
 
-/// Queues a notification behind the commits that it must not overtake.
+/// Queues a notification after the commits that it must not overtake.
 pub(super) fn send(
     commits: &mut VecDeque<PendingCommit>,
     connection: &Arc<Connection>,

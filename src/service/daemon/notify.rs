@@ -26,7 +26,7 @@ use treelined_wire::{self as wire, BeforeEvent};
 const MAX_BODIES_BYTES: u64 = 1 << 20;
 
 /// The place of a commit among the commits of its session, until dropped. Its notifications, then the responses
-/// of its requests, go out behind those of earlier commits (protocol.md §7.3).
+/// of its requests, go out after those of earlier commits (protocol.md §7.3).
 #[must_use]
 pub(crate) struct Publication {
     open: Arc<OpenSession>,

@@ -1,4 +1,4 @@
-//! The effects of an opening: the session as its connection sees it, the notification behind the response, and the
+//! The effects of an opening: the session as its connection sees it, the notification after the response, and the
 //! openings for extensions that follow all sessions (protocol.md §7, §11).
 
 use super::call::Call;

@@ -125,7 +125,7 @@ impl OtherSession {
     pub(super) fn target(&self, state: &SessionState, tip_id: Option<&str>) -> Result<Destination> {
         let other = &self.guard.tree;
         let tip = self.find(tip_id)?;
-        // Bookkeeping behind the step does not make another branch.
+        // Bookkeeping after the step does not make another branch.
         let tip = other.skip_bookkeeping(Some(tip)).unwrap_or(tip);
         let tip_id = other.id(tip);
         if let Some(node) = navigate::merged_before(&state.tree, &self.id, tip_id) {

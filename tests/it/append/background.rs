@@ -267,7 +267,7 @@ fn the_conversation_ends_where_only_background_branches_go_on() {
     assert_eq!(rows.as_array().unwrap().len(), 1);
 }
 
-/// A write is cut off behind each of its lines and in each of them, as a killed process or a full disk leaves it.
+/// A write is cut off after each of its lines and in each of them, as a killed process or a full disk leaves it.
 #[test]
 fn a_write_that_was_cut_off_opens_where_the_file_did() {
     let (mut d, path) = begun();

@@ -321,7 +321,7 @@ fn reads_and_moves_between_appends_keep_their_order() {
     assert_eq!(file_lines(&path).len(), 1 + 7);
 }
 
-/// While another process holds the lock, appends queue up behind the first one, which has started its own
+/// While another process holds the lock, appends queue up after the first one, which has started its own
 /// write.
 #[test]
 fn appends_that_wait_for_a_lock_together_are_one_write() {

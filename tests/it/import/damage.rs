@@ -236,7 +236,7 @@ fn a_pipe_among_the_sources_is_skipped() {
     assert_eq!(result["totals"]["failed"], 1, "{result}");
 }
 
-/// Each on its own line, before or behind a record, and inside a string.
+/// Each on its own line, before or after a record, and inside a string.
 #[test]
 fn nul_bytes_glued_records_and_lone_surrogates_lose_no_record() {
     let home = Home::new();

@@ -21,7 +21,7 @@ fn sources() -> (Arc<Home>, Daemon) {
     (home, d)
 }
 
-/// `list_sessions`, `search` and `open_session` behind an import in one write were answered before the import had
+/// `list_sessions`, `search` and `open_session` after an import in one write were answered before the import had
 /// ended, so they missed its sessions.
 #[test]
 fn requests_behind_an_import_see_its_sessions() {

@@ -93,7 +93,7 @@ impl Both {
     fn agree(&mut self, after: &str) -> View {
         let there = self.pi.view(&self.path);
         let (here, diagnostics) = reopened(&mut self.reader, &self.path);
-        // pi's moves are in no file, so its bookkeeping behind one stands beside the newest step.
+        // pi's moves are in no file, so its bookkeeping after one stands beside the newest step.
         for found in diagnostics.as_array().unwrap() {
             assert_eq!(found["kind"], "leafBesideNewest", "{after}");
         }

@@ -89,7 +89,7 @@ fn of_several_results_that_on_the_path_counts() {
     d.err_kind("render_entries", unknown, "entryNotFound");
 }
 
-/// A result can be far from its call in the file, and its id behind its content.
+/// A result can be far from its call in the file, and its id after its content.
 #[test]
 fn the_result_is_found_wherever_the_line_names_its_call() {
     let content = "x".repeat(100_000);

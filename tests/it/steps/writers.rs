@@ -240,7 +240,7 @@ fn two_clients_and_a_stale_writer_agree_with_the_rules_in_every_combination() {
     assert!(reported > 50, "{reported} of {number}");
 }
 
-/// A daemon that was killed behind its bookkeeping left a file that opened at its old branch.
+/// A daemon that was killed after its bookkeeping left a file that opened at its old branch.
 #[test]
 fn a_kill_between_two_calls_leaves_the_file_at_its_newest_step() {
     let mut random = seeded_random(26);

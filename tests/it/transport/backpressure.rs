@@ -110,7 +110,7 @@ fn a_question_that_opens_while_the_reader_is_paused_resumes_it() {
     let other = d.ok("create_session", json!({}))["session"]["sessionId"].clone();
     let big = json!({"sessionId": other, "message": user(&"y".repeat(40_000)), "entryId": "big"});
     d.ok("append_message", big);
-    // The navigation is queued behind an append that another process blocks.
+    // The navigation is queued after an append that another process blocks.
     let holder = File::open(&path).unwrap();
     holder.lock().unwrap();
     let append = d.send(

@@ -94,7 +94,7 @@ pub(crate) struct Command {
     /// The editor's id of the session.
     pub(crate) session: String,
     pub(crate) verb: Verb,
-    /// The text behind the name.
+    /// The text after the name.
     pub(crate) words: String,
     /// The question that the words answer.
     pub(crate) asked: Option<Asked>,

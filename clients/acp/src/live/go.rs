@@ -166,7 +166,7 @@ async fn back(place: &Place, outline: &Outline, words: &str) -> anyhow::Result<T
     })
 }
 
-/// The place behind a prompt and what followed it, at a label, or at an entry.
+/// The place after a prompt and what followed it, at a label, or at an entry.
 async fn forward(client: &Client, outline: &Outline, words: &str) -> anyhow::Result<Target> {
     let row = match words.parse::<usize>() {
         Ok(number) => outline.prompt(number),

@@ -7,7 +7,7 @@
 //! `answer` answers a command with the recorder, and `tree` reads the recorded one. `go` moves the conversation, `left` takes
 //! sessions back, opens them again and closes them, with the files of `placed`, `undo` takes a prompt back, with its files by `files`,
 //! `sessions` lists and opens branches as sessions, `fork` makes them, and `store` keeps where it went on. The two threads of the relay pass
-//! lines; the recorder's thread answers commands, behind the changes that came before.
+//! lines; the recorder's thread answers commands, after the changes that came before.
 
 mod about;
 mod answer;

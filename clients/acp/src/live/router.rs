@@ -46,7 +46,7 @@ impl FromEditor {
 pub(crate) struct FromAgent {
     pub(crate) is_unrecorded: bool,
     pub(crate) passes: Passes,
-    /// Lines for the editor behind it.
+    /// Lines for the editor after it.
     pub(crate) then: Option<Vec<u8>>,
     /// The agent has made a session with this id.
     pub(crate) made: Option<String>,

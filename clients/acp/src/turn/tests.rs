@@ -88,7 +88,7 @@ fn a_call_has_the_name_that_the_agent_gives_its_tool() {
 }
 
 /// A record of Gemini CLI 0.61 had `execute` where the import of the same conversation has `run_shell_command`: the id
-/// of the model's own was behind the name. These are its messages; those without such an id have a time.
+/// of the model's own was after the name. These are its messages; those without such an id have a time.
 #[test]
 fn every_tool_of_gemini_cli_has_its_name() {
     let cases = [
@@ -158,7 +158,7 @@ fn every_tool_of_gemini_cli_has_its_name() {
     }
 }
 
-/// Some providers hide a signature in the id of a call, behind `__`.
+/// Some providers hide a signature in the id of a call, after `__`.
 #[test]
 fn an_id_of_another_agent_names_nothing() {
     let call = json!({"sessionUpdate": "tool_call", "toolCallId": "call_1__thought__Zm9v", "title": "bash",

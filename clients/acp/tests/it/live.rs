@@ -99,7 +99,7 @@ fn a_name_that_the_agent_has_stays_the_agents() {
     let folders = Folders::new();
     let mut editor = start(&folders, &[("COMMANDS", "tree compact")]);
     editor.ask("session/new", json!({ "cwd": folders.path("work") }));
-    // The agent's own list comes behind its answer.
+    // The agent's own list comes after its answer.
     while !announced(&editor).contains(&"compact") {
         editor.next_message();
     }

@@ -31,7 +31,7 @@ impl Talk {
     }
 }
 
-/// Ten moves to places by chance; `/undo` and `/back` go before a prompt, `/go` behind one.
+/// Ten moves to places by chance; `/undo` and `/back` go before a prompt, `/go` after one.
 fn ten_moves(capabilities: &Value, seed: usize) {
     let folders = Folders::new();
     let memory = folders.path("memory");

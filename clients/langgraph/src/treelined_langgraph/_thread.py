@@ -31,7 +31,7 @@ class Node:
         self.is_gone = False
         self.has_child = False
         self.up: Node | None = parent
-        # What continues here is appended below `tail`, behind the writes of this checkpoint.
+        # What continues here is appended below `tail`, after the writes of this checkpoint.
         self.tail = entry
         # Messages of this state by the hash of their value.
         self.own: dict[bytes, str] = {}

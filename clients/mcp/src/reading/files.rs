@@ -158,7 +158,7 @@ fn text_names(text: &str, file: &str, directories: &mut Directories<'_>) -> bool
         if folder.len() > MAX_PATH {
             return false;
         }
-        // A sentence may end behind it.
+        // A sentence may end after it.
         let mut behind = behind.chars();
         let ends = match (behind.next(), behind.next()) {
             (Some('.'), Some(next)) => !is_part(next),

@@ -124,7 +124,7 @@ fn place(hit: &SearchHit) -> (String, String) {
 }
 
 impl Finding {
-    /// Adds hits behind the others. Notes that come first are not among them.
+    /// Adds hits after the others. Notes that come first are not among them.
     fn add(&mut self, hits: Vec<SearchHit>) {
         let notes = &self.notes;
         let others = hits.into_iter().filter(|hit| !notes.contains(&place(hit)));

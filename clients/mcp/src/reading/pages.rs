@@ -56,7 +56,7 @@ impl Reading {
         true
     }
 
-    /// Adds the passages of a page of a branch and of those behind it; returns the id of the first one without room.
+    /// Adds the passages of a page of a branch and of those after it; returns the id of the first one without room.
     pub(super) async fn add_pages(
         &mut self,
         open: &OpenSession<'_>,

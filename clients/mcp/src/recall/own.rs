@@ -97,7 +97,7 @@ fn is_of(row: &SessionRow, native_id: &str) -> bool {
 
 /// Whether the tool keeps its conversations there.
 fn is_in_place(tool: &str, path: &str) -> bool {
-    // A session of a database follows behind `#`.
+    // A session of a database follows after `#`.
     let file = path.rsplit_once('#').map_or(path, |(file, _)| file);
     let real = |path: &Path| fs::canonicalize(path).ok();
     let Some(place) = place(tool).and_then(|place| real(&place)) else {

@@ -74,7 +74,7 @@ fn records_are_quoted_and_inert() {
     );
 }
 
-/// Lines began without a mark behind U+2028 and other line ends, names of tools and outcomes of notes stood outside of
+/// Lines began without a mark after U+2028 and other line ends, names of tools and outcomes of notes stood outside of
 /// the quotation, `www.` and `data:` links were whole, and words grew together where a character was removed.
 #[test]
 fn no_text_of_a_record_passes_for_the_servers() {

@@ -43,7 +43,7 @@ local COMPACT_REASONS = {
 --- The deed of the client or hook that kept the change from being made.
 local DEEDS = { cancelledByClient = ' cancelled', hookFailed = ' failed' }
 
---- Advice after a move, behind a user message whose text is in the prompt, and behind another entry: treelined
+--- Advice after a move, after a user message whose text is in the prompt, and after another entry: treelined
 --- answers nothing. protocol.md §3.18.
 local SEND_NEXT = ':w sends, H in the tree goes on in another agent'
 local WRITE_NEXT = 'i writes a message here, H goes on in another agent'
@@ -276,7 +276,7 @@ M.undo = step('undo_navigation')
 --- Undoes the last undo.
 M.redo = step('redo_navigation')
 
---- Moves the leaf behind the entries of other programs, so that the next message follows theirs.
+--- Moves the leaf after the entries of other programs, so that the next message follows theirs.
 function M.join(tree)
   local session = tree.session
   if not session.others_leaf_id then

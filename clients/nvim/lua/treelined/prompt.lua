@@ -88,7 +88,7 @@ local function enter(session)
   return buf
 end
 
---- Puts the cursor behind the text, in insert mode.
+--- Puts the cursor after the text, in insert mode.
 local function begin_to_write(buf)
   local win = vim.api.nvim_get_current_win()
   vim.api.nvim_win_set_cursor(win, { vim.api.nvim_buf_line_count(buf), 0 })

@@ -355,7 +355,7 @@ pub fn event(notification: &Notification) -> Option<Event> {
 mod tests {
     use super::*;
 
-    /// The last line of the log was shown behind the reason, as if it were the cause.
+    /// The last line of the log was shown after the reason, as if it were the cause.
     #[test]
     fn the_end_of_the_log_is_separate_from_the_reason() {
         // Only a daemon that ends produces this type.

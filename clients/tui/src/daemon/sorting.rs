@@ -11,7 +11,7 @@ use treelined_client::{Branch, Client, Error, FamilyRow, NavigationReason};
 const MOST: usize = 32;
 
 impl Daemon {
-    /// Adds the tags of a text, and removes those behind a `-`.
+    /// Adds the tags of a text, and removes those after a `-`.
     pub(super) async fn tag(
         &self,
         client: &Client,

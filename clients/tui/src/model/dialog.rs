@@ -16,7 +16,7 @@ pub enum Dialog {
     Label { id: String, input: Input },
     /// The name of the branch of an entry.
     NameBranch { entry: String, input: Input },
-    /// The tags that a session gets, and those behind a `-` that it loses.
+    /// The tags that a session gets, and those after a `-` that it loses.
     Tags { session_id: String, input: Input },
     /// Why the candidate that ends at this entry is chosen.
     Reason { tip: String, input: Input },

@@ -147,7 +147,7 @@ impl Input {
 
     /// Returns the rows drawn in `columns`, and the row and column of the cursor.
     pub fn layout(&self, columns: usize) -> (Vec<DrawnRow>, (usize, usize)) {
-        // The cursor may be behind the last character.
+        // The cursor may be after the last character.
         let room = columns.max(3) - 1;
         let mut rows = Vec::new();
         let mut cursor = (0, 0);

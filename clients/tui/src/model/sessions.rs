@@ -1,7 +1,7 @@
 //! The list of sessions: the loaded rows, the search and the cursor.
 //!
 //! Further pages load while the user looks at the first one. The daemon searches and sorts. Threads are drawn
-//! from `parentSession`: the daemon lists forks behind the session they come from.
+//! from `parentSession`: the daemon lists forks after the session they come from.
 
 use super::groups::{Grouping, Period, group};
 use super::input::Input;

@@ -138,7 +138,7 @@ fn elsewhere(row: &SessionRow) -> String {
     text::cut(&about, MOST_ELSEWHERE)
 }
 
-/// The tags, the marks and the git branch of a session, behind its title.
+/// The tags, the marks and the git branch of a session, after its title.
 fn marks(row: &SessionRow) -> String {
     let marks = row.marks.iter().map(|mark| format!("  {mark}"));
     text::cut(&marks.collect::<String>(), MOST_MARKS)

@@ -42,7 +42,7 @@ fn enter_on_the_leaf_does_not_navigate() {
     );
 }
 
-/// A label is an entry behind the leaf that has no row: the row of its parent is still the current position.
+/// A label is an entry after the leaf that has no row: the row of its parent is still the current position.
 #[test]
 fn enter_on_the_row_of_the_leaf_does_not_navigate_when_labels_follow() {
     let mut screen = Screen::tree(80, 24, tour());

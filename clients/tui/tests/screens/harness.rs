@@ -275,7 +275,7 @@ impl Screen {
             while x < buffer.area.width {
                 let symbol = buffer[(x, y)].symbol();
                 line.push_str(symbol);
-                // The cells behind a wide character are empty.
+                // The cells after a wide character are empty.
                 x += u16::try_from(treelined_tui::text::width(symbol).max(1)).unwrap();
             }
             out.push_str(line.trim_end());

@@ -42,7 +42,7 @@ fn walk(columns: u16, rows: u16) {
             let before = tmux.screen();
             tmux.keys(key);
             if key == "Escape" {
-                // Another key directly behind it would be read as one with Alt.
+                // Another key directly after it would be read as one with Alt.
                 tmux.wait("an effect of Esc", |screen| screen != before);
             }
         }

@@ -7,7 +7,7 @@ const SLOTS: usize = 1 << 12;
 /// The letters of such a word at most, in bytes.
 const LETTERS: usize = 24;
 
-/// The letters of a word, with zeros behind them, and the hash of its stem. No word is empty.
+/// The letters of a word, with zeros after them, and the hash of its stem. No word is empty.
 #[derive(Debug, Clone, Copy, Default)]
 struct KnownWord {
     letters: [u8; LETTERS],

@@ -27,7 +27,7 @@ pub struct Passage {
     pub places: Vec<Range<usize>>,
     /// The sum of the weights of its terms.
     pub weight: f64,
-    /// The most words in the order of the question, one behind the other, anywhere in the text.
+    /// The most words in the order of the question, one after the other, anywhere in the text.
     pub run: usize,
     /// The number of words between the first and the last of the passage.
     pub extent: u32,

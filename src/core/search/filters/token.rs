@@ -17,7 +17,7 @@ pub(super) enum TokenKind<'t> {
     Excluded(&'t str),
     ExcludedPhrase(&'t str),
     Pattern(&'t str),
-    /// `value_at` is where the value begins, behind its `"`.
+    /// `value_at` is where the value begins, after its `"`.
     Filter {
         filter: Filter,
         value: &'t str,
@@ -44,7 +44,7 @@ pub(super) fn tokens(text: &str) -> impl Iterator<Item = Token<'_>> {
 }
 
 /// The token at the beginning of a text, which begins at this byte, and its length in bytes. `may_close` says whether a
-/// slash behind it may close a pattern.
+/// slash after it may close a pattern.
 fn token<'t>(rest: &'t str, start: usize, may_close: &mut bool) -> (TokenKind<'t>, usize) {
     if let Some((phrase, len)) = phrase(rest) {
         return (TokenKind::Phrase(phrase), len);
@@ -97,7 +97,7 @@ fn phrase(rest: &str) -> Option<(&str, usize)> {
 }
 
 /// The pattern at the beginning, and its length with the slashes. A slash closes it that is the end of a word and not
-/// behind a backslash.
+/// after a backslash.
 fn pattern(rest: &str) -> Option<(&str, usize)> {
     let inner = rest.strip_prefix('/')?;
     let mut ends = inner.match_indices('/').map(|(end, _)| end);

@@ -54,8 +54,8 @@ impl Guest {
         }
     }
 
-    /// The lines of a fork that Codex 0.169.0 makes of the whole thread: behind two first records, the records with their
-    /// ids behind their types.
+    /// The lines of a fork that Codex 0.169.0 makes of the whole thread: after two first records, the records with their
+    /// ids after their types.
     pub(super) fn forked_by_codex(&self, fork: &str) -> String {
         let mut text = String::new();
         for (at, line) in self.lines().lines().enumerate() {

@@ -136,7 +136,7 @@ fn a_record_and_an_import_are_one_session() {
         it.guest.say("MORE", "FURTHER");
         it.check_adopted(8);
         it.tour.check_branch(&it.id("ANSWER"), "MORE", "FURTHER");
-        // Recorded behind what the import has brought.
+        // Recorded after what the import has brought.
         it.guest.say("AGAIN", "INDEED");
         it.record(
             &it.id("FURTHER"),
@@ -171,7 +171,7 @@ fn a_recorder_goes_on_in_an_import() {
     }
 }
 
-/// A path that was handed over goes on behind a recorder.
+/// A path that was handed over goes on after a recorder.
 #[test]
 fn a_continuation_goes_on_behind_a_recorder() {
     for tool in Tool::AGENTS {
@@ -373,7 +373,7 @@ fn a_question_that_begins_as_another_is_its_own() {
     }
 }
 
-/// Of many sessions, those with a record are known by the rows of the list. This one gets its record behind the imports
+/// Of many sessions, those with a record are known by the rows of the list. This one gets its record after the imports
 /// of all, so that the ledger does not know of it.
 #[test]
 fn a_record_is_known_among_many_sessions() {

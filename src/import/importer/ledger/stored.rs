@@ -29,7 +29,7 @@ impl<R: Row> Stored<R> {
         text.get(self.place.clone()).unwrap_or_default()
     }
 
-    /// `None` if the line is damaged behind its names.
+    /// `None` if the line is damaged after its names.
     pub(super) fn row(&self, text: &[u8]) -> Option<&R> {
         let read = || Line::parse(self.line(text)).and_then(R::of).map(Box::new);
         self.row.get_or_init(read).as_deref()

@@ -48,7 +48,7 @@ fn results_of_one_id_go_to_its_calls_in_order() {
     assert_eq!(path.losses.count(Loss::OrphanResults), 1);
 }
 
-/// The search for a free id began at the same number for each call, behind which all were taken.
+/// The search for a free id began at the same number for each call, after which all were taken.
 #[test]
 fn free_ids_are_found_among_hostile_ones() {
     let few = MANY / 5;

@@ -2,7 +2,7 @@
 
 use treelined_core::json::{self, Key, Span, Visitor};
 
-/// Appends a member of an object, behind the ones before it.
+/// Appends a member of an object, after the ones before it.
 pub(super) fn key(out: &mut Vec<u8>, name: &str) {
     if !matches!(out.last(), None | Some(b'{')) {
         out.push(b',');

@@ -15,7 +15,7 @@ const STEP_BYTES: u64 = 64;
 pub(super) struct Steps {
     /// By number of the node; `None` for what is not a step of the part.
     rows: Vec<Option<Step>>,
-    /// Each step behind the one above it, and behind all that is below an elder sibling.
+    /// Each step after the one above it, and after all that is below an elder sibling.
     order: Vec<Node>,
     by_id: HashMap<String, Node>,
 }
@@ -47,7 +47,7 @@ pub(super) struct Step {
     pub prompt: Option<Node>,
     /// Whether a message is at it or above.
     pub has_message: bool,
-    /// Its number in [`Steps::in_order`], and the number behind the last step below it.
+    /// Its number in [`Steps::in_order`], and the number after the last step below it.
     pub at: usize,
     pub end: usize,
 }
@@ -169,7 +169,7 @@ impl Steps {
         self.get(*self.by_id.get(id)?)
     }
 
-    /// The steps, each behind the one above it.
+    /// The steps, each after the one above it.
     pub(super) fn in_order(&self) -> impl DoubleEndedIterator<Item = &Step> {
         self.order.iter().filter_map(|node| self.get(*node))
     }
@@ -247,7 +247,7 @@ impl Steps {
     }
 }
 
-/// The steps of a part, each behind the one above it, which is beside it.
+/// The steps of a part, each after the one above it, which is beside it.
 fn links(tree: &Tree, part: Part) -> Vec<(Node, Option<Node>)> {
     let is_step = |node: Node| {
         let kind = tree.kind(node);

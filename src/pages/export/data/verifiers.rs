@@ -17,7 +17,7 @@ use treelined_core::json;
 /// The version of verifiers whose records these are.
 const VERSION: &str = "0.4.0";
 
-/// The bytes that contexts behind compactions and edits repeat.
+/// The bytes that contexts after compactions and edits repeat.
 pub(super) fn repeated_bytes(steps: &Steps) -> u64 {
     let rewrites = steps.in_order().filter(|step| is_rewrite(step));
     rewrites.map(|step| step.path_bytes).sum()

@@ -87,7 +87,7 @@ async fn write_all(daemon: Arc<Daemon>, lease: Lease, waiting: VecDeque<Append>)
 async fn finish(tail: CommitTail, decided: Vec<DecidedAppend>) {
     let (daemon, open) = tail.session();
     let durability = tail.durability();
-    // Later commits are answered behind these requests.
+    // Later commits are answered after these requests.
     let (synced, _publication) = tail.finish().await;
     if synced.is_err() && !decided.iter().any(|append| append.outcome.wrote()) {
         // The commit carried entries over from a replaced file.

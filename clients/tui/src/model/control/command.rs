@@ -153,7 +153,7 @@ impl Model {
         }
     }
 
-    /// Opens the editor with the text behind what was drafted before.
+    /// Opens the editor with the text after what was drafted before.
     fn put_into_draft(&mut self, text: &str) {
         let mut draft = self.kept_draft.take().unwrap_or_else(|| Draft {
             expected_leaf: self.tree.leaf.clone(),

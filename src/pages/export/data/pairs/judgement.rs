@@ -123,7 +123,7 @@ pub(super) fn of_note(
         });
     }
     judgement.origin = Origin::Choice;
-    // The note names the end of the candidate, which may be behind later forks.
+    // The note names the end of the candidate, which may be after later forks.
     let about = target.group.unwrap_or(target.node);
     let rejected = alternatives.of(steps, about)?;
     let chosen = alternatives.beside(steps, rejected, place?)?;

@@ -211,7 +211,7 @@ impl<'s> Turns<'s> {
     }
 }
 
-/// An answer behind its prompt.
+/// An answer after its prompt.
 struct Answered {
     id: String,
     prompt_id: Option<String>,
