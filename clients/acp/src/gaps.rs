@@ -56,8 +56,8 @@ fn script() -> Vec<(Side, Value, bool)> {
     ]
 }
 
-/// A message with this member before and after its others: one that is too long, is nested too deeply, has half a
-/// character, or a byte that is not text.
+/// Messages with this member before and after the other members: too long, nested too deeply, with half of a surrogate
+/// pair, and with a byte that is not UTF-8.
 fn damaged(message: &Value) -> Vec<Vec<u8>> {
     let whole = message.to_string();
     let members = &whole.as_bytes()[1..whole.len() - 1];

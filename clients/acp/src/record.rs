@@ -387,8 +387,8 @@ impl Recorder {
             .await
     }
 
-    /// Goes on in the session that has the agent's already: by an import, by a record that another run has begun, or because a
-    /// path of it was handed over.
+    /// Continues in the session that already has the agent's conversation. An import has made that session, another run
+    /// has begun a record in it, or a path of it was handed over.
     async fn join(
         &mut self,
         agent_session: &str,

@@ -161,7 +161,7 @@ impl Call {
     }
 }
 
-/// The name of a tool where agents say it: in a member of their own in `_meta`.
+/// The name of a tool, if the agent says it: in `name`, or in the agent's own member of `_meta`.
 fn told_name(update: &Map<String, Value>) -> Option<String> {
     let text = |value: Option<&Value>| {
         let text = value.and_then(Value::as_str);

@@ -2,8 +2,8 @@
 
 ;;; Commentary:
 
-;; Each test has its own daemon, the one that TREELINED_BIN names, and a
-;; session directory of its own.  Keys are typed through the command loop.
+;; Each test has its own daemon, started from TREELINED_BIN, and its own
+;; session directory.  Keys are typed through the command loop.
 
 ;;; Code:
 

@@ -154,7 +154,7 @@ impl Root {
         write(&self.folder.join("root.json"), &About { path, is_on })
     }
 
-    /// Whether a folder is in the root, and not in a repository of its own.
+    /// Whether a folder is in the root, and not in a separate repository below it.
     pub fn holds(&self, folder: &Path) -> bool {
         let own =
             |above: &Path| above != self.path && above.join(".git").symlink_metadata().is_ok();

@@ -80,7 +80,7 @@ impl History {
         }
     }
 
-    /// Ends the connection, and a daemon of its own.
+    /// Ends the connection, and the daemon if this program has started it.
     pub async fn end(&self) -> anyhow::Result<()> {
         Ok(self.client.clone().close().await?)
     }

@@ -201,8 +201,9 @@ fn behind_line_end(text: &str, end: usize) -> &str {
 }
 
 impl Cleaner<'_> {
-    /// An excerpt that the daemon has made of this entry. If the entry may have a secret, of which the excerpt may have a
-    /// part, the same place in the clean text instead; its beginning if it has no `matched` text.
+    /// An excerpt that the daemon has made of this entry. If the entry may have a secret, the excerpt may show a part
+    /// of it. Then the same position in the clean text is used instead, or the beginning of the clean text if it does
+    /// not have `matched`.
     pub fn excerpt(&mut self, entry: &Entry, excerpt: &str, matched: &str, max: usize) -> String {
         if !self.redactor.may_change(entry.json().get().as_bytes()) {
             return self.cut_line(excerpt, max);

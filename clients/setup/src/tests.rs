@@ -348,7 +348,7 @@ fn hooks_of_others_stay() {
     );
 }
 
-/// A setup without `--recall` beside hooks that recall took them for an earlier form of its own.
+/// A setup without `--recall` once took hooks with `--recall` for an earlier form of its own hooks.
 #[test]
 fn hooks_that_recall_stay_until_everything_goes() {
     let recalling = Piece::Hooks { recalls: true };

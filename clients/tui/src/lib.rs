@@ -1,7 +1,7 @@
 //! `treelined-tui`: the conversations of AI agents as trees, in a terminal.
 //!
-//! The program keeps no data of its own: all of it comes from the daemon, of its own or shared, through
-//! `treelined-client`. Three parts are pure:
+//! The program keeps no data. All data comes from the daemon, its own or a shared one, through `treelined-client`.
+//! Three parts are pure:
 //!
 //! - [`model`]: the state. [`Model::update`](model::Model::update) turns a [`message::Message`] into
 //!   [`message::Effect`]s. No I/O, no clock, no terminal.

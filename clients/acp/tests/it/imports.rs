@@ -185,7 +185,7 @@ fn a_turn_that_an_import_brought_is_not_recorded_again() {
     folders.check_once(&["one", "two", "three"]);
 }
 
-/// A path was handed over, and the editor loaded the new session: its record was a session of its own.
+/// A path was handed over, and the editor loaded the new session: its record was once a separate session.
 #[test]
 fn a_recorder_goes_on_where_a_path_was_handed_over() {
     let folders = Folders::new();

@@ -151,8 +151,9 @@ fn files_go_back_and_come_again() {
     );
 }
 
-/// A file that was too large at one record, and small enough at the next, was removed by a restore to the first: the record
-/// before named it, or had the same files and none was made, or it was the 101st of the large ones.
+/// A file was too large at one record and small enough at the next. A restore to the first record once removed it, in
+/// three cases: the record before named it; the record before had the same files, so that none was made; or it was the
+/// 101st of the large files.
 #[test]
 fn files_that_were_too_large_then_are_not_removed() {
     let scene = Scene::new();

@@ -205,8 +205,8 @@ impl Recalled {
     }
 }
 
-/// A text of the past on one line, without secrets, and without tags: an agent may put what a hook says between tags of its
-/// own, out of which no text may lead.
+/// An old text on one line, without secrets and without tags. An agent may put the output of a hook between tags, and a
+/// tag in the text could close them.
 fn line(text: &str, max: usize, cleaner: &mut Cleaner<'_>) -> String {
     let clean = cleaner.cut_line(text, max);
     let untagged = folded(&clean).replace('<', "[<]");

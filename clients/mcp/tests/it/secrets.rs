@@ -112,8 +112,8 @@ fn every_tool_and_resource_replaces_secrets_and_keeps_ids() {
     );
 }
 
-/// The arguments of a call `{"password": "…"}` reached an agent as they were, while an export replaced them: a member that says
-/// secret by its name was looked for in texts alone.
+/// The arguments of a call `{"password": "…"}` once reached an agent unchanged, while an export replaced them: members
+/// whose names mean secrets were looked for only in texts.
 #[test]
 fn members_of_calls_and_of_plugins_that_say_secret_are_replaced() {
     const PASSWORD: &str = "kV8pQ2zT5wLx91";

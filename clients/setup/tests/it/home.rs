@@ -336,8 +336,8 @@ impl Guest {
     }
 }
 
-/// From one agent to another and back, and on in the first conversation of the first: what a hook or a unit brought was a
-/// session of its own.
+/// From one agent to another and back, and then on in the first conversation of the first agent: what a hook or a unit
+/// imported was once a separate session.
 #[test]
 fn turns_of_agents_come_home_by_hooks_and_units() {
     for hops in [

@@ -47,7 +47,7 @@ pub struct Row {
     pub sessions: Vec<BornSession>,
     /// The ids of the request that keep its branch open.
     pub expanded_by: Vec<String>,
-    /// The ids of the request that give its branch a row of its own.
+    /// The ids in the request for which the row's branch gets a separate row.
     pub listed_by: Vec<String>,
 }
 

@@ -56,8 +56,8 @@ pub fn with_keys(
     body
 }
 
-/// Returns the lines of a box whose body can be scrolled: those from `top` on that fit, and the lines that explain the
-/// keys, which are told whether there is more.
+/// Returns the lines of a box whose body can be scrolled: the lines from `top` on that fit, and the lines that explain
+/// the keys. `keys` gets whether the body has more lines.
 pub fn scrolled(
     screen: Rect,
     body: Vec<Line<'static>>,

@@ -210,7 +210,7 @@ fn the_end_of_the_daemon_shows_a_dialog_that_can_restart_it() {
         reason: "the daemon has ended (signal: 9 (SIGKILL))".into(),
         last_words: vec!["WARN the catalogue cannot be written: permission denied".into()],
     }));
-    // The failure of an open request adds no dialog of its own.
+    // The failure of an open request does not add another dialog.
     let failure = Failure {
         kind: "disconnected".into(),
         message: "the daemon has ended".into(),

@@ -92,8 +92,8 @@ fn typing_searches() {
     assert_eq!(screen.asked, [Effect::Quit]);
 }
 
-/// While the daemon read the files of thousands of sessions for the first time, nothing on the screen moved;
-/// before the daemon was connected, the list said that there were no sessions.
+/// While the daemon read the files of thousands of sessions for the first time, nothing on the screen moved. Before the
+/// daemon was connected, the list once said that there were no sessions.
 #[test]
 fn the_first_read_of_all_sessions_shows_progress() {
     let mut screen = Screen::unconnected(80, 8);
