@@ -112,8 +112,8 @@ fn copy(shared: &SharedDaemon, stream: Stream, process: &Process) -> anyhow::Res
     }
 }
 
-/// The connection, which is read once it has bytes: Linux wakes a thread that is blocked in `recv` also when the daemon
-/// reads a request, which costs a third of a short call.
+/// The connection. It is read only when it has bytes: Linux also wakes a thread that is blocked in `recv` when the
+/// daemon reads a request, and that costs a third of the time of a short call.
 struct PolledInput<'a>(&'a Stream);
 
 impl Read for PolledInput<'_> {

@@ -179,7 +179,7 @@ fn measure(root: &Path) -> io::Result<Vec<(Part, Size)>> {
         };
         for entry in entries {
             let entry = entry.map_err(|error| named(&folder, &error))?;
-            // A link is a file of its own here: what it leads to is elsewhere.
+            // A link counts as a file itself, since its target is elsewhere.
             let Ok(status) = entry.metadata() else {
                 continue;
             };

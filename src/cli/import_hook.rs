@@ -70,7 +70,8 @@ fn heard() -> anyhow::Result<Vec<u8>> {
     let mut end = None;
     let mut stdin = std::io::stdin().lock();
     let (mut said, mut block) = (Vec::new(), vec![0; 64 << 10]);
-    // The lock has no bytes of its own: each read asks the system for as much as the block takes.
+    // The block is larger than the buffer of `stdin`, so no read leaves bytes in that buffer, where `is_readable` would
+    // not see them.
     while said.len() <= hook::MAX_INPUT {
         let left = until.saturating_duration_since(Instant::now());
         if !ready::is_readable(std::io::stdin(), left).context("wait for stdin")? {

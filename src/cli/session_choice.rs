@@ -1,5 +1,5 @@
-//! Finds the session that a person names: by its path, its id, its name, or the beginning of its id, in this order;
-//! or the latest one of this directory, which a person may leave unnamed. A session of other machines is copied from
+//! Finds the session that a person names: by its path, its id, its name, or the beginning of its id, in this order.
+//! Without a name, some commands take the latest session of this directory. A session of other machines is copied from
 //! the stream of the team. All commands that take a session find it here.
 
 use super::daemon::ChildDaemon;

@@ -6,8 +6,8 @@ use super::session_choice::{ChoiceProblem, choose};
 use anyhow::Context;
 use std::path::Path;
 
-/// The row of the deleted session with this file in the trash; else of the one deleted last of those with this id; else
-/// with this name, or with an id that begins so.
+/// The row of a deleted session: the session with this file in the trash; else the one that was deleted last among
+/// those with this id; else among those with this name or with an id that begins so.
 pub(super) fn find<'r>(rows: &'r [TrashRow], text: &str) -> anyhow::Result<&'r TrashRow> {
     let path = std::path::absolute(text).context("find the file")?;
     // The rows are in the order of deletion, the last one first.

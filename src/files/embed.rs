@@ -125,8 +125,8 @@ impl OpenSession {
     }
 
     /// Appends a message, one JSON object, below the leaf, and makes it the leaf. Returns its id. Fails with
-    /// `entryInvalid` for a message that is none, with `sessionLocked` if others hold the lock too long, and with
-    /// `durabilityUnknown` if it may be in the file or not.
+    /// `entryInvalid` if `message` is not a message, with `sessionLocked` if others hold the lock too long, and with
+    /// `durabilityUnknown` if it is not known whether the message is in the file.
     pub async fn append(&mut self, message: &str) -> Result<String> {
         let entry = [NewEntry::message(message.as_bytes())?];
         let plan = move |core: &SessionState| {

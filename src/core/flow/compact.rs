@@ -171,8 +171,8 @@ pub fn commit(tree: &Tree, source: &dyn Source, compaction: &Compaction) -> Plan
     }
 }
 
-/// The system message in force at the end of a context, so that it survives the summarized messages: a
-/// single one unchanged, several merged into one in which later sections and tools replace earlier ones.
+/// The system message in force at the end of a context, so that the summary does not remove it. A single message is
+/// unchanged. Several are merged into one: later sections and tools replace earlier ones.
 pub fn system_message(messages: &[Vec<u8>]) -> Option<Vec<u8>> {
     let is_system = |message: &&Vec<u8>| text_member(message, "role").as_deref() == Some("system");
     let all: Vec<&Vec<u8>> = messages.iter().filter(is_system).collect();

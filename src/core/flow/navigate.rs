@@ -253,8 +253,8 @@ impl NavigationPlan {
         kept.iter().copied().filter(counts).collect()
     }
 
-    /// Entries whose text may be the goal of the branch, the best first: the target if it is on the old
-    /// path and its text goes back to the editor; the user messages of the branch, oldest first; those
+    /// Entries whose text may be the goal of the branch, the best first. First the target, if it is on the old path and
+    /// its text goes back to the editor; then the user messages of the branch, oldest first; then the user messages
     /// above the branch, nearest first.
     pub fn goals<'a>(&'a self, tree: &'a Tree) -> impl Iterator<Item = Node> + 'a {
         let ancestor = self.common_ancestor_id.as_ref();

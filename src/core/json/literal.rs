@@ -325,8 +325,8 @@ fn skip_words(text: &[u8], mut at: usize, mut found: bool) -> Result<Literal, Ma
     let mut carried = 0;
     while let Some(word) = text.get(at..).and_then(<[u8]>::first_chunk::<8>) {
         let word = u64::from_le_bytes(*word);
-        // The sum in seven bits cannot carry into the next byte: each high bit says "differs", and the last
-        // one "is no control character"; bytes above 0x7f have it set in `word`.
+        // The sum in seven bits cannot carry into the next byte. The high bits of the first sums say "differs", and
+        // that of the last one says "is not a control character". Bytes above 0x7f have it set in `word`.
         let low = word & LOW;
         let not_quote = (low ^ (EACH * 0x22)) + LOW;
         let not_slash = (low ^ (EACH * 0x5c)) + LOW;

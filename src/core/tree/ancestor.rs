@@ -10,8 +10,8 @@ impl Tree {
             .unwrap_or_else(|| self.common_ancestor_by_depth(a, b))
     }
 
-    /// The same, in a number of steps equal to the distance of the nodes: the later one in the file cannot be an
-    /// ancestor of the other, so it moves up. `None` if a parent on the way is later in the file than its child.
+    /// The same, in as many steps as the nodes are apart. The node that is later in the file cannot be an ancestor of
+    /// the other, so it moves up. `None` if a parent on the way is later in the file than its child.
     pub(super) fn nearby_ancestor(&self, a: Option<Node>, b: Option<Node>) -> Option<Option<Node>> {
         // From 1 on; 0 is the empty position above all roots.
         let number = |node: Option<Node>| raw(node).wrapping_add(1);

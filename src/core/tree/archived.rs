@@ -68,8 +68,8 @@ impl Tree {
         Some(head)
     }
 
-    /// The entry whose name the branch has that begins with this step: the nearest one at or above it from which the name
-    /// comes down, at each fork to the step that was written first.
+    /// The entry whose name the branch that begins with this step has. It is the nearest named entry at or above the
+    /// step from which the name comes down. At each fork, a name goes down to the step that was written first.
     pub fn named_by(&self, head: Node) -> Option<Node> {
         if !self.has_branch_names() {
             return None;

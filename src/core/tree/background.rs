@@ -36,8 +36,8 @@ impl Tree {
         }
     }
 
-    /// The last line of the file, if it is a background entry: the write that should have ended with a record was cut off,
-    /// and other programs open the file there.
+    /// The last line of the file, if it is a background entry. Then the record that should follow was not written, and
+    /// other programs open the file at this entry.
     pub fn cut_background(&self) -> Option<Node> {
         let last = self.node(self.node_count().checked_sub(1)?)?;
         self.is_background(last).then_some(last)

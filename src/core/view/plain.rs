@@ -152,8 +152,8 @@ fn words(text: &str, most: usize) -> &str {
     text.get(..end).unwrap_or_default()
 }
 
-/// The text to show for the beginning of a text, the number of bytes that it replaces, and the offset and length in
-/// bytes of the mark that closes it.
+/// A part at the beginning of a text: the text to show, the number of bytes that it replaces, and the offset and the
+/// length in bytes of the closing mark.
 type Mark<'t> = (&'t str, usize, Option<(usize, usize)>);
 
 /// The first `length` bytes as they are.

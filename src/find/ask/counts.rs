@@ -327,7 +327,7 @@ mod tests {
         )
     }
 
-    /// Each move counted as an entry below the new leaf, so that the step after it began a branch of its own.
+    /// A move once counted as an entry below the new leaf, so that the step after it began a new branch.
     #[test]
     fn leaf_records_begin_no_branch() {
         let record = |id: &str, kind: &str, above: &str| {

@@ -1,9 +1,10 @@
 //! Ranks entries of all sessions by a question (protocol.md §3.16, mode `ask`).
 //!
-//! Owns the files `*.terms`, `ask.list` and `ask-*.counts` in the cache. The counts of a session's terms (`counts`) are kept
-//! (`kept`), and those of many sessions together in a `segment`, of which `segments` has the list; lines that have no counts
-//! yet are counted by the search, so an append is found at once. `filtered` leaves out the entries that only
-//! the tree of their session excludes, `counted` and `gather` take the best entries by these counts, `answer` reads them, and `ranking` keeps the result for the pages after the first one.
+//! Owns the files `*.terms`, `ask.list` and `ask-*.counts` in the cache. The counts of a session's terms (`counts`) are
+//! kept (`kept`). A `segment` keeps the counts of many sessions together, and `segments` has the list of them. A search
+//! counts lines that have no counts yet, so an append is found at once. `filtered` leaves out the entries that only the
+//! tree of their session excludes, `counted` and `gather` take the best entries by these counts, `answer` reads them,
+//! and `ranking` keeps the result for the pages after the first one.
 
 mod answer;
 mod bound;

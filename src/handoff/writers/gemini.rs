@@ -1,5 +1,5 @@
-//! Gemini CLI: a chat as JSON lines, for `gemini --session-file`: its folder of a project is named in a file of its own,
-//! which is not changed here. It copies the chat, with the ids of its messages.
+//! Gemini CLI: a chat as JSON lines, for `gemini --session-file`. The folder of a project is named in another file of
+//! Gemini CLI, which is not changed here. It copies the chat, with the ids of its messages.
 
 use super::json::Lines;
 use super::session::{NewSession, Steps, Written, command};

@@ -9,7 +9,7 @@ use treelined_core::timestamp::Millis;
 /// A message with all its records.
 #[derive(Debug)]
 pub(super) struct Message {
-    /// None if it has no id of its own.
+    /// None if the record has no id.
     pub(super) id: Option<Box<str>>,
     /// The number of its first record.
     pub(super) number: u64,

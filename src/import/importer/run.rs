@@ -533,8 +533,8 @@ impl Import<'_> {
     }
 }
 
-/// The sources that are read together. The conversations of an export say nothing of each other, and may be more than
-/// memory has room for; those of one conversation in several exports stay together.
+/// The sources that are read together. The conversations of an export do not refer to each other, and they may need
+/// more memory than there is. Copies of one conversation in several exports stay together.
 fn groups(tool: Tool, sources: Vec<Source>) -> Vec<Vec<Source>> {
     if !tool.is_export() {
         return vec![sources];

@@ -95,8 +95,8 @@ fn push_lines(out: &mut String, mark: char, lines: &[&str]) {
     }
 }
 
-/// Appends the difference of lines whose first and last ones differ: by the longest common lines, or all old ones and
-/// then all new ones if there are too many to compare.
+/// Appends the difference of two runs of lines. Their first lines differ, and their last lines too. It uses the longest
+/// common lines; if there are too many lines to compare, it appends all old lines and then all new ones.
 fn push_middle(out: &mut String, old: &[&str], new: &[&str]) {
     let pairs = old.len().saturating_mul(new.len());
     if pairs > MOST_PAIRS.min((old.len() + new.len()) * PAIRS_PER_LINE) {

@@ -302,9 +302,9 @@ impl<A> Asks<A> {
         state.open.values().any(|open| open.waiting.contains(&by))
     }
 
-    /// Takes a client out of the questions that wait for it, as one without an opinion unless another answer counts
-    /// instead: those about a session that it closes, or all, since its connection ends. Questions that its own requests
-    /// ask end as aborted.
+    /// Takes a client out of the questions that wait for it: questions about a session that it closes, or all if its
+    /// connection ends. It counts as a client without an opinion, unless another answer replaces its answer. Questions
+    /// that its own requests ask end as aborted.
     pub(crate) fn leave(&self, connection: ConnectionId, session: Option<&str>) {
         let by = Answerer::Client(connection);
         let mut state = self.state();

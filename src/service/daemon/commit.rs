@@ -111,8 +111,8 @@ impl Change {
         Ok(Self { guard, ..self })
     }
 
-    /// Writes the plan of `plan` and announces it, calls `then` with the session and the durability of what was written,
-    /// releases the guard, and makes the commit as durable as its session promises.
+    /// Writes the lines of `plan` and announces them. Then calls `then` with the session and the durability of the
+    /// lines, releases the guard, and makes the commit as durable as its session promises.
     pub(crate) async fn commit<P, T, R>(self, plan: P, then: T) -> Result<ChangeOutcome<R>>
     where
         P: FnMut(&SessionState) -> Result<PlannedLines> + Send + 'static,

@@ -234,8 +234,8 @@ impl Connection {
         self.in_flight().insert(id.clone(), request);
     }
 
-    /// Has `push` queue the response of a request, and frees the id, as one step: a request that uses the id again is
-    /// answered after this one, and a client that has read the response finds the id free.
+    /// Queues the response of a request with `push` and frees the id, in one step. So a request that uses the id again
+    /// is answered after this one, and a client that has read the response finds the id free.
     pub(crate) fn respond(&self, id: &RequestId, push: impl FnOnce(&Outbox)) {
         let mut in_flight = self.in_flight();
         in_flight.remove(id);

@@ -276,9 +276,10 @@ impl Notifier {
         }
     }
 
-    /// Announces the changes of operations that were written together: the entries of other writers, then our own, each
-    /// operation as if alone, and the session's name and branches if they differ from `before`. `ends` has the number of our
-    /// entries up to the end of each operation; it is empty for a single operation.
+    /// Announces the changes of operations that were written together: first the entries of other writers, then our
+    /// own. Each operation is announced as if it were alone. The session's name and branches follow if they differ from
+    /// `before`. `ends` has the number of our entries up to the end of each operation; it is empty for a single
+    /// operation.
     pub(crate) fn announce(
         &self,
         open: &OpenSession,

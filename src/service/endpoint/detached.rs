@@ -1,7 +1,7 @@
 //! Starting a daemon without a terminal: its starter waits until it listens.
 //!
-//! The starter runs this program as `detach`, which leaves the terminal's session, runs the daemon and ends: so
-//! the daemon is not a child of a client, and does not end with the client's process tree. The daemon's stdin is the
+//! The starter runs this program as `detach`, which leaves the terminal's session, runs the daemon and ends. So the
+//! daemon is not a child of a client, and it does not end with the client's process tree. The daemon's stdin is the
 //! lock, its stdout a pipe to the starter, its stderr the log. Through the pipe comes one line feed once the daemon
 //! listens, or the reason why it does not.
 

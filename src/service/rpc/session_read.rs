@@ -53,8 +53,8 @@ impl Read<'_> {
     }
 }
 
-/// The answer of a read of many entries. The read is repeated if the file has other bytes than before: the tree has
-/// then been reread, so an entry that was edited in place does not fail it.
+/// The answer of a read of many entries. If the bytes of the file have changed, the tree is read again and the read is
+/// repeated. So an entry that was edited in place does not make the read fail.
 pub(super) enum ReadAnswer<O> {
     Ready(O),
     /// The rest of the work does not need the session; the number is the bytes it reads.

@@ -22,8 +22,8 @@ const CLOSE: u8 = 0x88;
 const MASKED: u8 = 0x80;
 /// The length of the second byte that announces a longer one in the next two bytes.
 const LENGTH_IN_TWO_BYTES: u8 = 126;
-/// The most bytes that a refused client has sent already, and that are read so that it receives the refusal: a
-/// connection that is closed with unread bytes is reset.
+/// The most bytes of a refused client that are still read. A connection that is closed with unread bytes is reset, and
+/// the client would not receive the refusal.
 const LEFT_OVER: u64 = 1 << 20;
 
 #[derive(Deserialize)]

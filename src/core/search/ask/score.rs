@@ -12,8 +12,8 @@ const SATURATION: f64 = 1.2;
 const LENGTH: f64 = 0.6;
 /// The weight of the session beside the entry.
 const SESSION: f64 = 0.5;
-/// The weight of all entries of a session together beside the entry: a session that has the words in several entries comes
-/// before one that has half of them in one.
+/// The weight of the whole session beside the entry. A session that has all words in several entries comes before a
+/// session that has half of the words in one entry.
 const TOGETHER: f64 = 1.0;
 /// The weight of the branch beside the entry.
 const BRANCH: f64 = 0.3;
@@ -64,8 +64,8 @@ pub fn field_weight(kind: Kind, field: FieldKind, role: Role) -> u8 {
     }
 }
 
-/// The weight of a term that an entry has in these kinds of fields only, a bit each: what a program prints or a model thinks,
-/// and then what it calls, counts less than prose that has the term once, however often it is repeated.
+/// The weight of a term that an entry has only in these kinds of fields (one bit for each kind). Output of programs and
+/// thinking of models, and also calls, weigh less than prose that has the term once, however often they repeat it.
 pub fn bounded_weight(weight: u8, fields: u8) -> u8 {
     const OUTPUT: u8 = 1 << FieldKind::ToolResults as u8 | 1 << FieldKind::Thinking as u8;
     const CALLS: u8 = 1 << FieldKind::ToolCalls as u8;

@@ -63,8 +63,8 @@ fn built(n: usize, line: impl Fn(&mut Tree, usize)) -> Tree {
     tree
 }
 
-/// 4.4 MB of leaf records, each naming the next one, took 7.8 s to open: at every record, the nodes that waited for it
-/// moved one by one to the next id.
+/// 4.4 MB of leaf records that each name the next one once took 7.8 s to open: at every record, the nodes that waited
+/// for it moved one by one to the next id.
 #[test]
 fn leaf_records_that_name_later_ones_are_linked_in_linear_time() {
     check_linear("a chain of records", |n| {
@@ -281,8 +281,8 @@ fn looked_at(n: usize, parent: impl Fn(usize) -> String) -> (Tree, usize) {
     (tree, found.len())
 }
 
-/// Each request checked again whether others had appended below the leaf, by a walk from each of their entries up to
-/// the leaf: 10,000 took 0.37 s, 40,000 took 7.4 s, with the lock held.
+/// Each request once checked again whether others had appended below the leaf, by a walk from each of their entries up
+/// to the leaf. With the lock held, 10,000 entries took 0.37 s and 40,000 took 7.4 s.
 #[test]
 fn others_entries_below_the_leaf_are_found_in_linear_time() {
     check_linear("a chain below the leaf", |n| {

@@ -146,7 +146,8 @@ fn a_session_that_cannot_be_read_hinders_no_other() {
     assert_eq!(fs::read_to_string(&damaged).unwrap(), "not a session\n");
 }
 
-/// Codex gives ids to the records of a fork that have none. None of ours had one, so that the fork was a session of its own.
+/// Codex gives ids to the records of a fork that have none. None of our records had one, so that the fork was once a
+/// separate session.
 #[test]
 fn a_fork_by_codex_is_a_branch_below_its_answer() {
     let tour = Tour::new();

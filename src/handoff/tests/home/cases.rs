@@ -2,7 +2,7 @@
 
 use super::*;
 
-/// An answer of an agent was a session of its own, and all that was handed over was in it a second time.
+/// An answer of an agent was once a separate session, with a second copy of all that was handed over.
 #[test]
 fn an_answer_is_a_branch_below_the_entry_that_was_handed_over() {
     for tool in Tool::AGENTS {
@@ -230,8 +230,8 @@ fn a_copied_session_takes_nothing() {
     assert_eq!(tour.files().len(), 2);
 }
 
-/// An agent that writes its history anew is a branch below the entry, not a root or a session. One that gives the session an
-/// id of its own is not known again then.
+/// An agent that writes its history anew is a branch below the entry, not a root or a session. If an agent gives the
+/// session another id, the session is not recognized then.
 #[test]
 fn a_rewritten_beginning_is_a_branch_with_a_label() {
     for tool in [Tool::ClaudeCode, Tool::Codex, Tool::Pi] {

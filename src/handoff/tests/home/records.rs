@@ -260,8 +260,8 @@ fn a_forged_record_takes_nothing() {
     }
 }
 
-/// goose and opencode make an empty conversation at the start. It became a session of its own, and what was said then
-/// went there, beside the record.
+/// goose and opencode make an empty conversation at the start. It once became a separate session, and later messages
+/// went there instead of into the record.
 #[test]
 fn a_recorded_conversation_that_says_nothing_waits() {
     for tool in [Tool::Opencode, Tool::Goose] {

@@ -309,8 +309,8 @@ fn times_in_seconds_need_two_messages_of_a_person() {
     assert_eq!(joined(two, false, false).len(), 1);
 }
 
-/// A fork of a conversation with one prompt was a session of its own if the prompt was at a whole second by chance: one of
-/// a thousand such forks.
+/// A fork of a conversation with one prompt was once a separate session if the time of the prompt was a whole second,
+/// which happens to one of a thousand such forks.
 #[test]
 fn a_prompt_at_a_whole_second_joins_where_the_clock_is_finer() {
     let at_a_second = |native_id: &str, started: i64, nodes: &[&str]| {

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 /// Folders from `chats/<session>` up to `.gemini`.
 const LEVELS: usize = 5;
 
-/// Whether a file has no conversation of its own, but belongs to one of the tool's.
+/// Whether a file has no conversation itself, but belongs to another conversation of the tool.
 pub(super) fn is_side_file(tool: Tool, path: &Path) -> bool {
     tool == Tool::ClaudeCode && (is_spawn_file(path) || is_tool_result(path))
 }

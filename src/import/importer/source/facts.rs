@@ -84,7 +84,7 @@ pub(crate) struct Part {
     pub(crate) status: SourceStatus,
 }
 
-/// A file that belongs to a source and has no conversation of its own.
+/// A file that belongs to a source and has no conversation itself.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct SideFile {
     pub(crate) kind: SideKind,

@@ -1,6 +1,6 @@
 //! The tree as the graph of verifiers (`verifiers.v1.trace.Trace`, version 1): each message with its predecessor.
 //!
-//! Where a compaction or an edit changes what the model sees, a chain of its own has the new context.
+//! Where a compaction or an edit changes what the model sees, a separate chain has the new context.
 
 use super::super::request::Part;
 use super::atif::Take;

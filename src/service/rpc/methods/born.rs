@@ -61,8 +61,8 @@ impl Origin {
     }
 }
 
-/// Adds to the row that ends `out` the name of the branch that begins with it, and the member `sessions` if sessions come
-/// from its entry, or from the call of which it is the result.
+/// Adds members to the last row of `out`: the name of the branch that begins with it, and `sessions` if sessions come
+/// from its entry, or from the call that its entry is the result of.
 pub(super) fn push(
     branch: Option<&str>,
     born: Option<&BornSessions>,
