@@ -248,8 +248,8 @@ fn filters_select_fields_sessions_and_entries() {
     assert!(found(json!({"since": "2999-01-01"})).is_empty());
 }
 
-/// Filters were applied to the best eight entries of a session alone, after the others were given up, so that what passed
-/// was lost; totals and `more` counted what did not; and the archive was not a filter at all.
+/// Filters were once applied only to the best eight entries of a session, after the other entries were dropped, so that
+/// entries which pass were lost. Totals and `more` counted entries that do not pass, and the archive was not a filter.
 #[test]
 fn filters_are_applied_before_the_best_entries_are_taken() {
     let home = Home::new();
@@ -305,8 +305,8 @@ fn filters_are_applied_before_the_best_entries_are_taken() {
     assert_eq!((entries(false), entries(true)), (json!(19), json!(20)));
 }
 
-/// A label has no role and no tool, so that it counted for nothing beside these filters; and it counted as an entry of its
-/// own, even after another label had taken its place.
+/// A label has no role and no tool, so that it once did not count with these filters. It also counted as a separate
+/// entry, even after another label had replaced it.
 #[test]
 fn a_label_counts_for_its_entry_whatever_the_filters_are() {
     let home = Home::new();
@@ -339,8 +339,8 @@ fn a_label_counts_for_its_entry_whatever_the_filters_are() {
     assert_eq!(asked(json!({"query": "spring"})), (String::new(), json!(0)));
 }
 
-/// Each daemon numbers its rankings from 1, so that the cursor of an earlier one named a page of another question; and the
-/// page of a ranking was refused for a fault of a query that it does not use.
+/// Each daemon numbers its rankings from 1, so that the cursor of an earlier daemon once named a page of another
+/// question. The page of a ranking was also refused for a fault in a query that it does not use.
 #[test]
 fn a_cursor_names_one_ranking_of_one_daemon() {
     let home = Home::new();

@@ -339,8 +339,8 @@ fn beginning(files: &SourceFiles, module: &[String], path: &str) -> Option<Vec<S
     Some(at)
 }
 
-/// The files that each file imports, by the paths that it names: `crate::…`, `super::…`, `self::…`, and those that begin
-/// with a module of its own.
+/// The files that each file imports, by the paths that it names: `crate::…`, `super::…`, `self::…`, and paths that
+/// begin with one of its submodules.
 fn imported_files() -> BTreeMap<String, Names> {
     let files = source_files();
     let arrows = files.iter().map(|(module, file)| {

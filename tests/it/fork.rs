@@ -446,8 +446,8 @@ fn a_fork_can_be_cancelled_by_the_client() {
     assert_eq!(d.leaf(), "u3", "one session is open");
 }
 
-/// A fork kept its place in the queue through its question if the session was not open yet when the request arrived:
-/// a client that asked for the list before it answered got no answer to either.
+/// If the session was not open yet when the request arrived, a fork once kept its position in the queue during its
+/// question. A client that asked for the list before it answered the question got no answer to either request.
 #[test]
 fn a_list_does_not_wait_for_the_question_of_a_fork_sent_behind_the_opening() {
     let home = Home::new();

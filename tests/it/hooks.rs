@@ -276,8 +276,8 @@ fn a_hook_says_why_it_cancels() {
     assert_eq!(d.notification("event_resolved")["message"], long[..500]);
 }
 
-/// A hook that answered `cancel` with a member too many had failed, and with `on_failure = "proceed"` the move happened;
-/// so had one that then exited with 1, wrote a line before, or went on.
+/// A hook that answered `cancel` with one member too many once counted as failed, and with `on_failure = "proceed"` the
+/// move happened. The same was true for a hook that then exited with 1, wrote a line before its answer, or did not end.
 #[test]
 fn a_cancel_of_a_hook_stays_one_whatever_is_wrong_beside_it() {
     let cancel = r#"echo '{"cancel":true,"reason":"building"}'"#;

@@ -113,8 +113,8 @@ fn requests_that_wait_for_create_session_keep_their_order() {
     }
 }
 
-/// A fork held the session and waited for the list of sessions, `close_session` held the list and waited for
-/// the session: neither was answered, and the end of stdin did not end the daemon.
+/// A fork once held the session and waited for the list of sessions, while `close_session` held the list and waited for
+/// the session. Neither was answered, and the end of stdin did not end the daemon.
 #[test]
 fn a_close_behind_a_fork_does_not_deadlock() {
     for handshake in [true, false] {

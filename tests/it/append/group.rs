@@ -336,7 +336,7 @@ fn appends_that_wait_for_a_lock_together_are_one_write() {
     );
 }
 
-/// Returns false if sending took so long that the attempt proves nothing.
+/// Returns false if sending took too long for the attempt to prove anything.
 fn wait_together(shim: &Shim, d: &mut Daemon, path: &Path, attempt: usize) -> bool {
     let before = ids_in(path);
     let id = |name: &str| format!("{name}-{attempt}");

@@ -89,7 +89,7 @@ fn bash_completes_a_label_as_one_word() {
     assert_eq!(said, "two\\ ideas\n");
 }
 
-/// The help, the man pages, the completions and README.md each had a list of their own, and one forgot a command.
+/// The help, the man pages, the completions and README.md once had four separate lists, and one lacked a command.
 #[test]
 fn every_list_of_the_commands_has_the_same_commands() {
     let home = Home::new();

@@ -267,8 +267,8 @@ impl Daemon {
         self.gate.opened.notify_all();
     }
 
-    /// Waits until no thread of the daemon has run for half a second, nor the one that writes to it: on a busy machine
-    /// both wait for a processor, and a daemon that has not been sent its requests yet looks idle.
+    /// Waits until no thread of the daemon, nor the thread that writes to it, has run for half a second. On a busy
+    /// machine both may wait for a processor, and a daemon that has not got its requests yet looks idle.
     pub(crate) fn until_idle(&self) {
         let tasks = format!("/proc/{}/task", self.pid().as_raw_nonzero());
         let runs = |task: &Path| {

@@ -511,7 +511,7 @@ fn background_branches_move_pi_nowhere() {
     let again = both.pi.id(&m, "appendMessage", json!([user("on")]));
     both.agree("pi goes on");
     assert_eq!(both.live.entry(&again)["parentId"], json!(said));
-    // pi goes to the branch and says something there: that is a step of its own.
+    // pi goes to the branch and appends a message there, which is a step.
     both.pi.ok(&m, "branch", json!(["b2"]));
     let there = both
         .pi

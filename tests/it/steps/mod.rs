@@ -1,8 +1,8 @@
 //! Steps of the conversation and bookkeeping (semantics.md, "The terms"; session-file.md §4.2, §4.3).
 //!
-//! A plugin's state entry counted as a step once: a guard that logged each turn made `expectedLeafId` fail, a client
-//! that saved its state while it was asked failed the move, branches were named after state entries, and the state
-//! entry of a stale process made the newest turns look abandoned.
+//! A plugin's state entry once counted as a step. So a guard that recorded each turn made `expectedLeafId` fail, and a
+//! client that saved its state while it was asked made the move fail. Branches were named after state entries, and the
+//! state entry of a stale process made the newest turns look abandoned.
 
 mod writers;
 

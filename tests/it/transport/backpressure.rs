@@ -155,9 +155,9 @@ fn path_id(path: &std::path::Path) -> String {
     file_lines(path)[0]["id"].as_str().unwrap().to_owned()
 }
 
-/// With an open question, requests of a client that did not read were refused one by one, and the refusals
-/// piled up: 230 MB of requests took 914 MB of memory. Above a hard limit the daemon stops reading, and
-/// answers every request it has read.
+/// With an open question, requests of a client that did not read were once refused one by one, and the refusals stayed
+/// in memory: 230 MB of requests took 914 MB. Above a hard limit the daemon stops reading, and answers every request it
+/// has read.
 #[test]
 fn refusals_for_a_client_that_never_reads_stay_within_the_limit() {
     let mut d = Daemon::start_with(&["--max-queued-bytes", "200000"], &[]);

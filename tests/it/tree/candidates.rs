@@ -135,8 +135,8 @@ fn a_veto_holds_the_judgement_back() {
     assert_eq!((notes(&mut d), d.leaf()), (vec![], json!("u2")));
 }
 
-/// Below a chosen candidate a side question was one branch with it: to archive the question put the conversation away, and a
-/// later choice went to the answer of the question.
+/// A side question below a chosen candidate was once in the same branch. Archiving the question archived the
+/// conversation too, and a later choice went to the answer of the question.
 #[test]
 fn a_question_below_a_chosen_candidate_is_a_branch_of_its_own() {
     let mut d = begun();

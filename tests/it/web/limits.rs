@@ -39,8 +39,8 @@ fn one_client_more_than_64_is_told_to_come_again() {
     }
 }
 
-/// Guests wait for their tokens, and take no place of a client. 64 of them that said nothing closed the page for
-/// everybody: of too many the oldest is closed, so that the next client is served at once.
+/// Connections without a token yet do not take the slots of clients. 64 silent ones once closed the page for everybody.
+/// If there are too many, the oldest is closed, so that the next client is served at once.
 #[test]
 fn connections_without_a_token_hold_up_no_client() {
     let daemon = WebDaemon::that_refuses();
