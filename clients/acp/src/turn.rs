@@ -1,4 +1,4 @@
-//! A turn of the agent: the updates between a prompt and its end, as messages of a session. Pure.
+//! Makes messages of a session from a turn of the agent: from the updates between a prompt and its end. Pure.
 
 use serde_json::{Map, Value, json};
 use std::collections::HashMap;
@@ -6,9 +6,9 @@ use std::collections::HashMap;
 const GAP: &str = "acp.gap";
 /// The member of a message with the ids by which an editor names it.
 pub const IDS: &str = "messageIds";
-/// The member of the last answer of a turn with the id that the agent gave its prompt.
+/// The member of a turn's last answer that has the id which the agent gave to the prompt.
 pub const PROMPT_ID: &str = "userMessageId";
-/// The longest id that is kept, in bytes, and the most of a message.
+/// The most bytes of an id that is kept, and the most ids of a message.
 const MAX_ID: usize = 256;
 const MAX_IDS: usize = 64;
 
@@ -45,7 +45,7 @@ fn text_of(content: &Value) -> String {
     }
 }
 
-/// The content of a user message from the blocks of a prompt. `id`: the editor's.
+/// Makes a user message from the blocks of a prompt and the id that the editor gave to it.
 pub fn user_message(prompt: &[Value], id: Option<&str>) -> Value {
     let blocks: Vec<Value> = prompt.iter().filter_map(block).collect();
     let message = json!({ "role": "user", "content": blocks });
@@ -65,7 +65,7 @@ fn with_ids(mut message: Value, mut ids: Vec<String>) -> Value {
     message
 }
 
-/// A content block of ACP as one of a session; `None` for an empty one.
+/// Converts a content block of ACP to a block of a session. `None` for an empty block.
 fn block(content: &Value) -> Option<Value> {
     let member = |name: &str| {
         content
@@ -134,7 +134,7 @@ struct Call {
 }
 
 impl Call {
-    /// Takes in a `tool_call` or `tool_call_update`. What it does not say stays.
+    /// Adds a `tool_call` or `tool_call_update`. Members that it does not have stay.
     fn update(&mut self, update: &Map<String, Value>) {
         let told = update.iter().filter(|(_, value)| !value.is_null());
         let told = told.map(|(name, value)| (name.clone(), value.clone()));
@@ -148,8 +148,8 @@ impl Call {
         self.members.get(name)
     }
 
-    /// The name of the tool if the agent says it; else the beginning of the id; else the first title, which often is the
-    /// name, of one word; else the kind.
+    /// The name of the tool if the agent says it; else the name in the id; else the first title if it is one word,
+    /// since that often is the name; else the kind.
     fn tool(&self) -> &str {
         let text = |name: &str| self.get(name).and_then(Value::as_str);
         let is_word = |title: &&str| !title.is_empty() && !title.contains(char::is_whitespace);
@@ -176,7 +176,8 @@ fn told_name(update: &Map<String, Value>) -> Option<String> {
 }
 
 /// The name in Gemini CLI's ids of calls: `NAME-TIME`, also with a number after it, `NAME__ID` with the id that the
-/// model gives, and `NAME__NAME_TIME_NUMBER` if it gives none. Other agents have `__` in ids, too, but tell the input.
+/// model gives, and `NAME__NAME_TIME_NUMBER` if it gives none. Other agents have `__` in ids too, but their calls have
+/// an input.
 fn name_in_id(id: &str, has_input: bool) -> Option<&str> {
     let is_time = |text: &str| text.len() >= 13 && text.bytes().all(|byte| byte.is_ascii_digit());
     let before_time = |id: &str| {
@@ -209,7 +210,7 @@ pub struct Turn {
     parts: Vec<Part>,
     /// The number of each call's part, by its id as JSON.
     calls: HashMap<String, usize>,
-    /// The number of the newest text of each speaker with an id, and without one.
+    /// For each speaker and message id, or no id: the number of its newest text.
     texts: HashMap<(Speaker, Option<String>), usize>,
     /// The number of the latest plan and mode.
     states: HashMap<&'static str, usize>,
@@ -274,7 +275,8 @@ impl Turn {
         let Some(content) = update.get("content").and_then(block) else {
             return;
         };
-        // Without ids, text goes on until something else comes. A plan is nothing else: the agent does not replay it.
+        // Without ids, a text continues until a part of another kind comes. Plans do not end it: the agent does not
+        // replay them.
         let goes_on = id.is_some() || self.last_speaker == Some(new);
         let key = (new, id.clone());
         let known = self.texts.get(&key).filter(|_| goes_on);
@@ -311,7 +313,8 @@ impl Turn {
         }
     }
 
-    /// The messages of the turn. `stop` is the reason of ACP; `None` if the turn did not end. `result`: of the prompt.
+    /// The messages of the turn. `stop` is the reason of ACP, or `None` if the turn did not end. `result` is the result
+    /// of the prompt.
     pub fn finish(self, stop: Option<&str>, result: Option<&Value>) -> Vec<Item> {
         let mut messages = Messages::default();
         for part in self.parts {
@@ -339,13 +342,13 @@ fn join(blocks: &mut Vec<Value>, block: Value) {
 #[derive(Default)]
 struct Messages {
     items: Vec<Item>,
-    /// Of the message that has begun.
+    /// The blocks of the assistant message that has begun.
     content: Vec<Value>,
-    /// The agent's ids of it.
+    /// The ids that the agent gave to that message.
     ids: Vec<String>,
-    /// The entries after it.
+    /// The entries that come after that message.
     results: Vec<Item>,
-    /// Whether one of these is a message.
+    /// Whether one of `results` is a message.
     has_result: bool,
 }
 

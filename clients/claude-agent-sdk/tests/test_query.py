@@ -55,7 +55,7 @@ async def test_a_conversation_goes_on_from_the_store_and_branches(
 
     first, answer = await ask("Plan a trip.")
     session = first.session_id
-    # What the program had on its disk is not needed: it gets the transcript from the store.
+    # The program does not need its own files: it gets the transcript from the store.
     (file,) = (tmp_path / "home").rglob("*.jsonl")
     file.unlink()
     second, _ = await ask("By plane.", resume=session)

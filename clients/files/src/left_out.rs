@@ -23,7 +23,7 @@ pub fn named(shadow: &Shadow, commit: &str) -> anyhow::Result<Option<Vec<Name>>>
 }
 
 /// The names among `names` that the rules of a commit leave out: the `.gitignore` of that commit, and the other rules
-/// as they are now. `folder` is one that does not exist, outside of the root.
+/// as they are now. The rules are written to `folder`, a temporary folder outside of the root.
 pub fn by_rules(
     shadow: &Shadow,
     commit: &str,
@@ -41,7 +41,7 @@ pub fn by_rules(
         };
         let mut input = Vec::new();
         for name in names {
-            // A name that begins with a colon would be a pattern.
+            // Git takes a name that begins with a colon as a pattern.
             input.extend(b"./");
             input.extend(&name.0);
             input.push(0);
@@ -56,7 +56,7 @@ pub fn by_rules(
     Ok(names.map(|name| Name(name.to_owned())).collect())
 }
 
-/// Writes the `.gitignore` files of a commit that say something about some names into a folder.
+/// Writes the `.gitignore` files of a commit that apply to `names` into a folder.
 fn write_rules(
     shadow: &Shadow,
     commit: &str,
@@ -81,7 +81,7 @@ fn write_rules(
         let path = name.as_path();
         let is_rules = path.file_name().is_some_and(|name| name == ".gitignore")
             && path.parent().is_some_and(|folder| above.contains(folder));
-        // Git follows no link to rules.
+        // Git does not follow a `.gitignore` that is a link.
         if !is_rules || !name.is_safe() || !head.starts_with(b"100") {
             continue;
         }

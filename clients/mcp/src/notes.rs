@@ -79,7 +79,7 @@ fn check(what: &str, text: &str, most: usize) -> Result<()> {
     }
 }
 
-/// An answer that has no text of earlier conversations.
+/// Makes an answer without text from earlier conversations.
 fn done(text: &str, entry_id: Option<&str>) -> String {
     let mut facts = Facts::default();
     if let Some(id) = entry_id {

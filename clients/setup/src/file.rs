@@ -100,8 +100,8 @@ fn write_beside(beside: &Path, old: Option<&Path>, new: &[u8]) -> Result<(), Ref
     file.sync_all().map_err(|error| failed(&error))
 }
 
-/// Puts the file beside in the place of one with the content `before`. What somebody has written there since it was read
-/// comes back.
+/// Replaces a file that has the content `before` with the file `beside`. If another program has changed it since it was
+/// read, its file comes back.
 fn replace(path: &Path, beside: &Path, before: &[u8]) -> Result<(), Refusal> {
     match renameat_with(CWD, beside, CWD, path, RenameFlags::EXCHANGE) {
         Ok(()) => {}

@@ -1,4 +1,4 @@
-//! Commands as a shell reads them.
+//! Quotes commands for a shell.
 
 /// Returns the words as one command line.
 pub fn command_line(words: &[String]) -> String {
@@ -6,8 +6,9 @@ pub fn command_line(words: &[String]) -> String {
     words.join(" ")
 }
 
-/// Returns whether no word has characters that a terminal acts on or that hide the order of others. No quotes help
-/// against them: a terminal takes a pasted line break or escape sequence as a key.
+/// Returns whether the words can be pasted into a terminal. They must not have control characters, nor characters that
+/// change the order in which others are shown. Quotes do not help: a terminal takes a pasted line break or escape
+/// sequence as a key.
 pub fn is_safe(words: &[String]) -> bool {
     let is_unsafe = |char: char| {
         char.is_control() || matches!(char, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')

@@ -72,10 +72,10 @@ export class TreeView implements vscode.TreeDataProvider<Item>, vscode.Disposabl
     }
     const look = lookOf(item.row);
     const label = { label: look.label, highlights: look.highlights };
-    // Entries of other programs at the leaf are seen at once.
+    // The leaf is open, so that entries which other programs append there are seen at once.
     const folded = item.row.isLeaf ? Expanded : Collapsed;
     const shown = new vscode.TreeItem(label, item.hasChildren ? folded : None);
-    // VS Code remembers the fold of an id: a leaf that gets children is another element.
+    // VS Code remembers for each id whether it is folded. A leaf that gets children needs another id, so that it opens.
     shown.id = item.row.isLeaf && item.hasChildren ? `leaf ${item.id}` : item.id;
     shown.description = look.description;
     shown.iconPath = new vscode.ThemeIcon(

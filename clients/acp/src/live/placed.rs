@@ -16,7 +16,7 @@ impl Placed {
         Some(Placed { path, hash })
     }
 
-    /// Removes it if its bytes are those with which it was made.
+    /// Removes the file, unless it was changed since it was made.
     pub(super) fn remove(&self) {
         if hash(&self.path) == Some(self.hash) {
             let _gone = fs::remove_file(&self.path);

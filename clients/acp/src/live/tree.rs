@@ -6,7 +6,7 @@ use treelined_client::{Client, Entry, TreeFilter, TreeRender};
 
 /// The rows of one page of a tree.
 const PAGE: u64 = 5_000;
-/// The most entries from one without a row up to one that has a row.
+/// The most entries that are read on the way up to an entry that has a row.
 pub(super) const MAX_UP: usize = 10_000;
 
 pub(super) async fn outline(client: &Client) -> anyhow::Result<Outline> {
@@ -57,7 +57,7 @@ pub(super) async fn step(client: &Client, entry: Option<String>) -> anyhow::Resu
     .await
 }
 
-/// The nearest entry at or above this one that is wanted.
+/// The nearest entry at or above this one for which `is_wanted` is true.
 pub(super) async fn up_to(
     client: &Client,
     entry: Option<String>,

@@ -1,4 +1,4 @@
-//! What the relay does in the place of agents that lack it: lists, loads and forks.
+//! The relay lists, loads and forks for agents that cannot.
 
 use crate::live::{answer, is_announcement, start};
 use crate::moves::{begin, path, shown};

@@ -7,7 +7,7 @@ use crate::{AGENT, Editor, Folders, daemon};
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
 
-/// What the agent was asked to close and to delete.
+/// The sessions that the agent was asked to close and to delete.
 fn asked(editor: &mut Editor, session: &str) -> Value {
     let said = said(editor, session, "calls");
     let list = said.split("Asked: ").nth(1).unwrap();

@@ -26,7 +26,7 @@ fn announced(editor: &Editor) -> Vec<&str> {
     names.map(|name| name.as_str().unwrap()).collect()
 }
 
-/// What a command is answered.
+/// Returns the answer to a command.
 pub(crate) fn answer(editor: &mut Editor, session: &str, line: &str) -> String {
     let before = editor.received.len();
     let ended = editor.prompt(session, line);

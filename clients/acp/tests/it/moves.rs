@@ -4,7 +4,7 @@ use crate::live::{answer, start};
 use crate::{AGENT, Editor, Folders, daemon, row};
 use serde_json::{Value, json};
 
-/// What a prompt is answered. All updates are of the session.
+/// Returns the answer to a prompt. Fails if an update is of another session.
 pub(crate) fn said(editor: &mut Editor, session: &str, text: &str) -> String {
     let before = editor.received.len();
     editor.prompt(session, text);

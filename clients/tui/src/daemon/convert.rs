@@ -76,7 +76,7 @@ pub fn session_row(row: client::SessionRow) -> SessionRow {
     }
 }
 
-/// What a session is marked with: tags, pin, archive, git branch.
+/// Returns the marks of a session: tags, pin, archive, git branch.
 fn marks(row: &client::SessionRow) -> Vec<String> {
     let tags = row.tags.iter().flatten();
     let mut marks: Vec<String> = tags.map(|tag| format!("#{}", text::line(tag))).collect();
