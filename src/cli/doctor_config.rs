@@ -1,4 +1,4 @@
-//! What `treelined doctor` says of the configuration and its programs.
+//! The part of `treelined doctor` about the configuration and its programs.
 
 use super::failure::ShellError;
 use super::options::Options;
@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use std::io::{self, Write};
 use treelined_core::terminal;
 
-/// What is wrong with the configuration.
+/// The problems of the configuration.
 pub(super) struct Configuration {
     /// The file that was read.
     path: Option<String>,

@@ -29,7 +29,7 @@ pub(crate) struct DuArgs {
     json: bool,
 }
 
-/// What a file of the session directory is for.
+/// The purpose of a file in the session directory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Part {
     Sessions,

@@ -206,7 +206,7 @@ pub(super) fn pull(options: &Options, args: &PullArgs) -> anyhow::Result<ExitCod
     report.end()
 }
 
-/// The ids of sessions as a person names them. What fits none stays, and is not found later.
+/// The ids of sessions that a person names. A text that names no session stays as it is, and later is not found.
 fn ids_of(log: &NatsLog, named: &[String]) -> anyhow::Result<Vec<String>> {
     let mut listed = None;
     let mut ids = Vec::new();

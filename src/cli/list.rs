@@ -32,7 +32,7 @@ const ID_CHARS: std::ops::RangeInclusive<usize> = 8..=16;
 const FEWEST_NAME: usize = 16;
 /// The most columns of the tool: those of `claude-code`.
 const MOST_SOURCE: usize = 11;
-/// The most conversations shown that imports refuse.
+/// The most refused conversations that are shown.
 const MOST_REFUSED: usize = 3;
 /// The most columns of the directory.
 const MOST_DIRECTORY: usize = 32;
@@ -112,7 +112,7 @@ struct RowLog {
     open_on: Vec<OpenMachine>,
 }
 
-/// The members about files. Those about the log are read apart: `flatten` keeps no raw JSON.
+/// The members about files. The members about the log are read separately, because `flatten` does not keep raw JSON.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Answer {
@@ -121,15 +121,15 @@ struct Answer {
     archived_count: u64,
 }
 
-/// The sessions to show, and what the notes below them say.
+/// The sessions to show, and the numbers for the notes below them.
 struct Found {
     sessions: Vec<RawJson>,
     team: TeamAnswer,
-    /// Sessions that fit, shown or not.
+    /// The number of sessions that fit, shown or not.
     total: usize,
-    /// Archived sessions that fit and are not shown.
+    /// The number of archived sessions that fit and are not shown.
     archived: u64,
-    /// Sessions of all directories.
+    /// The number of sessions of all directories.
     everywhere: usize,
     id_chars: usize,
 }
@@ -186,7 +186,7 @@ fn find(daemon: &mut ChildDaemon, list: &ListArgs) -> anyhow::Result<Found> {
     })
 }
 
-/// So many first characters tell most ids apart.
+/// The number of first characters that distinguish most ids.
 fn distinct(ids: &[&str]) -> usize {
     let (fewest, most) = (*ID_CHARS.start(), *ID_CHARS.end());
     let tells_apart = |chars: &usize| {

@@ -91,7 +91,7 @@ impl Hanging {
                 take(number, *at);
             }
         }
-        // What is left is in circles, or below them.
+        // The remaining records are in circles, or below them.
         for number in 0..count {
             take(number, Above::Nothing);
         }

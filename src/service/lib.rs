@@ -3,9 +3,8 @@
 //! Requests to one session take effect in the order in which they came; a request that waits for a client or a
 //! summarizer lets others pass and checks the leaf again before it writes. Every question has one outcome, also if the
 //! client that was asked dies: silence does not consent. A client that stops reading holds up nobody else, and what is
-//! kept for it has a limit. What the daemon does with conversations of other tools and with other machines are
-//! [`parts::Parts`] that the program gives. This crate promises no interface to other programs; clients have the
-//! protocol.
+//! kept for it has a limit. The program gives the daemon [`parts::Parts`] for conversations of other tools and for
+//! other machines. This crate promises no interface to other programs; clients have the protocol.
 //!
 //! Invariants: the daemon is made of parts that do not know it, and its verbs are functions above them,
 //! each in the file that owns its types. A handler gets what the scope of its method allows: who asks, a place in a

@@ -1,5 +1,5 @@
-//! The context of a path as it is handed over to another agent (protocol.md §3.18). What is handed over and what an import
-//! compares with it must be the same.
+//! The context of a path as it is handed over to another agent (protocol.md §3.18). The context that is handed over and
+//! the one that an import compares with it must be the same.
 
 use super::{Format, Kept, PathStep, build_within};
 use crate::entry::Kind;

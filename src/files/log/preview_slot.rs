@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use treelined_core::tree::FilePlace;
 use xxhash_rust::xxh3::xxh3_64;
 
-/// Blocks that a reader holds: those of the branches between which a view goes back and forth.
+/// Blocks that a reader holds: a view goes back and forth between the blocks of a few branches.
 pub(super) const HELD: usize = 8;
 
 /// The previews of one file.
@@ -56,7 +56,8 @@ impl PreviewSlot {
         *lock(&self.current) = Some(Arc::new(previews));
     }
 
-    /// Stops making previews: they cannot be written, and with a full disk, for example, each view would try again.
+    /// Stops making previews. Call this if they cannot be written: with a full disk, for example, each view would try
+    /// again.
     pub fn give_up(&self) {
         self.given_up.store(true, Ordering::Relaxed);
     }
@@ -72,14 +73,14 @@ impl PreviewSlot {
 }
 
 impl Previews {
-    /// Entries with a preview: those with lower numbers than this.
+    /// The number of entries that have a preview. They are the first ones.
     pub fn count(&self) -> usize {
         self.count
     }
 
-    /// Makes the lines of every block be compared again if the session file has changed without growing, and so was
-    /// edited in place. A file that has grown was most likely only appended to: an edit in place together with an
-    /// append is not detected.
+    /// If the session file has changed without growing, it was edited in place: then the lines of every block are
+    /// compared again before the block is used. A file that has grown was most likely only appended to: an edit in
+    /// place together with an append is not detected.
     pub(super) fn look_at(&self, source: &File) {
         let Ok(status) = file::status_of(source) else {
             return;
@@ -121,7 +122,7 @@ impl Previews {
     }
 }
 
-/// The version of this file's format and of `view`'s previews. Change it with either of them.
+/// The version of this file's format and of `view`'s previews. Change it when either of them changes.
 pub(crate) const KIND: FileKind = FileKind {
     format: b"treelined previ6",
     ending: ".previews",
@@ -129,5 +130,5 @@ pub(crate) const KIND: FileKind = FileKind {
     most_bytes: u64::MAX,
 };
 
-/// Bytes of lines that are compared before a block is used; a block of more is not used.
+/// Lines are compared before a block is used. A block with more bytes of lines than this is not used.
 pub const LONGEST_SOURCE: u32 = 8 << 20;

@@ -9,7 +9,7 @@ use std::time::Instant;
 use treelined_core::error::Result;
 use treelined_core::team::{TeamRow, TeamView};
 
-/// Called when lines that waited for the log are in it, though no commit has published them.
+/// Called when lines that waited for the log are in it, without a commit that published them.
 pub type PublishedHook = Arc<dyn Fn() + Send + Sync>;
 
 /// The log of many sessions, and of many machines.
@@ -31,14 +31,14 @@ pub trait SharedLog: Send + Sync {
     /// Says in the log that a session is not deleted.
     fn restore(&self, session: &str) -> Result<InLog>;
 
-    /// The file of a session that [`Self::restore`] named is in its place.
+    /// Call this after [`Self::restore`], when the session's file is back at its path.
     fn restored(&self, session: &str, at: &Location, before: InLog) -> Result<()>;
 
     /// Copies what others append to a session into its file from now on, and publishes what waits in the file. Calls
     /// `published` on a thread of the log.
     fn follow(&self, session: &str, published: PublishedHook);
 
-    /// The session is not open any more. Lines that wait for the log are published nevertheless.
+    /// Says that the session is not open any more. Lines that wait for the log are published nevertheless.
     fn leave(&self, session: &str);
 
     /// The sessions, open or left, that have lines waiting for the log.
@@ -50,11 +50,11 @@ pub trait SharedLog: Send + Sync {
     /// The sessions of all machines.
     fn team(&self) -> Arc<dyn TeamView>;
 
-    /// Takes this daemon out of the list of the others. Waits 2 s at most.
+    /// Removes this daemon from the lists that other daemons show. Waits 2 s at most.
     fn end(&self);
 }
 
-/// A session of a log, before it was restored.
+/// The state of a session in the log before it was restored.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum InLog {
     /// The log does not have it.
@@ -64,7 +64,7 @@ pub enum InLog {
     Deleted,
 }
 
-/// Beside a file that is a copy of a log lies another with this suffix.
+/// The suffix of the file beside a session file that is a copy of a log.
 pub const REPLICA_SUFFIX: &str = ".replica";
 
 /// Whether a file is a copy of a log.
@@ -72,9 +72,8 @@ pub fn is_replica(at: &Location) -> bool {
     at.beside(REPLICA_SUFFIX).status().is_ok()
 }
 
-/// The log of one session file. Its calls wait for servers, but never longer than their deadlines, nor than `until` if
-/// it is given: then they are `logUnavailable`. Each is made with the lock of the file, `None` as long as there is no
-/// file.
+/// The log of one session file. Its calls wait for servers. They fail with `logUnavailable` at their deadlines, or at
+/// `until` if that is earlier. The caller of each holds the lock of the file, if there is a file.
 pub trait Upstream: Send + Sync {
     /// Whether file and log are known to be equal, by one `fstat`. Others may have appended to the log meanwhile: the
     /// next [`Self::publish`] detects that.
@@ -84,7 +83,7 @@ pub trait Upstream: Send + Sync {
     fn waits(&self) -> bool;
 
     /// Appends to the file the lines that only the log has, and to the log those that only the file has. If both have
-    /// some, another file takes the place of this one: first the lines of the log.
+    /// such lines, another file replaces this one. It has the lines of the log first.
     fn settle(&self, file: &File, until: Option<Instant>) -> Result<()>;
 
     /// Appends whole lines to the log, each with its line break, all or none. `durabilityUnknown` if the log may have

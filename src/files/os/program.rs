@@ -152,9 +152,9 @@ impl Program {
     }
 }
 
-/// The file of this program, though it may have been replaced.
+/// The file of this program, also if another file has replaced it at its path.
 #[cfg(target_os = "linux")]
-#[allow(clippy::unnecessary_wraps, reason = "other systems have to ask for it")]
+#[allow(clippy::unnecessary_wraps, reason = "it can fail on other systems")]
 pub(super) fn this_program() -> io::Result<PathBuf> {
     Ok(PathBuf::from("/proc/self/exe"))
 }

@@ -1,4 +1,4 @@
-//! Paths of the tree, in the form that the context of a position needs, and the bytes of their entries.
+//! Paths of the tree as [`PathStep`]s, from which contexts are made, and the stored bytes of entries.
 
 use super::SessionState;
 use treelined_core::context::{Kept, PathStep};

@@ -336,7 +336,7 @@ mod tests {
         assert!(is_watching(&store));
     }
 
-    /// A queue of reports has an end. What comes after it is read from the files.
+    /// A queue of reports is limited. Changes beyond the limit are read from the files.
     #[test]
     fn lost_reports_are_made_up_by_reading_the_directory() {
         let made = tempfile::tempdir().unwrap();

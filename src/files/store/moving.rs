@@ -76,8 +76,8 @@ impl Store {
         Ok(result)
     }
 
-    /// What moves this session; `None` if it is of another directory. A session whose header was changed by a move that
-    /// did not end moves too.
+    /// The plan to move this session; `None` if it is of another directory. A session whose header was changed by a
+    /// move that did not end moves too.
     fn planned(&self, row: &CatalogueRow, from: &str, to: &str) -> Option<MovedSession> {
         let listing = &row.listing;
         let header = listing.header.as_ref()?;
@@ -175,7 +175,7 @@ impl Store {
     }
 }
 
-/// What follows `directory` in the path of a directory that is it or below it.
+/// The part of `path` after `directory`; `None` if `path` is not that directory or below it.
 fn below<'p>(path: &'p str, directory: &str) -> Option<&'p str> {
     let rest = path.strip_prefix(directory)?;
     let rest = rest.trim_end_matches('/');

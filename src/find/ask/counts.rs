@@ -70,7 +70,7 @@ pub(super) struct Counts {
 }
 
 impl Counts {
-    /// What the session is in a corpus. Entries without terms do not count.
+    /// The numbers that the session adds to a corpus. Entries without terms do not count.
     pub(super) fn corpus(&self) -> Corpus {
         let texts = self.entries.iter().filter(|entry| entry.terms > 0);
         Corpus {

@@ -45,7 +45,7 @@ pub(super) struct Gatherer<'r> {
     pub cancel: &'r Cancel,
     /// Whether all terms of the lines that the cache lacks are counted, to be kept.
     pub reads_all: bool,
-    /// What the segments have of the terms.
+    /// The terms that were found in the segments.
     pub found: FoundTerms<'r>,
     pub segments: &'r Segments,
 }

@@ -123,7 +123,7 @@ pub fn ask(
     Ok(ranking)
 }
 
-/// What may be missing in the cache.
+/// The files whose counts may be missing in the cache.
 struct Update<'f> {
     cache: Cache,
     segments: Arc<Segments>,

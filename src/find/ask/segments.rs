@@ -34,7 +34,7 @@ const MOST: u64 = 4 << 30;
 /// The time for which a segment that no list names is kept.
 const UNNAMED: Duration = Duration::from_secs(60);
 
-/// What a daemon keeps in memory of the counts of terms between questions.
+/// The counts of terms that a daemon keeps in memory between questions.
 #[derive(Default)]
 pub struct AskIndex {
     loaded: Mutex<Arc<Segments>>,

@@ -96,7 +96,7 @@ fn answer(node: &Node, message: &Message<'_>) -> Vec<u8> {
     .member()
 }
 
-/// What a tool was given: an object as it is, any other text as `input`.
+/// The arguments of a call: an object unchanged, any other text as the member `input`.
 fn arguments(message: &Message<'_>) -> Vec<u8> {
     let texts = message.texts();
     let input = joined(texts.iter().map(Text::raw));

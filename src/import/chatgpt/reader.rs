@@ -29,7 +29,7 @@ struct Item {
     is_repeated: bool,
 }
 
-/// What the nodes below a node hang at.
+/// The parent of the nodes below a node.
 #[derive(Clone, Copy)]
 enum Tip {
     Base,
@@ -38,7 +38,7 @@ enum Tip {
     Missing(usize),
 }
 
-/// What is known of the path to a node.
+/// The state of the path to a node.
 #[derive(Clone, Copy)]
 struct Path {
     tip: Tip,

@@ -120,7 +120,7 @@ fn answer(node: &Node, records: &[&[u8]]) -> Vec<u8> {
     .member()
 }
 
-/// What a tool has said.
+/// The output of a tool.
 fn output(block: &[u8]) -> Blocks {
     let mut blocks = Blocks::default();
     let content = json::get(block, "content").unwrap_or_default();

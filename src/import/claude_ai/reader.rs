@@ -77,7 +77,7 @@ impl Reader for ConversationReader {
     }
 }
 
-/// What the messages below a message hang at.
+/// The parent of the messages below a message.
 #[derive(Clone)]
 enum Tip {
     Base,

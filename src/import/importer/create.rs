@@ -245,7 +245,7 @@ pub(super) struct MovedLeaf<'a> {
     pub(super) source: Option<&'a str>,
     /// The number of entries, which distinguishes leaf records.
     pub(super) entries: usize,
-    /// What the last import has kept of git.
+    /// The facts about git that the last import has kept.
     pub(super) git_before: &'a InGit,
 }
 

@@ -236,7 +236,7 @@ struct Leaf {
     /// It is where the tool went on at the last import. Where an import kept the leaf of the user, it is still the
     /// user's.
     is_left_by_import: bool,
-    /// What the last import of the tool has kept of git.
+    /// The facts about git that the tool's last import has kept.
     git: InGit,
 }
 

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use treelined_core::json;
 use treelined_core::tags::GitPlace;
 
-/// What is known at an import.
+/// The facts about git at an import.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct InGit {
     /// By the tool's records.
@@ -33,7 +33,7 @@ impl InGit {
         }
     }
 
-    /// What the record of an import has kept.
+    /// The facts that the record of an import has.
     pub(super) fn kept(record: &[u8]) -> Self {
         let of = |name| json::get_path(record, &["data", "import", "git", name]);
         let place = |name| GitPlace::of_data(of(name).unwrap_or_default());

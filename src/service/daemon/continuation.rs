@@ -1,5 +1,5 @@
 //! `continue_session`: reads the path, has the summaries written that are wanted, and remembers the continuation before
-//! its files are made (protocol.md §3.18). What an agent gets is decided by the part [`crate::parts::Handoff`].
+//! its files are made (protocol.md §3.18). The part [`crate::parts::Handoff`] decides what an agent gets.
 
 use super::preparation::Preparation;
 use super::release::{Release, SessionRequest};

@@ -46,8 +46,8 @@ pub(super) fn failed(hook: &Hook, failure: &Failure, output: &[u8]) -> ReceivedA
 }
 
 /// Finds an object with `"cancel": true` in an output that is not an answer, and returns its `reason` if it has one.
-/// The object is alone on a line, or it starts at the first line that begins with a brace. What follows it does not
-/// count, nor does its end.
+/// The object is alone on a line, or it starts at the first line that begins with a brace. Text after the object is
+/// ignored, and its end may be missing.
 fn veto_in(output: &[u8]) -> Option<Option<String>> {
     let mut from = 0;
     let mut is_first = true;

@@ -107,7 +107,7 @@ pub struct Daemon {
     pub(crate) files: Arc<SessionFiles>,
     /// The last answers of `search` in the mode `ask`.
     pub(crate) rankings: Rankings,
-    /// What it has of the counts of terms in memory.
+    /// The counts of terms in memory.
     pub(crate) ask_index: AskIndex,
     pub(crate) list_watch: Arc<ListWatch>,
     pub(crate) notifier: Notifier,

@@ -19,7 +19,7 @@ use treelined_wire as wire;
 pub(super) struct Preparation {
     pub(super) plan: NavigationPlan,
     pub(super) abandoned_steps: u64,
-    /// Has no files and no goal if no summarizer runs.
+    /// The material for the summary. Without a summarizer it has no files and no goal.
     pub(super) material: Material,
     /// Set if the entries are too large to be sent.
     pub(super) ids: Option<Ids>,

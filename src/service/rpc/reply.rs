@@ -5,7 +5,7 @@ use serde::Serialize;
 use std::marker::PhantomData;
 use treelined_core::error::Result;
 
-/// The bytes of a response besides the elements of its page, at most.
+/// The most bytes of a response without the elements of its page.
 const ENVELOPE_BYTES: usize = 1024;
 
 /// The limit of a page's elements in bytes, for a client that reads frames of `frame_bytes`.
@@ -21,7 +21,7 @@ pub(super) enum Reply {
 }
 
 impl Reply {
-    /// Bytes.
+    /// The length in bytes.
     pub(super) fn len(&self) -> usize {
         match self {
             Self::Bytes(bytes) => bytes.len(),

@@ -85,8 +85,7 @@ fn every_definition_and_member_is_described() {
     }
 }
 
-/// Two types of one name get a number from the generator; a null default would say that absent is
-/// null.
+/// The generator adds a number to a name that two types have. A null default would mean that an absent member is null.
 #[test]
 fn definitions_are_in_terms_of_the_protocol() {
     let wire = document("treelined.v1.json");
@@ -99,7 +98,7 @@ fn definitions_are_in_terms_of_the_protocol() {
     }
 }
 
-/// The one exception: params may be null where results leave a member out.
+/// There is one exception: a member of params may be null where results leave it out.
 #[test]
 fn both_directions_agree_on_shared_definitions() {
     let mut generators = Generators::default();
@@ -221,7 +220,7 @@ fn entries_are_distinguished_by_their_own_type() {
         assert_ne!(definition["additionalProperties"], json!(false));
         let tag = &definition["properties"]["type"];
         if let Some(name) = tag["const"].as_str() {
-            // One value of it, several, or any.
+            // A type of entry has one `customType`, several, or any.
             let custom = &definition["properties"]["customType"];
             let custom = custom.get("const").or(custom.get("enum")).cloned();
             assert!(types.insert((name.to_owned(), custom)), "{name}");
@@ -257,8 +256,8 @@ fn the_openrpc_document_is_by_name() {
     }
 }
 
-/// Type generators made only the types that the root named, which were none: the root names every definition, and the
-/// document has a separate name.
+/// Type generators make only the types that the root names. Once it named none; now it names every definition, and the
+/// document has an `$id`.
 #[test]
 fn the_root_names_every_definition() {
     let wire = document("treelined.v1.json");
@@ -274,7 +273,7 @@ fn the_root_names_every_definition() {
     }
 }
 
-/// Readers of the OpenRPC document found names only.
+/// The OpenRPC document once had only the names of methods.
 #[test]
 fn every_method_has_a_description_a_tag_and_an_example() {
     let document: Value = serde_json::from_str(openrpc()).unwrap();
@@ -300,8 +299,8 @@ fn every_method_has_a_description_a_tag_and_an_example() {
     }
 }
 
-/// OpenRPC's reference tools replace each reference by its target: a definition that needed itself used up their
-/// memory.
+/// OpenRPC's reference tools replace each reference with its target. A definition that refers to itself without end
+/// once used up their memory.
 #[test]
 fn no_definition_of_the_openrpc_document_needs_itself() {
     let document: Value = serde_json::from_str(openrpc()).unwrap();

@@ -97,7 +97,7 @@ fn bm25(rarity: f64, UnitCounts { weight, terms }: UnitCounts, mean: f64) -> f64
     rarity * weight * (SATURATION + 1.0) / (weight + SATURATION * length)
 }
 
-/// Scores units for one term. What does not depend on the unit is computed once.
+/// Scores units for one term. The parts that do not depend on the unit are computed once.
 #[derive(Debug, Clone, Copy)]
 pub struct TermScorer {
     entry: UnitScorer,

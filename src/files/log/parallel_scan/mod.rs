@@ -182,13 +182,13 @@ impl<'s> ScannedLine<'s> {
     }
 }
 
-/// The data that the tree keeps of a line that is one entry in UTF-8 and nothing else, of a kind that refers to
-/// no other entry than its parent.
+/// The data that the tree keeps of an ordinary line. Such a line is one entry in UTF-8 and nothing else, and the entry
+/// refers only to its parent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct OrdinaryEntry<'s> {
     pub id: &'s str,
     pub hash: IdHash,
-    /// `None`: null.
+    /// `None` if `parentId` is null.
     pub parent: Option<&'s str>,
     pub facts: &'s PlainFacts,
     /// Bytes from the start of the line to the start of the entry.
@@ -204,7 +204,7 @@ struct RangeScanner<'f> {
     end: u64,
     division: Division,
     hasher: &'f IdHasher,
-    /// Buffers used before, for their memory.
+    /// Used buffers, whose memory is used again.
     spare: Mutex<Vec<RangeBuffer>>,
 }
 
@@ -317,8 +317,8 @@ impl RangeScanner<'_> {
         Some(entry)
     }
 
-    /// Reads the range `from..to` (starting with the byte before it, except for the first range) and on to the end of
-    /// its last line; the text ends there. Returns false if the line's end is too far away.
+    /// Reads the range `from..to` and on to the end of its last line. The text ends there. Except for the first range,
+    /// it starts with the byte before the range. Returns false if the line's end is too far away.
     fn read(&self, from: u64, to: u64, buffer: &mut RangeBuffer) -> bool {
         buffer.offset = if from == self.start { from } else { from - 1 };
         let mut text = std::mem::take(&mut buffer.text);

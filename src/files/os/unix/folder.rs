@@ -25,8 +25,9 @@ const FOLDER_MODE: Mode = Mode::RWXU;
 
 /// How long to wait for another process's lock of a folder.
 const FOLDER_LOCK_TIMEOUT: Duration = Duration::from_secs(2);
-/// Threads of this process wait here for each other, however long it takes: they are no other process, and hundreds of
-/// them that look for the lock every two milliseconds would take the processor from the one that has it.
+/// Threads of this process wait here for each other, without a limit of time: that limit is for other processes.
+/// Hundreds of threads that look for the lock every two milliseconds would also take the processor from the thread that
+/// has it.
 static FOLDER_QUEUE: Mutex<()> = Mutex::new(());
 
 /// A folder. Files in it are named relative to it, so that replacing a folder above it by a link has no effect.
@@ -178,7 +179,7 @@ impl Folder {
         Ok(status_of(&*self.fd()?)?.identity)
     }
 
-    /// Whether the open folder is this one, and has a name.
+    /// Whether the open folder has this identity and is not removed.
     pub fn is_still(&self, identity: Identity) -> bool {
         let is_it = |folder: &File| {
             let is_there = is_removed(folder).is_ok_and(|is_removed| !is_removed);
@@ -255,7 +256,7 @@ impl Folder {
         Ok(())
     }
 
-    /// Opens a regular file; refuses anything else untouched.
+    /// Opens a regular file. Anything else is refused, and is not changed by the attempt.
     pub fn file(&self, name: &OsStr, access: HandleAccess) -> Result<File> {
         let access = match access {
             HandleAccess::Read => OFlags::RDONLY,
@@ -382,8 +383,7 @@ pub struct FolderLock {
     _queue: MutexGuard<'static, ()>,
 }
 
-/// Makes a folder (0700) and its missing parents, and syncs their names: a file would be lost with the name
-/// of its folder.
+/// Makes a folder (0700) and its missing parents, and syncs their names: a file is lost if the name of its folder is.
 fn make(path: &Path) -> io::Result<()> {
     use std::os::unix::fs::DirBuilderExt;
     let missing = path.ancestors().take_while(|above| !above.is_dir());
@@ -427,7 +427,8 @@ fn open_at(folder: impl AsFd, name: &OsStr, flags: OFlags, mode: Mode) -> Result
 mod tests {
     use super::*;
 
-    /// A client may ask for a thousand sessions at once: the threads that make them are no other process.
+    /// A client may ask for a thousand sessions at once. The time limit for other processes does not apply to the
+    /// threads that make them.
     #[test]
     fn threads_of_one_process_wait_for_each_other_as_long_as_it_takes() {
         let made = tempfile::tempdir().unwrap();

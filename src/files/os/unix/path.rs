@@ -1,4 +1,4 @@
-//! Paths: their bytes, and a folder that one system has.
+//! Paths from bytes, and a folder that only macOS has.
 
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
@@ -9,8 +9,8 @@ pub const APPLICATION_SUPPORT: Option<&str> = match cfg!(target_os = "macos") {
     false => None,
 };
 
-/// The path with these bytes, which [`OsStr::as_encoded_bytes`] has given; `None` if it has none. On Unix every path has
-/// any bytes.
+/// The path with these bytes, which are from [`OsStr::as_encoded_bytes`]. `None` if they are not a path; on Unix all
+/// bytes are one.
 #[allow(clippy::unnecessary_wraps, reason = "other systems have paths of text")]
 #[inline]
 pub fn from_bytes(bytes: &[u8]) -> Option<&OsStr> {

@@ -36,9 +36,9 @@ pub fn host_name() -> String {
 /// Leaves the session of the terminal, and lets the programs that this process starts inherit no other files than the
 /// standard streams.
 pub(crate) fn leave_terminal() {
-    // It fails for the leader of a process group, which has no terminal to leave if it was started for this.
+    // This fails for the leader of a process group. Such a process was started without a terminal.
     let _leader = setsid();
-    // A pipe of the client's parent that stayed open would keep its reader waiting.
+    // If a pipe of the client's parent stayed open, the reader of that pipe would wait for this process.
     close_fds::set_fds_cloexec(3, &[]);
 }
 

@@ -1,4 +1,4 @@
-//! What is known of files by their names and status, without their content.
+//! Facts about files from their names and status, without their content.
 
 use crate::importer::ledger::Ledger;
 use crate::importer::source::facts::Source;

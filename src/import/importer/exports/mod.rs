@@ -251,7 +251,7 @@ impl Search {
         self.places.insert(name, (base + cut.at, cut.len));
     }
 
-    /// What of the export is not imported.
+    /// The failure for the part of the export that is not imported.
     fn failure(&self, fault: Option<String>) -> Option<SourceFailure> {
         let tool = self.tool.name();
         let mut kind = Kind::ImportFailed.name();

@@ -73,7 +73,7 @@ pub(crate) trait Extraction: Sync {
 #[derive(Debug, Default)]
 pub(crate) struct Parts {
     pub(crate) parts: Vec<Part>,
-    /// What keeps others from being read.
+    /// The failure because of which other parts cannot be read.
     pub(crate) failure: Option<SourceFailure>,
 }
 

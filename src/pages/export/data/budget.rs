@@ -1,4 +1,4 @@
-//! What the lines of an export may repeat.
+//! The limit of bytes that the lines of an export may repeat.
 
 use treelined_core::error::Error;
 

@@ -8,7 +8,7 @@ use treelined_core::error::Result;
 use treelined_core::tree::{Archived, Flags, Node, Tree};
 use treelined_files::log::body::{Bodies, Fetch};
 
-/// What a step costs besides its stored bytes, so that very many small ones are not free.
+/// The cost of a step besides its stored bytes, so that many small steps are not free.
 const STEP_BYTES: u64 = 64;
 
 /// The steps of a part, by their nodes.

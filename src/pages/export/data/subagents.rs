@@ -80,7 +80,7 @@ impl Subagents {
     }
 }
 
-/// What a subagent names in the session that spawned it.
+/// The place that a subagent names in the session that spawned it.
 #[derive(Clone, Copy)]
 pub(super) enum At<'i> {
     Call(&'i str),
@@ -96,7 +96,7 @@ pub(super) struct Nesting<'s> {
     /// The sessions in the line.
     seen: HashSet<String>,
     depth: usize,
-    /// What the export has read and will read, and the most.
+    /// The bytes that the export has read and will read. `limit` is the most.
     bytes: u64,
     limit: u64,
     pub tally: RedactionTally,

@@ -319,7 +319,7 @@ impl Session {
         pairs
     }
 
-    /// What the messages of a path say, without results that answer no call.
+    /// The texts of the messages of a path, without results that answer no call.
     fn said(&self, end: usize) -> Vec<String> {
         let path = self.up(end).into_iter().rev();
         let seen = path.filter(|at| matches!(self.step(*at).kind, "user" | "assistant"));
@@ -504,7 +504,7 @@ fn graphs_of_random_trees_have_the_path_of_each_leaf() {
     }
 }
 
-/// What the messages say from each root of a graph to each leaf.
+/// The texts of the messages on each path from a root of a graph to a leaf.
 fn leaf_paths(graph: &Value) -> BTreeSet<Vec<String>> {
     let nodes = graph["nodes"].as_array().unwrap();
     let parent = |at: usize| nodes[at]["parent"].as_u64().map(|above| above as usize);

@@ -1,4 +1,5 @@
-//! The queues, the jobs in them and the lease of a session. What they do is in [`super::state`] and [`super::lease`].
+//! The queues, the jobs in them and the lease of a session. Their functions are in [`super::state`] and
+//! [`super::lease`].
 
 use super::openers::{Access, Openers};
 use super::scope::{Asker, Scope};

@@ -1,4 +1,4 @@
-//! What says that one answer is better than another.
+//! The judgements and moves that say that one answer is better than another.
 
 use super::alternatives::Alternatives;
 use crate::export::data::json::text_of;
