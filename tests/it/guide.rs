@@ -66,7 +66,7 @@ fn person() -> std::sync::Arc<Home> {
     home
 }
 
-/// What the block prints, as the guide shows it.
+/// The output of the block, as the guide shows it.
 fn printed(home: &Home, script: &str) -> String {
     let shell = home.command(&[], &[]);
     let program = Path::new(shell.get_program()).parent().unwrap();

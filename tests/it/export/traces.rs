@@ -259,7 +259,7 @@ fn a_tree_is_a_graph_of_messages_and_a_compaction_a_chain() {
     assert_eq!(named(at("s0")), None);
     assert_eq!(named(at("a1")), Some("u1"));
     assert_eq!(named(at("a3")), Some("u1"));
-    // What is after the compaction follows on the summary and what it kept, not on the old messages.
+    // Messages after the compaction follow the summary and the messages that it kept, not the old messages.
     let mut chain = vec![at("u2")];
     while let Some(above) = parents[chain[chain.len() - 1]] {
         chain.push(above as usize);

@@ -452,8 +452,8 @@ fn both_continue_a_file_after_a_torn_line() {
     assert_eq!(there.leaf, "u2");
 }
 
-/// Records of branches are entries below the leaf to pi, which goes on at the same place. What it adds below an archived
-/// branch brings that branch back.
+/// Records of branches are entries below the leaf to pi, which goes on at the same place. An entry that it adds below
+/// an archived branch brings that branch back.
 #[test]
 fn records_of_branches_move_pi_nowhere() {
     let Some(mut both) = Both::created_here() else {

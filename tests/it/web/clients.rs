@@ -138,7 +138,7 @@ fn a_broken_rule_of_websockets_ends_the_connection_with_its_code() {
 }
 
 // A client that drops its socket while answers are unread sends a reset, and the system drops the bytes that the daemon
-// has not read. In one run, 193 of 200 such appends were executed. What is promised is the close that both sides see.
+// has not read. In one run, 193 of 200 such appends were executed. The promise is that both sides see the close.
 #[test]
 fn messages_before_a_close_are_executed() {
     let daemon = WebDaemon::start();
@@ -163,8 +163,8 @@ fn messages_before_a_close_are_executed() {
     assert_eq!(reader.ids().len(), 200);
 }
 
-// The system throws away what a dropped socket has sent and the daemon has not read. What the daemon has read is executed
-// in its order, so that nothing is missing between two entries.
+// The system throws away what a dropped socket has sent and the daemon has not read. The daemon executes the requests
+// that it has read in their order, so that nothing is missing between two entries.
 #[test]
 fn of_messages_before_a_dropped_socket_the_first_ones_are_executed() {
     let daemon = WebDaemon::start();
