@@ -131,7 +131,7 @@ If BLANK is not nil, line breaks and tabs are replaced too, all by BLANK."
                           ((plist-get (plist-get node :opened) :expand) :opened))))
     (treelined-row-faced (treelined-row-mark mark) 'treelined-folded)))
 
-;; Kinds are texts of the daemon, ids of sessions those of headers.
+;; Kinds are texts of the daemon, and ids of sessions are texts of headers.
 (defun treelined-row-born (node)
   "Return how many sessions of which kind come from NODE, nil without any."
   (when-let* ((kinds (seq-map (lambda (each) (plist-get each :kind)) (plist-get node :sessions))))

@@ -116,7 +116,7 @@ The first rows do not: the daemon reads the list of sessions for that.")
                     (point))))
     (if (null window)
         (goto-char position)
-      ;; Point of the buffer is that of the selected window, so it stays elsewhere.
+      ;; `goto-char' would move point in the selected window, not in this one.
       (set-window-point window position)
       (treelined-tree--scroll window index
                               (- (treelined-tree--anchor place) (plist-get place :above))))))

@@ -49,7 +49,7 @@ impl Limits {
 pub struct Skipped {
     /// How many.
     pub files: usize,
-    /// Their size in bytes. The size of a repository is not counted.
+    /// Their size in bytes, without repositories.
     pub bytes: u64,
     /// The first of them in the order of their bytes; a repository ends with `/`.
     pub paths: Vec<Name>,

@@ -33,7 +33,7 @@ use treelined_redact::Redactor;
 #[derive(Parser)]
 #[command(version)]
 struct Args {
-    /// Serve the sessions of all directories, not only those of the working directory and below
+    /// Serve the sessions of all directories, not only of the working directory and below
     #[arg(long)]
     all: bool,
     /// Let the agent label entries, leave notes and name sessions

@@ -65,7 +65,8 @@ impl Directories<'_> {
         self.is(directory, |directory, scope| directory == scope)
     }
 
-    /// Whether the path is that of the file in the scope, or ends with it if the scope is all directories.
+    /// Whether the path is the path of this file in the scope. If the scope is all directories, the path must end with
+    /// it.
     pub fn have(&mut self, path: &Path, file: &str) -> bool {
         let Some(scope) = self.scope else {
             return path.ends_with(file);

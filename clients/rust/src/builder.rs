@@ -127,7 +127,7 @@ impl Builder {
         self.shared()
     }
 
-    /// Sets the daemon's working directory, which is also that of new sessions. Default: this process's.
+    /// Sets the daemon's working directory. New sessions have it too. Default: this process's.
     pub fn current_dir(mut self, folder: impl Into<PathBuf>) -> Self {
         self.current_dir = Some(folder.into());
         self

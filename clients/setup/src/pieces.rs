@@ -211,7 +211,7 @@ impl Server {
     }
 }
 
-/// Knows our commands, whatever their program is called, and those of an earlier setup.
+/// Recognizes our commands, whatever the name of their program is, and the commands of an earlier setup.
 fn is_our_hook(program: &Program) -> impl Fn(&str) -> bool {
     let agent = Agent::ClaudeCode.name();
     let own = [program.hook_command(agent), program.recall_command()];

@@ -1,6 +1,6 @@
 use super::*;
 
-/// The names of the calls of a turn, and those of their results.
+/// The names of a turn's calls, and the names in their results.
 fn names(updates: &[Value]) -> Vec<String> {
     let mut turn = Turn::default();
     updates.iter().for_each(|update| turn.update(update));

@@ -62,7 +62,7 @@ def is_hole(value: object) -> bool:
 
 @dataclass
 class Turn:
-    """The newest answer: its lines and those of its results, which follow on each other.
+    """The lines of the newest answer and of its results, each below the one before.
 
     Claude writes a line for each block of an answer, and each result below the line of its call:
     by `parentUuid` alone, calls at once would be branches.

@@ -140,7 +140,7 @@ class TreelinedSessionStore(SessionStore):
         )
 
     async def delete(self, key: SessionKey) -> None:
-        """Move a transcript to the trash; that of a session after those of its subagents."""
+        """Move a transcript to the trash; a session follows its subagents."""
         parts = _keys.parts_of(key)
 
         def delete() -> None:

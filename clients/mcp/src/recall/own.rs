@@ -82,7 +82,7 @@ impl OwnSessions {
     }
 }
 
-/// Whether a session is of this machine alone: others write in that of a team.
+/// Whether a session is only on this machine. Other machines write to a session of a team.
 fn is_of_one(row: &SessionRow) -> bool {
     let replica = format!("{}.replica", row.path);
     row.diagnostic.is_none() && row.log.is_none() && !Path::new(&replica).exists()

@@ -181,7 +181,7 @@ fn no_text_leads_out_of_the_quotation() {
             );
         }
     }
-    // A session without any other hit than that of the evil id is not recalled at all, nor is one with such an id.
+    // A session whose only hit has the evil id is not recalled, and neither is a session with such an id.
     fs::remove_dir_all(folders.path("sessions")).unwrap();
     fs::create_dir(folders.path("sessions")).unwrap();
     let plain = "2026-01-01T00-00-00-000Z_s2.jsonl";

@@ -270,10 +270,8 @@ function M.copy(tree, _, lines)
   end)
 end
 
---- Shows two branches side by side: those of the first and the last line, or that of the cursor and that of the leaf.
----@param tree treelined.Tree
----@param _ nil
----@param lines? {[1]: integer, [2]: integer}
+-- - Shows two branches side by side: the branches of the first and the last line, or of the cursor and the leaf.
+--   -@param tree treelined.Tree -@param _ nil -@param lines? {[1]: integer, [2]: integer}
 function M.compare(tree, _, lines)
   local nodes = nodes_of(tree, lines)
   local first = nodes[1] and nodes[1].id

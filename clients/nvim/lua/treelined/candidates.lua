@@ -57,7 +57,7 @@ local function candidates(branches)
   local groups, latest = {}, nil
   for _, each in ipairs(branches) do
     if each.group then
-      -- One name may be that of questions at several entries.
+      -- Questions at several entries may have one name.
       local key = each.group .. '\n' .. (each.forkId or '')
       groups[key] = groups[key] or {}
       table.insert(groups[key], each)

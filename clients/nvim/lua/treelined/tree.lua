@@ -252,7 +252,7 @@ function Tree:draw_nothing()
   })
 end
 
---- Returns the row of an entry; for an entry without a row, that of the leaf's nearest visible ancestor.
+-- - Returns the row of an entry. For an entry without a row, returns the row of the leaf's nearest visible ancestor.
 function Tree:row_of(id)
   local row = self.rows:find(id)
   if not row and id == self.rows.leaf_id then

@@ -371,7 +371,8 @@ fn what_stays_on_removal_is_named() {
     assert_eq!(home.read(".claude.json"), text);
 }
 
-/// The record of a file was that of the step that failed, so that the file could no longer be taken back to the byte.
+/// The record of a file once had the content of the step that failed, so that the file could not be restored byte for
+/// byte.
 #[test]
 fn a_failed_step_forgets_nothing() {
     let home = Home::new();

@@ -125,7 +125,7 @@ pub(super) async fn family(client: &Client, session_id: &str) -> Result<Vec<Pick
 pub(super) async fn candidates(client: &Client) -> Result<Vec<PickerItem>, Error> {
     let mut groups: BTreeMap<(String, Option<String>), Vec<Branch>> = BTreeMap::new();
     for branch in client.list_branches().await?.branches {
-        // One name may be that of questions at several entries.
+        // Questions at several entries may have one name.
         if let Some(group) = branch.group.clone() {
             let key = (group, branch.fork_id.clone());
             groups.entry(key).or_default().push(branch);

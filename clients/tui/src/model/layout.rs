@@ -138,7 +138,7 @@ fn beside_preview(model: &Model) -> u16 {
     columns - share(columns, percent, model)
 }
 
-/// Returns the width for which guides are drawn: that of the tree, also while something else is shown in its place.
+/// Returns the width for which guides are drawn. It is the width of the tree, also while something else covers it.
 pub fn tree_columns(model: &Model) -> usize {
     let columns = match model.half && model.size.0 >= WIDE {
         true => beside_preview(model),

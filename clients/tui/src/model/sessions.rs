@@ -247,7 +247,7 @@ impl SessionList {
         self.restart()
     }
 
-    /// Shows the sessions of the selected one's directory only, or those of all again.
+    /// Shows only the sessions of the selected session's directory, or all sessions again.
     pub fn toggle_project(&mut self) -> Vec<Effect> {
         self.project = match self.project {
             Some(_) => None,

@@ -101,7 +101,7 @@ fn context(model: &Model) -> Context {
     }
 }
 
-/// Returns the keys of the focused part by topic, then those of the other parts that differ.
+/// Returns the keys of the focused part by topic, then the keys of other parts that differ.
 fn blocks(model: &Model) -> Vec<Block> {
     let keymap = &model.settings.keymap;
     let first = context(model);

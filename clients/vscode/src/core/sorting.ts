@@ -97,7 +97,7 @@ export async function candidates(session: Session): Promise<Candidate[]> {
   const groups = new Map<string, Branch[]>();
   for (const branch of branches) {
     if (branch.group === undefined) continue;
-    // One name may be that of questions at several entries.
+    // Questions at several entries may have one name.
     const key = JSON.stringify([branch.group, branch.forkId]);
     groups.set(key, [...(groups.get(key) ?? []), branch]);
   }
