@@ -109,8 +109,8 @@ pub(super) fn nats(
     }))
 }
 
-/// The settings with the option `--log`, else with its environment variable: addresses joined by commas, in place of
-/// those of the file, or `files` for no log.
+/// The settings with the option `--log`, or with its environment variable. The value is addresses joined by commas,
+/// which replace the addresses in the file, or `files` for no log.
 pub(super) fn with_flag(
     file: Option<NatsSettings>,
     flag: Option<&str>,

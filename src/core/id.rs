@@ -105,7 +105,7 @@ pub trait Source: Send + Sync {
     fn now_ms(&self) -> i64;
     /// A random UUID (version 4).
     fn random(&self) -> Uuid;
-    /// The length of new entry ids. Those of one file are checked under its lock; those of several machines must differ
+    /// The length of new entry ids. Ids in one file are checked under its lock. Ids from several machines must differ
     /// by chance.
     fn id_digits(&self) -> usize {
         8

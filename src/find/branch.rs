@@ -70,7 +70,7 @@ impl<'t> Branches<'t> {
         tips.get(node.number()).copied().flatten()
     }
 
-    /// Bookkeeping with no step below it makes no branch: it is on that of the entry above.
+    /// Bookkeeping without a step below it does not make a branch: it is on the branch of the entry above it.
     fn place(&mut self, node: Node) -> Place {
         if self.is_active(node) {
             return Place::Active;

@@ -543,7 +543,7 @@ fn line_keys(
     let path: Arc<str> = file.location.path().to_string_lossy().into();
     let mut keys = Vec::with_capacity(found.lines.len());
     for MatchingLine { span, score, at } in &found.lines {
-        // An entry without a time has that of the header.
+        // An entry without a time has the time of the header.
         let at = (*at)?;
         if request.takes_time(at) {
             keys.push(Key {

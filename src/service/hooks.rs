@@ -109,8 +109,8 @@ impl Hooks {
         self.ending.cancel();
     }
 
-    /// Runs the program of a hook with one event on its stdin, as a line, and returns its stdout; `heard` gets the
-    /// output as it arrives, also that of a program that fails.
+    /// Runs the program of a hook with one event on its stdin, as a line, and returns its stdout. `heard` gets the
+    /// output as it arrives, also the output of a program that fails.
     pub async fn run(
         &self,
         hook: &Hook,

@@ -314,7 +314,7 @@ const MAX_MILLIS: f64 = 8.64e15;
 pub enum MessageTime {
     /// It is another message, or has no content.
     Never,
-    /// The message has no time: that of its entry counts.
+    /// A message without a time has the time of its entry.
     WithEntry,
     /// In Unix milliseconds.
     At(i64),

@@ -23,8 +23,9 @@ pub fn plan_name(tree: &Tree, source: &dyn Source, head: Node, name: Option<&str
     staying(vec![leaf::record_line(&mut minter, BRANCH, at, &data)])
 }
 
-/// Archives the branch that begins with `head`, which does not hold the leaf, and those of `within`, which are in it, by
-/// records of their own. No line for what is archived. `leafMoved` if the file opens in it: another program is at work there.
+/// Archives the branch that begins with `head` and does not have the leaf. The branches `within` are in it, and each
+/// gets its own record. No line for what is archived. `leafMoved` if the file opens in it: another program is at work
+/// there.
 pub fn plan_archive(
     tree: &Tree,
     source: &dyn Source,

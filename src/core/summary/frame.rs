@@ -42,8 +42,8 @@ pub fn without_files(summary: &str) -> &str {
     rest
 }
 
-/// The summary of a context whose last turn is split: the summary of the turns before, if there are any,
-/// then that of the beginning of the turn.
+/// The summary of a context whose last turn is split: the summary of the turns before it, if there are any, then the
+/// summary of the beginning of that turn.
 pub fn joined(history: Option<&str>, turn_prefix: &str) -> String {
     let history = history.unwrap_or("There was nothing before this turn.");
     format!(

@@ -5,7 +5,7 @@ use super::node::Node;
 use super::state::Tree;
 use crate::entry::{Kind, Role};
 
-/// A file that opens on another branch than that of its newest step, although nobody went there.
+/// A file that opens on another branch than the branch of its newest step, although nobody went there.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct BesideNewest {
     /// The newest step.

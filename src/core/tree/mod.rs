@@ -448,9 +448,9 @@ impl Tree {
         Some(Node(number))
     }
 
-    /// For a later line with the id of `node` and other bytes: its body replaces that of `node`, which keeps
-    /// its order and its parent (session-file.md §2). If one of the two is a leaf record, only the flag
-    /// `DUPLICATE_ID` is set.
+    /// Call this for a later line with the id of `node` and other bytes. The body of that line replaces the body of
+    /// `node`, which keeps its order and its parent (session-file.md §2). If one of the two is a leaf record, only the
+    /// flag `DUPLICATE_ID` is set.
     pub fn replace_body(&mut self, node: Node, envelope: &Envelope<'_>, place: FilePlace) {
         let both_entries = envelope.kind != Kind::LeafRecord && self.kind(node) != Kind::LeafRecord;
         if both_entries {

@@ -20,7 +20,7 @@ impl Moves {
 }
 
 /// The newest position with another step than the leaf. Linear in the stack and the tree: a walk up ends at entries
-/// whose step is known to be that of the leaf.
+/// whose step is known to be the leaf's step.
 fn target(stack: &[Position], tree: &Tree) -> Option<Option<Node>> {
     let leaf = tree.leaf();
     let here = tree.skip_bookkeeping(leaf);

@@ -185,7 +185,7 @@ fn ids<'a>(opened: &[OpenedRow], items: &'a [u32], row: usize) -> &'a [u32] {
 }
 
 /// Folds `rows`, which have parent, depth and siblings but no guides yet, and draws what remains. Returns for each
-/// former row its new row, or that of its nearest remaining ancestor.
+/// former row its new row, or the new row of its nearest ancestor that remains.
 pub(super) fn fold(
     outline: &Outline,
     rows: &mut Vec<Row>,

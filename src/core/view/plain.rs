@@ -1,8 +1,8 @@
 //! Markdown in one line: the words without the marks.
 //!
-//! A mark is dropped only where Markdown gives it a meaning, so that `2 * 3`, `*.rs`, `__init__` and `a_b` stay. What
-//! becomes of a character depends on at most [`LOOK`] bytes after it: a text that is read in part has the same line as
-//! the whole text.
+//! A mark is dropped only where Markdown gives it a meaning, so that `2 * 3`, `*.rs`, `__init__` and `a_b` stay. At
+//! most [`LOOK`] bytes after a character decide how it is shown, so the first part of a text gives the same line as the
+//! whole text.
 
 use super::line::PreviewLine;
 use crate::json;

@@ -25,7 +25,7 @@ pub struct Folding {
 #[derive(Debug, PartialEq, Eq)]
 pub struct Visible {
     rows: Vec<Row>,
-    /// For each item its own row, else that of the nearest ancestor with a row.
+    /// For each item its own row, or the row of its nearest ancestor that has one.
     nearest: Vec<u32>,
     /// The items of the visible roots.
     roots: Vec<u32>,
@@ -297,8 +297,8 @@ fn draw(rows: &mut [Row]) {
     }
 }
 
-/// Removes the rows below folded ones and below the deepest depth. Returns for each former row its new row,
-/// or that of its nearest remaining ancestor.
+/// Removes the rows below folded ones and below the deepest depth. Returns for each former row its new row, or the new
+/// row of its nearest ancestor that remains.
 fn fold(outline: &Outline, rows: &mut Vec<Row>, folding: &Folding) -> Vec<u32> {
     let is_folded = |row: &Row| {
         !folding.folded.is_empty()

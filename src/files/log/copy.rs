@@ -22,8 +22,8 @@ pub(crate) const CHUNK: usize = 1 << 20;
 /// Chunks that wait for the writer thread.
 const WAITING: usize = 2;
 
-/// The log and tree of a file under construction, equal to those of opening it. Each line is added in turn, the header
-/// first. If it is dropped before it is finished, no file remains.
+/// The log and the tree of a file that is being made. They equal the log and the tree after opening the file. Each line
+/// is added in turn, the header first. If it is dropped before it is finished, no file remains.
 pub(crate) struct LogWriter {
     at: Location,
     temporary: Temporary,

@@ -26,7 +26,7 @@ pub struct Session {
     pub ephemeral: bool,
     /// The path of its file; `None` for an ephemeral session.
     pub path: Option<PathBuf>,
-    /// Distinguishes revisions of this opening from those of other openings.
+    /// Distinguishes revisions of this opening from revisions of other openings.
     pub nonce: u32,
     /// Never contended while the session is open, since the session's queue admits one holder at a time.
     pub(super) core: Arc<tokio::sync::Mutex<SessionState>>,
@@ -43,7 +43,7 @@ pub struct SessionState {
     pub tree: Tree,
     /// Steps that others have appended below the step of the leaf since it moved there.
     pub(super) below: Below,
-    /// Whether nobody changes the session here, so that the leaf follows that of the file.
+    /// Whether no client of this daemon changes the session. Then the leaf follows the leaf of the file.
     pub(super) read_only: bool,
     /// Files that were replaced recently.
     pub(super) predecessors: Vec<ReplacedFile>,

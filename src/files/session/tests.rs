@@ -463,8 +463,8 @@ fn a_writer_without_a_lock_is_not_moved_back() {
     assert_eq!(opened.tree.file_leaf(), opened.tree.find("other0"));
 }
 
-/// A replica that is made again has entries of others in front of the known ones. Places were taken for news: the last
-/// known entries were announced again, and those of others never.
+/// A replica that is made again has entries of others in front of the known ones. Positions were once taken for new
+/// entries: the last known entries were announced again, and entries of others never.
 #[test]
 fn a_file_with_another_order_has_as_news_what_was_not_there() {
     let folder = tempfile::tempdir().unwrap();

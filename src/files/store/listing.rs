@@ -244,8 +244,8 @@ pub(crate) struct RowScanner {
 }
 
 impl RowScanner {
-    /// The row of a file, equal to that of [`Listing::of`]; `None` if opening the file may find more than
-    /// reading it line by line.
+    /// The row of a file, equal to the row of [`Listing::of`]. `None` if opening the file may find more than reading it
+    /// line by line.
     pub(crate) fn row(&mut self, location: &Location) -> Option<Listing> {
         let file = location
             .folder

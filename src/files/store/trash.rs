@@ -233,8 +233,8 @@ fn is_number(text: &[u8]) -> bool {
     !text.is_empty() && text.iter().all(u8::is_ascii_digit)
 }
 
-/// The suffixes of a session file's related files: the originals kept by migrations, the quarantine of repairs, and
-/// those of a replica (fleet.md).
+/// The suffixes of a session file's related files: the originals kept by migrations, the quarantine of repairs, and the
+/// files of a replica (fleet.md).
 pub(super) fn belongings(of: &Location) -> io::Result<Vec<OsString>> {
     let mut found = Vec::new();
     for (name, _) in of.folder.list()? {

@@ -1,5 +1,5 @@
-//! Notices changes to the files of the session directory, also those of other processes (session-file.md §5). Only a
-//! hint: it may come late or twice.
+//! Notices changes to the files of the session directory, also by other processes (session-file.md §5). Only a hint: it
+//! may come late or twice.
 
 use super::file_names::EXTENSION;
 use super::ticks::Ticks;

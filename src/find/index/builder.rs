@@ -60,7 +60,7 @@ pub(super) struct FileReader<'w> {
 }
 
 impl<'w> FileReader<'w> {
-    /// `key` is the file's in the index; `labels` and `cwd` are those of its lines before.
+    /// `key` is the key of the file in the index. `labels` and `cwd` come from the earlier lines of the file.
     pub(super) fn new(
         writer: &'w mut SegmentWriter,
         key: u64,

@@ -1,14 +1,15 @@
 //! Writes one file of the index: the words of some blocks of lines. It is written once and never changed; [`super::lookup`]
 //! reads it.
 //!
-//! A segment is lists of blocks, then the vocabulary, then a table of groups of words, then the blocks, then the sets of
-//! letters and of joints, then a footer with the lengths of the first four parts. The vocabulary has each word once, in the order of its first block, between
-//! line breaks. A group is [`GROUP`] adjacent words: the table has the offset of its first word in the vocabulary, and
-//! that of its first list. A list has the position of its word in the group, the number of its bytes, and for each block
-//! with the word one number: the distance to the block before, and the scores of the fields that have the word.
-//! The set of letters of some adjacent groups has the triples of adjacent bytes of their words, so that a search for a
-//! part of a word reads little of the vocabulary. The set of joints of a block has the places where two words of it
-//! meet, so that a search for a phrase of common words reads few blocks.
+//! A segment is lists of blocks, then the vocabulary, then a table of groups of words, then the blocks, then the sets
+//! of letters and of joints, then a footer with the lengths of the first four parts. The vocabulary has each word once,
+//! in the order of its first block, between line breaks. A group is [`GROUP`] adjacent words. For each group, the table
+//! has the offset of its first word in the vocabulary and the offset of its first list. A list has the position of its
+//! word in the group, the number of its bytes, and for each block with the word one number: the distance to the block
+//! before, and the scores of the fields that have the word. The set of letters of some adjacent groups has the triples
+//! of adjacent bytes of their words, so that a search for a part of a word reads little of the vocabulary. The set of
+//! joints of a block has the places where two words of it meet, so that a search for a phrase of common words reads few
+//! blocks.
 
 use super::signature::{SetShape, SetWriter};
 use super::words::WordTaker;

@@ -315,7 +315,7 @@ fn is_said(block: &[u8]) -> bool {
     words.any(|words| !is_blank(words))
 }
 
-/// The id of a call without its own: that of the message, and the number of the block.
+/// The id of a call that has none: the id of the message, and the number of the block.
 pub(super) fn call_id(message: &str, block: usize) -> String {
     format!("{message}:{block}")
 }

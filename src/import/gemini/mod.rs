@@ -28,7 +28,7 @@ use super::reader::{Format, Reader};
 pub(crate) struct Gemini;
 
 impl Format for Gemini {
-    /// Ids are unique within a session only: that of the first message is a hash of its text.
+    /// Ids are unique only within a session: the id of the first message is a hash of its text.
     fn has_shared_keys(&self) -> bool {
         false
     }

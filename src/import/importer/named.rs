@@ -5,7 +5,7 @@ use super::origin::Origins;
 use std::path::Path;
 use treelined_core::error::{Error, Kind, Result};
 
-/// The id of the session that an import has made, by this id or by that of a conversation of a tool which is in it.
+/// The id of the session that an import has made and that has this id, or has a tool's conversation with this id.
 /// `sessionNotFound` if there is none, `invalidParams` if several tools gave this id.
 pub fn session_named(session_dir: &Path, name: &str) -> Result<String> {
     named_in(&Ledger::open(session_dir, true)?, name)

@@ -259,7 +259,7 @@ pub(super) fn hold_back(member: &mut Member) -> Vec<Node> {
     }
     let nodes = std::mem::take(&mut member.nodes);
     let mut held = Vec::new();
-    // For each node its new index, or that of the nearest kept node above.
+    // For each node its new index, or the new index of the nearest kept node above it.
     let mut numbers: Vec<(Option<u32>, bool)> = Vec::with_capacity(nodes.len());
     let at = |numbers: &[(Option<u32>, bool)], number: u32| {
         let number = usize::try_from(number).ok();

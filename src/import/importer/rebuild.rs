@@ -1,5 +1,5 @@
-//! Placements that the ledger does not have: those of a lost ledger, and of sessions that were written just before an
-//! import was killed. The sessions themselves say them.
+//! Placements that the ledger does not have: all placements if the ledger was lost, and placements of sessions that
+//! were written just before an import was killed. The sessions themselves say them.
 
 use super::ledger::Ledger;
 use super::ledger::rows::{SessionRow, SourceRow, placement_name};
@@ -85,7 +85,7 @@ fn placements_of(opened: &OpenedLog) -> Result<Vec<Placement>> {
     Ok(found)
 }
 
-/// Reads a leaf record; `None` if it is not that of an import.
+/// Reads the leaf record of an import; `None` for any other leaf record.
 fn read(line: &[u8]) -> Option<Placement> {
     let import = json::get_path(line, &["data", "import"])?;
     let row = json::get_path(import, &["report", "session"])?;

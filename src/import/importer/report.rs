@@ -45,7 +45,7 @@ pub struct ImportPlace {
 pub struct ImportedSession {
     /// The tool that wrote it.
     pub tool: String,
-    /// The tool's id of the conversation; of a family, that of its first one.
+    /// The tool's id of the conversation. For a family, the id of its first conversation.
     pub native_id: String,
     /// The id of the session.
     pub session_id: String,

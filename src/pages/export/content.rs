@@ -129,7 +129,7 @@ impl EntryReader<'_> {
         self.known.push((node, calls));
     }
 
-    /// The call with this id: that of the nearest caller that has it.
+    /// The call with this id, from the nearest caller that has it.
     pub(super) fn call<'c>(
         &mut self,
         id: &str,

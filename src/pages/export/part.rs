@@ -73,7 +73,7 @@ impl Part {
         }
     }
 
-    /// The name that the part gives the session, as it is stored: a subtree has that of its own entries only.
+    /// The stored name that the part gives the session. In a subtree, only names in its own entries count.
     pub(super) fn name(self, core: &SessionState, outline: &Outline) -> Result<Option<String>> {
         let tree = &core.tree;
         if !matches!(self, Self::Subtree(_)) {

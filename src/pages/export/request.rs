@@ -65,7 +65,7 @@ pub struct ExportOptions {
 /// Receives the progress: bytes read, and all bytes to read.
 pub(crate) type Progress<'p> = &'p (dyn Fn(u64, u64) + Sync);
 
-/// Lists the sessions of the session directory, among which are those of subagents. May read files.
+/// Lists the sessions of the session directory, among them the sessions of subagents. May read files.
 pub type Sessions<'p> = &'p (dyn Fn() -> Result<Rows> + Sync);
 
 /// A finished export.

@@ -1,4 +1,4 @@
-//! The renderers in force: those of the configuration, then the latest registration of a type.
+//! The renderers in force: for each type the renderer of the configuration, else the latest registration.
 
 use super::renderer::Renderer;
 use std::collections::{BTreeMap, HashMap};

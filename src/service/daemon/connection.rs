@@ -72,7 +72,7 @@ impl Connection {
         self.extension().is_none() && !self.transport.is_page
     }
 
-    /// The name that other clients see: that of the extension or the client, else `client-` and the number of the
+    /// The name that other clients see: the name of the extension or the client, else `client-` and the number of the
     /// connection.
     pub(crate) fn display_name(&self) -> String {
         if let Some(extension) = self.extension() {

@@ -33,7 +33,7 @@ pub(super) fn read_answer(hook: &Hook, output: &[u8], event: BeforeEvent) -> Rec
     }
 }
 
-/// The answer that replaces that of a failed hook. A cancel in its output stays one, whatever `on_failure` says.
+/// The answer that replaces the answer of a failed hook. A cancel in its output stays one, whatever `on_failure` says.
 pub(super) fn failed(hook: &Hook, failure: &Failure, output: &[u8]) -> ReceivedAnswer {
     hook.log_failure(failure);
     match veto_in(output) {

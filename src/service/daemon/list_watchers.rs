@@ -157,7 +157,8 @@ fn changes(before: &Rows, now: &Rows, of: &ListWatcher, limit: usize) -> Result<
     Ok(messages)
 }
 
-/// The rows that only the second list has, in order, and those of the first whose files have no row in the second.
+/// The rows that only the second list has, in order, and the rows of the first list whose files have no row in the
+/// second.
 fn differences<'r>(
     before: &'r [Arc<CatalogueRow>],
     now: &'r [Arc<CatalogueRow>],

@@ -25,8 +25,8 @@ use treelined_wire::{self as wire, BeforeEvent};
 /// `entries_appended` includes the bodies of other writers' entries up to this many bytes together.
 const MAX_BODIES_BYTES: u64 = 1 << 20;
 
-/// The place of a commit among the commits of its session, until dropped. Its notifications, then the responses
-/// of its requests, go out after those of earlier commits (protocol.md §7.3).
+/// The place of a commit among the commits of its session, until dropped. Its notifications, then the responses of its
+/// requests, are sent after the ones of earlier commits (protocol.md §7.3).
 #[must_use]
 pub(crate) struct Publication {
     open: Arc<OpenSession>,

@@ -74,7 +74,7 @@ pub(super) struct RuntimeFile {
 }
 
 impl RuntimeFile {
-    /// Writes the file, in place of that of a dead daemon.
+    /// Writes the file. It replaces the file of a dead daemon.
     pub(super) fn write(place: &Place, info: &DaemonInfo) -> anyhow::Result<Self> {
         let path = place.runtime_file();
         let failed = || format!("write {}", path.display());

@@ -31,7 +31,7 @@ impl<'a> Arrival<'a> {
         self.call.place_to_change(session_id)
     }
 
-    /// Waits until earlier changes are in the files: those of [`Self::earlier_changes_of_sessions`], and imports.
+    /// Waits until earlier changes are in the files: the changes of [`Self::earlier_changes_of_sessions`], and imports.
     pub(super) fn earlier_changes(&self) -> impl Future<Output = Result<()>> + Send + use<> {
         let (queues, by) = (&self.call.daemon.registry.queues, self.call.connection.id);
         let imports = queues.imports_ended(Some(by));

@@ -64,7 +64,7 @@ macro_rules! find_method {
     };
 }
 
-/// Whether a method writes in a group with adjacent appends: those of the file `append` do.
+/// Whether a method writes in a group with adjacent appends. The methods of the file `append` do.
 macro_rules! groups {
     (session(append), append) => {
         true

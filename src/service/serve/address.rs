@@ -9,7 +9,7 @@ use std::str::FromStr;
 pub enum ListenAddress {
     /// stdin and stdout of this process.
     Stdio,
-    /// A socket at this path, or at that of the shared daemon.
+    /// A socket at this path, or at the path of the shared daemon.
     Unix(Option<PathBuf>),
     /// The page and the WebSocket at this address, or at one that the daemon picks.
     WebSocket(Option<SocketAddr>),

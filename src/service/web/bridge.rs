@@ -1,8 +1,8 @@
 //! Joins a WebSocket to a connection of the daemon: one message a text frame on one side, `Content-Length` framing
 //! on the other.
 //!
-//! The daemon's side is a socket pair, served as a client of the Unix socket is. So queues, limits and the rules for a
-//! client that does not read are those of every connection: a full WebSocket fills the socket pair, and that stops
+//! The daemon's side is a socket pair, served as a client of the Unix socket is. So the queues, limits and rules of
+//! every connection apply, also for a client that does not read: a full WebSocket fills the socket pair, and that stops
 //! the writer of the connection.
 
 use futures_util::{Sink, SinkExt, Stream, StreamExt};

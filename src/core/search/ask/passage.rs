@@ -48,7 +48,7 @@ pub struct Reader<'q> {
 }
 
 impl<'q> Reader<'q> {
-    /// `weights` has that of each term of the question.
+    /// `weights` has the weight of each term of the question.
     pub fn new(question: &'q Question, weights: Vec<f64>) -> Self {
         Self {
             question,

@@ -31,7 +31,7 @@ pub struct Question {
     words: Vec<String>,
     /// The terms to look up, each once. Stop words are left out if there are others.
     terms: Vec<QuestionTerm>,
-    /// The positions of each term, those of stop words included.
+    /// The positions of each term. Stop words have positions too.
     places: HashMap<Term, Vec<usize>>,
 }
 

@@ -112,7 +112,8 @@ const ENDINGS: &[&str] = &[
     "ive", "ize", "al", "er", "ic", "ou",
 ];
 
-/// Replaces a word by its stem. Words that are not lower-case letters of ASCII stay, as do those of less than three.
+/// Replaces a word by its stem. Words with fewer than three letters, or with anything but lower-case ASCII letters, are
+/// not changed.
 pub(super) fn stem(word: &mut String) {
     if word.len() < 3 || !word.bytes().all(|byte| byte.is_ascii_lowercase()) {
         return;

@@ -27,7 +27,8 @@ impl FileName {
         }
     }
 
-    /// The id of the rollout: that of the thread for its first one. A revert whose file was renamed has the new name.
+    /// The id of the rollout. The first rollout of a thread has the thread's id. A revert whose file was renamed has
+    /// the new name.
     pub(super) fn part_of(&self, thread: &str, is_revert: bool) -> String {
         match &self.rollout {
             Some(rollout) => rollout.clone(),

@@ -284,8 +284,8 @@ fn requests_are_kept_in_order_and_damaged_ones_are_named() {
     assert!(requests.waiting().unwrap().is_empty());
 }
 
-/// The file with the lock and those of killed processes counted as requests: after enough of them each hook was refused, and
-/// no import removed them.
+/// The file with the lock and files of killed processes once counted as requests. After enough of them each hook was
+/// refused, and no import removed them.
 #[test]
 fn only_requests_fill_the_folder() {
     let machine = Machine::new();

@@ -4,9 +4,9 @@
 //! source gained since the previous one. A source that does not continue the kept bytes begins a new folder, with the
 //! next generation in its name. Only one import writes at a time: the ledger has the lock.
 //!
-//! Unfinished files are in the folder of all origins, so that the next import finds those of a killed one even if it
-//! reads no source. A crash may leave a segment that the manifest does not list, which the next import replaces, or a manifest with
-//! segments whose bytes never reached the disk, which are skipped and kept again.
+//! Unfinished files are in the folder of all origins, so that the next import finds the files of a killed import even
+//! if it reads no source. A crash may leave a segment that the manifest does not list, which the next import replaces,
+//! or a manifest with segments whose bytes never reached the disk, which are skipped and kept again.
 
 mod manifest;
 mod names;

@@ -110,7 +110,7 @@ pub(in crate::rpc) fn import_report(
     }))
 }
 
-/// The report in a leaf record; `None` if it is not that of an import.
+/// The report in the leaf record of an import; `None` for any other leaf record.
 fn import_record(line: &[u8]) -> Option<wire::ImportRecord> {
     let text = |path: &[&str]| Some(json::string(json::get_path(line, path)?)?.into_owned());
     if text(&["data", "cause"])? != "import" {
