@@ -158,8 +158,8 @@ fn stats_count_all_entries() {
     assert_eq!(of_other["messages"], json!({"user": 1}));
 }
 
-/// A later line with a known id gives the entry another body and adds no entry. The view was not updated and
-/// showed a row that its filter hides, and the counts were those of the old body.
+/// A later line with a known id gives the entry another body and adds no entry. The view was once not updated: it
+/// showed a row that its filter hides, and it counted the old body.
 #[test]
 fn a_replaced_body_is_shown_and_counted() {
     let home = Home::new();

@@ -145,7 +145,7 @@ fn of_several_daemons_with_one_session_id_one_creates_it() {
     }
 }
 
-/// The file of an empty fork is written when that of a new session is.
+/// The file of an empty fork is written at the same moment as the file of a new session.
 #[test]
 fn an_empty_fork_is_written_when_a_new_session_is() {
     for introduces in [false, true] {

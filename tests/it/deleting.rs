@@ -226,7 +226,7 @@ fn a_session_of_another_file_system_is_copied_with_private_permissions() {
     assert!(!path.exists() && !backup.exists());
 }
 
-/// Unfinished files of killed processes are removed later, those of the user stay.
+/// Unfinished files of killed processes are removed later. Files of the user stay.
 #[test]
 fn temporary_files_of_killed_processes_are_removed_later() {
     let home = Home::new();

@@ -1,4 +1,4 @@
-//! The order of requests: those of one session stay in order, and none waits for another session.
+//! The order of requests: requests to one session stay in order, and no request waits for another session.
 
 use std::fs::File;
 use std::io::Write;

@@ -181,7 +181,7 @@ fn a_query_of_filters_finds_what_its_params_find() {
         ["garden/u1 text"]
     );
     assert_eq!(found(&mut d, filters("since:1h")), [""; 0]);
-    // The filters of the params and those of the text must both hold.
+    // A hit must pass the filters of the params and the filters in the query's text.
     let mut both = filters("apples cwd:/other");
     both["cwd"] = json!("/home");
     assert_eq!(found(&mut d, both), [""; 0]);

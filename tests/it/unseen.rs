@@ -1,4 +1,5 @@
-//! The tables of control characters in other languages are that of `treelined_redact::unseen` (protocol.md §1.5).
+//! The tables of control characters in other languages equal the table of `treelined_redact::unseen` (protocol.md
+//! §1.5).
 
 use crate::readme::root;
 use std::fs;

@@ -51,7 +51,7 @@ fn patiently(d: &mut Daemon, method: &str, params: &Json) {
     assert!(appended, "the lock cannot be had for a minute");
 }
 
-/// Ids of the entries that were announced as those of other programs.
+/// The ids of entries that were announced as entries of other programs.
 fn announced(d: &mut Daemon) -> Vec<String> {
     let announced = d.received("entries_appended");
     let others = announced

@@ -24,7 +24,7 @@ pub struct Record {
 }
 
 impl Record {
-    /// Before the measurement. Fails if the tree has changes: the rows would be those of no commit.
+    /// Before the measurement. Fails if the work tree has changes: then the rows would belong to no commit.
     pub fn begin() -> Result<Self> {
         let changes = run("git", &["status", "--porcelain"])?;
         ensure!(changes.is_empty(), "commit these changes first:\n{changes}");

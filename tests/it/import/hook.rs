@@ -261,7 +261,7 @@ fn the_next_import_takes_over_what_a_hook_has_asked_for() {
     assert_eq!(left.collect::<Vec<_>>(), ["lock"]);
 }
 
-/// The branch on which an imported conversation was is not in the files of every tool, nor its commit in those of most.
+/// Only some tools write the branch of a conversation into their files, and few write its commit.
 #[test]
 fn a_hook_says_where_in_git_the_conversation_is() {
     let home = Home::in_memory();

@@ -2,7 +2,7 @@
 
 use super::*;
 
-/// Only the id that the daemon made was known; people have that of their tool.
+/// Once only the id that the daemon made could be used, but people have the id of their tool.
 #[test]
 fn a_session_is_found_by_the_id_that_its_tool_gave_it() {
     let home = Home::new();

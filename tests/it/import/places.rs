@@ -52,7 +52,7 @@ fn an_import_that_finds_nothing_says_where_it_looked() {
             .iter()
             .any(|(tool, _, exists)| tool == "codex" && *exists)
     );
-    // Only those of the tool that is asked for, and none beside paths.
+    // Only the places of the requested tool are named, and none if `paths` are given.
     let one = home
         .run(&["import", "--from", "pi", "--json"], &env, "")
         .clean()
