@@ -5,7 +5,7 @@ use crate::journal::{Journal, MAX_MESSAGE};
 use crate::turn::Item;
 use serde_json::{Value, json};
 
-/// Messages, and whether something of the conversation is missing without them.
+/// Messages, and for each whether the conversation has a gap without it.
 fn script() -> Vec<(Side, Value, bool)> {
     use Side::{Agent, Editor};
     let ask = |id: u64, method: &str, params: Value| json!({"id": id, "method": method, "params": params});
@@ -121,8 +121,8 @@ fn outline(changes: &[Change]) -> Vec<(String, std::mem::Discriminant<ChangeKind
     changes.iter().map(row).collect()
 }
 
-/// A first update over 48 MiB left no gap: nothing was open before it. Of a prompt of this length the answer was taken for
-/// the late end of another turn; a message that is not JSON that fits into memory was left out in silence.
+/// A first update over 48 MiB once left no gap, because nothing was open before it. The answer to a prompt over 48 MiB
+/// was taken for the late end of another turn. A message that is not valid JSON was left out without a gap.
 #[test]
 fn a_lost_message_leaves_a_gap_and_changes_nothing_else() {
     let script = script();
@@ -145,7 +145,7 @@ fn a_lost_message_leaves_a_gap_and_changes_nothing_else() {
     }
 }
 
-/// Of a message for which there was no room nothing is known.
+/// Nothing is known of a message that did not fit into the journal.
 #[test]
 fn a_message_without_room_leaves_a_gap() {
     let script = script();
@@ -167,7 +167,7 @@ fn a_message_without_room_leaves_a_gap() {
     }
 }
 
-/// The history of a load that was not answered was taken for new.
+/// A history whose `session/load` was not answered was once taken for new messages.
 #[test]
 fn a_history_whose_load_is_not_answered_is_not_told_again() {
     let script = script();

@@ -1,4 +1,4 @@
-//! The sessions that record an agent's: made, continued, aligned and forked through a treelined daemon.
+//! Records the sessions of an agent: makes, continues, aligns and forks sessions of a treelined daemon.
 
 use crate::conversation::{Change, ChangeKind};
 use crate::journal::{ChangeIds, make_folder};
@@ -17,7 +17,8 @@ use uuid::Uuid;
 const FOLDER: &str = "sessions";
 /// The most entries without a message that may follow each other where a history is aligned.
 const MAX_BETWEEN: usize = 1_000;
-/// The most looks for what imports have brought before something is appended; after the last one it is appended in any case.
+/// How often imported entries are looked for before items are appended. After the last time they are appended in any
+/// case.
 const MAX_LOOKS: usize = 5;
 
 /// Where a session of the agent is recorded.
@@ -27,26 +28,26 @@ struct Position {
     session_id: String,
     /// The last recorded entry; none in an empty session.
     leaf: Option<String>,
-    /// The agent has what was before the record as a text, which is not in the record.
+    /// The agent got the conversation before the record as a text. The text is not in the record.
     #[serde(default)]
     is_text: bool,
 }
 
-/// A place of the tree.
+/// A position in a session that is open.
 pub struct Place {
-    /// Of the open session.
+    /// A client that has the session open.
     pub client: Client,
     pub session_id: String,
     /// The last recorded entry.
     pub leaf: Option<String>,
-    /// The agent has what was before the record as a text.
+    /// The agent got the conversation before the record as a text.
     pub is_text: bool,
 }
 
-/// The session that has a session of the agent.
+/// The session that has the conversation of an agent's session.
 struct Home {
     session_id: String,
-    /// Whether an import has brought it.
+    /// Whether an import has written the conversation there.
     is_imported: bool,
     /// The last entry that was handed over to it.
     handed_over: Option<String>,
@@ -78,7 +79,7 @@ impl Recorder {
         })
     }
 
-    /// Says of which agent the changes to come are.
+    /// Sets the agent that makes the next changes.
     pub fn set_agent(&mut self, name: &str) {
         name.clone_into(&mut self.agent);
     }
@@ -94,7 +95,7 @@ impl Recorder {
         }
         match kind {
             ChangeKind::Begin { cwd } => match self.home(&agent_session).await? {
-                // A record alone is another conversation's: some agents give the same ids again.
+                // Without an import or a handoff, the record is of another conversation: some agents use an id again.
                 Some(home)
                     if home.session_id != ids.session()
                         && (home.is_imported || home.handed_over.is_some()) =>
@@ -148,8 +149,8 @@ impl Recorder {
         })
     }
 
-    /// Begins the record of a new session of the agent that has the conversation of a place up to an entry. `is_text`: as a
-    /// text, which it tells as a message of the user.
+    /// Begins the record of a new session of the agent. The agent got the conversation at `place` up to `entry`. With
+    /// `is_text` it got a text, which it replays as a message of the user.
     pub async fn begin_at(
         &mut self,
         agent_session: &str,
@@ -245,7 +246,7 @@ impl Recorder {
         self.note(agent_session, ids).await
     }
 
-    /// Says in the session that the record of the agent's begins.
+    /// Appends the entry that begins the record of an agent's session.
     async fn note(&mut self, agent_session: &str, ids: ChangeIds) -> anyhow::Result<()> {
         let Some(position) = self.position(agent_session) else {
             return Ok(());
@@ -270,7 +271,7 @@ impl Recorder {
         items: Vec<(String, Item)>,
     ) -> anyhow::Result<()> {
         let Some(position) = self.position(agent_session) else {
-            // The agent's session began before the recorder: nothing says in which directory.
+            // The agent's session began before the recorder, so its directory is not known.
             return Ok(());
         };
         if items.is_empty() {
@@ -282,7 +283,7 @@ impl Recorder {
             if !entries.is_empty() {
                 let expected = (look < MAX_LOOKS).then_some(leaf.as_deref());
                 match write(&client, &entries, expected).await {
-                    // An import has brought something since the look, or another program has the leaf elsewhere.
+                    // An import has written entries since the last look, or another program has moved the leaf.
                     Err(error) if is_moved(&error) => {
                         client.set_leaf(leaf.as_deref()).await?;
                         continue;
@@ -296,8 +297,8 @@ impl Recorder {
         Ok(())
     }
 
-    /// Looks for what an import has brought, since the agent stores meanwhile what it tells. Returns the last entry that is
-    /// there, the entries that are missing below it, and the last one of all.
+    /// Looks for items that an import has already written, since the agent stores its messages too. Returns the last
+    /// entry that is there, the entries that are missing below it, and the last entry after they are appended.
     async fn missing(
         &self,
         client: &Client,
@@ -341,7 +342,7 @@ impl Recorder {
         }
     }
 
-    /// Finds the history that the agent has told in the tree, and appends a branch from the first message that
+    /// Finds the history that the agent has replayed in the tree, and appends a branch from the first message that
     /// differs.
     async fn align(
         &mut self,
@@ -435,8 +436,8 @@ impl Recorder {
         }
     }
 
-    /// Begins in the session to which an import has brought the conversation before its record began: what it has is found as
-    /// it is recorded.
+    /// Begins the record in the session where an import has already written the conversation. Messages that are there
+    /// are found while they are recorded.
     async fn join_at_beginning(
         &mut self,
         agent_session: &str,
@@ -528,8 +529,8 @@ fn with_ids(items: Vec<Item>, ids: ChangeIds) -> Vec<(String, Item)> {
         .collect()
 }
 
-/// Appends entries, except those that the run that was killed has written. `expected`: the leaf, below which nobody has
-/// appended.
+/// Appends entries, except the ones that the killed run has written. `expected` is the leaf. Fails if others have
+/// appended below it.
 async fn write(
     client: &Client,
     mut entries: &[(String, Json)],
@@ -635,7 +636,7 @@ async fn pass_results(
     Ok(at)
 }
 
-/// The entry to which imports have brought a conversation below its last one: they have one way.
+/// The last entry that imports have written below `at`, as long as there is only one such child.
 async fn imported_tip(client: &Client, at: Option<String>) -> anyhow::Result<Option<String>> {
     let mut at = at;
     loop {
@@ -652,7 +653,7 @@ async fn imported_tip(client: &Client, at: Option<String>) -> anyhow::Result<Opt
     Ok(at)
 }
 
-/// Whether `leaf` is `at`, or below it with no message between.
+/// Whether `leaf` is `at`, or is below it without a message between them.
 async fn follows(client: &Client, leaf: &str, at: &str) -> anyhow::Result<bool> {
     let mut place = leaf.to_owned();
     for _step in 0..MAX_BETWEEN {

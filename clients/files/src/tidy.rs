@@ -13,8 +13,8 @@ use std::ffi::OsStr;
 use std::io::Read;
 use std::os::fd::{AsFd, OwnedFd};
 
-/// Removes the stages of this root's restores, as far as the safety snapshot or the target has their bytes. Returns those that
-/// stay. A folder that only has such a name is not looked at.
+/// Removes the stages of this root's restores, as far as the safety snapshot or the target has their bytes. Returns
+/// those that stay. A folder with such a name that no restore has made is not touched.
 pub fn tidy(root: &Root, shadow: &Shadow) -> anyhow::Result<Vec<Name>> {
     let mut kept = Vec::new();
     for journal in journal::all(root)? {
@@ -41,7 +41,7 @@ fn empty(
     stage: &OwnedFd,
     is_unfilled: bool,
 ) -> anyhow::Result<()> {
-    // Without them nothing is known to be saved.
+    // Without the changes it is not known which files are saved.
     let Ok(all) = changes(shadow, &journal.safety, &journal.target) else {
         return Ok(());
     };
@@ -61,7 +61,7 @@ fn empty(
                 .into_iter()
                 .flatten()
                 .any(|side| there.is(Some(side)));
-            // It was killed while it wrote this file.
+            // The restore was killed while it wrote this file.
             let is_begun = || match (&there, new) {
                 (Found::Saved(there), Some(new)) if is_unfilled => {
                     begins(shadow, stage, file, there, new)

@@ -20,7 +20,7 @@ pub(crate) enum FromEditor {
         recorded: Option<Vec<u8>>,
         /// The message that the agent gets in place of the recorded one.
         sent: Option<Vec<u8>>,
-        /// The editor's session goes on in this one of the agent from now on.
+        /// The session of the editor, and the session of the agent in which it continues from now on.
         goes_on: Option<(String, String)>,
     },
     /// It is ours to answer.
@@ -50,7 +50,7 @@ pub(crate) struct FromAgent {
     pub(crate) then: Option<Vec<u8>>,
     /// The agent has made a session with this id.
     pub(crate) made: Option<String>,
-    /// The editor gets it with more.
+    /// This job adds to the message before the editor gets it.
     pub(crate) job: Option<Job>,
     /// The answer to the agent.
     pub(crate) reply: Option<Vec<u8>>,
@@ -75,7 +75,7 @@ struct Session {
     commands: Option<String>,
     /// The last setting of each kind, in order: the kind, the method, and the params.
     settings: Vec<(String, String, Box<RawValue>)>,
-    /// It is moved at present.
+    /// A move of the session is running.
     is_moving: bool,
 }
 
@@ -83,7 +83,7 @@ struct Session {
 enum Asked {
     Initialize,
     Sessions,
-    /// The session if the editor names it.
+    /// The session, if the editor names it in the request.
     Opening(Option<String>, Option<Setup>),
 }
 
@@ -234,7 +234,7 @@ impl Router {
         }
     }
 
-    /// A message of a session that goes on in another one of the agent.
+    /// A message of an editor's session that continues in an agent's session with another id.
     fn readdressed(
         &mut self,
         line: &[u8],
@@ -243,7 +243,7 @@ impl Router {
         session: &str,
     ) -> FromEditor {
         let Some((agent, raw)) = self.agents.agent_of(session).zip(message.session_text()) else {
-            // A copy has the agent's id from its beginning.
+            // A copy has the agent's id from the beginning, so the message stays the same.
             let is_first = method == "session/prompt" && self.agents.has_handoff(session);
             let sent = is_first.then(|| self.with_handoff(session, line)).flatten();
             return FromEditor::Passes {
@@ -294,7 +294,7 @@ impl Router {
         })
     }
 
-    /// The request to open a branch as a session of the editor, if that goes on nowhere yet.
+    /// The request to open a branch as a session of the editor, if no session of the agent continues it yet.
     fn load(
         &self,
         message: &Message<'_>,
@@ -315,7 +315,7 @@ impl Router {
         })
     }
 
-    /// The request to fork a session, if the agent cannot, or not there.
+    /// The request to fork a session, if the agent cannot fork, or cannot fork at that message.
     fn fork(&self, message: &Message<'_>, session: &str, id: &RawValue) -> Option<Fork> {
         let params: ForkParams = message.params().unwrap_or_default();
         let ours = params.meta.and_then(|meta| meta.treelined);
@@ -330,7 +330,8 @@ impl Router {
         })
     }
 
-    /// Takes in that a session of the editor is open with the commands of another one. Returns what announces them there.
+    /// Call this when a session of the editor is open. It gets the commands of the session `like`. Returns the message
+    /// that announces them.
     pub(crate) fn loaded(
         &mut self,
         id: &str,
@@ -435,8 +436,8 @@ impl Router {
         Some(replaced(line, span(line, agents), &merged))
     }
 
-    /// Takes in what the agent has answered to a request; announces our commands in a session that it has opened, if it
-    /// has not announced its own.
+    /// Handles the agent's answer to a request. If it has opened a session and the agent has not announced commands
+    /// there, ours are announced.
     fn opened(&mut self, id: &RawValue, line: &[u8], message: &Message<'_>) -> Option<FromAgent> {
         let asked = self.asked.remove(id.get())?;
         if !message.is_success() {
@@ -489,7 +490,7 @@ impl Router {
             .is_some_and(|session| session.is_moving)
     }
 
-    /// Says whether a session is moved: it takes no prompts meanwhile.
+    /// Sets whether a move of the session is running. Then it takes no prompts.
     pub(crate) fn set_moving(&mut self, session: &str, is_moving: bool) {
         if let Some(session) = self.sessions.get_mut(session) {
             session.is_moving = is_moving;
@@ -504,7 +505,7 @@ impl Router {
         self.about.clone()
     }
 
-    /// With what the editor has opened a session.
+    /// The params with which the editor has opened a session.
     pub(crate) fn setup(&self, session: &str) -> Option<Setup> {
         self.sessions.get(session)?.setup.clone()
     }
@@ -519,7 +520,7 @@ impl Router {
     }
 }
 
-/// The answer to a message of which the envelope is known alone, since it is too long.
+/// The answer to a message that is too long, so that only its envelope is known.
 pub(crate) fn too_long(envelope: &Value) -> FromEditor {
     let id = envelope
         .get("id")

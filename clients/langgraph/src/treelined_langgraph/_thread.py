@@ -31,7 +31,7 @@ class Node:
         self.is_gone = False
         self.has_child = False
         self.up: Node | None = parent
-        # What continues here is appended below `tail`, after the writes of this checkpoint.
+        # Later entries are appended below `tail`, after the writes of this checkpoint.
         self.tail = entry
         # Messages of this state by the hash of their value.
         self.own: dict[bytes, str] = {}
@@ -77,8 +77,8 @@ class Thread:
         self.writes: dict[tuple[str, str], dict[tuple[str, int], tuple[str, str, Any]]] = {}
         self.versions: dict[tuple[str, str], int] = {}
         self.newest: dict[str, Node] = {}
-        # The items of lists that were put last, by namespace and channel, with the checkpoint that
-        # has them: what goes on there need not read and serialize them again.
+        # The items of the lists that were put last, by namespace and channel, with the checkpoint
+        # that has them. A put that continues there does not read and serialize them again.
         self.lists: dict[tuple[str, str], tuple[Node, list[Item]]] = {}
         self._owners: dict[str, Node] = {}
 
@@ -168,7 +168,7 @@ class Thread:
         stored = self.writes.setdefault((data["ns"], data["id"]), {})
         for index, channel, value in data["writes"]:
             at = data["task"], index
-            # Of usual writes the first one counts, of errors and interrupts the last one.
+            # The first of several usual writes counts, and the last of errors or interrupts.
             if index < 0 or at not in stored:
                 stored[at] = data["path"], channel, value
 
