@@ -23,13 +23,13 @@ pub struct Below {
     links: usize,
     lineage: Lineage,
     found: Vec<Node>,
-    /// Entries by their root, where the root waits for its parent: they are below the step if that parent
-    /// is.
+    /// Entries whose root waits for a parent that is later in the file, by that root. They are below the step if that
+    /// parent is.
     elsewhere: HashMap<u32, Vec<Node>>,
 }
 
 impl Below {
-    /// Counts from the leaf and the nodes that the tree has.
+    /// Starts with the present leaf. Only nodes that are added later are examined.
     pub fn from_now_on(tree: &Tree) -> Self {
         let count = tree.node_count();
         Self {
@@ -53,8 +53,8 @@ impl Below {
 
     /// Examines the entries that have arrived since the last call.
     pub fn look(&mut self, tree: &Tree) {
-        // If no parent is later than its child, a walk ends at the first number below the step's. The first such link
-        // counts the roots again, so everything is examined again.
+        // As long as no parent is later in the file than its child, a walk ends at the first number below the step's.
+        // The first forward link makes these roots wrong, so everything is examined again.
         if self.links == 0 && !tree.forward_links.is_empty() {
             self.looked = self.since;
             self.found.clear();
@@ -81,7 +81,7 @@ impl Below {
         self.links = tree.forward_links.len();
     }
 
-    /// Keeps `nodes`, which are `at` or below it, if they are or may come below the step.
+    /// Keeps `nodes`, which are `at` or entries below it, if they are below the step or may be later.
     fn place(&mut self, tree: &Tree, at: Node, nodes: Vec<Node>) {
         let root = self.root(tree, at);
         let kept = if self.step.is_none() || root == raw(self.step) {

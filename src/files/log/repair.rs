@@ -86,7 +86,7 @@ pub fn repair(at: &Location, dry_run: bool) -> Result<RepairReport> {
     let file = Arc::new(at.folder.file(&at.name, HandleAccess::Read)?);
     let header = log.header().map(|header| header.place);
     let header = header.ok_or_else(append::replaced)?;
-    // Later bytes are copied as late writes.
+    // Bytes after this offset are copied later, like late writes of other programs.
     let end = match &log.store {
         LogStorage::File(log) => log.end,
         LogStorage::Memory(_) => 0,

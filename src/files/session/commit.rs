@@ -54,7 +54,7 @@ pub struct Contention {
 
 #[cfg(any(test, feature = "test-support"))]
 impl Contention {
-    /// One that has begun, for operations that wait as long as this.
+    /// A contention that begins now, for operations that wait for `limit`.
     pub fn over(limit: Duration) -> Self {
         let since = Some(Instant::now());
         Self { since, limit }
@@ -267,7 +267,7 @@ impl<T: Send + 'static> SessionGuard<T> {
             match self.try_commit(work, changes, true)? {
                 Attempt::Done(committed) => return Ok(committed),
                 Attempt::Written(written) => return self.take_in(*written, changes),
-                // Only an attempt that may not wait publishes like this.
+                // This attempt may wait, so it does not end as `Publishing` or `Later`.
                 Attempt::Publishing(_) | Attempt::Later => {}
             }
             work.wait(self.contention())?;
@@ -347,7 +347,7 @@ impl SessionState {
                 published => published?,
             };
             if published == Some(PublishOutcome::Conflict) {
-                // Nothing of this session is here: the log has another with its id.
+                // This session has no file yet, so the log has another session with its id.
                 if !self.log.is_written() {
                     return Err(upstream::exists());
                 }
@@ -386,7 +386,7 @@ impl SessionState {
         let mut has_rewritten = false;
         loop {
             let TryLock::Locked(lock) = self.log.try_lock()? else {
-                // The lock may be that of a replaced file, while the new file's lock is free.
+                // The lock that others hold may be the lock of a replaced file. The lock of the new file may be free.
                 if may_wait && self.log.standing()? == Standing::Replaced {
                     self.catch_up_into(Standing::Replaced, changes)?;
                 }
@@ -580,7 +580,7 @@ impl SessionState {
     }
 }
 
-/// The error of an operation whose entries are only partly in the file: `written` are there.
+/// The error of an operation of which only the entries `written` are in the file.
 pub fn landed_in_part<'a>(failure: Error, written: impl Iterator<Item = &'a EntryId>) -> Error {
     let written: Vec<&str> = written.map(EntryId::as_str).collect();
     if written.is_empty() {

@@ -213,7 +213,7 @@ impl<T: Send + 'static> SessionGuard<T> {
 }
 
 impl SessionState {
-    /// Sets whether nobody changes the session here.
+    /// Sets whether no client of this daemon changes the session.
     pub fn set_read_only(&mut self, read_only: bool) {
         self.read_only = read_only;
     }
@@ -415,8 +415,8 @@ impl SessionState {
         }
     }
 
-    /// Notes the entries of a file that took the place of another one. They are known by their ids: the order of the new
-    /// file may be another one, so that places say nothing.
+    /// Notes the entries of a file that took the place of another one. They are found by their ids, since the new file
+    /// may have another order.
     fn note_new(&self, former: &Tree, changes: &mut Changes) {
         let nodes = (0..self.tree.node_count()).filter_map(|n| self.tree.node(n));
         for node in nodes.filter(|node| former.find_any(self.tree.id(*node)).is_none()) {
@@ -435,7 +435,7 @@ impl SessionState {
         }
     }
 
-    /// [`Self::catch_up`] in the middle of an operation.
+    /// Like [`Self::catch_up`], for the middle of an operation: adds to the changes that it has found so far.
     pub(super) fn catch_up_into(
         &mut self,
         standing: Standing,
@@ -449,7 +449,7 @@ impl SessionState {
             _ => Vec::new(),
         };
         let found = self.catch_up(standing)?;
-        // Nodes of the tree that was replaced are others in this one.
+        // The replaced tree had other numbers for its nodes.
         if standing == Standing::Replaced {
             let earlier = earlier.iter().filter_map(|id| self.tree.find(id));
             changes.others = earlier.collect();
@@ -530,7 +530,7 @@ impl SessionState {
     pub fn handovers(&self) -> impl Iterator<Item = (Arc<File>, Handover)> {
         let held = self.predecessors.iter().filter(|replaced| {
             let writers = replaced.identity().and_then(process::writers_of);
-            // If the system cannot tell, there may be some.
+            // Without an answer of the system, there may be such programs.
             writers.is_none_or(|writers| !writers.is_empty())
         });
         held.filter_map(ReplacedFile::handover)

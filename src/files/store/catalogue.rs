@@ -34,7 +34,7 @@ const NAME: &str = "sessions.rows";
 const WORTH_KEEPING: u64 = 1 << 20;
 /// Most threads that read files.
 const MAX_THREADS: usize = 8;
-/// Files whose status one thread asks for in one go: fewer are not worth a thread.
+/// The number of files whose status one thread reads at a time. For fewer files another thread is not worthwhile.
 const STATUSES: usize = 256;
 
 /// A row, and the status of its file.
@@ -181,7 +181,8 @@ impl Catalogue {
         Arc::clone(&self.in_order)
     }
 
-    /// The rows of all files after only these may have changed since the last call. A file that is gone has no row.
+    /// The rows of all files, if only the files `touched` may have changed since the last call. A file that is gone has
+    /// no row.
     pub(crate) fn update(
         &mut self,
         touched: &[Location],
@@ -423,7 +424,7 @@ fn get(fields: &mut Cursor<'_>) -> Option<CatalogueRow> {
         },
         problem: match fields.u8()? {
             0 => None,
-            // Rows have no other problem.
+            // No other problem is saved with a row.
             _ => Some(Kind::HeaderMissing),
         },
     };

@@ -7,15 +7,15 @@ use std::collections::HashMap;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 
-/// Rows with the marks of their sessions, as they were made last: a row stays the same as long as its file and its marks
-/// do.
+/// The rows of the last list, with the marks of their sessions. A row is used again as long as its file and its marks
+/// are the same.
 #[derive(Default)]
 pub(super) struct MarkedRows(Mutex<Option<LastMarked>>);
 
 struct LastMarked {
     rows: Rows,
     marks: Arc<Marks>,
-    /// The rows that have marks by their paths, each after the row that it was made of.
+    /// By path, for each session with marks: the row without them, and the row with them.
     made: HashMap<PathBuf, (Arc<CatalogueRow>, Arc<CatalogueRow>)>,
     marked: Rows,
 }

@@ -33,7 +33,7 @@ pub struct DeletedSession {
 }
 
 impl DeletedSession {
-    /// Whether it is the session of this id, and, if given, of this file in the trash.
+    /// Whether the session has this id and, if `path` is given, this file in the trash.
     fn is(&self, id: &str, path: Option<&str>) -> bool {
         let listing = &self.row.listing;
         let its = listing.header.as_ref().map(|header| header.id.as_str());
@@ -412,8 +412,8 @@ mod tests {
         }
     }
 
-    /// The copy to the trash of another file system was made by path, kept 0644, and was not on disk
-    /// when the file was removed.
+    /// A copy to a trash on another file system was once made by path, kept the mode 0644, and was not on disk when the
+    /// file was removed.
     #[test]
     fn a_copy_is_private_and_whole() {
         use std::os::unix::fs::PermissionsExt;

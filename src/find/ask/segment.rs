@@ -1,8 +1,8 @@
 //! The counts of many sessions in one file (session-file.md §5.7): a question reads one block of it for each term, and
-//! what a session has beside its terms.
+//! the facts of each session.
 //!
-//! A segment never changes. It is made of the kept counts of sessions, and says what the status of each session file was:
-//! the counts of a file with another status are in its own file.
+//! A segment never changes. It is made from the kept counts of sessions. It has the status that each session file had
+//! then. If a file has another status now, its counts are read from a separate file.
 
 use super::counts::{CountedEntry, Counts, Posting};
 use super::kept::{self, KeptCounts, Records};
@@ -20,7 +20,7 @@ use treelined_files::os::file::Status;
 const FORMAT: &FormatName = b"treelined counts";
 /// The bytes after which a block of postings ends: a question reads one for each term.
 const BLOCK: usize = 64 << 10;
-/// The bytes after which a block of entries ends: one is read for a session, if it is not in memory.
+/// The bytes after which a block of entries ends: for a session one block is read, if it is not in memory.
 const ENTRY_BLOCK: usize = 8 << 10;
 /// The bytes of an entry.
 const ENTRY: usize = 24;
@@ -38,7 +38,7 @@ pub(super) fn is_name(name: &str) -> bool {
 /// A session of a segment.
 #[derive(Debug, Clone)]
 pub(super) struct SegmentSession {
-    /// That of its file when it was counted, all of it.
+    /// The status of the session file when all of it was counted.
     pub status: Status,
     pub cwd: Option<String>,
     pub has_archive: bool,
@@ -52,7 +52,7 @@ pub(super) struct SegmentSession {
 pub(super) struct Segment {
     file: CacheFile,
     pub sessions: Vec<SegmentSession>,
-    /// The number of blocks of entries. Those of postings follow, then the words, then the sessions of each word.
+    /// The number of blocks of entries. Blocks of postings follow, then the words, then the sessions of each word.
     entry_blocks: usize,
     /// The first term of each block of postings.
     firsts: Vec<Term>,
@@ -197,7 +197,7 @@ fn put_session(out: &mut Fields, session: &SegmentSession) {
 #[derive(Default)]
 pub(super) struct TermPostings {
     bytes: Vec<u8>,
-    /// The number of each session that has the term, and its part of the bytes.
+    /// The number of each session that has the term, and the range of its postings in `bytes`.
     sessions: Vec<(u32, Range<usize>)>,
 }
 
@@ -228,7 +228,7 @@ impl TermPostings {
         self.sessions.get(at.ok()?).map(|(_, span)| span)
     }
 
-    /// Those of a session; `None` if they are damaged.
+    /// The postings of a session; `None` if they are damaged.
     pub(super) fn of_session(&self, session: u32) -> Option<Vec<Posting>> {
         match self.place(session) {
             Some(span) => kept::decoded(self.bytes.get(span.clone())?),

@@ -9,11 +9,11 @@ use treelined_core::error::Result;
 use treelined_core::timestamp::{self, Millis};
 use treelined_import::neutral::{CallResult, Message, ModelMessage, ModelPart, Part};
 
-/// The treatment of the mark of a result that is an error.
+/// Whether a result keeps the mark that it is an error.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Errors {
     Keep,
-    /// goose puts `-32603:` before the text of an error, each time that it reads it.
+    /// For goose, which adds `-32603:` to the text of an error each time that it reads the error.
     Drop,
 }
 

@@ -1,5 +1,5 @@
-//! Messages that the model got while it worked. Two records tell of one: an attachment `queued_command` and a
-//! `queue-operation` `remove`, in either order. The first one in the file counts.
+//! Messages that the model got while it worked. Two records say that one message was delivered: an attachment
+//! `queued_command` and a `queue-operation` `remove`, in either order. The first one in the file counts.
 
 use super::record::{Fields, boxed, hash};
 use crate::message::elements;
@@ -18,8 +18,8 @@ enum Teller {
 pub(super) struct Deliveries {
     /// Ids of deliveries and commands.
     named: HashSet<(Teller, Box<str>)>,
-    /// Those since the last answer of the model, by their text: whether they have ids. Older versions give none to the
-    /// `remove`.
+    /// The deliveries since the last answer of the model, by their texts, and whether they have ids. Older versions do
+    /// not give an id to the `remove`.
     recent: HashMap<(Teller, u64), Vec<bool>>,
 }
 
@@ -60,7 +60,7 @@ impl Deliveries {
         is_paired
     }
 
-    /// The model has answered: what it got before is told.
+    /// The model has answered: both records of earlier deliveries were seen.
     pub(super) fn answered(&mut self) {
         self.recent.clear();
     }

@@ -36,7 +36,7 @@ pub(crate) struct SessionTree {
     /// The native session that names the session.
     pub(crate) native_id: String,
     pub(crate) cwd: Option<String>,
-    /// Where in git it is, by the member that the tool wrote last.
+    /// The branch and commit of git, from the member that the tool wrote last.
     pub(crate) git: GitPlace,
     pub(crate) name: Option<String>,
     pub(crate) started: Option<Millis>,
@@ -62,19 +62,20 @@ pub(crate) struct SessionTree {
     pub(crate) adopted: Adopted,
 }
 
-/// The nodes of a session's natives that are entries of it already.
+/// The nodes of native sessions that are already entries of a session.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Adopted {
-    /// The entry of each, by the index of the planned entry; `None` for one before the first entry.
+    /// For each adopted node, by the index of its planned entry: the entry that has it. `None` for a node before the
+    /// first entry.
     pub(crate) entries: HashMap<usize, Option<String>>,
-    /// The same by the ids that they would have, as far as no import has recorded it.
+    /// The same, by the ids that the nodes would have as entries. Only pairs that no import has recorded yet.
     pub(crate) new: BTreeMap<String, Option<String>>,
     /// The entry below which a planned entry without a parent is written.
     pub(crate) below: BTreeMap<usize, String>,
-    /// The entries at which the leaf of the session may be when a native goes on there for the first time: the last one
-    /// that was adopted on the path to its leaf, and the one that was handed over last.
+    /// When a native session continues in this session for the first time, an import moves the leaf only from one of
+    /// these entries: the last adopted entry on the path to the native's leaf, and the entry that was handed over last.
     pub(crate) starts: Vec<String>,
-    /// The natives that were handed over or recorded: the leaf of the session may be another's.
+    /// The native sessions that were handed over or recorded. Another program may have moved the leaf of the session.
     pub(crate) guests: HashSet<String>,
     /// The number of nodes of the session when its records were compared; `None` without records.
     pub(crate) compared: Option<usize>,

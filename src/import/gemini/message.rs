@@ -162,7 +162,7 @@ pub(super) fn response(part: &[u8]) -> Option<&[u8]> {
     json::get(part, "functionResponse").filter(|raw| raw.starts_with(b"{"))
 }
 
-/// Whether the program itself has written a text in the place of a user.
+/// Whether the program itself has written a text that looks like the user's.
 pub(super) fn is_scaffolding(text: &str) -> bool {
     const BEGINNINGS: [&str; 4] = [
         "<session_context>",

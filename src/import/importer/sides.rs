@@ -24,8 +24,8 @@ pub(super) struct Sides {
 }
 
 impl Sides {
-    /// Gives the reader what it takes for one more record: the call that spawned a subagent. Returns the number of
-    /// such records.
+    /// Gives the call that spawned a subagent to the reader, as if it were one more record. Returns the number of such
+    /// records.
     pub(super) fn spawner(&self, source: &Source, end: (u64, u64), reader: &mut dyn Reader) -> u64 {
         let mut given = 0;
         let (at, number) = end;

@@ -125,18 +125,18 @@ fn a_record_and_an_import_are_one_session() {
         messages[2]["content"][0]["text"] = json!("Shown to the editor");
         let last = it.begin().record("about", &messages);
         it.check_adopted(4);
-        // Both go on.
+        // The agent and the recorder continue.
         it.guest.say("QUESTION", "ANSWER");
         it.record(
             &last,
             &[text("user", "QUESTION"), text("assistant", "ANSWER")],
         );
         it.check_adopted(6);
-        // In the agent alone.
+        // Only the agent continues.
         it.guest.say("MORE", "FURTHER");
         it.check_adopted(8);
         it.tour.check_branch(&it.id("ANSWER"), "MORE", "FURTHER");
-        // Recorded after what the import has brought.
+        // The recorder continues below the imported messages.
         it.guest.say("AGAIN", "INDEED");
         it.record(
             &it.id("FURTHER"),
@@ -171,7 +171,7 @@ fn a_recorder_goes_on_in_an_import() {
     }
 }
 
-/// A path that was handed over goes on after a recorder.
+/// A path of a session with a record is handed over, and continues there.
 #[test]
 fn a_continuation_goes_on_behind_a_recorder() {
     for tool in Tool::AGENTS {
@@ -237,7 +237,7 @@ fn a_turn_that_the_record_lacks_is_a_branch_in_its_place() {
     }
 }
 
-/// A record that names a conversation of which it has nothing.
+/// A record that names a conversation, but has no message of it.
 #[test]
 fn a_forged_record_takes_nothing() {
     for tool in Tool::AGENTS {
@@ -253,7 +253,7 @@ fn a_forged_record_takes_nothing() {
         assert_eq!(it.import()["totals"]["created"], 1, "{tool:?}");
         let record = it.tour.files().into_values().find(|text| *text == before);
         assert!(record.is_some(), "{tool:?}: the record is as it was");
-        // In a copy, it says nothing.
+        // A record that was copied from another session is ignored.
         let it = Recording::new(tool, &beginning());
         it.begin_in("another").record("about", &beginning());
         assert_eq!(it.import()["totals"]["created"], 1, "{tool:?}");
@@ -284,7 +284,7 @@ fn a_recorded_conversation_that_says_nothing_waits() {
     }
 }
 
-/// The recorder writes after the import has compared the session, and before it writes.
+/// The recorder writes between the comparison and the write of an import.
 #[test]
 fn a_session_that_grows_during_the_comparison_is_left_to_the_next_import() {
     let is_seen = [100, 400, 1_500].into_iter().any(|pause| {
@@ -321,7 +321,7 @@ fn a_session_that_grows_during_the_comparison_is_left_to_the_next_import() {
 /// The time at which the agents' messages of these tests are said.
 const SAID: &str = "2027-01-15T07:00:00.000Z";
 
-/// A user who says the same again was heard only once: what the agent answered the second time was below the first one.
+/// A repeated message of the user was once found in the first one: the second answer of the agent was written below it.
 #[test]
 fn the_same_words_said_later_are_not_those_of_the_record() {
     let mut it = Recording::new(Tool::ClaudeCode, &beginning());
@@ -330,7 +330,7 @@ fn the_same_words_said_later_are_not_those_of_the_record() {
         &last,
         &[text("user", "Go on"), text("assistant", "RECORDED")],
     );
-    // The agent's file is another one: a turn that the record lacks, and the same words an hour after they were recorded.
+    // The agent's file has a turn that the record lacks, and then the same words an hour after they were recorded.
     it.guest.say("ELSEWHERE", "THERE");
     it.guest.say("Go on", "OTHERWISE");
     it.guest.arrange(&it.tour.world);
@@ -348,7 +348,8 @@ fn the_same_words_said_later_are_not_those_of_the_record() {
     assert!(own.unwrap().contains(it.id("THERE").as_str()), "{text}");
 }
 
-/// A question that only begins as the recorded one was taken for it, in the middle and at the beginning.
+/// A question that begins like the recorded question was once taken for it, in the middle and at the beginning of a
+/// conversation.
 #[test]
 fn a_question_that_begins_as_another_is_its_own() {
     for tool in Tool::AGENTS {
@@ -373,8 +374,8 @@ fn a_question_that_begins_as_another_is_its_own() {
     }
 }
 
-/// Of many sessions, those with a record are known by the rows of the list. This one gets its record after the imports
-/// of all, so that the ledger does not know of it.
+/// Among many sessions, the rows of the list say which have a record. This one gets its record after the imports of
+/// all, so that the ledger does not know of it.
 #[test]
 fn a_record_is_known_among_many_sessions() {
     let mut it = Recording::new(Tool::ClaudeCode, &beginning());
@@ -414,8 +415,8 @@ fn a_record_is_known_among_many_sessions() {
     assert_eq!(report["totals"]["entriesAdded"], 18, "{report}");
 }
 
-/// The new file of a session that only an import had made lacked what a recorder had written in it since, of which neither the
-/// ledger nor an import knew.
+/// A session from an import got messages from a recorder later. When it was written anew, the new file once lacked
+/// them, because the ledger did not have them.
 #[test]
 fn a_session_with_a_record_is_not_written_anew() {
     for tool in Tool::AGENTS {

@@ -8,7 +8,7 @@ use crate::member::NodeKind;
 use std::borrow::Cow;
 use treelined_core::json;
 
-/// Events with details of a call's result, by their types; of completed items, the types of the items.
+/// Types of events with details of a call's result, and types of completed items with such details.
 const ABOUT_CALLS: &[&str] = &[
     "exec_command_end",
     "patch_apply_end",

@@ -34,7 +34,7 @@ pub(in crate::codex) struct RolloutReader {
     pub(super) provider: Option<String>,
     /// The latest message of the role `user` that does not name its author, and the hash of its text.
     pub(super) doubtful: Option<(u32, u64)>,
-    /// The same, while it is the last record.
+    /// The node of that message, while it is the last record.
     pub(super) newest: Option<u32>,
     /// The model's answer to the request for a summary, which the next compaction repeats.
     pub(super) summary: Vec<Place>,
