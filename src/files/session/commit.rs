@@ -267,7 +267,7 @@ impl<T: Send + 'static> SessionGuard<T> {
             match self.try_commit(work, changes, true)? {
                 Attempt::Done(committed) => return Ok(committed),
                 Attempt::Written(written) => return self.take_in(*written, changes),
-                // This attempt may wait, so it does not end as `Publishing` or `Later`.
+                // Others hold the lock. This attempt may wait, so it never ends as `Publishing`.
                 Attempt::Publishing(_) | Attempt::Later => {}
             }
             work.wait(self.contention())?;

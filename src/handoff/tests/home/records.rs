@@ -171,7 +171,7 @@ fn a_recorder_goes_on_in_an_import() {
     }
 }
 
-/// A path of a session with a record is handed over, and continues there.
+/// A conversation that was handed over continues below messages that a recorder has written.
 #[test]
 fn a_continuation_goes_on_behind_a_recorder() {
     for tool in Tool::AGENTS {
