@@ -53,6 +53,7 @@ fn tool(from: ImportFrom) -> Option<Tool> {
         ImportFrom::Gemini => Some(Tool::Gemini),
         ImportFrom::Goose => Some(Tool::Goose),
         ImportFrom::Pi => Some(Tool::Pi),
+        ImportFrom::QwenCode => Some(Tool::QwenCode),
         ImportFrom::ChatGpt => Some(Tool::ChatGpt),
         ImportFrom::ClaudeAi => Some(Tool::ClaudeAi),
     }

@@ -13,8 +13,8 @@
 (require 'treelined-tree)
 
 (defconst treelined-import--tools
-  '("auto" "claude-code" "codex" "opencode" "gemini" "goose" "pi" "chatgpt"
-    "claude-ai")
+  '("auto" "claude-code" "codex" "opencode" "gemini" "goose" "pi" "qwen-code"
+    "chatgpt" "claude-ai")
   "The tools that `import_sessions' reads from.")
 
 (defconst treelined-import--exports '("chatgpt" "claude-ai")

@@ -159,8 +159,8 @@ commands! {
             "Have the agents of this machine keep what they do here"
             "It shows what it would write, and asks; --remove takes it out again. It starts treelined-setup, which is installed beside this program.";
         "import" Import(import_request::ImportArgs)
-            "Import from six agents, and exports of ChatGPT and Claude.ai"
-            "The agents are Claude Code, Codex, opencode, Gemini CLI, goose and pi; their files stay as they are. An export of ChatGPT or Claude.ai is read as it was downloaded, also in its .zip. With --again a session is written anew, and its old file moves to the trash. Exit code 1 if a source could not be read or is unknown, 3 if no import has made the session to --forget or to import --again.";
+            "Import from agents, and exports of ChatGPT and Claude.ai"
+            "The agents are Claude Code, Codex, opencode, Gemini CLI, goose, pi and Qwen Code; their files stay as they are. An export of ChatGPT or Claude.ai is read as it was downloaded, also in its .zip. With --again a session is written anew, and its old file moves to the trash. Exit code 1 if a source could not be read or is unknown, 3 if no import has made the session to --forget or to import --again.";
         "export" Export(export::ExportArgs)
             "Write a session as a page, text, a session file or data"
             "Keys, tokens and passwords are replaced, but never in a session file.";

@@ -33,6 +33,7 @@ pub mod neutral;
 pub(crate) mod opencode;
 mod order;
 pub(crate) mod pi;
+mod qwen;
 mod reader;
 pub mod records;
 #[cfg(test)]
@@ -53,6 +54,7 @@ pub(crate) fn format(tool: Tool) -> &'static dyn Format {
         Tool::Gemini => &gemini::Gemini,
         Tool::Goose => &goose::Goose,
         Tool::Pi => &pi::PiFormat,
+        Tool::QwenCode => &qwen::Qwen,
         Tool::ChatGpt => &chatgpt::ChatGpt,
         Tool::ClaudeAi => &claude_ai::ClaudeAi,
     }

@@ -9,6 +9,7 @@ pub enum Tool {
     Gemini,
     Goose,
     Pi,
+    QwenCode,
     /// The export of an account.
     ChatGpt,
     /// The export of an account.
@@ -16,13 +17,14 @@ pub enum Tool {
 }
 
 impl Tool {
-    pub const ALL: [Self; 8] = [
+    pub const ALL: [Self; 9] = [
         Self::ClaudeCode,
         Self::Codex,
         Self::Opencode,
         Self::Gemini,
         Self::Goose,
         Self::Pi,
+        Self::QwenCode,
         Self::ChatGpt,
         Self::ClaudeAi,
     ];
@@ -46,6 +48,7 @@ impl Tool {
             Self::Gemini => "gemini",
             Self::Goose => "goose",
             Self::Pi => "pi",
+            Self::QwenCode => "qwen-code",
             Self::ChatGpt => "chatgpt",
             Self::ClaudeAi => "claude-ai",
         }

@@ -47,6 +47,7 @@ pub enum ImportFrom {
     Gemini,
     Goose,
     Pi,
+    QwenCode,
     #[serde(rename = "chatgpt")]
     ChatGpt,
     ClaudeAi,

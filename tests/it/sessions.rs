@@ -346,7 +346,7 @@ fn a_file_of_another_tool_is_named_and_not_opened_as_an_empty_session() {
             "Claude Code",
             &import,
         ),
-        (format!("{qwen}\n"), "Qwen Code", "cannot be imported yet"),
+        (format!("{qwen}\n"), "Qwen Code", &import),
     ];
     let mut d = Daemon::quiet_in(&home);
     for (bytes, tool, remedy) in cases {

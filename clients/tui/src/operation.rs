@@ -116,6 +116,13 @@ impl Agent {
         }
     }
 
+    /// The agents whose conversations are imported, and in which none goes on.
+    const ORIGINS: [Self; 1] = [Self {
+        tool: "qwen-code",
+        name: "Qwen Code",
+        program: None,
+    }];
+
     /// The accounts whose exports are imported; the path of the file says which one it is.
     const EXPORTS: [Self; 2] = [
         Self {
@@ -145,6 +152,7 @@ impl Agent {
         Self::ALL
             .into_iter()
             .filter(|agent| agent.program.is_some())
+            .chain(Self::ORIGINS)
     }
 }
 

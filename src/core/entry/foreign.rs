@@ -6,8 +6,7 @@ use crate::json;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Writer {
     ClaudeCode,
-    /// Its lines have the same members as lines of Claude Code, and messages like Gemini CLI. It cannot be imported
-    /// yet.
+    /// Its lines have the same members as lines of Claude Code, and messages like Gemini CLI.
     QwenCode,
 }
 

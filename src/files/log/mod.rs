@@ -71,13 +71,11 @@ const GREATEST_NUMBER: u64 = 1 << 53;
 fn foreign(at: &Location, writer: Writer) -> Error {
     let (path, name) = (at.path(), writer.name());
     let path = path.display();
-    let remedy = match writer {
-        Writer::ClaudeCode => format!("`treelined import {path}` makes one of it"),
-        Writer::QwenCode => "they cannot be imported yet".to_owned(),
-    };
     Error::new(
         Kind::HeaderMissing,
-        format!("{path} is not a session: its lines are those of {name}; {remedy}"),
+        format!(
+            "{path} is not a session: its lines are those of {name}; `treelined import {path}` makes one of it"
+        ),
     )
 }
 

@@ -54,7 +54,7 @@ pub(crate) fn tested(tool: Tool) -> &'static str {
         Tool::Goose => "1.52.0",
         Tool::Pi => "1.5.2",
         // No conversation goes on there.
-        Tool::ChatGpt | Tool::ClaudeAi => "",
+        Tool::QwenCode | Tool::ChatGpt | Tool::ClaudeAi => "",
     }
 }
 

@@ -39,7 +39,7 @@ pub(crate) fn extraction(tool: Tool) -> Option<&'static dyn Extraction> {
         Tool::Goose => Some(&GOOSE),
         Tool::ChatGpt => Some(&CHATGPT),
         Tool::ClaudeAi => Some(&CLAUDE_AI),
-        Tool::ClaudeCode | Tool::Codex | Tool::Gemini | Tool::Pi => None,
+        Tool::ClaudeCode | Tool::Codex | Tool::Gemini | Tool::Pi | Tool::QwenCode => None,
     }
 }
 

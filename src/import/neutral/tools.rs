@@ -135,7 +135,7 @@ fn rows(tool: Tool) -> &'static [Row] {
         Tool::Goose => GOOSE,
         Tool::Pi => PI,
         // No conversation goes on there.
-        Tool::ChatGpt | Tool::ClaudeAi => &[],
+        Tool::QwenCode | Tool::ChatGpt | Tool::ClaudeAi => &[],
     }
 }
 

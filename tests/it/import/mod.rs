@@ -197,6 +197,7 @@ fn each_record_of_every_tool_is_accounted_for() {
         ("gemini", "gemini"),
         ("opencode", "opencode"),
         ("goose", "goose"),
+        ("qwen-code", "qwen-code"),
         ("chatgpt", "chatgpt"),
         ("claude-ai", "claude-ai"),
     ] {

@@ -464,6 +464,7 @@ fn every_line_of_an_imported_session_is_valid_by_the_schema() {
         "goose",
         "opencode",
         "pi",
+        "qwen-code",
         "chatgpt",
         "claude-ai",
     ]

@@ -18,6 +18,7 @@ const TOOLS: readonly ImportFrom[] = [
   'gemini',
   'goose',
   'pi',
+  'qwen-code',
   'chatgpt',
   'claude-ai',
 ];

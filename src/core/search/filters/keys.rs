@@ -131,13 +131,14 @@ pub(super) const BRANCHES: [(&str, BranchFilter); 4] = [
 ];
 
 /// The programs whose conversations are imported.
-pub(super) const SOURCES: [&str; 8] = [
+pub(super) const SOURCES: [&str; 9] = [
     "claude-code",
     "codex",
     "opencode",
     "gemini",
     "goose",
     "pi",
+    "qwen-code",
     "chatgpt",
     "claude-ai",
 ];

@@ -24,8 +24,8 @@ const ZSTANDARD: &[u8] = &[0x28, 0xb5, 0x2f, 0xfd];
 pub(super) enum Recognition {
     /// A tool has written it.
     Tool(Tool),
-    /// None of the tools writes such files. The name of the one that does, if it is known.
-    Unknown(Option<&'static str>),
+    /// None of the tools writes such files.
+    Unknown,
     /// It has no records, or none yet.
     NoRecords,
     /// A database in which nothing can be read, so that its tool is unknown.
@@ -68,9 +68,7 @@ pub(super) fn recognize(path: &Path, tools: &[Tool]) -> io::Result<Recognition> 
     // Only Codex compresses its files. A damaged one is reported for Codex.
     let is_codex = is_compressed && homes::has_source(Tool::Codex, path);
     Ok(match text_writer(&text) {
-        Recognition::Unknown(_) | Recognition::NoRecords if is_codex => {
-            Recognition::Tool(Tool::Codex)
-        }
+        Recognition::Unknown | Recognition::NoRecords if is_codex => Recognition::Tool(Tool::Codex),
         found => found,
     })
 }
@@ -139,7 +137,7 @@ fn text_writer(head: &[u8]) -> Recognition {
     let found = found.or_else(|| record_writer(head));
     found.unwrap_or(match seen {
         0 => Recognition::NoRecords,
-        _ => Recognition::Unknown(None),
+        _ => Recognition::Unknown,
     })
 }
 
@@ -147,7 +145,7 @@ fn text_writer(head: &[u8]) -> Recognition {
 fn record_writer(record: &[u8]) -> Option<Recognition> {
     match foreign::writer(record) {
         Some(foreign::Writer::ClaudeCode) => Some(Recognition::Tool(Tool::ClaudeCode)),
-        Some(other) => Some(Recognition::Unknown(Some(other.name()))),
+        Some(foreign::Writer::QwenCode) => Some(Recognition::Tool(Tool::QwenCode)),
         None => record_tool(record).map(Recognition::Tool),
     }
 }

@@ -45,6 +45,7 @@ pub(super) fn has_source(tool: Tool, path: &Path) -> bool {
         Tool::ClaudeCode => ends(".jsonl") && !is_below(path, "tool-results"),
         Tool::Codex => name.starts_with(b"rollout-") && (ends(".jsonl") || ends(".jsonl.zst")),
         Tool::Gemini => is_below(path, "chats") && (ends(".jsonl") || ends(".json")),
+        Tool::QwenCode => is_below(path, "chats") && ends(".jsonl"),
         Tool::Pi => ends(".jsonl") && !name.starts_with(b"rollout-") && !name.starts_with(b"."),
         Tool::Opencode | Tool::Goose => ends(".db"),
         // Its content says it.
@@ -67,7 +68,7 @@ pub(super) fn homes(tool: Tool, folder: &Path) -> Vec<Home> {
     };
     let folders = |paths: Vec<PathBuf>| paths.into_iter().filter(|path| is_folder(path)).collect();
     let paths: Vec<PathBuf> = match tool {
-        Tool::ClaudeCode => folders(below(&["projects"])),
+        Tool::ClaudeCode | Tool::QwenCode => folders(below(&["projects"])),
         Tool::Codex => folders(below(&["sessions", "archived_sessions"])),
         Tool::Gemini => below(&["tmp", ".gemini/tmp"])
             .into_iter()
@@ -89,8 +90,10 @@ pub(super) fn homes(tool: Tool, folder: &Path) -> Vec<Home> {
         Tool::Pi => folders(below(&["sessions", "agent/sessions"])),
         Tool::ChatGpt | Tool::ClaudeAi => Vec::new(),
     };
-    // Codex and pi both call a folder `sessions`.
+    // Codex and pi both call a folder `sessions`, and Claude Code and Qwen Code one `projects`.
     let is_other = |path: &PathBuf| match tool {
+        Tool::ClaudeCode => has_chats(path),
+        Tool::QwenCode => !has_chats(path),
         Tool::Codex => is_file(&path.join("sessions.db")) || has_only_others(path, tool),
         Tool::Pi => is_file(&path.join("sessions.db")) || has_only_others(path, tool),
         _ => false,
@@ -173,6 +176,7 @@ pub(super) fn variables(tool: Tool) -> &'static [&'static str] {
         Tool::Goose if APPLICATION_SUPPORT.is_some() => &["GOOSE_PATH_ROOT", "HOME"],
         Tool::Goose => &["GOOSE_PATH_ROOT", "XDG_DATA_HOME", "HOME"],
         Tool::Pi => &["PI_CODING_AGENT_DIR", "HOME"],
+        Tool::QwenCode => &["QWEN_RUNTIME_DIR", "QWEN_HOME", "HOME"],
         Tool::ChatGpt | Tool::ClaudeAi => &[],
     }
 }
@@ -218,6 +222,10 @@ pub(super) fn default_places(tool: Tool, environment: Environment<'_>) -> Vec<Pa
         Tool::Pi => {
             let agent = variable("PI_CODING_AGENT_DIR");
             vec![agent.unwrap_or_else(|| home.join(".pi/agent"))]
+        }
+        Tool::QwenCode => {
+            let folder = variable("QWEN_RUNTIME_DIR").or_else(|| variable("QWEN_HOME"));
+            vec![folder.unwrap_or_else(|| home.join(".qwen"))]
         }
         Tool::ChatGpt | Tool::ClaudeAi => Vec::new(),
     }

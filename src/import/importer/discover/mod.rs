@@ -363,9 +363,7 @@ impl Search<'_> {
                 Ok(Recognition::BadDatabase(kind, message)) => {
                     self.bad_database(&file, kind, message);
                 }
-                Ok(Recognition::Unknown(writer)) if writer.is_some() || is_unknown_log(&file) => {
-                    self.unknown(&file, writer);
-                }
+                Ok(Recognition::Unknown) if is_unknown_log(&file) => self.unknown(&file),
                 Ok(found) => {
                     for (tool, files) in &mut of_tools {
                         let is_its = found == Recognition::Tool(*tool);
@@ -399,19 +397,20 @@ impl Search<'_> {
         });
     }
 
-    /// Reports a file that no supported tool writes. `writer` is the program that writes it, if known.
-    fn unknown(&mut self, path: &Path, writer: Option<&str>) {
-        let message = match writer {
-            Some(writer) => {
-                format!("this is a file of {writer}, whose conversations cannot be imported yet")
-            }
-            None => "no known tool writes files like this; name the tool with --from".to_owned(),
-        };
+    /// Reports a file that no supported tool writes.
+    fn unknown(&mut self, path: &Path) {
+        self.unrecognized(
+            path,
+            "no known tool writes files like this; name the tool with --from",
+        );
+    }
+
+    fn unrecognized(&mut self, path: &Path, message: &str) {
         self.found.failures.push(SourceFailure {
             tool: None,
             path: path.to_owned(),
             kind: "unrecognized",
-            message,
+            message: message.to_owned(),
         });
     }
 
@@ -419,16 +418,22 @@ impl Search<'_> {
     fn file(&mut self, path: &Path, tools: &[Tool]) {
         let found = content::recognize(path, tools);
         let found = match (tools, found) {
-            // Believe the user who names a tool, unless another program writes such files.
-            ([_], Ok(Recognition::Unknown(Some(writer)))) => Ok(Recognition::Unknown(Some(writer))),
+            // Its records look like those of Claude Code, and its file's name like those of Gemini CLI.
+            ([tool], Ok(Recognition::Tool(Tool::QwenCode))) if *tool != Tool::QwenCode => {
+                self.unrecognized(
+                    path,
+                    "this is a file of Qwen Code: import it with --from qwen-code",
+                );
+                return;
+            }
+            // Believe the user who names a tool.
             ([tool], _) => Ok(Recognition::Tool(*tool)),
             (_, found) => found,
         };
         match found {
             Ok(Recognition::Tool(tool)) => self.add_file(tool, path),
             Ok(Recognition::BadDatabase(kind, message)) => self.bad_database(path, kind, message),
-            Ok(Recognition::Unknown(writer)) => self.unknown(path, writer),
-            Ok(Recognition::NoRecords) => self.unknown(path, None),
+            Ok(Recognition::Unknown | Recognition::NoRecords) => self.unknown(path),
             Err(error) => self
                 .found
                 .failures

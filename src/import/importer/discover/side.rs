@@ -138,6 +138,7 @@ fn above_of(tool: Tool, folder: &Path) -> Vec<SideFile> {
         | Tool::Opencode
         | Tool::Goose
         | Tool::Pi
+        | Tool::QwenCode
         | Tool::ChatGpt
         | Tool::ClaudeAi => Vec::new(),
     }

@@ -236,7 +236,7 @@ fn files_elsewhere_are_recognized_by_their_content() {
 
 /// Qwen Code writes Gemini's messages in records of Claude Code, and was taken for Claude Code: nothing of it was read.
 #[test]
-fn files_of_qwen_code_are_named_and_not_taken_for_others() {
+fn files_of_qwen_code_are_not_taken_for_those_of_others() {
     let place = Place::new();
     let envelope =
         r#""sessionId":"s","timestamp":"2026-01-01T00:00:00.000Z","cwd":"/w","version":"0.3.0""#;
@@ -251,17 +251,32 @@ fn files_of_qwen_code_are_named_and_not_taken_for_others() {
     for (from, path, files) in [
         (None, "qwen", 2),
         (None, "qwen/chats/s.jsonl", 1),
-        (Some(Tool::ClaudeCode), "qwen/chats/t.jsonl", 1),
-        (Some(Tool::Gemini), "qwen/chats", 2),
+        (Some(Tool::QwenCode), "qwen/chats/t.jsonl", 1),
     ] {
-        let found = place.discover(from, &[path]).unwrap();
-        assert!(found.sources.is_empty(), "{:?}", found.sources);
-        assert_eq!(found.failures.len(), files, "{path}");
-        for failure in found.failures {
-            assert_eq!((failure.tool, failure.kind), (None, "unrecognized"));
-            assert!(failure.message.contains("Qwen Code"), "{}", failure.message);
-        }
+        let found = place.find(from, &[path]);
+        assert_eq!(found.len(), files, "{found:?}");
+        assert!(
+            found.iter().all(|it| it.starts_with("qwen-code ")),
+            "{found:?}"
+        );
     }
+    let found = place.discover(Some(Tool::ClaudeCode), &["qwen/chats/t.jsonl"]);
+    let found = found.unwrap();
+    assert!(found.sources.is_empty(), "{:?}", found.sources);
+    assert_eq!(found.failures[0].kind, "unrecognized");
+    assert!(found.failures[0].message.contains("--from qwen-code"));
+    let found = place.discover(Some(Tool::Gemini), &["qwen/chats"]).unwrap();
+    assert!(found.sources.is_empty(), "{:?}", found.sources);
+}
+
+/// Qwen Code and Claude Code each have a folder `projects`.
+#[test]
+fn the_folder_of_qwen_code_is_not_that_of_claude_code() {
+    let place = Place::new();
+    place.put("home/projects/-w/chats/s.jsonl", "{}\n");
+    let folder = place.root().join("home");
+    assert!(homes::homes(Tool::ClaudeCode, &folder).is_empty());
+    assert_eq!(homes::homes(Tool::QwenCode, &folder).len(), 1);
 }
 
 #[test]
@@ -540,6 +555,7 @@ fn the_folders_whose_changes_matter_are_watched() {
         (".local/share/goose/sessions", false),
         (".local/share/opencode", false),
         (".pi/agent", false),
+        (".qwen", false),
     ];
     let expected = expected.map(|(path, is_recursive)| (home.join(path), is_recursive));
     assert_eq!(watched(Vec::new()), expected);

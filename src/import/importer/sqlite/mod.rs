@@ -136,6 +136,7 @@ fn schema(tool: Tool) -> Option<&'static Schema> {
         | Tool::Codex
         | Tool::Gemini
         | Tool::Pi
+        | Tool::QwenCode
         | Tool::ChatGpt
         | Tool::ClaudeAi => None,
     }
