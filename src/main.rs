@@ -2,8 +2,8 @@
 //! stdout, one append-only JSONL file per session.
 //!
 //! The program: its arguments and commands ([`cli`]), its settings ([`config`]), and the parts that the daemon gets: the
-//! importer ([`imports`]), and what hands conversations over ([`handoffs`]). The rest is in the crates of this folder; README.md ("The source") lists them in reading order, and
-//! follows one request through them.
+//! importer ([`imports`]), what hands conversations over ([`handoffs`]), and what counts their usage ([`accounts`]). The rest
+//! is in the crates of this folder; README.md ("The source") lists them in reading order, and follows one request through them.
 
 #![cfg_attr(
     test,
@@ -15,6 +15,7 @@
     )
 )]
 
+mod accounts;
 mod cli;
 mod config;
 mod handoffs;

@@ -9,6 +9,7 @@ use super::options::Options;
 use super::position;
 use super::screen::{Screen, Style};
 use super::session_words::WordsWanted;
+use super::stats::Costs;
 use super::tree_rows::{entry_row, rows};
 use super::words::count;
 use anyhow::Context;
@@ -71,6 +72,12 @@ struct Comparison {
 struct Side {
     entry_ids: Vec<String>,
     files: Files,
+    stats: SideStats,
+}
+
+#[derive(Deserialize)]
+struct SideStats {
+    costs: Costs,
 }
 
 #[derive(Deserialize)]
@@ -90,6 +97,7 @@ struct ShownSide {
     tip: DrawnRow,
     rows: Vec<DrawnRow>,
     files: Files,
+    costs: Costs,
 }
 
 pub(super) fn run(options: &Options, compare: &CompareArgs) -> anyhow::Result<ExitCode> {
@@ -153,6 +161,7 @@ fn side(daemon: &mut ChildDaemon, tip: &str, side: Side) -> anyhow::Result<Shown
         tip: entry_row(daemon, tip)?,
         rows: wanted,
         files: side.files,
+        costs: side.stats.costs,
     })
 }
 
@@ -220,7 +229,11 @@ impl ShownSide {
         };
         push(Some(Style::Bold), &self.tip.plain());
         let entries = count(self.rows.len() as u64, "entry", "entries");
-        push(Some(Style::Dim), &format!("{entries} since then"));
+        let cost = match self.costs.says_something() {
+            true => format!(", cost {}", self.costs.text()),
+            false => String::new(),
+        };
+        push(Some(Style::Dim), &format!("{entries} since then{cost}"));
         let Files {
             read_files,
             modified_files,

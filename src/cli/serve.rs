@@ -4,6 +4,7 @@ use super::failure::{ShellError, USAGE};
 use super::options::Options;
 use super::shared::{SharedDaemon, SocketOption, StarterProcess};
 use super::stderr_log;
+use crate::accounts::Counter;
 use crate::config::{Config, IdleTime, Settings};
 use crate::handoffs::Handoffs;
 use crate::imports::Imports;
@@ -24,6 +25,7 @@ use treelined_service::extensions::NAME_VARIABLE;
 use treelined_service::parts::Parts;
 use treelined_service::serve::{self, Endpoints, ListenAddress};
 use treelined_service::web::{WebAddress, WebListener};
+use treelined_usage::Prices;
 
 #[derive(Debug, Default, Args)]
 #[command(after_help = "\
@@ -95,6 +97,7 @@ fn serve_with(config: Config, endpoints: Endpoints) -> anyhow::Result<ExitCode> 
     let parts = Parts {
         importer: Some(Box::new(Imports::default())),
         handoff: Some(Box::new(Handoffs)),
+        accounts: Some(Box::new(Counter(Prices::new(config.prices.clone())))),
         shared_log: shared_log(&config),
         publishes_later: cfg!(feature = "nats"),
     };

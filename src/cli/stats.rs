@@ -6,7 +6,7 @@ use super::opened::{OpenedSession, SessionUse, open};
 use super::options::Options;
 use super::screen::{Screen, Style};
 use super::session_choice::SessionChoice;
-use super::words::count;
+use super::words::{count, dollars};
 use anyhow::Context;
 use clap::Args;
 use clap_complete::engine::ArgValueCompleter;
@@ -15,6 +15,7 @@ use serde_json::json;
 use std::collections::BTreeMap;
 use std::io::{self, Write};
 use std::process::ExitCode;
+use treelined_core::stats::Cost;
 use treelined_core::terminal;
 
 /// The width of the column of names.
@@ -45,7 +46,7 @@ pub(super) struct Stats {
     messages: BTreeMap<String, u64>,
     tool_calls: u64,
     tokens: Tokens,
-    cost: f64,
+    costs: Costs,
     #[serde(default)]
     models: Vec<ModelStats>,
     started_at: Option<String>,
@@ -70,7 +71,16 @@ struct ModelStats {
     model_id: String,
     messages: u64,
     tokens: Tokens,
-    cost: f64,
+    costs: Costs,
+}
+
+/// A cost by what is known of it (protocol.md §15.5).
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Costs {
+    recorded: Option<f64>,
+    estimated: Option<f64>,
+    unknown_answers: u64,
 }
 
 pub(super) fn run(options: &Options, stats: &StatsArgs) -> anyhow::Result<ExitCode> {
@@ -159,7 +169,7 @@ impl Stats {
             ("messages", messages),
             ("tool calls", self.tool_calls.to_string()),
             ("tokens", self.tokens.text()),
-            ("cost", cost(self.cost)),
+            ("cost", self.costs.text()),
         ];
         if let Some(tokens) = self.context_tokens {
             rows.push(("context", count(tokens, "token", "tokens")));
@@ -206,16 +216,23 @@ impl ModelStats {
             self.model_id,
             self.tokens.input,
             self.tokens.output,
-            cost(self.cost)
+            self.costs.text()
         )
     }
 }
 
-/// A cost in the currency of the provider. 0 means that the tool has recorded no cost.
-fn cost(cost: f64) -> String {
-    match cost > 0.0 {
-        true => format!("{cost:.4}"),
-        false => "none recorded".to_owned(),
+impl Costs {
+    pub(super) fn text(&self) -> String {
+        dollars(&Cost {
+            recorded: self.recorded,
+            estimated: self.estimated,
+            unknown: self.unknown_answers,
+        })
+    }
+
+    /// Whether anything was paid for.
+    pub(super) fn says_something(&self) -> bool {
+        self.recorded.is_some() || self.estimated.is_some() || self.unknown_answers > 0
     }
 }
 

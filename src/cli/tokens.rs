@@ -4,7 +4,7 @@ use super::columns::padded;
 use super::failure::{ShellError, USAGE};
 use super::options::Options;
 use super::screen::{Screen, Style};
-use super::words::count;
+use super::words::{count, dollars};
 use anyhow::Context;
 use clap::{Args, ValueEnum};
 use serde_json::{Map, Value, json};
@@ -14,8 +14,9 @@ use std::process::ExitCode;
 use treelined_core::stats::Tokens;
 use treelined_core::terminal;
 use treelined_core::timestamp::{self, Millis};
+use treelined_files::cancel::Cancel;
 use treelined_files::store::Store;
-use treelined_usage::{By, Cost, Prices, Request, Row, Sums, Usage, usage};
+use treelined_usage::{By, Prices, Request, Row, Sums, Usage, usage};
 
 /// Columns of a number, with the gap before it.
 const NUMBER: usize = 9;
@@ -99,7 +100,8 @@ pub(super) fn run(options: &Options, args: &UsageArgs) -> anyhow::Result<ExitCod
         since: args.since,
     };
     let store = Store::new(config.daemon.session_dir);
-    let found = usage(&store, &request, &Prices::new(config.prices));
+    let prices = Prices::new(config.prices);
+    let found = usage(&store, &request, &prices, &Cancel::default());
     let found = found.map_err(|error| match error.details {
         None if error.kind == treelined_core::error::Kind::InvalidParams => {
             ShellError::new(USAGE, error.message, "--cwd DIR, or --since DATE").into()
@@ -169,13 +171,13 @@ fn put(members: &mut Map<String, Value>, sums: &Sums) {
     let tokens = json!({
         "input": input, "output": output, "cacheRead": cache_read, "cacheWrite": cache_write,
     });
-    let cost = json!({
+    let costs = json!({
         "recorded": cost.recorded, "estimated": cost.estimated, "unknownAnswers": cost.unknown,
     });
     members.insert("answers".to_owned(), json!(answers));
     members.insert("answersWithoutTokens".to_owned(), json!(without_tokens));
     members.insert("tokens".to_owned(), tokens);
-    members.insert("cost".to_owned(), cost);
+    members.insert("costs".to_owned(), costs);
 }
 
 fn show(screen: &mut Screen, by: Groups, found: &Usage) -> io::Result<()> {
@@ -280,7 +282,7 @@ impl Table {
             .iter()
             .map(|number| format!("{:>NUMBER$}", short(*number)));
         let numbers: String = numbers.collect();
-        format!("{numbers}{:>COST$}", cost(&sums.cost))
+        format!("{numbers}{:>COST$}", dollars(&sums.cost))
     }
 }
 
@@ -302,19 +304,6 @@ fn short(number: u64) -> String {
     }
 }
 
-/// `1.40`, `~1.40`, `1.40 + ?`, `unknown`.
-fn cost(cost: &Cost) -> String {
-    let Some(known) = cost.known() else {
-        return "unknown".to_owned();
-    };
-    let about = if cost.estimated.is_some() { "~" } else { "" };
-    let more = if cost.unknown > 0 { " + ?" } else { "" };
-    match known < 0.01 && known > 0.0 {
-        true => format!("{about}<0.01{more}"),
-        false => format!("{about}{known:.2}{more}"),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -333,22 +322,5 @@ mod tests {
         ] {
             assert_eq!(short(number), shown);
         }
-    }
-
-    #[test]
-    fn an_unknown_cost_is_not_zero() {
-        let shown = |recorded, estimated, unknown| {
-            cost(&Cost {
-                recorded,
-                estimated,
-                unknown,
-            })
-        };
-        assert_eq!(shown(Some(1.4), None, 0), "1.40");
-        assert_eq!(shown(Some(1.0), Some(0.4), 0), "~1.40");
-        assert_eq!(shown(Some(1.4), None, 2), "1.40 + ?");
-        assert_eq!(shown(None, Some(0.001), 1), "~<0.01 + ?");
-        assert_eq!(shown(None, None, 3), "unknown");
-        assert_eq!(shown(None, None, 0), "unknown");
     }
 }

@@ -13,8 +13,7 @@ pub struct Stats {
     pub messages: BTreeMap<String, u64>,
     pub tool_calls: u64,
     pub tokens: Tokens,
-    /// In the currency of the `usage` objects.
-    pub cost: f64,
+    pub cost: Cost,
     /// The use of each model, by provider and model; an empty name where the entries have none.
     pub models: BTreeMap<String, BTreeMap<String, ModelUse>>,
 }
@@ -25,8 +24,58 @@ pub struct ModelUse {
     /// Number of its messages.
     pub messages: u64,
     pub tokens: Tokens,
-    /// In the currency of the `usage` objects.
-    pub cost: f64,
+    pub cost: Cost,
+}
+
+/// The cost of answers in dollars, by what is known of it (usage.md).
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub struct Cost {
+    /// What tools have recorded; `None` if they have recorded none.
+    pub recorded: Option<f64>,
+    /// What answers without a recorded cost have cost by the prices of their models; `None` if there are none such.
+    pub estimated: Option<f64>,
+    /// Number of answers with tokens whose cost is unknown.
+    pub unknown: u64,
+}
+
+impl Cost {
+    /// What is known of the cost; `None` if nothing is.
+    pub fn known(&self) -> Option<f64> {
+        match (self.recorded, self.estimated) {
+            (None, None) => None,
+            (one, other) => Some(finite_sum(
+                one.unwrap_or_default(),
+                other.unwrap_or_default(),
+            )),
+        }
+    }
+}
+
+impl AddAssign for Cost {
+    fn add_assign(&mut self, other: Self) {
+        let sum = |one: Option<f64>, other: Option<f64>| match (one, other) {
+            (Some(one), Some(other)) => Some(finite_sum(one, other)),
+            (one, other) => one.or(other),
+        };
+        self.recorded = sum(self.recorded, other.recorded);
+        self.estimated = sum(self.estimated, other.estimated);
+        self.unknown = self.unknown.saturating_add(other.unknown);
+    }
+}
+
+/// What models cost.
+pub trait Prices: Send + Sync {
+    /// What these tokens of a model cost in dollars; `None` if that is unknown.
+    fn estimate(&self, provider: &str, model: &str, tokens: &Tokens) -> Option<f64>;
+}
+
+/// Of no model it is known what it costs.
+pub struct NoPrices;
+
+impl Prices for NoPrices {
+    fn estimate(&self, _provider: &str, _model: &str, _tokens: &Tokens) -> Option<f64> {
+        None
+    }
 }
 
 /// Tokens as providers report them.
@@ -45,7 +94,7 @@ impl AddAssign for Stats {
         }
         self.tool_calls += other.tool_calls;
         self.tokens += other.tokens;
-        self.cost = finite_sum(self.cost, other.cost);
+        self.cost += other.cost;
         for (provider, models) in other.models {
             let own = self.models.entry(provider).or_default();
             for (model, used) in models {
@@ -59,7 +108,7 @@ impl AddAssign for ModelUse {
     fn add_assign(&mut self, other: Self) {
         self.messages += other.messages;
         self.tokens += other.tokens;
-        self.cost = finite_sum(self.cost, other.cost);
+        self.cost += other.cost;
     }
 }
 
@@ -75,7 +124,7 @@ impl AddAssign for Tokens {
 
 impl Stats {
     /// Adds an entry, and returns its own use. The cost of a copy from another branch was counted with its original.
-    pub fn add(&mut self, entry: &[u8]) -> ModelUse {
+    pub fn add(&mut self, entry: &[u8], prices: &dyn Prices) -> ModelUse {
         let names = [
             "message",
             "usage",
@@ -116,26 +165,31 @@ impl Stats {
             messages: u64::from(of_entry.is_answer),
             ..of_entry.usage.map(used).unwrap_or_default()
         };
-        if used != ModelUse::default() {
-            self.add_use(&of_entry, used);
+        match used == ModelUse::default() {
+            true => used,
+            false => self.add_use(&of_entry, used, prices),
         }
-        used
     }
 
-    fn add_use(&mut self, of: &EntryUse<'_>, used: ModelUse) {
-        self.tokens += used.tokens;
-        self.cost = finite_sum(self.cost, used.cost);
+    fn add_use(&mut self, of: &EntryUse<'_>, mut used: ModelUse, prices: &dyn Prices) -> ModelUse {
         let [provider, model] =
             [of.provider, of.model].map(|raw| raw.and_then(json::string).unwrap_or_default());
+        if used.cost.recorded.is_none() && used.tokens != Tokens::default() {
+            used.cost.estimated = prices.estimate(&provider, &model, &used.tokens);
+            used.cost.unknown = u64::from(used.cost.estimated.is_none());
+        }
+        self.tokens += used.tokens;
+        self.cost += used.cost;
         // Names are copied once for each model.
         if let Some(known) = self.models.get_mut(&*provider)
             && let Some(known) = known.get_mut(&*model)
         {
             *known += used;
-            return;
+            return used;
         }
         let models = self.models.entry(provider.into_owned()).or_default();
         models.insert(model.into_owned(), used);
+        used
     }
 }
 
@@ -148,13 +202,15 @@ struct EntryUse<'a> {
     is_answer: bool,
 }
 
-/// The tokens and the cost of a `usage` object.
+/// The tokens and the recorded cost of a `usage` object. A cost of 0 says nothing: imports write it where the tool has
+/// recorded none.
 pub fn used(usage: &[u8]) -> ModelUse {
     let number = |raw: Option<&[u8]>| raw.map_or(0, whole);
     let names = ["input", "output", "cacheRead", "cacheWrite", "cost"];
     let [input, output, cache_read, cache_write, cost] = json::get_each(usage, names);
     let total = cost.and_then(|cost| json::get(cost, "total"));
-    let total = total.and_then(decimal).filter(|total| total.is_finite());
+    let total = total.and_then(decimal);
+    let recorded = total.filter(|total| total.is_finite() && *total > 0.0);
     ModelUse {
         messages: 0,
         tokens: Tokens {
@@ -163,7 +219,10 @@ pub fn used(usage: &[u8]) -> ModelUse {
             cache_read: number(cache_read),
             cache_write: number(cache_write),
         },
-        cost: total.unwrap_or_default(),
+        cost: Cost {
+            recorded,
+            ..Cost::default()
+        },
     }
 }
 
@@ -267,6 +326,50 @@ fn decimal(raw: &[u8]) -> Option<f64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    struct OneDollar;
+
+    impl Prices for OneDollar {
+        fn estimate(&self, _provider: &str, model: &str, _tokens: &Tokens) -> Option<f64> {
+            (model == "known").then_some(1.0)
+        }
+    }
+
+    /// A cost of 0 was the sum of costs that nobody has recorded.
+    #[test]
+    fn a_cost_is_recorded_estimated_or_unknown() {
+        let cost = |model: &str, usage: &str| {
+            let entry = format!(
+                r#"{{"type":"message","message":{{"role":"assistant","content":[],"model":"{model}","usage":{usage}}}}}"#
+            );
+            let mut stats = Stats::default();
+            stats.add(entry.as_bytes(), &OneDollar);
+            let Cost {
+                recorded,
+                estimated,
+                unknown,
+            } = stats.cost;
+            (recorded, estimated, unknown)
+        };
+        let zero = r#"{"input":1,"cost":{"total":0}}"#;
+        assert_eq!(
+            cost("known", r#"{"input":1,"cost":{"total":2.5}}"#),
+            (Some(2.5), None, 0)
+        );
+        assert_eq!(cost("known", zero), (None, Some(1.0), 0));
+        assert_eq!(cost("other", zero), (None, None, 1));
+        assert_eq!(cost("known", "{}"), (None, None, 0), "nothing was used");
+        let mut sum = Cost::default();
+        assert_eq!(sum.known(), None);
+        for one in [f64::MAX, f64::MAX] {
+            sum += Cost {
+                recorded: Some(one),
+                estimated: Some(1.0),
+                unknown: 1,
+            };
+        }
+        assert_eq!((sum.known(), sum.unknown), (Some(f64::MAX), 2));
+    }
 
     #[test]
     fn pauses_do_not_count_as_time() {

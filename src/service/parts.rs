@@ -4,11 +4,14 @@ use std::sync::Arc;
 use treelined_core::context::handed::PathMessage;
 use treelined_core::error::Result;
 use treelined_core::id::Source;
+use treelined_core::stats::Prices;
 use treelined_core::timestamp::Millis;
 use treelined_files::cancel::Cancel;
 use treelined_files::log::upstream::SharedLog;
 use treelined_files::store::Store;
-use treelined_wire::{ContinueSessionParams, ContinueSessionResult, ImportSessionsParams};
+use treelined_wire::{
+    ContinueSessionParams, ContinueSessionResult, GetUsageResult, ImportSessionsParams, UsageBy,
+};
 
 /// Parts of a daemon that the program chooses. Without one, its requests fail.
 #[derive(Default)]
@@ -17,6 +20,8 @@ pub struct Parts {
     pub importer: Option<Box<dyn Importer>>,
     /// Hands conversations over to other agents.
     pub handoff: Option<Box<dyn Handoff>>,
+    /// Counts what all sessions have used. Without it no price is known either.
+    pub accounts: Option<Box<dyn Accounts>>,
     /// The log that sessions have on several machines.
     pub shared_log: Option<Arc<dyn SharedLog>>,
     /// Whether the program can publish what a replica gets while there is no log. If not, replicas are read only.
@@ -79,4 +84,23 @@ pub struct PreparedHandoff {
     pub record: Vec<u8>,
     /// Makes the files.
     pub place: Box<dyn FnOnce() -> Result<()> + Send>,
+}
+
+/// Knows prices, and counts what all sessions have used (usage.md).
+pub trait Accounts: Prices {
+    /// Counts. Fails with `invalidParams` if there is too much to count, and with `cancelled`.
+    fn usage(&self, run: &UsageRun<'_>) -> Result<GetUsageResult>;
+}
+
+/// One count.
+pub struct UsageRun<'a> {
+    pub by: UsageBy,
+    /// Only sessions of this directory and of those below it.
+    pub cwd: Option<&'a str>,
+    /// Only answers given at this time or later.
+    pub since: Option<Millis>,
+    /// The most rows.
+    pub limit: usize,
+    pub store: &'a Store,
+    pub cancel: &'a Cancel,
 }

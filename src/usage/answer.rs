@@ -23,8 +23,8 @@ pub(crate) struct Answer {
     pub model: String,
     pub tool: String,
     pub tokens: Tokens,
-    /// In dollars; 0 if none is recorded.
-    pub cost: f64,
+    /// In dollars; `None` if none is recorded.
+    pub cost: Option<f64>,
 }
 
 impl Answer {
@@ -68,7 +68,7 @@ impl Answer {
             return None;
         }
         let used = usage.map(stats::used).unwrap_or_default();
-        if !is_answer && used.tokens == Tokens::default() && used.cost <= 0.0 {
+        if !is_answer && used.tokens == Tokens::default() && used.cost.recorded.is_none() {
             return None;
         }
         let sent = sent.and_then(whole);
@@ -97,7 +97,7 @@ impl Answer {
                 tool => tool,
             },
             tokens: used.tokens,
-            cost: used.cost.max(0.0),
+            cost: used.cost.recorded,
         })
     }
 

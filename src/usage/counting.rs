@@ -13,6 +13,7 @@ use treelined_core::error::{Error, Kind as ErrorKind, Result};
 use treelined_core::name;
 use treelined_core::timestamp::{self, Millis};
 use treelined_core::tree::{Node, Tree};
+use treelined_files::cancel::Cancel;
 use treelined_files::log::Log;
 use treelined_files::os::file::Location;
 use treelined_files::parallel::{self, ThreadPlan};
@@ -79,7 +80,7 @@ pub struct Usage {
 
 /// Counts the answers of all sessions of the store. An answer that several sessions have counts for the session that was
 /// created first.
-pub fn usage(store: &Store, request: &Request, prices: &Prices) -> Result<Usage> {
+pub fn usage(store: &Store, request: &Request, prices: &Prices, cancel: &Cancel) -> Result<Usage> {
     let sessions = sessions(store, request)?;
     let read = |_: &mut (), number: usize| {
         let session = sessions.get(number)?;
@@ -91,6 +92,9 @@ pub fn usage(store: &Store, request: &Request, prices: &Prices) -> Result<Usage>
     let mut usage = Usage::default();
     let plan = ThreadPlan::up_to(MAX_THREADS);
     let take = |read: Option<(&Arc<CatalogueRow>, Result<Vec<Answer>>)>| {
+        if cancel.is_cancelled() {
+            return ControlFlow::Break(Error::cancelled());
+        }
         let Some((session, answers)) = read else {
             return ControlFlow::Continue(());
         };

@@ -23,4 +23,5 @@ mod tests;
 
 pub use counting::{By, Request, Row, UnreadFile, Usage, usage};
 pub use prices::{Price, Prices};
-pub use sums::{Cost, Sums};
+pub use sums::Sums;
+pub use treelined_core::stats::Cost;

@@ -1,7 +1,8 @@
 //! The prices of models: those of the user, then those of `prices.tsv`.
 
 use std::collections::{BTreeMap, HashMap};
-use treelined_core::stats::Tokens;
+use std::sync::OnceLock;
+use treelined_core::stats::{self, Tokens};
 
 const TABLE: &str = include_str!("prices.tsv");
 
@@ -21,18 +22,25 @@ pub struct Price {
 pub struct Prices {
     /// Those of the user, by `provider/model` or by the name of the model.
     own: BTreeMap<String, Price>,
-    /// Those of the table, by the beginning of the provider's name, and the model.
-    listed: HashMap<&'static str, HashMap<&'static str, Price>>,
+    /// Those of the table, by the beginning of the provider's name, and the model. It is read when it is needed.
+    listed: OnceLock<Listed>,
+}
+
+type Listed = HashMap<&'static str, HashMap<&'static str, Price>>;
+
+impl stats::Prices for Prices {
+    fn estimate(&self, provider: &str, model: &str, tokens: &Tokens) -> Option<f64> {
+        self.of(provider, model)?.cost(tokens)
+    }
 }
 
 impl Prices {
     /// The prices of the user before those of the table.
     pub fn new(own: BTreeMap<String, Price>) -> Self {
-        let mut listed: HashMap<_, HashMap<_, _>> = HashMap::new();
-        for (provider, model, price) in TABLE.lines().skip(2).filter_map(row) {
-            listed.entry(provider).or_default().insert(model, price);
+        Self {
+            own,
+            listed: OnceLock::new(),
         }
-        Self { own, listed }
     }
 
     /// The source of the table and its day, as a person reads them.
@@ -40,11 +48,6 @@ impl Prices {
         let first = TABLE.lines().next().unwrap_or_default();
         let said = first.trim_start_matches("# ").split(". ").next();
         said.unwrap_or_default()
-    }
-
-    /// What these tokens cost by the prices of their model, in dollars; `None` if that is unknown.
-    pub(crate) fn estimate(&self, provider: &str, model: &str, tokens: &Tokens) -> Option<f64> {
-        self.of(provider, model)?.cost(tokens)
     }
 
     fn of(&self, provider: &str, model: &str) -> Option<&Price> {
@@ -57,7 +60,7 @@ impl Prices {
     /// same model at another price.
     fn listed(&self, provider: &str, model: &str) -> Option<&Price> {
         let listed = provider.split('-').next().unwrap_or_default();
-        self.listed.get(listed)?.get(model)
+        self.listed.get_or_init(table).get(listed)?.get(model)
     }
 }
 
@@ -87,6 +90,14 @@ impl Price {
     }
 }
 
+fn table() -> Listed {
+    let mut listed: Listed = HashMap::new();
+    for (provider, model, price) in TABLE.lines().skip(2).filter_map(row) {
+        listed.entry(provider).or_default().insert(model, price);
+    }
+    listed
+}
+
 fn row(line: &'static str) -> Option<(&'static str, &'static str, Price)> {
     let cells: Vec<&'static str> = line.split('\t').collect();
     let [provider, model, input, output, read, write, until] = cells[..] else {
@@ -105,12 +116,13 @@ fn row(line: &'static str) -> Option<(&'static str, &'static str, Price)> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use treelined_core::stats::Prices as _;
 
     #[test]
     fn every_row_of_the_table_is_read() {
         let rows = TABLE.lines().skip(2).count();
-        let prices = Prices::new(BTreeMap::new());
-        let listed: Vec<&Price> = prices.listed.values().flat_map(HashMap::values).collect();
+        let table = table();
+        let listed: Vec<&Price> = table.values().flat_map(HashMap::values).collect();
         assert_eq!(listed.len(), rows);
         for price in listed {
             assert!(price.input.is_some() && price.output.is_some(), "{price:?}");

@@ -2,7 +2,7 @@
 
 use crate::answer::Answer;
 use crate::prices::Prices;
-use treelined_core::stats::Tokens;
+use treelined_core::stats::{Cost, Prices as _, Tokens};
 
 /// Sums over answers.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -15,29 +15,19 @@ pub struct Sums {
     pub cost: Cost,
 }
 
-/// The cost of answers in dollars, by what is known of it.
-#[derive(Debug, Clone, Copy, Default, PartialEq)]
-pub struct Cost {
-    /// What tools have recorded; `None` if they have recorded none.
-    pub recorded: Option<f64>,
-    /// What answers without a recorded cost have cost by the prices of their models; `None` if there are none such.
-    pub estimated: Option<f64>,
-    /// Number of answers with tokens whose cost is unknown.
-    pub unknown: u64,
-}
-
 impl Sums {
     pub(crate) fn add(&mut self, answer: &Answer, prices: &Prices) {
         self.answers += 1;
         self.tokens += answer.tokens;
-        if answer.cost > 0.0 {
-            add(&mut self.cost.recorded, answer.cost);
-        } else if answer.has_used_tokens() {
-            match prices.estimate(&answer.provider, &answer.model, &answer.tokens) {
-                Some(cost) => add(&mut self.cost.estimated, cost),
-                None => self.cost.unknown += 1,
-            }
+        let mut cost = Cost {
+            recorded: answer.cost,
+            ..Cost::default()
+        };
+        if answer.cost.is_none() && answer.has_used_tokens() {
+            cost.estimated = prices.estimate(&answer.provider, &answer.model, &answer.tokens);
+            cost.unknown = u64::from(cost.estimated.is_none());
         }
+        self.cost += cost;
         self.without_tokens += u64::from(!answer.has_used_tokens());
     }
 
@@ -53,19 +43,4 @@ impl Sums {
             .iter()
             .fold(input, |sum, count| sum.saturating_add(*count))
     }
-}
-
-impl Cost {
-    /// What is known of the cost; `None` if nothing is.
-    pub fn known(&self) -> Option<f64> {
-        match (self.recorded, self.estimated) {
-            (None, None) => None,
-            (one, other) => Some(one.unwrap_or_default() + other.unwrap_or_default()),
-        }
-    }
-}
-
-fn add(sum: &mut Option<f64>, cost: f64) {
-    // JSON has no infinity.
-    *sum = Some((sum.unwrap_or_default() + cost).min(f64::MAX));
 }

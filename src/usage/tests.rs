@@ -2,6 +2,7 @@ use super::*;
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
+use treelined_files::cancel::Cancel;
 use treelined_files::store::Store;
 
 const ANSWER: &str = r#""message":{"role":"assistant","content":[],"provider":"p","model":"m","usage":{"input":10,"output":5,"cost":{"total":0}},"timestamp":1764320400000}"#;
@@ -37,7 +38,8 @@ fn counted_with(dir: &Path, by: By, cwd: Option<&str>, prices: Prices) -> Usage 
         cwd: cwd.map(str::to_owned),
         since: None,
     };
-    usage(&Store::new(dir.to_owned()), &request, &prices).unwrap()
+    let store = Store::new(dir.to_owned());
+    usage(&store, &request, &prices, &Cancel::default()).unwrap()
 }
 
 fn keys(usage: &Usage) -> Vec<(&str, u64)> {
@@ -176,7 +178,8 @@ fn answers_are_grouped_by_day_model_tool_session_and_directory() {
         cwd: None,
         since: treelined_core::timestamp::parse("2025-11-30T00:00:00.000Z"),
     };
-    let since = usage(&Store::new(dir.to_owned()), &since, &Prices::default()).unwrap();
+    let store = Store::new(dir.to_owned());
+    let since = usage(&store, &since, &Prices::default(), &Cancel::default()).unwrap();
     assert_eq!(keys(&since), [("2025-11-30", 10)]);
 }
 

@@ -2,6 +2,7 @@
 
 use super::params::{GivenPosition, nullable_into};
 use super::read::Tokens;
+use super::usage::Costs;
 use schemars::JsonSchema;
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -29,10 +30,12 @@ session_params! {
     "stats": {
       "messages": {"assistant": 1, "user": 1}, "toolCalls": 1,
       "tokens": {"input": 1840, "output": 310, "cacheRead": 0, "cacheWrite": 0}, "cost": 0.0102,
+      "costs": {"recorded": 0.0102, "estimated": null, "unknownAnswers": 0},
       "models": [
         {
           "provider": "example", "modelId": "large", "messages": 1,
-          "tokens": {"input": 1840, "output": 310, "cacheRead": 0, "cacheWrite": 0}, "cost": 0.0102
+          "tokens": {"input": 1840, "output": 310, "cacheRead": 0, "cacheWrite": 0}, "cost": 0.0102,
+          "costs": {"recorded": 0.0102, "estimated": null, "unknownAnswers": 0}
         }
       ],
       "startedAt": "2026-11-22T05:40:35.833Z", "endedAt": "2026-11-22T05:41:35.833Z", "activeMs": 60000
@@ -43,7 +46,8 @@ session_params! {
     "entryIds": [], "files": {"readFiles": [], "modifiedFiles": []},
     "stats": {
       "messages": {}, "toolCalls": 0,
-      "tokens": {"input": 0, "output": 0, "cacheRead": 0, "cacheWrite": 0}, "cost": 0.0, "models": [],
+      "tokens": {"input": 0, "output": 0, "cacheRead": 0, "cacheWrite": 0}, "cost": 0.0,
+      "costs": {"recorded": null, "estimated": null, "unknownAnswers": 0}, "models": [],
       "activeMs": 0
     },
     "outcome": ""
@@ -97,8 +101,10 @@ pub struct BranchStats {
     pub tool_calls: u64,
     /// The tokens used.
     pub tokens: Tokens,
-    /// The cost, in the currency of the usage records.
+    /// The recorded cost in dollars, 0 if none is recorded: `costs` says what is known.
     pub cost: f64,
+    /// The cost by what is known of it.
+    pub costs: Costs,
     /// The models used, by provider and name.
     pub models: Vec<ModelStats>,
     /// When the earliest of the entries was written, in ISO 8601. Absent without entries.
@@ -124,8 +130,10 @@ pub struct ModelStats {
     pub messages: u64,
     /// The tokens used.
     pub tokens: Tokens,
-    /// The cost, in the currency of the usage records.
+    /// The recorded cost in dollars, 0 if none is recorded: `costs` says what is known.
     pub cost: f64,
+    /// The cost by what is known of it.
+    pub costs: Costs,
 }
 
 session_params! {
@@ -148,11 +156,13 @@ session_params! {
 #[schemars(example = super::examples::example(r#"{
   "messages": {"assistant": 2, "user": 2}, "toolCalls": 0,
   "tokens": {"input": 1840, "output": 310, "cacheRead": 0, "cacheWrite": 0}, "cost": 0.0102,
+  "costs": {"recorded": 0.0102, "estimated": null, "unknownAnswers": 0},
   "contextTokens": 2150,
   "models": [
     {
       "provider": "example", "modelId": "large", "messages": 2,
-      "tokens": {"input": 1840, "output": 310, "cacheRead": 0, "cacheWrite": 0}, "cost": 0.0102
+      "tokens": {"input": 1840, "output": 310, "cacheRead": 0, "cacheWrite": 0}, "cost": 0.0102,
+      "costs": {"recorded": 0.0102, "estimated": null, "unknownAnswers": 0}
     }
   ],
   "startedAt": "2026-11-22T05:40:35.833Z", "endedAt": "2026-11-22T05:41:35.833Z", "activeMs": 60000

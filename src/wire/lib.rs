@@ -49,6 +49,7 @@ pub mod sorting;
 pub mod team;
 pub mod tree;
 pub mod turn;
+pub mod usage;
 pub mod watch;
 pub mod web;
 
@@ -77,6 +78,7 @@ pub use sorting::*;
 pub use team::*;
 pub use tree::*;
 pub use turn::*;
+pub use usage::*;
 pub use watch::{
     UnwatchSessionsParams, UnwatchSessionsResult, WatchSessionsParams, WatchSessionsResult,
 };

@@ -280,6 +280,13 @@ macro_rules! with_methods {
                     errors: [SESSION, &[Kind::StorageIo, Kind::PathDenied, Kind::Cancelled]],
                     run: sorting::get_family,
                 }
+                "get_usage" {
+                    summary: "Returns tokens and cost of all sessions by day, model, tool, session or directory, each answer once.",
+                    section: "15.6", scope: registry,
+                    params: GetUsageParams, result: GetUsageResult,
+                    errors: [PARAMS, &[Kind::StorageIo, Kind::PathDenied, Kind::Cancelled]],
+                    run: usage::get_usage,
+                }
                 "list_trash" {
                     summary: "Lists the sessions in the trash folder.",
                     section: "3.4", scope: registry,

@@ -364,7 +364,7 @@ pub struct Model {
     pub model_id: String,
 }
 
-/// The tokens that the conversation has used.
+/// Tokens as providers count them.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Tokens {

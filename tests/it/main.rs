@@ -80,6 +80,7 @@ mod transport;
 mod tree;
 mod turns;
 mod unseen;
+mod usage;
 mod web;
 mod writers;
 

@@ -169,6 +169,7 @@ fn last_calls() -> Vec<(&'static str, Json)> {
         ("close_session", json!({"sessionId": "s"})),
         ("delete_session", json!({"sessionId": "s"})),
         ("list_trash", json!({})),
+        ("get_usage", json!({})),
         ("watch_sessions", json!({})),
         ("unwatch_sessions", json!({})),
         ("restore_session", json!({"sessionId": "s"})),

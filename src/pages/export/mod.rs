@@ -26,6 +26,7 @@ pub use tally::Redaction;
 use transcript::TranscriptSource;
 use treelined_core::error::Result;
 use treelined_core::id::Source;
+use treelined_core::stats::Prices;
 use treelined_files::cancel::Cancel;
 use treelined_files::log::{Standing, append};
 use treelined_files::session::SessionState;
@@ -73,11 +74,12 @@ impl ExportSource {
         }
     }
 
-    /// Writes the export; `sessions` has the subagents of trajectories. Nothing is left if it fails or is cancelled.
+    /// Writes the export; `sessions` has the subagents of trajectories, and `prices` estimate the cost in pages. Nothing is left if it fails or is cancelled.
     pub fn write(
         &self,
         target: &Target,
         sessions: Sessions<'_>,
+        prices: &dyn Prices,
         cancel: &Cancel,
         progress: Progress<'_>,
     ) -> Result<Exported> {
@@ -88,7 +90,7 @@ impl ExportSource {
                 file.write(&mut out, cancel, progress)?;
                 Vec::new()
             }
-            Self::Page(page) => page.write(&mut out, cancel, progress)?,
+            Self::Page(page) => page.write(&mut out, prices, cancel, progress)?,
             Self::Transcript(transcript) => transcript.write(&mut out, cancel, progress)?,
             Self::Data(data) => {
                 let (redactions, written) = data.write(&mut out, sessions, cancel, progress)?;

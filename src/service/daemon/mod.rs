@@ -84,7 +84,7 @@ use self::questions::Questions;
 use self::registry::Registry;
 use self::session_files::SessionFiles;
 use crate::hooks::Hooks;
-use crate::parts::{Handoff, Importer, Parts};
+use crate::parts::{Accounts, Handoff, Importer, Parts};
 use crate::settings::DaemonSettings;
 use crate::summarizer::Summarizer;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -92,6 +92,7 @@ use std::sync::{Arc, OnceLock};
 use tokio::runtime::Handle;
 use treelined_core::error::{Error, Kind, Result};
 use treelined_core::id::{self, Source};
+use treelined_core::stats::{NoPrices, Prices};
 use treelined_files::store::Store;
 use treelined_find::{AskIndex, Rankings};
 use treelined_pages::renderers::Renderers;
@@ -116,6 +117,7 @@ pub struct Daemon {
     pub(crate) hooks: Arc<Hooks>,
     importer: Option<Box<dyn Importer>>,
     handoff: Option<Box<dyn Handoff>>,
+    accounts: Option<Box<dyn Accounts>>,
     /// Serves the page and returns its address.
     web: OnceLock<Box<OpenWeb>>,
     ending: Arc<AtomicBool>,
@@ -155,6 +157,7 @@ impl Daemon {
             offers: Offers::new(Renderers::configured(&settings.renderers)),
             importer: parts.importer,
             handoff: parts.handoff,
+            accounts: parts.accounts,
             web: OnceLock::new(),
             ending: Arc::default(),
             settings,
@@ -189,6 +192,20 @@ impl Daemon {
     pub(crate) fn handoff(&self) -> Result<&dyn Handoff> {
         let handoff = self.handoff.as_deref();
         handoff.ok_or_else(|| Error::new(Kind::PathDenied, "this program hands nothing over"))
+    }
+
+    /// The part that counts what sessions have used. Fails in a program that has none.
+    pub(crate) fn accounts(&self) -> Result<&dyn Accounts> {
+        let accounts = self.accounts.as_deref();
+        accounts.ok_or_else(|| Error::new(Kind::StorageIo, "this program counts no usage"))
+    }
+
+    /// What models cost.
+    pub(crate) fn prices(&self) -> &dyn Prices {
+        match self.accounts.as_deref() {
+            Some(accounts) => accounts,
+            None => &NoPrices,
+        }
     }
 
     /// Stops the daemon: later requests are refused, and all questions end.

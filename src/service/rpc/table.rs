@@ -4,7 +4,7 @@ use super::handler;
 use super::methods::{
     append, branches, commands, compact, compare, continuation, events, export, fork, handshake,
     import, list, moves, navigate, people, pick, read, render, renderers, search, sessions,
-    sorting, tree, turns, watch, web,
+    sorting, tree, turns, usage, watch, web,
 };
 use super::response::Responder;
 use super::session_read;

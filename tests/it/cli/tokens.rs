@@ -38,12 +38,12 @@ fn usage_of_a_fork_counts_once() {
     let expected = json!({
         "answers": 2, "answersWithoutTokens": 0,
         "tokens": {"input": 2000, "output": 20, "cacheRead": 14, "cacheWrite": 0},
-        "cost": {"recorded": 1.25, "estimated": null, "unknownAnswers": 1},
+        "costs": {"recorded": 1.25, "estimated": null, "unknownAnswers": 1},
     });
     assert_eq!(days["total"], expected);
     assert_eq!(days["rows"][0]["day"], "2025-11-28");
     assert_eq!(days["rows"][1]["day"], "2025-11-30");
-    assert_eq!(days["rows"][1]["cost"]["recorded"], Json::Null);
+    assert_eq!(days["rows"][1]["costs"]["recorded"], Json::Null);
 
     let env = [("COLUMNS", "80")];
     let shown = home.run(&["usage", "--by", "session"], &env, "").clean();
@@ -69,10 +69,13 @@ fn prices_of_the_configuration_come_first() {
     let path = config("[prices.\"p/n\"]\ninput = 1000.0\noutput = 0\ncache_read = 0\n");
     let total = counted(&home, &["--config", &path])["total"].clone();
     let expected = json!({"recorded": 1.25, "estimated": 1.0, "unknownAnswers": 0});
-    assert_eq!(total["cost"], expected);
+    assert_eq!(total["costs"], expected);
     let path = config("[prices.n]\ninput = 1000.0\noutput = 0\n");
     let total = counted(&home, &["--config", &path])["total"].clone();
-    assert_eq!(total["cost"]["unknownAnswers"], 1, "no price for the cache");
+    assert_eq!(
+        total["costs"]["unknownAnswers"], 1,
+        "no price for the cache"
+    );
     let path = config("[prices.n]\ninput = -1.0\n");
     let output = home.run(&["--config", &path, "usage"], &[], "");
     assert_eq!(output.code, Some(1));

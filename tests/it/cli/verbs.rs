@@ -244,9 +244,9 @@ fn branches_are_counted_and_compared_in_text() {
         home.run(&args, &[("COLUMNS", columns)], "").clean().text()
     };
     let narrow = "both from 11113333  assistant  [two ide…\n\n\
-                  33335555  assistant  Cleared. It still …\n2 entries since then\n\
+                  33335555  assistant  Cleared. It still …\n2 entries since then, cost 0.50\n\
                   user: Clear the cache.\nassistant: Cleared. It still fails.\n\n\
-                  55557777  assistant  Added. It works.\n2 entries since then\n\
+                  55557777  assistant  Added. It works.\n2 entries since then, cost 0.50\n\
                   user: Add the import.\nassistant: Added. It works.\n\n";
     assert_eq!(compare("40"), narrow.replace("still …", "still…"));
     let wide = compare("120");
@@ -264,7 +264,7 @@ fn branches_are_counted_and_compared_in_text() {
         text.contains("messages    3 (1 assistant, 2 user)\n"),
         "{text}"
     );
-    assert!(text.contains("\ncost        0.5000\n"), "{text}");
+    assert!(text.contains("\ncost        0.50\n"), "{text}");
 }
 
 #[test]

@@ -10,6 +10,8 @@ mod session_files;
 mod subtrees;
 mod traces;
 
+pub(crate) use page::chunks;
+
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 

@@ -9,7 +9,7 @@ use sha2::{Digest, Sha256};
 use super::*;
 
 /// The chunks of a page by their names.
-pub(super) fn chunks(page: &str) -> BTreeMap<String, Json> {
+pub(crate) fn chunks(page: &str) -> BTreeMap<String, Json> {
     let start = "<script type=\"application/octet-stream;base64\" id=\"c-";
     let chunk = |text: &str| {
         let (name, rest) = text.split_once("\">").unwrap();
@@ -204,7 +204,8 @@ fn a_page_has_the_usage_and_the_files_of_each_row() {
             let expected = compared["stats"]["tokens"][member].as_f64().unwrap();
             assert_eq!(sum_of(usage, member, &branch), expected, "{side} {member}");
         }
-        let cost = compared["stats"]["cost"].as_f64().unwrap();
+        let costs = &compared["stats"]["costs"];
+        let cost = costs["recorded"].as_f64().unwrap();
         assert_eq!(sum_of(usage, "cost", &branch), cost);
         let modified = files_of(&stats["files"], "modified", &branch);
         let mut read = files_of(&stats["files"], "read", &branch);
@@ -218,6 +219,7 @@ fn a_page_has_the_usage_and_the_files_of_each_row() {
         "messages",
         "tokens",
         "cost",
+        "costs",
         "startedAt",
         "endedAt",
         "activeMs",

@@ -138,7 +138,9 @@ fn stats_have_the_use_of_each_model() {
     let mut d = opened(&log);
     let stats = d.ok("get_stats", json!({}));
     let of = |provider: &str, model: &str, messages: u64, input: u64, output: u64, cost: f64| {
-        json!({"provider": provider, "modelId": model, "messages": messages, "cost": cost,
+        let costs = json!({"recorded": (cost > 0.0).then_some(cost), "estimated": null,
+            "unknownAnswers": u64::from(cost == 0.0)});
+        json!({"provider": provider, "modelId": model, "messages": messages, "cost": cost, "costs": costs,
             "tokens": {"input": input, "output": output, "cacheRead": 0, "cacheWrite": 0}})
     };
     assert_eq!(

@@ -97,7 +97,12 @@ impl DaemonSide {
             "\nbranch {}: files, messages, tokens and cost\n",
             inert(tip)
         );
-        let stats = cleaner.value(Value::Object(self.stats)).to_string();
+        let mut stats = self.stats;
+        // It is 0 where `costs` says that the cost is not known.
+        if stats.contains_key("costs") {
+            stats.remove("cost");
+        }
+        let stats = cleaner.value(Value::Object(stats)).to_string();
         text += &quoted(&shortened(&stats, MAX_STATS));
         text += &quoted(&self.files.shown(cleaner));
         let mut reading = Reading::new(text, budget(Some(DEFAULT_TOKENS / 2)));

@@ -3,7 +3,7 @@
 
 return {
   version = 1,
-  schema_hash = 'sha256:3c5a5fb184fab88c3f004a3b36712826e69d78d5fa52544f7427ef4642b69921',
+  schema_hash = 'sha256:fed9d5cff6b89f0d6c9a5ea32e17ba23aa060a18010d14c207ccf2d44f892267',
   --- Methods by the names of their functions.
   methods = {
     discover = 'rpc.discover',
@@ -20,6 +20,7 @@ return {
     delete_session = 'delete_session',
     mark_session = 'mark_session',
     get_family = 'get_family',
+    get_usage = 'get_usage',
     list_trash = 'list_trash',
     restore_session = 'restore_session',
     import_sessions = 'import_sessions',

@@ -201,7 +201,8 @@
 --- Sums over entries.
 ---@class treelined.BranchStats
 ---@field activeMs integer The time between successive entries, in the order in which they were written, in milliseconds. Pauses of more than 10 minutes do not count.
----@field cost number The cost, in the currency of the usage records.
+---@field cost number The recorded cost in dollars, 0 if none is recorded: `costs` says what is known.
+---@field costs treelined.Costs The cost by what is known of it.
 ---@field endedAt? string When the latest of the entries was written, in ISO 8601. Absent without entries.
 ---@field messages table<string, integer> The number of messages by role.
 ---@field models treelined.ModelStats[] The models used, by provider and name.
@@ -512,6 +513,12 @@
 ---@field input? number The cost of the tokens sent.
 ---@field output? number The cost of the tokens received.
 ---@field total? number The total cost.
+
+--- A cost in dollars by what is known of it.
+---@class treelined.Costs
+---@field estimated? number What answers without a recorded cost have cost by the prices of their models; null if there are none such.
+---@field recorded? number What tools have recorded; null if they have recorded nothing.
+---@field unknownAnswers integer The number of answers with tokens whose cost is unknown: it is missing in the other two.
 
 --- The params of `create_session`.
 ---@class treelined.CreateSessionParams
@@ -929,7 +936,8 @@
 ---@class treelined.GetStatsResult
 ---@field activeMs integer The time between successive entries, in the order in which they were written, in milliseconds. Pauses of more than 10 minutes do not count.
 ---@field contextTokens integer The number of tokens of the context at the end of the path, estimated where no usage record has it.
----@field cost number The cost, in the currency of the usage records.
+---@field cost number The recorded cost in dollars, 0 if none is recorded: `costs` says what is known.
+---@field costs treelined.Costs The cost by what is known of it.
 ---@field endedAt? string When the latest of the entries was written, in ISO 8601. Absent without entries.
 ---@field messages table<string, integer> The number of messages by role.
 ---@field models treelined.ModelStats[] The models used, by provider and name.
@@ -972,6 +980,21 @@
 ---@field rootIds string[] The ids of the visible roots.
 ---@field seq integer The number of the last notification about this session to this connection.
 ---@field total integer The number of rows of all pages.
+
+--- The params of `get_usage`.
+---@class treelined.GetUsageParams
+---@field by? treelined.UsageBy The rows. Default: `day`.
+---@field cwd? string Only sessions of this working directory and of those below it. Default: all sessions.
+---@field limit? integer The most rows, at most 10,000. Default: 1,000.
+---@field since? string Only answers since this instant in RFC 3339, or since the beginning of this day in UTC (`2026-11-22`). Default: all answers.
+
+--- The result of `get_usage`.
+---@class treelined.GetUsageResult
+---@field moreRows? integer The number of rows beyond the limit: the oldest days, or the last rows. Absent if there are none.
+---@field prices string The day and the source of the table of prices.
+---@field rows treelined.UsageRow[] Groups of answers. Days are in their order; other rows are sorted by what is known of their cost, then by their tokens, the most first.
+---@field total treelined.UsageSums The sums over all answers, also those of rows beyond the limit.
+---@field unread treelined.UnreadUsage[] The sessions that could not be read, at most 100 of them.
 
 --- The place of a session in git.
 ---@class treelined.GitPlace
@@ -1327,7 +1350,8 @@
 
 --- The use of one model.
 ---@class treelined.ModelStats
----@field cost number The cost, in the currency of the usage records.
+---@field cost number The recorded cost in dollars, 0 if none is recorded: `costs` says what is known.
+---@field costs treelined.Costs The cost by what is known of it.
 ---@field messages integer The number of the model's messages.
 ---@field modelId string The provider's name for the model; empty if the entries do not name it.
 ---@field provider string The provider that served the model; empty if the entries do not name it.
@@ -2196,7 +2220,7 @@
 ---@field timestamp string When the entry was written, in ISO 8601 with milliseconds, UTC.
 ---@field type 'thinking_level_change' The type.
 
---- The tokens that the conversation has used.
+--- Tokens as providers count them.
 ---@class treelined.Tokens
 ---@field cacheRead integer Tokens read from the cache.
 ---@field cacheWrite integer Tokens written to the cache.
@@ -2358,6 +2382,12 @@
 ---@field newLeafId? string The leaf after; null at the empty position.
 ---@field oldLeafId? string The leaf before; null at the empty position.
 
+--- A session that could not be read.
+---@class treelined.UnreadUsage
+---@field kind string The kind of the error.
+---@field message string The error in English.
+---@field path string The path of its file.
+
 --- The params of `unregister_command`.
 ---@class treelined.UnregisterCommandParams
 ---@field name string The name of a command of this connection.
@@ -2385,6 +2415,9 @@
 ---@field output? number Tokens received.
 ---@field totalTokens? number The number of all tokens.
 
+--- What the rows of a count are.
+---@alias treelined.UsageBy 'day'|'model'|'tool'|'session'|'directory'
+
 --- Tokens that were used outside the conversation.
 ---@class treelined.UsageEntry
 ---@field background? boolean True if the entry was appended in the background.
@@ -2399,6 +2432,22 @@
 ---@field timestamp string When the entry was written, in ISO 8601 with milliseconds, UTC.
 ---@field type 'usage' The type.
 ---@field usage treelined.Usage The tokens and their cost.
+
+--- The answers of one group.
+---@class treelined.UsageRow
+---@field answers integer The number of answers, and of summaries that a model has written.
+---@field answersWithoutTokens integer Those of them for which no tokens are recorded.
+---@field costs treelined.Costs The cost by what is known of it.
+---@field key string The day (`2026-11-22`, or `unknown`), the model, the tool, the id of the session, or the directory. Empty if the answers do not name it.
+---@field title? string The name of the session, or its first message. Only for sessions.
+---@field tokens treelined.Tokens The tokens used.
+
+--- Sums over answers.
+---@class treelined.UsageSums
+---@field answers integer The number of answers, and of summaries that a model has written.
+---@field answersWithoutTokens integer Those of them for which no tokens are recorded.
+---@field costs treelined.Costs The cost by what is known of it.
+---@field tokens treelined.Tokens The tokens used.
 
 --- The params of `user_asked`. Clients answer with `answer_event`. It has no `seq`.
 ---@class treelined.UserAsked
@@ -2450,6 +2499,7 @@
 ---@field delete_session fun(self: treelined.Client, params?: treelined.DeleteSessionParams, callback?: fun(err: treelined.Error|nil, result: treelined.DeleteSessionResult|nil), options?: treelined.CallOptions): integer Moves the file of a session to the trash folder of the session directory.
 ---@field mark_session fun(self: treelined.Client, params?: treelined.MarkSessionParams, callback?: fun(err: treelined.Error|nil, result: treelined.MarkSessionResult|nil), options?: treelined.CallOptions): integer Pins or archives a session on this machine, or takes that back.
 ---@field get_family fun(self: treelined.Client, params?: treelined.GetFamilyParams, callback?: fun(err: treelined.Error|nil, result: treelined.GetFamilyResult|nil), options?: treelined.CallOptions): integer Returns the sessions that come from each other: forks, subagents, and conversations that go on in an agent.
+---@field get_usage fun(self: treelined.Client, params?: treelined.GetUsageParams, callback?: fun(err: treelined.Error|nil, result: treelined.GetUsageResult|nil), options?: treelined.CallOptions): integer Returns tokens and cost of all sessions by day, model, tool, session or directory, each answer once.
 ---@field list_trash fun(self: treelined.Client, params?: treelined.ListTrashParams, callback?: fun(err: treelined.Error|nil, result: treelined.ListTrashResult|nil), options?: treelined.CallOptions): integer Lists the sessions in the trash folder.
 ---@field restore_session fun(self: treelined.Client, params?: treelined.RestoreSessionParams, callback?: fun(err: treelined.Error|nil, result: treelined.RestoreSessionResult|nil), options?: treelined.CallOptions): integer Moves a deleted session from the trash folder back to the session directory.
 ---@field import_sessions fun(self: treelined.Client, params?: treelined.ImportSessionsParams, callback?: fun(err: treelined.Error|nil, result: treelined.ImportSessionsResult|nil), options?: treelined.CallOptions): integer Imports the conversations of other tools, or what they have written since the last import.

@@ -16,7 +16,7 @@ from ._params import OMITTED, Omitted
 PROTOCOL_VERSION = 1
 """The version of the protocol that these functions speak."""
 
-SCHEMA_HASH = "sha256:3c5a5fb184fab88c3f004a3b36712826e69d78d5fa52544f7427ef4642b69921"
+SCHEMA_HASH = "sha256:fed9d5cff6b89f0d6c9a5ea32e17ba23aa060a18010d14c207ccf2d44f892267"
 """The schema they were made from; a daemon made from the same one tells the same hash."""
 
 NotificationName: TypeAlias = Literal[
@@ -591,6 +591,31 @@ class AsyncMethods(ABC):
             "get_family",
             {"sessionId": session_id, "limit": limit, "cursor": cursor},
             timeout=timeout,
+        )
+        return answered
+
+    async def get_usage(
+        self,
+        *,
+        by: shapes.UsageBy | None | Omitted = OMITTED,
+        cwd: str | None | Omitted = OMITTED,
+        since: str | None | Omitted = OMITTED,
+        limit: int | None | Omitted = OMITTED,
+        timeout: float | None = None,
+    ) -> shapes.GetUsageResult:
+        """Returns tokens and cost of all sessions by day, model, tool, session or directory, each answer once.
+
+        `by`: The rows. Default: `day`.
+
+        `cwd`: Only sessions of this working directory and of those below it. Default: all sessions.
+
+        `since`: Only answers since this instant in RFC 3339, or since the beginning of this day in UTC (`2026-11-22`). Default: all answers.
+
+        `limit`: The most rows, at most 10,000. Default: 1,000.
+
+        """
+        answered: shapes.GetUsageResult = await self.call(
+            "get_usage", {"by": by, "cwd": cwd, "since": since, "limit": limit}, timeout=timeout
         )
         return answered
 
@@ -2969,6 +2994,31 @@ class Methods(ABC):
             "get_family",
             {"sessionId": session_id, "limit": limit, "cursor": cursor},
             timeout=timeout,
+        )
+        return answered
+
+    def get_usage(
+        self,
+        *,
+        by: shapes.UsageBy | None | Omitted = OMITTED,
+        cwd: str | None | Omitted = OMITTED,
+        since: str | None | Omitted = OMITTED,
+        limit: int | None | Omitted = OMITTED,
+        timeout: float | None = None,
+    ) -> shapes.GetUsageResult:
+        """Returns tokens and cost of all sessions by day, model, tool, session or directory, each answer once.
+
+        `by`: The rows. Default: `day`.
+
+        `cwd`: Only sessions of this working directory and of those below it. Default: all sessions.
+
+        `since`: Only answers since this instant in RFC 3339, or since the beginning of this day in UTC (`2026-11-22`). Default: all answers.
+
+        `limit`: The most rows, at most 10,000. Default: 1,000.
+
+        """
+        answered: shapes.GetUsageResult = self.call(
+            "get_usage", {"by": by, "cwd": cwd, "since": since, "limit": limit}, timeout=timeout
         )
         return answered
 

@@ -566,6 +566,16 @@ UnwatchSessionsParams = dict[str, Any]
 UnwatchSessionsResult = dict[str, Any]
 """The result of `unwatch_sessions`."""
 
+UsageBy = Literal["day", "model", "tool", "session", "directory"]
+"""What the rows of a count are.
+
+`day`: Days in UTC, the oldest first.
+`model`: Models, by `provider/model`.
+`tool`: The tools from which answers were imported; `treelined` for others.
+`session`: Sessions.
+`directory`: The working directories of sessions.
+"""
+
 WatchSessionsResult = dict[str, Any]
 """The result of `watch_sessions`."""
 
@@ -977,7 +987,9 @@ class _BranchStats(TypedDict):
     tokens: Tokens
     """The tokens used."""
     cost: float
-    """The cost, in the currency of the usage records."""
+    """The recorded cost in dollars, 0 if none is recorded: `costs` says what is known."""
+    costs: Costs
+    """The cost by what is known of it."""
     models: list[ModelStats]
     """The models used, by provider and name."""
     activeMs: int
@@ -1562,6 +1574,17 @@ class Cost(TypedDict, total=False):
     """The cost of the tokens written to the cache."""
     total: float | None
     """The total cost."""
+
+
+class Costs(TypedDict):
+    """A cost in dollars by what is known of it."""
+
+    recorded: float | None
+    """What tools have recorded; null if they have recorded nothing."""
+    estimated: float | None
+    """What answers without a recorded cost have cost by the prices of their models; null if there are none such."""
+    unknownAnswers: int
+    """The number of answers with tokens whose cost is unknown: it is missing in the other two."""
 
 
 class CreateSessionParams(TypedDict, total=False):
@@ -2341,7 +2364,9 @@ class _GetStatsResult(TypedDict):
     tokens: Tokens
     """The tokens used."""
     cost: float
-    """The cost, in the currency of the usage records."""
+    """The recorded cost in dollars, 0 if none is recorded: `costs` says what is known."""
+    costs: Costs
+    """The cost by what is known of it."""
     models: list[ModelStats]
     """The models used, by provider and name."""
     activeMs: int
@@ -2402,6 +2427,37 @@ class GetTreeParams(TypedDict, total=False):
     """The number of rows to skip. Default: 0."""
     around: str | None
     """The id of an entry that the page shall contain. Default: none."""
+
+
+class GetUsageParams(TypedDict, total=False):
+    """The params of `get_usage`."""
+
+    by: UsageBy | None
+    """The rows. Default: `day`."""
+    cwd: str | None
+    """Only sessions of this working directory and of those below it. Default: all sessions."""
+    since: str | None
+    """Only answers since this instant in RFC 3339, or since the beginning of this day in UTC (`2026-11-22`). Default: all answers."""
+    limit: int | None
+    """The most rows, at most 10,000. Default: 1,000."""
+
+
+class _GetUsageResult(TypedDict):
+    rows: list[UsageRow]
+    """Groups of answers. Days are in their order; other rows are sorted by what is known of their cost, then by their tokens, the most first."""
+    total: UsageSums
+    """The sums over all answers, also those of rows beyond the limit."""
+    prices: str
+    """The day and the source of the table of prices."""
+    unread: list[UnreadUsage]
+    """The sessions that could not be read, at most 100 of them."""
+
+
+class GetUsageResult(_GetUsageResult, total=False):
+    """The result of `get_usage`."""
+
+    moreRows: int
+    """The number of rows beyond the limit: the oldest days, or the last rows. Absent if there are none."""
 
 
 class GitPlace(TypedDict, total=False):
@@ -3073,7 +3129,9 @@ class ModelStats(TypedDict):
     tokens: Tokens
     """The tokens used."""
     cost: float
-    """The cost, in the currency of the usage records."""
+    """The recorded cost in dollars, 0 if none is recorded: `costs` says what is known."""
+    costs: Costs
+    """The cost by what is known of it."""
 
 
 class MoreHits(TypedDict):
@@ -4710,7 +4768,7 @@ class ThinkingLevelChangeEntry(_ThinkingLevelChangeEntry, total=False):
 
 
 class Tokens(TypedDict):
-    """The tokens that the conversation has used."""
+    """Tokens as providers count them."""
 
     input: int
     """Tokens sent to the model, without those of the cache."""
@@ -5007,6 +5065,17 @@ class UndoNavigationResult(TypedDict):
     """How safe the write is at the time of the response."""
 
 
+class UnreadUsage(TypedDict):
+    """A session that could not be read."""
+
+    path: str
+    """The path of its file."""
+    kind: str
+    """The kind of the error."""
+    message: str
+    """The error in English."""
+
+
 class UnregisterCommandParams(TypedDict):
     """The params of `unregister_command`."""
 
@@ -5070,6 +5139,39 @@ class UsageEntry(_UsageEntry, total=False):
     """Of a copy, and of a summary of another session: the id of the source, or its `sessionId` and `entryId`."""
     note: str
     """A note for people."""
+
+
+class _UsageRow(TypedDict):
+    key: str
+    """The day (`2026-11-22`, or `unknown`), the model, the tool, the id of the session, or the directory. Empty if the answers do not name it."""
+    answers: int
+    """The number of answers, and of summaries that a model has written."""
+    answersWithoutTokens: int
+    """Those of them for which no tokens are recorded."""
+    tokens: Tokens
+    """The tokens used."""
+    costs: Costs
+    """The cost by what is known of it."""
+
+
+class UsageRow(_UsageRow, total=False):
+    """The answers of one group."""
+
+    title: str
+    """The name of the session, or its first message. Only for sessions."""
+
+
+class UsageSums(TypedDict):
+    """Sums over answers."""
+
+    answers: int
+    """The number of answers, and of summaries that a model has written."""
+    answersWithoutTokens: int
+    """Those of them for which no tokens are recorded."""
+    tokens: Tokens
+    """The tokens used."""
+    costs: Costs
+    """The cost by what is known of it."""
 
 
 class _UserAsked(TypedDict):

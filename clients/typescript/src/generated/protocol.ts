@@ -83,6 +83,8 @@ import type {
   GetStatsResult,
   GetTreeParams,
   GetTreeResult,
+  GetUsageParams,
+  GetUsageResult,
   ImportReportParams,
   ImportReportResult,
   ImportSessionsParams,
@@ -177,7 +179,7 @@ import type {
 export const PROTOCOL_VERSION = 1;
 
 /** The hash of the schema behind these types. A daemon with the same hash has the same schema. */
-export const SCHEMA_HASH = 'sha256:3c5a5fb184fab88c3f004a3b36712826e69d78d5fa52544f7427ef4642b69921';
+export const SCHEMA_HASH = 'sha256:fed9d5cff6b89f0d6c9a5ea32e17ba23aa060a18010d14c207ccf2d44f892267';
 
 /** Params and result by method. */
 export interface Methods {
@@ -195,6 +197,7 @@ export interface Methods {
   'delete_session': { params: DeleteSessionParams; result: DeleteSessionResult };
   'mark_session': { params: MarkSessionParams; result: MarkSessionResult };
   'get_family': { params: GetFamilyParams; result: GetFamilyResult };
+  'get_usage': { params: GetUsageParams; result: GetUsageResult };
   'list_trash': { params: ListTrashParams; result: ListTrashResult };
   'restore_session': { params: RestoreSessionParams; result: RestoreSessionResult };
   'import_sessions': { params: ImportSessionsParams; result: ImportSessionsResult };
@@ -461,6 +464,14 @@ export abstract class MethodCalls {
     options?: CallOptions,
   ): Promise<GetFamilyResult> {
     return this.call('get_family', params, options);
+  }
+
+  /** Returns tokens and cost of all sessions by day, model, tool, session or directory, each answer once. `get_usage` */
+  getUsage(
+    params: GetUsageParams = {},
+    options?: CallOptions,
+  ): Promise<GetUsageResult> {
+    return this.call('get_usage', params, options);
   }
 
   /** Lists the sessions in the trash folder. `list_trash` */

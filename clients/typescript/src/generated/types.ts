@@ -520,6 +520,16 @@ export type TreeRender = 'unicode' | 'ascii';
  */
 export type TreeNodes = TreeNode[] | NestedNode[];
 /**
+ * What the rows of a count are.
+ *
+ * `day`: Days in UTC, the oldest first.
+ * `model`: Models, by `provider/model`.
+ * `tool`: The tools from which answers were imported; `treelined` for others.
+ * `session`: Sessions.
+ * `directory`: The working directories of sessions.
+ */
+export type UsageBy = 'day' | 'model' | 'tool' | 'session' | 'directory';
+/**
  * The tool that an import reads.
  *
  * `auto`: Every tool, each file by its content.
@@ -2640,9 +2650,13 @@ export interface BranchStats {
    */
   tokens: Tokens;
   /**
-   * The cost, in the currency of the usage records.
+   * The recorded cost in dollars, 0 if none is recorded: `costs` says what is known.
    */
   cost: number;
+  /**
+   * The cost by what is known of it.
+   */
+  costs: Costs;
   /**
    * The models used, by provider and name.
    */
@@ -2661,7 +2675,7 @@ export interface BranchStats {
   activeMs: number;
 }
 /**
- * The tokens that the conversation has used.
+ * Tokens as providers count them.
  */
 export interface Tokens {
   /**
@@ -2680,6 +2694,23 @@ export interface Tokens {
    * Tokens written to the cache.
    */
   cacheWrite: number;
+}
+/**
+ * A cost in dollars by what is known of it.
+ */
+export interface Costs {
+  /**
+   * What tools have recorded; null if they have recorded nothing.
+   */
+  recorded: number | null;
+  /**
+   * What answers without a recorded cost have cost by the prices of their models; null if there are none such.
+   */
+  estimated: number | null;
+  /**
+   * The number of answers with tokens whose cost is unknown: it is missing in the other two.
+   */
+  unknownAnswers: number;
 }
 /**
  * The use of one model.
@@ -2702,9 +2733,13 @@ export interface ModelStats {
    */
   tokens: Tokens;
   /**
-   * The cost, in the currency of the usage records.
+   * The recorded cost in dollars, 0 if none is recorded: `costs` says what is known.
    */
   cost: number;
+  /**
+   * The cost by what is known of it.
+   */
+  costs: Costs;
 }
 /**
  * The params of `branches_changed`.
@@ -4728,9 +4763,13 @@ export interface GetStatsResult {
    */
   tokens: Tokens;
   /**
-   * The cost, in the currency of the usage records.
+   * The recorded cost in dollars, 0 if none is recorded: `costs` says what is known.
    */
   cost: number;
+  /**
+   * The cost by what is known of it.
+   */
+  costs: Costs;
   /**
    * The models used, by provider and name.
    */
@@ -5058,6 +5097,119 @@ export interface NestedNode {
    * When the label was set, in ISO 8601.
    */
   labelTimestamp?: string;
+}
+/**
+ * The params of `get_usage`.
+ */
+export interface GetUsageParams {
+  /**
+   * The rows. Default: `day`.
+   */
+  by?: UsageBy | null;
+  /**
+   * Only sessions of this working directory and of those below it. Default: all sessions.
+   */
+  cwd?: string | null;
+  /**
+   * Only answers since this instant in RFC 3339, or since the beginning of this day in UTC (`2026-11-22`). Default: all answers.
+   */
+  since?: string | null;
+  /**
+   * The most rows, at most 10,000. Default: 1,000.
+   */
+  limit?: number | null;
+}
+/**
+ * The result of `get_usage`.
+ */
+export interface GetUsageResult {
+  /**
+   * Groups of answers. Days are in their order; other rows are sorted by what is known of their cost, then by their tokens, the most first.
+   */
+  rows: UsageRow[];
+  /**
+   * The number of rows beyond the limit: the oldest days, or the last rows. Absent if there are none.
+   */
+  moreRows?: number;
+  /**
+   * The sums over all answers, also those of rows beyond the limit.
+   */
+  total: UsageSums;
+  /**
+   * The day and the source of the table of prices.
+   */
+  prices: string;
+  /**
+   * The sessions that could not be read, at most 100 of them.
+   */
+  unread: UnreadUsage[];
+}
+/**
+ * The answers of one group.
+ */
+export interface UsageRow {
+  /**
+   * The day (`2026-11-22`, or `unknown`), the model, the tool, the id of the session, or the directory. Empty if the answers do not name it.
+   */
+  key: string;
+  /**
+   * The name of the session, or its first message. Only for sessions.
+   */
+  title?: string;
+  /**
+   * The number of answers, and of summaries that a model has written.
+   */
+  answers: number;
+  /**
+   * Those of them for which no tokens are recorded.
+   */
+  answersWithoutTokens: number;
+  /**
+   * The tokens used.
+   */
+  tokens: Tokens;
+  /**
+   * The cost by what is known of it.
+   */
+  costs: Costs;
+}
+/**
+ * Sums over answers.
+ */
+export interface UsageSums {
+  /**
+   * The number of answers, and of summaries that a model has written.
+   */
+  answers: number;
+  /**
+   * Those of them for which no tokens are recorded.
+   */
+  answersWithoutTokens: number;
+  /**
+   * The tokens used.
+   */
+  tokens: Tokens;
+  /**
+   * The cost by what is known of it.
+   */
+  costs: Costs;
+}
+/**
+ * A session that could not be read.
+ */
+export interface UnreadUsage {
+  /**
+   * The path of its file.
+   */
+  path: string;
+  /**
+   * The kind of the error.
+   */
+  kind: string;
+  /**
+   * The error in English.
+   */
+  message: string;
 }
 /**
  * Why a file was not imported.

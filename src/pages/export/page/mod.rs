@@ -32,6 +32,7 @@ use std::ops::{ControlFlow, Range};
 use std::sync::Arc;
 use treelined_core::entry::Kind;
 use treelined_core::error::Result;
+use treelined_core::stats::Prices;
 use treelined_core::timestamp::Millis;
 use treelined_core::tree::Node;
 use treelined_core::view::{Filter, Folding, Order, Outline, Row, Scope, Snapshot, Visible};
@@ -116,13 +117,14 @@ impl PageSource {
     pub(super) fn write(
         &self,
         out: &mut Output,
+        prices: &dyn Prices,
         cancel: &Cancel,
         progress: Progress<'_>,
     ) -> Result<Vec<Redaction>> {
         out.write(document::head(&self.head.title).as_bytes())?;
         out.write(static_text::html(self)?.as_bytes())?;
         let mut bodies = out.spool()?;
-        let packed = self.pack(&mut bodies, cancel, progress)?;
+        let packed = self.pack(&mut bodies, prices, cancel, progress)?;
         let redactions = packed.tally.into_redactions();
         let mut packer = ChunkPacker::new();
         let meta = self.meta(packed.rows.len(), &redactions);
@@ -147,6 +149,7 @@ impl PageSource {
     fn pack(
         &self,
         spool: &mut Spool,
+        prices: &dyn Prices,
         cancel: &Cancel,
         progress: Progress<'_>,
     ) -> Result<PackedSession> {
@@ -174,7 +177,7 @@ impl PageSource {
             }
         };
         let change = |entry: &[u8]| self.content.redactor.entry(entry, &mut |_| {}).into_owned();
-        let state = || packer::PartPacker::new(self, &change);
+        let state = || packer::PartPacker::new(self, &change, prices);
         let plan = ThreadPlan::up_to(THREADS);
         // While this thread packs rows, the others need not wait.
         let plan = ThreadPlan {

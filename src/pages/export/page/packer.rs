@@ -12,6 +12,7 @@ use std::ops::Range;
 use treelined_core::entry::{Kind, Role};
 use treelined_core::error::Result;
 use treelined_core::json::push_string;
+use treelined_core::stats::Prices;
 pub(crate) use treelined_core::tree::Flags;
 use treelined_core::view::{Outline, RowFacts, RowParts, ServedRow, Subject, ToolCall};
 
@@ -36,6 +37,7 @@ pub(super) type Change<'s> = &'s (dyn Fn(&[u8]) -> Vec<u8> + Sync);
 /// Packs parts, reusing its readers and its memory.
 pub(super) struct PartPacker<'s> {
     source: &'s PageSource,
+    prices: &'s dyn Prices,
     reader: EntryReader<'s>,
     /// For entries with a plan.
     renderer: EntryRenderer<'s>,
@@ -65,11 +67,12 @@ struct FoundResult {
 }
 
 impl<'s> PartPacker<'s> {
-    pub(super) fn new(source: &'s PageSource, change: Change<'s>) -> Self {
+    pub(super) fn new(source: &'s PageSource, change: Change<'s>, prices: &'s dyn Prices) -> Self {
         let content = &source.content;
         let renderer = EntryRenderer::new(&content.bodies, ResultParts::Ids);
         Self {
             source,
+            prices,
             reader: content.reader(),
             renderer: renderer
                 .with_renderers(&content.renderers)
@@ -99,7 +102,7 @@ impl<'s> PartPacker<'s> {
         let served = source.all.served(&source.snapshot, rows.clone());
         for ((at, served), entry) in rows.zip(served).zip(&entries.entries) {
             part.tally.add(served.entry.id, &entry.found);
-            part.stats.add(at, &served.entry, &entry.json);
+            part.stats.add(at, &served.entry, &entry.json, self.prices);
             if self.blocks.len() > 1 {
                 self.blocks.push(b',');
             }

@@ -5,7 +5,7 @@ use serde::Serialize;
 use std::collections::HashMap;
 use treelined_core::entry::{Kind, Role};
 use treelined_core::error::{Error, Kind as ErrorKind, Result};
-use treelined_core::stats::{ModelUse, Stats, TimeSpan, Tokens};
+use treelined_core::stats::{Cost, ModelUse, Prices, Stats, TimeSpan, Tokens};
 use treelined_core::summary::files::touched_files;
 use treelined_core::timestamp::{self, Millis};
 use treelined_core::view::Entry;
@@ -31,7 +31,10 @@ struct UsageColumns {
     output: Vec<u64>,
     cache_read: Vec<u64>,
     cache_write: Vec<u64>,
+    /// What tools have recorded; 0 if they have recorded nothing.
     cost: Vec<f64>,
+    /// What rows without a recorded cost have cost by the prices of their models, if that is known.
+    estimated: Vec<Option<f64>>,
 }
 
 /// The files that rows read and modified, as pairs of a row and a place in `paths`.
@@ -52,9 +55,9 @@ struct StatsChunk {
 
 impl PageStats {
     /// Adds the entry of a row.
-    pub(super) fn add(&mut self, row: usize, of: &Entry<'_>, entry: &[u8]) {
+    pub(super) fn add(&mut self, row: usize, of: &Entry<'_>, entry: &[u8], prices: &dyn Prices) {
         self.times.extend(of.timestamp);
-        let used = self.total.add(entry);
+        let used = self.total.add(entry, prices);
         self.usage.add(row, used);
         let may_touch = matches!(
             (of.kind, of.role),
@@ -98,7 +101,12 @@ impl PageStats {
                 "cacheRead": total.tokens.cache_read,
                 "cacheWrite": total.tokens.cache_write,
             },
-            "cost": total.cost,
+            "cost": total.cost.recorded.unwrap_or_default(),
+            "costs": {
+                "recorded": total.cost.recorded,
+                "estimated": total.cost.estimated,
+                "unknownAnswers": total.cost.unknown,
+            },
             "startedAt": instant(span.map(|span| span.start)),
             "endedAt": instant(span.map(|span| span.end)),
             "activeMs": span.map_or(0, |span| span.active),
@@ -142,7 +150,7 @@ impl PageStats {
 impl UsageColumns {
     fn add(&mut self, row: usize, used: ModelUse) {
         let ModelUse { tokens, cost, .. } = used;
-        if tokens == Tokens::default() && cost == 0.0 {
+        if tokens == Tokens::default() && cost == Cost::default() {
             return;
         }
         self.rows.push(row);
@@ -150,7 +158,8 @@ impl UsageColumns {
         self.output.push(tokens.output);
         self.cache_read.push(tokens.cache_read);
         self.cache_write.push(tokens.cache_write);
-        self.cost.push(cost);
+        self.cost.push(cost.recorded.unwrap_or_default());
+        self.estimated.push(cost.estimated);
     }
 
     fn append(&mut self, later: Self) {
@@ -160,5 +169,6 @@ impl UsageColumns {
         self.cache_read.extend(later.cache_read);
         self.cache_write.extend(later.cache_write);
         self.cost.extend(later.cost);
+        self.estimated.extend(later.estimated);
     }
 }

@@ -13,7 +13,7 @@ use treelined_core::entry::Kind as EntryKind;
 use treelined_core::error::{Error, Kind, Result};
 use treelined_core::json;
 use treelined_core::name;
-use treelined_core::stats::{ModelUse, PrefixStats, Stats, TimeSpan, Tokens};
+use treelined_core::stats::{Cost, ModelUse, PrefixStats, Prices, Stats, TimeSpan, Tokens};
 use treelined_core::summary::files::FileCollector;
 use treelined_core::timestamp::{self, Millis};
 use treelined_core::tree::{FilePlace, Node, Tree};
@@ -53,12 +53,12 @@ pub(in crate::rpc) fn compare_branches(
     let notes = read.tree.entries();
     let notes = notes.filter(|node| read.tree.kind(*node) == EntryKind::Note);
     let notes = read.fetch(notes.collect::<Vec<_>>())?;
-    let bodies = read.bodies();
+    let (bodies, call) = (read.bodies(), Arc::clone(read.call));
     Ok(ReadAnswer::later(size, move || {
         let notes = Notes::read(&bodies, &notes)?;
         let mut compared = Vec::with_capacity(parts.len());
         for part in parts {
-            compared.push(part.compared(&bodies, &notes)?);
+            compared.push(part.compared(&bodies, &notes, call.daemon.prices())?);
         }
         let mut compared = compared.into_iter();
         let (Some(a), Some(b)) = (compared.next(), compared.next()) else {
@@ -115,8 +115,13 @@ impl PathEntries {
         })
     }
 
-    fn compared(self, bodies: &Bodies, notes: &Notes) -> Result<wire::ComparedBranch> {
-        let (stats, files) = count(bodies, &self.fetches)?;
+    fn compared(
+        self,
+        bodies: &Bodies,
+        notes: &Notes,
+        prices: &dyn Prices,
+    ) -> Result<wire::ComparedBranch> {
+        let (stats, files) = count(bodies, &self.fetches, prices)?;
         let files = files.into_lists();
         let last = match self.last {
             Some((node, place, subject)) => {
@@ -205,13 +210,17 @@ fn times(tree: &Tree, nodes: impl Iterator<Item = Node>) -> Vec<Millis> {
 }
 
 /// The sums over entries, and the files that they touched.
-fn count(bodies: &Bodies, fetches: &[Fetch]) -> Result<(Stats, FileCollector)> {
+fn count(
+    bodies: &Bodies,
+    fetches: &[Fetch],
+    prices: &dyn Prices,
+) -> Result<(Stats, FileCollector)> {
     let part = |range: Range<usize>| {
         let (mut stats, mut files) = (Stats::default(), FileCollector::default());
         let mut reader = bodies.reader();
         for fetch in fetches.get(range).unwrap_or_default() {
             reader.see_entry(fetch, |entry| {
-                stats.add(entry);
+                stats.add(entry, prices);
                 files.note_entry(entry);
             })?;
         }
@@ -253,14 +262,15 @@ pub(in crate::rpc) fn get_stats(
     };
     let size = read.stored_bytes(nodes.iter().copied());
     let (bodies, fetches) = (read.bodies(), read.fetch(nodes)?);
-    let open = Arc::clone(read.open);
+    let (open, call) = (Arc::clone(read.open), Arc::clone(read.call));
     Ok(ReadAnswer::later(size, move || {
         let context_tokens = context::tokens(&path, kept, &mut |node| entries.entry(node))?;
+        let prices = call.daemon.prices();
         let stats = match counted {
-            Some(counted) => count_on(counted, &bodies, &fetches, |counted| {
+            Some(counted) => count_on(counted, &bodies, &fetches, prices, |counted| {
                 *lock(&open.last_count) = counted.clone();
             })?,
-            None => count(&bodies, &fetches)?.0,
+            None => count(&bodies, &fetches, prices)?.0,
         };
         Ok(wire::GetStatsResult {
             stats: wire_stats(stats, times),
@@ -275,6 +285,7 @@ fn count_on(
     mut counted: PrefixStats,
     bodies: &Bodies,
     fetches: &[Fetch],
+    prices: &dyn Prices,
     keep: impl Fn(&PrefixStats),
 ) -> Result<Stats> {
     let part = |range: Range<usize>| {
@@ -282,7 +293,7 @@ fn count_on(
         let mut reader = bodies.reader();
         let fetches = fetches.get(range).unwrap_or_default();
         for fetch in fetches {
-            reader.see_entry(fetch, |entry| stats.add(entry))?;
+            reader.see_entry(fetch, |entry| stats.add(entry, prices))?;
         }
         Ok((fetches.len(), stats))
     };
@@ -308,7 +319,8 @@ fn wire_stats(stats: Stats, times: Vec<Millis>) -> wire::BranchStats {
         messages: stats.messages,
         tool_calls: stats.tool_calls,
         tokens: wire_tokens(stats.tokens),
-        cost: stats.cost,
+        cost: stats.cost.recorded.unwrap_or_default(),
+        costs: wire_costs(stats.cost),
         models: models.collect(),
         started_at: span.map(|span| timestamp::format(span.start)),
         ended_at: span.map(|span| timestamp::format(span.end)),
@@ -322,7 +334,16 @@ fn wire_model(provider: String, model_id: String, used: ModelUse) -> wire::Model
         model_id,
         messages: used.messages,
         tokens: wire_tokens(used.tokens),
-        cost: used.cost,
+        cost: used.cost.recorded.unwrap_or_default(),
+        costs: wire_costs(used.cost),
+    }
+}
+
+fn wire_costs(cost: Cost) -> wire::Costs {
+    wire::Costs {
+        recorded: cost.recorded,
+        estimated: cost.estimated,
+        unknown_answers: cost.unknown,
     }
 }
 

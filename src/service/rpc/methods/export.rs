@@ -100,7 +100,13 @@ fn export(
             }
         };
         let sessions = || call.daemon.files.store.list();
-        let exported = source.write(&target, &sessions, &call.cancel, &progress)?;
+        let exported = source.write(
+            &target,
+            &sessions,
+            call.daemon.prices(),
+            &call.cancel,
+            &progress,
+        )?;
         Ok(wire::ExportSessionResult {
             path,
             content: exported.content,

@@ -30,5 +30,6 @@ pub(super) mod sorting;
 mod team_rows;
 pub(super) mod tree;
 pub(super) mod turns;
+pub(super) mod usage;
 pub(super) mod watch;
 pub(super) mod web;

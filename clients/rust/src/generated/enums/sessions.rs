@@ -208,3 +208,20 @@ string_enum! {
         TagSession = "tag_session",
     }
 }
+
+string_enum! {
+    /// What the rows of a count are.
+    ///
+    /// `day`: Days in UTC, the oldest first.
+    /// `model`: Models, by `provider/model`.
+    /// `tool`: The tools from which answers were imported; `treelined` for others.
+    /// `session`: Sessions.
+    /// `directory`: The working directories of sessions.
+    pub enum UsageBy {
+        Day = "day",
+        Model = "model",
+        Tool = "tool",
+        Session = "session",
+        Directory = "directory",
+    }
+}

@@ -6,12 +6,12 @@ use crate::{
     Call, Client, CloseSessionParams, CloseSessionResult, CompleteQueryParams, CompleteQueryResult,
     CreateSessionParams, CreateSessionResult, DeleteSessionParams, DeleteSessionResult,
     ExportFormat, ExportSessionParams, ExportSessionResult, ForkSessionParams, ForkSessionResult,
-    GetFamilyParams, GetFamilyResult, GetForkMessagesParams, GetForkMessagesResult,
-    ListSessionsParams, ListSessionsResult, ListTrashParams, ListTrashResult, MarkSessionParams,
-    MarkSessionResult, OpenSessionParams, OpenSessionResult, RestoreSessionParams,
-    RestoreSessionResult, SearchParams, SearchResult, SetSessionNameParams, SetSessionNameResult,
-    TagSessionParams, TagSessionResult, UnwatchSessionsParams, UnwatchSessionsResult,
-    WatchSessionsParams, WatchSessionsResult,
+    GetFamilyParams, GetFamilyResult, GetForkMessagesParams, GetForkMessagesResult, GetUsageParams,
+    GetUsageResult, ListSessionsParams, ListSessionsResult, ListTrashParams, ListTrashResult,
+    MarkSessionParams, MarkSessionResult, OpenSessionParams, OpenSessionResult,
+    RestoreSessionParams, RestoreSessionResult, SearchParams, SearchResult, SetSessionNameParams,
+    SetSessionNameResult, TagSessionParams, TagSessionResult, UnwatchSessionsParams,
+    UnwatchSessionsResult, WatchSessionsParams, WatchSessionsResult,
 };
 
 impl Client {
@@ -202,6 +202,20 @@ impl Client {
             cursor: None,
         };
         self.call("get_family", params)
+    }
+
+    /// Returns tokens and cost of all sessions by day, model, tool, session or directory, each
+    /// answer once. `get_usage`
+    ///
+    /// Errors: `invalidParams`, `storageIo`, `pathDenied`, `cancelled`.
+    pub fn get_usage(&self) -> Call<GetUsageParams, GetUsageResult> {
+        let params = GetUsageParams {
+            by: None,
+            cwd: None,
+            since: None,
+            limit: None,
+        };
+        self.call("get_usage", params)
     }
 
     /// Lists the sessions in the trash folder. The session that was deleted last comes first.

@@ -5,7 +5,7 @@
 use crate::{
     DurabilityPolicy, ExportFormat, ExportScope, FirstWrite, ForkPosition, ForkScope, GitPlace,
     HomePaths, OpenMode, SearchBranches, SearchField, SearchSyntax, SessionSearchMode, SessionSort,
-    SpawnedBy,
+    SpawnedBy, UsageBy,
 };
 use serde::Serialize;
 
@@ -153,6 +153,24 @@ pub struct GetForkMessagesParams {
     /// Whether messages of archived branches are listed. Default: false.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub archived: Option<bool>,
+}
+
+/// The params of `get_usage`.
+#[derive(Debug, Clone, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct GetUsageParams {
+    /// The rows. Default: `day`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub by: Option<UsageBy>,
+    /// Only sessions of this working directory and of those below it. Default: all sessions.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cwd: Option<String>,
+    /// Only answers since this instant in RFC 3339, or since the beginning of this day in UTC (`2026-11-22`). Default: all answers.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub since: Option<String>,
+    /// The most rows, at most 10,000. Default: 1,000.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub limit: Option<u64>,
 }
 
 /// The params of `list_sessions`.

@@ -5,7 +5,8 @@
 use crate::{
     CancelReason, Diagnostic, Durability, FamilyRow, ForkMessage, Json, MarkInverse, MoreHits,
     NearWords, QueryCompletion, Redaction, RowDiagnostic, SearchHit, SearchTotals, Session,
-    SessionRow, TagInverse, TeamSessionRow, TrashedRow, UnsearchedFile,
+    SessionRow, TagInverse, TeamSessionRow, TrashedRow, UnreadUsage, UnsearchedFile, UsageRow,
+    UsageSums,
 };
 use serde::{Deserialize, Serialize};
 
@@ -116,6 +117,24 @@ pub struct GetFamilyResult {
 pub struct GetForkMessagesResult {
     /// The user messages in file order, without empty ones.
     pub messages: Vec<ForkMessage>,
+}
+
+/// The result of `get_usage`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
+#[serde(rename_all = "camelCase")]
+pub struct GetUsageResult {
+    /// Groups of answers. Days are in their order; other rows are sorted by what is known of their cost, then by their tokens, the most first.
+    pub rows: Vec<UsageRow>,
+    /// The number of rows beyond the limit: the oldest days, or the last rows. Absent if there are none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub more_rows: Option<u64>,
+    /// The sums over all answers, also those of rows beyond the limit.
+    pub total: UsageSums,
+    /// The day and the source of the table of prices.
+    pub prices: String,
+    /// The sessions that could not be read, at most 100 of them.
+    pub unread: Vec<UnreadUsage>,
 }
 
 /// The result of `list_sessions`.

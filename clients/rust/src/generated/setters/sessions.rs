@@ -5,10 +5,11 @@
 use crate::{
     Call, CloseSessionParams, CompleteQueryParams, CreateSessionParams, DurabilityPolicy,
     ExportScope, ExportSessionParams, FirstWrite, ForkPosition, ForkScope, ForkSessionParams,
-    GetFamilyParams, GetForkMessagesParams, GitPlace, HomePaths, ListSessionsParams,
-    ListTrashParams, MarkSessionParams, OpenMode, OpenSessionParams, RestoreSessionParams,
-    SearchBranches, SearchField, SearchParams, SearchSyntax, SessionSearchMode, SessionSort,
-    SetSessionNameParams, SpawnedBy, TagSessionParams, WatchSessionsParams,
+    GetFamilyParams, GetForkMessagesParams, GetUsageParams, GitPlace, HomePaths,
+    ListSessionsParams, ListTrashParams, MarkSessionParams, OpenMode, OpenSessionParams,
+    RestoreSessionParams, SearchBranches, SearchField, SearchParams, SearchSyntax,
+    SessionSearchMode, SessionSort, SetSessionNameParams, SpawnedBy, TagSessionParams, UsageBy,
+    WatchSessionsParams,
 };
 
 impl<R> Call<CreateSessionParams, R> {
@@ -331,6 +332,32 @@ impl<R> Call<GetFamilyParams, R> {
     /// The `nextCursor` of the previous page. Default: the first page.
     pub fn cursor(mut self, cursor: impl Into<String>) -> Self {
         self.params.cursor = Some(cursor.into());
+        self
+    }
+}
+
+impl<R> Call<GetUsageParams, R> {
+    /// The rows. Default: `day`.
+    pub fn by(mut self, by: UsageBy) -> Self {
+        self.params.by = Some(by);
+        self
+    }
+
+    /// Only sessions of this working directory and of those below it. Default: all sessions.
+    pub fn cwd(mut self, cwd: impl Into<String>) -> Self {
+        self.params.cwd = Some(cwd.into());
+        self
+    }
+
+    /// Only answers since this instant in RFC 3339, or since the beginning of this day in UTC (`2026-11-22`). Default: all answers.
+    pub fn since(mut self, since: impl Into<String>) -> Self {
+        self.params.since = Some(since.into());
+        self
+    }
+
+    /// The most rows, at most 10,000. Default: 1,000.
+    pub fn limit(mut self, limit: u64) -> Self {
+        self.params.limit = Some(limit);
         self
     }
 }

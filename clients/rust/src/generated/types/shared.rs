@@ -5,6 +5,19 @@
 use crate::{DiagnosticKind, Durability, Entry, Json, NavigationReason};
 use serde::{Deserialize, Serialize};
 
+/// A cost in dollars by what is known of it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
+#[serde(rename_all = "camelCase")]
+pub struct Costs {
+    /// What tools have recorded; null if they have recorded nothing.
+    pub recorded: Option<f64>,
+    /// What answers without a recorded cost have cost by the prices of their models; null if there are none such.
+    pub estimated: Option<f64>,
+    /// The number of answers with tokens whose cost is unknown: it is missing in the other two.
+    pub unknown_answers: u64,
+}
+
 /// A finding about a session file, and its place. The place is 0 for findings about the whole file.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
@@ -94,4 +107,19 @@ pub struct Navigation {
     pub from_hook: Option<bool>,
     /// How safe the write is at the time of the response; `none` if nothing was written.
     pub durability: Durability,
+}
+
+/// Tokens as providers count them.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
+#[serde(rename_all = "camelCase")]
+pub struct Tokens {
+    /// Tokens sent to the model, without those of the cache.
+    pub input: u64,
+    /// Tokens received from the model.
+    pub output: u64,
+    /// Tokens read from the cache.
+    pub cache_read: u64,
+    /// Tokens written to the cache.
+    pub cache_write: u64,
 }

@@ -1,0 +1,46 @@
+//! `get_usage` (protocol.md §15.6); the part [`Accounts`](crate::parts::Accounts) counts.
+
+use crate::parts::UsageRun;
+use crate::rpc::arrival::Arrival;
+use crate::rpc::handler::Remainder;
+use std::sync::Arc;
+use treelined_core::error::{Error, Result};
+use treelined_core::timestamp;
+use treelined_files::blocking::blocking;
+use treelined_wire as wire;
+
+/// The rows of a result if the client does not say.
+const USUAL_ROWS: u64 = 1_000;
+/// The most rows of a result.
+const MOST_ROWS: u64 = 10_000;
+
+pub(in crate::rpc) fn get_usage(
+    arrival: &Arrival<'_>,
+    params: wire::GetUsageParams,
+) -> Result<Remainder<wire::GetUsageResult>> {
+    let since = params.since.as_deref().map(|text| {
+        timestamp::instant_or_day(text)
+            .ok_or_else(|| Error::invalid_params("since", "is neither RFC 3339 nor YYYY-MM-DD"))
+    });
+    let since = since.transpose()?;
+    let limit = params.limit.unwrap_or(USUAL_ROWS);
+    if limit > MOST_ROWS {
+        let reason = format!("is more than {MOST_ROWS}");
+        return Err(Error::invalid_params("limit", reason));
+    }
+    let (call, earlier) = (Arc::clone(arrival.call()), arrival.earlier_changes());
+    let count = move || {
+        call.daemon.accounts()?.usage(&UsageRun {
+            by: params.by.unwrap_or_default(),
+            cwd: params.cwd.as_deref(),
+            since,
+            limit: usize::try_from(limit).unwrap_or(usize::MAX),
+            store: &call.daemon.files.store,
+            cancel: &call.cancel,
+        })
+    };
+    Ok(Remainder::of(async move {
+        earlier.await?;
+        blocking(count).await
+    }))
+}
