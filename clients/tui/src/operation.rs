@@ -50,6 +50,8 @@ pub enum Operation {
     },
     /// Show messages, tokens and cost of the session.
     Stats,
+    /// Show tokens and cost of all sessions by one of [`USAGE_BY`].
+    Usage { by: &'static str },
     /// Show the messages that the model sees.
     Context,
     /// Show the moves of the leaf.
@@ -179,6 +181,7 @@ impl Operation {
             Self::ImportReport => "import-report",
             Self::Restore { .. } => "trash",
             Self::Stats => "stats",
+            Self::Usage { .. } => "usage",
             Self::Context => "context",
             Self::Moves => "moves",
             Self::Web => "web",
@@ -270,6 +273,9 @@ pub fn export_of(argument: &str) -> (Option<ExportFormat>, Option<&str>) {
         }
     }
 }
+
+/// What the rows of [`Operation::Usage`] can be.
+pub const USAGE_BY: [&str; 5] = ["day", "model", "tool", "session", "directory"];
 
 /// Parses the argument of an import; `None` if it is empty.
 pub fn import_of(argument: &str) -> Option<ImportSource> {

@@ -103,14 +103,52 @@ export interface Tokens {
   cacheWrite: number;
 }
 
+/** A cost in dollars by what is known of it. */
+export interface Costs {
+  recorded: number | null;
+  estimated: number | null;
+  /** Answers whose cost is unknown, and missing in the other two. */
+  unknownAnswers: number;
+}
+
+/** What the rows of a count of all sessions are. */
+export const USAGE_BY = ['day', 'model', 'tool', 'session', 'directory'] as const;
+
+export type UsageBy = (typeof USAGE_BY)[number];
+
+/** Sums over answers of all sessions. */
+export interface UsageSums {
+  answers: number;
+  answersWithoutTokens: number;
+  tokens: Tokens;
+  costs: Costs;
+}
+
+export interface Usage {
+  rows: (UsageSums & { key: string; title?: string })[];
+  moreRows?: number;
+  total: UsageSums;
+  prices: string;
+  unread: { path: string; kind: string; message: string }[];
+}
+
 /** Sums over entries. Some members are absent in older exports. */
 export interface Stats {
   messages?: Record<string, number>;
   toolCalls?: number;
   tokens?: Tokens;
+  /** The recorded cost, 0 if none is recorded; `costs` says what is known. */
   cost?: number;
+  costs?: Costs;
   contextTokens?: number;
-  models?: { provider: string; modelId: string; messages: number; tokens: Tokens; cost: number }[];
+  models?: {
+    provider: string;
+    modelId: string;
+    messages: number;
+    tokens: Tokens;
+    cost: number;
+    costs?: Costs;
+  }[];
   startedAt?: string;
   endedAt?: string;
   activeMs?: number;

@@ -6,6 +6,7 @@
 //! entries are read, and the memory needed does not grow with the session.
 
 use super::convert;
+use super::figures;
 use crate::message::Kind;
 use crate::message::{BranchMessage, Comparison, Gap, SHOWN_FILES, SHOWN_MESSAGES, Side};
 use crate::model::document;
@@ -70,17 +71,30 @@ pub async fn compare(
         }
         report(passed, most);
     }
-    let ancestor = match one.next() {
+    let id = one.next().map(str::to_owned);
+    let ancestor = match &id {
         Some(id) => Some(in_one_line(&convert::value(
             &client.get_entry(id).await?.entry,
         ))),
         None => None,
     };
+    let (mut left_side, mut right_side) = (one.side(), other.side());
+    left_side.cost = cost(client, left, id.as_deref()).await?;
+    right_side.cost = cost(client, right, id.as_deref()).await?;
     Ok(Comparison {
         ancestor,
-        left: one.side(),
-        right: other.side(),
+        left: left_side,
+        right: right_side,
     })
+}
+
+/// What a branch has cost below the ancestor; `None` if none of its answers has used tokens.
+async fn cost(client: &Client, tip: &str, ancestor: Option<&str>) -> Result<Option<String>, Error> {
+    let mut call = client.get_stats().leaf_id(Some(tip));
+    if let Some(ancestor) = ancestor {
+        call = call.since(ancestor);
+    }
+    Ok(figures::paid(&call.await?.costs))
 }
 
 /// Reads a branch upwards from a marked entry.
@@ -230,6 +244,7 @@ impl BranchReader {
             gap,
             read,
             modified,
+            cost: None,
         }
     }
 }

@@ -1,16 +1,22 @@
 //! Texts about the open session: its sums, and what a model sees of it.
 
+use super::operations::LONG;
 use crate::model::document;
 use crate::{text, time};
 use serde_json::Value;
 use std::time::Duration;
-use treelined_client::{Client, Error, Message, ModelStats, Tokens};
+use treelined_client::{Client, Costs, Error, Message, ModelStats, Tokens, UsageBy};
 
 /// Bytes shown of the context.
 const SHOWN: usize = 512 << 10;
 
 /// Columns of the names of sums.
 const NAMES: usize = 11;
+
+/// Columns of a cost and of tokens, and the most rows of what all sessions have used.
+const COST: usize = 11;
+const TOKENS: usize = 7;
+const ROWS: u64 = 200;
 
 /// Describes messages, tokens, cost and time.
 pub(super) async fn stats(client: &Client) -> Result<String, Error> {
@@ -22,14 +28,7 @@ pub(super) async fn stats(client: &Client) -> Result<String, Error> {
     row("messages", by_role.collect::<Vec<_>>().join(", "));
     row("tool calls", grouped(stats.tool_calls));
     row("tokens", tokens(&stats.tokens));
-    // Most tools do not record what an answer has cost.
-    row(
-        "cost",
-        match stats.cost > 0.0 {
-            true => format!("{:.4}", stats.cost),
-            false => "unknown".to_owned(),
-        },
-    );
+    row("cost", cost(&stats.costs));
     row(
         "context",
         format!("{} tokens", grouped(stats.context_tokens)),
@@ -67,7 +66,91 @@ fn tokens(tokens: &Tokens) -> String {
 
 fn of_model(model: &ModelStats) -> String {
     let name = format!("{} {}", model.provider, model.model_id);
-    format!("{}, {} messages", name.trim(), grouped(model.messages))
+    let messages = grouped(model.messages);
+    let cost = paid(&model.costs).map_or_else(String::new, |cost| format!(", cost {cost}"));
+    format!("{}, {messages} messages{cost}", name.trim())
+}
+
+/// `1.40` dollars, `~1.40` if a part is estimated, `1.40 + ?` if a part is unknown, `unknown`.
+pub(super) fn cost(costs: &Costs) -> String {
+    if costs.recorded.is_none() && costs.estimated.is_none() {
+        return "unknown".to_owned();
+    }
+    let known = costs.recorded.unwrap_or_default() + costs.estimated.unwrap_or_default();
+    let about = if costs.estimated.is_some() { "~" } else { "" };
+    let more = if costs.unknown_answers > 0 {
+        " + ?"
+    } else {
+        ""
+    };
+    match known < 0.01 && known > 0.0 {
+        true => format!("{about}<0.01{more}"),
+        false => format!("{about}{known:.2}{more}"),
+    }
+}
+
+/// As [`cost`]; `None` if no answer has used tokens.
+pub(super) fn paid(costs: &Costs) -> Option<String> {
+    let says_something =
+        costs.recorded.is_some() || costs.estimated.is_some() || costs.unknown_answers > 0;
+    says_something.then(|| cost(costs))
+}
+
+/// What all sessions have used: the sums, then a line each row, the newest day or the dearest first.
+pub(super) async fn usage(client: &Client, by: &'static str) -> Result<String, Error> {
+    let call = client.get_usage().by(UsageBy::from(by)).limit(ROWS);
+    let mut usage = call.timeout(LONG).await?;
+    if by == "day" {
+        usage.rows.reverse();
+    }
+    let line = |cost: &str, tokens: &str, name: &str| {
+        let line = format!("{cost:>COST$}  {tokens:>TOKENS$}  {name}");
+        text::line(&line)
+    };
+    let mut lines = vec![line("cost", "tokens", by)];
+    let total = &usage.total;
+    let cost = |costs: &Costs| paid(costs).unwrap_or_else(|| "–".to_owned());
+    lines.push(line(&cost(&total.costs), &short(&total.tokens), "all"));
+    for row in &usage.rows {
+        let name = match row.title.as_deref().unwrap_or(&row.key) {
+            "" => "(none)",
+            name => name,
+        };
+        lines.push(line(&cost(&row.costs), &short(&row.tokens), name));
+    }
+    let more = usage.more_rows.unwrap_or(0);
+    let notes = [
+        (more > 0).then(|| format!("… and {} more", grouped(more))),
+        total
+            .costs
+            .estimated
+            .map(|_| format!("~ estimated by prices, {}", usage.prices)),
+        (total.costs.unknown_answers > 0).then(|| {
+            let answers = grouped(total.costs.unknown_answers);
+            format!("? {answers} answers of unknown cost")
+        }),
+        (!usage.unread.is_empty())
+            .then(|| format!("{} sessions could not be read", usage.unread.len())),
+    ];
+    let notes = notes.into_iter().flatten();
+    lines.extend(notes.map(|note| text::line(&note)));
+    Ok(lines.join("\n"))
+}
+
+/// All tokens in few characters, such as `45.6M`.
+fn short(tokens: &Tokens) -> String {
+    let counts = [
+        tokens.input,
+        tokens.output,
+        tokens.cache_read,
+        tokens.cache_write,
+    ];
+    let count = counts.into_iter().fold(0, u64::saturating_add);
+    match count {
+        0..10_000 => grouped(count),
+        10_000..10_000_000 => format!("{}k", grouped(count / 1_000)),
+        _ => format!("{}M", grouped(count / 1_000_000)),
+    }
 }
 
 /// Separates thousands: `12,345`.
@@ -155,5 +238,24 @@ mod tests {
         ] {
             assert_eq!(grouped(count), shown);
         }
+    }
+
+    /// A cost that no tool has recorded was not told from one of 0.
+    #[test]
+    fn what_is_unknown_of_a_cost_is_said() {
+        let costs = |recorded: Option<f64>, estimated: Option<f64>, unknown: u64| -> Costs {
+            let json =
+                json!({"recorded": recorded, "estimated": estimated, "unknownAnswers": unknown});
+            serde_json::from_value(json).unwrap()
+        };
+        for (recorded, estimated, unknown, shown) in [
+            (Some(1.4), None, 0, "1.40"),
+            (Some(1.0), Some(0.4), 0, "~1.40"),
+            (None, Some(0.001), 2, "~<0.01 + ?"),
+            (None, None, 3, "unknown"),
+        ] {
+            assert_eq!(paid(&costs(recorded, estimated, unknown)).unwrap(), shown);
+        }
+        assert_eq!(paid(&costs(None, None, 0)), None);
     }
 }

@@ -65,6 +65,7 @@ impl Daemon {
                 format!("Restored to {}", text::line(&call.await?.path))
             }
             Operation::Stats => figures::stats(client).await?,
+            Operation::Usage { by } => figures::usage(client, by).await?,
             Operation::Context => figures::context(client).await?,
             Operation::Moves => moves(client).await?,
             Operation::Web => {

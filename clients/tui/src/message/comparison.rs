@@ -30,6 +30,8 @@ pub struct Side {
     pub read: Vec<String>,
     /// Files written or edited, sorted.
     pub modified: Vec<String>,
+    /// What its answers have cost; `None` if none has used tokens.
+    pub cost: Option<String>,
 }
 
 /// Messages left out.

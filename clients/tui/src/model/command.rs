@@ -2,14 +2,14 @@
 
 use super::input::Input;
 use crate::message::{Command, WorkProgress};
-use crate::operation::Operation;
+use crate::operation::{Operation, USAGE_BY};
 use std::time::Duration;
 
 /// A command of this program: name, argument, about.
 type Own = (&'static str, &'static str, &'static str);
 
 /// Commands that need no open session.
-const OWN: [Own; 6] = [
+const OWN: [Own; 7] = [
     ("new", "[NAME]", "create a session"),
     (
         "import",
@@ -18,6 +18,11 @@ const OWN: [Own; 6] = [
     ),
     ("trash", "", "restore a deleted session"),
     ("web", "", "the address of the page for browsers"),
+    (
+        "usage",
+        "[day|model|tool|session|directory]",
+        "tokens and cost of all sessions",
+    ),
     ("help", "", "all keys"),
     ("quit", "", "quit"),
 ];
@@ -69,7 +74,7 @@ const OF_SESSION: [Own; 22] = [
 ];
 
 /// Arguments that commands take, as examples and for completion.
-const ARGUMENTS: [(&str, &[&str]); 9] = [
+const ARGUMENTS: [(&str, &[&str]); 10] = [
     ("new", &["Plan of the release"]),
     (
         "import",
@@ -93,6 +98,7 @@ const ARGUMENTS: [(&str, &[&str]); 9] = [
         &["html", "markdown", "jsonl", "text", "html ~/talk.html"],
     ),
     ("name", &["A tour"]),
+    ("usage", &USAGE_BY),
 ];
 
 /// The line in which a command is typed.

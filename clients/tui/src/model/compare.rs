@@ -164,14 +164,15 @@ impl Side {
         let mut out = Vec::new();
         let mut push = |look, text: &str| out.extend(pieces(look, text, columns));
         push(TextStyle::Heading, &text::cut(&self.tip, columns));
-        push(
-            TextStyle::Dim,
-            &match self.messages() {
-                0 => "nothing since".to_owned(),
-                1 => "1 message since".to_owned(),
-                count => format!("{count} messages since"),
-            },
-        );
+        let mut since = match self.messages() {
+            0 => "nothing since".to_owned(),
+            1 => "1 message since".to_owned(),
+            count => format!("{count} messages since"),
+        };
+        if let Some(cost) = &self.cost {
+            since += &format!(", cost {cost}");
+        }
+        push(TextStyle::Dim, &since);
         for (title, files) in [("modified", &self.modified), ("read", &self.read)] {
             if !files.is_empty() {
                 let more = if files.len() < SHOWN_FILES { "" } else { "+" };

@@ -84,6 +84,12 @@ async fn a_session_is_described_named_and_exported() {
     let stats = operate(&mut fixture, Operation::Stats).await.unwrap();
     assert!(stats.starts_with("messages    4 user\n"), "{stats}");
     assert!(stats.contains("cost        unknown\n"), "{stats}");
+    let usage = Operation::Usage { by: "tool" };
+    let usage = operate(&mut fixture, usage).await.unwrap();
+    assert_eq!(
+        usage,
+        "       cost   tokens  tool\n          –        0  all"
+    );
     let context = operate(&mut fixture, Operation::Context).await.unwrap();
     assert_eq!(
         context,

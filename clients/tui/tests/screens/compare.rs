@@ -26,6 +26,7 @@ fn compared() -> Comparison {
             gap: None,
             read: vec!["Cargo.toml".into()],
             modified: Vec::new(),
+            cost: Some("~0.31 + ?".into()),
         },
         right: Side {
             tip: "Add the import.".into(),
@@ -36,6 +37,7 @@ fn compared() -> Comparison {
             gap: None,
             read: Vec::new(),
             modified: vec!["src/main.rs".into()],
+            cost: None,
         },
     }
 }

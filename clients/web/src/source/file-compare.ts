@@ -1,6 +1,6 @@
 /** Compares branches and sums their statistics, from the element `stats` of a page file (FORMAT.md, `stats`). */
 
-import type { Block, Comparison, ComparedBranch, Files, Stats, Tokens } from '../wire.ts';
+import type { Block, Comparison, ComparedBranch, Costs, Files, Stats, Tokens } from '../wire.ts';
 import type { FileRows } from './file-rows.ts';
 
 /** The element `stats` of a page file: totals, and usage and files by row. Older files have only `total`. */
@@ -13,6 +13,8 @@ export interface FileStats {
     cacheRead: number[];
     cacheWrite: number[];
     cost: number[];
+    /** Absent in older files. */
+    estimated?: (number | null)[];
   };
   files?: { paths: string[]; read: [number, number][]; modified: [number, number][] };
 }
@@ -87,12 +89,13 @@ function usageOf(
   rows: FileRows,
   stats: FileStats,
   path: number[],
-): { tokens?: Tokens; cost?: number } {
+): { tokens?: Tokens; cost?: number; costs?: Costs } {
   const usage = stats.usage;
   if (!usage) return {};
   const known = usageIndexesOf(stats, usage, rows.count);
   const tokens: Tokens = { input: 0, output: 0, cacheRead: 0, cacheWrite: 0 };
   let cost = 0;
+  const costs: Costs = { recorded: null, estimated: null, unknownAnswers: 0 };
   for (const row of path) {
     const at = known[row] ?? -1;
     if (at < 0) continue;
@@ -100,9 +103,15 @@ function usageOf(
     tokens.output += usage.output[at] ?? 0;
     tokens.cacheRead += usage.cacheRead[at] ?? 0;
     tokens.cacheWrite += usage.cacheWrite[at] ?? 0;
-    cost += usage.cost[at] ?? 0;
+    const recorded = usage.cost[at] ?? 0;
+    const estimated = usage.estimated?.[at] ?? null;
+    cost += recorded;
+    if (recorded > 0) costs.recorded = (costs.recorded ?? 0) + recorded;
+    else if (estimated !== null) costs.estimated = (costs.estimated ?? 0) + estimated;
+    // A row without tokens and cost is not in the arrays.
+    else costs.unknownAnswers++;
   }
-  return { tokens, cost };
+  return usage.estimated ? { tokens, cost, costs } : { tokens, cost };
 }
 
 /** Returns the files that tool calls change: the path of each diff in a call, else the call's argument. */

@@ -1,6 +1,6 @@
 /** A session of a daemon. */
 
-import type { Comparison, Row, Stats } from '../wire.ts';
+import type { Comparison, Row, Stats, Usage, UsageBy } from '../wire.ts';
 import type { CallOptions, Link } from './rpc.ts';
 import { LiveTree, Overviews, selection, type TreePage } from './live-tree.ts';
 import type {
@@ -164,6 +164,10 @@ export class LiveSource implements Source {
 
   stats(leafId?: string): Promise<Stats> {
     return this.call('get_stats', leafId === undefined ? {} : { leafId });
+  }
+
+  usage(by: UsageBy): Promise<Usage> {
+    return this.call('get_usage', { by, limit: 100 });
   }
 
   async branches(): Promise<BranchRow[]> {

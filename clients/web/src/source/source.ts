@@ -1,6 +1,6 @@
 /** Where the page gets a session from: the file that it is part of, or a daemon. */
 
-import type { Block, Comparison, Filter, Row, Stats } from '../wire.ts';
+import type { Block, Comparison, Filter, Row, Stats, Usage, UsageBy } from '../wire.ts';
 import type { Query } from '../text/query.ts';
 
 /** A session, for the head of the page. */
@@ -90,6 +90,8 @@ export interface Source {
   compare(a: string, b: string): Promise<Comparison>;
   /** Statistics of the session, or of the branch that ends with an entry. */
   stats(leafId?: string): Promise<Stats | undefined>;
+  /** What all sessions have used; only a daemon knows it. */
+  usage?(by: UsageBy): Promise<Usage>;
   /** Tips of branches, the active one first. */
   branches(): Promise<BranchRow[]>;
 }

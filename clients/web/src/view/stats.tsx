@@ -1,12 +1,13 @@
-/** Tokens, cost and time: of the session, and of each branch. */
+/** Tokens, cost and time: of the session, of each branch, and of all sessions. */
 
 import { useEffect, useState } from 'preact/hooks';
 import type { App } from '../model/app.ts';
 import type { Session } from '../model/session.ts';
-import type { BranchRow } from '../source/source.ts';
-import type { Stats } from '../wire.ts';
+import type { BranchRow, Source } from '../source/source.ts';
+import { USAGE_BY, type Stats, type Usage } from '../wire.ts';
+import { UNKNOWN, money } from '../text/money.ts';
 import { duration } from '../text/time.ts';
-import { visible } from '../text/visible.ts';
+import { plural, visible } from '../text/visible.ts';
 import { Dialog } from './dialog.tsx';
 
 /** How many branches are listed. */
@@ -44,23 +45,23 @@ export function StatsView({ app, session }: { app: App; session: Session }) {
       {total ? <Figures stats={total} /> : <p class="waiting">Counting…</p>}
       <h3>Branches</h3>
       {lines ? <Branches app={app} lines={lines} /> : <p class="waiting">Counting…</p>}
+      {session.source.usage && <AllSessions app={app} source={session.source} />}
     </Dialog>
   );
 }
-
-const UNKNOWN = '–';
 
 function number(value: number | undefined): string {
   return value === undefined ? UNKNOWN : Math.round(value).toLocaleString('en');
 }
 
-export function money(value: number | undefined): string {
-  // The tools of many sessions do not record it.
-  if (value === undefined || value === 0) return UNKNOWN;
-  return value < 0.01 ? '< 0.01' : value.toFixed(2);
+/** The cost of sums; files of earlier versions say only what is recorded. */
+function costOf(stats: Stats | undefined): string {
+  const { costs, cost } = stats ?? {};
+  const recorded = cost === undefined || cost === 0 ? null : cost;
+  return money(costs ?? { recorded, estimated: null, unknownAnswers: 0 });
 }
 
-function tokensIn(stats: Stats | undefined): number | undefined {
+function tokensIn(stats: Pick<Stats, 'tokens'> | undefined): number | undefined {
   const tokens = stats?.tokens;
   return tokens && tokens.input + tokens.cacheRead + tokens.cacheWrite;
 }
@@ -71,14 +72,14 @@ export function messageCount(stats: Stats | undefined): number | undefined {
 
 /** The figures of a stretch of conversation, each with its name. */
 export function Figures({ stats }: { stats: Stats }) {
-  const { tokens, cost, activeMs } = stats;
+  const { tokens, activeMs } = stats;
   const figures: [string, string][] = [
     ['messages', number(messageCount(stats))],
     ['tool calls', number(stats.toolCalls)],
     ['tokens in', number(tokensIn(stats))],
     ['of these cached', number(tokens?.cacheRead)],
     ['tokens out', number(tokens?.output)],
-    ['cost', money(cost)],
+    ['cost', costOf(stats)],
     ['time', activeMs === undefined ? UNKNOWN : duration(activeMs)],
   ];
   return (
@@ -132,12 +133,101 @@ function Branches({ app, lines }: { app: App; lines: Line[] }) {
               <td>{number(messageCount(stats))}</td>
               <td>{number(tokensIn(stats))}</td>
               <td>{number(stats?.tokens?.output)}</td>
-              <td>{money(stats?.cost)}</td>
+              <td>{costOf(stats)}</td>
               <td>{stats?.activeMs === undefined ? UNKNOWN : duration(stats.activeMs)}</td>
             </tr>
           ))}
         </tbody>
       </table>
+    </div>
+  );
+}
+
+/** What all sessions have used, by day, model, tool, session or directory. */
+function AllSessions({ app, source }: { app: App; source: Source }) {
+  const [by, setBy] = useState<(typeof USAGE_BY)[number]>('day');
+  const [usage, setUsage] = useState<Usage | undefined>(undefined);
+  useEffect(() => {
+    let open = true;
+    setUsage(undefined);
+    source
+      .usage?.(by)
+      .then((counted) => {
+        if (open) setUsage(counted);
+      })
+      .catch(app.failed);
+    return () => {
+      open = false;
+    };
+  }, [by]);
+  return (
+    <>
+      <h3>
+        All sessions by{' '}
+        <select
+          aria-label="All sessions by"
+          value={by}
+          onChange={(event) => {
+            const chosen = USAGE_BY.find((name) => name === event.currentTarget.value);
+            if (chosen) setBy(chosen);
+          }}
+        >
+          {USAGE_BY.map((name) => (
+            <option value={name}>{name}</option>
+          ))}
+        </select>
+      </h3>
+      {usage ? <UsageTable usage={usage} by={by} /> : <p class="waiting">Counting…</p>}
+    </>
+  );
+}
+
+function UsageTable({ usage, by }: { usage: Usage; by: string }) {
+  const { rows, total, moreRows = 0, unread } = usage;
+  // The newest day is what one looks for.
+  const shown = by === 'day' ? rows.toReversed() : rows;
+  const notes = [
+    total.costs.estimated === null ? '' : `~ is estimated by prices, ${usage.prices}`,
+    total.costs.unknownAnswers > 0 ? '? stands for costs that are not known' : '',
+    moreRows > 0 ? `${number(moreRows)} more rows` : '',
+    unread.length > 0 ? `${plural(unread.length, 'session')} could not be read` : '',
+  ];
+  const cells = (sums: Usage['total']) => (
+    <>
+      <td>{number(sums.answers)}</td>
+      <td>{number(tokensIn(sums))}</td>
+      <td>{number(sums.tokens.output)}</td>
+      <td>{money(sums.costs)}</td>
+    </>
+  );
+  return (
+    <div class="scroll-x" tabIndex={0} role="region" aria-label="Usage of all sessions">
+      <table class="branches usage">
+        <thead>
+          <tr>
+            <th scope="col">{by}</th>
+            <th scope="col">answers</th>
+            <th scope="col">in</th>
+            <th scope="col">out</th>
+            <th scope="col">cost</th>
+          </tr>
+        </thead>
+        <tbody>
+          <tr>
+            <th scope="row">all</th>
+            {cells(total)}
+          </tr>
+          {shown.map((row) => (
+            <tr>
+              <th scope="row">
+                <span class="branch-name">{visible(row.title ?? row.key) || '(none)'}</span>
+              </th>
+              {cells(row)}
+            </tr>
+          ))}
+        </tbody>
+      </table>
+      <p>{visible(notes.filter(Boolean).join(' · '))}</p>
     </div>
   );
 }

@@ -6,6 +6,7 @@ import type { FileView } from '../../src/source/file-view.ts';
 import { leftView } from '../../src/source/left.ts';
 import type { Folds } from '../../src/source/source.ts';
 import { parentsOf } from '../../src/source/file.ts';
+import { money } from '../../src/text/money.ts';
 import { parseQuery } from '../../src/text/query.ts';
 
 // q ─ a ─┬─ b ─ c
@@ -115,7 +116,8 @@ test('branches are compared at their common ancestor', () => {
       output: [1, 1, 1],
       cacheRead: [0, 0, 0],
       cacheWrite: [0, 0, 0],
-      cost: [0.5, 0.25, 1],
+      cost: [0.5, 0, 0],
+      estimated: [null, 0.25, null],
     },
     files: {
       paths: ['x', 'y'],
@@ -131,7 +133,14 @@ test('branches are compared at their common ancestor', () => {
   assert.deepEqual(compared.a.entryIds, ['b', 'c']);
   assert.deepEqual(compared.a.files, { readFiles: ['y'], modifiedFiles: ['x'] });
   assert.equal(compared.a.stats.tokens?.input, 2);
-  assert.equal(compared.b.stats.cost, 1);
+  const { costs: ofC } = compared.a.stats;
+  assert.deepEqual(ofC, { recorded: null, estimated: 0.25, unknownAnswers: 0 });
+  const { costs: ofD } = compared.b.stats;
+  assert.deepEqual(ofD, { recorded: null, estimated: null, unknownAnswers: 1 });
+  assert.equal(money(ofC), '~0.25');
+  assert.equal(money(ofD), 'unknown');
+  assert.equal(money({ recorded: 0.001, estimated: null, unknownAnswers: 2 }), '<0.01 + ?');
+  assert.equal(money({ recorded: null, estimated: null, unknownAnswers: 0 }), '–');
   const sum = sumRows(rows(), stats, rows().path(3));
   assert.deepEqual(sum.messages, { user: 2, assistant: 2 });
   assert.equal(sum.activeMs, 180_000);

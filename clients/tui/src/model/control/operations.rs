@@ -8,9 +8,15 @@ use crate::model::dialog::{Dialog, FocusOf};
 use crate::model::input::Input;
 use crate::model::picker::PickerKind;
 use crate::model::{Model, Screen};
-use crate::operation::{ExportFormat, Operation, export_of, file_name, import_of};
+use crate::operation::{ExportFormat, Operation, USAGE_BY, export_of, file_name, import_of};
 use crossterm::event::KeyCode;
 use std::path::Path;
+
+/// What the rows of `usage` are; `None` for an unknown word.
+fn usage_of(argument: &str) -> Option<&'static str> {
+    let wanted = if argument.is_empty() { "day" } else { argument };
+    USAGE_BY.into_iter().find(|by| *by == wanted)
+}
 
 impl Model {
     /// Runs a command of this program.
@@ -52,6 +58,13 @@ impl Model {
             "name" => Operation::Name { name: argument },
             "root" => Operation::Root,
             "stats" => Operation::Stats,
+            "usage" => match usage_of(&argument) {
+                Some(by) => Operation::Usage { by },
+                None => {
+                    self.say(format!("usage takes {}.", USAGE_BY.join(", ")));
+                    return Vec::new();
+                }
+            },
             "context" => Operation::Context,
             "moves" => Operation::Moves,
             "web" => Operation::Web,
