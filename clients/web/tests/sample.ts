@@ -294,3 +294,25 @@ export function large(count: number): SessionWriter {
   }
   return s;
 }
+
+/** A session of 5,000 entries that was gone back in 27 times: each time one branch of 90 entries was left. */
+export function rounds(): SessionWriter {
+  const s = new SessionWriter('rounds');
+  let count = 0;
+  const go = (above: string | null, length: number, round: number): string | null => {
+    for (const end = count + length; count < end; count++) {
+      above =
+        count % 2 === 0
+          ? s.user(`e${count}`, above, `Question ${count} of round ${round}, in a few words more`)
+          : s.assistant(`e${count}`, above, [text('An answer with some words in it.')]);
+    }
+    return above;
+  };
+  let fork: string | null = null;
+  for (let round = 0; round < 27; round++) {
+    go(fork, 90, round);
+    fork = go(fork, 90, round);
+  }
+  go(fork, 5000 - count, 27);
+  return s;
+}

@@ -1,29 +1,55 @@
 /** The lines of the tree, drawn from the prefix that the daemon gives each row. */
 
+import { GUIDE } from './sizes.ts';
+
 const CELLS = new Map([
   ['│', 'down'],
   ['├', 'fork'],
   ['└', 'end'],
 ]);
 
-/** The kinds of cells of a prefix, three characters each: at most `most`, the last ones, and whether there were more. */
-export function cellsOf(prefix: string, most: number): string[] {
+/** The least width of guides, in cells: one step behind the number of those that are missing. */
+const LEAST = 3;
+
+/** How many cells the guides have in a pane: 12 columns of 80. */
+export function mostCells(width: number): number {
+  return Math.max(LEAST, Math.floor((width * 12) / 80 / GUIDE));
+}
+
+/** The kinds of cells of a prefix, three characters each. */
+export function cellsOf(prefix: string): string[] {
   const drawn = prefix.replace(/^…\d+ *(?=[│├└ ]|$)/u, '');
   const cells: string[] = [];
   const chars = Array.from(drawn);
   for (let at = 0; at < chars.length; at += 3) cells.push(CELLS.get(chars[at] ?? '') ?? 'none');
-  if (cells.length > most) return cells.slice(cells.length - most + 1);
   return cells;
 }
 
-/** Deep guides are cut from the left, and the number of missing steps stands there. */
+export interface Drawn {
+  cells: string[];
+  /** The steps that are missing at the left, and how many cells their number takes. */
+  missing: number;
+  numbered: number;
+}
+
+/** The guides of a row in at most `most` cells: steps are cut from the left, and the number of these stands there. */
+export function drawnOf(prefix: string, indent: number, most: number): Drawn {
+  const cells = cellsOf(prefix);
+  if (indent <= cells.length && cells.length <= most) return { cells, missing: 0, numbered: 0 };
+  // Two digits fit beside the dots in two cells.
+  const numbered = indent < 100 ? 2 : 3;
+  const kept = cells.slice(-Math.max(1, most - numbered));
+  return { cells: kept, missing: indent - kept.length, numbered };
+}
+
 export function Guides(props: { prefix: string; indent: number; most: number }) {
   if (props.prefix === '') return null;
-  const cells = cellsOf(props.prefix, props.most);
-  const missing = props.indent - cells.length;
+  const { cells, missing, numbered } = drawnOf(props.prefix, props.indent, props.most);
   return (
     <span class="guides" aria-hidden="true">
-      {missing > 0 && <i class="guide cut">{`…${missing}`}</i>}
+      {missing > 0 && (
+        <i class="guide cut" style={{ width: `${numbered * GUIDE}px` }}>{`…${missing}`}</i>
+      )}
       {cells.map((kind) => (
         <i class={`guide ${kind}`} />
       ))}

@@ -9,7 +9,7 @@ import { headsBranch, type Reveal, type Tree } from '../model/tree.ts';
 import type { Session } from '../model/session.ts';
 import { marksOf, type Query } from '../text/query.ts';
 import { visible } from '../text/visible.ts';
-import { Guides } from './guides.tsx';
+import { Guides, mostCells } from './guides.tsx';
 import { Minimap } from './minimap.tsx';
 import { ROW } from './sizes.ts';
 import { bornText, leadOf, speakerOf, styleClass, toneOf } from './words.ts';
@@ -64,8 +64,7 @@ export function TreePane({ app, session }: { app: App; session: Session }) {
   const end = Math.min(total, Math.ceil((start + size.height) / ROW) + SPARE);
   tree.view?.want(first, end);
   const rows = [];
-  // Two thirds of a row are for its text.
-  const most = Math.max(3, Math.floor(size.width / 64));
+  const most = mostCells(size.width);
   for (let at = first; at < end; at++) {
     const row = tree.view?.row(at);
     rows.push(
@@ -149,7 +148,7 @@ interface RowProps {
   at: number;
   row: Row | undefined;
   total: number;
-  /** The most guides before the row. */
+  /** The most cells that the guides have. */
   most: number;
   query: Query | undefined;
   selected: boolean;

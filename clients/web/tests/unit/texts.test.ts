@@ -4,7 +4,8 @@ import { formatRoute, parseRoute } from '../../src/model/route.ts';
 import { questionOf } from '../../src/model/questions.ts';
 import { age, clock, duration } from '../../src/text/time.ts';
 import { bytes, plural, shorten, visible } from '../../src/text/visible.ts';
-import { cellsOf } from '../../src/view/guides.tsx';
+import { cellsOf, drawnOf, mostCells } from '../../src/view/guides.tsx';
+import { GUIDE } from '../../src/view/sizes.ts';
 import { partsOf } from '../../src/view/command.tsx';
 import { diffCounts } from '../../src/view/parts.tsx';
 
@@ -39,12 +40,27 @@ test('times may be anything', () => {
   assert.equal(duration(2 * 3600_000 + 5 * 60_000), '2 h 05 min');
 });
 
-test('guides are cut at their front', () => {
-  assert.deepEqual(cellsOf('│  ├─ ', 5), ['down', 'fork']);
-  assert.deepEqual(cellsOf('│     └─ ', 2), ['end'], 'and one cell for how many are missing');
-  assert.deepEqual(cellsOf('…5 │  ├─ ', 5), ['down', 'fork']);
-  assert.deepEqual(cellsOf('…105  │  ├─ ', 5), ['down', 'fork']);
-  assert.deepEqual(cellsOf('', 5), []);
+test('guides are cut from the left, and the number of missing steps counts as guides', () => {
+  assert.deepEqual(cellsOf('│  ├─ '), ['down', 'fork']);
+  assert.deepEqual(cellsOf('…5 │  ├─ '), ['down', 'fork'], 'the daemon has cut it');
+  assert.deepEqual(cellsOf('…105  │  ├─ '), ['down', 'fork']);
+  assert.deepEqual(cellsOf(''), []);
+  const [whole, deep] = ['│  │     ├─ ', '│  '.repeat(20) + '└─ '];
+  assert.deepEqual(drawnOf(whole, 4, 4), { cells: cellsOf(whole), missing: 0, numbered: 0 });
+  assert.deepEqual(drawnOf(whole, 4, 3), { cells: ['fork'], missing: 3, numbered: 2 });
+  assert.deepEqual(drawnOf(deep, 21, 4), { cells: ['down', 'end'], missing: 19, numbered: 2 });
+  assert.deepEqual(drawnOf(deep, 119, 4), { cells: ['end'], missing: 118, numbered: 3 });
+  assert.deepEqual(drawnOf(deep, 1119, 3), { cells: ['end'], missing: 1118, numbered: 3 });
+});
+
+test('guides have 12 columns of 80, and room for one step in the narrowest pane', () => {
+  for (const width of [280, 356, 560, 1400]) {
+    const drawn = drawnOf('│  '.repeat(40) + '└─ ', 99, mostCells(width));
+    const pixels = (drawn.cells.length + drawn.numbered) * GUIDE;
+    assert.ok(pixels <= (width * 12) / 80, `${pixels} of ${width}`);
+    assert.equal(drawn.cells.length + drawn.missing, 99);
+  }
+  assert.equal(mostCells(176), 3);
 });
 
 test('a command has a name and the rest', () => {
