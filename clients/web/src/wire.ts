@@ -165,3 +165,41 @@ export interface Comparison {
   a: ComparedBranch;
   b: ComparedBranch;
 }
+
+export interface SessionRow {
+  sessionId: string;
+  cwd: string;
+  name?: string;
+  modified: string;
+  messageCount: number;
+  source?: string;
+  tags?: string[];
+  pinned?: boolean;
+  archived?: boolean;
+  git?: { branch?: string };
+  firstMessage: string;
+  diagnostic?: { kind: string; message: string };
+  log?: { openOn: OpenOn[] };
+}
+
+/** Another machine that has a session open. */
+export interface OpenOn {
+  host: string;
+}
+
+/** A session of the log that has no file on this machine. */
+export interface TeamRow {
+  sessionId: string;
+  cwd?: string;
+  name?: string;
+  modified?: string;
+  entries?: number;
+  host?: string;
+  openOn: OpenOn[];
+}
+
+/** A session of a family. */
+export interface Relative extends SessionRow {
+  depth: number;
+  comesFrom?: { sessionId: string; kind: string; entryId?: string };
+}

@@ -1,117 +1,15 @@
-/** The state of the page. Whatever changes it calls `changed`, which draws the page again. */
+/** The state of the page, and its actions. */
 
-import { Session } from './session.ts';
-import { formatRoute, parseRoute } from './route.ts';
+import { PageState, type Overlay } from './page-state.ts';
 import { bindingOf, hint, typed, type Action } from './keys.ts';
 import { FILTERS } from '../wire.ts';
 import { blockText } from '../source/texts.ts';
 import type { FileSource } from '../source/file.ts';
-import type { Source } from '../source/source.ts';
 import type { Live } from './live.ts';
 
-export interface Notice {
-  text: string;
-  level: 'info' | 'warning' | 'error';
-}
-
-export type Overlay = 'help' | 'stats' | 'redactions' | undefined;
-
-export class App {
-  session: Session | undefined;
+export class App extends PageState {
   live: Live | undefined;
   file: FileSource | undefined;
-  overlay: Overlay;
-  notices: Notice[] = [];
-  /** On narrow screens: whether the tree covers the text. On wide ones: whether it is hidden. */
-  drawer = false;
-  treeHidden = false;
-  /** How often the page was drawn. */
-  drawn = 0;
-  private drawing = false;
-
-  constructor(private readonly draw: () => void) {}
-
-  readonly changed = (): void => {
-    if (this.drawing) return;
-    this.drawing = true;
-    queueMicrotask(() => {
-      this.drawing = false;
-      this.session?.tree.follow();
-      this.drawn++;
-      this.draw();
-    });
-  };
-
-  say(text: string, level: Notice['level'] = 'info'): void {
-    const notice = { text, level };
-    const others = this.notices.filter((one) => one.text !== text);
-    this.notices = [...others, notice].slice(-3);
-    const shown = level === 'error' ? 12_000 : 5000;
-    setTimeout(() => {
-      this.notices = this.notices.filter((one) => one !== notice);
-      this.changed();
-    }, shown);
-    this.changed();
-  }
-
-  readonly failed = (error: unknown): void => {
-    if (error instanceof DOMException && error.name === 'AbortError') return;
-    this.say(error instanceof Error ? error.message : String(error), 'error');
-  };
-
-  open(source: Source): Session {
-    const selected = (entry: string): void => {
-      if (this.session?.fromBeginning !== true) this.setRoute(entry);
-    };
-    this.session = new Session(source, { changed: this.changed, failed: this.failed, selected });
-    return this.session;
-  }
-
-  /** Shows the entry that the address names, else the one that the source proposes. */
-  async start(): Promise<void> {
-    const { session } = this;
-    if (!session) return;
-    const wanted = parseRoute(location.hash).entry;
-    if (wanted !== undefined) {
-      if (await session.tree.go(wanted)) return;
-      // An entry that the filter hides: the text shows it all the same.
-      if (await session.source.path(wanted)) {
-        session.tree.filter = 'all';
-        if (await session.tree.go(wanted)) return;
-      }
-    }
-    // A file that is opened without an entry in its address is read from the beginning.
-    session.fromBeginning = this.file !== undefined;
-    await session.tree.reload('center', session.source.selected);
-  }
-
-  /** Follows a change of the address by the reader. */
-  async followRoute(): Promise<void> {
-    const route = parseRoute(location.hash);
-    const { session } = this;
-    if (!session || route.entry === undefined || route.entry === session.tree.cursorId) return;
-    await this.go(route.entry);
-  }
-
-  /** The fragment that names an entry of the open session. */
-  routeTo(entry: string): string {
-    return formatRoute({ ...this.live?.route, entry });
-  }
-
-  private setRoute(entry: string): void {
-    const route = this.routeTo(entry);
-    if (route !== location.hash) history.replaceState(null, '', route);
-  }
-
-  /** Selects an entry, and shows all entries if the filter hides it. */
-  async go(id: string): Promise<void> {
-    const { session } = this;
-    if (!session) return;
-    this.drawer = false;
-    if (await session.tree.go(id)) return;
-    session.tree.filter = 'all';
-    if (!(await session.tree.go(id))) this.say('The session has no such entry.', 'warning');
-  }
 
   close(): void {
     if (this.session) this.session.compared = undefined;

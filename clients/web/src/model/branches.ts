@@ -1,7 +1,7 @@
 /** Names and archive of branches (protocol.md §3.20). */
 
 import type { Row } from '../wire.ts';
-import type { Live } from './live.ts';
+import type { LiveState } from './live-state.ts';
 import { hint } from './keys.ts';
 import { failureText, reasonText, type Refusal } from './moves.ts';
 import { visible } from '../text/visible.ts';
@@ -22,7 +22,7 @@ interface Archived extends Refusal {
 }
 
 export class Branches {
-  constructor(private readonly live: Live) {}
+  constructor(private readonly live: LiveState) {}
 
   /** Opens a row of several branches, since none of them is meant alone. Returns whether it was one. */
   private opens(row: Row): boolean {

@@ -1,6 +1,6 @@
 /** Going on with a conversation in another agent (protocol.md §3.18): what the agent gets, and the command to run. */
 
-import type { Live } from './live.ts';
+import type { LiveState } from './live-state.ts';
 import { RpcError } from '../source/rpc.ts';
 
 export interface Agent {
@@ -48,9 +48,11 @@ export class Handoff {
   private asked = 0;
 
   constructor(
-    private readonly live: Live,
+    private readonly live: LiveState,
     readonly entryId: string,
-  ) {}
+  ) {
+    this.ask();
+  }
 
   get isText(): boolean {
     return this.tool === 'text';
@@ -101,8 +103,8 @@ export class Handoff {
 
   /** The command that makes the new session and starts the agent; `undefined` if it is not safe to paste. */
   get command(): string | undefined {
-    const { source, route, sessionId } = this.live;
-    const session = source?.session.path ?? route.path ?? sessionId ?? '';
+    const { source, app, sessionId } = this.live;
+    const session = source?.session.path ?? app.route.path ?? sessionId ?? '';
     const words = ['treelined', 'continue', '--in', this.tool];
     if (this.learned) words.push('--learned');
     if (this.size === 'compacted') words.push('--compact');

@@ -1,85 +1,48 @@
 /** The page with a daemon: its connection, the list of sessions, and everything that changes a session. */
 
-import type { App } from './app.ts';
-import { hint, type Action } from './keys.ts';
+import type { PageState } from './page-state.ts';
+import { LiveState, storage, type Command } from './live-state.ts';
+import type { Action } from './keys.ts';
 import { formatRoute, parseRoute, type SessionRoute } from './route.ts';
 import { questionOf, type Question } from './questions.ts';
 import { Branches } from './branches.ts';
-import { Sorting, type Candidate, type Relative } from './sorting.ts';
-import { Handoff } from './handoff.ts';
-import { Moves } from './moves.ts';
+import { Sorting } from './sorting.ts';
+import { Moves, type Diagnostic } from './moves.ts';
 import { Presence } from './presence.ts';
 import { SessionList } from './session-list.ts';
 import { LiveSource, type WireSession } from '../source/live.ts';
 import { Link, RpcError } from '../source/rpc.ts';
-import { plural } from '../text/visible.ts';
 
 const TOKEN = 'treelined.token';
 const ASK = 'treelined.ask';
 
-export interface Command {
-  name: string;
-  description?: string;
-  argumentHint?: string;
-  by?: string;
-}
-
-/** A finding about the session file. */
-interface Diagnostic {
-  kind: string;
-  newestTipId?: string;
-  newerTurns?: number;
-}
-
-export type LiveDialog =
-  | { kind: 'go'; id: string; count: number | undefined; isUser: boolean; canSummarize: boolean }
-  | { kind: 'label'; id: string; label: string }
-  | { kind: 'name-branch'; id: string }
-  | { kind: 'archive'; id: string }
-  | { kind: 'tags' }
-  | { kind: 'family'; relatives: readonly Relative[]; born: string | undefined }
-  | { kind: 'candidates'; candidates: readonly Candidate[] }
-  | { kind: 'compact' }
-  | { kind: 'command'; commands: Command[] | undefined }
-  | { kind: 'output'; name: string; output: string }
-  | { kind: 'question'; question: Question }
-  | { kind: 'handoff'; handoff: Handoff }
-  | undefined;
-
-export class Live {
+export class Live extends LiveState {
   readonly link: Link | undefined;
   readonly list: SessionList;
   readonly moves: Moves;
   readonly branches: Branches;
   readonly sorting: Sorting;
   readonly presence: Presence;
-  source: LiveSource | undefined;
-  dialog: LiveDialog;
   questions: Question[] = [];
-  /** Whether the list of sessions is shown. */
-  listing = false;
   /** From when an import brings the entries that the last one has held back (protocol.md §3.17). */
   heldUntil: string | undefined;
   private refreshing: ReturnType<typeof setTimeout> | undefined;
-  /** Of a file that opens beside its newest entries: the finding that says so. */
-  private beside: Diagnostic | undefined;
-  /** The session that is open, or is to be opened. */
-  route: SessionRoute;
   /** The answer to the request for the first session. */
   private opening: Promise<WireSession> | undefined;
 
-  constructor(readonly app: App) {
+  constructor(app: PageState) {
+    super(app);
     const route = parseRoute(location.hash);
     const token = route.token ?? storage()?.getItem(TOKEN) ?? undefined;
     if (route.token !== undefined) {
       storage()?.setItem(TOKEN, route.token);
       history.replaceState(null, '', location.pathname + formatRoute(route));
     }
-    this.route = sessionOf(route);
+    app.route = sessionOf(route);
     this.list = new SessionList(this);
     this.moves = new Moves(this);
     this.branches = new Branches(this);
-    this.sorting = new Sorting(this);
+    this.sorting = new Sorting(this, this.list);
     this.presence = new Presence((method, params) => this.call(method, params), app.changed);
     if (token === undefined) return;
     this.link = new Link(`ws://${location.host}/ws`, token, {
@@ -92,15 +55,11 @@ export class Live {
   }
 
   async start(): Promise<void> {
-    this.listing = !isNamed(this.route);
+    this.listing = !isNamed(this.app.route);
     this.app.changed();
     this.link?.connect();
     addEventListener('online', () => this.reconnect());
     return Promise.resolve();
-  }
-
-  get sessionId(): string | undefined {
-    return this.source?.session.sessionId;
   }
 
   get canWrite(): boolean {
@@ -124,11 +83,6 @@ export class Live {
     this.link.connect();
   }
 
-  call<T>(method: string, params: object = {}): Promise<T> {
-    if (!this.link) return Promise.reject(new Error('There is no connection.'));
-    return this.link.call<T>(method, params);
-  }
-
   reconnect(): void {
     if (this.link && this.link.state !== 'open') this.link.connect();
   }
@@ -136,8 +90,8 @@ export class Live {
   /** Asks for the first session at once: the answer to the handshake changes nothing about it. */
   private introduced(): void {
     this.opening = undefined;
-    if (this.source || !isNamed(this.route)) return;
-    this.opening = this.askToOpen(this.route);
+    if (this.source || !isNamed(this.app.route)) return;
+    this.opening = this.askToOpen(this.app.route);
     // The caller that waits for it reports the failure.
     this.opening.catch(() => undefined);
   }
@@ -148,9 +102,9 @@ export class Live {
     if (this.dialog?.kind === 'question') this.dialog = undefined;
     if (this.listing) await this.list.load();
     if (this.source) await this.reopen(this.source);
-    else if (isNamed(this.route)) {
+    else if (isNamed(this.app.route)) {
       try {
-        await this.openSession(this.route);
+        await this.openSession(this.app.route);
       } catch (error) {
         // The next connection opens it.
         if (error instanceof RpcError && error.kind === 'disconnected') return;
@@ -163,7 +117,7 @@ export class Live {
 
   /** Opens the same session again after a new connection, at the same position. */
   private async reopen(source: LiveSource): Promise<void> {
-    source.update(await this.askToOpen(this.route));
+    source.update(await this.askToOpen(this.app.route));
     this.presence.watch(source.session.sessionId);
     this.app.session?.bodies.clear();
     await this.app.session?.tree.reload();
@@ -175,35 +129,14 @@ export class Live {
       session: WireSession;
       diagnostics: Diagnostic[];
     }>('open_session', which);
-    this.note(diagnostics);
+    this.moves.note(diagnostics);
     return session;
-  }
-
-  note(diagnostics: Diagnostic[] = []): void {
-    this.beside = diagnostics.find(({ kind }) => kind === 'leafBesideNewest');
-  }
-
-  /** Says that the session is open beside its newest entries, and the key that goes there. */
-  private sayNewer(): void {
-    if (!this.beside) return;
-    const turns = this.beside.newerTurns ?? 0;
-    const newer =
-      turns === 0
-        ? 'Newer entries are'
-        : `${plural(turns, 'newer turn')} ${turns === 1 ? 'is' : 'are'}`;
-    this.app.say(`${newer} on another branch: ${hint('to-news')} goes there.`);
-  }
-
-  private goToNews(): void {
-    const newest = this.beside?.newestTipId;
-    if (newest === undefined) this.app.say('No newer entries are on another branch.');
-    else this.app.go(newest).catch(this.app.failed);
   }
 
   async openSession(which: SessionRoute, entry?: string): Promise<void> {
     const { link } = this;
     if (!link) return;
-    const opening = which === this.route ? this.opening : undefined;
+    const opening = which === this.app.route ? this.opening : undefined;
     this.opening = undefined;
     const session = await (opening ?? this.askToOpen(which));
     const old = this.source;
@@ -212,8 +145,8 @@ export class Live {
     }
     this.source = new LiveSource(link, session, { loaded: this.app.changed });
     const place = entry ?? parseRoute(location.hash).entry;
-    this.route = sessionOf(which);
-    const route = { ...this.route, ...(place === undefined ? {} : { entry: place }) };
+    this.app.route = sessionOf(which);
+    const route = { ...this.app.route, ...(place === undefined ? {} : { entry: place }) };
     history.replaceState(null, '', formatRoute(route));
     this.presence.watch(session.sessionId);
     this.app.open(this.source);
@@ -225,7 +158,7 @@ export class Live {
     this.heldUntil = undefined;
     void this.askHeld().catch(this.app.failed);
     await shown;
-    this.sayNewer();
+    this.moves.sayNewer();
     document.querySelector<HTMLElement>('#tree')?.focus({ preventScroll: true });
     this.app.changed();
   }
@@ -292,7 +225,7 @@ export class Live {
       leafId: string | null;
       diagnostics?: Diagnostic[];
     }>('get_leaf');
-    this.note(diagnostics);
+    this.moves.note(diagnostics);
     if (this.heldUntil !== undefined) await this.askHeld();
     source.rows.clear();
     session.bodies.forgetOpenCalls();
@@ -348,11 +281,6 @@ export class Live {
     this.app.changed();
   }
 
-  show(dialog: LiveDialog): void {
-    this.dialog = dialog;
-    this.app.changed();
-  }
-
   showList(): void {
     this.listing = true;
     this.app.overlay = undefined;
@@ -370,9 +298,7 @@ export class Live {
 
   /** Shows what another agent would get up to an entry. */
   askHandoff(id: string): void {
-    const handoff = new Handoff(this, id);
-    this.show({ kind: 'handoff', handoff });
-    handoff.ask();
+    this.show({ kind: 'handoff', id });
   }
 
   askLabel(id: string, label: string | undefined): void {
@@ -403,7 +329,7 @@ export class Live {
       else return false;
     } else if (action === 'rewind') this.rewind(row.id);
     else if (action === 'label') this.askLabel(row.id, row.label);
-    else if (action === 'to-news') this.goToNews();
+    else if (action === 'to-news') this.moves.goToNews();
     else if (action === 'name-branch') this.branches.askName(row);
     else if (action === 'archive') this.branches.toggle(row);
     else if (action === 'show-archived') this.branches.show();
@@ -432,13 +358,4 @@ function isNamed(route: SessionRoute): boolean {
 function sessionOf({ path, session }: SessionRoute): SessionRoute {
   if (path !== undefined) return { path };
   return session === undefined ? {} : { session };
-}
-
-/** The browser's memory of this tab, if it gives the page one. */
-export function storage(): Storage | undefined {
-  try {
-    return sessionStorage;
-  } catch {
-    return undefined;
-  }
 }

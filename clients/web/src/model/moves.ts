@@ -1,10 +1,9 @@
 /** Moves, labels, compactions, commands and messages. */
 
-import type { Live } from './live.ts';
+import { storage, type LiveState } from './live-state.ts';
 import { hint } from './keys.ts';
-import { storage } from './live.ts';
 import { RpcError } from '../source/rpc.ts';
-import { visible } from '../text/visible.ts';
+import { plural, visible } from '../text/visible.ts';
 
 /** A navigation, compaction or command that is running. */
 export interface Running {
@@ -22,6 +21,13 @@ export interface Refusal {
   reason?: string;
   by?: string;
   message?: string;
+}
+
+/** A finding about the session file. */
+export interface Diagnostic {
+  kind: string;
+  newestTipId?: string;
+  newerTurns?: number;
 }
 
 interface NavigationResult extends Refusal {
@@ -81,10 +87,12 @@ export class Moves {
   draft = '';
   composing = false;
   sending = false;
+  /** Of a file that opens beside its newest entries: the finding that says so. */
+  private beside: Diagnostic | undefined;
   private abort: AbortController | undefined;
   private requestId: number | undefined;
 
-  constructor(private readonly live: Live) {}
+  constructor(private readonly live: LiveState) {}
 
   private failed(error: unknown): void {
     const hint = failureText(error);
@@ -94,6 +102,27 @@ export class Moves {
 
   private session(params: object): object {
     return { sessionId: this.live.sessionId, ...params };
+  }
+
+  note(diagnostics: Diagnostic[] = []): void {
+    this.beside = diagnostics.find(({ kind }) => kind === 'leafBesideNewest');
+  }
+
+  /** Says that the session is open beside its newest entries, and the key that goes there. */
+  sayNewer(): void {
+    if (!this.beside) return;
+    const turns = this.beside.newerTurns ?? 0;
+    const newer =
+      turns === 0
+        ? 'Newer entries are'
+        : `${plural(turns, 'newer turn')} ${turns === 1 ? 'is' : 'are'}`;
+    this.live.app.say(`${newer} on another branch: ${hint('to-news')} goes there.`);
+  }
+
+  goToNews(): void {
+    const newest = this.beside?.newestTipId;
+    if (newest === undefined) this.live.app.say('No newer entries are on another branch.');
+    else this.live.app.go(newest).catch(this.live.app.failed);
   }
 
   /** Says how many entries the move leaves behind, and asks how to go. */
@@ -137,7 +166,7 @@ export class Moves {
       return;
     }
     // The user has now chosen the position.
-    this.live.note();
+    this.note();
     if (result.editorText !== undefined) this.write(result.editorText);
     const summary =
       result.summaryEntry === undefined ? '' : ' A summary of the branch is in its place.';

@@ -1,6 +1,7 @@
 /** Polls the daemon for the other machines that have the current session open. */
 
-import { hostsOf, type SessionRow } from './session-list.ts';
+import { hostsOf } from './session-list.ts';
+import type { SessionRow } from '../wire.ts';
 
 /** Milliseconds between two requests. */
 const PAUSE = 20_000;

@@ -1,40 +1,9 @@
 /** The list of sessions, and the search in the text of all of them. */
 
-import type { Live } from './live.ts';
+import type { LiveState } from './live-state.ts';
+import type { OpenOn, SessionRow, TeamRow } from '../wire.ts';
 import { AGENTS } from './handoff.ts';
 import { TextSearch } from './text-search.ts';
-
-export interface SessionRow {
-  sessionId: string;
-  cwd: string;
-  name?: string;
-  modified: string;
-  messageCount: number;
-  source?: string;
-  tags?: string[];
-  pinned?: boolean;
-  archived?: boolean;
-  git?: { branch?: string };
-  firstMessage: string;
-  diagnostic?: { kind: string; message: string };
-  log?: { openOn: OpenOn[] };
-}
-
-/** Another machine that has a session open. */
-export interface OpenOn {
-  host: string;
-}
-
-/** A session of the log that has no file on this machine. */
-export interface TeamRow {
-  sessionId: string;
-  cwd?: string;
-  name?: string;
-  modified?: string;
-  entries?: number;
-  host?: string;
-  openOn: OpenOn[];
-}
 
 interface ListPage {
   sessions: SessionRow[];
@@ -123,7 +92,7 @@ export class SessionList {
   private generation = 0;
   private reading: ReturnType<typeof setTimeout> | undefined;
 
-  constructor(private readonly live: Live) {
+  constructor(private readonly live: LiveState) {
     this.text = new TextSearch(live);
   }
 
@@ -233,7 +202,7 @@ export class SessionList {
         await this.live.app.go(hit.entryId);
         // The search of a tree has words and patterns, and no questions.
         if (this.text.mode === 'words' && !/\S:/u.test(this.typed))
-          this.live.app.search(this.typed);
+          this.live.app.session?.tree.search(this.typed);
       }
     };
     open().catch(this.live.app.failed);

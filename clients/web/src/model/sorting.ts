@@ -1,15 +1,10 @@
 /** Tags, pins, families and candidates (protocol.md §3.21 to §3.23). */
 
-import type { Live } from './live.ts';
-import type { SessionRow } from './session-list.ts';
+import type { LiveState } from './live-state.ts';
+import type { SessionList } from './session-list.ts';
+import type { Relative, SessionRow } from '../wire.ts';
 import { failureText, reasonText, type Refusal } from './moves.ts';
 import { visible } from '../text/visible.ts';
-
-/** A session of a family. */
-export interface Relative extends SessionRow {
-  depth: number;
-  comesFrom?: { sessionId: string; kind: string; entryId?: string };
-}
 
 /** A branch, as far as candidates are concerned. */
 export interface Answer {
@@ -18,13 +13,6 @@ export interface Answer {
   group?: string;
   forkId: string | null;
   lastActivity: string;
-  isActive: boolean;
-}
-
-/** An answer to a question, with how it came out. */
-export interface Candidate {
-  tipId: string;
-  outcome: string;
   isActive: boolean;
 }
 
@@ -71,7 +59,10 @@ export function tagsOf(text: string): { add: string[]; remove: string[] } {
 }
 
 export class Sorting {
-  constructor(private readonly live: Live) {}
+  constructor(
+    private readonly live: LiveState,
+    private readonly list: SessionList,
+  ) {}
 
   async tag(text: string): Promise<void> {
     const result = await this.call<{ tags: string[] }>('tag_session', tagsOf(text));
@@ -96,7 +87,7 @@ export class Sorting {
         ? 'The session is archived; the list leaves it out.'
         : 'The session is in the list again.',
     );
-    if (this.live.listing) await this.live.list.load().catch(this.live.app.failed);
+    if (this.live.listing) await this.list.load().catch(this.live.app.failed);
   }
 
   /** Sets a mark of a session on this machine, or takes it away; undefined after a failure. */

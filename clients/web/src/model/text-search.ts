@@ -1,6 +1,6 @@
 /** The search in the text of all sessions (protocol.md §3.16): a question, or exactly what is typed. */
 
-import type { Live } from './live.ts';
+import type { LiveState } from './live-state.ts';
 import { RpcError } from '../source/rpc.ts';
 
 /** How the text is understood; `ask` ranks, the others find exactly. */
@@ -69,7 +69,7 @@ export class TextSearch {
   private token: number | undefined;
   private abort: AbortController | undefined;
 
-  constructor(private readonly live: Live) {}
+  constructor(private readonly live: LiveState) {}
 
   /** Whether the text is in the language of filters. */
   get hasFilters(): boolean {

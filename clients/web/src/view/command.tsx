@@ -2,7 +2,8 @@
 
 import { useState } from 'preact/hooks';
 import type { App } from '../model/app.ts';
-import type { Command, Live } from '../model/live.ts';
+import type { Live } from '../model/live.ts';
+import type { Command } from '../model/live-state.ts';
 import { visible } from '../text/visible.ts';
 import { Dialog } from './dialog.tsx';
 

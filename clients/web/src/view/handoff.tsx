@@ -1,17 +1,22 @@
 /** The preview of a handoff to another agent, and the command that goes on there, ready to copy. */
 
+import { useState } from 'preact/hooks';
 import type { App } from '../model/app.ts';
-import { AGENTS, type Handoff, type HandoffPreview } from '../model/handoff.ts';
+import { AGENTS, Handoff, type HandoffPreview } from '../model/handoff.ts';
+import type { Live } from '../model/live.ts';
 import { plural, visible } from '../text/visible.ts';
 import { Dialog } from './dialog.tsx';
 
 interface Props {
   app: App;
-  handoff: Handoff;
+  live: Live;
+  /** The entry up to which the conversation is handed over. */
+  id: string;
   close: () => void;
 }
 
-export function HandoffDialog({ app, handoff, close }: Props) {
+export function HandoffDialog({ app, live, id, close }: Props) {
+  const [handoff] = useState(() => new Handoff(live, id));
   const text = handoff.preview?.text;
   const copied = handoff.isText ? text : handoff.command;
   return (

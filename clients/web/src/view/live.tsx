@@ -217,7 +217,7 @@ export function LiveDialogs({ app, live }: { app: App; live: Live }) {
         <CommandDialog app={app} live={live} commands={dialog.commands} close={close} />
       )}
       {dialog?.kind === 'handoff' && (
-        <HandoffDialog app={app} handoff={dialog.handoff} close={close} />
+        <HandoffDialog key={dialog.id} app={app} live={live} id={dialog.id} close={close} />
       )}
       {dialog?.kind === 'output' && (
         <Dialog title={`Output of ${visible(dialog.name)}`} close={close}>

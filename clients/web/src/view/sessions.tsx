@@ -4,18 +4,12 @@ import type { ComponentChildren } from 'preact';
 import type { App } from '../model/app.ts';
 import type { Live } from '../model/live.ts';
 import { AGENTS } from '../model/handoff.ts';
-import {
-  hostsOf,
-  PERIODS,
-  type Grouping,
-  type SessionList,
-  type SessionRow,
-  type TeamRow,
-} from '../model/session-list.ts';
+import { hostsOf, PERIODS, type Grouping, type SessionList } from '../model/session-list.ts';
+import type { SessionRow, TeamRow } from '../wire.ts';
 import { age } from '../text/time.ts';
 import { plural, visible } from '../text/visible.ts';
 import { IconButton } from './icons.tsx';
-import { HitLine, MoreHits, NearWords, SearchField } from './text-search.tsx';
+import { HitLine, MoreHits, NearWords, SearchField } from './search.tsx';
 
 function onKey(app: App, live: Live, event: KeyboardEvent): boolean {
   const { list } = live;

@@ -2,7 +2,8 @@
 
 import { useState } from 'preact/hooks';
 import type { Live } from '../model/live.ts';
-import type { Candidate, Relative } from '../model/sorting.ts';
+import type { Candidate } from '../model/live-state.ts';
+import type { Relative } from '../wire.ts';
 import { age } from '../text/time.ts';
 import { visible } from '../text/visible.ts';
 import { Dialog } from './dialog.tsx';

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { test } from 'node:test';
-import type { Live } from '../../src/model/live.ts';
+import type { LiveState } from '../../src/model/live-state.ts';
 import { AGENTS, commandLine, Handoff, isSafe } from '../../src/model/handoff.ts';
 
 test('the agents are those of the table that all clients share', () => {
@@ -29,13 +29,12 @@ test('a command with control characters is not safe', () => {
 
 function handoff(path: string | undefined, entryId: string): Handoff {
   const live = {
-    app: { changed: () => undefined },
+    app: { changed: () => undefined, route: {} },
     source: { session: path === undefined ? {} : { path } },
-    route: {},
     sessionId: 'tour',
     call: () => new Promise(() => undefined),
   };
-  return new Handoff(live as unknown as Live, entryId);
+  return new Handoff(live as unknown as LiveState, entryId);
 }
 
 test('a command names the file, behind its options', () => {

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { groups, type ListFilter, type SessionRow } from '../../src/model/session-list.ts';
+import { groups, type ListFilter } from '../../src/model/session-list.ts';
+import type { SessionRow } from '../../src/wire.ts';
 
 const NOW = Date.parse('2026-11-24T12:00:00Z');
 

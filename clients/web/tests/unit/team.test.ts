@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { Live } from '../../src/model/live.ts';
+import type { LiveState } from '../../src/model/live-state.ts';
 import { Presence } from '../../src/model/presence.ts';
 import { SessionList } from '../../src/model/session-list.ts';
 
@@ -18,7 +18,7 @@ test('sessions of other machines follow those of this one, and open by their ids
     openSession: (which: unknown) => Promise.resolve(opened.push(which)),
     app: { changed: () => undefined, failed: (error: unknown) => assert.fail(String(error)) },
   };
-  const list = new SessionList(live as unknown as Live);
+  const list = new SessionList(live as unknown as LiveState);
   await list.load();
   assert.equal(list.count, 2);
   globalThis.history = { replaceState: () => undefined } as unknown as History;

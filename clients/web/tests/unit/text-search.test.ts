@@ -8,7 +8,7 @@ import {
   withWord,
 } from '../../src/model/text-search.ts';
 import { RpcError } from '../../src/source/rpc.ts';
-import type { Live } from '../../src/model/live.ts';
+import type { LiveState } from '../../src/model/live-state.ts';
 
 test('an item takes the place of the word before the cursor, in code points', () => {
   const { text, cursor } = completed('🎉 ro cache', { start: 2, end: 4, items: [] }, 'role:');
@@ -55,7 +55,7 @@ test('a question is asked, and one step finds exactly', async () => {
     },
   };
   const app = { changed: (): void => undefined, failed: (): void => undefined };
-  const search = new TextSearch({ link, app } as unknown as Live);
+  const search = new TextSearch({ link, app } as unknown as LiveState);
   const arrived = async (): Promise<void> => {
     while (search.running) await new Promise((done) => setTimeout(done, 5));
   };
