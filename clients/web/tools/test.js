@@ -27,7 +27,7 @@ await build({
 const files = tests.map((file) => `${root}/build/${kind}/${file.replace(/\.ts$/, '.mjs')}`);
 const run = spawnSync(
   process.execPath,
-  ['--enable-source-maps', '--test', '--test-concurrency=2', '--test-timeout=230000', ...files],
+  ['--enable-source-maps', '--test', '--test-concurrency=2', '--test-timeout=600000', ...files],
   { stdio: 'inherit', cwd: root },
 );
 process.exit(run.status ?? 1);

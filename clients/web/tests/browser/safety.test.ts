@@ -58,9 +58,10 @@ async function walk(page: Page): Promise<string[]> {
       '#path details:not([open]) > summary, #path .picture, #path .more, #path [aria-label^=Copy], #path a[aria-label]';
     const path = document.querySelector('#path');
     if (!path) return ['no path'];
-    const until = Date.now() + 150_000;
-    for (let still = 0; still < 4;) {
-      if (Date.now() > until) return [...found, `not at the top yet: ${path.scrollTop}`];
+    // Far more steps than the path is high, however slow the machine is.
+    const most = 5000;
+    for (let still = 0, step = 0; still < 4; step += 1) {
+      if (step > most) return [...found, `not at the top yet: ${path.scrollTop}`];
       for (const offer of document.querySelectorAll<HTMLElement>(offers)) offer.click();
       await new Promise((done) => setTimeout(done, 20));
       found.push(...look());
