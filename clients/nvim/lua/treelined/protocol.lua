@@ -3,7 +3,7 @@
 
 return {
   version = 1,
-  schema_hash = 'sha256:fed9d5cff6b89f0d6c9a5ea32e17ba23aa060a18010d14c207ccf2d44f892267',
+  schema_hash = 'sha256:d3c8013a790921c322c9677af09d0db7f3b3bf44b3e3f2e23d532677a03fc50f',
   --- Methods by the names of their functions.
   methods = {
     discover = 'rpc.discover',

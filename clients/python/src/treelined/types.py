@@ -371,7 +371,16 @@ HomePaths = Literal["keep", "shorten"]
 """
 
 ImportFrom = Literal[
-    "claude-code", "codex", "opencode", "gemini", "goose", "pi", "chatgpt", "claude-ai", "auto"
+    "claude-code",
+    "codex",
+    "opencode",
+    "gemini",
+    "goose",
+    "pi",
+    "qwen-code",
+    "chatgpt",
+    "claude-ai",
+    "auto",
 ]
 """The tool that an import reads.
 

@@ -179,7 +179,7 @@ import type {
 export const PROTOCOL_VERSION = 1;
 
 /** The hash of the schema behind these types. A daemon with the same hash has the same schema. */
-export const SCHEMA_HASH = 'sha256:fed9d5cff6b89f0d6c9a5ea32e17ba23aa060a18010d14c207ccf2d44f892267';
+export const SCHEMA_HASH = 'sha256:d3c8013a790921c322c9677af09d0db7f3b3bf44b3e3f2e23d532677a03fc50f';
 
 /** Params and result by method. */
 export interface Methods {

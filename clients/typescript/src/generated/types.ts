@@ -541,6 +541,7 @@ export type ImportFrom =
   | 'gemini'
   | 'goose'
   | 'pi'
+  | 'qwen-code'
   | 'chatgpt'
   | 'claude-ai'
   | 'auto';

@@ -74,6 +74,7 @@ string_enum! {
         Gemini = "gemini",
         Goose = "goose",
         Pi = "pi",
+        QwenCode = "qwen-code",
         Chatgpt = "chatgpt",
         ClaudeAi = "claude-ai",
         Auto = "auto",
