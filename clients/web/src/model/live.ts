@@ -288,6 +288,12 @@ export class Live extends LiveState {
     this.app.changed();
   }
 
+  /** Shows the open session again. */
+  hideList(): void {
+    this.listing = false;
+    this.app.changed();
+  }
+
   askToGo(id: string): void {
     this.moves.askToGo(id).catch(this.app.failed);
   }
@@ -314,6 +320,7 @@ export class Live extends LiveState {
   /** Runs an action that needs a daemon. Returns whether it was one. */
   act(action: Action): boolean {
     if (action === 'sessions' || action === 'search-all') this.showList();
+    else if (action === 'back' && this.listing && this.app.session) this.hideList();
     else if (action === 'reconnect') this.reconnect();
     else if (action === 'answer') this.openQuestion();
     else if (action === 'command') this.showCommands().catch(this.app.failed);

@@ -1,7 +1,7 @@
 /** The search in the text of all sessions: its field with mode, completion and fault, and what it finds. */
 
 import type { ComponentChildren } from 'preact';
-import { useRef } from 'preact/hooks';
+import { useLayoutEffect, useRef } from 'preact/hooks';
 import type { SessionList } from '../model/session-list.ts';
 import {
   completed,
@@ -26,6 +26,8 @@ const MODE_WORDS: Record<Mode, { name: string; about: string }> = {
 export function SearchField({ list }: { list: SessionList }) {
   const field = useRef<HTMLInputElement>(null);
   const { text } = list;
+  // The attribute works once in a document, and the list is opened again and again.
+  useLayoutEffect(() => field.current?.focus(), []);
   const take = (item: string): void => {
     const { completion } = text;
     if (!completion) return;
@@ -51,7 +53,6 @@ export function SearchField({ list }: { list: SessionList }) {
         <input
           ref={field}
           type="search"
-          autofocus
           aria-label="Search in all sessions"
           placeholder="Ask all sessions, or search names and text"
           autocomplete="off"

@@ -23,10 +23,7 @@ function onKey(app: App, live: Live, event: KeyboardEvent): boolean {
   else if (event.key === 'Escape') {
     if (list.text.within) list.text.searchWithin(undefined);
     else if (list.typed !== '') list.search('');
-    else if (app.session) {
-      live.listing = false;
-      app.changed();
-    }
+    else if (app.session) live.hideList();
   } else return false;
   return true;
 }
@@ -48,10 +45,7 @@ export function Sessions({ app, live }: { app: App; live: Live }) {
             icon="close"
             name="Back to the session"
             hint="esc"
-            run={() => {
-              live.listing = false;
-              app.changed();
-            }}
+            run={() => live.hideList()}
           />
         )}
       </header>
