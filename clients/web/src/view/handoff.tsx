@@ -43,9 +43,10 @@ export function HandoffDialog({ app, live, id, close }: Props) {
       <div class="handed" role="status">
         {handoff.preview && <Outcome preview={handoff.preview} />}
         {handoff.failure && (
-          <p class="handed-failure">
-            {visible(handoff.failure.message)} {handoff.failure.hint}
-          </p>
+          <>
+            <p class="handed-failure">{visible(handoff.failure.message)}</p>
+            <p>{handoff.failure.hint}</p>
+          </>
         )}
         {handoff.size === 'compacted' && (
           <p>A summary of the earlier turns is written when the command runs.</p>

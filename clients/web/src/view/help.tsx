@@ -8,7 +8,7 @@ import { Dialog } from './dialog.tsx';
 export function Help({ app }: { app: App }) {
   const bindings = BINDINGS.filter((binding) => !binding.live || app.live);
   return (
-    <Dialog title="Keys" close={() => app.close()}>
+    <Dialog title="Keys" wide close={() => app.close()}>
       <dl class="keys">
         {bindings.map((binding) => (
           <div>

@@ -11,6 +11,8 @@ const PATHS = {
   compare: 'M10 3v14M3.5 5H8M3.5 9H7M3.5 13H8M12 5h4.5M13 9h3.5M12 13h4.5',
   stats: 'M4 16.5V10M8 16.5V4M12 16.5V8M16 16.5v-4',
   leaf: 'M4 4h8M4 8h5M10 11v6M7 14l3 3 3-3M16 4v13',
+  'previous-prompt': 'M5 11.5l5-5 5 5M6 15.5h8',
+  'next-prompt': 'M5 8.5l5 5 5-5M6 4.5h8',
   help: 'M7.5 7.5a2.5 2.5 0 1 1 3.5 2.3c-.7.3-1 .8-1 1.7M10 14.5h.01M10 18a8 8 0 1 0 0-16 8 8 0 0 0 0 16z',
   close: 'M5 5l10 10M15 5 5 15',
   undo: 'M4 8h8a4 4 0 0 1 0 8H8M4 8l3.5-3.5M4 8l3.5 3.5',

@@ -196,7 +196,7 @@ export function LiveDialogs({ app, live }: { app: App; live: Live }) {
       <LinkBanner live={live} />
       {live.questions.length > 0 && dialog?.kind !== 'question' && (
         <button type="button" class="question-waits" onClick={() => live.openQuestion()}>
-          {plural(live.questions.length, 'question')} waiting <kbd>Q</kbd>
+          {plural(live.questions.length, 'question')} waiting <kbd>{hint('answer')}</kbd>
         </button>
       )}
       {dialog?.kind === 'go' && <GoDialog live={live} dialog={dialog} close={close} />}

@@ -73,8 +73,9 @@ function drawOverview(
   let deepest = 1;
   for (const indent of overview.indent) if (indent !== 65535 && indent > deepest) deepest = indent;
   const step = Math.min(4, (WIDTH - 20) / deepest);
-  const single = pixels >= total * 2;
   const lines = Math.min(total, Math.max(1, Math.floor(pixels)));
+  // With more rows in a line, nearly every line has a message of a person.
+  const sparse = total <= 4 * lines;
   for (let line = 0; line < lines; line++) {
     const y = (line / lines) * pixels;
     const from = Math.floor((line / lines) * total);
@@ -86,7 +87,7 @@ function drawOverview(
     }
     if (indent === 65535) continue;
     const x = 3 + indent * step;
-    const isUser = single && (marks & MARK.user) !== 0;
+    const isUser = sparse && (marks & MARK.user) !== 0;
     const long = isUser ? 16 : 9;
     context.fillStyle = (isUser ? user : marks & MARK.active ? active : quiet) ?? '';
     context.fillRect(x, y, Math.min(long, WIDTH - 6 - x), Math.max(1, pixels / lines - 1));

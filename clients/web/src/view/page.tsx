@@ -90,6 +90,18 @@ function Head({ app, session }: { app: App; session: Session }) {
       )}
       <div class="head-tools">
         <IconButton
+          icon="previous-prompt"
+          name="User message before"
+          hint={hint('previous-prompt')}
+          run={() => app.act('previous-prompt')}
+        />
+        <IconButton
+          icon="next-prompt"
+          name="Next user message"
+          hint={hint('next-prompt')}
+          run={() => app.act('next-prompt')}
+        />
+        <IconButton
           icon="leaf"
           name="To the leaf"
           hint={hint('to-active')}

@@ -314,6 +314,18 @@ describe('the page from disk', () => {
     await narrow.page.waitForFunction(() => location.hash === '#e=q2');
     await narrow.page.waitForTimeout(300);
     assert.equal(await tree.isVisible(), false);
+    // Where no keyboard is, buttons lead from one user message to the next.
+    const click = async (name: string): Promise<string> => {
+      const before = await narrow.page.evaluate(() => location.hash);
+      await narrow.page.getByRole('button', { name }).click();
+      await narrow.page.waitForFunction((hash) => location.hash !== hash, before);
+      return narrow.page.evaluate(() => location.hash);
+    };
+    await click('To the leaf');
+    const last = await click('User message before');
+    assert.match(last, /^#e=q\d$/);
+    assert.match(await click('User message before'), /^#e=q\d$/);
+    assert.equal(await click('Next user message'), last);
     await narrow.close();
   });
 
