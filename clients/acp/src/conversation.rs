@@ -53,6 +53,7 @@ enum Request {
     Fork { source: String, cwd: String },
     Prompt { session: String },
     Permission { session: String, params: Value },
+    Output { session: String, terminal: String },
 }
 
 /// A session of the agent between its messages.
@@ -90,6 +91,8 @@ pub struct Conversation {
     has_gap: bool,
     /// The session that went on last; empty before the first.
     latest: String,
+    /// Whether the messages of the agent have ids.
+    has_ids: bool,
 }
 
 /// The most requests that wait: a peer that never answers does not fill the memory.
@@ -184,9 +187,14 @@ impl Conversation {
     }
 
     fn update(&mut self, params: &Value) {
+        let has_ids = self.has_ids;
         let open = self.open(text(params, "sessionId"));
         let update = params.get("update").unwrap_or(&Value::Null);
+        if has_ids {
+            open.turn.set_has_ids();
+        }
         open.turn.update(update);
+        self.has_ids = open.turn.has_ids();
     }
 
     fn request(&mut self, from: Side, id: String, method: &str, params: &Value) -> Vec<Change> {
@@ -230,6 +238,10 @@ impl Conversation {
             (Side::Agent, "session/request_permission") => Request::Permission {
                 session,
                 params: params.clone(),
+            },
+            (Side::Agent, "terminal/output") => Request::Output {
+                session,
+                terminal: text(params, "terminalId"),
             },
             _ => return changes,
         };
@@ -291,6 +303,12 @@ impl Conversation {
                 open.turn.permission(&params, outcome);
                 return Vec::new();
             }
+            (Request::Output { session, terminal }, Some(result)) => {
+                if let Some(open) = self.sessions.get_mut(&session) {
+                    open.turn.shows(&terminal, &text(result, "output"));
+                }
+                return Vec::new();
+            }
             (_, None) => return Vec::new(),
         };
         self.latest.clone_from(&agent_session);
@@ -304,4 +322,94 @@ impl Conversation {
 fn text(value: &Value, name: &str) -> String {
     let text = value.get(name).and_then(Value::as_str);
     text.unwrap_or_default().to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn see(conversation: &mut Conversation, from: Side, id: u64, method: &str, params: Value) {
+        conversation.see(from, &json!({"id": id, "method": method, "params": params}));
+    }
+
+    fn update(conversation: &mut Conversation, update: &Value) {
+        let params = json!({"sessionId": "s", "update": update});
+        conversation.see(
+            Side::Agent,
+            &json!({"method": "session/update", "params": params}),
+        );
+    }
+
+    /// The entries at the end of a turn.
+    fn end(conversation: &mut Conversation, prompt: u64) -> Vec<Item> {
+        let ended = json!({"id": prompt, "result": {"stopReason": "end_turn"}});
+        let changes = conversation.see(Side::Agent, &ended);
+        let items = changes.into_iter().map(|change| match change.kind {
+            ChangeKind::Append { items, .. } => items,
+            other => panic!("{other:?}"),
+        });
+        items.flatten().collect()
+    }
+
+    /// The record had the id of the terminal in its place.
+    #[test]
+    fn a_call_in_a_terminal_of_the_editor_has_what_the_agent_reads_there() {
+        let mut conversation = Conversation::default();
+        see(
+            &mut conversation,
+            Side::Editor,
+            1,
+            "session/prompt",
+            json!({"sessionId": "s", "prompt": []}),
+        );
+        let content = json!([{"type": "terminal", "terminalId": "t"}]);
+        update(
+            &mut conversation,
+            &json!({"sessionUpdate": "tool_call", "toolCallId": "c", "content": content}),
+        );
+        for (id, output) in [(7, "on"), (8, "one\n")] {
+            let of = json!({"sessionId": "s", "terminalId": "t"});
+            see(&mut conversation, Side::Agent, id, "terminal/output", of);
+            let result = json!({"output": output, "truncated": false});
+            conversation.see(Side::Editor, &json!({"id": id, "result": result}));
+        }
+        update(
+            &mut conversation,
+            &json!({"sessionUpdate": "tool_call_update", "toolCallId": "c", "status": "completed"}),
+        );
+        let items = end(&mut conversation, 1);
+        let Some(Item::Message(result)) = items.last() else {
+            panic!("{items:?}");
+        };
+        assert_eq!(result["content"][0]["text"], "one\n");
+    }
+
+    /// A turn whose only text is a warning has no message with an id.
+    #[test]
+    fn ids_of_an_earlier_turn_count() {
+        let mut conversation = Conversation::default();
+        let mut all = Vec::new();
+        for (prompt, id) in [(1, Some("m")), (2, None)] {
+            let params = json!({"sessionId": "s", "prompt": []});
+            see(
+                &mut conversation,
+                Side::Editor,
+                prompt,
+                "session/prompt",
+                params,
+            );
+            let content = json!({"type": "text", "text": "Busy."});
+            update(
+                &mut conversation,
+                &json!({"sessionUpdate": "agent_message_chunk", "messageId": id, "content": content}),
+            );
+            all.push(end(&mut conversation, prompt));
+        }
+        assert!(matches!(&all[0][..], [Item::Message(_)]), "{all:?}");
+        assert!(
+            matches!(&all[1][..], [Item::Custom("acp.notice", _)]),
+            "{all:?}"
+        );
+    }
 }

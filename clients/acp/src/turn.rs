@@ -4,6 +4,9 @@ use serde_json::{Map, Value, json};
 use std::collections::HashMap;
 
 const GAP: &str = "acp.gap";
+const NOTICE: &str = "acp.notice";
+/// The members of `_meta` in which agents tell what a terminal shows, a piece at a time (Zed's convention).
+const OUTPUTS: [&str; 2] = ["terminal_output", "terminal_output_delta"];
 /// The member of a message with the ids by which an editor names it.
 pub const IDS: &str = "messageIds";
 /// The member of a turn's last answer that has the id which the agent gave to the prompt.
@@ -214,13 +217,33 @@ pub struct Turn {
     texts: HashMap<(Speaker, Option<String>), usize>,
     /// The number of the latest plan and mode.
     states: HashMap<&'static str, usize>,
-    /// The speaker of the newest part except plans, modes, questions and gaps; `None` for a call.
-    last_speaker: Option<Speaker>,
+    /// What terminals have shown, by their ids.
+    terminals: HashMap<String, String>,
+    /// Whether the messages of the agent have ids.
+    has_ids: bool,
+    /// The speaker of the newest part except plans, modes, questions and gaps, and whether it has an id; `None` for a call.
+    last_speaker: Option<(Speaker, bool)>,
 }
 
 impl Turn {
     pub fn is_empty(&self) -> bool {
         self.parts.is_empty()
+    }
+
+    /// Whether the messages of the agent have ids, as far as it has said.
+    pub fn has_ids(&self) -> bool {
+        self.has_ids
+    }
+
+    /// Takes in that the messages of the agent have ids: texts without one are not its own.
+    pub fn set_has_ids(&mut self) {
+        self.has_ids = true;
+    }
+
+    /// Takes in all that a terminal of the editor shows.
+    pub fn shows(&mut self, terminal: &str, output: &str) {
+        self.terminals
+            .insert(terminal.to_owned(), output.to_owned());
     }
 
     /// Takes in the `update` of a `session/update`.
@@ -272,19 +295,19 @@ impl Turn {
             .get("messageId")
             .and_then(Value::as_str)
             .map(str::to_owned);
+        self.has_ids |= new == Speaker::Agent && id.is_some();
         let Some(content) = update.get("content").and_then(block) else {
             return;
         };
-        // Without ids, a text continues until a part of another kind comes. Plans do not end it: the agent does not
-        // replay them.
-        let goes_on = id.is_some() || self.last_speaker == Some(new);
+        // Without ids, text goes on until something else comes. A plan is nothing else: the agent does not replay it.
+        let goes_on = id.is_some() || self.last_speaker == Some((new, false));
         let key = (new, id.clone());
         let known = self.texts.get(&key).filter(|_| goes_on);
         match known.and_then(|number| self.parts.get_mut(*number)) {
             Some(Part::Text { blocks, .. }) => join(blocks, content),
             _ => {
                 self.texts.insert(key, self.parts.len());
-                self.last_speaker = Some(new);
+                self.last_speaker = Some((new, id.is_some()));
                 self.parts.push(Part::Text {
                     speaker: new,
                     id,
@@ -298,6 +321,7 @@ impl Turn {
         let Value::Object(update) = update else {
             return;
         };
+        self.output(update);
         let id = update.get("toolCallId").map(Value::to_string);
         let id = id.unwrap_or_default();
         let known = self.calls.get(&id);
@@ -313,10 +337,25 @@ impl Turn {
         }
     }
 
-    /// The messages of the turn. `stop` is the reason of ACP, or `None` if the turn did not end. `result` is the result
-    /// of the prompt.
+    /// Takes in what the agent's own terminal of a call shows.
+    fn output(&mut self, update: &Map<String, Value>) {
+        let meta = update.get("_meta");
+        for told in OUTPUTS.iter().filter_map(|name| meta?.get(name)) {
+            let text = |name: &str| told.get(name).and_then(Value::as_str);
+            if let (Some(terminal), Some(data)) = (text("terminal_id"), text("data")) {
+                let output = self.terminals.entry(terminal.to_owned()).or_default();
+                output.push_str(data);
+            }
+        }
+    }
+
+    /// The messages of the turn. `stop` is the reason of ACP; `None` if the turn did not end. `result`: of the prompt.
     pub fn finish(self, stop: Option<&str>, result: Option<&Value>) -> Vec<Item> {
-        let mut messages = Messages::default();
+        let mut messages = Messages {
+            terminals: self.terminals,
+            has_ids: self.has_ids,
+            ..Messages::default()
+        };
         for part in self.parts {
             messages.add(part);
         }
@@ -350,6 +389,9 @@ struct Messages {
     results: Vec<Item>,
     /// Whether one of `results` is a message.
     has_result: bool,
+    /// Of the turn.
+    terminals: HashMap<String, String>,
+    has_ids: bool,
 }
 
 impl Messages {
@@ -364,6 +406,16 @@ impl Messages {
                 let message = json!({ "role": "user", "content": blocks });
                 self.items
                     .push(Item::Message(with_ids(message, id.into_iter().collect())));
+            }
+            // What stands between the agent and the editor says this: a warning, or the answer to a command of its own.
+            Part::Text {
+                speaker: Speaker::Agent,
+                id: None,
+                blocks,
+            } if self.has_ids => {
+                let text = text_of(&Value::Array(blocks));
+                let notice = Item::Custom(NOTICE, json!({ "text": text }));
+                self.results.push(notice);
             }
             Part::Text {
                 speaker,
@@ -386,7 +438,7 @@ impl Messages {
             }
             Part::Call(call) => {
                 self.content.push(call_block(&call));
-                let result = result(&call);
+                let result = result(&call, &self.terminals);
                 self.has_result |= result.is_some();
                 self.results.extend(result);
             }
@@ -454,15 +506,16 @@ fn call_block(call: &Call) -> Value {
     })
 }
 
-/// The result of a call that has ended.
-fn result(call: &Call) -> Option<Item> {
+/// The result of a call that has ended. `terminals`: what they have shown, by their ids.
+fn result(call: &Call, terminals: &HashMap<String, String>) -> Option<Item> {
     let is_error = match call.get("status").and_then(Value::as_str) {
         Some("completed") => false,
         Some("failed") => true,
         _ => return None,
     };
     let content = call.get("content").and_then(Value::as_array);
-    let shown = content.into_iter().flatten().filter_map(result_block);
+    let shown = content.into_iter().flatten();
+    let shown = shown.filter_map(|content| result_block(content, terminals));
     let mut blocks: Vec<Value> = shown.collect();
     if blocks.is_empty() {
         let text = match call.get("rawOutput") {
@@ -486,7 +539,7 @@ fn result(call: &Call) -> Option<Item> {
     Some(Item::Message(message))
 }
 
-fn result_block(content: &Value) -> Option<Value> {
+fn result_block(content: &Value, terminals: &HashMap<String, String>) -> Option<Value> {
     let member = |name: &str| {
         content
             .get(name)
@@ -505,8 +558,10 @@ fn result_block(content: &Value) -> Option<Value> {
             Some(json!({ "type": "text", "text": text }))
         }
         "terminal" => {
-            let text = format!("[terminal {}]", member("terminalId"));
-            Some(json!({ "type": "text", "text": text }))
+            let id = member("terminalId");
+            let shown = terminals.get(id).cloned();
+            let text = shown.unwrap_or_else(|| format!("[terminal {id}]"));
+            (!text.is_empty()).then(|| json!({ "type": "text", "text": text }))
         }
         _ => None,
     }

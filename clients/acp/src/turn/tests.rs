@@ -194,3 +194,103 @@ fn a_turn_takes_time_linear_in_its_updates() {
     assert_eq!((items.len(), plans.count()), (60_003, 1));
     assert!(began.elapsed().as_secs() < 30, "{:?}", began.elapsed());
 }
+
+/// The messages of a turn, each with its texts, and the other entries.
+fn told(turn: Turn) -> Vec<(String, String)> {
+    let items = turn.finish(Some("end_turn"), None).into_iter();
+    let row = items.map(|item| match item {
+        Item::Message(message) => {
+            let role = message["role"].as_str().unwrap().to_owned();
+            (role, text_of(&message["content"]))
+        }
+        Item::Custom(kind, data) => (
+            kind.to_owned(),
+            data["text"].as_str().unwrap_or_default().to_owned(),
+        ),
+    });
+    row.collect()
+}
+
+/// Codex and Claude Code show what a command writes in a terminal, beside the content of its call. A record had the id of the
+/// terminal in its place, and after a move the model got that.
+#[test]
+fn what_a_terminal_shows_is_the_result_of_its_call() {
+    let mut turn = Turn::default();
+    let call = |kind: &str, id: &str, members: Value| {
+        let mut update = json!({"sessionUpdate": kind, "toolCallId": id});
+        update
+            .as_object_mut()
+            .unwrap()
+            .extend(members.as_object().unwrap().clone());
+        update
+    };
+    let shows =
+        |id: &str| json!({"title": "ls", "content": [{"type": "terminal", "terminalId": id}]});
+    for id in ["c1", "c2", "c3", "c4"] {
+        turn.update(&call("tool_call", id, shows(id)));
+    }
+    let piece = |name: &str, id: &str, data: &str| json!({"_meta": {name: {"terminal_id": id, "data": data}}});
+    turn.update(&call(
+        "tool_call_update",
+        "c1",
+        piece("terminal_output", "c1", "one\n"),
+    ));
+    turn.update(&call(
+        "tool_call_update",
+        "c1",
+        piece("terminal_output", "c1", "two\n"),
+    ));
+    turn.update(&call(
+        "tool_call_update",
+        "c2",
+        piece("terminal_output_delta", "c2", "three"),
+    ));
+    turn.shows("c3", "f");
+    turn.shows("c3", "four");
+    for id in ["c1", "c2", "c3", "c4"] {
+        turn.update(&call(
+            "tool_call_update",
+            id,
+            json!({"status": "completed"}),
+        ));
+    }
+    let told = told(turn);
+    let results: Vec<&str> = told[1..].iter().map(|(_, text)| &**text).collect();
+    assert_eq!(results, ["one\ntwo\n", "three", "four", "[terminal c4]"]);
+}
+
+/// Codex and Claude Code for ACP say warnings of their own in messages of the agent, without an id. They were recorded as words of
+/// the model, which it got back after a move.
+#[test]
+fn a_text_without_an_id_is_a_notice_where_messages_have_ids() {
+    let chunk = |id: Option<&str>, text: &str| {
+        let content = json!({"type": "text", "text": text});
+        json!({"sessionUpdate": "agent_message_chunk", "messageId": id, "content": content})
+    };
+    let row = |kind: &str, text: &str| (kind.to_owned(), text.to_owned());
+    let mut turn = Turn::default();
+    for (id, text) in [
+        (None, "Warning: "),
+        (None, "slow"),
+        (Some("m1"), "a"),
+        (None, "!"),
+        (Some("m1"), "b"),
+    ] {
+        turn.update(&chunk(id, text));
+    }
+    assert!(turn.has_ids());
+    let notices = [row("acp.notice", "Warning: slow"), row("acp.notice", "!")];
+    assert_eq!(
+        told(turn),
+        [&[row("assistant", "ab")], &notices[..]].concat()
+    );
+    // What was said before counts.
+    let mut turn = Turn::default();
+    turn.set_has_ids();
+    turn.update(&chunk(None, "Done."));
+    assert_eq!(told(turn), [row("acp.notice", "Done.")]);
+    // An agent without ids says all of it.
+    let mut turn = Turn::default();
+    turn.update(&chunk(None, "Warning"));
+    assert_eq!(told(turn), [row("assistant", "Warning")]);
+}
