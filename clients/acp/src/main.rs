@@ -2,6 +2,7 @@
 
 mod conversation;
 mod envelope;
+mod find;
 #[cfg(test)]
 mod gaps;
 mod journal;

@@ -1,24 +1,22 @@
 //! Records the sessions of an agent: makes, continues, aligns and forks sessions of a treelined daemon.
 
 use crate::conversation::{Change, ChangeKind};
+use crate::find::{Among, find, follows, found, imported_tip, pass_results, words};
 use crate::journal::{ChangeIds, make_folder};
-use crate::told::{Kind, Told, said};
+use crate::told::{Told, without_words_for_calls};
 use crate::turn::Item;
-use anyhow::{Context, bail};
+use anyhow::Context;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use std::collections::HashMap;
 use std::fs;
 use std::path::{Path, PathBuf};
-use treelined_client::{AgentSession, Builder, Client, Entry, ErrorKind, Json};
+use treelined_client::{AgentSession, Builder, Client, ErrorKind, Json};
 use uuid::Uuid;
 
 /// The name of the folder of the records' positions in the folder of the state.
 const FOLDER: &str = "sessions";
-/// The most entries without a message that may follow each other where a history is aligned.
-const MAX_BETWEEN: usize = 1_000;
-/// How often imported entries are looked for before items are appended. After the last time they are appended in any
-/// case.
+/// The most looks for what imports have brought before something is appended; behind the last one it is appended in any case.
 const MAX_LOOKS: usize = 5;
 
 /// Where a session of the agent is recorded.
@@ -348,9 +346,10 @@ impl Recorder {
         &mut self,
         agent_session: &str,
         cwd: &str,
-        items: Vec<Item>,
+        mut items: Vec<Item>,
         ids: ChangeIds,
     ) -> anyhow::Result<()> {
+        without_words_for_calls(&mut items);
         let Some(position) = self.known(agent_session).await? else {
             if let Some(home) = self.home(agent_session).await? {
                 return self.join(agent_session, home, items, ids).await;
@@ -367,7 +366,7 @@ impl Recorder {
             let leaf = imported_tip(&client, position.leaf).await?;
             return self.keep(agent_session, Position { leaf, ..position });
         }
-        let at = find(&client, None, &mut told, Among::All).await?;
+        let at = found(&client, position.leaf.as_deref(), &mut told).await?;
         if told.is_found() {
             let is_behind = match (&position.leaf, &at) {
                 (Some(leaf), Some(at)) => follows(&client, leaf, at).await?,
@@ -562,123 +561,4 @@ async fn write(
 fn is_moved(error: &anyhow::Error) -> bool {
     let error = error.downcast_ref::<treelined_client::Error>();
     error.is_some_and(|error| error.is(ErrorKind::LeafMoved))
-}
-
-/// The entries that are compared.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Among {
-    All,
-    Imported,
-}
-
-/// Finds the history below an entry. Returns the last entry that belongs to it, or the entry itself if there is none.
-async fn find(
-    client: &Client,
-    at: Option<&str>,
-    told: &mut Told,
-    among: Among,
-) -> anyhow::Result<Option<String>> {
-    let mut at = at.map(str::to_owned);
-    while !told.is_found() {
-        let Some(next) = child(client, at.as_deref(), told, among).await? else {
-            break;
-        };
-        at = Some(next);
-    }
-    Ok(at)
-}
-
-/// The entry below `at` that has the next part of the history. Entries without words are skipped.
-async fn child(
-    client: &Client,
-    at: Option<&str>,
-    told: &mut Told,
-    among: Among,
-) -> anyhow::Result<Option<String>> {
-    let mut above: Vec<Option<String>> = vec![at.map(str::to_owned)];
-    let mut looked = 0;
-    while let Some(parent) = above.pop() {
-        looked += 1;
-        if looked > MAX_BETWEEN {
-            bail!("too many entries without a message follow each other");
-        }
-        for entry in client.get_children(parent.as_deref()).await?.entries {
-            let said = words(&entry);
-            if said.is_empty() {
-                above.push(Some(entry.id().to_owned()));
-            } else if (among == Among::All || is_imported(&entry)) && told.pass(&said) {
-                return Ok(Some(entry.id().to_owned()));
-            }
-        }
-    }
-    Ok(None)
-}
-
-/// Passes the results that an import has written below an entry, and removes as many results from `items`.
-async fn pass_results(
-    client: &Client,
-    at: Option<String>,
-    items: &mut Vec<(String, Item)>,
-) -> anyhow::Result<Option<String>> {
-    let is_result = |(_, item): &(String, Item)| matches!(item, Item::Message(message) if message.get("role") == Some(&json!("toolResult")));
-    let mut at = at;
-    for _step in 0..MAX_BETWEEN {
-        let below = client.get_children(at.as_deref()).await?.entries;
-        let mut results = below.iter().filter(|entry| is_imported(entry));
-        let Some(result) = results.find(|entry| words(entry).is_empty()) else {
-            break;
-        };
-        at = Some(result.id().to_owned());
-        if let Some(first) = items.iter().position(is_result) {
-            items.remove(first);
-        }
-    }
-    Ok(at)
-}
-
-/// The last entry that imports have written below `at`, as long as there is only one such child.
-async fn imported_tip(client: &Client, at: Option<String>) -> anyhow::Result<Option<String>> {
-    let mut at = at;
-    loop {
-        let below = client.get_children(at.as_deref()).await?.entries;
-        match &below
-            .iter()
-            .filter(|entry| is_imported(entry))
-            .collect::<Vec<_>>()[..]
-        {
-            [only] => at = Some(only.id().to_owned()),
-            _ => break,
-        }
-    }
-    Ok(at)
-}
-
-/// Whether `leaf` is `at`, or is below it without a message between them.
-async fn follows(client: &Client, leaf: &str, at: &str) -> anyhow::Result<bool> {
-    let mut place = leaf.to_owned();
-    for _step in 0..MAX_BETWEEN {
-        if place == at {
-            return Ok(true);
-        }
-        let entry = client.get_entry(&place).await?.entry;
-        match entry.parent_id() {
-            Some(parent) if words(&entry).is_empty() => place = parent.to_owned(),
-            _ => return Ok(false),
-        }
-    }
-    Ok(false)
-}
-
-pub fn member(entry: &Entry, name: &str) -> Option<Value> {
-    let entry: Value = serde_json::from_str(entry.json().get()).ok()?;
-    entry.get(name).cloned()
-}
-
-/// The texts of an entry.
-pub fn words(entry: &Entry) -> Vec<(Kind, String)> {
-    member(entry, "message").map_or_else(Vec::new, |message| said(&message))
-}
-
-fn is_imported(entry: &Entry) -> bool {
-    member(entry, "origin").is_some()
 }

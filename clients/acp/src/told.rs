@@ -43,22 +43,71 @@ pub fn said(message: &Value) -> Vec<Said> {
     }
 }
 
-/// The messages that an agent has replayed, part by part, and how many of them are found in a session.
+/// Leaves out of a history what stands in the place of its calls: Codex tells no call of a session that was handed over to it, and
+/// the file says `ran NAME ARGUMENTS` for each (`continue_session`).
+pub fn without_words_for_calls(items: &mut [Item]) {
+    let blocks = |item: &Item| match item {
+        Item::Message(message) => message.get("content").and_then(Value::as_array).cloned(),
+        Item::Custom(..) => None,
+    };
+    let is_call = |block: &Value| block.get("type").and_then(Value::as_str) == Some("toolCall");
+    if items
+        .iter()
+        .filter_map(blocks)
+        .flatten()
+        .any(|block| is_call(&block))
+    {
+        return;
+    }
+    let is_agent =
+        |message: &Value| message.get("role").and_then(Value::as_str) == Some("assistant");
+    for item in items {
+        if let Item::Message(message) = item
+            && is_agent(message)
+            && let Some(Value::Array(blocks)) = message.get_mut("content")
+        {
+            blocks.retain(|block| {
+                let text = block.get("text").and_then(Value::as_str);
+                !text.is_some_and(stands_for_call)
+            });
+        }
+    }
+}
+
+fn stands_for_call(text: &str) -> bool {
+    let called = text
+        .strip_prefix("ran ")
+        .and_then(|rest| rest.split_once(' '));
+    called.is_some_and(|(name, arguments)| !name.is_empty() && arguments.starts_with('{'))
+}
+
+/// The messages that an agent has told, part by part, and the place up to which they are found in a session.
 #[derive(Clone)]
 pub struct Told {
     /// Each with the number of its item.
     parts: Vec<(usize, Said)>,
     part: usize,
     bytes: usize,
+    /// Whether calls are compared.
+    has_calls: bool,
 }
 
 impl Told {
+    /// A history. An agent that tells none of its calls is not asked for them.
     pub fn of(items: &[Item]) -> Told {
-        Told::of_all(items.iter())
+        let mut told = Told::of_all(items.iter());
+        told.has_calls = told.parts.iter().any(|(_, (kind, _))| *kind == Kind::Call);
+        told
     }
 
     pub fn of_items<T>(items: &[(T, Item)]) -> Told {
         Told::of_all(items.iter().map(|(_, item)| item))
+    }
+
+    /// What an entry says, as far as it is compared.
+    pub fn compared(&self, mut entry: Vec<Said>) -> Vec<Said> {
+        entry.retain(|(kind, _)| self.has_calls || *kind != Kind::Call);
+        entry
     }
 
     fn of_all<'a>(items: impl Iterator<Item = &'a Item>) -> Told {
@@ -73,6 +122,7 @@ impl Told {
             parts: parts.collect(),
             part: 0,
             bytes: 0,
+            has_calls: true,
         }
     }
 
@@ -126,10 +176,21 @@ impl Told {
         true
     }
 
-    /// Passes everything up to the end of a path that was handed over. The start of the path may have other words in
-    /// the history. Returns false if the end is not in the history.
+    /// Passes a path from its beginning; each entry's words are apart. False, and nothing is passed, if not all of it was told.
+    pub fn pass_all(&mut self, path: &[Vec<Said>]) -> bool {
+        let mut passed = self.clone();
+        let mut entries = path.iter().map(|entry| self.compared(entry.clone()));
+        let is_told = entries.all(|entry| entry.is_empty() || passed.pass(&entry));
+        if is_told {
+            *self = passed;
+        }
+        is_told
+    }
+
+    /// Passes everything up to where a path ends that was handed over: its beginning may have been told in other words. False
+    /// if its end was not told.
     pub fn pass_path(&mut self, path: &[Said]) -> bool {
-        let path = joined(path.iter().cloned());
+        let path = joined(self.compared(path.to_vec()).into_iter());
         let told = joined(self.parts.iter().map(|(_, said)| said.clone()));
         let tail = |end: usize| {
             let told = told.iter().take(end).rev();
@@ -270,7 +331,54 @@ mod tests {
         assert_eq!(Told::of(&items()).rest(told()).len(), 3);
     }
 
-    /// The first path begins with a summary, and the words of the second path come again later in the history.
+    fn agent(blocks: &Value) -> Item {
+        Item::Message(json!({ "role": "assistant", "content": blocks }))
+    }
+
+    /// Codex tells a session that was handed over to it without calls. The next run took it for another history, and all of it
+    /// was recorded again.
+    #[test]
+    fn a_history_without_calls_is_found_beside_them() {
+        let path = [
+            vec![(Kind::User, "onetwo".to_owned())],
+            vec![(Kind::Call, String::new())],
+            vec![
+                (Kind::Agent, "Done.".to_owned()),
+                (Kind::Call, String::new()),
+            ],
+            vec![(Kind::Agent, "Really.".to_owned())],
+        ];
+        let ran = json!({ "type": "text", "text": "ran exec_command {\"cmd\":\"ls\"}" });
+        let text = |text: &str| json!({ "type": "text", "text": text });
+        let mut items = vec![
+            items().remove(0),
+            agent(&json!([ran, text("Done."), ran, text("Really.")])),
+        ];
+        assert!(!Told::of(&items).pass_all(&path));
+        without_words_for_calls(&mut items);
+        let mut told = Told::of(&items);
+        assert!(told.pass_all(&path) && told.is_found());
+        let mut told = Told::of(&items);
+        assert!(told.pass_path(&path.concat()) && told.is_found());
+        // Where calls are told, the words are the model's.
+        let mut items = [agent(&json!([ran, { "type": "toolCall", "name": "ls" }]))];
+        without_words_for_calls(&mut items);
+        assert_eq!(Told::of(&items).parts.len(), 2);
+    }
+
+    #[test]
+    fn a_path_that_was_not_told_whole_passes_nothing() {
+        let said = |text: &str| vec![(Kind::Agent, text.to_owned())];
+        let items = [agent(
+            &json!([{ "type": "text", "text": "one" }, { "type": "text", "text": "two" }]),
+        )];
+        let mut told = Told::of(&items);
+        assert!(!told.pass_all(&[said("one"), said("three")]));
+        assert!(!told.is_begun());
+        assert!(told.pass_all(&[said("one")]) && !told.is_found());
+    }
+
+    /// The first words of a path that was handed over are a summary, and those of the second are told again later.
     #[test]
     fn the_end_of_a_path_is_found_behind_another_beginning() {
         let path = said(&json!({ "role": "assistant", "content": "I look." }));

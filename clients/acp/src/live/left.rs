@@ -4,8 +4,9 @@ use super::Live;
 use super::params::{Setup, place_params};
 use super::placed::Placed;
 use super::tree::step;
-use crate::record::{Place, Recorder, words};
-use crate::told::Told;
+use crate::find::words;
+use crate::record::{Place, Recorder};
+use crate::told::{Told, without_words_for_calls};
 use anyhow::bail;
 use serde_json::json;
 use std::time::{Duration, Instant};
@@ -94,7 +95,8 @@ async fn open_again(
     }
     let params = place_params(Some(agent), setup);
     live.request("session/load", &params).await?;
-    let told = live.router().agents.take_heard(agent);
+    let mut told = live.router().agents.take_heard(agent);
+    without_words_for_calls(&mut told);
     let mut path = Vec::new();
     if let Some(leaf) = &found.leaf {
         let entries = found.client.get_path().entry_id(leaf).await?.entries;

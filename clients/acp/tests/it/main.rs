@@ -279,6 +279,34 @@ fn a_fork_is_a_branch_of_the_same_tree() {
     assert_eq!(recorded[6], row("user", "other", Some(3)));
 }
 
+/// Of two branches that begin with the same words the first was taken, and the rest of the other was recorded again.
+#[test]
+fn a_loaded_history_is_found_on_its_own_branch() {
+    let folders = Folders::new();
+    let mut editor = folders.recorder(&json!([]));
+    let work = json!({"sessionId": "s1", "cwd": folders.path("work")});
+    editor.ask("session/new", work.clone());
+    editor.prompt("s1", "one");
+    editor.ask("session/fork", work);
+    editor.prompt("s1", "again");
+    editor.prompt("s2", "again");
+    editor.prompt("s2", "three");
+    assert_eq!(editor.end(), 0);
+    let before = folders.recorded();
+    let told = ["one", "again", "three"].into_iter().flat_map(|text| {
+        let answer = format!("You said: {text}");
+        [
+            json!(["user_message_chunk", text]),
+            json!(["agent_message_chunk", answer]),
+        ]
+    });
+    let mut editor = folders.recorder(&told.collect());
+    let load = json!({"sessionId": "s2", "cwd": folders.path("work")});
+    editor.ask("session/load", load);
+    assert_eq!(editor.end(), 0);
+    assert_eq!(folders.recorded(), before);
+}
+
 /// opencode 1.18 tells the history before it answers `session/fork`: it was taken for new, and the copy had everything twice.
 #[test]
 fn a_fork_that_tells_its_history_is_aligned() {

@@ -1,0 +1,151 @@
+//! Finds in the tree what an agent has told.
+
+use crate::told::{Kind, Told, said};
+use crate::turn::Item;
+use anyhow::bail;
+use serde_json::{Value, json};
+use treelined_client::{Client, Entry};
+
+/// The most entries without a message that may follow each other where a history is aligned.
+const MAX_BETWEEN: usize = 1_000;
+
+/// The entries that are compared.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Among {
+    All,
+    Imported,
+}
+
+/// Finds what was told below an entry; returns the last entry that says it, else the entry.
+pub async fn find(
+    client: &Client,
+    at: Option<&str>,
+    told: &mut Told,
+    among: Among,
+) -> anyhow::Result<Option<String>> {
+    let mut at = at.map(str::to_owned);
+    while !told.is_found() {
+        let Some(next) = child(client, at.as_deref(), told, among).await? else {
+            break;
+        };
+        at = Some(next);
+    }
+    Ok(at)
+}
+
+/// Finds a history in the tree; returns the last entry that says it. It most likely is that of the record, `leaf`: another branch
+/// may begin with the same words, and one that was handed over may be told with another beginning.
+pub async fn found(
+    client: &Client,
+    leaf: Option<&str>,
+    told: &mut Told,
+) -> anyhow::Result<Option<String>> {
+    let mut path = Vec::new();
+    if let Some(leaf) = leaf {
+        let entries = client.get_path().entry_id(leaf).await?.entries;
+        path = entries.iter().map(words).collect();
+        if told.pass_all(&path) {
+            return find(client, Some(leaf), told, Among::All).await;
+        }
+    }
+    let at = find(client, None, told, Among::All).await?;
+    if !told.is_begun() && told.pass_path(&path.concat()) {
+        return find(client, leaf, told, Among::All).await;
+    }
+    Ok(at)
+}
+
+/// The entry below `at` that says what was told next; entries between that say nothing are passed over.
+async fn child(
+    client: &Client,
+    at: Option<&str>,
+    told: &mut Told,
+    among: Among,
+) -> anyhow::Result<Option<String>> {
+    let mut above: Vec<Option<String>> = vec![at.map(str::to_owned)];
+    let mut looked = 0;
+    while let Some(parent) = above.pop() {
+        looked += 1;
+        if looked > MAX_BETWEEN {
+            bail!("too many entries without a message follow each other");
+        }
+        for entry in client.get_children(parent.as_deref()).await?.entries {
+            let said = told.compared(words(&entry));
+            if said.is_empty() {
+                above.push(Some(entry.id().to_owned()));
+            } else if (among == Among::All || is_imported(&entry)) && told.pass(&said) {
+                return Ok(Some(entry.id().to_owned()));
+            }
+        }
+    }
+    Ok(None)
+}
+
+/// Passes the results that an import has brought below an entry, and those of the items.
+pub async fn pass_results(
+    client: &Client,
+    at: Option<String>,
+    items: &mut Vec<(String, Item)>,
+) -> anyhow::Result<Option<String>> {
+    let is_result = |(_, item): &(String, Item)| matches!(item, Item::Message(message) if message.get("role") == Some(&json!("toolResult")));
+    let mut at = at;
+    for _step in 0..MAX_BETWEEN {
+        let below = client.get_children(at.as_deref()).await?.entries;
+        let mut results = below.iter().filter(|entry| is_imported(entry));
+        let Some(result) = results.find(|entry| words(entry).is_empty()) else {
+            break;
+        };
+        at = Some(result.id().to_owned());
+        if let Some(first) = items.iter().position(is_result) {
+            items.remove(first);
+        }
+    }
+    Ok(at)
+}
+
+/// The entry to which imports have brought a conversation below its last one: they have one way.
+pub async fn imported_tip(client: &Client, at: Option<String>) -> anyhow::Result<Option<String>> {
+    let mut at = at;
+    loop {
+        let below = client.get_children(at.as_deref()).await?.entries;
+        match &below
+            .iter()
+            .filter(|entry| is_imported(entry))
+            .collect::<Vec<_>>()[..]
+        {
+            [only] => at = Some(only.id().to_owned()),
+            _ => break,
+        }
+    }
+    Ok(at)
+}
+
+/// Whether `leaf` is `at`, or below it with no message between.
+pub async fn follows(client: &Client, leaf: &str, at: &str) -> anyhow::Result<bool> {
+    let mut place = leaf.to_owned();
+    for _step in 0..MAX_BETWEEN {
+        if place == at {
+            return Ok(true);
+        }
+        let entry = client.get_entry(&place).await?.entry;
+        match entry.parent_id() {
+            Some(parent) if words(&entry).is_empty() => place = parent.to_owned(),
+            _ => return Ok(false),
+        }
+    }
+    Ok(false)
+}
+
+pub fn member(entry: &Entry, name: &str) -> Option<Value> {
+    let entry: Value = serde_json::from_str(entry.json().get()).ok()?;
+    entry.get(name).cloned()
+}
+
+/// The texts of an entry.
+pub fn words(entry: &Entry) -> Vec<(Kind, String)> {
+    member(entry, "message").map_or_else(Vec::new, |message| said(&message))
+}
+
+fn is_imported(entry: &Entry) -> bool {
+    member(entry, "origin").is_some()
+}
