@@ -13,12 +13,15 @@ use anyhow::Context;
 use clap::{Args, ValueEnum};
 use clap_complete::engine::ArgValueCompleter;
 use serde::{Deserialize, Serialize};
-use serde_json::json;
+use serde_json::{Value, json};
 use std::fs::File;
 use std::io::{self, IsTerminal, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use treelined_core::id::random_token;
 use treelined_core::terminal;
+use treelined_files::clock::SystemSource;
+use treelined_redact::{ValueHash, secret_variables};
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
@@ -264,9 +267,22 @@ fn ask(
         "path": path.display().to_string(),
         "overwrite": overwrite,
         "redact": export.no_redact.then_some(false),
+        "values": (!export.no_redact).then(secret_values),
         "home": export.shorten_home.then_some("shorten"),
     });
     call_with_progress(daemon, "export_session", &params.to_string(), has_bar)
+}
+
+/// The values of this program's variables whose names say secret, as hashes: a shared daemon has other variables.
+fn secret_values() -> Value {
+    let salt = random_token(&SystemSource);
+    let values = secret_variables(std::env::vars_os(), &[]);
+    let hashes = values
+        .iter()
+        .filter_map(|value| ValueHash::of(salt.as_bytes(), value));
+    let hashes = hashes
+        .map(|hash| json!({ "length": hash.length, "check": hash.check, "sha256": hash.digits() }));
+    json!({ "salt": salt, "hashes": hashes.collect::<Vec<_>>() })
 }
 
 /// Says on stderr what was written and what was replaced.

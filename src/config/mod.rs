@@ -13,6 +13,7 @@ mod log;
 mod paths;
 mod prices;
 mod programs;
+mod redact_words;
 mod renderers;
 mod sections;
 mod summarizer;
@@ -129,6 +130,7 @@ impl Settings {
         let extensions = extensions(&file.extensions, path.as_deref(), &keys, &mut lines)?;
         let renderers = renderers(&file.renderers, &mut lines)?;
         let prices = prices(&file.prices, &mut lines)?;
+        let redact = redact_words::redact(file.redact.words, keys, &mut lines)?;
         let trash_keep = keep_time::keep(file.trash.keep, &mut lines);
         let nats = log::nats(file.log, folder, &mut lines)?;
         let nats = log::with_flag(nats, flags.log.as_deref(), environment, &mut lines)?;
@@ -142,6 +144,7 @@ impl Settings {
                     hooks,
                     extensions,
                     renderers,
+                    redact,
                     max_frame_bytes,
                     max_queued_bytes,
                     cwd: cwd.display().to_string(),

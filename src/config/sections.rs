@@ -30,9 +30,26 @@ pub(super) struct FileSections {
     #[serde(default)]
     pub(super) prices: BTreeMap<String, PriceSection>,
     #[serde(default)]
+    pub(super) redact: RedactSection,
+    #[serde(default)]
     pub(super) trash: TrashSection,
     #[serde(default)]
     pub(super) log: LogSection,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct RedactSection {
+    /// Words that exports replace, whatever is beside them.
+    #[serde(default)]
+    pub(super) words: Vec<String>,
+}
+
+/// Words are secrets.
+impl std::fmt::Debug for RedactSection {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("RedactSection").finish_non_exhaustive()
+    }
 }
 
 #[derive(Debug, Default, Deserialize)]

@@ -4,6 +4,7 @@ use crate::extensions::Extension;
 use crate::hooks::Hook;
 use crate::summarizer::Summarizer;
 use std::collections::BTreeMap;
+use std::fmt;
 use std::path::PathBuf;
 use treelined_core::durability::Durability;
 use treelined_pages::renderers::Renderer;
@@ -19,10 +20,26 @@ pub struct DaemonSettings {
     pub extensions: Vec<Extension>,
     /// The looks of custom messages, by custom type.
     pub renderers: BTreeMap<String, Renderer>,
+    pub redact: RedactSettings,
     /// Bytes.
     pub max_frame_bytes: usize,
     /// Bytes.
     pub max_queued_bytes: usize,
     /// The working directory of sessions that name none.
     pub cwd: String,
+}
+
+/// Secrets that exports replace wherever they are.
+#[derive(Clone, Default)]
+pub struct RedactSettings {
+    pub words: Vec<String>,
+    /// Names of environment variables with keys, beside those whose name says so.
+    pub variables: Vec<String>,
+}
+
+/// Words are secrets.
+impl fmt::Debug for RedactSettings {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("RedactSettings").finish_non_exhaustive()
+    }
 }

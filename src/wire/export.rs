@@ -1,5 +1,6 @@
 //! Exporting sessions (protocol.md §16).
 
+use super::params::{Count, required_count};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -21,10 +22,42 @@ session_params! {
         overwrite: Option<bool>,
         /// Whether secrets are replaced. Default: true, but for `jsonl` true is refused.
         redact: Option<bool>,
+        /// Secrets that the client knows by their value, as hashes: those of its variables. Default: none.
+        values: Option<SecretValues>,
         /// How paths in the home directory of the daemon's user are shown. `shorten` is refused for `jsonl`. Default:
         /// `keep`.
         home: Option<HomePaths>,
     }
+}
+
+/// Secrets by their values, as hashes with one salt.
+#[derive(Debug, Clone, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct SecretValues {
+    /// 16 to 128 bytes, made at random.
+    #[schemars(length(min = 16, max = 128))]
+    pub salt: String,
+    /// At most 64.
+    #[schemars(length(max = 64))]
+    pub hashes: Vec<SecretValue>,
+}
+
+/// The hash of a value.
+#[derive(Debug, Clone, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct SecretValue {
+    /// The bytes of the value, 12 to 512.
+    #[serde(deserialize_with = "required_count")]
+    #[schemars(with = "Count")]
+    pub length: u64,
+    /// 16 bits, by which the daemon knows where to look: the highest of the first 8 bytes of the value as a number (the first
+    /// byte is the lowest), xor A, times B modulo 2^64. A and B are the first and the second 8 bytes of SHA-256 of the salt
+    /// and `check`, read in the same way; the lowest bit of B is 1.
+    #[serde(deserialize_with = "required_count")]
+    #[schemars(with = "Count")]
+    pub check: u64,
+    /// SHA-256 of the salt and the value, in hexadecimal digits.
+    pub sha256: String,
 }
 
 /// The form of an export.

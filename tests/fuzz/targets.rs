@@ -200,6 +200,7 @@ pub(super) fn frame(bytes: &[u8], folder: &Path) {
         hooks: Vec::new(),
         extensions: Vec::new(),
         renderers: Default::default(),
+        redact: Default::default(),
     };
     let source = Arc::new(SystemSource);
     let daemon = Daemon::new(settings, Parts::default(), source, runtime.handle());

@@ -23,7 +23,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
 use treelined_client::DaemonArgs;
-use treelined_redact::Redactor;
+use treelined_redact::{KnownValues, Redactor, secret_variables};
 
 /// Serves the conversations of treelined to an agent, over MCP on stdin and stdout.
 ///
@@ -115,7 +115,9 @@ async fn history(args: Args, cwd: PathBuf) -> anyhow::Result<History> {
     let cwd = cwd.canonicalize().context("find the working directory")?;
     let builder = args.daemon.builder();
     let builder = builder.client_info(env!("CARGO_PKG_NAME"), env!("CARGO_PKG_VERSION"));
-    let redactor = Redactor::new(!args.show_secrets, None)?;
+    let mut values = KnownValues::new(b"of the server");
+    values.add_values(secret_variables(std::env::vars_os(), &[]));
+    let redactor = Redactor::new(!args.show_secrets, None)?.with_values(values);
     let client = builder.spawn().await?;
     let scope = Scope::new((!args.all).then_some(cwd));
     Ok(History::new(client, scope, args.session, redactor))

@@ -17,6 +17,7 @@ mod tests;
 pub mod unseen;
 mod url;
 mod value;
+mod values;
 
 /// The example of README.md.
 #[cfg(doctest)]
@@ -31,6 +32,10 @@ use rules::{Check, End, RULES, Rule, Start};
 use std::borrow::Cow;
 use std::fmt;
 use std::ops::Range;
+pub use values::{
+    KnownValues, MAX_VALUES, MAX_WORDS, VALUE_BYTES, VARIABLE, ValueHash, WORD, WORD_BYTES,
+    secret_variables,
+};
 
 /// Members of an entry whose strings stay, since they are ids to which other entries refer.
 pub const ID_MEMBERS: [&str; 8] = [
@@ -50,6 +55,7 @@ pub const FOREIGN_MEMBERS: [&str; 4] = ["arguments", "details", "data", "input"]
 pub struct Redactor {
     /// `None` if secrets stay.
     searcher: Option<SecretSearcher>,
+    values: KnownValues,
     home: Option<HomePath>,
 }
 
@@ -105,11 +111,18 @@ impl Redactor {
         let searcher = redacts.then(SecretSearcher::new).transpose()?;
         Ok(Self {
             searcher,
+            values: KnownValues::default(),
             home: home.filter(|home| home.len() > 1).map(|home| HomePath {
                 path: home.to_owned(),
                 finder: memchr::memmem::Finder::new(home).into_owned(),
             }),
         })
+    }
+
+    /// The redactor with these values and words as secrets too, if it replaces any.
+    #[must_use]
+    pub fn with_values(self, values: KnownValues) -> Self {
+        Self { values, ..self }
     }
 
     /// Whether every text stays as it is.
@@ -145,9 +158,16 @@ impl Redactor {
         &'t self,
         text: &'t str,
     ) -> impl Iterator<Item = (&'static str, Range<usize>)> + 't {
+        let text = text.as_bytes();
+        let (mut formed, mut value, mut word) =
+            (NextSecret::Stale, NextSecret::Stale, NextSecret::Stale);
         let mut done = 0;
         std::iter::from_fn(move || {
-            let secret = self.searcher.as_ref()?.next(text.as_bytes(), done, done)?;
+            let searcher = self.searcher.as_ref()?;
+            let formed = formed.behind(done, || searcher.next(text, done, done));
+            let value = value.behind(done, || self.values.value(text, done));
+            let word = word.behind(done, || self.values.word(text, done));
+            let secret = first_of(formed, first_of(value, word))?;
             done = secret.span.end;
             Some((secret.kind, secret.span))
         })
@@ -164,7 +184,10 @@ impl Redactor {
     /// be parsed.
     pub fn may_change(&self, json: &[u8]) -> bool {
         let has_secret = |searcher: &SecretSearcher| {
-            has_escaped_text(json) || searcher.may_match(json) || has_secret_flag(searcher, json)
+            has_escaped_text(json)
+                || searcher.may_match(json)
+                || has_secret_flag(searcher, json)
+                || self.values.may_match(json)
         };
         self.searcher.as_ref().is_some_and(has_secret)
             || self
@@ -172,6 +195,48 @@ impl Redactor {
                 .as_ref()
                 .is_some_and(|home| has_escaped_text(json) || home.finder.find(json).is_some())
     }
+}
+
+/// The next secret of one search, until another search has passed its beginning: text is searched once.
+enum NextSecret {
+    Stale,
+    Found(Option<Secret>),
+}
+
+impl NextSecret {
+    /// The first secret that begins at or behind `done`.
+    fn behind(&mut self, done: usize, find: impl FnOnce() -> Option<Secret>) -> Option<Secret> {
+        let is_stale = match self {
+            Self::Stale => true,
+            Self::Found(found) => found
+                .as_ref()
+                .is_some_and(|secret| secret.span.start < done),
+        };
+        if is_stale {
+            *self = Self::Found(find());
+        }
+        match self {
+            Self::Found(found) => found.clone(),
+            Self::Stale => None,
+        }
+    }
+}
+
+/// The first one. Two that overlap are one, of the kind of the first argument.
+fn first_of(one: Option<Secret>, other: Option<Secret>) -> Option<Secret> {
+    let (Some(one), Some(other)) = (&one, &other) else {
+        return one.or(other);
+    };
+    if one.span.end <= other.span.start {
+        return Some(one.clone());
+    }
+    if other.span.end <= one.span.start {
+        return Some(other.clone());
+    }
+    Some(Secret {
+        kind: one.kind,
+        span: one.span.start.min(other.span.start)..one.span.end.max(other.span.end),
+    })
 }
 
 /// Bytes of the longest flag that is looked at, with its dashes and the quote behind it.

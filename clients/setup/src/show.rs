@@ -3,8 +3,8 @@
 use crate::plan::{Step, What};
 use serde_json::{Value, json};
 use similar::TextDiff;
-use treelined_redact::Redactor;
 use treelined_redact::unseen::is_control;
+use treelined_redact::{KnownValues, Redactor, secret_variables};
 
 /// The lines of a file that are shown around a change.
 const AROUND: usize = 2;
@@ -84,6 +84,9 @@ fn diff(path: &str, before: Option<&str>, after: Option<&str>, around: usize) ->
     let Ok(redactor) = Redactor::new(true, None) else {
         return format!("{path}: is changed\n");
     };
+    let mut values = KnownValues::new(b"of the setup");
+    values.add_values(secret_variables(std::env::vars_os(), &[]));
+    let redactor = redactor.with_values(values);
     let (old, new) = (before.unwrap_or_default(), after.unwrap_or_default());
     let names = (
         before.map_or("/dev/null", |_| path),

@@ -1,10 +1,11 @@
 //! Reads the entries of an export, and replaces their secrets.
 
+use super::request::ExportOptions;
 use crate::redact::{RedactEntry, Redactor};
 use crate::renderers::{self, Renderers};
 use std::collections::HashMap;
 use std::sync::Arc;
-use treelined_core::error::{Error, Kind, Result};
+use treelined_core::error::Result;
 use treelined_core::json;
 use treelined_core::tree::{FilePlace, Node};
 use treelined_core::view::{Caller, RowFacts, RowLook, Subject, ToolCall};
@@ -45,15 +46,11 @@ impl ContentSource {
     pub(super) fn new(
         bodies: Bodies,
         renderers: Arc<Renderers>,
-        redacts: bool,
-        home: Option<&str>,
+        options: &ExportOptions,
     ) -> Result<Self> {
-        let redactor = Redactor::new(redacts, home);
-        let redactor =
-            redactor.map_err(|error| Error::new(Kind::InternalError, error.to_string()))?;
         Ok(Self {
             bodies,
-            redactor: Arc::new(redactor),
+            redactor: Arc::new(options.redactor()?),
             renderers,
         })
     }

@@ -1,10 +1,12 @@
 //! The request for an export, and its result.
 
 use super::tally::Redaction;
+use crate::redact::Redactor;
 use std::path::PathBuf;
-use treelined_core::error::Result;
+use treelined_core::error::{Error, Kind, Result};
 use treelined_core::tree::Node;
 use treelined_files::store::catalogue::Rows;
+use treelined_redact::KnownValues;
 
 /// The form of an export.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -58,8 +60,20 @@ pub enum Target {
 pub struct ExportOptions {
     pub format: Format,
     pub redacts: bool,
+    /// Values and words that are secrets.
+    pub values: KnownValues,
     /// The home directory, if paths in it are shortened.
     pub home: Option<String>,
+}
+
+impl ExportOptions {
+    /// Replaces what the export does not show.
+    pub(super) fn redactor(&self) -> Result<Redactor> {
+        let redactor = Redactor::new(self.redacts, self.home.as_deref());
+        let redactor =
+            redactor.map_err(|error| Error::new(Kind::InternalError, error.to_string()))?;
+        Ok(redactor.with_values(self.values.clone()))
+    }
 }
 
 /// Receives the progress: bytes read, and all bytes to read.

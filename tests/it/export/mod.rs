@@ -9,6 +9,7 @@ mod redaction;
 mod session_files;
 mod subtrees;
 mod traces;
+mod values;
 
 pub(crate) use page::chunks;
 

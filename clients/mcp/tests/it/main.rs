@@ -100,11 +100,17 @@ impl Folders {
     }
 
     fn server_with(&self, daemon: &Path, args: &[&str]) -> Peer {
+        self.server_among(&[], daemon, args)
+    }
+
+    /// A server with these environment variables.
+    fn server_among(&self, variables: &[(&str, &str)], daemon: &Path, args: &[&str]) -> Peer {
         let mut command = Command::new(env!("CARGO_BIN_EXE_treelined-mcp"));
         command.arg("--session-dir").arg(self.path("sessions"));
         command.arg("--daemon").arg(daemon);
         command.args(args).current_dir(self.path("work"));
         command.env_remove("TREELINED_SESSION");
+        command.envs(variables.iter().copied());
         let mut peer = Peer::start(command);
         let hello = json!({
             "protocolVersion": "2025-06-18",

@@ -188,3 +188,35 @@ fn secrets_are_shown_to_the_user_who_asks_for_it() {
     assert!(text.contains(SECRET));
     assert_eq!(fact(&text, "redactions"), None);
 }
+
+/// What an agent's commands had printed of the user's variables reached the next agent.
+#[test]
+fn values_of_the_variables_of_the_server_are_replaced() {
+    const VALUE: &str = "tangerine-boat-sails";
+    let folders = Folders::new();
+    let said = format!("It answered {VALUE}.");
+    folders.daemon(&[
+        (
+            "create_session",
+            json!({"sessionId": "s1", "cwd": folders.path("work")}),
+        ),
+        (
+            "append_message",
+            json!({"entryId": "u1", "message": {"role": "user", "content": said}}),
+        ),
+    ]);
+    for (variable, is_replaced) in [("TOUR_NAME", false), ("TOUR_TOKEN", true)] {
+        let variables = [(variable, VALUE)];
+        let mut server = folders.server_among(&variables, &crate::daemon(), &[]);
+        for (tool, arguments) in [
+            ("read_entry", json!({"entry": "u1"})),
+            ("read_branch", json!({"tip": "u1"})),
+            ("search_history", json!({"query": "answered"})),
+        ] {
+            let text = server.text(tool, arguments);
+            assert_eq!(text.contains(VALUE), !is_replaced, "{tool}: {text}");
+            let mark = text.contains("[redacted:variable]");
+            assert_eq!(mark, is_replaced, "{tool}: {text}");
+        }
+    }
+}

@@ -3,7 +3,7 @@
 
 return {
   version = 1,
-  schema_hash = 'sha256:d3c8013a790921c322c9677af09d0db7f3b3bf44b3e3f2e23d532677a03fc50f',
+  schema_hash = 'sha256:b1bb3a879c3051f430ea632ace3dc9cbc94770bd0f0cd5bb50e65561ab035892',
   --- Methods by the names of their functions.
   methods = {
     discover = 'rpc.discover',

@@ -725,6 +725,7 @@
 ---@field redact? boolean Whether secrets are replaced. Default: true, but for `jsonl` true is refused.
 ---@field scope? treelined.ExportScope The part of the session to export. Default: `tree` for `html`, `jsonl`, `dpo` and `verifiers`, else `branch`. `branch` is refused for `dpo`, and every other one for `trace`.
 ---@field sessionId? string The id of the session. Default: the session that is open, if exactly one is.
+---@field values? treelined.SecretValues Secrets that the client knows by their value, as hashes: those of its variables. Default: none.
 
 --- The result of `export_session`.
 ---@class treelined.ExportSessionResult
@@ -1922,6 +1923,17 @@
 ---@field entries integer The number of hits.
 ---@field scannedBytes integer The number of bytes of session files that were searched.
 ---@field sessions integer The number of sessions with a hit.
+
+--- The hash of a value.
+---@class treelined.SecretValue
+---@field check integer 16 bits, by which the daemon knows where to look: the highest of the first 8 bytes of the value as a number (the first byte is the lowest), xor A, times B modulo 2^64. A and B are the first and the second 8 bytes of SHA-256 of the salt and `check`, read in the same way; the lowest bit of B is 1.
+---@field length integer The bytes of the value, 12 to 512.
+---@field sha256 string SHA-256 of the salt and the value, in hexadecimal digits.
+
+--- Secrets by their values, as hashes with one salt.
+---@class treelined.SecretValues
+---@field hashes treelined.SecretValue[] At most 64.
+---@field salt string 16 to 128 bytes, made at random.
 
 --- The params of `send_message`. It appends a custom_message entry.
 ---@class treelined.SendMessageParams

@@ -16,7 +16,7 @@ from ._params import OMITTED, Omitted
 PROTOCOL_VERSION = 1
 """The version of the protocol that these functions speak."""
 
-SCHEMA_HASH = "sha256:d3c8013a790921c322c9677af09d0db7f3b3bf44b3e3f2e23d532677a03fc50f"
+SCHEMA_HASH = "sha256:b1bb3a879c3051f430ea632ace3dc9cbc94770bd0f0cd5bb50e65561ab035892"
 """The schema they were made from; a daemon made from the same one tells the same hash."""
 
 NotificationName: TypeAlias = Literal[
@@ -930,6 +930,7 @@ class AsyncMethods(ABC):
         path: str | None | Omitted = OMITTED,
         overwrite: bool | None | Omitted = OMITTED,
         redact: bool | None | Omitted = OMITTED,
+        values: shapes.SecretValues | None | Omitted = OMITTED,
         home: shapes.HomePaths | None | Omitted = OMITTED,
         timeout: float | None = None,
     ) -> shapes.ExportSessionResult:
@@ -949,6 +950,8 @@ class AsyncMethods(ABC):
 
         `redact`: Whether secrets are replaced. Default: true, but for `jsonl` true is refused.
 
+        `values`: Secrets that the client knows by their value, as hashes: those of its variables. Default: none.
+
         `home`: How paths in the home directory of the daemon's user are shown. `shorten` is refused for `jsonl`. Default: `keep`.
 
         """
@@ -962,6 +965,7 @@ class AsyncMethods(ABC):
                 "path": path,
                 "overwrite": overwrite,
                 "redact": redact,
+                "values": values,
                 "home": home,
             },
             timeout=timeout,
@@ -3333,6 +3337,7 @@ class Methods(ABC):
         path: str | None | Omitted = OMITTED,
         overwrite: bool | None | Omitted = OMITTED,
         redact: bool | None | Omitted = OMITTED,
+        values: shapes.SecretValues | None | Omitted = OMITTED,
         home: shapes.HomePaths | None | Omitted = OMITTED,
         timeout: float | None = None,
     ) -> shapes.ExportSessionResult:
@@ -3352,6 +3357,8 @@ class Methods(ABC):
 
         `redact`: Whether secrets are replaced. Default: true, but for `jsonl` true is refused.
 
+        `values`: Secrets that the client knows by their value, as hashes: those of its variables. Default: none.
+
         `home`: How paths in the home directory of the daemon's user are shown. `shorten` is refused for `jsonl`. Default: `keep`.
 
         """
@@ -3365,6 +3372,7 @@ class Methods(ABC):
                 "path": path,
                 "overwrite": overwrite,
                 "redact": redact,
+                "values": values,
                 "home": home,
             },
             timeout=timeout,

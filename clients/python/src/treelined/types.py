@@ -1929,6 +1929,8 @@ class ExportSessionParams(_ExportSessionParams, total=False):
     """Whether an existing file is replaced; otherwise it fails the request with `fileExists`. Default: false."""
     redact: bool | None
     """Whether secrets are replaced. Default: true, but for `jsonl` true is refused."""
+    values: SecretValues | None
+    """Secrets that the client knows by their value, as hashes: those of its variables. Default: none."""
     home: HomePaths | None
     """How paths in the home directory of the daemon's user are shown. `shorten` is refused for `jsonl`. Default: `keep`."""
 
@@ -4204,6 +4206,26 @@ class SearchTotals(_SearchTotals, total=False):
 
     atLeast: bool
     """Whether there may be more sessions and hits, since the search ended once the page was certain. Absent if not."""
+
+
+class SecretValue(TypedDict):
+    """The hash of a value."""
+
+    length: int
+    """The bytes of the value, 12 to 512."""
+    check: int
+    """16 bits, by which the daemon knows where to look: the highest of the first 8 bytes of the value as a number (the first byte is the lowest), xor A, times B modulo 2^64. A and B are the first and the second 8 bytes of SHA-256 of the salt and `check`, read in the same way; the lowest bit of B is 1."""
+    sha256: str
+    """SHA-256 of the salt and the value, in hexadecimal digits."""
+
+
+class SecretValues(TypedDict):
+    """Secrets by their values, as hashes with one salt."""
+
+    salt: str
+    """16 to 128 bytes, made at random."""
+    hashes: list[SecretValue]
+    """At most 64."""
 
 
 class _SendMessageParams(TypedDict):

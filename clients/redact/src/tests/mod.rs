@@ -1,5 +1,6 @@
 mod corpus;
 mod named;
+mod values;
 
 use super::samples::{ALNUM, chars, escaped_forms, tokens};
 use super::*;

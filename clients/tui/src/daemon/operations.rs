@@ -6,12 +6,14 @@ use crate::message::{self, CommandOutput, Target};
 use crate::model::picker::{PickerItem, PickerKind};
 use crate::operation::{self, ImportSource, Operation};
 use crate::{text, time};
+use std::hash::{BuildHasher, Hasher, RandomState};
 use std::path::PathBuf;
 use std::time::Duration;
 use treelined_client::{
     CancelReason, Client, Error, ExportFormat, FirstWrite, ImportFrom, ImportSessionsResult,
-    Navigation, NavigationReason,
+    Navigation, NavigationReason, SecretValue, SecretValues,
 };
+use treelined_redact::{ValueHash, secret_variables};
 
 /// The time that work on many files may take; Esc cancels it.
 pub(super) const LONG: Duration = Duration::from_secs(24 * 3600);
@@ -270,6 +272,7 @@ async fn export(
     let format = ExportFormat::from(format.name());
     let path = absolute(&path).to_string_lossy().into_owned();
     let call = client.export_session(format).path(&path).timeout(LONG);
+    let call = call.values(secret_values());
     let written = call.await?;
     let hidden: usize = written.redactions.iter().map(|it| it.count as usize).sum();
     let hidden = match hidden {
@@ -278,6 +281,25 @@ async fn export(
     };
     let bytes = time::bytes(usize::try_from(written.bytes).unwrap_or(usize::MAX));
     Ok(format!("Wrote {bytes} to {}{hidden}", text::line(&path)))
+}
+
+/// The values of this program's variables whose names say secret, as hashes: a shared daemon has other variables.
+fn secret_values() -> SecretValues {
+    let random = || RandomState::new().build_hasher().finish();
+    let salt = format!("{:016x}{:016x}", random(), random());
+    let values = secret_variables(std::env::vars_os(), &[]);
+    let hashes = values
+        .iter()
+        .filter_map(|value| ValueHash::of(salt.as_bytes(), value))
+        .map(|hash| SecretValue {
+            length: hash.length as u64,
+            check: u64::from(hash.check),
+            sha256: hash.digits(),
+        });
+    SecretValues {
+        hashes: hashes.collect(),
+        salt,
+    }
 }
 
 /// Formats the result of an import: a line if all is well, else also the files that were not imported.

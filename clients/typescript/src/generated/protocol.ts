@@ -179,7 +179,7 @@ import type {
 export const PROTOCOL_VERSION = 1;
 
 /** The hash of the schema behind these types. A daemon with the same hash has the same schema. */
-export const SCHEMA_HASH = 'sha256:d3c8013a790921c322c9677af09d0db7f3b3bf44b3e3f2e23d532677a03fc50f';
+export const SCHEMA_HASH = 'sha256:b1bb3a879c3051f430ea632ace3dc9cbc94770bd0f0cd5bb50e65561ab035892';
 
 /** Params and result by method. */
 export interface Methods {

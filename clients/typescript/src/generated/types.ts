@@ -3995,9 +3995,45 @@ export interface ExportSessionParams {
    */
   redact?: boolean | null;
   /**
+   * Secrets that the client knows by their value, as hashes: those of its variables. Default: none.
+   */
+  values?: SecretValues | null;
+  /**
    * How paths in the home directory of the daemon's user are shown. `shorten` is refused for `jsonl`. Default: `keep`.
    */
   home?: HomePaths | null;
+}
+/**
+ * Secrets by their values, as hashes with one salt.
+ */
+export interface SecretValues {
+  /**
+   * 16 to 128 bytes, made at random.
+   */
+  salt: string;
+  /**
+   * At most 64.
+   *
+   * @maxItems 64
+   */
+  hashes: SecretValue[];
+}
+/**
+ * The hash of a value.
+ */
+export interface SecretValue {
+  /**
+   * The bytes of the value, 12 to 512.
+   */
+  length: number;
+  /**
+   * 16 bits, by which the daemon knows where to look: the highest of the first 8 bytes of the value as a number (the first byte is the lowest), xor A, times B modulo 2^64. A and B are the first and the second 8 bytes of SHA-256 of the salt and `check`, read in the same way; the lowest bit of B is 1.
+   */
+  check: number;
+  /**
+   * SHA-256 of the salt and the value, in hexadecimal digits.
+   */
+  sha256: string;
 }
 /**
  * The result of `export_session`.

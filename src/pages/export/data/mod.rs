@@ -67,8 +67,7 @@ impl DataSource {
         renderers: Arc<Renderers>,
         minter: &dyn Source,
     ) -> Result<Self> {
-        let home = options.home.as_deref();
-        let content = ContentSource::new(core.bodies(), renderers, options.redacts, home)?;
+        let content = ContentSource::new(core.bodies(), renderers, options)?;
         let header = core.log.header();
         let session_id = header.map(|header| header.id.clone()).unwrap_or_default();
         if format == DataFormat::Trace {

@@ -4,7 +4,7 @@ use super::DataSource;
 use super::budget::REPEATED_BYTES;
 use crate::export::content::ContentSource;
 use crate::export::output::Output;
-use crate::export::request::{DataFormat, Part, Target};
+use crate::export::request::{DataFormat, ExportOptions, Format, Part, Target};
 use crate::renderers::Renderers;
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
@@ -15,6 +15,7 @@ use treelined_files::cancel::Cancel;
 use treelined_files::log::Log;
 use treelined_files::os::file::Location;
 use treelined_files::store::catalogue::Rows;
+use treelined_redact::KnownValues;
 
 /// An entry of the model.
 #[derive(Debug, Clone)]
@@ -346,7 +347,13 @@ impl Session {
         std::fs::write(&path, self.lines()).unwrap();
         let opened = Log::open(Location::of_path(&path).unwrap()).unwrap();
         let renderers = Arc::new(Renderers::default());
-        let content = ContentSource::new(opened.log.bodies(), renderers, false, None).unwrap();
+        let options = ExportOptions {
+            format: Format::Data(format),
+            redacts: false,
+            values: KnownValues::default(),
+            home: None,
+        };
+        let content = ContentSource::new(opened.log.bodies(), renderers, &options).unwrap();
         DataSource::of(
             &opened.tree,
             content,

@@ -66,8 +66,7 @@ impl PageSource {
         now: Millis,
     ) -> Result<Self> {
         let tree = &core.tree;
-        let home = options.home.as_deref();
-        let content = ContentSource::new(core.bodies(), renderers, options.redacts, home)?;
+        let content = ContentSource::new(core.bodies(), renderers, options)?;
         let scope = |filter| Scope {
             root: match part {
                 Part::Subtree(top) => Some(top),

@@ -42,8 +42,7 @@ impl TranscriptSource {
         renderers: Arc<Renderers>,
         now: Millis,
     ) -> Result<Self> {
-        let home = options.home.as_deref();
-        let content = ContentSource::new(core.bodies(), renderers, options.redacts, home)?;
+        let content = ContentSource::new(core.bodies(), renderers, options)?;
         let (scope, root) = match part {
             Part::Tree => ("tree", None),
             Part::Branch(_) => ("branch", None),

@@ -376,6 +376,7 @@ mod tests {
             hooks: Vec::new(),
             extensions: Vec::new(),
             renderers: BTreeMap::new(),
+            redact: Default::default(),
             max_frame_bytes: 1 << 20,
             max_queued_bytes: 1 << 20,
             cwd: "/".to_owned(),

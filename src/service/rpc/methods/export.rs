@@ -11,6 +11,7 @@ use treelined_files::os::file::Location;
 use treelined_pages::export::{
     DataFormat, ExportOptions, ExportSource, Format, Part, Redaction, Target,
 };
+use treelined_redact::{KnownValues, MAX_VALUES, VALUE_BYTES, ValueHash, secret_variables};
 use treelined_wire::{self as wire, ExportFormat, ExportScope, ExportSessionParams, HomePaths};
 
 /// The pause between two notifications of progress.
@@ -73,10 +74,17 @@ fn export(
     {
         refuse_session_file(read, Path::new(path))?;
     }
+    let mut options = options.clone();
+    if options.redacts {
+        let own = &daemon.settings.redact;
+        let variables = secret_variables(std::env::vars_os(), &own.variables);
+        options.values.add_values(variables);
+        options.values.set_words(&own.words);
+    }
     let source = ExportSource::take(
         read,
         part,
-        options,
+        &options,
         daemon.offers.renderers(),
         &*daemon.source,
     )?;
@@ -164,7 +172,46 @@ fn options(params: &ExportSessionParams) -> Result<ExportOptions> {
     Ok(ExportOptions {
         format,
         redacts: !is_jsonl && params.redact.unwrap_or(true),
+        values: known_values(params.values.as_ref())?,
         home: home.map(|home| home.display().to_string()),
+    })
+}
+
+/// The secrets that a client knows. Those of the daemon get the same salt, so that text is searched once for both.
+fn known_values(values: Option<&wire::SecretValues>) -> Result<KnownValues> {
+    let Some(values) = values else {
+        return Ok(KnownValues::new(b"of the daemon"));
+    };
+    let refuse = |reason: &'static str| Error::invalid_params("values", reason);
+    if !(16..=128).contains(&values.salt.len()) {
+        return Err(refuse("needs a salt of 16 to 128 bytes"));
+    }
+    if values.hashes.len() > MAX_VALUES {
+        return Err(refuse("has more than 64 hashes: leave some out"));
+    }
+    let hashes: Option<Vec<ValueHash>> = values.hashes.iter().map(value_hash).collect();
+    let hashes = hashes.ok_or_else(|| {
+        refuse("needs a length from 12 to 512, a check of 16 bits, and 64 hexadecimal digits for each value")
+    })?;
+    let mut known = KnownValues::new(values.salt.as_bytes());
+    known.add_hashes(hashes);
+    Ok(known)
+}
+
+fn value_hash(value: &wire::SecretValue) -> Option<ValueHash> {
+    let length = usize::try_from(value.length).ok()?;
+    let mut sha256 = [0; 32];
+    let digits = value.sha256.as_bytes();
+    if digits.len() != 2 * sha256.len() || !digits.iter().all(u8::is_ascii_hexdigit) {
+        return None;
+    }
+    for (byte, pair) in sha256.iter_mut().zip(digits.chunks(2)) {
+        *byte = u8::from_str_radix(std::str::from_utf8(pair).ok()?, 16).ok()?;
+    }
+    VALUE_BYTES.contains(&length).then_some(ValueHash {
+        length,
+        check: u16::try_from(value.check).ok()?,
+        sha256,
     })
 }
 

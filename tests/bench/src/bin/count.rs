@@ -212,6 +212,7 @@ impl Server {
             hooks: Vec::new(),
             extensions: Vec::new(),
             renderers: Default::default(),
+            redact: Default::default(),
         };
         let source = Arc::new(SystemSource);
         let daemon = Daemon::new(settings, Parts::default(), source, runtime.handle());

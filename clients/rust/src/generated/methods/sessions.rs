@@ -337,6 +337,7 @@ impl Client {
             path: None,
             overwrite: None,
             redact: None,
+            values: None,
             home: None,
         };
         self.call("export_session", params)

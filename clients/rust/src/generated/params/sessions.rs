@@ -4,8 +4,8 @@
 
 use crate::{
     DurabilityPolicy, ExportFormat, ExportScope, FirstWrite, ForkPosition, ForkScope, GitPlace,
-    HomePaths, OpenMode, SearchBranches, SearchField, SearchSyntax, SessionSearchMode, SessionSort,
-    SpawnedBy, UsageBy,
+    HomePaths, OpenMode, SearchBranches, SearchField, SearchSyntax, SecretValues,
+    SessionSearchMode, SessionSort, SpawnedBy,
 };
 use serde::Serialize;
 
@@ -94,6 +94,9 @@ pub struct ExportSessionParams {
     /// Whether secrets are replaced. Default: true, but for `jsonl` true is refused.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub redact: Option<bool>,
+    /// Secrets that the client knows by their value, as hashes: those of its variables. Default: none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub values: Option<SecretValues>,
     /// How paths in the home directory of the daemon's user are shown. `shorten` is refused for `jsonl`. Default: `keep`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub home: Option<HomePaths>,

@@ -5,11 +5,10 @@
 use crate::{
     Call, CloseSessionParams, CompleteQueryParams, CreateSessionParams, DurabilityPolicy,
     ExportScope, ExportSessionParams, FirstWrite, ForkPosition, ForkScope, ForkSessionParams,
-    GetFamilyParams, GetForkMessagesParams, GetUsageParams, GitPlace, HomePaths,
-    ListSessionsParams, ListTrashParams, MarkSessionParams, OpenMode, OpenSessionParams,
-    RestoreSessionParams, SearchBranches, SearchField, SearchParams, SearchSyntax,
-    SessionSearchMode, SessionSort, SetSessionNameParams, SpawnedBy, TagSessionParams, UsageBy,
-    WatchSessionsParams,
+    GetFamilyParams, GetForkMessagesParams, GitPlace, HomePaths, ListSessionsParams,
+    ListTrashParams, MarkSessionParams, OpenMode, OpenSessionParams, RestoreSessionParams,
+    SearchBranches, SearchField, SearchParams, SearchSyntax, SecretValues, SessionSearchMode,
+    SessionSort, SetSessionNameParams, SpawnedBy, TagSessionParams, WatchSessionsParams,
 };
 
 impl<R> Call<CreateSessionParams, R> {
@@ -522,6 +521,12 @@ impl<R> Call<ExportSessionParams, R> {
     /// Whether secrets are replaced. Default: true, but for `jsonl` true is refused.
     pub fn redact(mut self, redact: bool) -> Self {
         self.params.redact = Some(redact);
+        self
+    }
+
+    /// Secrets that the client knows by their value, as hashes: those of its variables. Default: none.
+    pub fn values(mut self, values: SecretValues) -> Self {
+        self.params.values = Some(values);
         self
     }
 

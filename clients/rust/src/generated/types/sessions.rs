@@ -318,6 +318,28 @@ pub struct SearchTotals {
     pub at_least: Option<bool>,
 }
 
+/// The hash of a value.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct SecretValue {
+    /// The bytes of the value, 12 to 512.
+    pub length: u64,
+    /// 16 bits, by which the daemon knows where to look: the highest of the first 8 bytes of the value as a number (the first byte is the lowest), xor A, times B modulo 2^64. A and B are the first and the second 8 bytes of SHA-256 of the salt and `check`, read in the same way; the lowest bit of B is 1.
+    pub check: u64,
+    /// SHA-256 of the salt and the value, in hexadecimal digits.
+    pub sha256: String,
+}
+
+/// Secrets by their values, as hashes with one salt.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct SecretValues {
+    /// 16 to 128 bytes, made at random.
+    pub salt: String,
+    /// At most 64.
+    pub hashes: Vec<SecretValue>,
+}
+
 /// An open session.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
