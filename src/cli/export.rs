@@ -2,6 +2,7 @@
 
 use super::daemon::{ChildDaemon, RawJson};
 use super::entry_choice;
+use super::export_review::{self, ReviewChoices};
 use super::failure::{ShellError, USAGE, warn};
 use super::opened::{OpenedSession, SessionUse, open};
 use super::options::Options;
@@ -28,6 +29,7 @@ use treelined_redact::{ValueHash, secret_variables};
 Examples:
   treelined export --html -o talk.html                a page of the newest session of this directory
   treelined export \"A tour\" --markdown | less        the branch of the leaf as a document
+  treelined export \"A tour\" --html -o tour.html --review  shows what is replaced, and asks
   treelined export a1b2c3d4 --jsonl --branch q2 -o part.jsonl
   treelined export a1b2c3d4 --format dpo > pairs.jsonl      the better and the worse answers to one prompt")]
 pub(crate) struct ExportArgs {
@@ -43,14 +45,23 @@ pub(crate) struct ExportArgs {
     /// Keep keys, tokens and passwords
     #[arg(long)]
     no_redact: bool,
+    /// Show what is replaced and what may be secret, and ask before the export is written; with --json only list it
+    #[arg(long, conflicts_with = "no_redact")]
+    review: bool,
+    /// Keep this secret, by the id that --review --json prints
+    #[arg(long, value_name = "ID", conflicts_with = "no_redact")]
+    keep: Vec<String>,
+    /// Replace this text too, by the id that --review --json prints
+    #[arg(long, value_name = "ID", conflicts_with = "no_redact")]
+    replace: Vec<String>,
     /// Show the home directory as ~ in paths
     #[arg(long)]
     shorten_home: bool,
     /// Replace an existing file
     #[arg(long)]
     overwrite: bool,
-    /// Print the result as JSON; needs --output
-    #[arg(long, requires = "output")]
+    /// Print the result as JSON; needs --output or --review
+    #[arg(long)]
     json: bool,
 }
 
@@ -183,6 +194,10 @@ impl PartArgs {
 }
 
 impl ExportArgs {
+    fn is_session_file(&self) -> bool {
+        self.format.named() == NamedFormat::Jsonl
+    }
+
     /// The file to write; `None` for stdout.
     fn file(&self) -> Option<&Path> {
         let output = self.output.as_deref();
@@ -191,12 +206,16 @@ impl ExportArgs {
 }
 
 pub(super) fn run(options: &Options, export: &ExportArgs) -> anyhow::Result<ExitCode> {
-    if export.json && export.file().is_none() {
+    if export.review {
+        export_review::check(export.is_session_file())?;
+    } else if export.json && export.file().is_none() {
         let message = "--json prints the result on stdout, where the export is";
         let remedy = "--output FILE with a name for the file";
         return Err(ShellError::new(USAGE, message, remedy).into());
     }
+    let is_list = export.review && export.json;
     if export.format.named() == NamedFormat::Html
+        && !is_list
         && export.file().is_none()
         && io::stdout().is_terminal()
     {
@@ -217,7 +236,7 @@ fn write(daemon: &mut ChildDaemon, export: &ExportArgs) -> anyhow::Result<()> {
     }
     let session = open(daemon, &export.session.query(), SessionUse::Read)?;
     let part = export.part.of(daemon, &session)?;
-    if export.format.named() == NamedFormat::Jsonl {
+    if export.is_session_file() {
         warn(
             "keys, tokens and passwords stay in a session file",
             "look at it before you send it; in every other format they are replaced",
@@ -228,15 +247,30 @@ fn write(daemon: &mut ChildDaemon, export: &ExportArgs) -> anyhow::Result<()> {
             "look at it before you send it; without --no-redact they are replaced",
         );
     }
+    let mut choices = ReviewChoices {
+        keep: export.keep.clone(),
+        replace: export.replace.clone(),
+        words: Vec::new(),
+    };
+    if export.review {
+        let asked = params(export, &part, &choices);
+        let listed = export_review::list(daemon, asked, has_bar)?;
+        if export.json {
+            writeln!(io::stdout(), "{}", terminal::json(listed.get()))?;
+            return Ok(());
+        }
+        export_review::ask(&listed, &mut choices)?;
+    }
+    let params = params(export, &part, &choices);
     let answered = match export.file() {
         Some(path) => {
             let path = std::path::absolute(path).context("find the path of the output")?;
-            ask(daemon, export, &part, &path, export.overwrite, has_bar)?
+            ask(daemon, params, &path, export.overwrite, has_bar)?
         }
         None => {
             let folder = Scratch::new("export")?;
             let path = folder.0.join("export");
-            let answered = ask(daemon, export, &part, &path, false, has_bar)?;
+            let answered = ask(daemon, params, &path, false, has_bar)?;
             let mut file = File::open(&path).context("read the export")?;
             io::copy(&mut file, &mut io::stdout().lock())?;
             answered
@@ -254,23 +288,31 @@ fn write(daemon: &mut ChildDaemon, export: &ExportArgs) -> anyhow::Result<()> {
 
 fn ask(
     daemon: &mut ChildDaemon,
-    export: &ExportArgs,
-    part: &ExportedPart,
+    mut params: Value,
     path: &Path,
     overwrite: bool,
     has_bar: bool,
 ) -> anyhow::Result<RawJson> {
-    let params = json!({
+    if let Some(params) = params.as_object_mut() {
+        params.insert("path".to_owned(), path.display().to_string().into());
+        params.insert("overwrite".to_owned(), overwrite.into());
+    }
+    call_with_progress(daemon, "export_session", &params.to_string(), has_bar)
+}
+
+/// The params of `export_session`, without the file.
+fn params(export: &ExportArgs, part: &ExportedPart, choices: &ReviewChoices) -> Value {
+    json!({
         "format": export.format.named(),
         "scope": part.scope,
         "entryId": part.entry,
-        "path": path.display().to_string(),
-        "overwrite": overwrite,
         "redact": export.no_redact.then_some(false),
         "values": (!export.no_redact).then(secret_values),
+        "keep": choices.keep,
+        "replace": choices.replace,
+        "words": choices.words,
         "home": export.shorten_home.then_some("shorten"),
-    });
-    call_with_progress(daemon, "export_session", &params.to_string(), has_bar)
+    })
 }
 
 /// The values of this program's variables whose names say secret, as hashes: a shared daemon has other variables.

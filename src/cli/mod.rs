@@ -44,6 +44,7 @@ mod du;
 mod entry_candidates;
 mod entry_choice;
 mod export;
+mod export_review;
 mod failure;
 #[cfg(feature = "nats")]
 mod fleet;

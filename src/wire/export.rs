@@ -24,6 +24,14 @@ session_params! {
         redact: Option<bool>,
         /// Secrets that the client knows by their value, as hashes: those of its variables. Default: none.
         values: Option<SecretValues>,
+        /// Whether nothing is written, and the result has `review`. Default: false; refused for `jsonl`, and if `redact` is false.
+        review: Option<bool>,
+        /// Ids of secrets that stay, as `review` names them, at most 1,000. Default: none.
+        keep: Option<Vec<String>>,
+        /// Ids of text that is replaced too, as `review` names it, at most 1,000. Default: none.
+        replace: Option<Vec<String>>,
+        /// Words that are replaced too, beside those of the configuration, at most 256 together, of 3 to 512 bytes. Default: none.
+        words: Option<Vec<String>>,
         /// How paths in the home directory of the daemon's user are shown. `shorten` is refused for `jsonl`. Default:
         /// `keep`.
         home: Option<HomePaths>,
@@ -128,6 +136,30 @@ pub struct ExportSessionResult {
     pub items: Option<u64>,
     /// The replaced secrets, one item for each kind, ascending by kind.
     pub redactions: Vec<Redaction>,
+    /// The secrets in the order of their places, at most 1,000, then text that looks like a secret, at most 1,000. Present if the
+    /// request has `review`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub review: Option<Vec<ReviewedSecret>>,
+}
+
+/// A secret of an export that is reviewed before it is written.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct ReviewedSecret {
+    /// Names it in `keep` and `replace`: a salted hash of it, the same in each review of the session.
+    pub id: String,
+    /// The kind of the secret; `unknown` for text that only looks like one.
+    pub kind: String,
+    /// Whether the export replaces it.
+    pub replaced: bool,
+    /// Its first two and its last two characters with `…` between them; only `…` if it has fewer than 12 characters.
+    pub shown: String,
+    /// Its characters.
+    pub length: u64,
+    /// How often it is there.
+    pub count: u64,
+    /// The entries that have it, at most 20.
+    pub entry_ids: Vec<String>,
 }
 
 /// The secrets of one kind that an export replaces.

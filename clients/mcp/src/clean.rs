@@ -102,7 +102,7 @@ impl<'r> Cleaner<'r> {
 
     /// The text without secrets, inert. Adds their kinds to `secrets`.
     pub fn replace(&self, text: &str, secrets: &mut Vec<&'static str>) -> String {
-        let redacted = self.redactor.text(text, &mut |kind| secrets.push(kind));
+        let redacted = self.redactor.text(text, &mut |kind, _| secrets.push(kind));
         let seen = Seen::of(&redacted);
         if seen.gaps.is_empty() {
             return broken_links(&seen.text);

@@ -4,6 +4,7 @@
 //! Pure. A filter and one automaton find the literals of all rules; a pattern is tried only where its literal is. Time is
 //! linear in the text, whatever it is.
 
+mod choices;
 mod key_block;
 mod literal_filter;
 mod name;
@@ -23,6 +24,8 @@ mod values;
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]
 struct Readme;
+
+pub use choices::{CHOSEN, Choices, ID_DIGITS, candidates};
 
 use aho_corasick::{AhoCorasick, Anchored, Input, Match, MatchKind, StartKind};
 use literal_filter::LiteralFilter;
@@ -56,6 +59,7 @@ pub struct Redactor {
     /// `None` if secrets stay.
     searcher: Option<SecretSearcher>,
     values: KnownValues,
+    choices: Choices,
     home: Option<HomePath>,
 }
 
@@ -89,8 +93,8 @@ struct Secret {
     span: Range<usize>,
 }
 
-/// Receives the kind of each secret that is replaced.
-pub type Report<'r> = &'r mut dyn FnMut(&'static str);
+/// Receives the kind of each secret that is replaced, and the secret.
+pub type Report<'r> = &'r mut dyn FnMut(&'static str, &str);
 
 /// The regular expressions of the rules cannot be built: a defect of this crate.
 #[derive(Debug)]
@@ -112,6 +116,7 @@ impl Redactor {
         Ok(Self {
             searcher,
             values: KnownValues::default(),
+            choices: Choices::default(),
             home: home.filter(|home| home.len() > 1).map(|home| HomePath {
                 path: home.to_owned(),
                 finder: memchr::memmem::Finder::new(home).into_owned(),
@@ -123,6 +128,12 @@ impl Redactor {
     #[must_use]
     pub fn with_values(self, values: KnownValues) -> Self {
         Self { values, ..self }
+    }
+
+    /// The redactor with these decisions about single secrets, if it replaces any.
+    #[must_use]
+    pub fn with_choices(self, choices: Choices) -> Self {
+        Self { choices, ..self }
     }
 
     /// Whether every text stays as it is.
@@ -137,7 +148,7 @@ impl Redactor {
         for (kind, span) in self.secrets(text) {
             out.push_str(text.get(done..span.start).unwrap_or_default());
             out.push_str(&mark(kind));
-            report(kind);
+            report(kind, text.get(span.clone()).unwrap_or_default());
             done = span.end;
         }
         let redacted = match done {
@@ -158,18 +169,24 @@ impl Redactor {
         &'t self,
         text: &'t str,
     ) -> impl Iterator<Item = (&'static str, Range<usize>)> + 't {
-        let text = text.as_bytes();
-        let (mut formed, mut value, mut word) =
-            (NextSecret::Stale, NextSecret::Stale, NextSecret::Stale);
+        let bytes = text.as_bytes();
+        let mut next = [const { NextSecret::Stale }; 4];
         let mut done = 0;
         std::iter::from_fn(move || {
             let searcher = self.searcher.as_ref()?;
-            let formed = formed.behind(done, || searcher.next(text, done, done));
-            let value = value.behind(done, || self.values.value(text, done));
-            let word = word.behind(done, || self.values.word(text, done));
-            let secret = first_of(formed, first_of(value, word))?;
-            done = secret.span.end;
-            Some((secret.kind, secret.span))
+            loop {
+                let [formed, value, word, chosen] = &mut next;
+                let formed = formed.behind(done, || searcher.next(bytes, done, done));
+                let value = value.behind(done, || self.values.value(bytes, done));
+                let word = word.behind(done, || self.values.word(bytes, done));
+                let chosen = chosen.behind(done, || self.choices.next(text, done));
+                let secret = first_of(first_of(formed, value), first_of(word, chosen))?;
+                done = secret.span.end;
+                let shown = text.get(secret.span.clone());
+                if !shown.is_some_and(|shown| self.choices.keeps(shown)) {
+                    return Some((secret.kind, secret.span));
+                }
+            }
         })
     }
 
@@ -177,7 +194,8 @@ impl Redactor {
     /// value that is a secret by its form has a kind of its own.
     pub fn member(&self, name: &str, value: &str) -> Option<&'static str> {
         let kind = self.searcher.as_ref()?.names.kind(name)?;
-        named::is_secret_member(kind, value).then(|| kind.name())
+        let is_secret = named::is_secret_member(kind, value) && !self.choices.keeps(value);
+        is_secret.then(|| kind.name())
     }
 
     /// Whether some string in this raw JSON may change. Reads every byte once. JSON for which this is false needs not
@@ -188,6 +206,7 @@ impl Redactor {
                 || searcher.may_match(json)
                 || has_secret_flag(searcher, json)
                 || self.values.may_match(json)
+                || !self.choices.replaced.is_empty()
         };
         self.searcher.as_ref().is_some_and(has_secret)
             || self

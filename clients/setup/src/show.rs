@@ -99,8 +99,8 @@ fn diff(path: &str, before: Option<&str>, after: Option<&str>, around: usize) ->
         .missing_newline_hint(false)
         .header(names.0, names.1)
         .to_string();
-    // Secrets are replaced before lines are cut: a part of a secret would not be recognized.
-    let shown = redactor.text(&shown, &mut |_| {});
+    // Before a cut, which a secret is not known after.
+    let shown = redactor.text(&shown, &mut |_, _| {});
     safe(&cut(&shown))
 }
 

@@ -76,7 +76,7 @@ impl ContentSource {
 
     /// A text outside of entries without its secrets.
     pub(super) fn clean(&self, text: &str) -> String {
-        self.redactor.text(text, &mut |_| {}).into_owned()
+        self.redactor.text(text, &mut |_, _| {}).into_owned()
     }
 
     /// The look of a row of this entry.
@@ -99,7 +99,7 @@ impl EntryReader<'_> {
         let redacted = self
             .source
             .redactor
-            .entry(&stored, &mut |kind| found.push(kind));
+            .entry(&stored, &mut |kind, _| found.push(kind));
         let changed = match redacted {
             std::borrow::Cow::Borrowed(_) => None,
             std::borrow::Cow::Owned(changed) => Some(changed),
@@ -146,7 +146,7 @@ impl EntryReader<'_> {
 
     fn read_calls(&mut self, caller: &Caller) -> Result<()> {
         let stored = self.callers.stored(caller.place(), usize::MAX)?;
-        let entry = self.source.redactor.entry(stored, &mut |_| {});
+        let entry = self.source.redactor.entry(stored, &mut |_, _| {});
         let facts = RowFacts::of_line(&entry, caller.subject());
         let calls = facts.calls.into_iter().map(ToolCall::into_owned).collect();
         self.keep_calls(caller.node, calls);

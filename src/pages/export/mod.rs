@@ -11,6 +11,7 @@ mod output;
 mod page;
 mod part;
 mod request;
+mod review;
 mod tally;
 mod transcript;
 
@@ -21,6 +22,7 @@ use output::Output;
 use page::PageSource;
 pub(crate) use request::Progress;
 pub use request::{DataFormat, ExportOptions, Exported, Format, Part, Sessions, Target};
+pub use review::{ReviewSource, ReviewedSecret};
 use std::sync::Arc;
 pub use tally::Redaction;
 use transcript::TranscriptSource;
@@ -30,6 +32,25 @@ use treelined_core::stats::Prices;
 use treelined_files::cancel::Cancel;
 use treelined_files::log::{Standing, append};
 use treelined_files::session::SessionState;
+
+/// A conversation that somebody has deleted must not turn up in a new file.
+fn check(core: &SessionState, part: Part) -> Result<()> {
+    if core.log.standing()? == Standing::Deleted {
+        return Err(append::deleted());
+    }
+    part.check(core)
+}
+
+/// Takes the part of the session whose secrets a person reviews before it is exported.
+pub fn review(
+    core: &SessionState,
+    part: Part,
+    options: &ExportOptions,
+    minter: &dyn Source,
+) -> Result<ReviewSource> {
+    check(core, part)?;
+    ReviewSource::take(core, part, options, minter)
+}
 
 /// The session at one point in time.
 pub enum ExportSource {
@@ -48,11 +69,7 @@ impl ExportSource {
         renderers: Arc<Renderers>,
         minter: &dyn Source,
     ) -> Result<Self> {
-        // A conversation that somebody has deleted must not turn up in a new file.
-        if core.log.standing()? == Standing::Deleted {
-            return Err(append::deleted());
-        }
-        part.check(core)?;
+        check(core, part)?;
         match options.format {
             Format::Jsonl => {
                 let file = SessionFile::take(core, part, minter)?;

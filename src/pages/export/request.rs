@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use treelined_core::error::{Error, Kind, Result};
 use treelined_core::tree::Node;
 use treelined_files::store::catalogue::Rows;
-use treelined_redact::KnownValues;
+use treelined_redact::{Choices, KnownValues};
 
 /// The form of an export.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -62,6 +62,8 @@ pub struct ExportOptions {
     pub redacts: bool,
     /// Values and words that are secrets.
     pub values: KnownValues,
+    /// What a person has decided about single secrets.
+    pub choices: Choices,
     /// The home directory, if paths in it are shortened.
     pub home: Option<String>,
 }
@@ -72,7 +74,8 @@ impl ExportOptions {
         let redactor = Redactor::new(self.redacts, self.home.as_deref());
         let redactor =
             redactor.map_err(|error| Error::new(Kind::InternalError, error.to_string()))?;
-        Ok(redactor.with_values(self.values.clone()))
+        let redactor = redactor.with_values(self.values.clone());
+        Ok(redactor.with_choices(self.choices.clone()))
     }
 }
 

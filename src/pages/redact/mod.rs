@@ -40,7 +40,7 @@ impl RedactEntry for Redactor {
                 if *redacted == *text
                     && let Some(kind) = self.member(&name, &text)
                 {
-                    report(kind);
+                    report(kind, &text);
                     redacted = mark(kind).into();
                 }
                 flag = treelined_redact::flag(&text).map(|flag| (walk.depth, flag.to_owned()));
@@ -56,6 +56,17 @@ impl RedactEntry for Redactor {
         }
         out.extend_from_slice(entry.get(done..).unwrap_or_default());
         Cow::Owned(out)
+    }
+}
+
+/// Passes the strings of an entry, except ids.
+pub(crate) fn strings(entry: &[u8], pass: &mut dyn FnMut(&str)) {
+    let mut walk = StringWalk::default();
+    while let Some((span, part)) = walk.next(entry) {
+        let text = json::string(entry.get(span).unwrap_or_default());
+        if let Some(text) = text.filter(|_| part != StringPart::Id) {
+            pass(&text);
+        }
     }
 }
 

@@ -19,7 +19,7 @@ fn strings_of_an_entry_are_redacted_however_they_are_escaped() {
             );
             let mut kinds = Vec::new();
             let out = redactor()
-                .entry(entry.as_bytes(), &mut |kind| kinds.push(kind))
+                .entry(entry.as_bytes(), &mut |kind, _| kinds.push(kind))
                 .into_owned();
             assert_eq!(kinds, [kind], "{entry}");
             let out: serde_json::Value = serde_json::from_slice(&out).unwrap();
@@ -33,7 +33,7 @@ fn strings_of_an_entry_are_redacted_however_they_are_escaped() {
         let entry =
             format!("{{\"a\":\"{slashes}\",\"b\":\"Authorization:\\tBearer\\u0020abcdefgh\"}}");
         let out = redactor()
-            .entry(entry.as_bytes(), &mut |kind| kinds.push(kind))
+            .entry(entry.as_bytes(), &mut |kind, _| kinds.push(kind))
             .into_owned();
         assert_eq!(
             kinds,
@@ -50,7 +50,7 @@ fn strings_of_an_entry_are_redacted_however_they_are_escaped() {
 fn the_argument_behind_a_flag_that_says_secret_is_replaced() {
     let entry = r#"{"type":"message","id":"a","arguments":{"args":["--password","hunter2","--verbose","hunter2"],"flag":"--token","note":"a1b2c3d4e5f6","nested":["--token",["a1b2c3d4e5f6"]]}}"#;
     let mut kinds = Vec::new();
-    let out = redactor().entry(entry.as_bytes(), &mut |kind| kinds.push(kind));
+    let out = redactor().entry(entry.as_bytes(), &mut |kind, _| kinds.push(kind));
     let shown = entry.replace(
         r#""--password","hunter2""#,
         r#""--password","[redacted:password]""#,
@@ -63,7 +63,7 @@ fn the_argument_behind_a_flag_that_says_secret_is_replaced() {
 fn members_of_tools_whose_names_say_secret_are_replaced() {
     let entry = r#"{"type":"message","id":"a","token":"a1b2c3d4e5f6","arguments":{"password":"hunter2","env":{"API_KEY":"a1b2c3d4e5f6","PATH":"/bin"},"pass\u0077ord":"x","note":"hunter2","maxTokens":"a1b2c3d4e5f6"}}"#;
     let mut kinds = Vec::new();
-    let out = redactor().entry(entry.as_bytes(), &mut |kind| kinds.push(kind));
+    let out = redactor().entry(entry.as_bytes(), &mut |kind, _| kinds.push(kind));
     let out = String::from_utf8(out.into_owned()).unwrap();
     assert_eq!(kinds, ["password", "key"], "{out}");
     let shown = entry
@@ -87,7 +87,9 @@ fn ids_stay_and_every_other_string_and_key_is_redacted() {
     let shown = shown
         .replace("\"T\"", &format!("\"{token}\""))
         .replace("\"R\"", "\"[redacted:github-token]\"");
-    let out = redactor().entry(entry.as_bytes(), &mut |_| {}).into_owned();
+    let out = redactor()
+        .entry(entry.as_bytes(), &mut |_, _| {})
+        .into_owned();
     assert_eq!(String::from_utf8(out).unwrap(), shown);
 }
 
@@ -95,7 +97,7 @@ fn ids_stay_and_every_other_string_and_key_is_redacted() {
 fn paths_in_the_home_directory_are_shortened_also_when_they_are_escaped() {
     let redactor = Redactor::new(false, Some("/home/ada/")).unwrap();
     let entry = br#"{"id":"a","cwd":"\/home\/ada\/x"}"#;
-    let out = redactor.entry(entry, &mut |_| {}).into_owned();
+    let out = redactor.entry(entry, &mut |_, _| {}).into_owned();
     assert_eq!(String::from_utf8(out).unwrap(), r#"{"id":"a","cwd":"~/x"}"#);
 }
 
@@ -123,7 +125,7 @@ fn random_entries_stay_json_and_without_secrets_stay_as_they_are() {
             format!("{{\"id\":\"a\",\"t\":\"{text}\",\"u\":[\"{text}\",{{\"k\":\"{text}\"}}]}}");
         let mut found = 0;
         let out = redactor()
-            .entry(entry.as_bytes(), &mut |_| found += 1)
+            .entry(entry.as_bytes(), &mut |_, _| found += 1)
             .into_owned();
         let parsed: serde_json::Value = serde_json::from_slice(&out).expect("JSON");
         assert!(parsed["t"].is_string());

@@ -6,6 +6,7 @@ mod documents;
 mod files;
 mod page;
 mod redaction;
+mod review;
 mod session_files;
 mod subtrees;
 mod traces;

@@ -3,7 +3,7 @@
 
 return {
   version = 1,
-  schema_hash = 'sha256:b1bb3a879c3051f430ea632ace3dc9cbc94770bd0f0cd5bb50e65561ab035892',
+  schema_hash = 'sha256:9083414f933d9337640ecfcb3bfaa172c9ca0e80130a673a082062cb2208743a',
   --- Methods by the names of their functions.
   methods = {
     discover = 'rpc.discover',

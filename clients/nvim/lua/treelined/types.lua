@@ -720,12 +720,16 @@
 ---@field entryId? string The last entry of the branch, or the first entry of the subtree, which requires it. Default: the leaf, for a branch.
 ---@field format treelined.ExportFormat The form of the export.
 ---@field home? treelined.HomePaths How paths in the home directory of the daemon's user are shown. `shorten` is refused for `jsonl`. Default: `keep`.
+---@field keep? string[] Ids of secrets that stay, as `review` names them, at most 1,000. Default: none.
 ---@field overwrite? boolean Whether an existing file is replaced; otherwise it fails the request with `fileExists`. Default: false.
 ---@field path? string The absolute path of the file to write. Default: the result has `content`.
 ---@field redact? boolean Whether secrets are replaced. Default: true, but for `jsonl` true is refused.
+---@field replace? string[] Ids of text that is replaced too, as `review` names it, at most 1,000. Default: none.
+---@field review? boolean Whether nothing is written, and the result has `review`. Default: false; refused for `jsonl`, and if `redact` is false.
 ---@field scope? treelined.ExportScope The part of the session to export. Default: `tree` for `html`, `jsonl`, `dpo` and `verifiers`, else `branch`. `branch` is refused for `dpo`, and every other one for `trace`.
 ---@field sessionId? string The id of the session. Default: the session that is open, if exactly one is.
 ---@field values? treelined.SecretValues Secrets that the client knows by their value, as hashes: those of its variables. Default: none.
+---@field words? string[] Words that are replaced too, beside those of the configuration, at most 256 together, of 3 to 512 bytes. Default: none.
 
 --- The result of `export_session`.
 ---@class treelined.ExportSessionResult
@@ -734,6 +738,7 @@
 ---@field items? integer The number of lines. Present for data.
 ---@field path? string The path of the file. Present if the request has one.
 ---@field redactions treelined.Redaction[] The replaced secrets, one item for each kind, ascending by kind.
+---@field review? treelined.ReviewedSecret[] The secrets in the order of their places, at most 1,000, then text that looks like a secret, at most 1,000. Present if the request has `review`.
 
 --- A session of a family.
 ---@class treelined.FamilyRow
@@ -1837,6 +1842,16 @@
 ---@class treelined.RestoreSessionResult
 ---@field path string The path of its file.
 ---@field sessionId string The id of the session.
+
+--- A secret of an export that is reviewed before it is written.
+---@class treelined.ReviewedSecret
+---@field count integer How often it is there.
+---@field entryIds string[] The entries that have it, at most 20.
+---@field id string Names it in `keep` and `replace`: a salted hash of it, the same in each review of the session.
+---@field kind string The kind of the secret; `unknown` for text that only looks like one.
+---@field length integer Its characters.
+---@field replaced boolean Whether the export replaces it.
+---@field shown string Its first two and its last two characters with `…` between them; only `…` if it has fewer than 12 characters.
 
 --- Why a session of a list cannot be opened.
 ---@class treelined.RowDiagnostic

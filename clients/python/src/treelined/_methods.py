@@ -16,7 +16,7 @@ from ._params import OMITTED, Omitted
 PROTOCOL_VERSION = 1
 """The version of the protocol that these functions speak."""
 
-SCHEMA_HASH = "sha256:b1bb3a879c3051f430ea632ace3dc9cbc94770bd0f0cd5bb50e65561ab035892"
+SCHEMA_HASH = "sha256:9083414f933d9337640ecfcb3bfaa172c9ca0e80130a673a082062cb2208743a"
 """The schema they were made from; a daemon made from the same one tells the same hash."""
 
 NotificationName: TypeAlias = Literal[
@@ -931,6 +931,10 @@ class AsyncMethods(ABC):
         overwrite: bool | None | Omitted = OMITTED,
         redact: bool | None | Omitted = OMITTED,
         values: shapes.SecretValues | None | Omitted = OMITTED,
+        review: bool | None | Omitted = OMITTED,
+        keep: list[str] | None | Omitted = OMITTED,
+        replace: list[str] | None | Omitted = OMITTED,
+        words: list[str] | None | Omitted = OMITTED,
         home: shapes.HomePaths | None | Omitted = OMITTED,
         timeout: float | None = None,
     ) -> shapes.ExportSessionResult:
@@ -952,6 +956,14 @@ class AsyncMethods(ABC):
 
         `values`: Secrets that the client knows by their value, as hashes: those of its variables. Default: none.
 
+        `review`: Whether nothing is written, and the result has `review`. Default: false; refused for `jsonl`, and if `redact` is false.
+
+        `keep`: Ids of secrets that stay, as `review` names them, at most 1,000. Default: none.
+
+        `replace`: Ids of text that is replaced too, as `review` names it, at most 1,000. Default: none.
+
+        `words`: Words that are replaced too, beside those of the configuration, at most 256 together, of 3 to 512 bytes. Default: none.
+
         `home`: How paths in the home directory of the daemon's user are shown. `shorten` is refused for `jsonl`. Default: `keep`.
 
         """
@@ -966,6 +978,10 @@ class AsyncMethods(ABC):
                 "overwrite": overwrite,
                 "redact": redact,
                 "values": values,
+                "review": review,
+                "keep": keep,
+                "replace": replace,
+                "words": words,
                 "home": home,
             },
             timeout=timeout,
@@ -3338,6 +3354,10 @@ class Methods(ABC):
         overwrite: bool | None | Omitted = OMITTED,
         redact: bool | None | Omitted = OMITTED,
         values: shapes.SecretValues | None | Omitted = OMITTED,
+        review: bool | None | Omitted = OMITTED,
+        keep: list[str] | None | Omitted = OMITTED,
+        replace: list[str] | None | Omitted = OMITTED,
+        words: list[str] | None | Omitted = OMITTED,
         home: shapes.HomePaths | None | Omitted = OMITTED,
         timeout: float | None = None,
     ) -> shapes.ExportSessionResult:
@@ -3359,6 +3379,14 @@ class Methods(ABC):
 
         `values`: Secrets that the client knows by their value, as hashes: those of its variables. Default: none.
 
+        `review`: Whether nothing is written, and the result has `review`. Default: false; refused for `jsonl`, and if `redact` is false.
+
+        `keep`: Ids of secrets that stay, as `review` names them, at most 1,000. Default: none.
+
+        `replace`: Ids of text that is replaced too, as `review` names it, at most 1,000. Default: none.
+
+        `words`: Words that are replaced too, beside those of the configuration, at most 256 together, of 3 to 512 bytes. Default: none.
+
         `home`: How paths in the home directory of the daemon's user are shown. `shorten` is refused for `jsonl`. Default: `keep`.
 
         """
@@ -3373,6 +3401,10 @@ class Methods(ABC):
                 "overwrite": overwrite,
                 "redact": redact,
                 "values": values,
+                "review": review,
+                "keep": keep,
+                "replace": replace,
+                "words": words,
                 "home": home,
             },
             timeout=timeout,

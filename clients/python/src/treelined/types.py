@@ -1931,6 +1931,14 @@ class ExportSessionParams(_ExportSessionParams, total=False):
     """Whether secrets are replaced. Default: true, but for `jsonl` true is refused."""
     values: SecretValues | None
     """Secrets that the client knows by their value, as hashes: those of its variables. Default: none."""
+    review: bool | None
+    """Whether nothing is written, and the result has `review`. Default: false; refused for `jsonl`, and if `redact` is false."""
+    keep: list[str] | None
+    """Ids of secrets that stay, as `review` names them, at most 1,000. Default: none."""
+    replace: list[str] | None
+    """Ids of text that is replaced too, as `review` names it, at most 1,000. Default: none."""
+    words: list[str] | None
+    """Words that are replaced too, beside those of the configuration, at most 256 together, of 3 to 512 bytes. Default: none."""
     home: HomePaths | None
     """How paths in the home directory of the daemon's user are shown. `shorten` is refused for `jsonl`. Default: `keep`."""
 
@@ -1951,6 +1959,8 @@ class ExportSessionResult(_ExportSessionResult, total=False):
     """The export. Present if the request has no `path`."""
     items: int
     """The number of lines. Present for data."""
+    review: list[ReviewedSecret]
+    """The secrets in the order of their places, at most 1,000, then text that looks like a secret, at most 1,000. Present if the request has `review`."""
 
 
 class _FamilyRow(TypedDict):
@@ -4071,6 +4081,25 @@ class RestoreSessionResult(TypedDict):
     """The id of the session."""
     path: str
     """The path of its file."""
+
+
+class ReviewedSecret(TypedDict):
+    """A secret of an export that is reviewed before it is written."""
+
+    id: str
+    """Names it in `keep` and `replace`: a salted hash of it, the same in each review of the session."""
+    kind: str
+    """The kind of the secret; `unknown` for text that only looks like one."""
+    replaced: bool
+    """Whether the export replaces it."""
+    shown: str
+    """Its first two and its last two characters with `…` between them; only `…` if it has fewer than 12 characters."""
+    length: int
+    """Its characters."""
+    count: int
+    """How often it is there."""
+    entryIds: list[str]
+    """The entries that have it, at most 20."""
 
 
 class RowDiagnostic(TypedDict):

@@ -179,7 +179,7 @@ pub(crate) fn samples() -> Vec<Sample> {
 }
 
 fn redacted(redactor: &Redactor, text: &str) -> String {
-    redactor.text(text, &mut |_| {}).into_owned()
+    redactor.text(text, &mut |_, _| {}).into_owned()
 }
 
 /// 58 of 144 samples of secrets stayed in an export.

@@ -15,7 +15,7 @@ fn redactor() -> &'static Redactor {
 fn redacted(text: &str) -> (String, Vec<&'static str>) {
     let mut kinds = Vec::new();
     let out = redactor()
-        .text(text, &mut |kind| kinds.push(kind))
+        .text(text, &mut |kind, _| kinds.push(kind))
         .into_owned();
     (out, kinds)
 }
@@ -198,7 +198,7 @@ fn redacted_text_has_nothing_more_to_redact() {
 #[test]
 fn only_paths_in_the_home_directory_are_shortened() {
     let redactor = Redactor::new(false, Some("/home/ada/")).unwrap();
-    let shown = |text: &str| redactor.text(text, &mut |_| {}).into_owned();
+    let shown = |text: &str| redactor.text(text, &mut |_, _| {}).into_owned();
     assert_eq!(shown("/home/ada/x /home/ada"), "~/x ~");
     assert_eq!(
         shown("cd '/home/ada'; /home/adam /mnt/home/ada/x"),
@@ -215,7 +215,7 @@ fn only_paths_in_the_home_directory_are_shortened() {
     }
     assert_eq!(shown("It is in /home/ada."), "It is in ~.");
     let root = Redactor::new(false, Some("/root")).unwrap();
-    let shown = root.text("~/root /root ~/root/x:/root/y", &mut |_| {});
+    let shown = root.text("~/root /root ~/root/x:/root/y", &mut |_, _| {});
     assert_eq!(shown, "~/root ~ ~/root/x:~/y");
     assert!(redactor.may_change(br#"{"cwd":"\/home\/ada\/x"}"#));
     assert!(!redactor.may_change(br#"{"cwd":"/home/eve/x"}"#));
@@ -377,7 +377,7 @@ fn hostile_text_takes_linear_time() {
         "X-Amz-Signature=",
     ] {
         let text = part.repeat(200_000 / part.len());
-        let _ = redactor().text(&text, &mut |_| {});
+        let _ = redactor().text(&text, &mut |_, _| {});
         let _ = redactor().may_change(text.as_bytes());
     }
     assert!(began.elapsed().as_secs() < 30, "{:?}", began.elapsed());

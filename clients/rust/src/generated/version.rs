@@ -7,4 +7,4 @@ pub const PROTOCOL_VERSION: u64 = 1;
 
 /// The hash of the schema behind these types. A daemon with the same `schema_hash` has the same schema.
 pub const SCHEMA_HASH: &str =
-    "sha256:b1bb3a879c3051f430ea632ace3dc9cbc94770bd0f0cd5bb50e65561ab035892";
+    "sha256:9083414f933d9337640ecfcb3bfaa172c9ca0e80130a673a082062cb2208743a";

@@ -179,7 +179,7 @@ import type {
 export const PROTOCOL_VERSION = 1;
 
 /** The hash of the schema behind these types. A daemon with the same hash has the same schema. */
-export const SCHEMA_HASH = 'sha256:b1bb3a879c3051f430ea632ace3dc9cbc94770bd0f0cd5bb50e65561ab035892';
+export const SCHEMA_HASH = 'sha256:9083414f933d9337640ecfcb3bfaa172c9ca0e80130a673a082062cb2208743a';
 
 /** Params and result by method. */
 export interface Methods {

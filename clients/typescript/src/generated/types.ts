@@ -3999,6 +3999,22 @@ export interface ExportSessionParams {
    */
   values?: SecretValues | null;
   /**
+   * Whether nothing is written, and the result has `review`. Default: false; refused for `jsonl`, and if `redact` is false.
+   */
+  review?: boolean | null;
+  /**
+   * Ids of secrets that stay, as `review` names them, at most 1,000. Default: none.
+   */
+  keep?: string[] | null;
+  /**
+   * Ids of text that is replaced too, as `review` names it, at most 1,000. Default: none.
+   */
+  replace?: string[] | null;
+  /**
+   * Words that are replaced too, beside those of the configuration, at most 256 together, of 3 to 512 bytes. Default: none.
+   */
+  words?: string[] | null;
+  /**
    * How paths in the home directory of the daemon's user are shown. `shorten` is refused for `jsonl`. Default: `keep`.
    */
   home?: HomePaths | null;
@@ -4059,6 +4075,10 @@ export interface ExportSessionResult {
    * The replaced secrets, one item for each kind, ascending by kind.
    */
   redactions: Redaction[];
+  /**
+   * The secrets in the order of their places, at most 1,000, then text that looks like a secret, at most 1,000. Present if the request has `review`.
+   */
+  review?: ReviewedSecret[];
 }
 /**
  * The secrets of one kind that an export replaces.
@@ -4074,6 +4094,39 @@ export interface Redaction {
   count: number;
   /**
    * The entries that have them, at most 1,000, in the order of the session.
+   */
+  entryIds: string[];
+}
+/**
+ * A secret of an export that is reviewed before it is written.
+ */
+export interface ReviewedSecret {
+  /**
+   * Names it in `keep` and `replace`: a salted hash of it, the same in each review of the session.
+   */
+  id: string;
+  /**
+   * The kind of the secret; `unknown` for text that only looks like one.
+   */
+  kind: string;
+  /**
+   * Whether the export replaces it.
+   */
+  replaced: boolean;
+  /**
+   * Its first two and its last two characters with `…` between them; only `…` if it has fewer than 12 characters.
+   */
+  shown: string;
+  /**
+   * Its characters.
+   */
+  length: number;
+  /**
+   * How often it is there.
+   */
+  count: number;
+  /**
+   * The entries that have it, at most 20.
    */
   entryIds: string[];
 }

@@ -15,7 +15,7 @@ use treelined_files::cancel::Cancel;
 use treelined_files::log::Log;
 use treelined_files::os::file::Location;
 use treelined_files::store::catalogue::Rows;
-use treelined_redact::KnownValues;
+use treelined_redact::{Choices, KnownValues};
 
 /// An entry of the model.
 #[derive(Debug, Clone)]
@@ -351,6 +351,7 @@ impl Session {
             format: Format::Data(format),
             redacts: false,
             values: KnownValues::default(),
+            choices: Choices::default(),
             home: None,
         };
         let content = ContentSource::new(opened.log.bodies(), renderers, &options).unwrap();

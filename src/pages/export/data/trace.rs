@@ -20,7 +20,9 @@ pub(super) fn each(
     let (mut tally, mut lines) = (RedactionTally::default(), 0);
     file.each_line(cancel, progress, &mut |line| {
         let mut found = Vec::new();
-        let redacted = content.redactor.entry(line, &mut |kind| found.push(kind));
+        let redacted = content
+            .redactor
+            .entry(line, &mut |kind, _| found.push(kind));
         if !found.is_empty() {
             let id = json::get(line, "id").and_then(json::id);
             tally.add(&id.unwrap_or_default(), &found);

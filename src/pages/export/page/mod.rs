@@ -175,8 +175,13 @@ impl PageSource {
                 state.pack(number, rows).map(|part| (part, bytes))
             }
         };
-        let change = |entry: &[u8]| self.content.redactor.entry(entry, &mut |_| {}).into_owned();
-        let state = || packer::PartPacker::new(self, &change, prices);
+        let change = |entry: &[u8]| {
+            self.content
+                .redactor
+                .entry(entry, &mut |_, _| {})
+                .into_owned()
+        };
+        let state = || packer::PartPacker::new(self, &change);
         let plan = ThreadPlan::up_to(THREADS);
         // While this thread packs rows, the others need not wait.
         let plan = ThreadPlan {

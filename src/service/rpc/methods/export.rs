@@ -1,5 +1,6 @@
 //! `export_session` (protocol.md §16).
 
+use super::export_secrets::{check_review, choices, known_values};
 use crate::daemon::reading::INLINE_ENTRIES;
 use crate::rpc::session_read::{Read, ReadAnswer};
 use std::path::{Path, PathBuf};
@@ -9,9 +10,9 @@ use treelined_core::error::{Error, Result};
 use treelined_files::lock::lock;
 use treelined_files::os::file::Location;
 use treelined_pages::export::{
-    DataFormat, ExportOptions, ExportSource, Format, Part, Redaction, Target,
+    self, DataFormat, ExportOptions, ExportSource, Format, Part, Redaction, ReviewSource, Target,
 };
-use treelined_redact::{KnownValues, MAX_VALUES, VALUE_BYTES, ValueHash, secret_variables};
+use treelined_redact::secret_variables;
 use treelined_wire::{self as wire, ExportFormat, ExportScope, ExportSessionParams, HomePaths};
 
 /// The pause between two notifications of progress.
@@ -47,10 +48,10 @@ pub(in crate::rpc) fn export_session(
         let reason = "goes with scope \"branch\" or \"subtree\" only";
         return Err(Error::invalid_params("entryId", reason));
     }
-    Ok(move |read: &Read<'_>| export(read, &params, scope, &options))
+    Ok(move |read: &Read<'_>| write_export(read, &params, scope, &options))
 }
 
-fn export(
+fn write_export(
     read: &Read<'_>,
     params: &ExportSessionParams,
     scope: ExportScope,
@@ -79,7 +80,16 @@ fn export(
         let own = &daemon.settings.redact;
         let variables = secret_variables(std::env::vars_os(), &own.variables);
         options.values.add_values(variables);
-        options.values.set_words(&own.words);
+        let words = params.words.iter().flatten().chain(&own.words);
+        options
+            .values
+            .set_words(&words.cloned().collect::<Vec<_>>());
+    }
+    let id = read.log.header().map(|header| header.id.clone());
+    options.choices.salt = id.unwrap_or_default().into_bytes();
+    if params.review == Some(true) {
+        let source = export::review(read, part, &options, &*daemon.source)?;
+        return Ok(review(read, source));
     }
     let source = ExportSource::take(
         read,
@@ -121,8 +131,40 @@ fn export(
             bytes: exported.bytes,
             items: exported.items,
             redactions: exported.redactions.into_iter().map(redaction).collect(),
+            review: None,
         })
     }))
+}
+
+/// Lists the secrets of an export that is not written yet.
+fn review(read: &Read<'_>, source: ReviewSource) -> ReadAnswer<wire::ExportSessionResult> {
+    let call = Arc::clone(read.call);
+    ReadAnswer::later(u64::MAX, move || {
+        let last = Mutex::new(Instant::now());
+        let progress = |done, total| {
+            if let Some(token) = call.id.as_ref().filter(|_| is_due(&last)) {
+                call.connection.progress_toward(token, done, Some(total));
+            }
+        };
+        let secrets = source.read(&call.cancel, &progress)?;
+        let secrets = secrets.into_iter().map(|secret| wire::ReviewedSecret {
+            id: secret.id,
+            kind: secret.kind.to_owned(),
+            replaced: secret.replaced,
+            shown: secret.shown,
+            length: secret.length,
+            count: secret.count,
+            entry_ids: secret.entry_ids,
+        });
+        Ok(wire::ExportSessionResult {
+            path: None,
+            content: None,
+            bytes: 0,
+            items: None,
+            redactions: Vec::new(),
+            review: Some(secrets.collect()),
+        })
+    })
 }
 
 /// Fails if an export to this path would replace a session: an open one, or one of the session directory.
@@ -159,6 +201,7 @@ fn options(params: &ExportSessionParams) -> Result<ExportOptions> {
         ExportFormat::Atif => Format::Data(DataFormat::Atif),
         ExportFormat::Verifiers => Format::Data(DataFormat::Verifiers),
     };
+    check_review(params, format == Format::Jsonl)?;
     let shortens = params.home == Some(HomePaths::Shorten);
     let is_jsonl = format == Format::Jsonl;
     let why = "a session file has the bytes of the session";
@@ -173,45 +216,8 @@ fn options(params: &ExportSessionParams) -> Result<ExportOptions> {
         format,
         redacts: !is_jsonl && params.redact.unwrap_or(true),
         values: known_values(params.values.as_ref())?,
+        choices: choices(params)?,
         home: home.map(|home| home.display().to_string()),
-    })
-}
-
-/// The secrets that a client knows. Those of the daemon get the same salt, so that text is searched once for both.
-fn known_values(values: Option<&wire::SecretValues>) -> Result<KnownValues> {
-    let Some(values) = values else {
-        return Ok(KnownValues::new(b"of the daemon"));
-    };
-    let refuse = |reason: &'static str| Error::invalid_params("values", reason);
-    if !(16..=128).contains(&values.salt.len()) {
-        return Err(refuse("needs a salt of 16 to 128 bytes"));
-    }
-    if values.hashes.len() > MAX_VALUES {
-        return Err(refuse("has more than 64 hashes: leave some out"));
-    }
-    let hashes: Option<Vec<ValueHash>> = values.hashes.iter().map(value_hash).collect();
-    let hashes = hashes.ok_or_else(|| {
-        refuse("needs a length from 12 to 512, a check of 16 bits, and 64 hexadecimal digits for each value")
-    })?;
-    let mut known = KnownValues::new(values.salt.as_bytes());
-    known.add_hashes(hashes);
-    Ok(known)
-}
-
-fn value_hash(value: &wire::SecretValue) -> Option<ValueHash> {
-    let length = usize::try_from(value.length).ok()?;
-    let mut sha256 = [0; 32];
-    let digits = value.sha256.as_bytes();
-    if digits.len() != 2 * sha256.len() || !digits.iter().all(u8::is_ascii_hexdigit) {
-        return None;
-    }
-    for (byte, pair) in sha256.iter_mut().zip(digits.chunks(2)) {
-        *byte = u8::from_str_radix(std::str::from_utf8(pair).ok()?, 16).ok()?;
-    }
-    VALUE_BYTES.contains(&length).then_some(ValueHash {
-        length,
-        check: u16::try_from(value.check).ok()?,
-        sha256,
     })
 }
 

@@ -11,6 +11,7 @@ pub(super) mod continuation;
 mod entries;
 pub(super) mod events;
 pub(super) mod export;
+mod export_secrets;
 pub(super) mod fork;
 pub(super) mod handshake;
 pub(super) mod import;

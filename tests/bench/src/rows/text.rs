@@ -29,7 +29,7 @@ pub fn text(bench: &Bench, table: &mut Table) -> Result<()> {
     for _ in 0..bench.rounds_for(n) {
         let (start, mut found) = (Instant::now(), 0);
         for line in stored.lines() {
-            black_box(redactor.text(line, &mut |_| found += 1));
+            black_box(redactor.text(line, &mut |_, _| found += 1));
         }
         redacted.push(stored.len() as f64 / start.elapsed().as_secs_f64());
         ensure!(found == 0, "the generated text has {found} secrets");

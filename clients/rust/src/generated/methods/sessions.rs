@@ -338,6 +338,10 @@ impl Client {
             overwrite: None,
             redact: None,
             values: None,
+            review: None,
+            keep: None,
+            replace: None,
+            words: None,
             home: None,
         };
         self.call("export_session", params)

@@ -97,6 +97,18 @@ pub struct ExportSessionParams {
     /// Secrets that the client knows by their value, as hashes: those of its variables. Default: none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub values: Option<SecretValues>,
+    /// Whether nothing is written, and the result has `review`. Default: false; refused for `jsonl`, and if `redact` is false.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub review: Option<bool>,
+    /// Ids of secrets that stay, as `review` names them, at most 1,000. Default: none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub keep: Option<Vec<String>>,
+    /// Ids of text that is replaced too, as `review` names it, at most 1,000. Default: none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub replace: Option<Vec<String>>,
+    /// Words that are replaced too, beside those of the configuration, at most 256 together, of 3 to 512 bytes. Default: none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub words: Option<Vec<String>>,
     /// How paths in the home directory of the daemon's user are shown. `shorten` is refused for `jsonl`. Default: `keep`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub home: Option<HomePaths>,

@@ -4,9 +4,8 @@
 
 use crate::{
     CancelReason, Diagnostic, Durability, FamilyRow, ForkMessage, Json, MarkInverse, MoreHits,
-    NearWords, QueryCompletion, Redaction, RowDiagnostic, SearchHit, SearchTotals, Session,
-    SessionRow, TagInverse, TeamSessionRow, TrashedRow, UnreadUsage, UnsearchedFile, UsageRow,
-    UsageSums,
+    NearWords, QueryCompletion, Redaction, ReviewedSecret, RowDiagnostic, SearchHit, SearchTotals,
+    Session, SessionRow, TagInverse, TeamSessionRow, TrashedRow, UnsearchedFile,
 };
 use serde::{Deserialize, Serialize};
 
@@ -67,6 +66,9 @@ pub struct ExportSessionResult {
     pub items: Option<u64>,
     /// The replaced secrets, one item for each kind, ascending by kind.
     pub redactions: Vec<Redaction>,
+    /// The secrets in the order of their places, at most 1,000, then text that looks like a secret, at most 1,000. Present if the request has `review`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub review: Option<Vec<ReviewedSecret>>,
 }
 
 /// The result of `fork_session`.

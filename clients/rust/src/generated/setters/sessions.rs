@@ -530,6 +530,30 @@ impl<R> Call<ExportSessionParams, R> {
         self
     }
 
+    /// Whether nothing is written, and the result has `review`. Default: false; refused for `jsonl`, and if `redact` is false.
+    pub fn review(mut self, review: bool) -> Self {
+        self.params.review = Some(review);
+        self
+    }
+
+    /// Ids of secrets that stay, as `review` names them, at most 1,000. Default: none.
+    pub fn keep(mut self, keep: impl IntoIterator<Item = impl Into<String>>) -> Self {
+        self.params.keep = Some(keep.into_iter().map(Into::into).collect());
+        self
+    }
+
+    /// Ids of text that is replaced too, as `review` names it, at most 1,000. Default: none.
+    pub fn replace(mut self, replace: impl IntoIterator<Item = impl Into<String>>) -> Self {
+        self.params.replace = Some(replace.into_iter().map(Into::into).collect());
+        self
+    }
+
+    /// Words that are replaced too, beside those of the configuration, at most 256 together, of 3 to 512 bytes. Default: none.
+    pub fn words(mut self, words: impl IntoIterator<Item = impl Into<String>>) -> Self {
+        self.params.words = Some(words.into_iter().map(Into::into).collect());
+        self
+    }
+
     /// How paths in the home directory of the daemon's user are shown. `shorten` is refused for `jsonl`. Default: `keep`.
     pub fn home(mut self, home: HomePaths) -> Self {
         self.params.home = Some(home);

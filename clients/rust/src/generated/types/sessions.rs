@@ -255,6 +255,27 @@ pub struct Redaction {
     pub entry_ids: Vec<String>,
 }
 
+/// A secret of an export that is reviewed before it is written.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
+#[serde(rename_all = "camelCase")]
+pub struct ReviewedSecret {
+    /// Names it in `keep` and `replace`: a salted hash of it, the same in each review of the session.
+    pub id: String,
+    /// The kind of the secret; `unknown` for text that only looks like one.
+    pub kind: String,
+    /// Whether the export replaces it.
+    pub replaced: bool,
+    /// Its first two and its last two characters with `…` between them; only `…` if it has fewer than 12 characters.
+    pub shown: String,
+    /// Its characters.
+    pub length: u64,
+    /// How often it is there.
+    pub count: u64,
+    /// The entries that have it, at most 20.
+    pub entry_ids: Vec<String>,
+}
+
 /// Why a session of a list cannot be opened.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
