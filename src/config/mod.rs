@@ -75,6 +75,7 @@ pub(crate) struct Settings {
 const LIMITS: std::ops::RangeInclusive<u64> = 1024..=1 << 40;
 const MAX_FRAME_BYTES: u64 = 64 << 20;
 const MAX_QUEUED_BYTES: u64 = 16 << 20;
+const MAX_WORKING_BYTES: u64 = 256 << 20;
 
 impl Settings {
     /// Reads the configuration file and combines all sources. Fails if a setting is wrong, naming it.
@@ -124,6 +125,13 @@ impl Settings {
             limits.max_queued_bytes,
             MAX_QUEUED_BYTES,
         )?;
+        let max_working_bytes = bytes(
+            &mut lines,
+            "max_working_bytes",
+            None,
+            limits.max_working_bytes,
+            MAX_WORKING_BYTES,
+        )?;
         let summarizer = summarizer(flags, environment, &file.summarizer, &mut lines)?;
         let keys = key_variables(&file.summarizer.llm);
         let hooks = hooks(&file.hooks, path.as_deref(), &keys, &mut lines)?;
@@ -147,6 +155,7 @@ impl Settings {
                     redact,
                     max_frame_bytes,
                     max_queued_bytes,
+                    max_working_bytes,
                     cwd: cwd.display().to_string(),
                 },
                 nats,

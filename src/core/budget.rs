@@ -3,6 +3,9 @@
 //! which grows with its entries and is freed with the session, or an answer in progress, whose size the
 //! client limits.
 //!
+//! The input of a connection is another 64 KiB (`stdio::frame`), and frames that arrive and summaries that are made share
+//! `max_working_bytes` of the settings (`service::memory`).
+//!
 //! Each limit names the module that enforces it.
 
 /// The rows of the latest views of all sessions together. A larger view is not kept; a new view displaces
@@ -19,8 +22,6 @@ pub const KNOWN_FILES_BYTES: usize = 96 << 20;
 pub const SHOWN_ROW_BYTES: usize = 4 << 10;
 /// The statistics of one session by role. Larger ones are computed again for each request (`stats`).
 pub(crate) const STATS_BYTES: usize = 64 << 10;
-/// The input buffer, after a frame that needed a larger one (`stdio::frame`).
-pub const INPUT_BYTES: usize = 1 << 20;
 
 /// The result of the last import that found nothing new, with the names of its sources. A longer one is not kept
 /// (`importer::repeat`).
@@ -53,7 +54,6 @@ pub(crate) enum Per {
 /// Name, number of instances, and bytes of each limit.
 pub(crate) const KEPT: &[(&str, Per, usize)] = &[
     ("views", Per::Process, VIEW_BYTES),
-    ("input", Per::Process, INPUT_BYTES),
     ("marks", Per::Process, 4 * MARKS_BYTES),
     ("known files", Per::Process, KNOWN_FILES_BYTES),
     ("rankings", Per::Process, RANKING_BYTES),

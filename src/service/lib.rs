@@ -31,6 +31,7 @@ pub mod daemon;
 pub mod endpoint;
 pub mod extensions;
 pub mod hooks;
+pub mod memory;
 pub mod parts;
 pub mod peers;
 pub mod people;

@@ -25,6 +25,8 @@ pub struct DaemonSettings {
     pub max_frame_bytes: usize,
     /// Bytes.
     pub max_queued_bytes: usize,
+    /// Bytes of frames that arrive and of summaries that are made, of all connections together.
+    pub max_working_bytes: usize,
     /// The working directory of sessions that name none.
     pub cwd: String,
 }

@@ -196,6 +196,7 @@ pub(super) fn frame(bytes: &[u8], folder: &Path) {
         summarizer: None,
         max_frame_bytes: 1 << 16,
         max_queued_bytes: 1 << 20,
+        max_working_bytes: 256 << 20,
         cwd: "/".to_owned(),
         hooks: Vec::new(),
         extensions: Vec::new(),
@@ -219,6 +220,7 @@ pub(super) fn frame(bytes: &[u8], folder: &Path) {
             Frame::Message(message) if has_word(message, b"path") => {}
             Frame::Message(message) => dispatcher.frame(message, more),
             Frame::TooLarge { head } => dispatcher.too_large(id_in_head(head)),
+            Frame::NoMemory { head } => dispatcher.no_memory(id_in_head(head)),
             Frame::BadBlock => {
                 dispatcher.bad_block();
                 break;

@@ -158,6 +158,8 @@ impl Compactor {
 
     async fn compact(mut self, planning: PlannedOperation) -> Result<wire::CompactResult> {
         let (bytes, keep) = (bytes_to_prepare(&planning.guard), self.keep);
+        // A client that gives the summary is sent ids in place of entries that are too large for it.
+        let _memory = summaries::memory(&planning.request.call.daemon.memory, bytes)?;
         let read = move |state: &SessionState| prepare(state, keep, u64::MAX);
         let (planning, prepared) = planning.read(bytes, read).await?;
         planning

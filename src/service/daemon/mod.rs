@@ -84,7 +84,8 @@ use self::questions::Questions;
 use self::registry::Registry;
 use self::session_files::SessionFiles;
 use crate::hooks::Hooks;
-use crate::parts::{Accounts, Handoff, Importer, Parts};
+use crate::memory::WorkingMemory;
+use crate::parts::{Handoff, Importer, Parts};
 use crate::settings::DaemonSettings;
 use crate::summarizer::Summarizer;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -103,6 +104,8 @@ pub struct Daemon {
     pub settings: DaemonSettings,
     pub source: Arc<dyn Source>,
     pub instance_id: String,
+    /// Of frames and summaries.
+    pub(crate) memory: Arc<WorkingMemory>,
     pub(crate) connections: Arc<Connections>,
     pub(crate) registry: Arc<Registry>,
     pub(crate) files: Arc<SessionFiles>,
@@ -150,6 +153,7 @@ impl Daemon {
         Arc::new(Self {
             rankings: Rankings::new(&instance_id),
             ask_index: AskIndex::default(),
+            memory: WorkingMemory::new(settings.max_working_bytes),
             instance_id,
             list_watch: ListWatch::new(&files),
             notifier: Notifier::new(&hooks),

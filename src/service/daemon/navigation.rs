@@ -262,15 +262,19 @@ impl Navigator {
         };
         // A summarizer needs the goal, which may be anywhere on the path.
         let walks = summarizes && of.tree.node_count() > INLINE_ENTRIES;
-        let size = match walks {
-            true => u64::MAX,
-            false => of.stored_bytes(plan.abandoned.iter().copied()),
-        };
+        let stored = of.stored_bytes(plan.abandoned.iter().copied());
+        let working = &planning.request.call.daemon.memory;
+        let memory = summarizes
+            .then(|| summaries::memory(working, stored))
+            .transpose()?;
+        let size = if walks { u64::MAX } else { stored };
         let read = move |state: &SessionState| {
             let of = other.as_ref().map_or(state, |other| &other.guard);
             Preparation::read(of, plan, limit, summarizes)
         };
-        planning.read(size, read).await
+        let (planning, mut preparation) = planning.read(size, read).await?;
+        preparation.memory = memory;
+        Ok((planning, preparation))
     }
 
     /// The limit of the entries in a before event or a dry run, in bytes together.

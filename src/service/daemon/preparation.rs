@@ -2,6 +2,7 @@
 
 use super::convert::stored::id_list;
 use super::summaries;
+use crate::memory::Reservation;
 use treelined_core::context::Edits;
 use treelined_core::entry::Kind as EntryKind;
 use treelined_core::entry::draft::{self, Draft};
@@ -25,6 +26,8 @@ pub(super) struct Preparation {
     pub(super) ids: Option<Ids>,
     pub(super) model: Option<ModelName>,
     pub(super) draft: Option<Draft>,
+    /// The memory of the summary, if one is made here.
+    pub(super) memory: Option<Reservation>,
 }
 
 /// The ids of entries that are too large to be sent.
@@ -89,6 +92,7 @@ impl Preparation {
             draft: draft.as_deref().map(draft::draft),
             abandoned_steps: plan.abandoned_steps(&state.tree) as u64,
             plan,
+            memory: None,
         })
     }
 }

@@ -1,6 +1,7 @@
 //! Runs the summarizer, and reports its progress (semantics.md §3).
 
 use super::event_question::Decision;
+use crate::memory::{Reservation, WorkingMemory};
 use crate::summarizer::Summarizer;
 use std::sync::{Arc, Mutex};
 use treelined_core::error::Result;
@@ -13,6 +14,12 @@ use treelined_files::cancel::Cancel;
 use treelined_files::lock::lock;
 use treelined_files::session::SessionState;
 use treelined_wire as wire;
+
+/// Memory for a summary of entries with so many stored bytes: they are read, handed to the summarizer, and written as text.
+/// Measured for a branch of 980 MB: 2.1 to 2.3 times its bytes.
+pub(super) fn memory(working: &Arc<WorkingMemory>, stored: u64) -> Result<Reservation> {
+    working.reserve(stored.saturating_mul(5) / 2)
+}
 
 /// The summarizer of a summary, and who hears of its progress.
 pub(crate) struct SummaryJob<'a> {

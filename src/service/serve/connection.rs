@@ -85,7 +85,9 @@ impl ServedConnection {
         } = self;
         let outbox = self.outbox();
         let max_frame_bytes = self.server.daemon.settings.max_frame_bytes;
-        let mut frames = FrameReader::new(input, max_frame_bytes).on_settled({
+        let memory = self.server.daemon.memory.reservation();
+        let frames = FrameReader::new(input, max_frame_bytes).within(memory);
+        let mut frames = frames.on_settled({
             let outbox = Arc::clone(outbox);
             move |framing| outbox.set_framing(framing)
         });
@@ -124,6 +126,7 @@ impl ServedConnection {
             match frame {
                 Frame::Message(message) => dispatcher.frame(message, more),
                 Frame::TooLarge { head } => dispatcher.too_large(id_in_head(head)),
+                Frame::NoMemory { head } => dispatcher.no_memory(id_in_head(head)),
                 Frame::BadBlock => {
                     dispatcher.bad_block();
                     outbox.uncork();

@@ -2,6 +2,7 @@
 
 mod lifetime;
 mod limits;
+mod memory;
 mod opening;
 mod questions;
 mod stalling;

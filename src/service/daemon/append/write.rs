@@ -379,6 +379,7 @@ mod tests {
             redact: Default::default(),
             max_frame_bytes: 1 << 20,
             max_queued_bytes: 1 << 20,
+            max_working_bytes: 256 << 20,
             cwd: "/".to_owned(),
         };
         Daemon::new(

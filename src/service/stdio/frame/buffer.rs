@@ -1,12 +1,22 @@
 //! The unconsumed bytes of the input.
 
+use crate::memory::Reservation;
 use std::io::{self, ErrorKind, Read};
 use std::ops::Range;
 
-/// Bytes per read while no larger frame is being read: the capacity of a Linux pipe.
+/// Bytes per read while no larger frame is being read: the capacity of a Linux pipe. A larger buffer is freed after its
+/// frame.
 pub(super) const CHUNK: usize = 64 * 1024;
-/// A buffer larger than this, in bytes, is freed after its frame.
-const KEEP: usize = treelined_core::budget::INPUT_BYTES;
+
+/// How the buffer has room for the next read.
+enum NextRoom {
+    Enough,
+    /// Its bytes are moved to the beginning.
+    Moved,
+    Shrunk,
+    /// To this size in bytes.
+    Grown(usize),
+}
 
 /// The input and a buffer. All of `bytes` is initialized; `start..end` is unconsumed input.
 #[derive(Debug)]
@@ -18,6 +28,8 @@ pub(super) struct Buffer<R> {
     pub ended: bool,
     /// Bytes of the largest buffer that a frame needs.
     max_size: usize,
+    /// The bytes above [`CHUNK`]; `None` without a limit.
+    memory: Option<Reservation>,
 }
 
 impl<R: Read> Buffer<R> {
@@ -29,6 +41,7 @@ impl<R: Read> Buffer<R> {
             end: 0,
             ended: false,
             max_size: max_frame_bytes.saturating_add(CHUNK),
+            memory: None,
         }
     }
 
@@ -50,27 +63,59 @@ impl<R: Read> Buffer<R> {
         Ok(false)
     }
 
+    /// Counts the memory of this buffer.
+    pub(super) fn within(&mut self, memory: Reservation) {
+        self.memory = Some(memory);
+    }
+
+    /// Reserves the memory that the next [`fill`](Self::fill) needs. `false`: there is not so much.
+    pub(super) fn reserve(&mut self) -> bool {
+        let size = match self.next_room() {
+            NextRoom::Grown(size) => size,
+            NextRoom::Enough | NextRoom::Moved | NextRoom::Shrunk => return true,
+        };
+        let memory = self.memory.as_mut();
+        memory.is_none_or(|memory| memory.resize(size.saturating_sub(CHUNK)))
+    }
+
+    fn next_room(&self) -> NextRoom {
+        let (live, size) = (self.end - self.start, self.bytes.len());
+        let shrinks = size > CHUNK && live <= CHUNK / 2;
+        match () {
+            () if shrinks => NextRoom::Shrunk,
+            () if live > 0 && size - self.end >= CHUNK / 4 => NextRoom::Enough,
+            // Doubling keeps the copying linear; the last step ends at the maximal size.
+            () if live > size / 2 => {
+                let doubled = size.saturating_mul(2).min(self.max_size);
+                NextRoom::Grown(doubled.max(size + CHUNK / 4))
+            }
+            () => NextRoom::Moved,
+        }
+    }
+
     fn make_room(&mut self) {
-        let live = self.end - self.start;
-        let shrink = self.bytes.len() > KEEP && live <= CHUNK / 2;
-        if !shrink && live > 0 && self.bytes.len() - self.end >= CHUNK / 4 {
+        let room = self.next_room();
+        if matches!(room, NextRoom::Enough) {
             return;
         }
+        let live = self.end - self.start;
         self.bytes.copy_within(self.start..self.end, 0);
         self.start = 0;
         self.end = live;
-        if shrink {
-            self.bytes.truncate(CHUNK);
-            self.bytes.shrink_to_fit();
-        } else if live > self.bytes.len() / 2 {
-            // Doubling keeps the copying linear; the last step ends at the maximal size.
-            let size = self.bytes.len();
-            let grown = size
-                .saturating_mul(2)
-                .min(self.max_size)
-                .max(size + CHUNK / 4);
-            self.bytes.reserve_exact(grown - size);
-            self.bytes.resize(grown, 0);
+        match room {
+            NextRoom::Shrunk => {
+                self.bytes.truncate(CHUNK);
+                self.bytes.shrink_to_fit();
+                if let Some(memory) = &mut self.memory {
+                    let _less = memory.resize(0);
+                }
+            }
+            NextRoom::Grown(size) => {
+                self.bytes
+                    .reserve_exact(size.saturating_sub(self.bytes.len()));
+                self.bytes.resize(size, 0);
+            }
+            NextRoom::Enough | NextRoom::Moved => {}
         }
     }
 }

@@ -10,6 +10,7 @@ mod head;
 
 pub use head::id_in_head;
 
+use crate::memory::Reservation;
 use block::{BlockProgress, HeaderBlock, blank_lines};
 use buffer::Buffer;
 use head::keep_head;
@@ -37,6 +38,11 @@ pub enum Frame<'a> {
         /// Its first bytes, at most 4 KiB: see [`id_in_head`].
         head: &'a [u8],
     },
+    /// A frame for which there was no memory. It was skipped like one over the limit.
+    NoMemory {
+        /// Its first bytes, at most 4 KiB.
+        head: &'a [u8],
+    },
     /// A header block without a valid `Content-Length`. The start of the next frame is unknown, so the daemon
     /// answers −32700 and exits with 1; every later call gives [`Frame::Eof`].
     BadBlock,
@@ -56,6 +62,8 @@ pub struct FrameReader<R> {
     on_settled: Option<Box<dyn FnOnce(Framing) + Send>>,
     state: ReaderState,
     head: Vec<u8>,
+    /// Whether the frame that is skipped had no memory.
+    lacks_memory: bool,
 }
 
 /// The reader's position. Offsets are relative to the first unconsumed byte.
@@ -106,6 +114,7 @@ impl<R: Read> FrameReader<R> {
             on_settled: None,
             state: ReaderState::Start,
             head: Vec::new(),
+            lacks_memory: false,
         }
     }
 
@@ -113,6 +122,13 @@ impl<R: Read> FrameReader<R> {
     #[must_use]
     pub fn on_settled(mut self, then: impl FnOnce(Framing) + Send + 'static) -> Self {
         self.on_settled = Some(Box::new(then));
+        self
+    }
+
+    /// Counts the memory of frames beyond 64 KiB.
+    #[must_use]
+    pub fn within(mut self, memory: Reservation) -> Self {
+        self.buffer.within(memory);
         self
     }
 
@@ -147,13 +163,17 @@ impl<R: Read> FrameReader<R> {
             if let Some(found) = self.step() {
                 break found;
             }
-            if !self.buffer.fill()? {
+            if !self.buffer.reserve() {
+                self.skip();
+            } else if !self.buffer.fill()? {
                 break self.at_end();
             }
         };
+        let lacks_memory = std::mem::take(&mut self.lacks_memory);
         let more = self.has_buffered();
         let frame = match found {
             FrameSpan::Message(range) => Frame::Message(self.buffer.slice(range)),
+            FrameSpan::TooLarge if lacks_memory => Frame::NoMemory { head: &self.head },
             FrameSpan::TooLarge => Frame::TooLarge { head: &self.head },
             FrameSpan::BadBlock => Frame::BadBlock,
             FrameSpan::Eof => Frame::Eof,
@@ -210,6 +230,18 @@ impl<R: Read> FrameReader<R> {
                 ReadStep::FrameSpan(found) => return Some(found),
             }
         }
+    }
+
+    /// Skips the frame that is being read. Only lines and bodies grow the buffer.
+    fn skip(&mut self) {
+        self.head.clear();
+        self.lacks_memory = true;
+        self.state = match self.state {
+            ReaderState::Body { length } => ReaderState::SkipBody {
+                left: u64::try_from(length).unwrap_or(u64::MAX),
+            },
+            _ => ReaderState::SkipLine,
+        };
     }
 
     /// Skips a BOM at offset 0.

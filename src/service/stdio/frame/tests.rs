@@ -96,7 +96,7 @@ fn read_all(input: Pieces, limit: usize) -> (Option<Framing>, Vec<Owned>) {
         let ended = reader.buffer.ended;
         let frame = match reader.next().unwrap() {
             Frame::Message(content) => message(content),
-            Frame::TooLarge { head } => too_large(head),
+            Frame::TooLarge { head } | Frame::NoMemory { head } => too_large(head),
             Frame::BadBlock => Owned::BadBlock,
             Frame::Eof => {
                 assert!(!foretold, "a frame was promised: {frames:?}");
@@ -407,7 +407,7 @@ fn an_error_of_the_input_loses_nothing() {
     loop {
         match reader.next() {
             Ok(Frame::Message(content)) => frames.push(message(content)),
-            Ok(Frame::TooLarge { head }) => frames.push(too_large(head)),
+            Ok(Frame::TooLarge { head } | Frame::NoMemory { head }) => frames.push(too_large(head)),
             Ok(Frame::BadBlock) => frames.push(Owned::BadBlock),
             Ok(Frame::Eof) => break,
             Err(error) => assert!(matches!(
@@ -544,4 +544,36 @@ fn a_huge_claimed_length_allocates_nothing() {
     let mut reader = FrameReader::new(Pieces::open(header), usize::MAX);
     assert!(reader.next().is_err());
     assert_eq!(reader.buffer.bytes.capacity(), CHUNK);
+}
+
+/// What 40 connections had not ended was kept whole.
+#[test]
+fn a_frame_without_memory_is_skipped_and_the_connection_goes_on() {
+    let big = format!("{{\"id\":7,\"x\":\"{}\"}}", "x".repeat(300_000));
+    let blocks = |body: &str| format!("Content-Length: {}\r\n\r\n{body}", body.len());
+    for in_blocks in [false, true] {
+        let frames = [&big[..], "{}", &big].map(|frame| match in_blocks {
+            true => blocks(frame),
+            false => format!("{frame}\n"),
+        });
+        let memory = crate::memory::WorkingMemory::new(1 << 20);
+        let other = memory.reserve(900_000).unwrap();
+        let pieces = frames
+            .iter()
+            .flat_map(|frame| frame.as_bytes().chunks(10_000));
+        let mut reader =
+            FrameReader::new(Pieces::new(pieces), 1 << 20).within(memory.reservation());
+        match reader.next().unwrap() {
+            Frame::NoMemory { head } => assert_eq!(id_in_head(head), Some(&b"7"[..])),
+            other => panic!("{other:?}"),
+        }
+        assert_eq!(reader.next().unwrap(), Frame::Message(b"{}"));
+        drop(other);
+        assert_eq!(reader.next().unwrap(), Frame::Message(big.as_bytes()));
+        assert_eq!(reader.next().unwrap(), Frame::Eof);
+        assert!(
+            memory.reserve(1 << 20).is_ok(),
+            "the memory of the frame is free"
+        );
+    }
 }
