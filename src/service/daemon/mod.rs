@@ -85,7 +85,7 @@ use self::registry::Registry;
 use self::session_files::SessionFiles;
 use crate::hooks::Hooks;
 use crate::memory::WorkingMemory;
-use crate::parts::{Handoff, Importer, Parts};
+use crate::parts::{Accounts, Handoff, Importer, Parts};
 use crate::settings::DaemonSettings;
 use crate::summarizer::Summarizer;
 use std::sync::atomic::{AtomicBool, Ordering};

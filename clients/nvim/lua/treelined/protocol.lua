@@ -3,7 +3,7 @@
 
 return {
   version = 1,
-  schema_hash = 'sha256:9083414f933d9337640ecfcb3bfaa172c9ca0e80130a673a082062cb2208743a',
+  schema_hash = 'sha256:4fb6625e39a85c3c8c827c839291ac0b91ffbed53fc30e00fd26c3f7571e4ffa',
   --- Methods by the names of their functions.
   methods = {
     discover = 'rpc.discover',

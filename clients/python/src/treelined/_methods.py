@@ -16,7 +16,7 @@ from ._params import OMITTED, Omitted
 PROTOCOL_VERSION = 1
 """The version of the protocol that these functions speak."""
 
-SCHEMA_HASH = "sha256:9083414f933d9337640ecfcb3bfaa172c9ca0e80130a673a082062cb2208743a"
+SCHEMA_HASH = "sha256:4fb6625e39a85c3c8c827c839291ac0b91ffbed53fc30e00fd26c3f7571e4ffa"
 """The schema they were made from; a daemon made from the same one tells the same hash."""
 
 NotificationName: TypeAlias = Literal[

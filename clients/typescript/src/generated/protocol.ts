@@ -179,7 +179,7 @@ import type {
 export const PROTOCOL_VERSION = 1;
 
 /** The hash of the schema behind these types. A daemon with the same hash has the same schema. */
-export const SCHEMA_HASH = 'sha256:9083414f933d9337640ecfcb3bfaa172c9ca0e80130a673a082062cb2208743a';
+export const SCHEMA_HASH = 'sha256:4fb6625e39a85c3c8c827c839291ac0b91ffbed53fc30e00fd26c3f7571e4ffa';
 
 /** Params and result by method. */
 export interface Methods {

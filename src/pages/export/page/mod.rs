@@ -181,7 +181,7 @@ impl PageSource {
                 .entry(entry, &mut |_, _| {})
                 .into_owned()
         };
-        let state = || packer::PartPacker::new(self, &change);
+        let state = || packer::PartPacker::new(self, &change, prices);
         let plan = ThreadPlan::up_to(THREADS);
         // While this thread packs rows, the others need not wait.
         let plan = ThreadPlan {

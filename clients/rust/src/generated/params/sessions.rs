@@ -5,7 +5,7 @@
 use crate::{
     DurabilityPolicy, ExportFormat, ExportScope, FirstWrite, ForkPosition, ForkScope, GitPlace,
     HomePaths, OpenMode, SearchBranches, SearchField, SearchSyntax, SecretValues,
-    SessionSearchMode, SessionSort, SpawnedBy,
+    SessionSearchMode, SessionSort, SpawnedBy, UsageBy,
 };
 use serde::Serialize;
 

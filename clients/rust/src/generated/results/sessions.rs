@@ -5,7 +5,8 @@
 use crate::{
     CancelReason, Diagnostic, Durability, FamilyRow, ForkMessage, Json, MarkInverse, MoreHits,
     NearWords, QueryCompletion, Redaction, ReviewedSecret, RowDiagnostic, SearchHit, SearchTotals,
-    Session, SessionRow, TagInverse, TeamSessionRow, TrashedRow, UnsearchedFile,
+    Session, SessionRow, TagInverse, TeamSessionRow, TrashedRow, UnreadUsage, UnsearchedFile,
+    UsageRow, UsageSums,
 };
 use serde::{Deserialize, Serialize};
 

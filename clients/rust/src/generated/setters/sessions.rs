@@ -5,10 +5,11 @@
 use crate::{
     Call, CloseSessionParams, CompleteQueryParams, CreateSessionParams, DurabilityPolicy,
     ExportScope, ExportSessionParams, FirstWrite, ForkPosition, ForkScope, ForkSessionParams,
-    GetFamilyParams, GetForkMessagesParams, GitPlace, HomePaths, ListSessionsParams,
-    ListTrashParams, MarkSessionParams, OpenMode, OpenSessionParams, RestoreSessionParams,
-    SearchBranches, SearchField, SearchParams, SearchSyntax, SecretValues, SessionSearchMode,
-    SessionSort, SetSessionNameParams, SpawnedBy, TagSessionParams, WatchSessionsParams,
+    GetFamilyParams, GetForkMessagesParams, GetUsageParams, GitPlace, HomePaths,
+    ListSessionsParams, ListTrashParams, MarkSessionParams, OpenMode, OpenSessionParams,
+    RestoreSessionParams, SearchBranches, SearchField, SearchParams, SearchSyntax, SecretValues,
+    SessionSearchMode, SessionSort, SetSessionNameParams, SpawnedBy, TagSessionParams, UsageBy,
+    WatchSessionsParams,
 };
 
 impl<R> Call<CreateSessionParams, R> {
