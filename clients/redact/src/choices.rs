@@ -83,7 +83,8 @@ fn is_in_run(byte: u8) -> bool {
 }
 
 fn looks_random(run: &[u8]) -> bool {
-    if !LENGTHS.contains(&run.len()) {
+    // A path begins with a slash.
+    if !LENGTHS.contains(&run.len()) || run.starts_with(b"/") || run.starts_with(b"~/") {
         return false;
     }
     let digits = run.iter().filter(|byte| byte.is_ascii_digit()).count();

@@ -22,7 +22,7 @@ fn values_that_a_client_sends_as_hashes_are_replaced() {
     let plain = content(&mut d, json!({"format": "text"}));
     assert!(plain.contains(VALUE), "{plain}");
     let values = hashed("a salt of 16 bytes", VALUE);
-    for format in ["text", "markdown", "trace", "sft"] {
+    for format in ["text", "markdown", "trace"] {
         let log = d.ok(
             "export_session",
             json!({"format": format, "values": values, "scope": "branch"}),

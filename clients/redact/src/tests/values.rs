@@ -182,6 +182,7 @@ fn text_that_looks_random_is_a_candidate_and_names_hashes_and_paths_are_not() {
         "rs_68af4030baa48193b0b43b4c2a176a1a0e65967f2d3f0d6d",
         "123e4567-e89b-12d3-a456-426614174000",
         "/usr/lib/x86_64-linux-gnu/libstdc++.so.6.0.30",
+        "/tmp/tmphc0d55kl",
         "getElementsByClassName2024Edition",
         "2026-11-28T12:14:06.123456Z",
         "short9Ab",
