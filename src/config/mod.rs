@@ -33,6 +33,7 @@ use lines::SettingLines;
 use paths::{session_dir, socket};
 use prices::prices;
 use programs::{extensions, hooks};
+use sections::LimitsSection;
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -77,6 +78,50 @@ const MAX_FRAME_BYTES: u64 = 64 << 20;
 const MAX_QUEUED_BYTES: u64 = 16 << 20;
 const MAX_WORKING_BYTES: u64 = 256 << 20;
 
+/// Limits of memory, in bytes.
+struct MemoryLimits {
+    frame: usize,
+    queued: usize,
+    working: usize,
+}
+
+fn limits(
+    flags: &ConfigFlags,
+    file: &LimitsSection,
+    lines: &mut SettingLines,
+) -> anyhow::Result<MemoryLimits> {
+    let mut bytes = |key: &str, flag: Option<u64>, file: Option<u64>, default: u64| {
+        let value = lines.number(("limits", key), flag, file, default);
+        ensure!(
+            LIMITS.contains(&value),
+            "limits.{key}: must be from {} to {}",
+            LIMITS.start(),
+            LIMITS.end()
+        );
+        anyhow::Ok(usize::try_from(value)?)
+    };
+    Ok(MemoryLimits {
+        frame: bytes(
+            "max_frame_bytes",
+            flags.max_frame_bytes,
+            file.max_frame_bytes,
+            MAX_FRAME_BYTES,
+        )?,
+        queued: bytes(
+            "max_queued_bytes",
+            flags.max_queued_bytes,
+            file.max_queued_bytes,
+            MAX_QUEUED_BYTES,
+        )?,
+        working: bytes(
+            "max_working_bytes",
+            None,
+            file.max_working_bytes,
+            MAX_WORKING_BYTES,
+        )?,
+    })
+}
+
 impl Settings {
     /// Reads the configuration file and combines all sources. Fails if a setting is wrong, naming it.
     pub(crate) fn resolve(
@@ -100,38 +145,7 @@ impl Settings {
             DurabilityName::default(),
             |name| format!("{name:?}").to_lowercase().into(),
         );
-        let bytes = |lines: &mut SettingLines, key, flag, file: Option<u64>, default| {
-            let value = lines.number(("limits", key), flag, file, default);
-            ensure!(
-                LIMITS.contains(&value),
-                "limits.{key}: must be from {} to {}",
-                LIMITS.start(),
-                LIMITS.end()
-            );
-            anyhow::Ok(usize::try_from(value)?)
-        };
-        let limits = &file.limits;
-        let max_frame_bytes = bytes(
-            &mut lines,
-            "max_frame_bytes",
-            flags.max_frame_bytes,
-            limits.max_frame_bytes,
-            MAX_FRAME_BYTES,
-        )?;
-        let max_queued_bytes = bytes(
-            &mut lines,
-            "max_queued_bytes",
-            flags.max_queued_bytes,
-            limits.max_queued_bytes,
-            MAX_QUEUED_BYTES,
-        )?;
-        let max_working_bytes = bytes(
-            &mut lines,
-            "max_working_bytes",
-            None,
-            limits.max_working_bytes,
-            MAX_WORKING_BYTES,
-        )?;
+        let limits = limits(flags, &file.limits, &mut lines)?;
         let summarizer = summarizer(flags, environment, &file.summarizer, &mut lines)?;
         let keys = key_variables(&file.summarizer.llm);
         let hooks = hooks(&file.hooks, path.as_deref(), &keys, &mut lines)?;
@@ -153,9 +167,9 @@ impl Settings {
                     extensions,
                     renderers,
                     redact,
-                    max_frame_bytes,
-                    max_queued_bytes,
-                    max_working_bytes,
+                    max_frame_bytes: limits.frame,
+                    max_queued_bytes: limits.queued,
+                    max_working_bytes: limits.working,
                     cwd: cwd.display().to_string(),
                 },
                 nats,
