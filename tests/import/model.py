@@ -43,9 +43,10 @@ def answer(prompt):
 
 
 def is_about_title(request):
-    """Whether an agent asks for the title of a conversation, which goose and opencode do at any time."""
+    """Whether an agent asks for the title of a conversation, which goose, opencode and Claude Code do at any time."""
     messages = request.get("messages") or [{}]
-    return "title" in str(messages[0].get("content"))[:200]
+    in_claude_code = "You are naming a coding session" in str(request.get("system"))
+    return in_claude_code or "title" in str(messages[0].get("content"))[:200]
 
 
 class _Handler(BaseHTTPRequestHandler):
@@ -201,11 +202,13 @@ def generate(request, number):
 def messages(request, number):
     """Anthropic's interface: the events of one message."""
     said = request.get("messages", [])
-    last = said[-1].get("content", "") if said else ""
-    is_answered = isinstance(last, list) and any(piece.get("type") == "tool_result" for piece in last)
-    prompt = _last_prompt(said)
+    is_answered = bool(said) and _has_result(said[-1])
+    prompt = _last_prompt([message for message in said if not _has_result(message)])
     _wait(prompt)
-    called = _call(prompt, [("", tool.get("name", "")) for tool in request.get("tools", [])])
+    names = [tool.get("name", "") for tool in request.get("tools", [])]
+    called = _call(prompt, [("", name) for name in names])
+    if "RUN" in prompt and "Bash" in names:
+        called = "", "Bash", {"command": "echo hello", "description": "say hello"}
     if called and not is_answered:
         _, name, arguments = called
         block = {"type": "tool_use", "id": f"toolu_{number}", "name": name, "input": {}}
@@ -233,6 +236,11 @@ def messages(request, number):
         {"type": "message_delta", "delta": ended, "usage": usage},
         {"type": "message_stop"},
     ]
+
+
+def _has_result(message):
+    content = message.get("content")
+    return isinstance(content, list) and any(piece.get("type") == "tool_result" for piece in content)
 
 
 def _names(tools):

