@@ -1,9 +1,10 @@
 //! The command line.
 
+use crate::navigate::Navigations;
 use crate::space;
 use clap::{Parser, Subcommand};
 use std::path::PathBuf;
-use treelined_client::{Client, DaemonArgs};
+use treelined_client::{Client, DaemonArgs, OnFailure};
 
 /// Saves the files of a folder at each turn of an agent, and brings them back.
 ///
@@ -43,6 +44,9 @@ pub enum Command {
         /// Speak with the daemon on stdin and stdout, as its extension
         #[arg(long)]
         extension: bool,
+        /// Ask at a navigation whether the files go too; the extension needs sessions = "all"
+        #[arg(long, requires = "extension")]
+        offer: bool,
     },
     /// Save the files now, at the last message of a session
     Save {
@@ -124,9 +128,14 @@ impl EntryArgs {
 
 impl Args {
     /// A client of the daemon at stdin and stdout.
-    pub async fn attach(&self) -> anyhow::Result<Client> {
+    pub async fn attach(&self, navigations: Option<&Navigations>) -> anyhow::Result<Client> {
         let builder = Client::builder();
-        let builder = builder.client_info("treelined-files", env!("CARGO_PKG_VERSION"));
+        let mut builder = builder.client_info("treelined-files", env!("CARGO_PKG_VERSION"));
+        if let Some(navigations) = navigations.cloned() {
+            let answer = move |event, question| navigations.clone().answer(event, question);
+            // It is a question to a person, and not a guard.
+            builder = builder.answer_tree(answer).on_failure(OnFailure::Proceed);
+        }
         let (daemon, to) = (tokio::io::stdin(), tokio::io::stdout());
         Ok(builder.attach(daemon, to).await?)
     }

@@ -5,6 +5,7 @@ use crate::at::{At, Found, root_of};
 use crate::exclude::Limits;
 use crate::follow::{self, Failure};
 use crate::git;
+use crate::navigate::Navigations;
 use crate::open;
 use crate::record::When;
 use crate::restore::{self, Plan, Target};
@@ -136,10 +137,16 @@ pub fn prune(state: &State, budget: u64) -> anyhow::Result<()> {
     Ok(())
 }
 
-pub async fn watch(args: &Args, state: &State, is_extension: bool) -> anyhow::Result<()> {
+pub async fn watch(
+    args: &Args,
+    state: &State,
+    is_extension: bool,
+    offers: bool,
+) -> anyhow::Result<()> {
     git::check()?;
+    let navigations = offers.then(|| Navigations::new(state));
     let client = match is_extension {
-        true => args.attach().await?,
+        true => args.attach(navigations.as_ref()).await?,
         false => args.client(true).await?,
     };
     let sessions = args.daemon.session_dir.clone();
@@ -155,7 +162,10 @@ pub async fn watch(args: &Args, state: &State, is_extension: bool) -> anyhow::Re
             None => tokio::time::sleep(LOOK).await,
         }
     };
-    let followed = follow::run(&client, state).await;
+    if let Some(navigations) = &navigations {
+        navigations.set_client(&client);
+    }
+    let followed = follow::run(&client, state, navigations.as_ref()).await;
     client.close().await?;
     followed?;
     match is_extension {

@@ -1,6 +1,7 @@
 //! `treelined files watch`: saves the files at the turns of all sessions in roots that are on (files.md §4).
 
 use crate::exclude::Limits;
+use crate::navigate::Navigations;
 use crate::offer;
 use crate::record::{self, When};
 use crate::session::{self, Opened};
@@ -27,7 +28,11 @@ pub struct Failure {
 }
 
 /// Saves files until the daemon ends.
-pub async fn run(client: &Client, state: &State) -> anyhow::Result<()> {
+pub async fn run(
+    client: &Client,
+    state: &State,
+    navigations: Option<&Navigations>,
+) -> anyhow::Result<()> {
     let mut notifications = client.notifications();
     client.watch_sessions().await?;
     offer::register(client).await?;
@@ -59,6 +64,11 @@ pub async fn run(client: &Client, state: &State) -> anyhow::Result<()> {
             }
             Notification::CommandInvoked(invoked) => {
                 tokio::spawn(offer::run(client.clone(), state.clone(), invoked));
+            }
+            Notification::SessionTree(tree) => {
+                if let Some(navigations) = navigations {
+                    tokio::spawn(navigations.clone().moved(tree));
+                }
             }
             _ => {}
         }

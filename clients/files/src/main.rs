@@ -13,6 +13,7 @@ mod held;
 mod journal;
 mod left_out;
 mod name;
+mod navigate;
 mod offer;
 mod open;
 mod place;
@@ -56,8 +57,8 @@ fn run(args: &Args) -> anyhow::Result<ExitCode> {
     match &args.command {
         Command::On { folder } => commands::on(&state, folder)?,
         Command::Off { folder, delete } => commands::off(&state, folder, *delete)?,
-        Command::Watch { extension } => {
-            runtime.block_on(commands::watch(args, &state, *extension))?;
+        Command::Watch { extension, offer } => {
+            runtime.block_on(commands::watch(args, &state, *extension, *offer))?;
         }
         Command::Save { session } => {
             let session = session.session.as_deref();

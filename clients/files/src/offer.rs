@@ -20,7 +20,7 @@ const COMMANDS: [(&str, &str); 2] = [
     (RESTORE, "Bring the files back to an entry; asks first"),
 ];
 /// How long a person may think, in milliseconds.
-const THINKING: u64 = 600_000;
+pub const THINKING: u64 = 600_000;
 /// The most bytes of a preview that a person is asked about.
 const MAX_SHOWN: usize = 16 << 10;
 
@@ -67,16 +67,14 @@ async fn answer(
         Err(error) => Err(error),
     };
     let ended = match (preview, invoked.name.as_str()) {
-        (Ok(preview), RESTORE) if !preview.plan.changes.is_empty() => {
-            restore(&opened.client, preview).await
-        }
+        (Ok(preview), RESTORE) if !preview.is_empty() => restore(&opened.client, preview).await,
         (preview, _) => preview.map(|preview| preview.text),
     };
     opened.client.close_session().await?;
     ended
 }
 
-async fn blocking<T: Send + 'static>(
+pub async fn blocking<T: Send + 'static>(
     work: impl FnOnce() -> anyhow::Result<T> + Send + 'static,
 ) -> anyhow::Result<T> {
     let done = tokio::task::spawn_blocking(work).await;
@@ -84,14 +82,26 @@ async fn blocking<T: Send + 'static>(
 }
 
 /// The restore that a person is asked about.
-struct Preview {
+pub struct Preview {
     root: Root,
     target: Target,
     plan: Plan,
     text: String,
 }
 
-fn preview(found: Found) -> anyhow::Result<Preview> {
+impl Preview {
+    /// Whether the files are as they were.
+    pub fn is_empty(&self) -> bool {
+        self.plan.changes.is_empty()
+    }
+
+    pub fn text(&self) -> &str {
+        &self.text
+    }
+}
+
+/// Compares the files with those at an entry.
+pub fn preview(found: Found) -> anyhow::Result<Preview> {
     let at = At::open(found)?;
     let target = at.target(false)?;
     let plan = at.plan(&target)?;
@@ -122,6 +132,11 @@ async fn restore(client: &Client, preview: Preview) -> anyhow::Result<String> {
     if value != Some(true) {
         bail!("nothing was changed");
     }
+    bring_back(preview).await
+}
+
+/// Restores what a person has agreed to, and says what was done.
+pub async fn bring_back(preview: Preview) -> anyhow::Result<String> {
     blocking(move || {
         let lock = preview.root.lock(WAIT)?;
         let root = (&preview.root, &lock);

@@ -1,6 +1,7 @@
 //! The program beside a daemon: a session, its records, and the files.
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, missing_docs)]
 
+mod navigate;
 mod scene;
 
 use scene::{Scene, daemon};
