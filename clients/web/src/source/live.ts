@@ -167,7 +167,7 @@ export class LiveSource implements Source {
   }
 
   usage(by: UsageBy): Promise<Usage> {
-    return this.call('get_usage', { by, limit: 100 });
+    return this.link.call('get_usage', { by, limit: 100 });
   }
 
   async branches(): Promise<BranchRow[]> {

@@ -202,7 +202,7 @@ function UsageTable({ usage, by }: { usage: Usage; by: string }) {
   );
   return (
     <div class="scroll-x" tabIndex={0} role="region" aria-label="Usage of all sessions">
-      <table class="branches usage">
+      <table class="usage">
         <thead>
           <tr>
             <th scope="col">{by}</th>

@@ -87,6 +87,32 @@ describe('the live page', () => {
     await page.locator('.sessions').waitFor();
   });
 
+  test('statistics count all sessions, each answer once', async () => {
+    const page = await open('follow');
+    await page.locator('#tree').focus();
+    await page.keyboard.press('t');
+    const rows = page.locator('.usage tbody tr');
+    await rows.first().waitFor();
+    const by = page.getByLabel('All sessions by');
+    assert.deepEqual(await by.locator('option').allInnerTexts(), [
+      'day',
+      'model',
+      'tool',
+      'session',
+      'directory',
+    ]);
+    await by.selectOption('tool');
+    await page.locator('.usage thead th', { hasText: 'tool' }).waitFor();
+    await rows.nth(1).waitFor();
+    const [all, tool] = (await rows.allInnerTexts()).map((row) => row.split('\t'));
+    assert.equal(all?.[0], 'all');
+    assert.equal(tool?.[0], 'treelined');
+    assert.deepEqual(tool.slice(1), all.slice(1));
+    assert.match(all.at(-1) ?? '', /^~?\d+\.\d\d( \+ \?)?$/);
+    await page.keyboard.press('Escape');
+    await page.locator('dialog').waitFor({ state: 'detached' });
+  });
+
   test('it follows what others append', async () => {
     const page = await open('follow');
     peer = await Peer.connect(served);
