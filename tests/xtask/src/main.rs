@@ -26,13 +26,17 @@ enum Task {
         write: bool,
     },
     /// Build and check what is published
-    Dist,
+    Dist {
+        /// Pack the programs in this folder in place of building them
+        #[arg(long, value_name = "DIR")]
+        binaries: Option<PathBuf>,
+    },
     /// Make the site of the documents into target/site/book
     Site,
 }
 
 /// A step: where it runs, and its command.
-struct Step(&'static str, Vec<&'static str>);
+struct Step(&'static str, Vec<String>);
 
 /// A step at the top of the repository.
 fn top(command: &'static str) -> Step {
@@ -40,7 +44,9 @@ fn top(command: &'static str) -> Step {
 }
 
 fn below(folder: &'static str, command: &'static str) -> Step {
-    Step(folder, command.split(' ').collect())
+    // A no-break space stands for a space within an argument.
+    let words = command.split(' ').map(|word| word.replace('\u{a0}', " "));
+    Step(folder, words.collect())
 }
 
 fn steps(task: &Task) -> Vec<Step> {
@@ -82,12 +88,18 @@ fn steps(task: &Task) -> Vec<Step> {
         Task::Ci => vec![top("bash .ci/run")],
         Task::Bench { write: false } => vec![top("tests/bench/run --quick")],
         Task::Bench { write: true } => vec![top("tests/bench/run --quick --write")],
-        Task::Dist => vec![
-            top("clients/package/versions"),
-            top("clients/package/crates --dry-run"),
-            top("clients/package/build"),
-            top("clients/package/check --full"),
-        ],
+        Task::Dist { binaries } => {
+            let Step(folder, mut build) = top("clients/package/build");
+            if let Some(binaries) = binaries {
+                build.push("--binaries".to_owned());
+                build.push(binaries.display().to_string());
+            }
+            vec![
+                top("clients/package/versions"),
+                Step(folder, build),
+                top("clients/package/check --full"),
+            ]
+        }
         Task::Site => vec![
             top("cargo build --quiet --bin treelined"),
             top("clients/package/site"),
@@ -96,15 +108,17 @@ fn steps(task: &Task) -> Vec<Step> {
 }
 
 fn main() -> Result<()> {
-    let task = Arguments::parse().task;
+    let mut task = Arguments::parse().task;
+    if let Task::Dist {
+        binaries: Some(binaries),
+    } = &mut task
+    {
+        // The steps run in other folders.
+        *binaries = std::path::absolute(&*binaries)?;
+    }
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().nth(2);
     let root = root.map_or_else(PathBuf::new, Path::to_owned);
     for Step(folder, words) in steps(&task) {
-        // A no-break space stands for a space within an argument.
-        let words: Vec<String> = words
-            .iter()
-            .map(|word| word.replace('\u{a0}', " "))
-            .collect();
         eprintln!("== {folder}: {}", words.join(" "));
         let Some((program, arguments)) = words.split_first() else {
             continue;
