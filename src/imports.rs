@@ -1,5 +1,6 @@
 //! The daemon's importer: the import of `treelined-import`.
 
+use crate::secrets;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use treelined_core::error::Result;
@@ -35,11 +36,13 @@ impl Importer for Imports {
                 },
                 has_ended: false,
                 git: BTreeMap::new(),
+                redact: params.redact,
                 again: params.again.clone(),
             },
             now: run.now,
             cancel: run.cancel,
             progress: run.progress,
+            redact: &secrets::redact,
         })
     }
 }

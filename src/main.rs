@@ -2,7 +2,7 @@
 //! stdout, one append-only JSONL file per session.
 //!
 //! The program: its arguments and commands ([`cli`]), its settings ([`config`]), and the parts that the daemon gets: the
-//! importer ([`imports`]), what hands conversations over ([`handoffs`]), and what counts their usage ([`accounts`]). The rest
+//! importer ([`imports`], with [`secrets`]), what hands conversations over ([`handoffs`]), and what counts their usage ([`accounts`]). The rest
 //! is in the crates of this folder; README.md ("The source") lists them in reading order, and follows one request through them.
 
 #![cfg_attr(
@@ -20,6 +20,7 @@ mod cli;
 mod config;
 mod handoffs;
 mod imports;
+mod secrets;
 
 use std::process::ExitCode;
 

@@ -69,6 +69,10 @@ pub(super) fn run(options: &Options, import: &ImportArgs) -> anyhow::Result<Exit
         writeln!(stdout, "{}", answered.get())?;
     } else {
         show(&imported, import, options.config()?.nats.is_some())?;
+        if import.redact && !import.dry_run {
+            let said = "secrets are replaced in all imports from now on, until treelined import --no-redact";
+            writeln!(io::stdout(), "{said}")?;
+        }
     }
     Ok(match imported.totals.failed {
         0 => ExitCode::SUCCESS,

@@ -3,6 +3,7 @@
 
 use super::failure::{ShellError, warn};
 use super::options::Options;
+use crate::secrets;
 use anyhow::{Context, bail};
 use std::ffi::OsString;
 use std::fs::File;
@@ -95,14 +96,14 @@ fn heard() -> anyhow::Result<Vec<u8>> {
 /// Imports what hooks have requested, in the background.
 pub(super) fn import(options: &Options) -> anyhow::Result<()> {
     let store = Store::new(options.config()?.daemon.session_dir);
-    note_all(&store, hook::take(&store, TURN));
+    note_all(&store, hook::take(&store, TURN, &secrets::redact));
     Ok(())
 }
 
 /// Imports what hooks have requested while an import kept them waiting, at its end.
 pub(super) fn take_over(options: &Options) -> anyhow::Result<()> {
     let store = Store::new(options.config()?.daemon.session_dir);
-    let taken = hook::take(&store, Duration::ZERO);
+    let taken = hook::take(&store, Duration::ZERO, &secrets::redact);
     match taken {
         // The process of a hook takes them.
         Err(error) if error.kind == Kind::ImportBusy => {}

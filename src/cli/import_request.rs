@@ -26,6 +26,7 @@ Examples:
   treelined import --from codex --cwd .     Codex's conversations of this directory
   treelined import ~/Downloads/export.zip   an export of ChatGPT or Claude.ai, as downloaded
   treelined import --watch                  again whenever a tool has written something
+  treelined import --redact                 from now on without secrets, in all imports
   treelined import --final                  with answers that are held back because they may still grow
   treelined import --hook claude-code       what a hook of Claude Code names on stdin (`treelined setup` writes the hook)")]
 pub(crate) struct ImportArgs {
@@ -53,6 +54,12 @@ pub(crate) struct ImportArgs {
     /// Import conversations that exceed the limits too: a small file that becomes very large is refused without it
     #[arg(long)]
     pub(super) large: bool,
+    /// Replace secrets in what this import and all later ones write, and keep no bytes of the sources; what is there stays
+    #[arg(long, conflicts_with_all = ["hook", "forget"])]
+    pub(super) redact: bool,
+    /// Replace no secrets any more
+    #[arg(long, conflicts_with_all = ["redact", "hook", "forget"])]
+    pub(super) no_redact: bool,
     /// Write a session anew, and move its old file to the trash, or import a deleted one again: by its id, or by that of its
     /// tool; exit code 3 if no import has made the session
     #[arg(long, value_name = "SESSION-ID", add = ArgValueCompleter::new(candidates::all_ids))]
@@ -75,6 +82,17 @@ pub(crate) struct ImportArgs {
     #[arg(long, value_name = "SESSION-ID", conflicts_with_all = ["paths", "again", "dry_run"],
           add = ArgValueCompleter::new(candidates::all_ids))]
     pub(super) forget: Option<String>,
+}
+
+impl ImportArgs {
+    /// Whether secrets are to be replaced from now on; `None` as before.
+    fn redaction(&self) -> Option<bool> {
+        match (self.redact, self.no_redact) {
+            (true, _) => Some(true),
+            (_, true) => Some(false),
+            _ => None,
+        }
+    }
 }
 
 #[derive(Deserialize)]
@@ -125,6 +143,7 @@ pub(super) fn ask(daemon: &mut ChildDaemon, import: &ImportArgs) -> anyhow::Resu
         "split": import.split,
         "final": import.r#final,
         "large": import.large,
+        "redact": import.redaction(),
         "again": import.again,
     });
     call_with_progress(daemon, "import_sessions", &params.to_string(), is_drawn)

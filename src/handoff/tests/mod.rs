@@ -131,6 +131,7 @@ fn imported(tool: Tool, files: &Path) -> Vec<PathMessage> {
         now: 1_800_000_000_000,
         cancel: &Cancel::new(),
         progress: &|_, _| {},
+        redact: &treelined_import::importer::redaction::no_redaction,
     });
     let report: Value = serde_json::from_slice(&report.unwrap()).unwrap();
     assert_eq!(report["totals"]["failed"], 0, "{report}");

@@ -12,6 +12,7 @@ use super::open_nodes::{count_held, hold_back_open};
 use super::reading::{ReadSource, SourceContents};
 use super::rebuild::placement;
 use super::recorded::Record;
+use super::redaction::Redaction;
 use super::relatives::base;
 use super::request::ImportRequest;
 use crate::family::forest::{
@@ -49,6 +50,7 @@ pub(super) struct Batch {
     pub(super) forest: Forest,
     /// Why sessions from which conversations were handed over are not written: they cannot be compared.
     pub(super) not_compared: HashMap<usize, Error>,
+    redaction: Redaction,
 }
 
 impl Batch {
@@ -58,6 +60,7 @@ impl Batch {
         ledger: &Ledger,
         homes: &HashMap<String, String>,
         request: &ImportRequest,
+        redaction: Redaction,
     ) -> Self {
         hold_back_open(&mut sources, format(tool).has_shared_keys());
         let (mut members, mut held) = (Vec::new(), Vec::new());
@@ -65,7 +68,10 @@ impl Batch {
         let mut known_len = Vec::new();
         for (number, source) in sources.iter_mut().enumerate() {
             let row = ledger.source(tool, &source.source.name());
-            let known = row.filter(|row| row.origin == source.origin);
+            // Without kept bytes it is not known whether the source continues what was read of it.
+            let is_continued =
+                |row: &&SourceRow| !source.origin.is_empty() && row.origin == source.origin;
+            let known = row.filter(is_continued);
             known_len.push(known.map_or(0, |row| row.len));
             for (member, held_back) in std::mem::take(&mut source.members)
                 .into_iter()
@@ -120,6 +126,7 @@ impl Batch {
             session_of_native,
             forest,
             not_compared: HashMap::new(),
+            redaction,
         }
     }
 
@@ -174,6 +181,7 @@ impl Batch {
             sessions: &self.session_of_native,
             node_ids: &self.forest.node_ids,
             adopted: adopted.collect(),
+            redaction: &self.redaction,
             keys: RefCell::default(),
             records: RefCell::default(),
         }
@@ -280,13 +288,14 @@ impl Batch {
         };
         let held = members.clone().filter_map(|at| self.held.get(*at));
         let held = held.filter(|(nodes, _)| !nodes.is_empty());
+        let name = tree.name.as_deref().map(|name| self.redaction.text(name));
         let is_gap = |entry: &&TreeEntry| matches!(entry.content, EntryContent::Gap { .. });
         ImportedSession {
             tool: self.tool.name().to_owned(),
             native_id: tree.native_id.clone(),
             session_id: tree.session_id.clone(),
             cwd: tree.cwd.clone().unwrap_or_default(),
-            name: tree.name.as_deref().and_then(name::given),
+            name: name.as_deref().and_then(name::given),
             recovered: tree.recovered,
             gaps: tree.entries.iter().filter(is_gap).count() as u64,
             duplicates: members.clone().map(shared).sum(),
@@ -375,6 +384,12 @@ impl Batch {
                 Some((member.native_id.clone(), target.clone()))
             };
             let (natives, targets) = members().filter_map(placed).unzip();
+            let mut origin = read.origin.clone();
+            if origin.is_empty() {
+                // What an earlier import has kept can still be forgotten.
+                let before = ledger.source(self.tool, &read.source.name());
+                origin = before.map_or_else(String::new, |row| row.origin.clone());
+            }
             sources.push(SourceRow {
                 tool: self.tool,
                 source: read.source.name(),
@@ -384,7 +399,7 @@ impl Batch {
                 status: read.source.status,
                 len: read.scan.len,
                 hash: read.scan.prefix_hash,
-                origin: read.origin.clone(),
+                origin,
                 held_until: self.held_until(number, read),
                 version: VERSION,
                 former: read.former.clone(),

@@ -103,7 +103,8 @@ impl SessionWork<'_> {
         for label in &self.tree.labels {
             let entry = entries.get(label.entry);
             let line = entry.and_then(|entry| {
-                label_line(label.id, &entry.id.to_string(), &label.text, entry.time)
+                let text = self.maker.redaction.text(&label.text);
+                label_line(label.id, &entry.id.to_string(), &text, entry.time)
             });
             lines.extend(line);
         }

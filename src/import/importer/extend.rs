@@ -196,7 +196,7 @@ impl SessionWork<'_> {
             label_line(
                 label.id,
                 &planned.renamed(entry.id)?,
-                &label.text,
+                &self.maker.redaction.text(&label.text),
                 entry.time,
             )
         })
@@ -474,7 +474,17 @@ fn has_changed(
     made.push(b'}');
     let line = stored(opened, node)?;
     let kind_of = |line: &[u8]| json::get(line, "type").map(<[u8]>::to_vec);
-    Ok(mapped(&line) != mapped(&made) || kind_of(&line) != kind_of(&made))
+    if kind_of(&line) != kind_of(&made) {
+        return Ok(true);
+    }
+    let is_other = |line: &[u8], made: &[u8]| mapped(line) != mapped(made);
+    // Secrets that are replaced in one of them alone are no change of the tool.
+    Ok(is_other(&line, &made)
+        && work
+            .maker
+            .redaction
+            .both(&line, &made)
+            .is_none_or(|(line, made)| is_other(&line, &made)))
 }
 
 /// The members of a line that a mapper made, as stored, in order.

@@ -1,5 +1,6 @@
 //! The lines of imported entries: a mapper's entry of a node, with ids, time and origin.
 
+use super::redaction::Redaction;
 use crate::family::forest::{EntryContent, MemberNumber, TreeEntry, may_be_leaf};
 use crate::ids::NodeId;
 use crate::member::{Body, Member, Node, NodeKind, Place};
@@ -39,6 +40,7 @@ pub(super) struct LineMaker<'a> {
     pub(super) node_ids: &'a [Vec<NodeId>],
     /// The entries of nodes that are adopted.
     pub(super) adopted: HashMap<NodeId, String>,
+    pub(super) redaction: &'a Redaction,
     /// For members whose entries name others: their nodes by key.
     pub(super) keys: RefCell<HashMap<MemberNumber, HashMap<Box<str>, usize>>>,
     /// The memory of the records of an entry, for the next one.
@@ -120,7 +122,7 @@ impl LineMaker<'_> {
         line.extend_from_slice(b",\"timestamp\":\"");
         timestamp::push(line, entry.time);
         line.push(b'"');
-        line.extend_from_slice(&body.members);
+        line.extend_from_slice(&self.redaction.members(&body.members));
         if let EntryContent::Node { member, node, .. } = &entry.content
             && let Ok((_, node)) = self.find(*member, *node)
         {
@@ -164,20 +166,22 @@ impl LineMaker<'_> {
         self.node_ids.get(member)?.get(*keys.get(key)?).copied()
     }
 
-    /// `,"origin":{…}`: the places of the entry's records in the kept source.
+    /// `,"origin":{…}`: the places of the entry's records in the source, if that is kept.
     fn push_origin(&self, line: &mut Vec<u8>, member: MemberNumber, node: &Node) {
         let source = self.origins.get(member).map_or("", String::as_str);
         line.extend_from_slice(b",\"origin\":{\"tool\":");
         json::push_string(line, self.tool.name());
-        push_text(line, "source", source);
-        line.extend_from_slice(b",\"ranges\":[");
-        for (at, place) in node.places.iter().enumerate() {
-            if at > 0 {
-                line.push(b',');
+        if !source.is_empty() {
+            push_text(line, "source", source);
+            line.extend_from_slice(b",\"ranges\":[");
+            for (at, place) in node.places.iter().enumerate() {
+                if at > 0 {
+                    line.push(b',');
+                }
+                line.extend_from_slice(format!("[{},{}]", place.at, place.len).as_bytes());
             }
-            line.extend_from_slice(format!("[{},{}]", place.at, place.len).as_bytes());
+            line.push(b']');
         }
-        line.push(b']');
         push_text(line, "id", &node.key);
         line.push(b'}');
     }

@@ -11,7 +11,7 @@
 //! [`line`]; [`report`] is what is reported, as [`result`] sums it up, and [`repeat`] reports it
 //! again while nothing changes; [`anew`] is for sessions that are replaced. [`watch`] waits until there is something to import again;
 //! [`hook`] imports what a tool's hook asks for. [`limits`] says what one source may become, and [`large`] which ones exceed it.
-//! [`named`] finds a session that was imported.
+//! [`redaction`] replaces secrets in what is written. [`named`] finds a session that was imported.
 
 mod adopt;
 mod anew;
@@ -40,6 +40,7 @@ pub mod origin;
 mod reading;
 mod rebuild;
 mod recorded;
+pub mod redaction;
 mod relatives;
 pub mod repeat;
 pub mod report;

@@ -8,6 +8,7 @@
 use super::discover::{Home, Request as Search, homes_of_files};
 use super::ledger::{Ledger, LedgerFile};
 use super::origin::Origins;
+use super::redaction::Policy;
 use super::request::{Import, ImportRequest};
 use super::source::facts::{Source, SourceStatus};
 use std::collections::HashMap;
@@ -35,6 +36,7 @@ pub struct LastImport(Mutex<Option<Arc<RepeatableImport>>>);
 /// An import that found nothing new.
 struct RepeatableImport {
     request: ImportRequest,
+    policy: Policy,
     session_dir: PathBuf,
     state: ImportState,
     /// The report, as JSON.
@@ -92,6 +94,7 @@ impl LastImport {
         *lock(&self.0) = state.map(|state| {
             Arc::new(RepeatableImport {
                 request: import.request.clone(),
+                policy: Policy::read(import.session_dir),
                 session_dir: import.session_dir.to_owned(),
                 state,
                 json: json.clone(),
@@ -103,7 +106,9 @@ impl LastImport {
 
 impl RepeatableImport {
     fn is_of(&self, import: &Import<'_>) -> bool {
-        self.request == *import.request && self.session_dir == import.session_dir
+        self.request == *import.request
+            && self.session_dir == import.session_dir
+            && self.policy == Policy::read(import.session_dir)
     }
 }
 

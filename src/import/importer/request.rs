@@ -1,6 +1,7 @@
 //! The request for an import.
 
 use super::limits::Limits;
+use super::redaction::MakeRedact;
 use crate::tool::Tool;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -28,6 +29,8 @@ pub struct ImportRequest {
     pub has_ended: bool,
     /// Where in git conversations are now, by the tool's ids of them.
     pub git: BTreeMap<String, GitPlace>,
+    /// Whether secrets are replaced from now on; `None` as it was before.
+    pub redact: Option<bool>,
     /// A session that is written anew, or a deleted one that is imported again.
     pub again: Option<String>,
 }
@@ -42,4 +45,5 @@ pub struct Import<'a> {
     pub cancel: &'a Cancel,
     /// Receives the bytes read since its last call, and the increase of the total.
     pub progress: &'a (dyn Fn(u64, u64) + Sync),
+    pub redact: MakeRedact<'a>,
 }

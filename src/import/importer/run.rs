@@ -15,6 +15,7 @@ use super::limits::{Limits, TOO_LARGE};
 use super::origin::Origins;
 use super::reading::{ReadSource, Reading, SourceContents, tools};
 use super::recorded::records_of;
+use super::redaction::Redaction;
 use super::relatives::Relatives;
 use super::repeat::ImportState;
 pub use super::request::{Import, ImportRequest};
@@ -57,6 +58,7 @@ struct Known {
     /// The names of the sources whose sessions are written anew.
     anew: HashSet<String>,
     large: Mutex<LargeSources>,
+    redaction: Redaction,
 }
 
 impl Import<'_> {
@@ -79,6 +81,12 @@ impl Import<'_> {
             origins: Origins::names(self.session_dir),
             anew: HashSet::new(),
             large: Mutex::new(LargeSources::read(self.session_dir)),
+            redaction: Redaction::of(
+                self.session_dir,
+                self.request.redact,
+                !self.request.is_dry_run,
+                self.redact,
+            )?,
         };
         let state = before.and_then(|before| {
             let state = before.with_sources(&found.sources, &found.folders, &ledger)?;
@@ -171,7 +179,14 @@ impl Import<'_> {
         if read.is_empty() {
             return Ok(());
         }
-        let mut batch = Batch::new(tool, read, ledger, &homes, self.request);
+        let mut batch = Batch::new(
+            tool,
+            read,
+            ledger,
+            &homes,
+            self.request,
+            known.redaction.clone(),
+        );
         self.adopt(&mut batch, &homes, known, ledger)?;
         self.write(batch, known, ledger, results)
     }
@@ -292,7 +307,8 @@ impl Import<'_> {
         read: &mut Vec<ReadSource>,
         results: &mut Results,
     ) -> Result<()> {
-        let origins = match self.request.is_dry_run {
+        // The bytes of a source have its secrets.
+        let origins = match self.request.is_dry_run || known.redaction.is_on {
             true => None,
             false => Some(Origins::of(self.session_dir)?.for_sources(&sources)),
         };
@@ -419,7 +435,9 @@ impl Import<'_> {
                 let synced = folder.sync();
                 synced.map_err(|error| Error::io("sync a folder of sessions", &error))?;
             }
-            Origins::of(self.session_dir)?.sync()?;
+            if !known.redaction.is_on {
+                Origins::of(self.session_dir)?.sync()?;
+            }
             batch.note(ledger, &rows, &failed)?;
         }
         if let ControlFlow::Break(error) = done {

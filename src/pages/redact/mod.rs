@@ -10,10 +10,10 @@ mod tests;
 use std::borrow::Cow;
 use treelined_core::json;
 use treelined_redact::{FOREIGN_MEMBERS, ID_MEMBERS, mark};
-pub(crate) use treelined_redact::{Redactor, Report};
+pub use treelined_redact::{Redactor, Report};
 
 /// Redacts entries beside text.
-pub(crate) trait RedactEntry {
+pub trait RedactEntry {
     /// The entry with the secrets of its strings replaced, except ids. Text that is not JSON stays as it is.
     fn entry<'e>(&self, entry: &'e [u8], report: Report<'_>) -> Cow<'e, [u8]>;
 }

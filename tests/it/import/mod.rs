@@ -9,6 +9,7 @@ mod large;
 mod native_ids;
 mod order;
 mod places;
+mod redact;
 mod sessions;
 mod watch;
 

@@ -3,7 +3,7 @@
 
 return {
   version = 1,
-  schema_hash = 'sha256:4fb6625e39a85c3c8c827c839291ac0b91ffbed53fc30e00fd26c3f7571e4ffa',
+  schema_hash = 'sha256:e16d97c085f0d18ebac3a58b8605da11211022bb4cb39c33726ba81b91fde4df',
   --- Methods by the names of their functions.
   methods = {
     discover = 'rpc.discover',

@@ -1094,6 +1094,7 @@
 ---@field from? treelined.ImportFrom The tool whose conversations are imported. Default: `auto`.
 ---@field large? boolean Whether to import sources that exceed the limits on what one source may become too. Default: false; then they are `importTooLarge` in `files`.
 ---@field paths? string[] Files and folders to import. Default: the places where the tools keep their sessions.
+---@field redact? boolean Whether secrets are replaced in what this import and all later ones write into the session directory, and no bytes of their sources are kept; false takes that back. Default: as before, and at first false.
 ---@field since? string Only conversations with activity since then, in RFC 3339 or as YYYY-MM-DD. Default: all.
 ---@field split? boolean Whether forks become sessions of their own, with the prefix copied, not branches. Default: false.
 

@@ -16,7 +16,7 @@ from ._params import OMITTED, Omitted
 PROTOCOL_VERSION = 1
 """The version of the protocol that these functions speak."""
 
-SCHEMA_HASH = "sha256:4fb6625e39a85c3c8c827c839291ac0b91ffbed53fc30e00fd26c3f7571e4ffa"
+SCHEMA_HASH = "sha256:e16d97c085f0d18ebac3a58b8605da11211022bb4cb39c33726ba81b91fde4df"
 """The schema they were made from; a daemon made from the same one tells the same hash."""
 
 NotificationName: TypeAlias = Literal[
@@ -673,6 +673,7 @@ class AsyncMethods(ABC):
         split: bool | None | Omitted = OMITTED,
         final: bool | None | Omitted = OMITTED,
         large: bool | None | Omitted = OMITTED,
+        redact: bool | None | Omitted = OMITTED,
         again: str | None | Omitted = OMITTED,
         timeout: float | None = None,
     ) -> shapes.ImportSessionsResult:
@@ -694,6 +695,8 @@ class AsyncMethods(ABC):
 
         `large`: Whether to import sources that exceed the limits on what one source may become too. Default: false; then they are `importTooLarge` in `files`.
 
+        `redact`: Whether secrets are replaced in what this import and all later ones write into the session directory, and no bytes of their sources are kept; false takes that back. Default: as before, and at first false.
+
         `again`: The id of a session that is to be written anew, while its old file goes to the trash, or of a deleted one that is to be imported again. Default: none; deleted sessions stay deleted.
 
         """
@@ -708,6 +711,7 @@ class AsyncMethods(ABC):
                 "split": split,
                 "final": final,
                 "large": large,
+                "redact": redact,
                 "again": again,
             },
             timeout=timeout,
@@ -930,11 +934,6 @@ class AsyncMethods(ABC):
         path: str | None | Omitted = OMITTED,
         overwrite: bool | None | Omitted = OMITTED,
         redact: bool | None | Omitted = OMITTED,
-        values: shapes.SecretValues | None | Omitted = OMITTED,
-        review: bool | None | Omitted = OMITTED,
-        keep: list[str] | None | Omitted = OMITTED,
-        replace: list[str] | None | Omitted = OMITTED,
-        words: list[str] | None | Omitted = OMITTED,
         home: shapes.HomePaths | None | Omitted = OMITTED,
         timeout: float | None = None,
     ) -> shapes.ExportSessionResult:
@@ -954,16 +953,6 @@ class AsyncMethods(ABC):
 
         `redact`: Whether secrets are replaced. Default: true, but for `jsonl` true is refused.
 
-        `values`: Secrets that the client knows by their value, as hashes: those of its variables. Default: none.
-
-        `review`: Whether nothing is written, and the result has `review`. Default: false; refused for `jsonl`, and if `redact` is false.
-
-        `keep`: Ids of secrets that stay, as `review` names them, at most 1,000. Default: none.
-
-        `replace`: Ids of text that is replaced too, as `review` names it, at most 1,000. Default: none.
-
-        `words`: Words that are replaced too, beside those of the configuration, at most 256 together, of 3 to 512 bytes. Default: none.
-
         `home`: How paths in the home directory of the daemon's user are shown. `shorten` is refused for `jsonl`. Default: `keep`.
 
         """
@@ -977,11 +966,6 @@ class AsyncMethods(ABC):
                 "path": path,
                 "overwrite": overwrite,
                 "redact": redact,
-                "values": values,
-                "review": review,
-                "keep": keep,
-                "replace": replace,
-                "words": words,
                 "home": home,
             },
             timeout=timeout,
@@ -3096,6 +3080,7 @@ class Methods(ABC):
         split: bool | None | Omitted = OMITTED,
         final: bool | None | Omitted = OMITTED,
         large: bool | None | Omitted = OMITTED,
+        redact: bool | None | Omitted = OMITTED,
         again: str | None | Omitted = OMITTED,
         timeout: float | None = None,
     ) -> shapes.ImportSessionsResult:
@@ -3117,6 +3102,8 @@ class Methods(ABC):
 
         `large`: Whether to import sources that exceed the limits on what one source may become too. Default: false; then they are `importTooLarge` in `files`.
 
+        `redact`: Whether secrets are replaced in what this import and all later ones write into the session directory, and no bytes of their sources are kept; false takes that back. Default: as before, and at first false.
+
         `again`: The id of a session that is to be written anew, while its old file goes to the trash, or of a deleted one that is to be imported again. Default: none; deleted sessions stay deleted.
 
         """
@@ -3131,6 +3118,7 @@ class Methods(ABC):
                 "split": split,
                 "final": final,
                 "large": large,
+                "redact": redact,
                 "again": again,
             },
             timeout=timeout,
@@ -3353,11 +3341,6 @@ class Methods(ABC):
         path: str | None | Omitted = OMITTED,
         overwrite: bool | None | Omitted = OMITTED,
         redact: bool | None | Omitted = OMITTED,
-        values: shapes.SecretValues | None | Omitted = OMITTED,
-        review: bool | None | Omitted = OMITTED,
-        keep: list[str] | None | Omitted = OMITTED,
-        replace: list[str] | None | Omitted = OMITTED,
-        words: list[str] | None | Omitted = OMITTED,
         home: shapes.HomePaths | None | Omitted = OMITTED,
         timeout: float | None = None,
     ) -> shapes.ExportSessionResult:
@@ -3377,16 +3360,6 @@ class Methods(ABC):
 
         `redact`: Whether secrets are replaced. Default: true, but for `jsonl` true is refused.
 
-        `values`: Secrets that the client knows by their value, as hashes: those of its variables. Default: none.
-
-        `review`: Whether nothing is written, and the result has `review`. Default: false; refused for `jsonl`, and if `redact` is false.
-
-        `keep`: Ids of secrets that stay, as `review` names them, at most 1,000. Default: none.
-
-        `replace`: Ids of text that is replaced too, as `review` names it, at most 1,000. Default: none.
-
-        `words`: Words that are replaced too, beside those of the configuration, at most 256 together, of 3 to 512 bytes. Default: none.
-
         `home`: How paths in the home directory of the daemon's user are shown. `shorten` is refused for `jsonl`. Default: `keep`.
 
         """
@@ -3400,11 +3373,6 @@ class Methods(ABC):
                 "path": path,
                 "overwrite": overwrite,
                 "redact": redact,
-                "values": values,
-                "review": review,
-                "keep": keep,
-                "replace": replace,
-                "words": words,
                 "home": home,
             },
             timeout=timeout,

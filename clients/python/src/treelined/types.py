@@ -2631,6 +2631,7 @@ _ImportSessionsParamsOptions = TypedDict(
         "split": "bool | None",
         "final": "bool | None",
         "large": "bool | None",
+        "redact": "bool | None",
         "again": "str | None",
     },
     total=False,

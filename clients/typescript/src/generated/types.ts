@@ -5409,6 +5409,10 @@ export interface ImportSessionsParams {
    */
   large?: boolean | null;
   /**
+   * Whether secrets are replaced in what this import and all later ones write into the session directory, and no bytes of their sources are kept; false takes that back. Default: as before, and at first false.
+   */
+  redact?: boolean | null;
+  /**
    * The id of a session that is to be written anew, while its old file goes to the trash, or of a deleted one that is to be imported again. Default: none; deleted sessions stay deleted.
    */
   again?: string | null;

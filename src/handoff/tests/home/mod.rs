@@ -187,6 +187,7 @@ impl Tour {
             now: NOW,
             cancel: &Cancel::new(),
             progress: &|_, _| {},
+            redact: &treelined_import::importer::redaction::no_redaction,
         });
         store.settle();
         report.map(|report| serde_json::from_slice(&report).unwrap())

@@ -2,6 +2,7 @@
 
 use super::requests::{Request, Requests};
 use crate::importer::reading::SETTLED;
+use crate::importer::redaction::MakeRedact;
 use crate::importer::report::ImportReport;
 use crate::importer::request::{Import, ImportRequest};
 use crate::importer::source::facts::SourceStatus;
@@ -33,6 +34,13 @@ type Places = BTreeMap<(Tool, String), GitPlace>;
 /// The files of one tool, and whether the turn has ended.
 type Groups = BTreeMap<(Tool, bool), BTreeMap<PathBuf, Option<SourceStatus>>>;
 
+/// What each import of a round has.
+struct Means<'a> {
+    /// How long to wait for another import.
+    until: Instant,
+    redact: MakeRedact<'a>,
+}
+
 /// The files of one round.
 #[derive(Default)]
 struct Imported {
@@ -47,7 +55,7 @@ struct Imported {
 ///
 /// A file that changes soon after is imported again, as a tool may write after its hook; so is one whose last answer, or a
 /// subagent's, was written too late to count.
-pub fn take(store: &Store, patience: Duration) -> Result<Vec<Error>> {
+pub fn take(store: &Store, patience: Duration, redact: MakeRedact<'_>) -> Result<Vec<Error>> {
     let until = Instant::now() + patience;
     let Some(requests) = Requests::existing(store.path()) else {
         return Ok(Vec::new());
@@ -73,7 +81,8 @@ pub fn take(store: &Store, patience: Duration) -> Result<Vec<Error>> {
             }
         }
         settle(&wanted);
-        imported = import(store, &wanted, &places, until, &mut failures)?;
+        let means = Means { until, redact };
+        imported = import(store, &wanted, &places, &means, &mut failures)?;
         for (name, _) in &waiting {
             requests.remove(name)?;
         }
@@ -111,7 +120,7 @@ fn import(
     store: &Store,
     wanted: &Groups,
     places: &Places,
-    until: Instant,
+    means: &Means<'_>,
     failures: &mut Vec<Error>,
 ) -> Result<Imported> {
     let mut imported = Imported::default();
@@ -133,7 +142,7 @@ fn import(
         if request.paths.is_empty() {
             continue;
         }
-        let report = run(store, &request, until, failures)?;
+        let report = run(store, &request, means, failures)?;
         let held = report.totals.held_until.as_deref();
         let held = held.and_then(timestamp::parse).into_iter();
         imported.held_until = held.chain(imported.held_until).min();
@@ -146,7 +155,7 @@ fn import(
 fn run(
     store: &Store,
     request: &ImportRequest,
-    until: Instant,
+    means: &Means<'_>,
     failures: &mut Vec<Error>,
 ) -> Result<ImportReport> {
     loop {
@@ -157,6 +166,7 @@ fn run(
             now: SystemSource.now_ms(),
             cancel: &Cancel::new(),
             progress: &|_, _| (),
+            redact: means.redact,
         };
         match import.run_repeatably() {
             Ok((report, _)) => {
@@ -171,7 +181,7 @@ fn run(
                 failures.push(error);
                 return Ok(ImportReport::default());
             }
-            Err(_) if Instant::now() < until => thread::sleep(BUSY),
+            Err(_) if Instant::now() < means.until => thread::sleep(BUSY),
             Err(_) => return Err(busy()),
         }
     }

@@ -79,6 +79,7 @@ impl Home {
             now: unix_millis(now),
             cancel: &Cancel::new(),
             progress: &|_, _| {},
+            redact: &crate::importer::redaction::no_redaction,
         };
         let done = import.run_repeatably().map(|(report, _)| report);
         store.settle();
@@ -436,6 +437,7 @@ fn a_cancelled_import_keeps_whole_sessions_only() {
         now: 0,
         cancel: &cancel,
         progress: &|_, _| {},
+        redact: &crate::importer::redaction::no_redaction,
     };
     assert_eq!(
         import.run_repeatably().err().unwrap().kind,

@@ -39,6 +39,7 @@ impl Repeated {
             now: unix_millis(SystemTime::now()),
             cancel: &Cancel::new(),
             progress: &|_, _| {},
+            redact: &crate::importer::redaction::no_redaction,
         };
         let is_made = self.last.repeated(&import).unwrap().is_none();
         let json = self.last.run(&import).unwrap();

@@ -24,6 +24,7 @@ impl Client {
             split: None,
             r#final: None,
             large: None,
+            redact: None,
             again: None,
         };
         self.call("import_sessions", params)

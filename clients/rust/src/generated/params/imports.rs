@@ -90,6 +90,9 @@ pub struct ImportSessionsParams {
     /// Whether to import sources that exceed the limits on what one source may become too. Default: false; then they are `importTooLarge` in `files`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub large: Option<bool>,
+    /// Whether secrets are replaced in what this import and all later ones write into the session directory, and no bytes of their sources are kept; false takes that back. Default: as before, and at first false.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub redact: Option<bool>,
     /// The id of a session that is to be written anew, while its old file goes to the trash, or of a deleted one that is to be imported again. Default: none; deleted sessions stay deleted.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub again: Option<String>,

@@ -56,6 +56,12 @@ impl<R> Call<ImportSessionsParams, R> {
         self
     }
 
+    /// Whether secrets are replaced in what this import and all later ones write into the session directory, and no bytes of their sources are kept; false takes that back. Default: as before, and at first false.
+    pub fn redact(mut self, redact: bool) -> Self {
+        self.params.redact = Some(redact);
+        self
+    }
+
     /// The id of a session that is to be written anew, while its old file goes to the trash, or of a deleted one that is to be imported again. Default: none; deleted sessions stay deleted.
     pub fn again(mut self, again: impl Into<String>) -> Self {
         self.params.again = Some(again.into());

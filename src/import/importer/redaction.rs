@@ -1,0 +1,181 @@
+//! Whether imports into a session directory replace secrets, and what replaces them (session-file.md §5.9).
+//!
+//! A person asks for it once. It holds for all later imports into the session directory, whoever runs them: a hook would
+//! otherwise write the secrets of the next turn.
+
+use std::borrow::Cow;
+use std::ffi::OsStr;
+use std::io::{self, Read, Write};
+use std::path::Path;
+use std::sync::Arc;
+use treelined_core::error::{Error, Kind, Result};
+use treelined_files::os::file::{Folder, Location};
+use treelined_files::os::handle::HandleAccess;
+use treelined_files::os::temporary::Temporary;
+
+const FOLDER: &str = ".imports";
+const NAME: &str = "redact";
+const ON: &[u8] = b"on\n";
+const OFF: &[u8] = b"off\n";
+
+/// Replaces secrets.
+pub trait Redact: Send + Sync {
+    /// The JSON of an entry, or of members of one, with the secrets of its strings replaced, except ids.
+    fn entry<'t>(&self, entry: &'t [u8]) -> Cow<'t, [u8]>;
+
+    fn text<'t>(&self, text: &'t str) -> Cow<'t, str>;
+}
+
+/// Makes what replaces secrets, or says why the program replaces none.
+pub type MakeRedact<'a> = &'a (dyn Fn() -> Result<Arc<dyn Redact>> + Sync);
+
+/// For programs that replace none.
+pub fn no_redaction() -> Result<Arc<dyn Redact>> {
+    let message = "this program replaces no secrets, and the session directory asks for it";
+    Err(Error::new(Kind::ImportFailed, message))
+}
+
+/// The wish for a session directory.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Policy {
+    /// Nobody has asked for it.
+    Never,
+    On,
+    /// It was on.
+    Off,
+}
+
+impl Policy {
+    /// A file that cannot be read counts as one that asks for it.
+    pub(super) fn read(session_dir: &Path) -> Self {
+        let there = folder(session_dir).and_then(|folder| {
+            folder.status(OsStr::new(NAME))?;
+            Ok(folder)
+        });
+        let folder = match there {
+            Ok(folder) => folder,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Self::Never,
+            Err(_) => return Self::On,
+        };
+        let mut text = Vec::new();
+        let file = folder.file(OsStr::new(NAME), HandleAccess::Read).ok();
+        let read = file.and_then(|file| file.take(16).read_to_end(&mut text).ok());
+        match read.is_some() && text == OFF {
+            true => Self::Off,
+            false => Self::On,
+        }
+    }
+
+    fn after(self, wanted: Option<bool>) -> Self {
+        match (wanted, self) {
+            (Some(true), _) => Self::On,
+            (Some(false), Self::On) => Self::Off,
+            (Some(false) | None, before) => before,
+        }
+    }
+
+    fn write(self, session_dir: &Path) -> Result<()> {
+        let text = if self == Self::On { ON } else { OFF };
+        let written = folder(session_dir).and_then(|folder| {
+            let new = Temporary::for_name(&folder, OsStr::new(NAME))?;
+            (&**new.file()).write_all(text)?;
+            new.file().sync_data()?;
+            new.name(&Location {
+                folder: Arc::clone(&folder),
+                name: NAME.into(),
+            })?;
+            folder.sync()
+        });
+        written.map_err(|error| Error::io("write whether secrets are replaced", &error))
+    }
+}
+
+fn folder(session_dir: &Path) -> io::Result<Arc<Folder>> {
+    let root = Arc::new(Folder::open(session_dir)?);
+    root.subfolder(OsStr::new(FOLDER)).map(Arc::new)
+}
+
+/// The redaction of one import.
+#[derive(Clone, Default)]
+pub(super) struct Redaction {
+    /// `None` where nobody has ever asked for it.
+    redact: Option<Arc<dyn Redact>>,
+    pub(super) is_on: bool,
+}
+
+impl Redaction {
+    /// What is `wanted` holds from now on, if it `writes`; without it, what held before. The ledger is locked.
+    pub(super) fn of(
+        session_dir: &Path,
+        wanted: Option<bool>,
+        writes: bool,
+        make: MakeRedact<'_>,
+    ) -> Result<Self> {
+        let before = Policy::read(session_dir);
+        let policy = before.after(wanted);
+        let redact = match policy {
+            Policy::Never => None,
+            Policy::On | Policy::Off => Some(make()?),
+        };
+        if policy != before && writes {
+            policy.write(session_dir)?;
+        }
+        Ok(Self {
+            redact,
+            is_on: policy == Policy::On,
+        })
+    }
+
+    fn used(&self) -> Option<&dyn Redact> {
+        self.redact.as_deref().filter(|_| self.is_on)
+    }
+
+    /// The members of an entry as they are written.
+    pub(super) fn members<'t>(&self, members: &'t [u8]) -> Cow<'t, [u8]> {
+        let used = self.used();
+        used.map_or(Cow::Borrowed(members), |redact| redact.entry(members))
+    }
+
+    /// A name or a label as it is written.
+    pub(super) fn text<'t>(&self, text: &'t str) -> Cow<'t, str> {
+        let used = self.used();
+        used.map_or(Cow::Borrowed(text), |redact| redact.text(text))
+    }
+
+    /// Two lines without secrets, whether they are replaced now or not; `None` where they never were.
+    pub(super) fn both<'t>(
+        &self,
+        one: &'t [u8],
+        other: &'t [u8],
+    ) -> Option<(Cow<'t, [u8]>, Cow<'t, [u8]>)> {
+        let redact = self.redact.as_deref()?;
+        Some((redact.entry(one), redact.entry(other)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::fs;
+
+    #[test]
+    fn a_damaged_file_counts_as_on() {
+        let dir = tempfile::tempdir().unwrap();
+        assert_eq!(Policy::read(dir.path()), Policy::Never);
+        let folder = dir.path().join(FOLDER);
+        fs::create_dir(&folder).unwrap();
+        assert_eq!(Policy::read(dir.path()), Policy::Never);
+        for (text, policy) in [
+            ("on\n", Policy::On),
+            ("off\n", Policy::Off),
+            ("", Policy::On),
+            ("of", Policy::On),
+            ("off\noff\n", Policy::On),
+        ] {
+            fs::write(folder.join(NAME), text).unwrap();
+            assert_eq!(Policy::read(dir.path()), policy, "{text:?}");
+        }
+        Policy::Off.write(dir.path()).unwrap();
+        assert_eq!(Policy::read(dir.path()), Policy::Off);
+    }
+}
