@@ -23,10 +23,10 @@ pub(crate) fn redact() -> Result<Arc<dyn Redact>> {
 
 impl Redact for Secrets {
     fn entry<'t>(&self, entry: &'t [u8]) -> Cow<'t, [u8]> {
-        self.0.entry(entry, &mut |_| {})
+        self.0.entry(entry, &mut |_, _| {})
     }
 
     fn text<'t>(&self, text: &'t str) -> Cow<'t, str> {
-        self.0.text(text, &mut |_| {})
+        self.0.text(text, &mut |_, _| {})
     }
 }
