@@ -82,6 +82,7 @@ fn values_of_the_daemons_and_of_the_commands_variables_are_replaced() {
     // A daemon that other programs have started.
     let path = said().save(&home);
     let mut d = Daemon::start_in(&home, &[], &[("TOUR_TOKEN", VALUE)]);
+    d.ignore_bookkeeping();
     d.ignore("progress");
     d.open(&path);
     assert!(!content(&mut d, json!({"format": "text"})).contains(VALUE));
