@@ -3,7 +3,7 @@
 
 return {
   version = 1,
-  schema_hash = 'sha256:e16d97c085f0d18ebac3a58b8605da11211022bb4cb39c33726ba81b91fde4df',
+  schema_hash = 'sha256:1140138ae792ada0dbf52b1cf1fe4e24c552643c0beb61a6b4ded65d77c6744a',
   --- Methods by the names of their functions.
   methods = {
     discover = 'rpc.discover',

@@ -16,7 +16,7 @@ from ._params import OMITTED, Omitted
 PROTOCOL_VERSION = 1
 """The version of the protocol that these functions speak."""
 
-SCHEMA_HASH = "sha256:e16d97c085f0d18ebac3a58b8605da11211022bb4cb39c33726ba81b91fde4df"
+SCHEMA_HASH = "sha256:1140138ae792ada0dbf52b1cf1fe4e24c552643c0beb61a6b4ded65d77c6744a"
 """The schema they were made from; a daemon made from the same one tells the same hash."""
 
 NotificationName: TypeAlias = Literal[
@@ -934,6 +934,11 @@ class AsyncMethods(ABC):
         path: str | None | Omitted = OMITTED,
         overwrite: bool | None | Omitted = OMITTED,
         redact: bool | None | Omitted = OMITTED,
+        values: shapes.SecretValues | None | Omitted = OMITTED,
+        review: bool | None | Omitted = OMITTED,
+        keep: list[str] | None | Omitted = OMITTED,
+        replace: list[str] | None | Omitted = OMITTED,
+        words: list[str] | None | Omitted = OMITTED,
         home: shapes.HomePaths | None | Omitted = OMITTED,
         timeout: float | None = None,
     ) -> shapes.ExportSessionResult:
@@ -953,6 +958,16 @@ class AsyncMethods(ABC):
 
         `redact`: Whether secrets are replaced. Default: true, but for `jsonl` true is refused.
 
+        `values`: Secrets that the client knows by their value, as hashes: those of its variables. Default: none.
+
+        `review`: Whether nothing is written, and the result has `review`. Default: false; refused for `jsonl`, and if `redact` is false.
+
+        `keep`: Ids of secrets that stay, as `review` names them, at most 1,000. Default: none.
+
+        `replace`: Ids of text that is replaced too, as `review` names it, at most 1,000. Default: none.
+
+        `words`: Words that are replaced too, beside those of the configuration, at most 256 together, of 3 to 512 bytes. Default: none.
+
         `home`: How paths in the home directory of the daemon's user are shown. `shorten` is refused for `jsonl`. Default: `keep`.
 
         """
@@ -966,6 +981,11 @@ class AsyncMethods(ABC):
                 "path": path,
                 "overwrite": overwrite,
                 "redact": redact,
+                "values": values,
+                "review": review,
+                "keep": keep,
+                "replace": replace,
+                "words": words,
                 "home": home,
             },
             timeout=timeout,
@@ -3341,6 +3361,11 @@ class Methods(ABC):
         path: str | None | Omitted = OMITTED,
         overwrite: bool | None | Omitted = OMITTED,
         redact: bool | None | Omitted = OMITTED,
+        values: shapes.SecretValues | None | Omitted = OMITTED,
+        review: bool | None | Omitted = OMITTED,
+        keep: list[str] | None | Omitted = OMITTED,
+        replace: list[str] | None | Omitted = OMITTED,
+        words: list[str] | None | Omitted = OMITTED,
         home: shapes.HomePaths | None | Omitted = OMITTED,
         timeout: float | None = None,
     ) -> shapes.ExportSessionResult:
@@ -3360,6 +3385,16 @@ class Methods(ABC):
 
         `redact`: Whether secrets are replaced. Default: true, but for `jsonl` true is refused.
 
+        `values`: Secrets that the client knows by their value, as hashes: those of its variables. Default: none.
+
+        `review`: Whether nothing is written, and the result has `review`. Default: false; refused for `jsonl`, and if `redact` is false.
+
+        `keep`: Ids of secrets that stay, as `review` names them, at most 1,000. Default: none.
+
+        `replace`: Ids of text that is replaced too, as `review` names it, at most 1,000. Default: none.
+
+        `words`: Words that are replaced too, beside those of the configuration, at most 256 together, of 3 to 512 bytes. Default: none.
+
         `home`: How paths in the home directory of the daemon's user are shown. `shorten` is refused for `jsonl`. Default: `keep`.
 
         """
@@ -3373,6 +3408,11 @@ class Methods(ABC):
                 "path": path,
                 "overwrite": overwrite,
                 "redact": redact,
+                "values": values,
+                "review": review,
+                "keep": keep,
+                "replace": replace,
+                "words": words,
                 "home": home,
             },
             timeout=timeout,

@@ -7,4 +7,4 @@ pub const PROTOCOL_VERSION: u64 = 1;
 
 /// The hash of the schema behind these types. A daemon with the same `schema_hash` has the same schema.
 pub const SCHEMA_HASH: &str =
-    "sha256:e16d97c085f0d18ebac3a58b8605da11211022bb4cb39c33726ba81b91fde4df";
+    "sha256:1140138ae792ada0dbf52b1cf1fe4e24c552643c0beb61a6b4ded65d77c6744a";

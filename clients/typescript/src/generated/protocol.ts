@@ -179,7 +179,7 @@ import type {
 export const PROTOCOL_VERSION = 1;
 
 /** The hash of the schema behind these types. A daemon with the same hash has the same schema. */
-export const SCHEMA_HASH = 'sha256:e16d97c085f0d18ebac3a58b8605da11211022bb4cb39c33726ba81b91fde4df';
+export const SCHEMA_HASH = 'sha256:1140138ae792ada0dbf52b1cf1fe4e24c552643c0beb61a6b4ded65d77c6744a';
 
 /** Params and result by method. */
 export interface Methods {
