@@ -483,8 +483,8 @@ fn has_changed(
         && work
             .maker
             .redaction
-            .both(&line, &made)
-            .is_none_or(|(line, made)| is_other(&line, &made)))
+            .both([&line, &made])
+            .is_none_or(|[line, made]| is_other(&line, &made)))
 }
 
 /// The members of a line that a mapper made, as stored, in order.

@@ -143,13 +143,9 @@ impl Redaction {
     }
 
     /// Two lines without secrets, whether they are replaced now or not; `None` where they never were.
-    pub(super) fn both<'t>(
-        &self,
-        one: &'t [u8],
-        other: &'t [u8],
-    ) -> Option<(Cow<'t, [u8]>, Cow<'t, [u8]>)> {
+    pub(super) fn both<'t>(&self, lines: [&'t [u8]; 2]) -> Option<[Cow<'t, [u8]>; 2]> {
         let redact = self.redact.as_deref()?;
-        Some((redact.entry(one), redact.entry(other)))
+        Some(lines.map(|line| redact.entry(line)))
     }
 }
 
