@@ -75,18 +75,7 @@ fn write_export(
     {
         refuse_session_file(read, Path::new(path))?;
     }
-    let mut options = options.clone();
-    if options.redacts {
-        let own = &daemon.settings.redact;
-        let variables = secret_variables(std::env::vars_os(), &own.variables);
-        options.values.add_values(variables);
-        let words = params.words.iter().flatten().chain(&own.words);
-        options
-            .values
-            .set_words(&words.cloned().collect::<Vec<_>>());
-    }
-    let id = read.log.header().map(|header| header.id.clone());
-    options.choices.salt = id.unwrap_or_default().into_bytes();
+    let options = with_secrets(read, params, options);
     if params.review == Some(true) {
         let source = export::review(read, part, &options, &*daemon.source)?;
         return Ok(review(read, source));
@@ -134,6 +123,27 @@ fn write_export(
             review: None,
         })
     }))
+}
+
+/// The options with the values and words that count as secrets, and the salt of the ids of a review.
+fn with_secrets(
+    read: &Read<'_>,
+    params: &ExportSessionParams,
+    options: &ExportOptions,
+) -> ExportOptions {
+    let mut options = options.clone();
+    if options.redacts {
+        let own = &read.call.daemon.settings.redact;
+        let variables = secret_variables(std::env::vars_os(), &own.variables);
+        options.values.add_values(variables);
+        let words = params.words.iter().flatten().chain(&own.words);
+        options
+            .values
+            .set_words(&words.cloned().collect::<Vec<_>>());
+    }
+    let id = read.log.header().map(|header| header.id.clone());
+    options.choices.salt = id.unwrap_or_default().into_bytes();
+    options
 }
 
 /// Lists the secrets of an export that is not written yet.
