@@ -343,6 +343,9 @@ impl Ledger {
             })
         };
         self.append(forgotten.into_iter().map(without).collect())?;
+        // Old lines have names of sessions in which later imports may have replaced secrets.
+        let compacted = self.compact();
+        compacted.map_err(|error| Error::io("write the ledger of imports", &error))?;
         Ok(origins)
     }
 
