@@ -17,8 +17,8 @@ const MAX_UNPARSABLE: usize = 1_000;
 #[derive(Default)]
 pub(super) struct Results {
     result: ImportReport,
-    /// Sessions that are in the result.
-    listed: HashSet<String>,
+    /// The sessions that are in the result, each with the tool: a session may have conversations of several.
+    listed: HashSet<(String, String)>,
 }
 
 impl Results {
@@ -57,7 +57,8 @@ impl Results {
             let Some(imported) = session.and_then(|session| session.row()) else {
                 continue;
             };
-            if !is_wanted(&imported) || !self.listed.insert(target.clone()) {
+            let name = (tool.name().to_owned(), target.clone());
+            if !is_wanted(&imported) || !self.listed.insert(name) {
                 continue;
             }
             let at = known.get(target).map(|at| at.path().display().to_string());
@@ -90,7 +91,8 @@ impl Results {
 
     /// Adds a session that was written, or was skipped because it has nothing new.
     pub(super) fn session(&mut self, row: ImportedSession) {
-        if self.listed.insert(row.session_id.clone()) {
+        let name = (row.tool.clone(), row.session_id.clone());
+        if self.listed.insert(name) {
             self.list(row);
         }
     }

@@ -112,6 +112,40 @@ fn two_agents_at_once_are_two_branches() {
     tour.check_settled(&[Tool::Codex, Tool::Gemini]);
 }
 
+/// A session was in a report once, with the agent of the first source that has it, so that an import of everything told of
+/// nothing new for the others.
+#[test]
+fn a_report_has_a_row_of_a_session_for_each_agent() {
+    let tour = Tour::new();
+    let mut guests = [Tool::Codex, Tool::Gemini].map(|tool| tour.hand_over("e6", tool));
+    let places = guests
+        .each_ref()
+        .map(|guest| tour.world.at(place_of(guest.tool)));
+    for _ in 0..2 {
+        for guest in &mut guests {
+            guest.say("QUESTION", "ANSWER");
+            guest.arrange(&tour.world);
+        }
+        let all = |request: &mut ImportRequest| {
+            request.from = None;
+            request.paths = places.to_vec();
+        };
+        let report = tour.try_import(Tool::Codex, all).unwrap();
+        let rows = report["sessions"].as_array().unwrap();
+        let mut added: Vec<(&str, &Value)> = rows
+            .iter()
+            .map(|row| (row["tool"].as_str().unwrap(), &row["entriesAdded"]))
+            .collect();
+        added.sort_by_key(|(tool, _)| *tool);
+        assert_eq!(
+            added,
+            [("codex", &json!(2)), ("gemini", &json!(2))],
+            "{report}"
+        );
+        assert_eq!(report["totals"]["entriesAdded"], 4, "{report}");
+    }
+}
+
 /// One agent goes on twice.
 #[test]
 fn two_conversations_of_one_agent_are_two_branches() {
