@@ -10,6 +10,7 @@ mod navigation;
 mod notifications;
 mod plugins;
 mod read;
+mod search;
 mod sessions;
 mod shared;
 
@@ -21,5 +22,6 @@ pub use navigation::*;
 pub use notifications::*;
 pub use plugins::*;
 pub use read::*;
+pub use search::*;
 pub use sessions::*;
 pub use shared::*;

@@ -100,19 +100,6 @@ string_enum! {
 }
 
 string_enum! {
-    /// Where the reason stands why a branch was left.
-    ///
-    /// `note`: A note about an entry of the branch.
-    /// `label`: A label of an entry of the branch.
-    /// `summary`: The summary of the branch.
-    pub enum LeftReasonKind {
-        Note = "note",
-        Label = "label",
-        Summary = "summary",
-    }
-}
-
-string_enum! {
     /// The method that changes marks.
     pub enum MarkVerb {
         MarkSession = "mark_session",
@@ -124,64 +111,6 @@ string_enum! {
     pub enum OpenMode {
         Write = "write",
         Read = "read",
-    }
-}
-
-string_enum! {
-    /// The branches that a search takes.
-    ///
-    /// `all`: All entries.
-    /// `active`: Entries on the path to the leaf.
-    /// `abandoned`: Entries that are not on the path to the leaf.
-    pub enum SearchBranches {
-        All = "all",
-        Active = "active",
-        Abandoned = "abandoned",
-    }
-}
-
-string_enum! {
-    /// The kind of a field of an entry.
-    ///
-    /// `text`: The text of messages, and every field of no other kind.
-    /// `thinking`: The thinking of a model.
-    /// `toolCalls`: The names and arguments of called tools, and commands.
-    /// `toolResults`: The results of tools, and the output of commands.
-    /// `labels`: The current labels of entries, and the names of sessions.
-    /// `summaries`: The summaries of branches, and compactions.
-    pub enum SearchField {
-        Text = "text",
-        Thinking = "thinking",
-        ToolCalls = "toolCalls",
-        ToolResults = "toolResults",
-        Labels = "labels",
-        Summaries = "summaries",
-    }
-}
-
-string_enum! {
-    /// The form of the `query` of a search.
-    ///
-    /// `plain`: The text as `mode` says.
-    /// `filters`: The language of filters: `role:user since:2w "a phrase" -word /pattern/`.
-    pub enum SearchSyntax {
-        Plain = "plain",
-        Filters = "filters",
-    }
-}
-
-string_enum! {
-    /// How a search of all sessions understands its query.
-    ///
-    /// `words`: All words occur in the entry, whatever their case; `"…"` is one word.
-    /// `literal`: The text occurs in one field of the entry exactly.
-    /// `regex`: The regular expression matches in one field; `^` and `$` match at line ends.
-    /// `ask`: The best entries for a question, ranked: not every word must occur.
-    pub enum SessionSearchMode {
-        Words = "words",
-        Literal = "literal",
-        Regex = "regex",
-        Ask = "ask",
     }
 }
 
@@ -206,22 +135,5 @@ string_enum! {
     /// The method that changes tags.
     pub enum TagVerb {
         TagSession = "tag_session",
-    }
-}
-
-string_enum! {
-    /// What the rows of a count are.
-    ///
-    /// `day`: Days in UTC, the oldest first.
-    /// `model`: Models, by `provider/model`.
-    /// `tool`: The tools from which answers were imported; `treelined` for others.
-    /// `session`: Sessions.
-    /// `directory`: The working directories of sessions.
-    pub enum UsageBy {
-        Day = "day",
-        Model = "model",
-        Tool = "tool",
-        Session = "session",
-        Directory = "directory",
     }
 }

@@ -9,5 +9,6 @@ mod imports;
 mod navigation;
 mod plugins;
 mod read;
+mod search;
 mod sessions;
 mod turns;

@@ -4,8 +4,7 @@
 
 use crate::{
     DurabilityPolicy, ExportFormat, ExportScope, FirstWrite, ForkPosition, ForkScope, GitPlace,
-    HomePaths, OpenMode, SearchBranches, SearchField, SearchSyntax, SecretValues,
-    SessionSearchMode, SessionSort, SpawnedBy, UsageBy,
+    HomePaths, OpenMode, SecretValues, SessionSort, SpawnedBy,
 };
 use serde::Serialize;
 
@@ -16,17 +15,6 @@ pub struct CloseSessionParams {
     /// The id of the session. Default: the session that is open, if exactly one is.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub session_id: Option<String>,
-}
-
-/// The params of `complete_query`.
-#[derive(Debug, Clone, Serialize)]
-#[serde(rename_all = "camelCase")]
-pub struct CompleteQueryParams {
-    /// A text in the language of filters.
-    pub query: String,
-    /// The number of Unicode code points before the cursor. Default: the end of the text.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub position: Option<u64>,
 }
 
 /// The params of `create_session`.
@@ -170,24 +158,6 @@ pub struct GetForkMessagesParams {
     pub archived: Option<bool>,
 }
 
-/// The params of `get_usage`.
-#[derive(Debug, Clone, Serialize)]
-#[serde(rename_all = "camelCase")]
-pub struct GetUsageParams {
-    /// The rows. Default: `day`.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub by: Option<UsageBy>,
-    /// Only sessions of this working directory and of those below it. Default: all sessions.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub cwd: Option<String>,
-    /// Only answers since this instant in RFC 3339, or since the beginning of this day in UTC (`2026-11-22`). Default: all answers.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub since: Option<String>,
-    /// The most rows, at most 10,000. Default: 1,000.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub limit: Option<u64>,
-}
-
 /// The params of `list_sessions`.
 #[derive(Debug, Clone, Serialize)]
 #[serde(rename_all = "camelCase")]
@@ -289,65 +259,6 @@ pub struct RestoreSessionParams {
     /// The path of the file in the trash, if several have this id. Default: the one that was deleted last.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub trashed_path: Option<String>,
-}
-
-/// The params of `search`.
-#[derive(Debug, Clone, Serialize)]
-#[serde(rename_all = "camelCase")]
-pub struct SearchParams {
-    /// The text that the entries must hold, or the question; not empty, unless `syntax` is `filters`.
-    pub query: String,
-    /// The form of `query`. Default: `plain`.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub syntax: Option<SearchSyntax>,
-    /// How `query` is understood. Default: `words`.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub mode: Option<SessionSearchMode>,
-    /// The fields that are searched. Default: all.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub r#in: Option<Vec<SearchField>>,
-    /// Only sessions of this working directory and of those below it. Default: all sessions.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub cwd: Option<String>,
-    /// Only the session with this id. Default: all sessions.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub session_id: Option<String>,
-    /// Only entries that call this tool, and its results. Default: all entries.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub tool: Option<String>,
-    /// Only entries imported from this program. Default: all entries.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub source: Option<String>,
-    /// Only messages of this role. Default: all entries.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub role: Option<String>,
-    /// Only entries of this type or custom type. Default: all entries.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub r#type: Option<String>,
-    /// Words and phrases, of which the own fields of an entry have none. Default: none.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub without: Option<String>,
-    /// The directory in which a relative `cwd:` of `query` begins. Default: none, and a relative one is refused.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub directory: Option<String>,
-    /// Only entries of this time or later, as `2026-11-22T08:16:21Z` or `2026-11-22` (UTC). Default: no limit.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub since: Option<String>,
-    /// Only entries before this time, as `since`. Default: no limit.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub until: Option<String>,
-    /// The branches that are searched. Default: `all`.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub branches: Option<SearchBranches>,
-    /// Whether archived branches are searched. Default: false.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub archived: Option<bool>,
-    /// The most hits of the page, at most 1,000. Default: 50.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub limit: Option<u64>,
-    /// The `nextCursor` of the previous page. Default: the first page.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub cursor: Option<String>,
 }
 
 /// The params of `set_session_name`. The name is a new session_info entry at the leaf.

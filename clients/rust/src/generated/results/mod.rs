@@ -9,6 +9,7 @@ mod imports;
 mod navigation;
 mod plugins;
 mod read;
+mod search;
 mod sessions;
 mod turns;
 
@@ -19,5 +20,6 @@ pub use imports::*;
 pub use navigation::*;
 pub use plugins::*;
 pub use read::*;
+pub use search::*;
 pub use sessions::*;
 pub use turns::*;

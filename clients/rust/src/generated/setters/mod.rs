@@ -8,5 +8,6 @@ mod imports;
 mod navigation;
 mod plugins;
 mod read;
+mod search;
 mod sessions;
 mod turns;

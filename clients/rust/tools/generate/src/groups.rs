@@ -8,23 +8,28 @@ use std::collections::{BTreeMap, BTreeSet};
 const SHARED: &str = "shared";
 const NOTIFICATIONS: &str = "notifications";
 const ERRORS: &str = "errors";
-/// The largest group of the table has two files: the second is of conversations that other tools keep.
-const OTHER_TOOLS: (&str, [&str; 4]) = (
-    "imports",
-    [
-        "import_sessions",
-        "import_report",
-        "continue_session",
-        "continuation_started",
-    ],
-);
+/// The largest group of the table has three files: one of conversations that other tools keep, and one of what is found
+/// and counted in all sessions.
+const FILES_OF_SESSIONS: [(&str, &[&str]); 2] = [
+    (
+        "imports",
+        &[
+            "import_sessions",
+            "import_report",
+            "continue_session",
+            "continuation_started",
+        ],
+    ),
+    ("search", &["search", "complete_query", "get_usage"]),
+];
 
 /// The group of a method, which names its file.
 pub fn group(method: &Value) -> &str {
     let name = method["name"].as_str().expect("name");
-    match OTHER_TOOLS.1.contains(&name) {
-        true => OTHER_TOOLS.0,
-        false => method["group"].as_str().expect("group"),
+    let mut files = FILES_OF_SESSIONS.iter();
+    match files.find(|(_, methods)| methods.contains(&name)) {
+        Some((file, _)) => file,
+        None => method["group"].as_str().expect("group"),
     }
 }
 
