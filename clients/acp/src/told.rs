@@ -104,7 +104,7 @@ impl Told {
         Told::of_all(items.iter().map(|(_, item)| item))
     }
 
-    /// What an entry says, as far as it is compared.
+    /// The words of an entry that are compared.
     pub fn compared(&self, mut entry: Vec<Said>) -> Vec<Said> {
         entry.retain(|(kind, _)| self.has_calls || *kind != Kind::Call);
         entry

@@ -217,7 +217,7 @@ pub struct Turn {
     texts: HashMap<(Speaker, Option<String>), usize>,
     /// The number of the latest plan and mode.
     states: HashMap<&'static str, usize>,
-    /// What terminals have shown, by their ids.
+    /// The output of terminals, by their ids.
     terminals: HashMap<String, String>,
     /// Whether the messages of the agent have ids.
     has_ids: bool,
@@ -407,7 +407,7 @@ impl Messages {
                 self.items
                     .push(Item::Message(with_ids(message, id.into_iter().collect())));
             }
-            // What stands between the agent and the editor says this: a warning, or the answer to a command of its own.
+            // An adapter says this: a warning, or the answer to a command of its own.
             Part::Text {
                 speaker: Speaker::Agent,
                 id: None,

@@ -1,4 +1,4 @@
-//! What a name says of the value behind it.
+//! The names that say that a value is secret.
 
 /// The kinds of secrets that a name tells.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -478,7 +478,7 @@ fn has_changed(
         return Ok(true);
     }
     let is_other = |line: &[u8], made: &[u8]| mapped(line) != mapped(made);
-    // Secrets that are replaced in one of them alone are no change of the tool.
+    // If only one of them has its secrets replaced, the tool has changed nothing.
     Ok(is_other(&line, &made)
         && work
             .maker

@@ -88,7 +88,7 @@ impl Dispatcher {
         self.refuse(id.unwrap_or(b"null"), &error);
     }
 
-    /// Answers a frame for which there is no memory.
+    /// Answers a frame that the budget has no room for.
     pub fn no_memory(&self, id: Option<&[u8]>) {
         let message = "the daemon has no room for this frame while others use its memory; nothing was done: try again, or send less at once";
         let error = Error::new(Kind::Overloaded, message);

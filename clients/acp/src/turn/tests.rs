@@ -284,7 +284,7 @@ fn a_text_without_an_id_is_a_notice_where_messages_have_ids() {
         told(turn),
         [&[row("assistant", "ab")], &notices[..]].concat()
     );
-    // What was said before counts.
+    // Earlier chunks count.
     let mut turn = Turn::default();
     turn.set_has_ids();
     turn.update(&chunk(None, "Done."));

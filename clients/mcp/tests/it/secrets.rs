@@ -189,7 +189,7 @@ fn secrets_are_shown_to_the_user_who_asks_for_it() {
     assert_eq!(fact(&text, "redactions"), None);
 }
 
-/// What an agent's commands had printed of the user's variables reached the next agent.
+/// Values of the user's variables that an agent's commands had printed reached the next agent.
 #[test]
 fn values_of_the_variables_of_the_server_are_replaced() {
     const VALUE: &str = "tangerine-boat-sails";
