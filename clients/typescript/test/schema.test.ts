@@ -280,6 +280,7 @@ async function talk(client: Client, call: Call): Promise<void> {
   await call('get_label', { entryId: 'a1' });
   await call('get_context', {});
   await call('get_context', { format: 'llm' });
+  await call('get_usage', { by: 'model' });
   await call('get_stats', {});
   await call('render_entries', { entryIds: ['a1', 'u2', 'nothing'] });
   await call('compare_branches', { a: 'u2', b: 'a2' });
