@@ -32,7 +32,7 @@ pub struct ModelUse {
 pub struct Cost {
     /// What tools have recorded; `None` if they have recorded none.
     pub recorded: Option<f64>,
-    /// What answers without a recorded cost have cost by the prices of their models; `None` if there are none such.
+    /// The cost of answers without a recorded one, by the prices of their models; `None` if there are none such.
     pub estimated: Option<f64>,
     /// Number of answers with tokens whose cost is unknown.
     pub unknown: u64,

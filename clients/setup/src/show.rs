@@ -12,7 +12,7 @@ const AROUND: usize = 2;
 const LONG: usize = 600;
 /// In a longer line, the characters that are shown before and after a change.
 const BESIDE: usize = 40;
-/// What the user does by hand after the other changes are removed.
+/// The part of the step that the user does by hand after the other changes are removed.
 const REMOVE: &str = ". Remove by hand, if it has them";
 
 /// One step as text; empty if there is nothing to say.

@@ -88,7 +88,7 @@ pub async fn compare(
     })
 }
 
-/// What a branch has cost below the ancestor; `None` if none of its answers has used tokens.
+/// The cost of a branch below the ancestor; `None` if none of its answers has used tokens.
 async fn cost(client: &Client, tip: &str, ancestor: Option<&str>) -> Result<Option<String>, Error> {
     let mut call = client.get_stats().leaf_id(Some(tip));
     if let Some(ancestor) = ancestor {

@@ -96,7 +96,7 @@ pub(super) fn paid(costs: &Costs) -> Option<String> {
     says_something.then(|| cost(costs))
 }
 
-/// What all sessions have used: the sums, then a line each row, the newest day or the dearest first.
+/// The usage of all sessions: the sums, then a line each row, the newest day or the dearest first.
 pub(super) async fn usage(client: &Client, by: &'static str) -> Result<String, Error> {
     let call = client.get_usage().by(UsageBy::from(by)).limit(ROWS);
     let mut usage = call.timeout(LONG).await?;
