@@ -1,5 +1,6 @@
 //! The command line.
 
+use crate::exclude::Limits;
 use crate::navigate::Navigations;
 use crate::space;
 use clap::{Parser, Subcommand};
@@ -18,8 +19,26 @@ pub struct Args {
     /// Where files are saved [default: treelined/files in the platform's folder for states]
     #[arg(long, env = "TREELINED_FILES", value_name = "FOLDER")]
     pub state: Option<PathBuf>,
+    /// The free space that must be left on the disk, in MiB
+    #[arg(
+        long,
+        env = "TREELINED_FILES_FREE",
+        value_name = "MIB",
+        default_value_t = 5_120
+    )]
+    pub free: u32,
     #[command(subcommand)]
     pub command: Command,
+}
+
+impl Args {
+    /// The limits of all roots.
+    pub fn limits(&self) -> Limits {
+        Limits {
+            free: u64::from(self.free) << 20,
+            ..Limits::USUAL
+        }
+    }
 }
 
 #[derive(Subcommand)]

@@ -1,7 +1,6 @@
 //! The files at an entry, and a restore to them.
 
 use crate::changes::changes;
-use crate::exclude::Limits;
 use crate::git::Shadow;
 use crate::left_out;
 use crate::name::Name;
@@ -149,6 +148,6 @@ impl At {
 
     /// Compares the files with a target.
     pub fn plan(&self, target: &Target) -> anyhow::Result<Plan> {
-        crate::restore::plan(&self.shadow, target, Limits::USUAL)
+        crate::restore::plan(&self.shadow, target, self.found.root.limits)
     }
 }

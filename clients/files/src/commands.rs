@@ -2,7 +2,6 @@
 
 use crate::args::Args;
 use crate::at::{At, Found, root_of};
-use crate::exclude::Limits;
 use crate::follow::{self, Failure};
 use crate::git;
 use crate::navigate::Navigations;
@@ -34,7 +33,7 @@ pub fn on(state: &State, folder: &Path) -> anyhow::Result<()> {
     snapshot::check_root(&root.path)?;
     let lock = root.lock(WAIT)?;
     let shadow = root.shadow(&lock)?;
-    let taken = snapshot::take(&shadow, Limits::USUAL)?;
+    let taken = snapshot::take(&shadow, root.limits)?;
     snapshot::remember(&shadow, &taken.tree)?;
     root.set_on(true)?;
     let mut out = io::stdout().lock();
@@ -297,7 +296,7 @@ fn finish(
         return Ok(ExitCode::from(NOT_AGREED));
     }
     let lock = root.lock(WAIT)?;
-    let done = restore::run((&root, &lock), target, plan, Limits::USUAL, &mut || {});
+    let done = restore::run((&root, &lock), target, plan, root.limits, &mut || {});
     let (journal, outcome) = done?;
     let mut out = io::stdout().lock();
     show::outcome(&mut out, &outcome)?;

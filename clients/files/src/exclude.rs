@@ -32,7 +32,7 @@ const RULES: &str = "node_modules/\ntarget/\n.venv/\n.env*\n";
 pub struct Limits {
     pub files: usize,
     pub bytes: u64,
-    /// The free space that must be left.
+    /// The free space that must be left, in bytes.
     pub free: u64,
 }
 

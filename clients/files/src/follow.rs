@@ -1,6 +1,5 @@
 //! `treelined files watch`: saves the files at the turns of all sessions in roots that are on (files.md §4).
 
-use crate::exclude::Limits;
 use crate::navigate::Navigations;
 use crate::offer;
 use crate::record::{self, When};
@@ -179,7 +178,7 @@ pub async fn save(
             let lock = root.lock(WAIT)?;
             let of = (session.as_str(), id.as_str());
             let about = (when, message.as_str());
-            record::make((&root, &lock), of, about, nearest.as_ref(), Limits::USUAL)
+            record::make((&root, &lock), of, about, nearest.as_ref(), root.limits)
         };
         tokio::task::spawn_blocking(make)
             .await

@@ -49,7 +49,7 @@ fn main() -> ExitCode {
 }
 
 fn run(args: &Args) -> anyhow::Result<ExitCode> {
-    let state = State::new(args.state.as_deref())?;
+    let state = State::new(args.state.as_deref(), args.limits())?;
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build();

@@ -2,7 +2,6 @@
 //! restore files.
 
 use crate::at::{At, Found};
-use crate::exclude::Limits;
 use crate::git;
 use crate::restore::{self, Plan, Target};
 use crate::session;
@@ -144,7 +143,7 @@ pub async fn bring_back(preview: Preview) -> anyhow::Result<String> {
             root,
             &preview.target,
             &preview.plan,
-            Limits::USUAL,
+            preview.root.limits,
             &mut || {},
         );
         let (_, outcome) = done?;

@@ -110,7 +110,7 @@ fn check_space(folder: &Path, limits: Limits) -> anyhow::Result<()> {
     let free = free_space(folder)?;
     match free < limits.free {
         true => bail!(
-            "only {} MB are free in {}; {} MB must be",
+            "only {} MiB are free in {}; {} MiB must be: --free changes that",
             free >> 20,
             folder.display(),
             limits.free >> 20

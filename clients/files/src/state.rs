@@ -1,5 +1,6 @@
 //! The folder of states: for each root a folder with its shadow repository, its lock and its restores (files.md §1).
 
+use crate::exclude::Limits;
 use crate::git::Shadow;
 use anyhow::{Context, bail};
 use etcetera::{AppStrategy, AppStrategyArgs, choose_app_strategy};
@@ -19,7 +20,10 @@ pub const WAIT: Duration = Duration::from_secs(10);
 
 /// The folder of all states.
 #[derive(Debug, Clone)]
-pub struct State(PathBuf);
+pub struct State {
+    folder: PathBuf,
+    limits: Limits,
+}
 
 /// A folder whose files are saved.
 #[derive(Debug, Clone)]
@@ -28,6 +32,7 @@ pub struct Root {
     pub path: PathBuf,
     /// Its state.
     pub folder: PathBuf,
+    pub limits: Limits,
 }
 
 /// The first 16 hexadecimal digits of a hash.
@@ -49,9 +54,10 @@ struct About {
 
 impl State {
     /// The folder that is named, else the one of the platform.
-    pub fn new(named: Option<&Path>) -> anyhow::Result<State> {
+    pub fn new(named: Option<&Path>, limits: Limits) -> anyhow::Result<State> {
         if let Some(folder) = named {
-            return Ok(State(std::path::absolute(folder)?));
+            let folder = std::path::absolute(folder)?;
+            return Ok(State { folder, limits });
         }
         let strategy = choose_app_strategy(AppStrategyArgs {
             top_level_domain: String::new(),
@@ -59,7 +65,8 @@ impl State {
             app_name: "treelined".to_owned(),
         })?;
         let folder = strategy.state_dir().unwrap_or_else(|| strategy.data_dir());
-        Ok(State(folder.join("files")))
+        let folder = folder.join("files");
+        Ok(State { folder, limits })
     }
 
     /// The root at a path, on or off.
@@ -77,8 +84,13 @@ impl State {
         hash.update([0]);
         hash.update(metadata.dev().to_be_bytes());
         hash.update(metadata.ino().to_be_bytes());
-        let folder = self.0.join(digits(hash));
-        Ok(Root { path, folder })
+        let folder = self.folder.join(digits(hash));
+        let limits = self.limits;
+        Ok(Root {
+            path,
+            folder,
+            limits,
+        })
     }
 
     /// The nearest root that holds a folder and is on. The files of a repository are not those of a root around it.
@@ -101,7 +113,7 @@ impl State {
     /// The right to follow the sessions of a folder; `None` if another process has it. Two followers would record each turn
     /// twice.
     pub fn follow(&self, sessions: Option<&Path>) -> anyhow::Result<Option<File>> {
-        make_folder(&self.0)?;
+        make_folder(&self.folder)?;
         let mut hash = Sha256::new();
         if let Some(folder) = sessions {
             hash.update(std::path::absolute(folder)?.as_os_str().as_bytes());
@@ -109,7 +121,7 @@ impl State {
         let name = format!("watch-{}.lock", digits(hash));
         let mut options = OpenOptions::new();
         options.create(true).truncate(false).write(true).mode(0o600);
-        let file = options.open(self.0.join(name))?;
+        let file = options.open(self.folder.join(name))?;
         match flock(&file, FlockOperation::NonBlockingLockExclusive) {
             Ok(()) => Ok(Some(file)),
             Err(Errno::WOULDBLOCK) => Ok(None),
@@ -119,7 +131,7 @@ impl State {
 
     /// All roots that have a state, also those that are off or gone.
     pub fn all(&self) -> anyhow::Result<Vec<(Root, bool)>> {
-        let folders = match fs::read_dir(&self.0) {
+        let folders = match fs::read_dir(&self.folder) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
             folders => folders.context("read the folder of states")?,
         };
@@ -133,7 +145,13 @@ impl State {
             let folder = folder.path();
             if let Some(about) = read::<About>(&folder.join("root.json"))? {
                 let path = about.path;
-                all.push((Root { path, folder }, about.is_on));
+                let limits = self.limits;
+                let root = Root {
+                    path,
+                    folder,
+                    limits,
+                };
+                all.push((root, about.is_on));
             }
         }
         all.sort_by(|(one, _), (other, _)| one.path.cmp(&other.path));

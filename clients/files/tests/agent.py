@@ -55,6 +55,7 @@ def check(name, folder):
         "XDG_RUNTIME_DIR": str(folder / "run"),
         "TREELINED_SESSION_DIR": str(sessions),
         "TREELINED_FILES": str(folder / "state"),
+        "TREELINED_FILES_FREE": "0",
     }
     (folder / "run").mkdir(mode=0o700)
 

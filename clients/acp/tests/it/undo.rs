@@ -49,6 +49,7 @@ fn files(folders: &Folders, arguments: &[&str]) {
     command.arg("files").args(arguments);
     command.current_dir(folders.path("work"));
     command.env("TREELINED_FILES", folders.path("files"));
+    command.env("TREELINED_FILES_FREE", "0");
     command.env("TREELINED_BIN", daemon());
     command.env("TREELINED_SESSION_DIR", folders.path("sessions"));
     let done = command.output().unwrap();
@@ -62,7 +63,8 @@ fn with_files(folders: &Folders) -> Editor {
     fs::write(&file, "before\n").unwrap();
     files(folders, &["on"]);
     let state = folders.path("files");
-    let mut editor = start(folders, &[("TREELINED_FILES", state.to_str().unwrap())]);
+    let named = ("TREELINED_FILES", state.to_str().unwrap());
+    let mut editor = start(folders, &[named, ("TREELINED_FILES_FREE", "0")]);
     editor.ask("initialize", json!({ "protocolVersion": 1 }));
     let place = json!({ "cwd": folders.path("work").canonicalize().unwrap(), "mcpServers": [] });
     editor.ask("session/new", place);

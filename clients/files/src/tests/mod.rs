@@ -80,7 +80,7 @@ fn take_back_by(
 
 /// A root with a state beside it.
 fn root_in(folder: &Path, root: &Path) -> Root {
-    let state = crate::state::State::new(Some(&folder.join("state"))).unwrap();
+    let state = crate::state::State::new(Some(&folder.join("state")), LIMITS).unwrap();
     let root = state.root(root).unwrap();
     root.set_on(true).unwrap();
     root

@@ -307,5 +307,5 @@ fn a_disk_with_too_little_room_is_refused() {
         ..LIMITS
     };
     let error = snapshot::take(&shadow, limits).unwrap_err().to_string();
-    assert!(error.contains("MB are free"), "{error}");
+    assert!(error.contains("MiB are free"), "{error}");
 }

@@ -35,6 +35,19 @@ fn two_turns() -> Scene {
     scene
 }
 
+/// The limit of free space is the person's to choose: 5 GiB are too many on a small disk.
+#[test]
+fn a_person_says_how_much_space_must_be_left() {
+    let scene = Scene::new();
+    let all = u32::MAX.to_string();
+    let said = scene.fails(&["--free", &all, "on"]);
+    assert!(
+        said.contains("4294967295 MiB must be: --free changes that"),
+        "{said}"
+    );
+    scene.ok(&["--free", "0", "on"]);
+}
+
 #[test]
 fn files_are_off_until_they_are_turned_on() {
     let scene = Scene::new();

@@ -48,6 +48,8 @@ impl Scene {
             .env("XDG_RUNTIME_DIR", self.path("run"))
             .env("TREELINED_SESSION_DIR", self.path("sessions"))
             .env("TREELINED_FILES", self.path("state"))
+            // The space on the disk of the tests is not their subject.
+            .env("TREELINED_FILES_FREE", "0")
             .env("TREELINED_BIN", daemon())
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
