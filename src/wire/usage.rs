@@ -1,4 +1,4 @@
-//! What all sessions have used: `get_usage` (protocol.md §15.6).
+//! The use of all sessions: `get_usage` (protocol.md §15.6).
 
 use super::params::{Count, count};
 use super::read::Tokens;
@@ -23,7 +23,7 @@ pub struct GetUsageParams {
     pub limit: Option<u64>,
 }
 
-/// What the rows of a count are.
+/// The kind of the rows of a count.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum UsageBy {
@@ -106,9 +106,9 @@ pub struct UsageSums {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Costs {
-    /// What tools have recorded; null if they have recorded nothing.
+    /// The cost that tools have recorded; null if they have recorded nothing.
     pub recorded: Option<f64>,
-    /// What answers without a recorded cost have cost by the prices of their models; null if there are none such.
+    /// The cost of answers without a recorded one, by the prices of their models; null if there are none such.
     pub estimated: Option<f64>,
     /// The number of answers with tokens whose cost is unknown: it is missing in the other two.
     pub unknown_answers: u64,

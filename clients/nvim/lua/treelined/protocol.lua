@@ -3,7 +3,7 @@
 
 return {
   version = 1,
-  schema_hash = 'sha256:1140138ae792ada0dbf52b1cf1fe4e24c552643c0beb61a6b4ded65d77c6744a',
+  schema_hash = 'sha256:fe0583cd7750c58f51af611911294a28d3047281c1013f30925e3b38ce07706b',
   --- Methods by the names of their functions.
   methods = {
     discover = 'rpc.discover',

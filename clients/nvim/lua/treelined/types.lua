@@ -516,8 +516,8 @@
 
 --- A cost in dollars by what is known of it.
 ---@class treelined.Costs
----@field estimated? number What answers without a recorded cost have cost by the prices of their models; null if there are none such.
----@field recorded? number What tools have recorded; null if they have recorded nothing.
+---@field estimated? number The cost of answers without a recorded one, by the prices of their models; null if there are none such.
+---@field recorded? number The cost that tools have recorded; null if they have recorded nothing.
 ---@field unknownAnswers integer The number of answers with tokens whose cost is unknown: it is missing in the other two.
 
 --- The params of `create_session`.
@@ -2443,7 +2443,7 @@
 ---@field output? number Tokens received.
 ---@field totalTokens? number The number of all tokens.
 
---- What the rows of a count are.
+--- The kind of the rows of a count.
 ---@alias treelined.UsageBy 'day'|'model'|'tool'|'session'|'directory'
 
 --- Tokens that were used outside the conversation.

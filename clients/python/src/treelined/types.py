@@ -576,7 +576,7 @@ UnwatchSessionsResult = dict[str, Any]
 """The result of `unwatch_sessions`."""
 
 UsageBy = Literal["day", "model", "tool", "session", "directory"]
-"""What the rows of a count are.
+"""The kind of the rows of a count.
 
 `day`: Days in UTC, the oldest first.
 `model`: Models, by `provider/model`.
@@ -1589,9 +1589,9 @@ class Costs(TypedDict):
     """A cost in dollars by what is known of it."""
 
     recorded: float | None
-    """What tools have recorded; null if they have recorded nothing."""
+    """The cost that tools have recorded; null if they have recorded nothing."""
     estimated: float | None
-    """What answers without a recorded cost have cost by the prices of their models; null if there are none such."""
+    """The cost of answers without a recorded one, by the prices of their models; null if there are none such."""
     unknownAnswers: int
     """The number of answers with tokens whose cost is unknown: it is missing in the other two."""
 

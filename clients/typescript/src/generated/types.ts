@@ -520,7 +520,7 @@ export type TreeRender = 'unicode' | 'ascii';
  */
 export type TreeNodes = TreeNode[] | NestedNode[];
 /**
- * What the rows of a count are.
+ * The kind of the rows of a count.
  *
  * `day`: Days in UTC, the oldest first.
  * `model`: Models, by `provider/model`.
@@ -2701,11 +2701,11 @@ export interface Tokens {
  */
 export interface Costs {
   /**
-   * What tools have recorded; null if they have recorded nothing.
+   * The cost that tools have recorded; null if they have recorded nothing.
    */
   recorded: number | null;
   /**
-   * What answers without a recorded cost have cost by the prices of their models; null if there are none such.
+   * The cost of answers without a recorded one, by the prices of their models; null if there are none such.
    */
   estimated: number | null;
   /**

@@ -76,7 +76,7 @@ string_enum! {
 }
 
 string_enum! {
-    /// What the rows of a count are.
+    /// The kind of the rows of a count.
     ///
     /// `day`: Days in UTC, the oldest first.
     /// `model`: Models, by `provider/model`.

@@ -10,9 +10,9 @@ use serde::{Deserialize, Serialize};
 #[non_exhaustive]
 #[serde(rename_all = "camelCase")]
 pub struct Costs {
-    /// What tools have recorded; null if they have recorded nothing.
+    /// The cost that tools have recorded; null if they have recorded nothing.
     pub recorded: Option<f64>,
-    /// What answers without a recorded cost have cost by the prices of their models; null if there are none such.
+    /// The cost of answers without a recorded one, by the prices of their models; null if there are none such.
     pub estimated: Option<f64>,
     /// The number of answers with tokens whose cost is unknown: it is missing in the other two.
     pub unknown_answers: u64,
