@@ -55,6 +55,8 @@ def codex(folder, url, server, prompt):
     agent = importlib.import_module("codex")
     command, *arguments = server
     table = f"[mcp_servers.treelined]\ncommand = {json.dumps(command)}\nargs = {json.dumps(arguments)}\n"
+    # Else it asks the model before the server has told its tools, if the machine is busy.
+    table += f"required = true\nstartup_timeout_sec = {PATIENCE}\n"
     home = folder / "codex-home"
     home.mkdir()
     (home / "config.toml").write_text(agent.CONFIG.format(url=url) + table)
