@@ -28,7 +28,7 @@ use treelined_core::tags::{GitPlace, Sorting};
 use treelined_core::timestamp::Millis;
 
 /// The version of the format. Change it with every change of [`save`].
-const FORMAT: &FormatName = b"treelined rows10";
+const FORMAT: &FormatName = b"treelined rows11";
 const NAME: &str = "sessions.rows";
 /// The rows are saved again after this many bytes of files were read.
 const WORTH_KEEPING: u64 = 1 << 20;
@@ -355,7 +355,7 @@ fn put(out: &mut Fields, row: &CatalogueRow) {
     out.u64(row.message_count);
     out.text(&row.first_message);
     out.optional(row.source.as_ref(), |out, source| {
-        out.text(&source.tool);
+        out.optional(source.tool.as_deref(), Fields::text);
         out.count(source.native_ids.len());
         source.native_ids.iter().for_each(|id| out.text(id));
     });
@@ -390,7 +390,7 @@ fn get(fields: &mut Cursor<'_>) -> Option<CatalogueRow> {
         message_count: fields.u64()?,
         first_message: fields.text()?.to_owned(),
         source: fields.optional(|fields| {
-            let tool = fields.text()?.to_owned();
+            let tool = fields.optional(|fields| Some(fields.text()?.to_owned()))?;
             let count = fields.count()?;
             let ids = (0..count).map(|_| Some(fields.text()?.to_owned()));
             Some(ImportSource {
@@ -456,7 +456,7 @@ mod tests {
             message_count: 120,
             first_message: "first".to_owned(),
             source: Some(ImportSource {
-                tool: "codex".to_owned(),
+                tool: Some("codex".to_owned()),
                 native_ids: vec!["n1".to_owned(), "n2".to_owned()],
             }),
             recorded: vec![Recorded {

@@ -147,8 +147,9 @@ impl<'r> Families<'r> {
             .any(|row| !row.listing.continued.is_empty());
         for (number, row) in self.rows.iter().enumerate().filter(|_| continued) {
             let source = row.listing.source.iter();
-            for (source, id) in source.flat_map(|of| of.native_ids.iter().map(move |id| (of, id))) {
-                natives.entry((&*source.tool, &**id)).or_insert(number);
+            let source = source.filter_map(|of| Some((of.tool.as_deref()?, &of.native_ids)));
+            for (tool, id) in source.flat_map(|(tool, ids)| ids.iter().map(move |id| (tool, id))) {
+                natives.entry((tool, &**id)).or_insert(number);
             }
         }
         natives
@@ -231,7 +232,7 @@ pub fn children_of<'r>(
         let goes_on = |at: &&ContinuedIn| {
             let source = listing.source.as_ref();
             source.is_some_and(|of| {
-                of.tool == at.tool
+                of.tool.as_ref() == Some(&at.tool)
                     && of
                         .native_ids
                         .iter()
@@ -384,7 +385,7 @@ mod tests {
         });
         let mut codex = listing("codex", 2, None);
         codex.source = Some(ImportSource {
-            tool: "codex".to_owned(),
+            tool: Some("codex".to_owned()),
             native_ids: vec!["n1".to_owned()],
         });
         let rows = [

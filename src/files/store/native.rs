@@ -24,15 +24,17 @@ const MOST_RECORDED_BYTES: usize = 256;
 /// The conversations of another tool of which a session was made.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ImportSource {
-    /// The name of the tool, as `import` has it.
-    pub tool: String,
+    /// The name of the tool from which the session was imported, as `import` has it; `None` if an agent has gone on in a
+    /// session that no import has made.
+    pub tool: Option<String>,
     /// The ids that the tool gave them, the main one first.
     pub native_ids: Vec<String>,
 }
 
 impl ImportSource {
-    /// Adds what a leaf record says about an import. Other leaf records say nothing.
-    fn take(source: &mut Option<Self>, record: &[u8]) {
+    /// Adds what a leaf record says about an import. Other leaf records say nothing. The first import of a session that
+    /// `has_continued` before has brought the answer of an agent home.
+    fn take(source: &mut Option<Self>, record: &[u8], has_continued: bool) {
         let Some(import) = json::get_path(record, &["data", "import"]) else {
             return;
         };
@@ -41,7 +43,7 @@ impl ImportSource {
             return;
         };
         let source = source.get_or_insert_with(|| Self {
-            tool: tool.into_owned(),
+            tool: (!has_continued).then(|| tool.into_owned()),
             ..Self::default()
         });
         for id in text(&["report", "session", "nativeId"])
@@ -160,7 +162,7 @@ impl Elsewhere {
     }
 
     pub(super) fn take(&mut self, record: &[u8]) {
-        ImportSource::take(&mut self.source, record);
+        ImportSource::take(&mut self.source, record, !self.continued.0.is_empty());
         self.sorting.take(record);
         self.continued.take(record);
     }

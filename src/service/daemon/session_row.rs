@@ -119,7 +119,7 @@ pub(crate) fn session_row(row: &CatalogueRow) -> wire::SessionRow {
         modified: timestamp::format(row.modified),
         message_count: row.message_count,
         first_message: row.first_message.clone(),
-        source: row.source.as_ref().map(|source| source.tool.clone()),
+        source: row.source.as_ref().and_then(|source| source.tool.clone()),
         native_ids: row
             .source
             .as_ref()

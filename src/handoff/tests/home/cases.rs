@@ -32,6 +32,25 @@ fn an_answer_is_a_branch_below_the_entry_that_was_handed_over() {
     }
 }
 
+/// A session that no import had made was from Codex once an answer of Codex had come home.
+#[test]
+fn an_answer_that_comes_home_changes_no_origin() {
+    for (tour, origin) in [
+        (Tour::new(), None),
+        (Tour::imported(), Some(Tool::ClaudeCode.name())),
+    ] {
+        let (entry, _) = tour.answers();
+        let mut guest = tour.hand_over(&entry, Tool::Codex);
+        guest.say("QUESTION", "ANSWER");
+        tour.import(&guest);
+        let rows = Store::new(tour.world.at("sessions")).rows().unwrap();
+        let source = rows[0].listing.source.as_ref().unwrap();
+        assert_eq!(source.tool.as_deref(), origin);
+        let native = guest.prepared.native_id.as_ref().unwrap();
+        assert!(source.native_ids.contains(native));
+    }
+}
+
 /// The importer of a tool takes a call without a result from the path, and the writer has closed it.
 #[test]
 fn a_call_that_was_closed_is_not_an_entry() {

@@ -34,7 +34,7 @@ impl<'p> Selection<'p> {
             let spawner = header.and_then(|header| header.spawned_by.as_ref());
             spawner.map(|spawner| spawner.session_id.as_str())
         };
-        let source = || listing.source.as_ref().map(|source| source.tool.as_str());
+        let source = || listing.source.as_ref()?.tool.as_deref();
         is_of(listing, self.cwd.as_deref())
             && params
                 .named
