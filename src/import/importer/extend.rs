@@ -139,7 +139,11 @@ impl SessionWork<'_> {
             && !tree.is_same_conversation(source_node, leaf.at);
         let labels: Vec<_> = self.new_labels(planned, tree);
         self.row.entries_added += labels.len() as u64 + u64::from(name.is_some());
-        let is_new = !planned.steps.is_empty() || name.is_some() || has_moved || !labels.is_empty();
+        let is_new = !planned.steps.is_empty()
+            || name.is_some()
+            || has_moved
+            || !labels.is_empty()
+            || leaf.has_import && self.git.has_seen_more(&leaf.git);
         if !is_new || file.lock.is_none() {
             return Ok(());
         }
@@ -236,6 +240,8 @@ struct Leaf {
     /// It is where the tool went on at the last import. Where an import kept the leaf of the user, it is still the
     /// user's.
     is_left_by_import: bool,
+    /// The tool has been imported into the session before.
+    has_import: bool,
     /// The facts about git that the tool's last import has kept.
     git: InGit,
 }
@@ -249,7 +255,7 @@ impl Leaf {
         let adopted = &work.tree.adopted;
         // A session without the record of an import was shortened: nobody has moved its leaf since.
         let mut is_left_by_import = adopted.guests.is_empty();
-        let mut git = InGit::default();
+        let (mut has_import, mut git) = (false, InGit::default());
         for node in nodes.filter(|node| tree.kind(*node) == EntryKind::LeafRecord) {
             let line = opened.log.bodies().read(tree.place(node))?;
             let cause = json::get_path(&line, &["data", "cause"]).and_then(json::string);
@@ -262,7 +268,7 @@ impl Leaf {
                 let source = source.and_then(json::string);
                 let source = source.and_then(|id| tree.find(&id));
                 is_left_by_import = tree.is_same_conversation(source, at);
-                git = InGit::kept(&line);
+                (has_import, git) = (true, InGit::kept(&line));
                 break;
             }
         }
@@ -272,6 +278,7 @@ impl Leaf {
             at,
             id: at.map(|at| tree.id(at).to_owned()),
             is_left_by_import,
+            has_import,
             git,
         })
     }

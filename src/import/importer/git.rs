@@ -33,6 +33,11 @@ impl InGit {
         }
     }
 
+    /// Whether a hook has seen another place since `before`. What a tool has recorded comes with its entries.
+    pub(super) fn has_seen_more(&self, before: &Self) -> bool {
+        !self.seen.is_empty() && self.seen != before.seen
+    }
+
     /// The facts that the record of an import has.
     pub(super) fn kept(record: &[u8]) -> Self {
         let of = |name| json::get_path(record, &["data", "import", "git", name]);

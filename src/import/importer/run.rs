@@ -294,6 +294,8 @@ impl Import<'_> {
             && row.status == source.status
             && !known.anew.contains(&source.name())
             && !may_be_longer
+            // A hook may have seen a place that no record has.
+            && !row.natives.iter().any(|native| self.request.git.contains_key(native))
             && row.targets.iter().all(is_there)
             && (row.origin.is_empty() || known.origins.contains(OsStr::new(&row.origin)))
     }

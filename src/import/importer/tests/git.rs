@@ -60,6 +60,30 @@ fn branch_and_commit_come_with_the_entries() {
     assert_eq!(places(&home), ["main 0123abcd"]);
 }
 
+/// A watch that had imported a turn before its hook ran took the place of the turn from the hook: nothing was new then.
+#[test]
+fn a_hook_that_comes_after_a_watch_says_where_the_turn_was() {
+    let home = Home::new(Tool::ClaudeCode);
+    home.write("s.jsonl", on("main", &user("u1", "", "one")));
+    home.import();
+    let hook = |branch: &str| {
+        let place = GitPlace {
+            branch: Some(branch.to_owned()),
+            ..GitPlace::default()
+        };
+        let git = BTreeMap::from([("s".to_owned(), place)]);
+        let report = home.try_import(|request| request.git = git).unwrap();
+        assert_eq!(report.totals.entries_added, 0);
+        places(&home)
+    };
+    assert_eq!(hook("work"), ["work -"]);
+    let files = home.files();
+    assert_eq!(hook("work"), ["work -"]);
+    home.import();
+    assert_eq!(home.files(), files, "what is known is not written again");
+    assert_eq!(hook("other"), ["other -"]);
+}
+
 #[test]
 fn what_a_hook_has_seen_counts_more_than_old_words_of_the_tool() {
     let home = Home::new(Tool::ClaudeCode);
