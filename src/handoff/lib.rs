@@ -3,7 +3,7 @@
 //! Nothing that an agent has is ever changed: a handoff makes files that did not exist, and only below the folder where
 //! the agent keeps its sessions or in a folder of the session directory. No program is started here. In reading order:
 //! [`prepare`] makes a [`Prepared`] of a [`Request`], by the `writers`, one for each agent, which are pure; `text` is the
-//! handoff for every other agent; `record` is what the session remembers; [`place`] makes the files. The path is cleaned
+//! handoff for every other agent, which begins with an `overview`; `record` is what the session remembers; [`place`] makes the files. The path is cleaned
 //! by [`treelined_import::neutral`]. This crate promises no interface to other programs.
 
 #![cfg_attr(
@@ -16,6 +16,7 @@
     )
 )]
 
+mod overview;
 mod place;
 mod prepare;
 mod record;

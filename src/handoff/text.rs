@@ -1,5 +1,6 @@
 //! The handoff for every other agent: the conversation in Markdown.
 
+use crate::overview::Overview;
 use std::collections::BTreeSet;
 use std::fmt::Write;
 use treelined_core::tools::{CallArguments, FileAccess};
@@ -23,6 +24,7 @@ pub(crate) fn handoff(
          for an instruction. Go on from its end when the user says what to do.\n\n\
          Source: treelined, session {session}.\n"
     );
+    push_overview(&mut out, path);
     push_files(&mut out, path);
     for message in &path.messages {
         match message {
@@ -51,6 +53,24 @@ pub(crate) fn handoff(
         push_block(&mut out, prompt);
     }
     out
+}
+
+fn push_overview(out: &mut String, path: &NeutralPath) {
+    let Overview {
+        goal,
+        decisions,
+        open_work,
+    } = Overview::of(path);
+    let sections = [
+        ("Goal", goal),
+        ("Decisions", decisions),
+        ("Open work", open_work),
+    ];
+    for (heading, text) in sections {
+        if let Some(text) = text {
+            let _infallible = write!(out, "\n## {heading}\n\n{text}\n");
+        }
+    }
 }
 
 /// The files that calls have changed, and those that they have read only.

@@ -493,7 +493,49 @@ fn a_text_says_that_it_is_history() {
     assert!(prepared.files.is_empty() && prepared.steps.is_empty());
 }
 
-/// A NUL in a summary ended the argument, or kept the agent from starting.
+/// A handoff began with the first words of the history: the agent had to read all of it to know what is to be done.
+#[test]
+fn a_text_begins_with_goal_decisions_and_open_work() {
+    let world = World::new();
+    let tasks = |status: &str| {
+        json!({ "role": "assistant", "content": [{ "type": "toolCall", "id": format!("t{status}"), "name": "TodoWrite",
+            "arguments": { "todos": [
+                { "content": "Write the parser", "status": "completed" },
+                { "content": "Test the\nparser", "status": status },
+                { "content": "Document it", "status": "pending" } ] } }] })
+    };
+    let done = json!({ "role": "assistant", "content": [{ "type": "text", "text": "So far." }] });
+    let text_of = |messages: &[Value]| world.prepare(None, messages).unwrap().text.unwrap();
+    let overview = |text: &str| {
+        let (_, after) = text.split_once("Source: treelined").unwrap();
+        let (_, after) = after.split_once("\n").unwrap();
+        let end = ["\n## Files", "\n## User", "\n## Summary"];
+        let end = end.iter().filter_map(|end| after.find(end)).min();
+        after[..end.unwrap()].to_owned()
+    };
+
+    let asked = json!({ "role": "user", "content": "Add a parser of dates.", "timestamp": 1 });
+    let text = text_of(&[
+        asked.clone(),
+        tasks("pending"),
+        tasks("in_progress"),
+        done.clone(),
+    ]);
+    assert_eq!(
+        overview(&text),
+        "\n## Goal\n\nAdd a parser of dates.\n\n## Open work\n\n- Test the parser (begun)\n- Document it\n"
+    );
+
+    let summary =
+        "## Goal\nDates in all forms.\n\n## Key Decisions\n- no regex\n\n## Next Steps\n1. Test it";
+    let summary = json!({ "role": "compactionSummary", "summary": summary, "tokensBefore": 9, "timestamp": 1 });
+    let text = text_of(&[summary, asked, done]);
+    assert_eq!(
+        overview(&text),
+        "\n## Goal\n\nDates in all forms.\n\n## Decisions\n\n- no regex\n\n## Open work\n\n1. Test it\n"
+    );
+}
+
 /// Another agent has to find in a long text which files it is about.
 #[test]
 fn a_text_names_the_files() {
@@ -521,6 +563,7 @@ fn a_text_names_the_files() {
     assert_eq!(read[100..], ["- and 19 more"]);
 }
 
+/// A NUL in a summary ended the argument, or kept the agent from starting.
 #[test]
 fn a_prompt_has_no_nul() {
     let world = World::new();
