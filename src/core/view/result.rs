@@ -55,14 +55,16 @@ const REMINDER: &[u8] = b"<system-reminder>";
 const REMINDER_END: &[u8] = b"</system-reminder>";
 static FIND_REMINDER: LazyLock<Finder<'_>> = LazyLock::new(|| Finder::new(REMINDER_END));
 
-/// Beginnings of lines that agents add to what a tool said. They tell only if no other line does.
-const ADDED: [&[u8]; 6] = [
+/// Beginnings of lines that agents and runtimes add to what a tool said. They tell only if no other line does.
+const ADDED: [&[u8]; 8] = [
     b"Exit code ",
     b"Output:",
     b"Process Group PGID:",
     b"REMINDER: You MUST",
     b"agentId: ",
     b"Chunk ID: ",
+    b"Debugger attached.",
+    b"Waiting for the debugger to disconnect...",
 ];
 
 /// Reads a text. If the end of the literal is missing, the first line must be complete. With `is_command` the text is
@@ -302,6 +304,10 @@ mod tests {
             "no such file"
         );
         assert_eq!(line("Exit code 1", Which::First), "Exit code 1");
+        // Node.js says it at the end of each command in the terminal of an editor that debugs.
+        let debugged =
+            r"Debugger attached.\nbuilt in 2 s\nWaiting for the debugger to disconnect...\n";
+        assert_eq!(line(debugged, Which::Last), "built in 2 s");
         assert_eq!(line(r"<html>\nx\n</html>", Which::Last), "x");
         assert_eq!(line("a <b> c", Which::Last), "a <b> c");
         assert_eq!(line("<b>c</i>", Which::Last), "<b>c</i>");
