@@ -6,7 +6,7 @@ use super::entry_choice;
 use super::failure::{NOT_FOUND, ShellError};
 use super::opened::{SessionUse, open};
 use super::options::Options;
-use super::position;
+use super::position::{self, Position};
 use super::screen::Screen;
 use super::session_choice::SessionQuery;
 use super::session_words::WordsWanted;
@@ -109,6 +109,19 @@ struct Changed {
     entry_id: Option<String>,
     #[serde(default)]
     entry_ids: Vec<String>,
+    #[serde(default)]
+    old_leaf_id: Option<String>,
+    #[serde(default)]
+    new_leaf_id: Option<String>,
+}
+
+/// What a change has done.
+struct Done {
+    answered: RawJson,
+    row: DrawnRow,
+    /// Where the session is now, if the leaf has moved.
+    moved: Option<Position>,
+    verdict: Option<ShellError>,
 }
 
 pub(super) fn archive(options: &Options, archive: &ArchiveArgs) -> anyhow::Result<ExitCode> {
@@ -192,24 +205,25 @@ impl BranchCall<'_> {
         let mut daemon = ChildDaemon::shared_or_own(options)?;
         let done = self.call(&mut daemon);
         daemon.end()?;
-        let (answered, row, verdict) = done?;
+        let done = done?;
         let mut screen = Screen::new();
         if json {
-            writeln!(screen, "{}", terminal::json(answered.get()))?;
-        } else if verdict.is_none() {
-            position::line(&mut screen, self.done, &row)?;
+            writeln!(screen, "{}", terminal::json(done.answered.get()))?;
+        } else if done.verdict.is_none() {
+            position::line(&mut screen, self.done, &done.row)?;
+            if let Some(moved) = &done.moved {
+                moved.show(&mut screen, "now at")?;
+                position::way_back(&mut screen, "undo", &self.session)?;
+            }
         }
         screen.finish()?;
-        match verdict {
+        match done.verdict {
             Some(error) => Err(error.into()),
             None => Ok(ExitCode::SUCCESS),
         }
     }
 
-    fn call(
-        &self,
-        daemon: &mut ChildDaemon,
-    ) -> anyhow::Result<(RawJson, DrawnRow, Option<ShellError>)> {
+    fn call(&self, daemon: &mut ChildDaemon) -> anyhow::Result<Done> {
         let session = open(daemon, &self.session, SessionUse::Write)?;
         let entry = entry_choice::find(daemon, &session, self.entry)?;
         let mut params = json!({ "entryId": entry });
@@ -228,6 +242,19 @@ impl BranchCall<'_> {
             return Err(ShellError::new(NOT_FOUND, message, remedy).into());
         };
         let verdict = Verdict::of(answered.get()).and_then(|verdict| verdict.error());
-        Ok((answered, entry_row(daemon, &head)?, verdict))
+        let leaf = changed.new_leaf_id;
+        let moved = match leaf == changed.old_leaf_id {
+            true => None,
+            false => {
+                let leaf = leaf.as_deref();
+                Some(Position::of(daemon, &session, &self.session, leaf)?.untitled())
+            }
+        };
+        Ok(Done {
+            row: entry_row(daemon, &head)?,
+            answered,
+            moved,
+            verdict,
+        })
     }
 }

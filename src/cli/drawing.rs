@@ -36,6 +36,12 @@ pub(super) struct DrawnRow {
     /// The name of the branch that begins with the row.
     branch_name: Option<String>,
     #[serde(default)]
+    pub archived: bool,
+    pub parent_id: Option<String>,
+    /// Whether an archived branch begins with the row, among the rows that are drawn.
+    #[serde(skip)]
+    pub begins_archived: bool,
+    #[serde(default)]
     flags: Vec<String>,
 }
 
@@ -130,8 +136,17 @@ fn padded(text: &str, columns: usize, cut: &str) -> String {
 }
 
 impl DrawnRow {
-    /// The name of the branch, as in a folded row, and the label.
+    /// Whether the branch is archived, its name, as in a folded row, and the label.
     fn lead(&self, ascii: bool) -> String {
+        let named = self.named(ascii);
+        match (self.begins_archived, named.is_empty()) {
+            (false, _) => named,
+            (true, true) => "(archived)".to_owned(),
+            (true, false) => format!("(archived) {named}"),
+        }
+    }
+
+    fn named(&self, ascii: bool) -> String {
         let name = self.branch_name.as_deref().map(terminal::line);
         let label = self.label.as_deref().map(terminal::line);
         match (name, label) {

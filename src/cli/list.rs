@@ -72,7 +72,7 @@ pub(crate) struct ListArgs {
     /// Only the sessions of this machine, without those that only the team has
     #[arg(long)]
     local: bool,
-    /// Print `{"sessions": […]}`: the rows of list_sessions, each with its number of `branches`; in a team also `team`
+    /// Print `{"sessions": […]}`: the rows of list_sessions, each with its number of `branches` without archived ones; in a team also `team`
     #[arg(long)]
     json: bool,
 }
@@ -201,10 +201,16 @@ fn distinct(ids: &[&str]) -> usize {
     (fewest..most).find(tells_apart).unwrap_or(most)
 }
 
-/// The number of branches; `None` for a file that cannot be read.
+/// The number of branches that are not archived; `None` for a file that cannot be read.
 fn branch_count(path: &str) -> Option<usize> {
     let opened = Log::open(Location::of_path(Path::new(path)).ok()?).ok()?;
-    Some(branches::list(&opened.tree).len())
+    let archived = opened.tree.archived();
+    let branches = branches::list(&opened.tree).into_iter();
+    Some(
+        branches
+            .filter(|branch| !archived.hides(branch.tip))
+            .count(),
+    )
 }
 
 fn print_json(found: &Found) -> anyhow::Result<()> {
@@ -256,7 +262,7 @@ fn print(options: &Options, found: &Found, list: &ListArgs) -> anyhow::Result<()
         let note = format!("\n{sessions}; {} shown, --limit N shows more", rows.len());
         writeln!(screen, "{}", screen.style(Style::Dim, &note))?;
     }
-    if found.archived > 0 {
+    if found.archived > 0 && !rows.is_empty() {
         let sessions = count(found.archived, "archived session", "archived sessions");
         let note = format!("\n{sessions}; --archived shows them");
         writeln!(screen, "{}", screen.style(Style::Dim, &note))?;
@@ -284,18 +290,41 @@ fn note_large(screen: &mut Screen, options: &Options) -> anyhow::Result<()> {
 
 /// Why the table is empty, and where there are sessions.
 fn nothing(found: &Found, list: &ListArgs) -> String {
-    let fit = match (&list.from, list.words.is_empty()) {
-        (Some(tool), true) => format!("no session imported from {tool}"),
-        (Some(tool), false) => format!("no session imported from {tool} with these words"),
-        (None, true) => "no session".to_owned(),
-        (None, false) => "no session with these words".to_owned(),
-    };
+    if found.archived > 0 {
+        let sessions = count(found.archived, "archived session", "archived sessions");
+        return format!("only archived sessions: {sessions}; --archived shows them");
+    }
+    let fit = list.wanted();
     match (list.all, found.everywhere) {
         (_, 0) => {
             "there are no sessions; treelined import brings in those of other tools".to_owned()
         }
         (true, _) => format!("{fit}; treelined search looks into the messages"),
         (false, _) => format!("{fit} of this directory; --all looks in all directories"),
+    }
+}
+
+impl ListArgs {
+    /// "no session", with what the options ask for.
+    fn wanted(&self) -> String {
+        let mut fit = match self.pinned {
+            true => "no pinned session".to_owned(),
+            false => "no session".to_owned(),
+        };
+        if let Some(tool) = &self.from {
+            fit += &format!(" imported from {tool}");
+        }
+        if let Some(branch) = &self.branch {
+            fit += &format!(" on the git branch {branch}");
+        }
+        let tags = self.tag.iter().map(|tag| tag.trim_start_matches('#'));
+        let tags = tags.map(|tag| format!("with the tag #{tag}"));
+        let words = (!self.words.is_empty()).then(|| "with these words".to_owned());
+        let with: Vec<String> = tags.chain(words).collect();
+        if !with.is_empty() {
+            fit += &format!(" {}", with.join(" and "));
+        }
+        fit
     }
 }
 

@@ -34,6 +34,14 @@ impl Position {
         Ok(Self { title, row })
     }
 
+    /// The same without the title of the session.
+    pub(super) fn untitled(self) -> Self {
+        Self {
+            title: None,
+            ..self
+        }
+    }
+
     /// Shows the session, and the entry after `what`, such as "now at".
     pub(super) fn show(&self, screen: &mut Screen, what: &str) -> io::Result<()> {
         if let Some(title) = &self.title {

@@ -16,6 +16,7 @@ use clap_complete::engine::ArgValueCompleter;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::json;
+use std::collections::HashSet;
 use std::io::{self, Write};
 use std::process::ExitCode;
 use treelined_core::terminal;
@@ -152,6 +153,7 @@ fn draw(options: &Options, daemon: &mut ChildDaemon, tree: &TreeArgs) -> anyhow:
     let mut cursor = None;
     let mut drawing = None;
     let (mut rows, mut branches, mut inside) = (0, 0, 0);
+    let mut inside_archived = HashSet::new();
     let (hidden, archived) = loop {
         let columns = Some(screen.columns);
         let page: Page<DrawnRow> = page(daemon, tree, &expand, columns, cursor.as_deref())?;
@@ -166,8 +168,9 @@ fn draw(options: &Options, daemon: &mut ChildDaemon, tree: &TreeArgs) -> anyhow:
             id_columns: id_columns(tree, &page.nodes),
             ascii: tree.ascii,
         });
-        for row in &page.nodes {
-            drawing.row(&mut screen, row)?;
+        for mut row in page.nodes {
+            note_archived(&mut inside_archived, &mut row);
+            drawing.row(&mut screen, &row)?;
         }
         match page.next_cursor {
             Some(next) => cursor = Some(next),
@@ -216,6 +219,15 @@ fn draw(options: &Options, daemon: &mut ChildDaemon, tree: &TreeArgs) -> anyhow:
     }
     screen.finish()?;
     Ok(())
+}
+
+/// Notes whether an archived branch begins with a row; `inside` has the ids of the archived rows above.
+fn note_archived(inside: &mut HashSet<String>, row: &mut DrawnRow) {
+    if row.archived {
+        let above = row.parent_id.as_ref();
+        row.begins_archived = above.is_none_or(|above| !inside.contains(above));
+        inside.insert(row.id.clone());
+    }
 }
 
 /// The options that show the hidden entries.
