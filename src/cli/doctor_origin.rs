@@ -14,6 +14,7 @@ use std::path::{Path, PathBuf};
 use treelined_core::error::Result;
 use treelined_core::json;
 use treelined_core::terminal;
+use treelined_import::importer::named;
 use treelined_import::importer::origin::{OriginReader, Origins};
 use treelined_import::member::Place;
 use treelined_import::records::{Piece, Splitter};
@@ -60,7 +61,14 @@ pub(super) fn examine(screen: &mut Screen, session: &Path) -> io::Result<u64> {
     let origins = Origins::existing(folder)?;
     let all = with_other_sessions(folder, &session, &own);
     let mut problems = 0;
+    let id = session_id(&text);
     for (source, ranges) in &own {
+        if origins.reader(source).is_err() && named::is_forgotten(folder, &id, source) {
+            let note =
+                "its bytes are not kept any more, since treelined import --forget has deleted them";
+            source_line(screen, source, note)?;
+            continue;
+        }
         let found = match origins.reader(source) {
             Ok(reader) => {
                 // Entries of a rewritten source name the version from which they were imported.
@@ -77,18 +85,26 @@ pub(super) fn examine(screen: &mut Screen, session: &Path) -> io::Result<u64> {
             Ok(found) => found,
             Err(error) => (String::new(), vec![error.message.into_owned()]),
         };
-        let name = screen.style(Style::Dim, &format!("{:<9}", "origin"));
-        writeln!(
-            screen,
-            "  {name}{}",
-            terminal::line(&format!("{source}: {facts}"))
-        )?;
+        source_line(screen, source, &facts)?;
         for problem in &found {
             problem_line(screen, problem)?;
         }
         problems += found.len() as u64;
     }
     Ok(problems)
+}
+
+fn source_line(screen: &mut Screen, source: &str, facts: &str) -> io::Result<()> {
+    let name = screen.style(Style::Dim, &format!("{:<9}", "origin"));
+    let line = format!("{source}: {facts}");
+    writeln!(screen, "  {name}{}", terminal::line(&line))
+}
+
+/// The id in the header; empty without one.
+fn session_id(text: &[u8]) -> String {
+    let header = text.split(|byte| *byte == b'\n').next().unwrap_or_default();
+    let id = json::get(header, "id").and_then(json::string);
+    id.map(|id| id.to_string()).unwrap_or_default()
 }
 
 fn problem_line(screen: &mut Screen, problem: &str) -> io::Result<()> {

@@ -23,6 +23,23 @@ pub fn forget(session_dir: &Path, name: &str) -> Result<usize> {
     Ok(removed)
 }
 
+/// Whether the kept bytes of a source of this session were deleted by [`forget`]: imports know the session, and none of its
+/// sources has this name any more, in whatever version.
+pub fn is_forgotten(session_dir: &Path, session_id: &str, origin: &str) -> bool {
+    let Ok(ledger) = Ledger::open(session_dir, true) else {
+        return false;
+    };
+    let base = |name: &str| name.split('-').next().map(str::to_owned);
+    let mut is_known = false;
+    for row in ledger.all() {
+        if !row.origin.is_empty() && base(&row.origin) == base(origin) {
+            return false;
+        }
+        is_known |= row.targets.iter().any(|target| target == session_id);
+    }
+    is_known
+}
+
 fn named_in(ledger: &Ledger, name: &str) -> Result<String> {
     let found = ledger.named(name);
     match found.as_slice() {

@@ -64,3 +64,31 @@ fn the_id_of_a_tool_names_its_session() {
     let by_id = home.run(&["import", "--forget", id], &[], "").clean();
     assert!(by_id.text().contains("0 sources"), "{by_id:?}");
 }
+
+/// Bytes that were deleted on purpose were a problem of the session, with exit code 1.
+#[test]
+fn forgotten_sources_are_no_problem_and_lost_ones_are() {
+    let home = Home::new();
+    let (d, result) = imported(&home);
+    drop(d);
+    let row = &result["sessions"][0];
+    let (id, path) = (
+        row["sessionId"].as_str().unwrap(),
+        row["path"].as_str().unwrap(),
+    );
+    let doctor = || home.run(&["doctor", "--origin", path], &[], "");
+    assert!(doctor().clean().text().contains("in entries"));
+    let origins = home.sessions().join(".origins");
+    let aside = home.sessions().join("aside");
+    std::fs::rename(&origins, &aside).unwrap();
+    std::fs::create_dir(&origins).unwrap();
+    assert_eq!(doctor().code, Some(1), "lost");
+    std::fs::remove_dir(&origins).unwrap();
+    std::fs::rename(&aside, &origins).unwrap();
+    home.run(&["import", "--forget", id], &[], "").clean();
+    let found = doctor().clean().text();
+    assert!(
+        found.contains("import --forget has deleted them"),
+        "{found}"
+    );
+}

@@ -149,7 +149,7 @@ impl Ledger {
     }
 
     /// The sources, as last read.
-    fn all(&self) -> impl Iterator<Item = &SourceRow> {
+    pub(super) fn all(&self) -> impl Iterator<Item = &SourceRow> {
         let rows = self.sources.values();
         rows.filter_map(|stored| stored.row(&self.text))
     }
