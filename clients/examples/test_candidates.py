@@ -115,6 +115,11 @@ def test_nothing_chosen_moves_nobody(client: Client, env: dict[str, str], tmp_pa
     leaf, rows = opened(client, session)
     assert leaf == "a1"
     assert [row["isActive"] for row in rows] == [True, False]
+    # The end of the input once ended it with a traceback.
+    ended = ask(env, [session, "again"], agents, "", tmp_path)
+    assert ended.returncode == 1, ended
+    assert ended.stdout.endswith("Nothing is chosen; the branches stay.\n"), ended
+    assert "Traceback" not in ended.stderr, ended
 
 
 def opencode(folder: Path, url: str) -> tuple[str, dict[str, str]]:

@@ -112,6 +112,15 @@ class Agent:
             raise AgentError("it ended") from error
 
 
+def answered(question: str) -> str:
+    """Ask the person; the end of the input is an empty answer."""
+    try:
+        return input(question).strip()
+    except EOFError:
+        print()
+        return ""
+
+
 def main() -> int:
     """Ask, compare and choose; the exit code is 1 if nothing was chosen."""
     given = arguments()
@@ -136,12 +145,12 @@ def main() -> int:
         if not whole:
             return 1
         show(client, whole)
-        answer = input("Which one? (number, empty for none) ").strip()
+        answer = answered("Which one? (number, empty for none) ")
         if not answer.isdigit() or not 1 <= int(answer) <= len(whole):
             print("Nothing is chosen; the branches stay.")
             return 1
         chosen = whole[int(answer) - 1]
-        reason = input("Why? (empty for no reason) ").strip()
+        reason = answered("Why? (empty for no reason) ")
         went = client.choose(tip_id=chosen.tip, reason=reason or None)
         if went["cancelled"]:
             print(f"{went.get('by')} cancelled: {went.get('message')}", file=sys.stderr)
