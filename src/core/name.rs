@@ -3,6 +3,9 @@
 use crate::terminal::is_control;
 use std::borrow::Cow;
 
+/// The most bytes of the name of a branch: it is in each list and tree (protocol.md §3.20).
+pub const MOST_BRANCH_NAME: usize = 1024;
+
 /// `text` on one line and trimmed. Line breaks (a pair counts as one) and other control characters
 /// become spaces. Empty if nothing is left to show.
 pub fn normalized(text: &str) -> Cow<'_, str> {
@@ -16,6 +19,15 @@ pub fn normalized(text: &str) -> Cow<'_, str> {
 /// The normalized text; `None` if it is blank, which clears.
 pub fn given(text: &str) -> Option<String> {
     Some(normalized(text).into_owned()).filter(|text| !text.is_empty())
+}
+
+/// The normalized name of a branch up to its limit; `None` if it is blank.
+pub fn of_branch(text: &str) -> Option<String> {
+    let mut name = given(text)?;
+    let mut ends = (0..=MOST_BRANCH_NAME.min(name.len())).rev();
+    let end = ends.find(|end| name.is_char_boundary(*end));
+    name.truncate(end.unwrap_or_default());
+    Some(name)
 }
 
 /// A working directory as it is compared: without repeated and trailing `/` and without `.`. Links and `..`

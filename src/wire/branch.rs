@@ -12,7 +12,7 @@ mutation_params! {
     NameBranchParams {
         /// The id of an entry of the branch, as its tip.
         entry_id: String,
-        /// The name. It is stored trimmed and on one line; a blank one, like none, removes the name. Default: none.
+        /// The name, at most 1,024 bytes. It is stored trimmed and on one line; a blank one, like none, removes the name. Default: none.
         name: Option<String>,
     }
 }

@@ -6,7 +6,7 @@ use crate::entry::{ARCHIVED, BRANCH, UNARCHIVED};
 use crate::error::{Error, Kind, Result};
 use crate::id::Source;
 use crate::json;
-use crate::tree::{Node, Tree};
+use crate::tree::{Cause, Node, Tree};
 use serde_json::json;
 
 /// Names the branch that begins with `head`; `None` removes its name. No line if it has this name.
@@ -52,6 +52,33 @@ pub fn plan_archive(
     let heads = [&head].into_iter().chain(inner);
     let lines = heads.map(|head| archived_record(&mut minter, tree, *head, at));
     Ok(staying(lines.collect()))
+}
+
+/// Plans a redo to a position. A branch that the undo has brought back is archived again; `may_archive` says whether that is
+/// allowed now, for the first entry of the outermost one.
+pub fn plan_redo(
+    tree: &Tree,
+    source: &dyn Source,
+    to: Option<Node>,
+    may_archive: impl Fn(Node) -> bool,
+) -> PlannedLines {
+    let mut planned = PlannedLines::default();
+    if tree.leaf() == to {
+        return planned;
+    }
+    let mut minter = IdAllocator::new(tree, source);
+    let record = leaf::record(&mut minter, tree, to, Cause::Redo);
+    planned.lines.push(record);
+    let heads = tree.archived_by_redo(to);
+    if heads.first().is_some_and(|head| may_archive(*head)) {
+        let at = to.map(|to| tree.id(to));
+        for head in heads {
+            planned
+                .lines
+                .push(archived_record(&mut minter, tree, head, at));
+        }
+    }
+    planned
 }
 
 /// The entries of these ids, which must be within the branch that begins with `head`.

@@ -1,6 +1,7 @@
 //! The names of the branches of a tree, and which of them are archived now (session-file.md §4.7).
 
 use super::flags::Flags;
+use super::moves::{Cause, Move};
 use super::node::Node;
 use super::state::Tree;
 use crate::entry::Kind;
@@ -138,7 +139,8 @@ impl Tree {
             return Archived::default();
         }
         let order = self.top_down();
-        let newest = self.newest_below(&order);
+        let leaves = [self.leaf(), self.file_leaf()];
+        let newest = self.newest_below(&order, &HashSet::new(), &leaves);
         let get = |node: Node| newest.get(node.number()).copied().flatten();
         marked.retain(|node, record| get(*node).is_none_or(|newest| newest < *record));
         let mut archived = Archived {
@@ -157,6 +159,35 @@ impl Tree {
         archived
     }
 
+    /// The first entries of the branches that a redo to `to` archives again, since the undo that it takes back has brought them
+    /// back: the leaf leaves them, and after their records nothing has come to them but moves by undo and redo.
+    pub fn archived_by_redo(&self, to: Option<Node>) -> Vec<Node> {
+        let leaf = self.leaf().filter(|_| !self.marks.by_id.is_empty());
+        let left: HashSet<Node> = self.ancestors(leaf).collect();
+        let kept: HashSet<Node> = self.ancestors(to).collect();
+        let mut marked = Vec::new();
+        for (id, mark) in &self.marks.by_id {
+            if let Some(record) = mark.archived
+                && let Some(head) = self.find(id)
+                && left.contains(&head)
+                && !kept.contains(&head)
+            {
+                marked.push((head, record.number()));
+            }
+        }
+        if marked.is_empty() {
+            return Vec::new();
+        }
+        let back_and_forth = |made: &&Move| matches!(made.cause, Cause::Undo | Cause::Redo);
+        let moves = self.moves.log().iter().filter(back_and_forth);
+        let moves = moves.map(|made| made.at).collect();
+        let newest = self.newest_below(&self.top_down(), &moves, &[]);
+        let get = |node: Node| newest.get(node.number()).copied().flatten();
+        marked.retain(|(head, record)| get(*head).is_none_or(|newest| newest < *record));
+        marked.sort_unstable();
+        marked.into_iter().map(|(head, _)| head).collect()
+    }
+
     /// All entries, each after its parent.
     fn top_down(&self) -> Vec<Node> {
         let mut order = Vec::with_capacity(self.entry_count());
@@ -172,9 +203,14 @@ impl Tree {
         }
     }
 
-    /// For each entry the number of the last line that a branch with it got: a step at or below it, or a move there.
-    /// Where the leaf is, no line is later.
-    fn newest_below(&self, order: &[Node]) -> Vec<Option<usize>> {
+    /// For each entry the number of the last line that a branch with it got: a step at or below it, or a move there that is not one
+    /// of `without`. Where one of the leaves is, no line is later.
+    fn newest_below(
+        &self,
+        order: &[Node],
+        without: &HashSet<Node>,
+        leaves: &[Option<Node>],
+    ) -> Vec<Option<usize>> {
         let mut newest: Vec<Option<usize>> = vec![None; self.node_count()];
         let mut note = |node: Node, number: usize| {
             if let Some(newest) = newest.get_mut(node.number()) {
@@ -188,11 +224,12 @@ impl Tree {
                 }
             } else if let Some(to) = self.parent(node)
                 && !self.flags(node).has(Flags::STAYS)
+                && !without.contains(&node)
             {
                 note(to, node.number());
             }
         }
-        for leaf in [self.leaf(), self.file_leaf()].into_iter().flatten() {
+        for leaf in leaves.iter().copied().flatten() {
             note(leaf, usize::MAX);
         }
         for node in order.iter().rev() {

@@ -36,7 +36,7 @@ impl Marks {
         let mark = self.by_id.entry_ref(entry_id).or_default();
         match change {
             BranchChange::Name(name) => {
-                mark.name = name.as_deref().and_then(name::given).map(Into::into);
+                mark.name = name.as_deref().and_then(name::of_branch).map(Into::into);
             }
             BranchChange::Archive => mark.archived = Some(record),
             BranchChange::Unarchive => mark.archived = None,

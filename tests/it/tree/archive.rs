@@ -217,6 +217,38 @@ fn the_leaf_leaves_a_branch_first() {
     assert_eq!(tree_ids(&mut d, false), Vec::<String>::new());
 }
 
+/// A redo went back to the fork, and left the branch in the tree that the move had archived.
+#[test]
+fn a_redo_archives_again_what_the_undo_has_brought_back() {
+    let (mut d, path) = with_branches();
+    d.ok("archive_branch", json!({"entryId": "a3"}));
+    d.ok("undo_navigation", json!({}));
+    assert_eq!(tips(&mut d, false), ["a2", "a3"]);
+    d = reopened(d, &path);
+    d.ignore("session_tree");
+    d.ok("redo_navigation", json!({}));
+    assert_eq!(
+        (d.leaf(), tips(&mut d, false)),
+        (json!("a1"), vec!["a2".to_owned()])
+    );
+    d.ok("undo_navigation", json!({}));
+    d.ok("redo_navigation", json!({}));
+    assert_eq!(tips(&mut d, false), ["a2"], "a redo can be repeated");
+    // What has gone on since stays.
+    d.ok("undo_navigation", json!({}));
+    d.ignore("entries_appended");
+    d.chain(&["u4"]);
+    d.ok("redo_navigation", json!({}));
+    assert_eq!(tips(&mut d, false), ["a2", "u4"]);
+    // A branch that another move has brought back stays.
+    d.ok("archive_branch", json!({"entryId": "u4"}));
+    d.ok("set_leaf", json!({"leafId": "u4"}));
+    d.ok("set_leaf", json!({"leafId": "a1"}));
+    d.ok("undo_navigation", json!({}));
+    d.ok("redo_navigation", json!({}));
+    assert_eq!(tips(&mut d, false), ["a2", "u4"]);
+}
+
 #[test]
 fn a_client_can_hold_the_leaf_there() {
     let home = Home::new();
@@ -390,6 +422,65 @@ fn clients_hear_of_changes_whoever_makes_them() {
     assert_eq!(d.notification("branches_changed")["archivedBranches"], 0);
     d.ignore("entries_appended");
     assert_eq!(tips(&mut d, false), ["a2", "a3"]);
+}
+
+/// A session without a file wrote nothing that lasts, so its archive seemed to have changed nothing.
+#[test]
+fn each_change_in_memory_names_its_inverse() {
+    let home = Home::new();
+    let mut d = Daemon::quiet_in(&home);
+    d.ignore("branches_changed");
+    d.ignore("session_tree");
+    d.ignore("entries_appended");
+    d.ok(
+        "create_session",
+        json!({"sessionId": "memory", "ephemeral": true}),
+    );
+    d.chain(&["u1", "a1"]);
+    d.below(Some("u1"), "a2");
+    let named = d.ok("name_branch", json!({"entryId": "a1", "name": "x"}));
+    assert_eq!(
+        (&named["durability"], &named["inverse"]["method"]),
+        (&json!("none"), &json!("name_branch"))
+    );
+    for (entry, moves) in [("a1", false), ("a2", true)] {
+        let done = d.ok("archive_branch", json!({"entryId": entry}));
+        assert_eq!(done["oldLeafId"] != done["newLeafId"], moves, "{done}");
+        let inverse = json!({"method": "unarchive_branch", "params": {"entryId": entry}});
+        assert_eq!(done["inverse"], inverse);
+        let again = d.ok("archive_branch", json!({"entryId": entry}));
+        assert_eq!(again["inverse"], Json::Null);
+        let back = d.ok("unarchive_branch", json!({"entryId": entry}));
+        assert_eq!(back["inverse"]["method"], "archive_branch");
+    }
+}
+
+/// A name of megabytes was taken, and went into each row and list.
+#[test]
+fn a_name_of_a_branch_has_a_limit() {
+    let (mut d, path) = with_branches();
+    let before = file_lines(&path);
+    let long = "é".repeat(513);
+    let refused = d.err("name_branch", json!({"entryId": "a2", "name": long}));
+    assert_eq!(refused.kind, "invalidParams");
+    assert_eq!(refused.details("field"), "name");
+    assert!(
+        refused.message.contains("1,024 bytes"),
+        "{}",
+        refused.message
+    );
+    assert_eq!(file_lines(&path), before);
+    let most = "é".repeat(512);
+    let named = d.ok(
+        "name_branch",
+        json!({"entryId": "a2", "name": format!(" {most}\n")}),
+    );
+    assert_eq!(named["name"], most);
+    // A record of another program is shown up to the limit.
+    let record = json!({"customType": "treelined.branch", "data": {"entryId": "u2", "name": long}});
+    foreign_append(&path, &entry_line(9, "custom", "n1", "a3", record));
+    let listed = d.ok("list_branches", json!({}));
+    assert_eq!(listed["branches"][0]["name"], most);
 }
 
 /// Bringing two branches back that were archived one within the other was undone for the outer one alone.

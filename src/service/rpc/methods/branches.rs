@@ -11,7 +11,7 @@ use treelined_core::error::{Error, Kind, Result};
 use treelined_core::flow::branch;
 use treelined_core::flow::navigate::Judgement;
 use treelined_core::id::EntryId;
-use treelined_core::name;
+use treelined_core::name::{self, MOST_BRANCH_NAME};
 use treelined_core::tree::Node;
 use treelined_files::lock::lock;
 use treelined_files::session::SessionState;
@@ -24,6 +24,13 @@ pub(in crate::rpc) async fn name_branch(
     let change = place.writable().await?;
     let source = Arc::clone(&change.daemon.source);
     let name = params.name.as_deref().and_then(name::given);
+    if name
+        .as_ref()
+        .is_some_and(|name| name.len() > MOST_BRANCH_NAME)
+    {
+        let reason = "has more than 1,024 bytes: give a shorter name";
+        return Err(Error::invalid_params("name", reason));
+    }
     let stored = name.clone();
     // The first entry, and the former name.
     let found: Arc<Mutex<(String, Option<String>)>> = Arc::default();
@@ -70,14 +77,18 @@ pub(in crate::rpc) async fn archive_branch(
     };
     name_navigation(&release, &params, &navigator);
     let mut entry_id = params.entry_id.clone();
+    // Nothing in memory lasts, so its durability does not say whether anything has changed.
+    let mut is_new_in_memory = false;
     let find = |state: &SessionState| {
         let head = head(state, &params.entry_id)?;
         entry_id = state.tree.id(head).to_owned();
+        is_new_in_memory = state.log.location().is_none() && !state.tree.archived().hides(head);
         Ok(head)
     };
     let archived = navigator.run(release, find).await;
     let archived = or_aborted(&call.daemon.registry, call.connection.id, &params, archived).await?;
-    let is_written = archived.durability != Durability::None;
+    let is_written =
+        archived.durability != Durability::None || (is_new_in_memory && !archived.cancelled);
     let back = || inverse(wire::BranchVerb::UnarchiveBranch, &entry_id, None);
     Ok(wire::ArchiveBranchResult {
         cancelled: archived.cancelled,

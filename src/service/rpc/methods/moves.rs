@@ -12,6 +12,7 @@ use treelined_core::entry::Kind;
 use treelined_core::error::{self, Error, Result};
 use treelined_core::flow::IdAllocator;
 use treelined_core::flow::PlannedLines;
+use treelined_core::flow::branch;
 use treelined_core::flow::leaf::{self, BranchSummary};
 use treelined_core::flow::validate;
 use treelined_core::id::ExpectedLeaf;
@@ -135,7 +136,7 @@ async fn go(
     let change = place.writable().await?;
     let (daemon, open) = (Arc::clone(&change.daemon), Arc::clone(&change.open));
     open.session.check_not_in_turn()?;
-    let source = Arc::clone(&daemon.source);
+    let (source, turns) = (Arc::clone(&daemon.source), Arc::clone(&open));
     let old_leaf_id = change.guard.leaf_id().map(str::to_owned);
     let has_summary = summary.is_some();
     let plan = move |state: &SessionState| -> Result<PlannedLines> {
@@ -145,6 +146,11 @@ async fn go(
             Some(summary) => {
                 let mut minter = IdAllocator::new(&state.tree, &*source);
                 leaf::plan_summary(&state.tree, &mut minter, to, None, summary)
+            }
+            None if cause == Cause::Redo => {
+                let may_archive =
+                    |head| turns.client_turn().check_branch(&state.tree, head).is_ok();
+                branch::plan_redo(&state.tree, &*source, to, may_archive)
             }
             None => leaf::plan(&state.tree, &*source, to, cause),
         })
