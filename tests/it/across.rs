@@ -50,6 +50,33 @@ fn tokens(d: &mut Daemon) -> Json {
     d.ok("get_stats", json!({}))["cost"].clone()
 }
 
+/// The message said that this session has no such entry, which nobody had asked.
+#[test]
+fn an_unknown_entry_is_one_of_the_other_session() {
+    let (mut d, fork, _) = with_fork();
+    let calls = [
+        (
+            "cherry_pick",
+            json!({"entryIds": ["f1", "nosuch"], "fromSessionId": fork}),
+        ),
+        (
+            "merge_branch",
+            json!({"tipId": "nosuch", "fromSessionId": fork}),
+        ),
+    ];
+    for (method, params) in calls {
+        let refused = d.err(method, params);
+        assert_eq!(refused.kind, "entryNotFound");
+        assert_eq!(refused.details("entryId"), "nosuch");
+        assert!(
+            refused
+                .message
+                .contains(&format!("the other session {fork:?}")),
+            "{refused:?}"
+        );
+    }
+}
+
 #[test]
 fn copies_name_the_session_and_the_entry() {
     let (mut d, fork, _) = with_fork();

@@ -288,3 +288,31 @@ fn a_clock_before_1970_fails_no_call() {
         }
     }
 }
+
+/// The mark of a session without a file stayed in the file of marks for ever, and the family of an unknown session was "not open".
+#[test]
+fn a_session_in_memory_has_no_marks() {
+    let home = Home::new();
+    Log::new("s1")
+        .user("u1", "", "hello")
+        .store(&home, "x_s1.jsonl");
+    let mut d = Daemon::quiet_in(&home);
+    d.ok(
+        "create_session",
+        json!({"sessionId": "memory", "ephemeral": true}),
+    );
+    for (method, params) in [
+        (
+            "mark_session",
+            json!({"sessionId": "memory", "pinned": true}),
+        ),
+        ("get_family", json!({"sessionId": "memory"})),
+        ("get_family", json!({"sessionId": "nosuch"})),
+    ] {
+        let refused = d.err(method, params);
+        assert_eq!(refused.kind, "sessionNotFound");
+        assert!(refused.message.contains("list_sessions"), "{refused:?}");
+    }
+    let marked = d.ok("mark_session", json!({"sessionId": "s1", "pinned": true}));
+    assert_eq!(marked["pinned"], true);
+}

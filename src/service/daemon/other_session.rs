@@ -32,7 +32,14 @@ impl OtherSession {
     /// The entry with this id, else where the session opens.
     pub(crate) fn find(&self, id: Option<&str>) -> Result<Node> {
         match id {
-            Some(id) => self.guard.find(id),
+            Some(id) => self.guard.find(id).map_err(|_| {
+                let message = format!(
+                    "no entry {id:?} in the other session {:?}: name one that its file has",
+                    self.id
+                );
+                let details = serde_json::json!({ "entryId": id });
+                Error::new(Kind::EntryNotFound, message).with_details(details)
+            }),
             None => self.guard.leaf().ok_or_else(|| {
                 let message = "the other session has no entries at its leaf: name an entry of it";
                 Error::new(Kind::EntryNotFound, message)

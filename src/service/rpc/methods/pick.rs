@@ -27,7 +27,11 @@ pub(in crate::rpc) async fn cherry_pick(
             None => state,
         };
         let read = |id: &String| {
-            let entry = from.entry(from.find(id)?)?;
+            let node = match &other {
+                Some(other) => other.find(Some(id))?,
+                None => state.find(id)?,
+            };
+            let entry = from.entry(node)?;
             let id = id.clone();
             Ok(PickedMessage { id, entry })
         };

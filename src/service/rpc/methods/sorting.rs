@@ -9,7 +9,7 @@ use crate::rpc::reply::page_bytes;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 use treelined_core::durability::Durability;
-use treelined_core::error::{Error, Result};
+use treelined_core::error::{Error, Kind, Result};
 use treelined_core::flow::sorting;
 use treelined_core::tags::{self, MOST_TAGS};
 use treelined_files::blocking::blocking;
@@ -186,8 +186,10 @@ pub(in crate::rpc) fn mark_session(
         earlier.await?;
         let marking = Arc::clone(&daemon);
         let marked = blocking(move || {
-            if marking.registry.find(&params.session_id).is_none() {
-                marking.files.store.find(&params.session_id)?;
+            match marking.registry.find(&params.session_id) {
+                Some(open) if open.session.ephemeral => return Err(no_file_of(&params.session_id)),
+                Some(_) => {}
+                None => drop(marking.files.store.find(&params.session_id)?),
             }
             let change = |marks: &mut SessionMarks| {
                 marks.is_pinned = params.pinned.unwrap_or(marks.is_pinned);
@@ -228,11 +230,19 @@ pub(in crate::rpc) fn get_family(
         blocking(move || {
             let rows = daemon.files.store.list()?;
             let family = Families::of(&rows).family(&params.session_id);
-            let family = family.ok_or_else(|| Error::session_not_found(&params.session_id))?;
+            let family = family.ok_or_else(|| no_file_of(&params.session_id))?;
             page(&rows, &family, &params, fits)
         })
         .await
     }))
+}
+
+/// No file of the session directory has this id.
+fn no_file_of(session_id: &str) -> Error {
+    let message = format!(
+        "there is no session {session_id:?} with a file: list_sessions with archived lists those that have one"
+    );
+    Error::new(Kind::SessionNotFound, message)
 }
 
 /// A page ends at `limit` rows, or before the row that would not fit into `fits` bytes.
