@@ -11,7 +11,7 @@ use crate::rpc::handler::Remainder;
 use crate::rpc::reply::{Prepared, page_bytes};
 use std::borrow::Cow;
 use std::cmp::Reverse;
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 use std::sync::Arc;
 use treelined_core::error::{Error, Result};
 use treelined_core::name;
@@ -223,6 +223,11 @@ fn threaded(rows: Vec<Arc<CatalogueRow>>) -> Vec<Arc<CatalogueRow>> {
     order.filter_map(|index| rows.get(index).cloned()).collect()
 }
 
+/// The session of which a row is a fork, as its header says.
+fn source_of(row: &CatalogueRow) -> Option<&str> {
+    row.listing.header.as_ref()?.parent_session.as_deref()
+}
+
 /// The source and the forks of each row, by index.
 struct Families {
     parents: Vec<Option<usize>>,
@@ -232,18 +237,21 @@ struct Families {
 
 impl Families {
     fn of(rows: &[Arc<CatalogueRow>]) -> Self {
-        let mut by_name: HashMap<String, usize> = HashMap::new();
-        for (index, row) in rows.iter().enumerate() {
-            by_name.insert(path_of(&row.listing), index);
+        let mut by_name: HashMap<Cow<'_, str>, usize> = HashMap::new();
+        // Most lists have few forks, or none.
+        let has_forks = rows.iter().any(|row| source_of(row).is_some());
+        for (index, row) in rows.iter().enumerate().filter(|_| has_forks) {
+            by_name.insert(row.listing.path.to_string_lossy(), index);
             if let Some(header) = &row.listing.header {
-                by_name.entry(header.id.clone()).or_insert(index);
+                let id = Cow::Borrowed(&*header.id);
+                by_name.entry(id).or_insert(index);
             }
         }
         let parent = |(index, row): (usize, &Arc<CatalogueRow>)| {
-            let named = row.listing.header.as_ref()?.parent_session.as_ref()?;
+            let named = source_of(row)?;
             // A path may be relative to the folder of the fork.
             let beside = || row.listing.path.with_file_name(named).display().to_string();
-            let parent = by_name.get(named).or_else(|| by_name.get(&beside()));
+            let parent = by_name.get(named).or_else(|| by_name.get(&*beside()));
             parent.copied().filter(|parent| *parent != index)
         };
         let mut families = Self {
@@ -263,9 +271,17 @@ impl Families {
 
     /// Forks whose parents form a cycle have no root: the first of each cycle becomes one.
     fn cut_circles(&mut self) {
-        let mut seen: HashSet<usize> = self.in_order().into_iter().collect();
+        let mut seen = vec![false; self.parents.len()];
+        let see = |seen: &mut Vec<bool>, found: Vec<usize>| {
+            for index in found {
+                if let Some(seen) = seen.get_mut(index) {
+                    *seen = true;
+                }
+            }
+        };
+        see(&mut seen, self.in_order());
         for index in 0..self.parents.len() {
-            if seen.contains(&index) {
+            if seen.get(index) == Some(&true) {
                 continue;
             }
             let parent = self.parents.get_mut(index).and_then(Option::take);
@@ -273,7 +289,7 @@ impl Families {
                 forks.retain(|fork| *fork != index);
             }
             self.roots.push(index);
-            seen.extend(self.below(vec![index]));
+            see(&mut seen, self.below(vec![index]));
         }
     }
 
@@ -306,6 +322,7 @@ impl Families {
 mod tests {
     use super::*;
     use serde_json::json;
+    use std::collections::HashSet;
     use std::ffi::OsStr;
     use std::os::unix::ffi::OsStrExt;
     use treelined_core::error::Kind;
