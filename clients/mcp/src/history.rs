@@ -12,7 +12,7 @@ use std::fmt;
 use std::path::Path;
 use tokio::sync::{Mutex, MutexGuard};
 use treelined_client::{
-    Client, Entry, Error, ErrorKind, ListSessionsResult, NearWords, OpenMode, SearchHit,
+    Client, Entry, Error, ErrorKind, FamilyRow, ListSessionsResult, NearWords, OpenMode, SearchHit,
     SearchSyntax, Session, SessionRow, SessionSearchMode,
 };
 use treelined_redact::Redactor;
@@ -278,6 +278,28 @@ impl History {
         loop {
             let page = self.page_of_all(cursor).await?;
             rows.extend(page.sessions);
+            cursor = page.next_cursor;
+            if cursor.is_none() {
+                return Ok(rows);
+            }
+        }
+    }
+
+    /// The sessions in scope of the family of a session; none for one without a file.
+    pub async fn family(&self, id: &str) -> Result<Vec<FamilyRow>> {
+        let (mut rows, mut cursor) = (Vec::new(), None::<String>);
+        let mut directories = self.scope.directories();
+        loop {
+            let mut call = self.client.get_family(id);
+            if let Some(cursor) = cursor {
+                call = call.cursor(cursor);
+            }
+            let page = match call.await {
+                Err(error) if error.is(ErrorKind::SessionNotFound) => return Ok(Vec::new()),
+                page => page?,
+            };
+            let in_scope = page.sessions.into_iter();
+            rows.extend(in_scope.filter(|row| directories.are_with(&row.cwd)));
             cursor = page.next_cursor;
             if cursor.is_none() {
                 return Ok(rows);

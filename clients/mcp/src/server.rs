@@ -271,7 +271,7 @@ impl HistoryServer {
     }
 
     #[tool(
-        description = "Lists the branches of a conversation: every way that was tried, the newest first.",
+        description = "Lists the branches of a conversation: every way that was tried, the newest first; and its forks and subagents.",
         annotations(read_only_hint = true, open_world_hint = false)
     )]
     async fn list_branches(&self, Parameters(params): Parameters<SessionParams>) -> ToolResult {

@@ -1,6 +1,6 @@
 //! Entries of earlier conversations as text, quoted and cut.
 
-use crate::clean::{Cleaner, folded, shortened, word};
+use crate::clean::{Cleaner, folded, is_plain_id, shortened, word};
 use crate::cuts::{boundary, cut, is_line_end};
 use serde::Deserialize;
 use serde_json::Value;
@@ -40,7 +40,7 @@ impl Passage {
             EntryBody::Custom(body) => ("note".to_owned(), Note::parse(&body.data?)?.text()),
             _ => return None,
         };
-        let passage = Passage::new(role, &text, cleaner);
+        let passage = Passage::new(role + &brought_from(entry), &text, cleaner);
         secrets.extend(&passage.secrets);
         (!text.trim().is_empty()).then_some(Passage { secrets, ..passage })
     }
@@ -54,6 +54,33 @@ impl Passage {
             text,
             secrets,
         }
+    }
+}
+
+/// The other session from which an entry was copied or merged, and the entry there; empty for others.
+fn brought_from(entry: &Entry) -> String {
+    #[derive(Deserialize)]
+    #[serde(rename_all = "camelCase")]
+    struct Copied {
+        copied_from: Source,
+    }
+    #[derive(Deserialize)]
+    #[serde(rename_all = "camelCase")]
+    struct Source {
+        session_id: String,
+        entry_id: String,
+    }
+    let text = entry.json().get();
+    if !text.contains("\"copiedFrom\"") {
+        return String::new();
+    }
+    match entry.json().parse() {
+        Ok(Copied { copied_from: from })
+            if is_plain_id(&from.session_id) && is_plain_id(&from.entry_id) =>
+        {
+            format!(" from session {}, entry {}", from.session_id, from.entry_id)
+        }
+        _ => String::new(),
     }
 }
 

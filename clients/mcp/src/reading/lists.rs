@@ -1,6 +1,7 @@
 //! Lists: sessions, branches.
 
 use super::answers::{Facts, MAX_LINE, MAX_TOKENS, answer, budget, fits};
+use super::family;
 use crate::clean::{Cleaner, inert};
 use crate::history::{History, OpenSession, Result};
 use crate::text::quoted;
@@ -41,6 +42,14 @@ fn title(row: &SessionRow, cleaner: &mut Cleaner<'_>) -> String {
     cleaner.cut_line(row.name.as_ref().unwrap_or(&row.first_message), MAX_LINE)
 }
 
+/// Whether sessions come from it. They are not counted: some may not be in scope.
+fn children(row: &SessionRow) -> &'static str {
+    match row.children.unwrap_or_default() {
+        0 => "",
+        _ => ", list_branches names what comes from it",
+    }
+}
+
 /// The tags of a session and its git branch; `None` without any.
 fn sorting(row: &SessionRow) -> Option<String> {
     let tags = row.tags.iter().flatten().map(|tag| format!("#{tag}"));
@@ -67,10 +76,11 @@ async fn session_lines(
         };
         let _infallible = write!(
             record,
-            "\nsession {}{mark}, {}, {} messages\n{}{}",
+            "\nsession {}{mark}, {}, {} messages{}\n{}{}",
             inert(&row.session_id),
             cleaner.word(&row.modified),
             row.message_count,
+            children(row),
             quoted(&title(row, &mut cleaner)),
             quoted(&format!("directory: {}", cleaner.line(&row.cwd, MAX_LINE)))
         );
@@ -86,14 +96,20 @@ async fn session_lines(
 
 pub async fn list_branches(history: &History, session: Option<&str>) -> Result<String> {
     let open = history.open(session).await?;
-    let answer = branch_lines(&open, history.cleaner()).await;
+    let answer = branch_lines(history, &open, history.cleaner()).await;
     open.close_after(answer).await
 }
 
-async fn branch_lines(open: &OpenSession<'_>, mut cleaner: Cleaner<'_>) -> Result<String> {
+async fn branch_lines(
+    history: &History,
+    open: &OpenSession<'_>,
+    mut cleaner: Cleaner<'_>,
+) -> Result<String> {
     let branches = open.client.list_branches().await?.branches;
     let mut record = open.title(&mut cleaner);
-    let (mut shown, mut room) = (0, budget(Some(MAX_TOKENS)));
+    let (family, relatives) = family::relatives(history, &open.id, &mut cleaner).await?;
+    record += &family;
+    let (mut shown, mut room) = (0, budget(Some(MAX_TOKENS)).saturating_sub(family.len()));
     let all = branches.len();
     for branch in branches.into_iter().rev() {
         let tip = open.client.get_entry(&branch.tip_id).await?.entry;
@@ -130,6 +146,9 @@ async fn branch_lines(open: &OpenSession<'_>, mut cleaner: Cleaner<'_>) -> Resul
     facts.add("branches", shown);
     if shown < all {
         facts.add("leftOut", all - shown);
+    }
+    if relatives > 0 {
+        facts.add("relatives", relatives);
     }
     Ok(answer(facts, &record, cleaner))
 }

@@ -2,6 +2,7 @@
 
 pub mod answers;
 mod branches;
+mod family;
 mod files;
 mod hits;
 mod lists;

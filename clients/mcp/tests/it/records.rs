@@ -143,3 +143,64 @@ fn no_text_of_a_record_passes_for_the_servers() {
         "{text}"
     );
 }
+
+/// A fork, a subagent and a merge were conversations without a word about where they come from.
+#[test]
+fn a_record_names_the_family_of_a_session() {
+    let folders = Folders::new();
+    let work = folders.path("work");
+    folders.conversation("s1", &work);
+    let spawner = json!({"sessionId": "s1", "entryId": "a1", "toolCallId": "call_1"});
+    let said = json!({"role": "user", "content": "Look at the linker."});
+    folders.daemon(&[
+        ("open_session", json!({"sessionId": "s1"})),
+        (
+            "fork_session",
+            json!({"sessionId": "s1", "entryId": "a1", "position": "at", "newSessionId": "f1", "name": "The\nfork"}),
+        ),
+        ("create_session", json!({"sessionId": "sub", "cwd": work, "spawnedBy": spawner})),
+        ("append_message", json!({"sessionId": "sub", "entryId": "x1", "message": said})),
+        (
+            "create_session",
+            json!({"sessionId": "away", "cwd": folders.path("elsewhere"), "spawnedBy": spawner, "write": "now"}),
+        ),
+        (
+            "cherry_pick",
+            json!({"sessionId": "s1", "entryIds": ["x1"], "fromSessionId": "sub"}),
+        ),
+    ]);
+    let mut server = folders.server(&[]);
+    let text = server.text("list_branches", json!({"session": "s1"}));
+    assert_eq!(fact(&text, "relatives"), Some("2"), "{text}");
+    assert!(
+        text.contains("\nsession f1 is a fork of this one, at entry a1\n> The fork\n"),
+        "{text}"
+    );
+    assert!(
+        text.contains(
+            "\nsession sub is a subagent of this one, at entry a1\n> Look at the linker.\n"
+        ),
+        "{text}"
+    );
+    assert!(!text.contains("away"), "{text}");
+    let text = server.text("list_branches", json!({"session": "sub"}));
+    assert!(
+        text.contains("\nthis session is a subagent of session s1, at entry a1\n> the build\n"),
+        "{text}"
+    );
+    let listed = server.text("list_sessions", json!({}));
+    assert!(
+        listed.contains(", list_branches names what comes from it\n"),
+        "{listed}"
+    );
+    let tip = ids(
+        &server.text("list_branches", json!({"session": "s1"})),
+        "branch",
+    )[0]
+    .to_owned();
+    let text = server.text("read_branch", json!({"session": "s1", "tip": tip}));
+    assert!(
+        text.contains(", user from session sub, entry x1, "),
+        "{text}"
+    );
+}
