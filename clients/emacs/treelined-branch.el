@@ -73,6 +73,33 @@ The leaf moves out of the branch first."
                                   'treelined-tree-archive)))
       (treelined-actions--call 'archive_branch params #'treelined-branch--archived))))
 
+;;;; Side questions
+
+(defun treelined-tree-ask-aside (question)
+  "Ask QUESTION on a branch of the background, beside the conversation."
+  (interactive "sBy the way: " treelined-tree-mode)
+  (when (string-blank-p question)
+    (user-error "The question is blank"))
+  (treelined-actions--call
+   'append_message
+   (list :message (list :role "user" :content (string-trim question))
+         :parentId (or (treelined-session-leaf-id treelined-session) :null)
+         :keepLeaf t :group "btw")
+   (lambda (_)
+     (treelined-branch--say "asked beside the conversation; %s brings it in"
+                            'treelined-tree-keep-aside))))
+
+(defun treelined-tree-keep-aside ()
+  "Bring the side question at point into the conversation, with its answer."
+  (interactive nil treelined-tree-mode)
+  (treelined-actions--call
+   'keep_branch (list :entryId (plist-get (treelined-branch--node) :id))
+   (lambda (result)
+     (treelined-branch--say
+      (if (equal "none" (plist-get result :durability))
+          "it is in the conversation already"
+        "kept; its messages are at the leaf")))))
+
 (defun treelined-tree-show-archived ()
   "Show archived branches, or hide them."
   (interactive nil treelined-tree-mode)

@@ -61,6 +61,8 @@
   (define-key map "V" #'treelined-tree-show-archived)
   (define-key map "H" #'treelined-tree-continue)
   (define-key map "J" #'treelined-tree-candidates)
+  (define-key map "," #'treelined-tree-ask-aside)
+  (define-key map ";" #'treelined-tree-keep-aside)
   (define-key map "Y" #'treelined-family)
   (define-key map "#" #'treelined-tag-session)
   (define-key map "!" #'treelined-pin-session)

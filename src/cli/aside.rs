@@ -3,7 +3,7 @@
 use super::daemon::{ChildDaemon, RawJson};
 use super::drawing::DrawnRow;
 use super::entry_choice;
-use super::failure::{FAILED, NOT_FOUND, ShellError};
+use super::failure::{self, FAILED, NOT_FOUND, ShellError};
 use super::opened::{SessionUse, open};
 use super::options::Options;
 use super::position;
@@ -18,6 +18,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use std::io::{self, Write};
 use std::process::{Command, ExitCode, Stdio};
+use treelined_core::error::Kind;
 use treelined_core::terminal;
 
 /// The group of the questions that stand beside the conversation.
@@ -62,7 +63,7 @@ Examples:
   treelined keep q7                brings the question q7 and its answer into the conversation
   treelined branches --archived    shows the questions that were answered
 
-It appends copies of the messages of the branch at the leaf; the branch stays."
+It appends copies of the messages of the branch at the leaf, each once, also if it is run again; the branch stays."
 )]
 pub(crate) struct KeepArgs {
     /// A session by its file, id, name or beginning of the id [default: the latest of this directory]
@@ -75,7 +76,7 @@ pub(crate) struct KeepArgs {
     /// The session of this directory with the last activity, which is the default
     #[arg(long)]
     latest: bool,
-    /// Print the result of cherry_pick as JSON
+    /// Print the result of keep_branch as JSON
     #[arg(long)]
     json: bool,
 }
@@ -235,11 +236,11 @@ pub(super) fn keep(options: &Options, keep: &KeepArgs) -> anyhow::Result<ExitCod
     let mut daemon = ChildDaemon::shared_or_own(options)?;
     let kept = kept(&mut daemon, &session, entry);
     daemon.end()?;
-    let (answered, row) = kept?;
+    let (answered, row, what) = kept?;
     let mut screen = Screen::new();
     match keep.json {
         true => writeln!(screen, "{}", terminal::json(answered.get()))?,
-        false => position::line(&mut screen, "now at", &row)?,
+        false => position::line(&mut screen, what, &row)?,
     }
     screen.finish()?;
     Ok(ExitCode::SUCCESS)
@@ -249,64 +250,33 @@ fn kept(
     daemon: &mut ChildDaemon,
     session: &SessionQuery,
     entry: &str,
-) -> anyhow::Result<(RawJson, DrawnRow)> {
+) -> anyhow::Result<(RawJson, DrawnRow, &'static str)> {
     let session = open(daemon, session, SessionUse::Write)?;
     let entry = entry_choice::find(daemon, &session, entry)?;
-    let tip = tip(daemon, &entry)?;
-    let path: Value = ask_for(daemon, "get_path", &json!({"entryId": tip}))?;
-    let entries = path.get("entries").and_then(Value::as_array);
-    let own = entries.map_or(&[][..], |entries| own_entries(entries));
-    let is_said = |entry: &&Value| {
-        let kind = entry.get("type").and_then(Value::as_str);
-        kind.is_some_and(|kind| ["message", "custom_message"].contains(&kind))
-    };
-    let said = own.iter().filter(is_said);
-    let ids: Vec<Value> = said.filter_map(|entry| entry.get("id").cloned()).collect();
-    if ids.is_empty() {
-        let message = format!("the entry {entry:?} is in no branch that grew in the background");
-        let remedy = "treelined branches SESSION --archived";
-        return Err(ShellError::new(NOT_FOUND, message, remedy).into());
-    }
-    let answered = daemon.call("cherry_pick", &json!({"entryIds": ids}).to_string())?;
-    #[derive(Deserialize)]
-    #[serde(rename_all = "camelCase")]
-    struct Picked {
-        leaf_id: String,
-    }
-    let picked: Picked =
-        serde_json::from_str(answered.get()).context("read the answer to cherry_pick")?;
-    let row = entry_row(daemon, &picked.leaf_id)?;
-    Ok((answered, row))
-}
-
-/// The entries of the background branch in which a path ends. It may begin below another one, which was chosen.
-fn own_entries(path: &[Value]) -> &[Value] {
-    let is_background = |entry: &Value| entry.get("background") == Some(&json!(true));
-    let above = path.iter().rposition(|entry| !is_background(entry));
-    let begins = path.iter().rposition(begins_branch);
-    let from = above.map_or(0, |above| above + 1).max(begins.unwrap_or(0));
-    path.get(from..).unwrap_or_default()
-}
-
-/// Whether a background branch begins with an entry, wherever it is.
-fn begins_branch(entry: &Value) -> bool {
-    entry.get("background") == Some(&json!(true)) && entry.get("group").is_some()
-}
-
-/// The end of the branch of an entry, by its newest children; other branches may begin below.
-fn tip(daemon: &mut ChildDaemon, entry: &str) -> anyhow::Result<String> {
-    let mut tip = entry.to_owned();
-    loop {
-        let below: Value = ask_for(daemon, "get_children", &json!({"entryId": tip}))?;
-        let children = below.get("entries").and_then(Value::as_array);
-        let mut own = children.into_iter().flatten().rev();
-        let newest = own.find(|entry| !begins_branch(entry));
-        let newest = newest.and_then(|entry| entry.get("id")?.as_str());
-        match newest {
-            Some(id) => tip = id.to_owned(),
-            None => return Ok(tip),
+    let answered = match daemon.call("keep_branch", &json!({"entryId": entry}).to_string()) {
+        Err(error) if failure::kind(&error) == Some(Kind::InvalidParams) => {
+            let message =
+                format!("the entry {entry:?} is in no branch that grew in the background");
+            let remedy = "treelined branches SESSION --archived";
+            return Err(ShellError::new(NOT_FOUND, message, remedy).into());
         }
-    }
+        answered => answered?,
+    };
+    let kept: Kept =
+        serde_json::from_str(answered.get()).context("read the answer to keep_branch")?;
+    let row = entry_row(daemon, &kept.leaf_id)?;
+    let what = match kept.durability.as_str() {
+        "none" => "kept before; now at",
+        _ => "now at",
+    };
+    Ok((answered, row, what))
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Kept {
+    leaf_id: String,
+    durability: String,
 }
 
 fn ask_for<T: serde::de::DeserializeOwned>(

@@ -185,3 +185,27 @@ pub struct InverseArguments {
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub within: Vec<String>,
 }
+
+mutation_params! {
+    /// The params of `keep_branch`.
+    #[schemars(example = super::examples::example(r#"{"entryId": "q7"}"#))]
+    KeepBranchParams {
+        /// The id of an entry of the branch, such as the question.
+        entry_id: String,
+    }
+}
+
+/// The result of `keep_branch`.
+#[derive(Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+#[schemars(example = super::examples::example(r#"{
+  "entryIds": ["0c16eded", "6122b546"], "leafId": "6122b546", "durability": "interval"
+}"#))]
+pub struct KeepBranchResult {
+    /// The ids of the copies, in the order of the branch. A copy that the path to the leaf had already is not written again.
+    pub entry_ids: Vec<String>,
+    /// The leaf after the append.
+    pub leaf_id: String,
+    /// How safe the write is at the time of the response; `none` if nothing was written.
+    pub durability: Durability,
+}

@@ -487,6 +487,13 @@ macro_rules! with_methods {
                     errors: [SESSION, APPEND, BUSY, NOT_FOUND],
                     run: branches::choose,
                 }
+                "keep_branch" {
+                    summary: "Appends copies of the messages of a background branch, such as a side question, at the leaf, each once.",
+                    section: "3.23", scope: session(append),
+                    params: KeepBranchParams, result: KeepBranchResult,
+                    errors: [SESSION, APPEND, NOT_FOUND, &[Kind::UnansweredToolCalls]],
+                    run: pick::keep_branch,
+                }
                 "pop" {
                     summary: "Moves the leaf back to before a user message, by default the last one, and summarizes what follows it.",
                     section: "3.12", scope: session(release),

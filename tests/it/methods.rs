@@ -212,6 +212,7 @@ fn every_method_of_the_table_answers_with_a_result_of_its_type() {
                 "append_message",
                 json!({"sessionId": "s", "message": user("x"), "entryId": "g1", "parentId": "u2", "keepLeaf": true, "group": "g"}),
             ),
+            ("keep_branch", json!({"sessionId": "s", "entryId": "g1"})),
             ("choose", json!({"sessionId": "s", "tipId": "g1"})),
         ],
     );

@@ -58,6 +58,23 @@
     (treelined-branch-test--at "2 branches")
     (should-error (treelined-tree-archive))))
 
+;; Side questions had no keys.
+(ert-deftest treelined-branch-a-question-is-asked-beside-the-conversation-and-kept-once ()
+  (treelined-test-with-folded-tree
+    (let ((leaf (treelined-session-leaf-id treelined-session)))
+      (treelined-test-hears "asked beside the conversation; ; brings it in"
+        (treelined-tree-ask-aside "and the weather?"))
+      (treelined-test-wait (string-search "and the weather?" (buffer-string)))
+      (should (equal leaf (treelined-session-leaf-id treelined-session))))
+    (treelined-branch-test--at "and the weather")
+    (treelined-test-hears "kept; its messages are at the leaf"
+      (treelined-tree-keep-aside))
+    (treelined-test-wait (treelined-test-idle-p))
+    (treelined-branch-test--at "and the weather")
+    (treelined-test-hears "it is in the conversation already"
+      (treelined-tree-keep-aside))
+    (should-error (treelined-tree-ask-aside " "))))
+
 (ert-deftest treelined-branch-the-archive-of-another-program-is-drawn-at-once ()
   (treelined-test-with-folded-tree
     (treelined-test-call 'archive_branch :sessionId "talk" :entryId "u2")

@@ -113,6 +113,7 @@
     ("fork" . treelined-tree-fork) ("name-branch" . treelined-tree-name-branch)
     ("archive" . treelined-tree-archive) ("show-archived" . treelined-tree-show-archived)
     ("candidates" . treelined-tree-candidates) ("family" . treelined-family)
+    ("aside" . treelined-tree-ask-aside) ("keep-aside" . treelined-tree-keep-aside)
     ("tags" . treelined-tag-session) ("pin" . treelined-pin-session)
     ("continue-elsewhere" . treelined-tree-continue) ("compact" . treelined-tree-compact)
     ("export" . treelined-export) ("sessions" . treelined) ("search-all" . treelined-search)

@@ -49,6 +49,8 @@ for _, name in ipairs({
   'archive',
   'archived',
   'candidates',
+  'aside',
+  'keep-aside',
   'family',
   'tags',
   'pin',

@@ -268,6 +268,26 @@ return {
     end,
   },
   {
+    -- Side questions had no keys.
+    'a question is asked beside the conversation, and kept once',
+    function(t)
+      local child = shown(t)
+      child:type(',')
+      child:sees('By the way')
+      child:type('and the weather?<CR>')
+      child:gives('notes[#notes]', 'treelined: asked beside the conversation; ; brings it in')
+      child:sees('says a3 ← active')
+      child:sees('and the weather?')
+      child:type('zR')
+      go(child, 'and the weather')
+      child:type(';')
+      child:gives('notes[#notes]', 'treelined: kept; its messages are at the leaf')
+      go(child, 'and the weather')
+      child:type(';')
+      child:gives('notes[#notes]', 'treelined: it is in the conversation already')
+    end,
+  },
+  {
     'the archive of another program is drawn at once',
     function(t)
       local daemon = t.shared()

@@ -30,6 +30,10 @@ pub enum Operation {
     ArchiveSession { session_id: String },
     /// Go to one of several answers to a question. The reason may be empty.
     Choose { tip: String, reason: String },
+    /// Ask a question beside the conversation.
+    Aside { question: String },
+    /// Copy the messages of the background branch of an entry to the leaf.
+    Keep { entry: String },
     /// Name the open session. An empty name removes it.
     Name { name: String },
     /// Write the session into a file.
@@ -175,6 +179,8 @@ impl Operation {
             Self::Pin { .. } => "pin",
             Self::ArchiveSession { .. } => "archive-session",
             Self::Choose { .. } => "choose",
+            Self::Aside { .. } => "btw",
+            Self::Keep { .. } => "keep",
             Self::Name { .. } => "name",
             Self::Export { .. } => "export",
             Self::Import(_) => "import",
@@ -206,6 +212,7 @@ impl Operation {
                 | Self::CherryPick { .. }
                 | Self::Merge { .. }
                 | Self::Choose { .. }
+                | Self::Keep { .. }
                 | Self::Root
         )
     }

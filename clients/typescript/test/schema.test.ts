@@ -310,6 +310,7 @@ async function talk(client: Client, call: Call): Promise<void> {
     group: 'which',
     message: { role: 'user', content: 'This one?' },
   });
+  await call('keep_branch', { entryId: 'c1' });
   await call('choose', { tipId: 'c1' });
   await call('pop', { entryId: 'u1', summarize: true });
   await call('set_leaf', { leafId: 'a2' });

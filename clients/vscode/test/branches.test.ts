@@ -1,6 +1,12 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { archiveBranch, nameBranch, unarchiveBranch } from '../src/core/branches.js';
+import {
+  archiveBranch,
+  askAside,
+  keepAside,
+  nameBranch,
+  unarchiveBranch,
+} from '../src/core/branches.js';
 import { draw, shared, tour, treeOf, until, window } from './fixture.js';
 
 test('an archived branch is gone, counted, shown again, and brought back by the button', async (t) => {
@@ -53,6 +59,19 @@ test('a name is given, replaced and taken away by the button', async (t) => {
     (await second.undo?.run())?.text,
     'The branch is called “the cache”; it was “cleared”.',
   );
+});
+
+// Side questions had no commands.
+test('a question is asked beside the conversation, and kept once', async (t) => {
+  const session = await tour(await window(t));
+  const before = session.leafId;
+  assert.match((await askAside(session, 'And the weather?')).text, /beside the conversation/);
+  assert.equal(session.leafId, before);
+  const { branches } = await session.call('list_branches', {});
+  const asked = branches.find(({ group }) => group === 'btw');
+  assert.ok(asked);
+  assert.match((await keepAside(session, asked.tipId)).text, /Kept/);
+  assert.match((await keepAside(session, asked.tipId)).text, /already/);
 });
 
 test('the archive of another program is announced', async (t) => {

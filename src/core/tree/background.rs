@@ -49,6 +49,32 @@ impl Tree {
         self.resolve_node(last)
     }
 
+    /// The messages of the background branch that has an entry, in the order of the path: from where the branch begins, down to its
+    /// newest step. Branches that begin below in the background are not part of it. Empty for an entry of no such branch.
+    pub fn background_messages(&self, node: Node) -> Vec<Node> {
+        let Some(mut head) = self
+            .skip_bookkeeping(Some(node))
+            .filter(|node| self.is_background(*node))
+        else {
+            return Vec::new();
+        };
+        while let Some(above) = self.skip_bookkeeping(self.parent(head)) {
+            if self.begins_background(head, above) {
+                break;
+            }
+            head = above;
+        }
+        let tip = self.newest_step_below(node, &self.archived());
+        let above = self.parent(head);
+        let path = self
+            .ancestors(Some(tip))
+            .take_while(|node| Some(*node) != above);
+        let is_said = |node: &Node| matches!(self.kind(*node), Kind::Message | Kind::CustomMessage);
+        let mut messages: Vec<Node> = path.filter(is_said).collect();
+        messages.reverse();
+        messages
+    }
+
     /// Whether an entry names the group of the branch that begins with it.
     pub fn names_group(&self, node: Node) -> bool {
         self.born.groups.contains_key(&node)

@@ -47,6 +47,12 @@ fn a_side_question_never_enters_the_context_until_it_is_kept() {
         after.contains("and the weather?") && after.contains("AND THE WEATHER?"),
         "{after}"
     );
+    // A second call once took the question and its answer a second time.
+    for _ in 0..2 {
+        let again = run(&home, &["keep", "s1", question]).clean().text();
+        assert!(again.starts_with("kept before; now at "), "{again}");
+        assert_eq!(context(&home), after);
+    }
     let other = run(&home, &["keep", "s1", "u2"]);
     assert_eq!(other.code, Some(3), "{other:?}");
 }

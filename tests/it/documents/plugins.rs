@@ -15,7 +15,7 @@ const PLUGINS: [(&str, &[&str]); 4] = [
 
 /// Rows, each with words of which one is in the sources of every plugin that has it, and none in the others. A row with
 /// no words says something that no word of a source shows; the plugins' own tests hold it.
-const ROWS: [(&str, &[&str]); 38] = [
+const ROWS: [(&str, &[&str]); 39] = [
     (
         "one setting shares a daemon",
         &["shared", "treelined-command"],
@@ -79,6 +79,7 @@ const ROWS: [(&str, &[&str]); 38] = [
         ],
     ),
     ("copy an entry to the leaf", &["cherry_pick"]),
+    ("ask beside the conversation, and keep it", &["keep_branch"]),
     ("merge the summary of a branch", &["merge_branch"]),
     ("trash", &["delete_session"]),
     ("restore from the trash", &["restore_session"]),

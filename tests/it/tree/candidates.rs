@@ -211,3 +211,61 @@ fn a_branch_has_the_group_that_its_first_entry_names() {
         ]
     );
 }
+
+/// Keeping a side question again took it again.
+#[test]
+fn a_branch_is_kept_once() {
+    let mut d = begun();
+    d.ignore("branches_changed");
+    candidate(&mut d, "btw", ["q1", "q2"]);
+    d.ok("archive_branch", json!({"entryId": "q1"}));
+    let first = d.ok(
+        "keep_branch",
+        json!({"entryId": "q1", "expectedLeafId": "u2"}),
+    );
+    let copies = first["entryIds"].as_array().unwrap().clone();
+    assert_eq!((copies.len(), &first["leafId"]), (2, &copies[1]));
+    assert_eq!(d.entry(copies[0].as_str().unwrap())["copiedFrom"], "q1");
+    for entry in ["q2", "q1"] {
+        // The leaf that a retry expects is the one before.
+        let again = d.ok(
+            "keep_branch",
+            json!({"entryId": entry, "expectedLeafId": "u2"}),
+        );
+        assert_eq!(again["entryIds"], first["entryIds"]);
+        assert_eq!(
+            (&again["leafId"], &again["durability"]),
+            (&first["leafId"], &json!("none"))
+        );
+    }
+    d.chain(&["u8"]);
+    let more = json!({"message": assistant("and more"), "entryId": "q3", "parentId": "q2", "keepLeaf": true});
+    d.ok("append_message", more);
+    let below = json!({"message": user("aside"), "entryId": "r1", "parentId": "q3", "keepLeaf": true, "group": "btw"});
+    d.ok("append_message", below);
+    let moved = json!({"entryId": "q1", "expectedLeafId": "u2"});
+    d.err_kind("keep_branch", moved, "leafMoved");
+    let grown = d.ok("keep_branch", json!({"entryId": "q1"}));
+    assert_eq!(grown["entryIds"][0], copies[0]);
+    assert_eq!(grown["entryIds"].as_array().unwrap().len(), 3);
+    assert_eq!(
+        d.entry(grown["entryIds"][2].as_str().unwrap())["parentId"],
+        "u8"
+    );
+    // On another path it is kept there; on its own nothing is missing.
+    d.set_leaf(Some("a1"));
+    let there = d.ok("keep_branch", json!({"entryId": "q3"}));
+    assert_ne!(there["entryIds"][0], copies[0]);
+    d.set_leaf(Some("q2"));
+    let own = d.ok("keep_branch", json!({"entryId": "q1"}));
+    assert_eq!(
+        own["entryIds"].as_array().unwrap()[..2],
+        [json!("q1"), json!("q2")]
+    );
+    let other = d.err("keep_branch", json!({"entryId": "u2"}));
+    assert_eq!(
+        (other.kind.as_str(), other.details("field")),
+        ("invalidParams", &json!("entryId"))
+    );
+    d.err_kind("keep_branch", json!({"entryId": "nosuch"}), "entryNotFound");
+}

@@ -378,6 +378,18 @@ function M.candidates(tree)
   require('treelined.candidates').show(tree)
 end
 
+--- Asks a question beside the conversation.
+---@param tree treelined.Tree
+---@param question? string asks for it if left out
+function M.aside(tree, question)
+  require('treelined.branch').aside(tree, question)
+end
+
+--- Brings such a question into the conversation.
+function M.keep_aside(tree)
+  require('treelined.branch').keep(tree)
+end
+
 --- Writes the session into a file.
 ---@param tree treelined.Tree
 ---@param path? string asks for it if left out

@@ -103,6 +103,39 @@ function M.archive(tree)
   end)
 end
 
+--- Asks a question beside the conversation: in the background, below the leaf.
+---@param tree treelined.Tree
+---@param question? string asks for it if left out
+function M.aside(tree, question)
+  if not question then
+    return ask.input({ prompt = 'By the way: ' }, function(given)
+      M.aside(tree, given)
+    end)
+  end
+  if not question:find('%S') then
+    return
+  end
+  local message = { role = 'user', content = { { type = 'text', text = vim.trim(question) } } }
+  local params = { message = message, keepLeaf = true, group = 'btw' }
+  params.parentId = tree.session.leaf_id or vim.NIL
+  tree.session:request('append_message', params, function(err)
+    if err then
+      return advice.report(err)
+    end
+    local text = 'asked beside the conversation; %s brings it in'
+    say(text:format(key_of('keep-aside', 'keep-aside')))
+  end)
+end
+
+--- Brings the background branch of the entry under the cursor into the conversation.
+---@param tree treelined.Tree
+function M.keep(tree)
+  call(tree, 'keep_branch', {}, function(result)
+    local kept = 'kept; its messages are at the leaf'
+    say(result.durability == 'none' and 'it is in the conversation already' or kept)
+  end)
+end
+
 --- Shows archived branches, or hides them.
 ---@param tree treelined.Tree
 function M.toggle(tree)

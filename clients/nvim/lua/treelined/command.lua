@@ -99,6 +99,8 @@ M.subcommands = {
   ['archive-session'] = { run = on_tree('archive_session') },
   family = { run = on_tree('family') },
   candidates = { run = on_tree('candidates') },
+  aside = { run = on_tree('aside') },
+  ['keep-aside'] = { run = on_tree('keep_aside') },
   delete = { run = on_tree('delete') },
   export = {
     run = on_tree('export'),

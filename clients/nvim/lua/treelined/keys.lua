@@ -63,6 +63,13 @@ M.tree = {
   },
   { '.', '<Plug>(treelined-archived)', 'show or hide archived branches', action = 'show-archived' },
   { 'J', '<Plug>(treelined-candidates)', 'choose between answers', action = 'candidates' },
+  { ',', '<Plug>(treelined-aside)', 'ask beside the conversation', action = 'aside' },
+  {
+    ';',
+    '<Plug>(treelined-keep-aside)',
+    'bring such a question into it',
+    action = 'keep-aside',
+  },
   { 'Y', '<Plug>(treelined-family)', 'sessions that come from each other', action = 'family' },
   { '#', '<Plug>(treelined-tags)', 'change the tags of the session', action = 'tags' },
   { '!', '<Plug>(treelined-pin)', 'pin the session, or not any more', action = 'pin' },

@@ -3,7 +3,7 @@
 
 return {
   version = 1,
-  schema_hash = 'sha256:fe0583cd7750c58f51af611911294a28d3047281c1013f30925e3b38ce07706b',
+  schema_hash = 'sha256:4575aa3f80d5c6320dd1174c4bd3323af8a13d83bb91a1597c555e57783e13bb',
   --- Methods by the names of their functions.
   methods = {
     discover = 'rpc.discover',
@@ -49,6 +49,7 @@ return {
     archive_branch = 'archive_branch',
     unarchive_branch = 'unarchive_branch',
     choose = 'choose',
+    keep_branch = 'keep_branch',
     pop = 'pop',
     get_leaf = 'get_leaf',
     get_tree = 'get_tree',

@@ -1189,6 +1189,18 @@
 ---@field name? string The former name. Present with `name_branch` if there was one.
 ---@field within? string[] The branches within it that were archived by themselves. Present with `archive_branch` if there were some.
 
+--- The params of `keep_branch`.
+---@class treelined.KeepBranchParams
+---@field entryId string The id of an entry of the branch, such as the question.
+---@field expectedLeafId? string The leaf that the client expects; null expects the empty position. The request fails with `leafMoved` if the leaf is another one. Default: no check.
+---@field sessionId? string The id of the session. Default: the session that is open, if exactly one is.
+
+--- The result of `keep_branch`.
+---@class treelined.KeepBranchResult
+---@field durability treelined.Durability How safe the write is at the time of the response; `none` if nothing was written.
+---@field entryIds string[] The ids of the copies, in the order of the branch. A copy that the path to the leaf had already is not written again.
+---@field leafId string The leaf after the append.
+
 --- How a session comes from another one.
 ---@alias treelined.Kinship 'fork'|'subagent'|'continuation'
 
@@ -1383,7 +1395,7 @@
 ---@class treelined.NameBranchParams
 ---@field entryId string The id of an entry of the branch, as its tip.
 ---@field expectedLeafId? string The leaf that the client expects; null expects the empty position. The request fails with `leafMoved` if the leaf is another one. Default: no check.
----@field name? string The name. It is stored trimmed and on one line; a blank one, like none, removes the name. Default: none.
+---@field name? string The name, at most 1,024 bytes. It is stored trimmed and on one line; a blank one, like none, removes the name. Default: none.
 ---@field sessionId? string The id of the session. Default: the session that is open, if exactly one is.
 
 --- The result of `name_branch`.
@@ -2556,6 +2568,7 @@
 ---@field archive_branch fun(self: treelined.Client, params?: treelined.ArchiveBranchParams, callback?: fun(err: treelined.Error|nil, result: treelined.ArchiveBranchResult|nil), options?: treelined.CallOptions): integer Puts a branch away: it is gone from trees, lists, counts and search until it is asked for.
 ---@field unarchive_branch fun(self: treelined.Client, params?: treelined.UnarchiveBranchParams, callback?: fun(err: treelined.Error|nil, result: treelined.UnarchiveBranchResult|nil), options?: treelined.CallOptions): integer Brings an archived branch back.
 ---@field choose fun(self: treelined.Client, params?: treelined.ChooseParams, callback?: fun(err: treelined.Error|nil, result: treelined.ChooseResult|nil), options?: treelined.CallOptions): integer Goes to one of several candidates, and keeps the judgement about the others as notes.
+---@field keep_branch fun(self: treelined.Client, params?: treelined.KeepBranchParams, callback?: fun(err: treelined.Error|nil, result: treelined.KeepBranchResult|nil), options?: treelined.CallOptions): integer Appends copies of the messages of a background branch, such as a side question, at the leaf, each once.
 ---@field pop fun(self: treelined.Client, params?: treelined.PopParams, callback?: fun(err: treelined.Error|nil, result: treelined.PopResult|nil), options?: treelined.CallOptions): integer Moves the leaf back to before a user message, by default the last one, and summarizes what follows it.
 ---@field get_leaf fun(self: treelined.Client, params?: treelined.GetLeafParams, callback?: fun(err: treelined.Error|nil, result: treelined.GetLeafResult|nil), options?: treelined.CallOptions): integer Returns the leaf and its entry.
 ---@field get_tree fun(self: treelined.Client, params?: treelined.GetTreeParams, callback?: fun(err: treelined.Error|nil, result: treelined.GetTreeResult|nil), options?: treelined.CallOptions): integer Returns the tree as rows for a list, or nested, filtered and page by page.

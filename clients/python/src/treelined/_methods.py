@@ -16,7 +16,7 @@ from ._params import OMITTED, Omitted
 PROTOCOL_VERSION = 1
 """The version of the protocol that these functions speak."""
 
-SCHEMA_HASH = "sha256:fe0583cd7750c58f51af611911294a28d3047281c1013f30925e3b38ce07706b"
+SCHEMA_HASH = "sha256:4575aa3f80d5c6320dd1174c4bd3323af8a13d83bb91a1597c555e57783e13bb"
 """The schema they were made from; a daemon made from the same one tells the same hash."""
 
 NotificationName: TypeAlias = Literal[
@@ -1503,7 +1503,7 @@ class AsyncMethods(ABC):
 
         `session_id`: The id of the session. Default: the session that is open, if exactly one is.
 
-        `name`: The name. It is stored trimmed and on one line; a blank one, like none, removes the name. Default: none.
+        `name`: The name, at most 1,024 bytes. It is stored trimmed and on one line; a blank one, like none, removes the name. Default: none.
 
         `expected_leaf_id`: The leaf that the client expects; null expects the empty position. The request fails with `leafMoved` if the leaf is another one. Default: no check.
 
@@ -1628,6 +1628,30 @@ class AsyncMethods(ABC):
                 "onNoAnswer": on_no_answer,
                 "expectedLeafId": expected_leaf_id,
             },
+            timeout=timeout,
+        )
+        return answered
+
+    async def keep_branch(
+        self,
+        *,
+        entry_id: str,
+        session_id: str | None | Omitted = OMITTED,
+        expected_leaf_id: str | None | Omitted = OMITTED,
+        timeout: float | None = None,
+    ) -> shapes.KeepBranchResult:
+        """Appends copies of the messages of a background branch, such as a side question, at the leaf, each once.
+
+        `entry_id`: The id of an entry of the branch, such as the question.
+
+        `session_id`: The id of the session. Default: the session that is open, if exactly one is.
+
+        `expected_leaf_id`: The leaf that the client expects; null expects the empty position. The request fails with `leafMoved` if the leaf is another one. Default: no check.
+
+        """
+        answered: shapes.KeepBranchResult = await self.call(
+            "keep_branch",
+            {"entryId": entry_id, "sessionId": session_id, "expectedLeafId": expected_leaf_id},
             timeout=timeout,
         )
         return answered
@@ -3930,7 +3954,7 @@ class Methods(ABC):
 
         `session_id`: The id of the session. Default: the session that is open, if exactly one is.
 
-        `name`: The name. It is stored trimmed and on one line; a blank one, like none, removes the name. Default: none.
+        `name`: The name, at most 1,024 bytes. It is stored trimmed and on one line; a blank one, like none, removes the name. Default: none.
 
         `expected_leaf_id`: The leaf that the client expects; null expects the empty position. The request fails with `leafMoved` if the leaf is another one. Default: no check.
 
@@ -4055,6 +4079,30 @@ class Methods(ABC):
                 "onNoAnswer": on_no_answer,
                 "expectedLeafId": expected_leaf_id,
             },
+            timeout=timeout,
+        )
+        return answered
+
+    def keep_branch(
+        self,
+        *,
+        entry_id: str,
+        session_id: str | None | Omitted = OMITTED,
+        expected_leaf_id: str | None | Omitted = OMITTED,
+        timeout: float | None = None,
+    ) -> shapes.KeepBranchResult:
+        """Appends copies of the messages of a background branch, such as a side question, at the leaf, each once.
+
+        `entry_id`: The id of an entry of the branch, such as the question.
+
+        `session_id`: The id of the session. Default: the session that is open, if exactly one is.
+
+        `expected_leaf_id`: The leaf that the client expects; null expects the empty position. The request fails with `leafMoved` if the leaf is another one. Default: no check.
+
+        """
+        answered: shapes.KeepBranchResult = self.call(
+            "keep_branch",
+            {"entryId": entry_id, "sessionId": session_id, "expectedLeafId": expected_leaf_id},
             timeout=timeout,
         )
         return answered

@@ -2837,6 +2837,31 @@ class InverseArguments(_InverseArguments, total=False):
     """The branches within it that were archived by themselves. Present with `archive_branch` if there were some."""
 
 
+class _KeepBranchParams(TypedDict):
+    entryId: str
+    """The id of an entry of the branch, such as the question."""
+
+
+class KeepBranchParams(_KeepBranchParams, total=False):
+    """The params of `keep_branch`."""
+
+    sessionId: str | None
+    """The id of the session. Default: the session that is open, if exactly one is."""
+    expectedLeafId: str | None
+    """The leaf that the client expects; null expects the empty position. The request fails with `leafMoved` if the leaf is another one. Default: no check."""
+
+
+class KeepBranchResult(TypedDict):
+    """The result of `keep_branch`."""
+
+    entryIds: list[str]
+    """The ids of the copies, in the order of the branch. A copy that the path to the leaf had already is not written again."""
+    leafId: str
+    """The leaf after the append."""
+    durability: Durability
+    """How safe the write is at the time of the response; `none` if nothing was written."""
+
+
 class _LabelEntry(TypedDict):
     type: Literal["label"]
     """The type."""
@@ -3182,7 +3207,7 @@ class NameBranchParams(_NameBranchParams, total=False):
     sessionId: str | None
     """The id of the session. Default: the session that is open, if exactly one is."""
     name: str | None
-    """The name. It is stored trimmed and on one line; a blank one, like none, removes the name. Default: none."""
+    """The name, at most 1,024 bytes. It is stored trimmed and on one line; a blank one, like none, removes the name. Default: none."""
     expectedLeafId: str | None
     """The leaf that the client expects; null expects the empty position. The request fails with `leafMoved` if the leaf is another one. Default: no check."""
 

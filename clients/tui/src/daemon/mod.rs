@@ -1,6 +1,7 @@
 //! Runs effects through `treelined-client`, and returns the daemon's answers and notifications as messages.
 //! Each call runs in its own task, so nothing here blocks.
 
+mod aside;
 mod branches;
 mod changes;
 mod compare;

@@ -1,7 +1,7 @@
 //! Runs the operations of this program, and lists what they can be about.
 
 use super::failure::{failure, refused};
-use super::{Daemon, branches, figures, handoff, sorting};
+use super::{Daemon, aside, branches, figures, handoff, sorting};
 use crate::message::{self, CommandOutput, Target};
 use crate::model::picker::{PickerItem, PickerKind};
 use crate::operation::{self, ImportSource, Operation};
@@ -52,6 +52,8 @@ impl Daemon {
                 sorting::archive(client, &session_id).await?
             }
             Operation::Choose { tip, reason } => sorting::choose(client, tip, reason).await?,
+            Operation::Aside { question } => aside::ask(client, question).await?,
+            Operation::Keep { entry } => aside::keep(client, entry).await?,
             Operation::Name { name } => {
                 client.set_session_name(name).await?;
                 "Named.".to_owned()
@@ -216,7 +218,7 @@ impl Daemon {
     }
 }
 
-fn plural(count: usize, noun: &str) -> String {
+pub(super) fn plural(count: usize, noun: &str) -> String {
     match count {
         1 => noun.to_owned(),
         _ => format!("{noun}s"),

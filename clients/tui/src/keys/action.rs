@@ -65,6 +65,8 @@ actions! {
     Archive "archive" "put this branch away, or bring it back",
     ShowArchived "show-archived" "show or hide archived branches",
     Candidates "candidates" "choose between the answers to one question",
+    Aside "aside" "ask a question beside the conversation",
+    KeepAside "keep-aside" "bring such a question into the conversation",
     Continue "continue-elsewhere" "continue in another tool",
     Export "export" "write the session into a file",
     Mark "mark" "mark for comparing",

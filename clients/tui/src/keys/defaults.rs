@@ -50,6 +50,8 @@ pub const TREE: Table = &[
     (Action::Archive, &["D", "d"]),
     (Action::ShowArchived, &["."]),
     (Action::Candidates, &["J"]),
+    (Action::Aside, &[","]),
+    (Action::KeepAside, &[";"]),
     (Action::Continue, &["H"]),
     (Action::Export, &["x", "X"]),
     (Action::Mark, &["M", "m"]),

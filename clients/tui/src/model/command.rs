@@ -28,7 +28,7 @@ const OWN: [Own; 7] = [
 ];
 
 /// Commands about the open session.
-const OF_SESSION: [Own; 22] = [
+const OF_SESSION: [Own; 24] = [
     ("tree", "", "to the leaf"),
     ("branch", "", "go to the selected entry"),
     ("branches", "", "list the branches"),
@@ -36,6 +36,12 @@ const OF_SESSION: [Own; 22] = [
     ("archive", "", "put the selected branch away"),
     ("unarchive", "", "bring the selected branch back"),
     ("show-archived", "", "show or hide archived branches"),
+    (
+        "btw",
+        "[QUESTION]",
+        "ask a question beside the conversation",
+    ),
+    ("keep", "", "bring the selected question beside it into it"),
     ("pop", "", "edit a user message again"),
     ("label", "TEXT", "label the selected entry"),
     (
@@ -74,7 +80,7 @@ const OF_SESSION: [Own; 22] = [
 ];
 
 /// Arguments that commands take, as examples and for completion.
-const ARGUMENTS: [(&str, &[&str]); 10] = [
+const ARGUMENTS: [(&str, &[&str]); 11] = [
     ("new", &["Plan of the release"]),
     (
         "import",
@@ -90,6 +96,7 @@ const ARGUMENTS: [(&str, &[&str]); 10] = [
     ),
     ("label", &["the way"]),
     ("name-branch", &["the cache"]),
+    ("btw", &["is this documented?"]),
     ("fork", &["here"]),
     ("compact", &["keep the decisions"]),
     ("merge", &["what failed and why"]),

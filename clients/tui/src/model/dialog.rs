@@ -20,6 +20,8 @@ pub enum Dialog {
     Tags { session_id: String, input: Input },
     /// Why the candidate that ends at this entry is chosen.
     Reason { tip: String, input: Input },
+    /// A question beside the conversation.
+    Aside { input: Input },
     /// The name of a session.
     Rename { session_id: String, input: Input },
     /// The name of a new session.

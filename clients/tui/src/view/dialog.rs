@@ -46,6 +46,10 @@ pub fn draw(model: &Model, frame: &mut Frame) {
             let hints = [("enter", "chooses; the others keep it"), ("esc", "cancels")];
             prompt(model, frame, "Why this one?", input, &hints);
         }
+        Some(Dialog::Aside { input }) => {
+            let hints = [("enter", "asks; nobody's leaf moves"), ("esc", "cancels")];
+            prompt(model, frame, "By the way", input, &hints);
+        }
         Some(Dialog::Create { input }) => {
             let hints = [
                 ("enter", "creates it; a name is optional"),

@@ -45,6 +45,7 @@ const fn topic(action: Action) -> &'static str {
         A::Continue => "Going and changing",
         A::Fork | A::CherryPick | A::Merge | A::Branches | A::Mark | A::Compare => "Branches",
         A::NameBranch | A::Archive | A::ShowArchived | A::Candidates => "Branches",
+        A::Aside | A::KeepAside => "Branches",
         A::LabelTimes | A::Columns | A::TogglePreview | A::LargerPreview => "Looks",
         A::SmallerPreview | A::FocusPreview | A::ToggleTools | A::ToggleThinking => "Looks",
         A::Sessions | A::Scope | A::NextSort | A::NamedOnly | A::Rename | A::Trash => "Sessions",

@@ -67,3 +67,23 @@ async fn a_session_is_tagged_pinned_and_put_away() {
     assert_eq!(family, [("A tour", true)]);
     assert!(list(&mut fixture, PickerKind::Candidates).await.is_empty());
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_side_question_is_asked_and_kept_once() {
+    let mut fixture = forked().await;
+    let question = "is it documented?".to_owned();
+    let said = operate(&mut fixture, Operation::Aside { question })
+        .await
+        .unwrap();
+    assert!(said.starts_with("Asked beside the conversation"), "{said}");
+    let branches = list(&mut fixture, PickerKind::Branches { archived: false }).await;
+    let asked = branches.iter().find(|it| it.text.contains("documented"));
+    let entry = asked.expect("the question has a branch").id.clone();
+    let keep = || Operation::Keep {
+        entry: entry.clone(),
+    };
+    let said = operate(&mut fixture, keep()).await.unwrap();
+    assert_eq!(said, "Kept: 1 message at the leaf.");
+    let said = operate(&mut fixture, keep()).await.unwrap();
+    assert_eq!(said, "It is in the conversation already.");
+}

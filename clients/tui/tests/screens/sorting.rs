@@ -85,6 +85,25 @@ fn an_answer_is_chosen_with_a_reason() {
     assert_eq!(started(&mut screen), Operation::Choose { tip, reason });
 }
 
+/// Side questions had no keys.
+#[test]
+fn a_question_is_asked_beside_the_conversation_and_kept() {
+    let mut screen = Screen::tree(80, 12, vec![row("q1", "", "Why?")]);
+    screen.keys(", enter");
+    assert!(
+        screen.text().contains("By the way"),
+        "a blank one is not asked: {}",
+        screen.text()
+    );
+    screen.typed("is it documented?").keys("enter");
+    let question = "is it documented?".to_owned();
+    assert_eq!(started(&mut screen), Operation::Aside { question });
+    let mut screen = Screen::tree(80, 12, vec![row("q1", "", "Why?")]);
+    screen.keys(";");
+    let entry = "q1".to_owned();
+    assert_eq!(started(&mut screen), Operation::Keep { entry });
+}
+
 #[test]
 fn the_list_shows_marks_and_has_keys_for_them() {
     let marked = SessionRow {

@@ -90,6 +90,8 @@ import type {
   ImportSessionsParams,
   ImportSessionsResult,
   InvalidParamsDetails,
+  KeepBranchParams,
+  KeepBranchResult,
   LeafMovedDetails,
   ListBranchesParams,
   ListBranchesResult,
@@ -179,7 +181,7 @@ import type {
 export const PROTOCOL_VERSION = 1;
 
 /** The hash of the schema behind these types. A daemon with the same hash has the same schema. */
-export const SCHEMA_HASH = 'sha256:fe0583cd7750c58f51af611911294a28d3047281c1013f30925e3b38ce07706b';
+export const SCHEMA_HASH = 'sha256:4575aa3f80d5c6320dd1174c4bd3323af8a13d83bb91a1597c555e57783e13bb';
 
 /** Params and result by method. */
 export interface Methods {
@@ -226,6 +228,7 @@ export interface Methods {
   'archive_branch': { params: ArchiveBranchParams; result: ArchiveBranchResult };
   'unarchive_branch': { params: UnarchiveBranchParams; result: UnarchiveBranchResult };
   'choose': { params: ChooseParams; result: ChooseResult };
+  'keep_branch': { params: KeepBranchParams; result: KeepBranchResult };
   'pop': { params: PopParams; result: PopResult };
   'get_leaf': { params: GetLeafParams; result: GetLeafResult };
   'get_tree': { params: GetTreeParams; result: GetTreeResult };
@@ -285,6 +288,7 @@ export const SESSION_METHODS: ReadonlySet<keyof Methods> = new Set<keyof Methods
   'archive_branch',
   'unarchive_branch',
   'choose',
+  'keep_branch',
   'pop',
   'get_leaf',
   'get_tree',
@@ -699,6 +703,14 @@ export abstract class MethodCalls {
     options?: CallOptions,
   ): Promise<ChooseResult> {
     return this.call('choose', params, options);
+  }
+
+  /** Appends copies of the messages of a background branch, such as a side question, at the leaf, each once. `keep_branch` */
+  keepBranch(
+    params: KeepBranchParams,
+    options?: CallOptions,
+  ): Promise<KeepBranchResult> {
+    return this.call('keep_branch', params, options);
   }
 
   /** Moves the leaf back to before a user message, by default the last one, and summarizes what follows it. `pop` */

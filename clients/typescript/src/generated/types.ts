@@ -5750,6 +5750,40 @@ export interface InvalidParamsDetails {
   position?: number;
 }
 /**
+ * The params of `keep_branch`.
+ */
+export interface KeepBranchParams {
+  /**
+   * The id of the session. Default: the session that is open, if exactly one is.
+   */
+  sessionId?: string | null;
+  /**
+   * The id of an entry of the branch, such as the question.
+   */
+  entryId: string;
+  /**
+   * The leaf that the client expects; null expects the empty position. The request fails with `leafMoved` if the leaf is another one. Default: no check.
+   */
+  expectedLeafId?: string | null;
+}
+/**
+ * The result of `keep_branch`.
+ */
+export interface KeepBranchResult {
+  /**
+   * The ids of the copies, in the order of the branch. A copy that the path to the leaf had already is not written again.
+   */
+  entryIds: string[];
+  /**
+   * The leaf after the append.
+   */
+  leafId: string;
+  /**
+   * How safe the write is at the time of the response; `none` if nothing was written.
+   */
+  durability: Durability;
+}
+/**
  * The `details` of `leafMoved`.
  */
 export interface LeafMovedDetails {
@@ -6350,7 +6384,7 @@ export interface NameBranchParams {
    */
   entryId: string;
   /**
-   * The name. It is stored trimmed and on one line; a blank one, like none, removes the name. Default: none.
+   * The name, at most 1,024 bytes. It is stored trimmed and on one line; a blank one, like none, removes the name. Default: none.
    */
   name?: string | null;
   /**

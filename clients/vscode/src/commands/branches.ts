@@ -1,7 +1,14 @@
 // Commands about branches: name, archive, bring back, show and hide archived ones.
 
 import * as vscode from 'vscode';
-import { archiveBranch, type BranchChange, nameBranch, unarchiveBranch } from '../core/branches.js';
+import {
+  archiveBranch,
+  askAside,
+  type BranchChange,
+  keepAside,
+  nameBranch,
+  unarchiveBranch,
+} from '../core/branches.js';
 import { shorten } from '../core/text.js';
 import type { Item } from '../core/tree.js';
 import { chosen } from './entries.js';
@@ -38,6 +45,18 @@ export function branchCommands(parts: Parts) {
     },
     'treelined.unarchiveBranch': async (item?: Item) => {
       say(await unarchiveBranch(app.shown(), rowOf(item).id));
+    },
+    'treelined.askAside': async () => {
+      const session = app.shown();
+      const question = await vscode.window.showInputBox({
+        title: 'By the way',
+        prompt: 'A question beside the conversation, which goes on without it.',
+        ignoreFocusOut: true,
+      });
+      if (question?.trim()) say(await askAside(session, question.trim()));
+    },
+    'treelined.keepAside': async (item?: Item) => {
+      say(await keepAside(app.shown(), rowOf(item).id));
     },
     'treelined.showArchived': async () => {
       const shown = app.tree;

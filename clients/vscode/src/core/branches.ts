@@ -45,6 +45,26 @@ export async function unarchiveBranch(session: Session, entryId: string): Promis
   return { text: 'The branch is back.', ...undoOf(session, inverse) };
 }
 
+/** Asks a question beside the conversation: in the background, below the leaf (protocol.md §3.23). */
+export async function askAside(session: Session, question: string): Promise<BranchChange> {
+  await session.call('append_message', {
+    message: { role: 'user', content: question },
+    parentId: session.leafId,
+    keepLeaf: true,
+    group: 'btw',
+  });
+  return { text: 'Asked beside the conversation. “Keep a Side Question” brings it in.' };
+}
+
+/** Brings a side question into the conversation, with its answer. */
+export async function keepAside(session: Session, entryId: string): Promise<BranchChange> {
+  const { durability } = await session.call('keep_branch', { entryId });
+  const isThere = durability === 'none';
+  return {
+    text: isThere ? 'It is in the conversation already.' : 'Kept: its messages are at the leaf.',
+  };
+}
+
 /** The inverse of a change, as a button. */
 function undoOf(session: Session, inverse: BranchInverse | undefined): Pick<BranchChange, 'undo'> {
   if (inverse === undefined) return {};

@@ -102,6 +102,28 @@ export class Branches {
     );
   }
 
+  /** Asks a question beside the conversation: in the background, below the leaf (protocol.md §3.23). */
+  async ask(question: string): Promise<void> {
+    if (question.trim() === '') return;
+    const parentId = this.live.source?.leafId() ?? null;
+    const message = { role: 'user', content: question.trim() };
+    const params = { message, parentId, keepLeaf: true, group: 'btw' };
+    if (!(await this.change('append_message', params))) return;
+    this.live.app.say(`Asked beside the conversation. ${hint('keep-aside')} brings it in.`);
+  }
+
+  /** Brings the background branch of a row into the conversation. */
+  async keep(row: Row): Promise<void> {
+    if (this.opens(row)) return;
+    const kept = await this.change<{ durability: string }>('keep_branch', { entryId: row.id });
+    if (!kept) return;
+    this.live.app.say(
+      kept.durability === 'none'
+        ? 'It is in the conversation already.'
+        : 'Kept: its messages are at the leaf.',
+    );
+  }
+
   /** Returns undefined after a failure, which is shown. */
   private async change<T>(method: string, params: object): Promise<T | undefined> {
     const { app, sessionId } = this.live;

@@ -39,6 +39,8 @@ export type Action =
   | 'archive'
   | 'show-archived'
   | 'candidates'
+  | 'aside'
+  | 'keep-aside'
   | 'family'
   | 'tags'
   | 'pin'
@@ -133,6 +135,13 @@ export const BINDINGS: readonly Binding[] = [
     action: 'candidates',
     keys: ['J'],
     about: 'choose between the answers to one question',
+    live: true,
+  },
+  { action: 'aside', keys: [','], about: 'ask a question beside the conversation', live: true },
+  {
+    action: 'keep-aside',
+    keys: [';'],
+    about: 'bring such a question into the conversation',
     live: true,
   },
   { action: 'family', keys: ['Y'], about: 'the sessions that come from each other', live: true },

@@ -26,6 +26,7 @@ export type LiveDialog =
   | { kind: 'label'; id: string; label: string }
   | { kind: 'name-branch'; id: string }
   | { kind: 'archive'; id: string }
+  | { kind: 'aside' }
   | { kind: 'tags' }
   | { kind: 'family'; relatives: readonly Relative[]; born: string | undefined }
   | { kind: 'candidates'; candidates: readonly Candidate[] }

@@ -340,6 +340,8 @@ export class Live extends LiveState {
     else if (action === 'name-branch') this.branches.askName(row);
     else if (action === 'archive') this.branches.toggle(row);
     else if (action === 'show-archived') this.branches.show();
+    else if (action === 'aside') this.show({ kind: 'aside' });
+    else if (action === 'keep-aside') void this.branches.keep(row);
     else if (action === 'tags') this.show({ kind: 'tags' });
     else if (action === 'pin') void this.sorting.pin();
     else if (action === 'family') void this.sorting.showFamily();

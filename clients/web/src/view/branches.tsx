@@ -1,4 +1,4 @@
-/** The dialogs about names and archive of branches. */
+/** The dialogs about names and archive of branches, and for questions beside the conversation. */
 
 import { useState } from 'preact/hooks';
 import type { Live } from '../model/live.ts';
@@ -27,6 +27,34 @@ export function NameBranchDialog({ live, id, close }: Props) {
         <div class="choices">
           <button type="submit" class="main-button">
             Name it
+          </button>
+        </div>
+      </form>
+    </Dialog>
+  );
+}
+
+export function AsideDialog({ live, close }: Pick<Props, 'live' | 'close'>) {
+  const [question, setQuestion] = useState('');
+  return (
+    <Dialog title="By the way" close={close}>
+      <form
+        onSubmit={(event) => {
+          event.preventDefault();
+          void live.branches.ask(question);
+        }}
+      >
+        <label class="field">
+          A question beside the conversation; the leaf stays
+          <input
+            autofocus
+            value={question}
+            onInput={(event) => setQuestion(event.currentTarget.value)}
+          />
+        </label>
+        <div class="choices">
+          <button type="submit" class="main-button">
+            Ask it
           </button>
         </div>
       </form>

@@ -10,7 +10,7 @@ import { plural, visible } from '../text/visible.ts';
 import { Dialog } from './dialog.tsx';
 import { IconButton } from './icons.tsx';
 import { QuestionDialog } from './question.tsx';
-import { ArchiveDialog, NameBranchDialog } from './branches.tsx';
+import { ArchiveDialog, AsideDialog, NameBranchDialog } from './branches.tsx';
 import { CandidatesDialog, FamilyDialog, TagsDialog } from './sorting.tsx';
 import { CommandDialog } from './command.tsx';
 import { HandoffDialog } from './handoff.tsx';
@@ -205,6 +205,7 @@ export function LiveDialogs({ app, live }: { app: App; live: Live }) {
         <NameBranchDialog live={live} id={dialog.id} close={close} />
       )}
       {dialog?.kind === 'archive' && <ArchiveDialog live={live} id={dialog.id} close={close} />}
+      {dialog?.kind === 'aside' && <AsideDialog live={live} close={close} />}
       {dialog?.kind === 'tags' && <TagsDialog live={live} close={close} />}
       {dialog?.kind === 'family' && (
         <FamilyDialog live={live} relatives={dialog.relatives} born={dialog.born} close={close} />

@@ -25,7 +25,7 @@ describe('branches in the live page', () => {
 
   before(async () => {
     stage = await Stage.open();
-    served = await stage.serve(forked('away'), forked('named'), forked('leaf'));
+    served = await stage.serve(forked('away'), forked('named'), forked('leaf'), forked('asked'));
   });
 
   afterEach(async () => {
@@ -84,6 +84,23 @@ describe('branches in the live page', () => {
     await page.keyboard.press('Enter');
     await page.getByText('It was “the plane”. f2 names it again.').waitFor();
     await row(page, 'in the air').waitFor();
+  });
+
+  // Side questions had no keys.
+  test('a question is asked beside the conversation, and kept once', async () => {
+    const page = await openPage('asked');
+    await press(page, 'It takes two days.', ',');
+    await page.locator('dialog input').fill('And the weather?');
+    await page.keyboard.press('Enter');
+    await page.getByText('Asked beside the conversation. ; brings it in.').waitFor();
+    await row(page, 'It takes two days.').locator('.leaf').waitFor();
+    await press(page, 'And the weather?', ';');
+    await page.getByText('Kept: its messages are at the leaf.').waitFor();
+    const asked = row(page, 'And the weather?').filter({ hasNot: page.locator('.leaf') });
+    await asked.click();
+    await page.locator('#tree').focus();
+    await page.keyboard.press(';');
+    await page.getByText('It is in the conversation already.').waitFor();
   });
 
   test('the leaf leaves a branch only after a question', async () => {

@@ -5,9 +5,10 @@
 use crate::{
     AbortNavigationParams, AbortNavigationResult, ArchiveBranchParams, ArchiveBranchResult,
     BranchParams, BranchResult, Call, ChooseParams, ChooseResult, Client, GetNavigationLogParams,
-    GetNavigationLogResult, NameBranchParams, NameBranchResult, NavigateTreeParams, Navigation,
-    PopParams, RedoNavigationParams, RedoNavigationResult, SetLeafParams, SetLeafResult,
-    UnarchiveBranchParams, UnarchiveBranchResult, UndoNavigationParams, UndoNavigationResult,
+    GetNavigationLogResult, KeepBranchParams, KeepBranchResult, NameBranchParams, NameBranchResult,
+    NavigateTreeParams, Navigation, PopParams, RedoNavigationParams, RedoNavigationResult,
+    SetLeafParams, SetLeafResult, UnarchiveBranchParams, UnarchiveBranchResult,
+    UndoNavigationParams, UndoNavigationResult,
 };
 
 impl Client {
@@ -217,6 +218,27 @@ impl Client {
             expected_leaf_id: None,
         };
         self.call("choose", params)
+    }
+
+    /// Appends copies of the messages of a background branch, such as a side question, at the leaf,
+    /// each once. `keep_branch`
+    ///
+    /// - `entry_id`: The id of an entry of the branch, such as the question.
+    ///
+    /// Errors: `invalidParams`, `sessionNotFound`, `sessionLocked`, `versionUnsupported`,
+    /// `readOnly`, `sessionDeleted`, `sessionReplaced`, `sessionExists`, `entryNotFound`,
+    /// `leafMoved`, `unansweredToolCalls`, `storageFull`, `storageIo`, `pathDenied`,
+    /// `durabilityUnknown`, `cancelled`.
+    pub fn keep_branch(
+        &self,
+        entry_id: impl Into<String>,
+    ) -> Call<KeepBranchParams, KeepBranchResult> {
+        let params = KeepBranchParams {
+            session_id: self.session_id(),
+            entry_id: entry_id.into(),
+            expected_leaf_id: None,
+        };
+        self.call("keep_branch", params)
     }
 
     /// Moves the leaf back to before a user message, by default the last one, and summarizes what

@@ -98,6 +98,20 @@ pub struct GetNavigationLogParams {
     pub limit: Option<u64>,
 }
 
+/// The params of `keep_branch`.
+#[derive(Debug, Clone, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct KeepBranchParams {
+    /// The id of the session. Default: the session that is open, if exactly one is.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub session_id: Option<String>,
+    /// The id of an entry of the branch, such as the question.
+    pub entry_id: String,
+    /// The leaf that the client expects; null expects the empty position. The request fails with `leafMoved` if the leaf is another one. Default: no check.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub expected_leaf_id: Option<Option<String>>,
+}
+
 /// The params of `name_branch`.
 #[derive(Debug, Clone, Serialize)]
 #[serde(rename_all = "camelCase")]
@@ -107,7 +121,7 @@ pub struct NameBranchParams {
     pub session_id: Option<String>,
     /// The id of an entry of the branch, as its tip.
     pub entry_id: String,
-    /// The name. It is stored trimmed and on one line; a blank one, like none, removes the name. Default: none.
+    /// The name, at most 1,024 bytes. It is stored trimmed and on one line; a blank one, like none, removes the name. Default: none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
     /// The leaf that the client expects; null expects the empty position. The request fails with `leafMoved` if the leaf is another one. Default: no check.

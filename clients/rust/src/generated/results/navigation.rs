@@ -116,6 +116,19 @@ pub struct GetNavigationLogResult {
     pub moves: Vec<Move>,
 }
 
+/// The result of `keep_branch`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
+#[serde(rename_all = "camelCase")]
+pub struct KeepBranchResult {
+    /// The ids of the copies, in the order of the branch. A copy that the path to the leaf had already is not written again.
+    pub entry_ids: Vec<String>,
+    /// The leaf after the append.
+    pub leaf_id: String,
+    /// How safe the write is at the time of the response; `none` if nothing was written.
+    pub durability: Durability,
+}
+
 /// The result of `name_branch`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]

@@ -4,8 +4,9 @@
 
 use crate::{
     AbortNavigationParams, ArchiveBranchParams, BranchParams, Call, ChooseParams,
-    GetNavigationLogParams, GivenSummary, NameBranchParams, NavigateTreeParams, OnNoAnswer,
-    PopParams, RedoNavigationParams, SetLeafParams, UnarchiveBranchParams, UndoNavigationParams,
+    GetNavigationLogParams, GivenSummary, KeepBranchParams, NameBranchParams, NavigateTreeParams,
+    OnNoAnswer, PopParams, RedoNavigationParams, SetLeafParams, UnarchiveBranchParams,
+    UndoNavigationParams,
 };
 
 impl<R> Call<SetLeafParams, R> {
@@ -167,7 +168,7 @@ impl<R> Call<NameBranchParams, R> {
         self
     }
 
-    /// The name. It is stored trimmed and on one line; a blank one, like none, removes the name. Default: none.
+    /// The name, at most 1,024 bytes. It is stored trimmed and on one line; a blank one, like none, removes the name. Default: none.
     pub fn name(mut self, name: impl Into<String>) -> Self {
         self.params.name = Some(name.into());
         self
@@ -260,6 +261,20 @@ impl<R> Call<ChooseParams, R> {
     /// The outcome if a client does not answer in time. Default: `proceed`.
     pub fn on_no_answer(mut self, on_no_answer: OnNoAnswer) -> Self {
         self.params.on_no_answer = Some(on_no_answer);
+        self
+    }
+
+    /// The leaf that the client expects; null expects the empty position. The request fails with `leafMoved` if the leaf is another one. Default: no check.
+    pub fn expected_leaf_id(mut self, expected_leaf_id: Option<&str>) -> Self {
+        self.params.expected_leaf_id = Some(expected_leaf_id.map(str::to_owned));
+        self
+    }
+}
+
+impl<R> Call<KeepBranchParams, R> {
+    /// The id of the session. Default: the session that is open, if exactly one is.
+    pub fn session_id(mut self, session_id: impl Into<String>) -> Self {
+        self.params.session_id = Some(session_id.into());
         self
     }
 

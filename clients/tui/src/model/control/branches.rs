@@ -33,6 +33,28 @@ impl Model {
         Vec::new()
     }
 
+    /// Asks a question beside the conversation; without one asks for it.
+    pub(super) fn ask_beside(&mut self, question: String) -> Vec<Effect> {
+        if !question.is_empty() {
+            return self.operate(Operation::Aside { question });
+        }
+        self.dialog = Some(Dialog::Aside {
+            input: Input::line(""),
+        });
+        Vec::new()
+    }
+
+    /// Brings the background branch at the cursor into the conversation.
+    pub(super) fn keep_aside(&mut self) -> Vec<Effect> {
+        if let Some(effects) = self.open_several() {
+            return effects;
+        }
+        match self.selected_id() {
+            Some(entry) => self.operate(Operation::Keep { entry }),
+            None => Vec::new(),
+        }
+    }
+
     /// Puts the branch at the cursor away, or brings it back if it is archived.
     pub(super) fn archive_or_bring_back(&mut self) -> Vec<Effect> {
         match self.tree.selected() {

@@ -93,6 +93,17 @@ impl Model {
                     return Vec::new();
                 }
             }
+            Some(Dialog::Aside { input }) => {
+                if is_enter {
+                    let question = input.text().trim().to_owned();
+                    self.dialog = None;
+                    return self.ask_beside(question);
+                }
+                if !is_esc {
+                    input.key(key);
+                    return Vec::new();
+                }
+            }
             Some(Dialog::Create { input }) => {
                 if is_enter {
                     let name = input.text().trim().to_owned();

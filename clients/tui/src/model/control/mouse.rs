@@ -34,6 +34,7 @@ impl Model {
                 | Dialog::Rename { input, .. }
                 | Dialog::Tags { input, .. }
                 | Dialog::Reason { input, .. }
+                | Dialog::Aside { input }
                 | Dialog::Create { input }
                 | Dialog::Focus { input, .. } => input.insert(text),
                 Dialog::Picker(picker) => picker.filter.insert(text),

@@ -28,6 +28,8 @@ impl Model {
             "name-branch" => return self.name_branch(argument),
             "archive" => return self.archive(),
             "unarchive" => return self.unarchive(),
+            "btw" => return self.ask_beside(argument),
+            "keep" => return self.keep_aside(),
             "show-archived" => return self.show_archived(),
             "pop" => return self.pop(),
             "fork" if argument.is_empty() => return self.pick(PickerKind::Fork),

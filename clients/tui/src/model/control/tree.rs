@@ -113,6 +113,8 @@ impl Model {
             Action::Archive => self.archive_or_bring_back(),
             Action::ShowArchived => self.show_archived(),
             Action::Candidates => self.pick(PickerKind::Candidates),
+            Action::Aside => self.ask_beside(String::new()),
+            Action::KeepAside => self.keep_aside(),
             Action::Family => self.pick(PickerKind::Family),
             Action::Tags => self.ask_tags(),
             Action::Pin => self.pin(),

@@ -1,0 +1,28 @@
+//! Side questions: asked in the background beside the conversation, and kept (protocol.md §3.23).
+
+use super::operations::plural;
+use treelined_client::{Client, Error, Message};
+
+/// The group of the questions that stand beside the conversation.
+const GROUP: &str = "btw";
+
+pub(super) async fn ask(client: &Client, question: String) -> Result<String, Error> {
+    let leaf = client.get_leaf().await?.leaf_id;
+    let call = client.append_message(Message::user(question));
+    let call = call.parent_id(leaf.as_deref()).keep_leaf(true).group(GROUP);
+    call.await?;
+    Ok(
+        "Asked beside the conversation: an agent that has the session open can answer there."
+            .to_owned(),
+    )
+}
+
+pub(super) async fn keep(client: &Client, entry: String) -> Result<String, Error> {
+    let kept = client.keep_branch(entry).await?;
+    let count = kept.entry_ids.len();
+    let messages = plural(count, "message");
+    Ok(match kept.durability.as_str() {
+        "none" => "It is in the conversation already.".to_owned(),
+        _ => format!("Kept: {count} {messages} at the leaf."),
+    })
+}
