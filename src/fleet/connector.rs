@@ -1,11 +1,11 @@
 //! Connects when the log is needed for the first time.
 
 use super::backend::LogBackend;
-use super::connection::ANSWER;
-use super::nats_log::NatsLog;
+use super::engine::Engine;
 use super::patience;
 use super::replicated::{LogSource, ReplicatedFile};
 use super::settings::NatsSettings;
+use super::stream::NatsLog;
 use super::team::Team;
 use super::trash;
 use std::sync::{Arc, Mutex, Weak};
@@ -43,10 +43,10 @@ impl TeamView for LiveTeam {
 
 #[derive(Default)]
 pub(super) struct ConnectorState {
-    pub(super) log: Option<Arc<NatsLog>>,
+    pub(super) log: Option<Arc<dyn Engine>>,
     /// The last failure to connect, or to get an answer, and its time.
     pub(super) failed: Option<(Instant, Error)>,
-    /// Why the stream may lose what it acknowledges.
+    /// Why the log may lose what it acknowledges.
     pub(super) misconfigured: Option<Error>,
 }
 
@@ -60,7 +60,7 @@ impl ConnectorState {
     }
 
     /// The log, connected; `None` if nothing has connected yet.
-    pub(super) fn connected(&self) -> Result<Option<&Arc<NatsLog>>> {
+    pub(super) fn connected(&self) -> Result<Option<&Arc<dyn Engine>>> {
         if let Some(error) = self.fault() {
             return Err(error.clone());
         }
@@ -75,7 +75,7 @@ impl ConnectorState {
 
 impl Connector {
     /// The log, connected. Waits for servers only if none has failed yet: then its own thread connects.
-    pub(super) fn connected(self: &Arc<Self>) -> Result<Arc<NatsLog>> {
+    pub(super) fn connected(self: &Arc<Self>) -> Result<Arc<dyn Engine>> {
         let state = lock(&self.state);
         if let Some(log) = state.connected()? {
             return Ok(Arc::clone(log));
@@ -95,7 +95,7 @@ impl Connector {
     }
 
     /// The log if it is connected; otherwise its own thread connects.
-    pub(super) fn connected_beside(self: &Arc<Self>) -> Option<Arc<NatsLog>> {
+    pub(super) fn connected_beside(self: &Arc<Self>) -> Option<Arc<dyn Engine>> {
         let log = lock(&self.state).connected().ok().flatten().cloned();
         if log.is_none() {
             connect_beside(self);
@@ -103,7 +103,7 @@ impl Connector {
         log
     }
 
-    pub(super) fn connect(&self) -> Result<Arc<NatsLog>> {
+    pub(super) fn connect(&self) -> Result<Arc<dyn Engine>> {
         let _one_at_a_time = lock(&self.connecting);
         if let Some(log) = lock(&self.state).connected()? {
             return Ok(Arc::clone(log));
@@ -112,9 +112,10 @@ impl Connector {
         let mut state = lock(&self.state);
         match opened {
             Ok(log) => {
-                let log = Arc::new(log.with_append_time(APPEND));
-                self.team.connect(&log);
-                log.spawn(watch_stream(Arc::downgrade(&log), Weak::clone(&self.this)));
+                let log: Arc<dyn Engine> = Arc::new(log.with_append_time(APPEND));
+                self.team.connect(&*log);
+                let watching = watch(Arc::downgrade(&log), Weak::clone(&self.this));
+                log.runtime().spawn(watching);
                 state.log = Some(Arc::clone(&log));
                 state.failed = None;
                 Ok(log)
@@ -132,18 +133,17 @@ impl Connector {
     }
 }
 
-/// Notes whether the stream still keeps what it acknowledges: somebody may change it while the daemon runs.
-pub(super) async fn watch_stream(log: Weak<NatsLog>, connector: Weak<Connector>) {
+/// Notes whether the log still keeps what it acknowledges: somebody may change it while the daemon runs.
+async fn watch(log: Weak<dyn Engine>, connector: Weak<Connector>) {
     loop {
         tokio::time::sleep(CHECK).await;
         let (Some(log), Some(connector)) = (log.upgrade(), connector.upgrade()) else {
             return;
         };
-        // A stream that is not found may be one that a restarted server does not know yet.
-        let Ok(info) = log.info(ANSWER).await else {
+        // A log that is not found may be one that a restarted server does not know yet.
+        let Ok(misconfigured) = log.fault().await else {
             continue;
         };
-        let misconfigured = info.config.check().err();
         let mut state = lock(&connector.state);
         if let (None, Some(error)) = (&state.misconfigured, &misconfigured) {
             tracing::warn!(%error, "nothing is appended to the log");
@@ -195,7 +195,7 @@ impl LogSource for Connector {
     fn note_silence(&self, error: &Error) {
         let mut state = lock(&self.state);
         // Where others get answers, the servers are slow, and not away.
-        let is_heard = |log: &Arc<NatsLog>| log.acknowledged_in(PAUSE);
+        let is_heard = |log: &Arc<dyn Engine>| log.acknowledged_in(PAUSE);
         if state.fault().is_none() && !state.log.as_ref().is_some_and(is_heard) {
             let why = format!("the log did not answer a moment ago: {}", error.message);
             state.failed = Some((Instant::now(), away(&why)));
@@ -203,8 +203,8 @@ impl LogSource for Connector {
     }
 }
 
-/// How often the stream is checked.
-pub(super) const CHECK: Duration = Duration::from_secs(15);
+/// How often the log is checked.
+const CHECK: Duration = Duration::from_secs(15);
 
 /// How long an append of a daemon is tried.
-pub(super) const APPEND: Duration = Duration::from_secs(5);
+const APPEND: Duration = Duration::from_secs(5);

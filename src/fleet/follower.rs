@@ -2,8 +2,7 @@
 //! any other writer.
 
 use super::connector::{Connector, PAUSE};
-use super::hints::FollowedMessages;
-use super::nats_log::NatsLog;
+use super::engine::{Engine, FollowedLog};
 use super::replicated::{ReplicatedFile, TornLine};
 use std::sync::{Arc, Mutex, Weak};
 use std::time::{Duration, Instant};
@@ -32,9 +31,9 @@ struct FollowerTask {
 }
 
 impl FollowerTask {
-    fn run(&mut self, log: &NatsLog, following: impl Future<Output = ()> + Send + 'static) {
+    fn run(&mut self, log: &dyn Engine, following: impl Future<Output = ()> + Send + 'static) {
         if !self.is_ended {
-            self.running = Some(log.spawn(following));
+            self.running = Some(log.runtime().spawn(following).abort_handle());
         }
     }
 }
@@ -67,7 +66,7 @@ impl Follower {
                 if let Some(log) = connected {
                     let following =
                         copy_on(Arc::downgrade(&log), connector, session, file, published);
-                    lock(&task).run(&log, following);
+                    lock(&task).run(&*log, following);
                     return;
                 }
                 if lock(&task).is_ended {
@@ -82,14 +81,14 @@ impl Follower {
 }
 
 async fn copy_on(
-    log: Weak<NatsLog>,
+    log: Weak<dyn Engine>,
     connector: Weak<Connector>,
     session: String,
     file: Weak<ReplicatedFile>,
     published: PublishedHook,
 ) {
     while let (Some(log), Some(file)) = (log.upgrade(), file.upgrade()) {
-        if let Err(error) = copy_while_connected(&log, &session, &file, &published).await {
+        if let Err(error) = copy_while_connected(&*log, &session, &file, &published).await {
             if error.kind == Kind::SessionDeleted && is_discarded(&connector, &file).await {
                 return;
             }
@@ -115,12 +114,12 @@ async fn is_discarded(connector: &Weak<Connector>, file: &Arc<ReplicatedFile>) -
 
 /// Ends with an error only.
 async fn copy_while_connected(
-    log: &NatsLog,
+    log: &dyn Engine,
     session: &str,
     file: &Arc<ReplicatedFile>,
     published: &PublishedHook,
 ) -> Result<()> {
-    let mut followed = FollowedMessages::open(log, session).await?;
+    let mut followed = log.followed(session).await?;
     let settle = |file: &ReplicatedFile| file.settle_alone(TornLine::Leave);
     noticing(file, published, settle).await?;
     let mut was_unequal = false;
@@ -145,9 +144,9 @@ async fn copy_while_connected(
     }
 }
 
-/// Copies what the stream has and the file has not.
+/// Copies what the log has and the file has not.
 async fn copy_stored(
-    followed: &mut FollowedMessages<'_>,
+    followed: &mut FollowedLog<'_>,
     file: &Arc<ReplicatedFile>,
     published: &PublishedHook,
 ) -> Result<()> {

@@ -171,46 +171,4 @@ impl<'a> FollowedMessages<'a> {
             }
         }
     }
-
-    /// All messages after a position, without an end.
-    pub(super) fn after(self, from: Position) -> impl Iterator<Item = Result<LogPart>> + 'a {
-        Endless {
-            followed: self,
-            at: from,
-            has_failed: false,
-        }
-    }
-}
-
-struct Endless<'a> {
-    followed: FollowedMessages<'a>,
-    at: Position,
-    has_failed: bool,
-}
-
-impl Endless<'_> {
-    async fn part(&mut self) -> Result<LogPart> {
-        let at = self.at;
-        loop {
-            if let Some(part) = self.followed.stored(at).await? {
-                self.at = part.end;
-                return Ok(part);
-            }
-            self.followed.news(&|| at).await;
-        }
-    }
-}
-
-impl Iterator for Endless<'_> {
-    type Item = Result<LogPart>;
-
-    fn next(&mut self) -> Option<Self::Item> {
-        if self.has_failed {
-            return None;
-        }
-        let log = self.followed.log;
-        let part = log.wait(self.part());
-        self.has_failed = part.is_err();
-        Some(part)
-    }
 }

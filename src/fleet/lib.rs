@@ -7,7 +7,8 @@
 //! In reading order: `backend` is a place that keeps the lines of sessions, `files` the one of a session directory,
 //! `stream` the one of a stream, `publish` an append to it, `messages` a read, `hints` a read of what arrives, and
 //! `objects` keeps lines that are larger than a message. `subject` names a session in a stream, `connection` reaches the
-//! servers with deadlines, and `limits` judges a stream. `replica` is how far a file and a log are known to be equal;
+//! servers with deadlines, and `limits` judges a stream. `engine` is what a team needs of its servers, and `nats_engine`
+//! what NATS gives. `replica` is how far a file and a log are known to be equal;
 //! `transfer` compares and copies, and `replicated` keeps them equal while the session is open, with what a `follower`
 //! reads; `live` does so for the open sessions of a daemon. `closing` ends the log of a deleted session, `trash` the life
 //! of its file, and `describe` reads what others see of it. `team` is the list of sessions as all machines see it.
@@ -41,6 +42,8 @@ mod connection;
 mod connector;
 #[cfg(any(feature = "nats", test))]
 pub mod describe;
+#[cfg(feature = "nats")]
+pub mod engine;
 #[cfg(any(feature = "nats", test))]
 pub mod files;
 #[cfg(feature = "nats")]
@@ -58,9 +61,13 @@ pub mod live;
 #[cfg(feature = "nats")]
 mod messages;
 #[cfg(feature = "nats")]
+mod nats_engine;
+#[cfg(feature = "nats")]
 mod nats_log;
 #[cfg(feature = "nats")]
 mod objects;
+#[cfg(feature = "nats")]
+mod own_runtime;
 #[cfg(any(feature = "nats", test))]
 mod patience;
 #[cfg(any(feature = "nats", test))]

@@ -3,11 +3,10 @@
 use super::connection::{ApiError, Connection, unavailable};
 use super::in_flight::InFlight;
 use super::limits::StreamInfo;
+use super::own_runtime::OwnRuntime;
 use super::settings::NatsSettings;
-use std::ops::Deref;
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
-use tokio::runtime::{Handle, Runtime};
 use treelined_core::error::{Error, Kind, Result};
 
 /// The sequence of the subject's last message that a message was published behind.
@@ -35,7 +34,6 @@ pub(super) const NO_STREAM: u64 = 10059;
 /// The parts of a log by which other modules reach its servers. They work as long as the log is not dropped.
 #[derive(Clone)]
 pub(super) struct LogAccess {
-    pub(super) runtime: Handle,
     pub(super) connection: Connection,
     pub(super) settings: NatsSettings,
     /// When the stream was created.
@@ -54,35 +52,8 @@ pub struct NatsLog {
     pub(super) in_flight: InFlight,
 }
 
-/// A runtime that may be dropped on a thread of another one.
-pub(super) struct OwnRuntime(pub(super) Option<Runtime>);
-
-impl Deref for OwnRuntime {
-    type Target = Runtime;
-    #[allow(clippy::expect_used, reason = "taken only by the drop")]
-    fn deref(&self) -> &Runtime {
-        self.0
-            .as_ref()
-            .expect("the runtime is there until the drop")
-    }
-}
-
-impl Drop for OwnRuntime {
-    fn drop(&mut self) {
-        if let Some(runtime) = self.0.take() {
-            runtime.shutdown_background();
-        }
-    }
-}
-
 pub(super) fn connect(settings: &NatsSettings) -> Result<(OwnRuntime, Connection)> {
-    let runtime = tokio::runtime::Builder::new_multi_thread()
-        .worker_threads(1)
-        .thread_name("nats")
-        .enable_all()
-        .build()
-        .map_err(|error| Error::io("start the runtime", &error))?;
-    let runtime = OwnRuntime(Some(runtime));
+    let runtime = OwnRuntime::new("nats")?;
     let connection = runtime.block_on(Connection::open(settings))?;
     Ok((runtime, connection))
 }

@@ -8,6 +8,7 @@ use super::backend::{
     AppendOutcome, Appending, LogBackend, LogIdentity, LogPart, LogParts, Position, last_lines,
 };
 use super::connection::{ANSWER, ApiError, Connection};
+use super::engine::{self, EndlessParts};
 use super::guard::guard_buckets;
 use super::hints::FollowedMessages;
 use super::in_flight::InFlight;
@@ -17,13 +18,11 @@ pub use super::nats_log::NatsLog;
 pub(super) use super::nats_log::{LogAccess, PAUSE, refused};
 use super::nats_log::{NO_MESSAGE, STALE, connect};
 use super::objects::{self, MOST_BYTES};
-use super::patience;
 use super::subject;
 use crate::settings::NatsSettings;
 use serde_json::json;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
-use tokio::task::AbortHandle;
 use treelined_core::error::{Error, Kind, Result};
 use treelined_files::lock::lock;
 
@@ -100,7 +99,6 @@ impl NatsLog {
 
     pub(super) fn access(&self) -> LogAccess {
         LogAccess {
-            runtime: self.runtime.handle().clone(),
             connection: self.connection.clone(),
             settings: self.settings.clone(),
             created: self.info.created.clone(),
@@ -109,16 +107,7 @@ impl NatsLog {
 
     /// Waits for work, until the moment that the caller of this thread has set.
     pub(super) fn wait<T>(&self, work: impl Future<Output = Result<T>>) -> Result<T> {
-        let Some(until) = patience::until() else {
-            return self.runtime.block_on(work);
-        };
-        if patience::is_over(Some(until)) {
-            return Err(patience::over());
-        }
-        self.runtime.block_on(async {
-            let done = tokio::time::timeout_at(until.into(), work).await;
-            done.unwrap_or_else(|_| Err(patience::over()))
-        })
+        engine::wait(self.runtime.handle(), work)
     }
 
     pub(super) fn note_acknowledgement(&self) {
@@ -128,16 +117,6 @@ impl NatsLog {
     /// Whether a server has acknowledged an append in the last `time`.
     pub(super) fn acknowledged_in(&self, time: Duration) -> bool {
         lock(&self.acknowledged).is_some_and(|at| at.elapsed() < time)
-    }
-
-    /// Whether a request would be sent at once.
-    pub(super) fn is_connected(&self) -> bool {
-        self.connection.is_connected()
-    }
-
-    /// Runs work beside others, on the thread of the connection.
-    pub(super) fn spawn(&self, work: impl Future<Output = ()> + Send + 'static) -> AbortHandle {
-        self.runtime.spawn(work).abort_handle()
     }
 
     /// The stream in messages for people.
@@ -240,7 +219,12 @@ impl LogBackend for NatsLog {
 
     fn follow<'a>(&'a self, session: &str, from: Position) -> Result<LogParts<'a>> {
         let followed = self.wait(FollowedMessages::open(self, session))?;
-        Ok(Box::new(followed.after(from)))
+        let runtime = self.runtime.handle();
+        Ok(Box::new(EndlessParts::new(
+            Box::new(followed),
+            runtime,
+            from,
+        )))
     }
 
     fn last(&self, session: &str) -> Result<Option<LogPart>> {

@@ -2,34 +2,47 @@
 
 use super::bucket::{Bucket, BucketSettings};
 use super::cache::{BucketValue, TeamCache};
-use super::presence::MAX_PRESENCE_BYTES;
+use super::presence::{self, MAX_PRESENCE_BYTES};
 use super::row::{MAX_ROW_BYTES, StoredRow};
 use crate::connection::{ANSWER, Connection};
+use crate::engine::TeamIndex;
 use crate::nats_log::LogAccess;
 use crate::settings::NatsSettings;
 use crate::stream::{self};
+use crate::subject;
+use futures_util::future::BoxFuture;
+use std::collections::HashMap;
+use std::sync::Mutex;
 use std::time::Duration;
-use treelined_core::error::Result;
-use treelined_core::team::TeamRow;
+use treelined_core::error::{Error, Kind, Result};
+use treelined_core::team::{TeamList, TeamRow};
+use treelined_files::lock::lock;
 
 /// The age at which the servers drop the row of a daemon that does not renew it.
 const MAX_AGE: Duration = Duration::from_secs(60);
+/// The most sessions whose last revision is remembered, which saves a request for each row.
+const MOST_REVISIONS: usize = 4096;
+/// How often a row is compared and set.
+const TRIES: usize = 16;
 
-pub(super) struct TeamBuckets {
-    pub(super) rows: Bucket,
-    pub(super) presence: Bucket,
+pub(crate) struct TeamBuckets {
+    rows: Bucket,
+    presence: Bucket,
     connection: Connection,
     settings: NatsSettings,
     /// When the stream was created.
     created: String,
     /// The name of this machine.
-    pub(super) host: String,
+    host: String,
     /// The key of this daemon's row of presence. Letters, digits, `-` and `_`.
-    pub(super) daemon: String,
+    daemon: String,
+    /// The revision of the last write of a row, by its key.
+    revisions: Mutex<HashMap<String, u64>>,
+    reader: tokio::sync::Mutex<TeamReader>,
 }
 
 /// The rows as they were read last, and how far.
-pub(super) struct TeamReader {
+struct TeamReader {
     cache: TeamCache,
     /// When the bucket of rows was created.
     bucket_created: String,
@@ -40,7 +53,7 @@ pub(super) struct TeamReader {
 }
 
 impl TeamBuckets {
-    pub(super) fn new(access: &LogAccess, host: String, daemon: String) -> Self {
+    pub(crate) fn new(access: &LogAccess, host: String, daemon: String) -> Self {
         let bucket = |ending: &str| Bucket {
             connection: access.connection.clone(),
             name: format!("{}-{ending}", access.settings.stream),
@@ -53,11 +66,12 @@ impl TeamBuckets {
             created: access.created.clone(),
             host,
             daemon,
+            revisions: Mutex::default(),
+            reader: tokio::sync::Mutex::new(TeamReader::new(&access.settings, &access.created)),
         }
     }
 
-    /// Makes the buckets that do not exist. Returns the names of those that were made.
-    pub(super) async fn ensure(&self) -> Result<Vec<String>> {
+    async fn make(&self) -> Result<Vec<String>> {
         let replicas = self.settings.replicas;
         let rows = BucketSettings {
             replicas,
@@ -80,24 +94,24 @@ impl TeamBuckets {
         Ok(made)
     }
 
-    pub(super) fn stored(&self, row: TeamRow) -> StoredRow {
-        StoredRow {
+    async fn write(&self, row: TeamRow) -> Result<()> {
+        let row = StoredRow {
             row,
             stream_created: self.created.clone(),
+        };
+        let key = subject::key(&row.row.session_id);
+        let known = lock(&self.revisions).remove(&key);
+        let revision = write_row(&self.rows, &key, &row, known).await?;
+        let mut revisions = lock(&self.revisions);
+        if revisions.len() >= MOST_REVISIONS {
+            revisions.clear();
         }
-    }
-
-    pub(super) fn reader(&self) -> TeamReader {
-        TeamReader {
-            cache: TeamCache::new(&self.settings.stream, &self.created),
-            bucket_created: String::new(),
-            revision: 0,
-            presences: (0, 0),
-        }
+        revisions.extend(revision.map(|revision| (key, revision)));
+        Ok(())
     }
 
     /// Reads what is new. Returns whether anything was.
-    pub(super) async fn refresh(&self, reader: &mut TeamReader) -> Result<bool> {
+    async fn refresh(&self, reader: &mut TeamReader) -> Result<bool> {
         let mut is_new = self.refresh_rows(reader).await?;
         is_new |= self.refresh_presences(reader).await?;
         // After the rows, so that the stream has the messages that they describe.
@@ -117,7 +131,7 @@ impl TeamBuckets {
         if info.created != reader.bucket_created {
             *reader = TeamReader {
                 bucket_created: info.created,
-                ..self.reader()
+                ..TeamReader::new(&self.settings, &self.created)
             };
         }
         if info.state.last_seq == reader.revision {
@@ -153,7 +167,75 @@ impl TeamBuckets {
 }
 
 impl TeamReader {
-    pub(super) fn cache(&self) -> &TeamCache {
-        &self.cache
+    fn new(settings: &NatsSettings, created: &str) -> Self {
+        Self {
+            cache: TeamCache::new(&settings.stream, created),
+            bucket_created: String::new(),
+            revision: 0,
+            presences: (0, 0),
+        }
     }
+}
+
+impl TeamIndex for TeamBuckets {
+    fn ensure(&self) -> BoxFuture<'_, Result<Vec<String>>> {
+        Box::pin(self.make())
+    }
+
+    fn write_row(&self, row: TeamRow) -> BoxFuture<'_, Result<()>> {
+        Box::pin(self.write(row))
+    }
+
+    fn say_open(&self, sessions: Vec<(String, i64)>) -> BoxFuture<'_, Result<()>> {
+        let text = presence::encode(&self.host, &self.daemon, sessions);
+        Box::pin(async move {
+            let written = self.presence.put(&self.daemon, text, None);
+            written.await.map(drop)
+        })
+    }
+
+    fn say_closed(&self) -> BoxFuture<'_, Result<()>> {
+        Box::pin(self.presence.remove(&self.daemon))
+    }
+
+    fn list(&self, always: bool) -> BoxFuture<'_, Result<Option<TeamList>>> {
+        Box::pin(async move {
+            let mut reader = self.reader.lock().await;
+            let is_new = self.refresh(&mut reader).await?;
+            Ok((is_new || always).then(|| reader.cache.list()))
+        })
+    }
+}
+
+/// Writes a row unless the bucket has one that is as new. `known` is the revision of an older one of the same writer.
+/// Returns the revision of the row; `None` if it was not written.
+async fn write_row(
+    bucket: &Bucket,
+    key: &str,
+    row: &StoredRow,
+    known: Option<u64>,
+) -> Result<Option<u64>> {
+    let text = row.encode();
+    let mut expected = known;
+    for _ in 0..TRIES {
+        let revision = match expected.take() {
+            Some(revision) => revision,
+            None => match bucket.get(key).await? {
+                None => 0,
+                Some(stored) => {
+                    let before = StoredRow::decode(key, &stored.value);
+                    if !row.replaces(before.as_ref()) {
+                        return Ok(None);
+                    }
+                    stored.revision
+                }
+            },
+        };
+        let written = bucket.put(key, text.clone(), Some(revision)).await?;
+        if written.is_some() {
+            return Ok(written);
+        }
+    }
+    let why = format!("others wrote the row {key:?} in each of {TRIES} rounds");
+    Err(Error::new(Kind::LogConflict, why))
 }

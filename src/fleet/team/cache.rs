@@ -12,14 +12,14 @@ const ROW_BYTES: usize = 400;
 
 /// A value of a bucket at one revision; empty if it was removed.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct BucketValue {
-    pub(super) key: String,
-    pub(super) value: Vec<u8>,
-    pub(super) revision: u64,
+pub(crate) struct BucketValue {
+    pub(crate) key: String,
+    pub(crate) value: Vec<u8>,
+    pub(crate) revision: u64,
 }
 
 /// The known rows of one stream. The lists of it grow with the team, up to [`TEAM_BYTES`].
-pub(super) struct TeamCache {
+pub(crate) struct TeamCache {
     stream: String,
     /// When the stream was created.
     created: String,
@@ -38,7 +38,7 @@ pub(super) struct TeamCache {
 }
 
 impl TeamCache {
-    pub(super) fn new(stream: &str, created: &str) -> Self {
+    pub(crate) fn new(stream: &str, created: &str) -> Self {
         Self {
             stream: stream.to_owned(),
             created: created.to_owned(),
@@ -54,7 +54,7 @@ impl TeamCache {
     }
 
     /// Takes a value of the rows' bucket.
-    pub(super) fn take_row(&mut self, value: BucketValue) {
+    pub(crate) fn take_row(&mut self, value: BucketValue) {
         let BucketValue {
             key,
             value,
@@ -94,12 +94,12 @@ impl TeamCache {
     }
 
     /// Whether the ids must be read again to know all sessions of a stream with so many subjects.
-    pub(super) fn lacks_ids(&self, subjects: u64) -> bool {
+    pub(crate) fn lacks_ids(&self, subjects: u64) -> bool {
         self.subjects != subjects
     }
 
     /// Takes the ids of all sessions of a stream with so many subjects.
-    pub(super) fn take_ids(&mut self, mut ids: Vec<String>, subjects: u64) {
+    pub(crate) fn take_ids(&mut self, mut ids: Vec<String>, subjects: u64) {
         let bytes = |id: &String| id.len() + size_of::<String>();
         let mut left = TEAM_BYTES;
         let fits = ids.iter().position(|id| {
@@ -115,12 +115,12 @@ impl TeamCache {
         self.subjects = subjects;
     }
 
-    pub(super) fn take_last(&mut self, last: u64) {
+    pub(crate) fn take_last(&mut self, last: u64) {
         self.last = last;
     }
 
     /// Takes the rows of all daemons but this one.
-    pub(super) fn take_presences<'t>(&mut self, rows: impl Iterator<Item = &'t [u8]>) {
+    pub(crate) fn take_presences<'t>(&mut self, rows: impl Iterator<Item = &'t [u8]>) {
         self.open.clear();
         self.damaged_presences = 0;
         let mut left = TEAM_BYTES;
@@ -135,7 +135,7 @@ impl TeamCache {
         }
     }
 
-    pub(super) fn list(&self) -> TeamList {
+    pub(crate) fn list(&self) -> TeamList {
         let mut open: HashMap<&str, Vec<OpenElsewhere>> = HashMap::new();
         for (id, by) in &self.open {
             open.entry(id).or_default().push(by.clone());

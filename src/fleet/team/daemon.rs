@@ -1,14 +1,12 @@
 //! The team of a daemon, and the same for a command that ends at once.
 
-use super::super::subject;
-use super::buckets::{TeamBuckets, TeamReader};
-use super::upkeep::{OpenHere, PendingRows, write_row};
-use crate::nats_log::NatsLog;
+use super::upkeep::{OpenHere, PendingRows};
+use crate::engine::{Engine, TeamIndex};
 use std::sync::{Arc, Condvar, Mutex, OnceLock, PoisonError, mpsc};
 use std::time::{Duration, Instant};
 use tokio::runtime::Handle;
 use tokio::task::AbortHandle;
-use treelined_core::error::{Kind, Result};
+use treelined_core::error::{Error, Kind, Result};
 use treelined_core::id::{Source, random_token};
 use treelined_core::team::{TeamList, TeamRow, TeamView};
 use treelined_files::clock::SystemSource;
@@ -44,11 +42,10 @@ struct SharedTeam {
     listed: Condvar,
 }
 
-/// The buckets, and the runtime of their connection. They work as long as the log exists.
+/// The list, and the runtime of its connection. They work as long as the log exists.
 struct TeamServers {
-    buckets: TeamBuckets,
+    index: Box<dyn TeamIndex>,
     runtime: Handle,
-    reader: tokio::sync::Mutex<TeamReader>,
 }
 
 /// The last list, and the state of the next one.
@@ -94,15 +91,13 @@ impl Team {
         }
     }
 
-    /// Begins the upkeep of the buckets on the connection of the log; missing ones are made if the servers permit it.
+    /// Begins the upkeep of the list on the connection of the log; what is missing is made if the servers permit it.
     /// Further calls do nothing.
-    pub fn connect(&self, log: &NatsLog) {
-        let access = log.access();
-        let buckets = TeamBuckets::new(&access, self.host.clone(), self.daemon.clone());
+    pub fn connect(&self, log: &dyn Engine) {
+        let runtime = log.runtime();
         let servers = TeamServers {
-            reader: tokio::sync::Mutex::new(buckets.reader()),
-            buckets,
-            runtime: access.runtime.clone(),
+            index: log.index(&self.host, &self.daemon),
+            runtime: runtime.clone(),
         };
         if self.shared.servers.set(servers).is_err() {
             return;
@@ -110,16 +105,16 @@ impl Team {
         let (writer, renewer) = (Arc::clone(&self.shared), Arc::clone(&self.shared));
         let write = async move {
             if let Some(servers) = writer.servers.get() {
-                writer.pending.write_on(&servers.buckets).await;
+                writer.pending.write_on(&*servers.index).await;
             }
         };
         let renew = async move {
             if let Some(servers) = renewer.servers.get() {
-                renewer.open.renew_on(&servers.buckets).await;
+                renewer.open.renew_on(&*servers.index).await;
             }
         };
-        let write = access.runtime.spawn(write).abort_handle();
-        let renew = access.runtime.spawn(renew).abort_handle();
+        let write = runtime.spawn(write).abort_handle();
+        let renew = runtime.spawn(renew).abort_handle();
         lock(&self.tasks).extend([write, renew]);
         if lock(&self.shared.listing).is_running {
             self.read();
@@ -165,9 +160,9 @@ impl Team {
         let (sender, done) = mpsc::channel();
         let shared = Arc::clone(&self.shared);
         servers.runtime.spawn(async move {
-            if let Some(TeamServers { buckets, .. }) = shared.servers.get() {
-                let rows = shared.pending.write_all(buckets);
-                let (rows, presence) = tokio::join!(rows, shared.open.remove(buckets));
+            if let Some(TeamServers { index, .. }) = shared.servers.get() {
+                let rows = shared.pending.write_all(&**index);
+                let (rows, presence) = tokio::join!(rows, shared.open.remove(&**index));
                 if let Err(error) = rows.and(presence) {
                     tracing::info!(%error, "the team's list is left as it was");
                 }
@@ -216,15 +211,17 @@ impl SharedTeam {
         let Some(servers) = self.servers.get() else {
             return;
         };
-        let mut reader = servers.reader.lock().await;
-        let read = servers.buckets.refresh(&mut reader).await;
+        let is_unknown = |listing: &Listing| listing.has_failed || listing.at.is_none();
+        let always = is_unknown(&lock(&self.listing));
+        let read = servers.index.list(always).await;
         let mut listing = lock(&self.listing);
         match read {
-            Ok(is_new) => {
-                if is_new || listing.has_failed || listing.at.is_none() {
-                    listing.list = Arc::new(reader.cache().list());
+            Ok(list) => {
+                // Without a new one, the list may have been given as incomplete meanwhile: the next one is whole.
+                if let Some(list) = list {
+                    listing.list = Arc::new(list);
+                    listing.has_failed = false;
                 }
-                listing.has_failed = false;
             }
             Err(error) => listing.fail(error.kind, error.message.to_string()),
         }
@@ -237,42 +234,39 @@ impl SharedTeam {
 
 /// The team's list for a command: each call waits for the servers, with the deadlines of the log.
 pub struct TeamRows {
-    buckets: TeamBuckets,
+    index: Box<dyn TeamIndex>,
+    host: String,
     runtime: Handle,
 }
 
 impl TeamRows {
-    pub fn of(log: &NatsLog) -> Self {
-        let access = log.access();
+    pub fn of(log: &dyn Engine) -> Self {
+        let host = process::host_name();
         Self {
-            buckets: TeamBuckets::new(&access, process::host_name(), String::new()),
-            runtime: access.runtime,
+            index: log.index(&host, ""),
+            host,
+            runtime: log.runtime().clone(),
         }
     }
 
-    /// Makes the buckets that do not exist. Returns the names of those that were made.
+    /// Makes what is missing. Returns the names of what was made.
     pub fn create(&self) -> Result<Vec<String>> {
-        self.runtime.block_on(self.buckets.ensure())
+        self.runtime.block_on(self.index.ensure())
     }
 
     /// The name of this machine.
     pub fn host(&self) -> &str {
-        &self.buckets.host
+        &self.host
     }
 
     /// Writes a row, unless there is one with the same or a greater sequence.
     pub fn write(&self, row: TeamRow) -> Result<()> {
-        let key = subject::key(&row.session_id);
-        let row = self.buckets.stored(row);
-        let written = write_row(&self.buckets.rows, &key, &row, None);
-        self.runtime.block_on(written).map(drop)
+        self.runtime.block_on(self.index.write_row(row))
     }
 
     /// The sessions of the log, with all daemons that have them open.
     pub fn list(&self) -> Result<TeamList> {
-        let mut reader = self.buckets.reader();
-        self.runtime
-            .block_on(self.buckets.refresh(&mut reader))
-            .map(|_| reader.cache().list())
+        let list = self.runtime.block_on(self.index.list(true))?;
+        list.ok_or_else(|| Error::new(Kind::LogUnavailable, "the servers gave no list"))
     }
 }

@@ -25,7 +25,7 @@ struct OpenText {
 
 /// The row of a daemon with these sessions and the times of their opening. Of more sessions than fit, those that were
 /// opened last are in it.
-pub(super) fn encode(host_name: &str, daemon: &str, mut sessions: Vec<(String, i64)>) -> Vec<u8> {
+pub(crate) fn encode(host_name: &str, daemon: &str, mut sessions: Vec<(String, i64)>) -> Vec<u8> {
     sessions.sort_unstable_by(|(a, at), (b, bt)| bt.cmp(at).then_with(|| a.cmp(b)));
     let mut left = MAX_PRESENCE_BYTES - 1024;
     let mut text = PresenceText {
@@ -53,7 +53,7 @@ pub(super) fn encode(host_name: &str, daemon: &str, mut sessions: Vec<(String, i
 }
 
 /// The sessions that a daemon has open, by id; `None` if the row is damaged.
-pub(super) fn decode(text: &[u8]) -> Option<Vec<(String, OpenElsewhere)>> {
+pub(crate) fn decode(text: &[u8]) -> Option<Vec<(String, OpenElsewhere)>> {
     if text.len() > MAX_PRESENCE_BYTES {
         return None;
     }

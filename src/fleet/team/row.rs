@@ -35,15 +35,15 @@ struct RowText {
 
 /// A row of one stream.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct StoredRow {
-    pub(super) row: TeamRow,
+pub(crate) struct StoredRow {
+    pub(crate) row: TeamRow,
     /// When the stream was created, as its servers say it. A stream that was made anew counts from 1 again.
-    pub(super) stream_created: String,
+    pub(crate) stream_created: String,
 }
 
 impl StoredRow {
     /// Reads a row; `None` if it is damaged, or of another session than its key says.
-    pub(super) fn decode(key: &str, text: &[u8]) -> Option<Self> {
+    pub(crate) fn decode(key: &str, text: &[u8]) -> Option<Self> {
         if text.len() > MAX_ROW_BYTES {
             return None;
         }
@@ -73,7 +73,7 @@ impl StoredRow {
     }
 
     /// The row as text of at most [`MAX_ROW_BYTES`] bytes: long texts of it are cut.
-    pub(super) fn encode(&self) -> Vec<u8> {
+    pub(crate) fn encode(&self) -> Vec<u8> {
         let row = &self.row;
         let mut most = MAX_CWD;
         loop {
@@ -105,7 +105,7 @@ impl StoredRow {
 
     /// Whether this row replaces a stored one. Each pair of rows has one answer, so that the order in which machines
     /// write does not matter. A damaged row counts as none.
-    pub(super) fn replaces(&self, stored: Option<&Self>) -> bool {
+    pub(crate) fn replaces(&self, stored: Option<&Self>) -> bool {
         stored.is_none_or(|stored| self.order(stored) == Ordering::Greater)
     }
 
@@ -120,7 +120,7 @@ impl StoredRow {
 }
 
 /// The name of a machine on one line, cut.
-pub(super) fn host(text: &str) -> String {
+pub(crate) fn host(text: &str) -> String {
     cut(&name::normalized(text), MAX_HOST)
 }
 

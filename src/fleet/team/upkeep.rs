@@ -1,11 +1,7 @@
-//! The two tasks of a daemon that keep the team's buckets: one writes the rows of changed sessions, the other says
+//! The two tasks of a daemon that keep the team's list: one writes the rows of changed sessions, the other says
 //! which sessions are open.
 
-use super::super::subject;
-use super::bucket::Bucket;
-use super::buckets::TeamBuckets;
-use super::presence;
-use super::row::StoredRow;
+use crate::engine::TeamIndex;
 use futures_util::{StreamExt, stream};
 use std::collections::HashMap;
 use std::sync::Mutex;
@@ -19,7 +15,7 @@ use treelined_files::lock::lock;
 
 /// A row is written at most once in this time.
 const ROUND: Duration = Duration::from_secs(1);
-/// The time between two writes of the daemon's row while nothing changes, a third of [`super::buckets::MAX_AGE`].
+/// The time between two writes of the daemon's row while nothing changes, a third of the age at which it is forgotten.
 const RENEWAL: Duration = Duration::from_secs(20);
 /// The pause after a failed write.
 const AFTER_FAILURE: Duration = Duration::from_secs(5);
@@ -27,18 +23,12 @@ const AFTER_FAILURE: Duration = Duration::from_secs(5);
 const AT_ONCE: usize = 16;
 /// The most rows that wait. Rows of further sessions are written with their next change.
 const MOST_PENDING: usize = 10_000;
-/// The most sessions whose last revision is remembered, which saves a request for each row.
-const MOST_REVISIONS: usize = 4096;
-/// How often a row is compared and set.
-const TRIES: usize = 16;
 
 /// The rows that wait to be written.
 #[derive(Default)]
 pub(super) struct PendingRows {
     rows: Mutex<HashMap<String, TeamRow>>,
     noted: Notify,
-    /// The revision of this daemon's last write by key.
-    revisions: Mutex<HashMap<String, u64>>,
 }
 
 /// The sessions that the daemon has open.
@@ -63,15 +53,15 @@ impl PendingRows {
     }
 
     /// Writes rows for ever.
-    pub(super) async fn write_on(&self, buckets: &TeamBuckets) {
+    pub(super) async fn write_on(&self, index: &dyn TeamIndex) {
         loop {
             self.noted.notified().await;
             let begun = Instant::now();
-            let pause = match self.write_all(buckets).await {
+            let pause = match self.write_all(index).await {
                 Ok(()) => ROUND,
                 Err(error) => {
                     tracing::info!(%error, "rows of the team's list are written later");
-                    make_missing(buckets, &error).await;
+                    make_missing(index, &error).await;
                     self.noted.notify_one();
                     AFTER_FAILURE
                 }
@@ -81,10 +71,10 @@ impl PendingRows {
     }
 
     /// Writes all rows that wait. After a failure those that were not written wait on.
-    pub(super) async fn write_all(&self, buckets: &TeamBuckets) -> Result<()> {
+    pub(super) async fn write_all(&self, index: &dyn TeamIndex) -> Result<()> {
         let rows = std::mem::take(&mut *lock(&self.rows));
         let written = stream::iter(rows.into_values()).map(|row| async move {
-            let written = self.write(buckets, &row).await;
+            let written = index.write_row(row.clone()).await;
             written.map_err(|error| (row, error))
         });
         let mut written = written.buffer_unordered(AT_ONCE);
@@ -97,19 +87,6 @@ impl PendingRows {
         }
         failure.map_or(Ok(()), Err)
     }
-
-    async fn write(&self, buckets: &TeamBuckets, row: &TeamRow) -> Result<()> {
-        let row = buckets.stored(row.clone());
-        let key = subject::key(&row.row.session_id);
-        let known = lock(&self.revisions).remove(&key);
-        let revision = write_row(&buckets.rows, &key, &row, known).await?;
-        let mut revisions = lock(&self.revisions);
-        if revisions.len() >= MOST_REVISIONS {
-            revisions.clear();
-        }
-        revisions.extend(revision.map(|revision| (key, revision)));
-        Ok(())
-    }
 }
 
 fn keep_newest(rows: &mut HashMap<String, TeamRow>, row: TeamRow) {
@@ -117,39 +94,6 @@ fn keep_newest(rows: &mut HashMap<String, TeamRow>, row: TeamRow) {
     if waiting.is_none_or(|waiting| waiting.sequence <= row.sequence) {
         rows.insert(row.session_id.clone(), row);
     }
-}
-
-/// Writes a row unless the bucket has one that is as new. `known` is the revision of an older one of the same writer.
-/// Returns the revision of the row; `None` if it was not written.
-pub(super) async fn write_row(
-    bucket: &Bucket,
-    key: &str,
-    row: &StoredRow,
-    known: Option<u64>,
-) -> Result<Option<u64>> {
-    let text = row.encode();
-    let mut expected = known;
-    for _ in 0..TRIES {
-        let revision = match expected.take() {
-            Some(revision) => revision,
-            None => match bucket.get(key).await? {
-                None => 0,
-                Some(stored) => {
-                    let before = StoredRow::decode(key, &stored.value);
-                    if !row.replaces(before.as_ref()) {
-                        return Ok(None);
-                    }
-                    stored.revision
-                }
-            },
-        };
-        let written = bucket.put(key, text.clone(), Some(revision)).await?;
-        if written.is_some() {
-            return Ok(written);
-        }
-    }
-    let why = format!("others wrote the row {key:?} in each of {TRIES} rounds");
-    Err(Error::new(Kind::LogConflict, why))
 }
 
 impl OpenHere {
@@ -165,14 +109,14 @@ impl OpenHere {
     }
 
     /// Renews the daemon's row for ever while a session is open, and removes it when none is.
-    pub(super) async fn renew_on(&self, buckets: &TeamBuckets) {
+    pub(super) async fn renew_on(&self, index: &dyn TeamIndex) {
         loop {
             let begun = Instant::now();
-            let pause = match self.renew(buckets).await {
+            let pause = match self.renew(index).await {
                 Ok(()) => RENEWAL,
                 Err(error) => {
                     tracing::info!(%error, "the team's list does not have this daemon's sessions");
-                    make_missing(buckets, &error).await;
+                    make_missing(index, &error).await;
                     AFTER_FAILURE
                 }
             };
@@ -183,33 +127,30 @@ impl OpenHere {
         }
     }
 
-    async fn renew(&self, buckets: &TeamBuckets) -> Result<()> {
+    async fn renew(&self, index: &dyn TeamIndex) -> Result<()> {
         let sessions = lock(&self.sessions).clone();
         if sessions.is_empty() {
-            return self.remove(buckets).await;
+            return self.remove(index).await;
         }
-        let sessions = sessions.into_iter().collect();
-        let text = presence::encode(&buckets.host, &buckets.daemon, sessions);
         // Before the write, which may arrive without an answer.
         self.is_listed.store(true, Ordering::Relaxed);
-        let written = buckets.presence.put(&buckets.daemon, text, None);
-        written.await.map(drop)
+        index.say_open(sessions.into_iter().collect()).await
     }
 
     /// Removes the daemon's row if there may be one.
-    pub(super) async fn remove(&self, buckets: &TeamBuckets) -> Result<()> {
+    pub(super) async fn remove(&self, index: &dyn TeamIndex) -> Result<()> {
         if self.is_listed.load(Ordering::Relaxed) {
-            buckets.presence.remove(&buckets.daemon).await?;
+            index.say_closed().await?;
             self.is_listed.store(false, Ordering::Relaxed);
         }
         Ok(())
     }
 }
 
-/// Makes the buckets if that is what a write failed for.
-async fn make_missing(buckets: &TeamBuckets, error: &Error) {
+/// Makes the list if that is what a write failed for.
+async fn make_missing(index: &dyn TeamIndex, error: &Error) {
     if error.kind == Kind::LogMisconfigured
-        && let Err(error) = buckets.ensure().await
+        && let Err(error) = index.ensure().await
     {
         tracing::info!(%error, "the team's list is not made");
     }

@@ -1,0 +1,121 @@
+//! What a daemon and the commands need of the servers of a team, besides the lines of sessions. Nothing else of the
+//! shared part knows which engine keeps them.
+
+use super::backend::{LogBackend, LogPart, Position};
+use super::patience;
+use futures_util::future::BoxFuture;
+use std::time::Duration;
+use tokio::runtime::Handle;
+use treelined_core::error::{Error, Result};
+use treelined_core::team::{TeamList, TeamRow};
+
+/// The servers of a team, connected. A lost connection is made again in the background.
+pub trait Engine: LogBackend {
+    /// The threads of the connection, for work beside others.
+    fn runtime(&self) -> &Handle;
+
+    /// Whether a request would be sent at once.
+    fn is_connected(&self) -> bool;
+
+    /// Whether a server has acknowledged an append in the last `time`.
+    fn acknowledged_in(&self, time: Duration) -> bool;
+
+    /// Why the log may lose what it acknowledges: somebody may change its settings at any time. Fails if the servers do
+    /// not say.
+    fn fault(&self) -> BoxFuture<'_, Result<Option<Error>>>;
+
+    /// Follows a session. What is appended from now on is noticed soon.
+    fn followed<'a>(&'a self, session: &'a str) -> BoxFuture<'a, Result<FollowedLog<'a>>>;
+
+    /// The team's list, for a daemon with this key, or for a command, whose key is empty.
+    fn index(&self, host: &str, daemon: &str) -> Box<dyn TeamIndex>;
+}
+
+/// A session that is followed.
+pub(super) type FollowedLog<'a> = Box<dyn FollowedParts + 'a>;
+
+/// The parts of a session, as they arrive.
+pub trait FollowedParts: Send {
+    /// The next part after `at`, which must not go back; `None` at the end of the log.
+    fn stored(&mut self, at: Position) -> BoxFuture<'_, Result<Option<LogPart>>>;
+
+    /// Waits until the log may have a part after `at`. May be dropped and called again.
+    fn news<'a>(&'a mut self, at: &'a (dyn Fn() -> Position + Sync)) -> BoxFuture<'a, ()>;
+}
+
+/// The team's list: a row for each session, and the sessions that each daemon has open. Nothing waits for it.
+pub trait TeamIndex: Send + Sync {
+    /// Makes what is missing, if the servers permit it. Returns the names of what was made.
+    fn ensure(&self) -> BoxFuture<'_, Result<Vec<String>>>;
+
+    /// Writes a row, unless there is one that is as new.
+    fn write_row(&self, row: TeamRow) -> BoxFuture<'_, Result<()>>;
+
+    /// Says which sessions this daemon has open, with the times of their opening in Unix milliseconds. The servers forget
+    /// it after a minute.
+    fn say_open(&self, sessions: Vec<(String, i64)>) -> BoxFuture<'_, Result<()>>;
+
+    /// Says that this daemon has none open.
+    fn say_closed(&self) -> BoxFuture<'_, Result<()>>;
+
+    /// The list; `None` if it is the one of the last call, unless `always` is set.
+    fn list(&self, always: bool) -> BoxFuture<'_, Result<Option<TeamList>>>;
+}
+
+/// Waits for work, until the moment that the caller of this thread has set.
+pub(super) fn wait<T>(runtime: &Handle, work: impl Future<Output = Result<T>>) -> Result<T> {
+    let Some(until) = patience::until() else {
+        return runtime.block_on(work);
+    };
+    if patience::is_over(Some(until)) {
+        return Err(patience::over());
+    }
+    runtime.block_on(async {
+        let done = tokio::time::timeout_at(until.into(), work).await;
+        done.unwrap_or_else(|_| Err(patience::over()))
+    })
+}
+
+/// All parts of a followed session after a position, without an end.
+pub(super) struct EndlessParts<'a> {
+    followed: FollowedLog<'a>,
+    runtime: Handle,
+    at: Position,
+    has_failed: bool,
+}
+
+impl<'a> EndlessParts<'a> {
+    pub(super) fn new(followed: FollowedLog<'a>, runtime: &Handle, from: Position) -> Self {
+        Self {
+            followed,
+            runtime: runtime.clone(),
+            at: from,
+            has_failed: false,
+        }
+    }
+
+    async fn part(&mut self) -> Result<LogPart> {
+        let at = self.at;
+        loop {
+            if let Some(part) = self.followed.stored(at).await? {
+                self.at = part.end;
+                return Ok(part);
+            }
+            self.followed.news(&|| at).await;
+        }
+    }
+}
+
+impl Iterator for EndlessParts<'_> {
+    type Item = Result<LogPart>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        if self.has_failed {
+            return None;
+        }
+        let runtime = self.runtime.clone();
+        let part = wait(&runtime, self.part());
+        self.has_failed = part.is_err();
+        Some(part)
+    }
+}

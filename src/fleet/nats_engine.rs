@@ -1,0 +1,52 @@
+//! NATS JetStream as the servers of a team.
+
+use super::backend::{LogPart, Position};
+use super::connection::ANSWER;
+use super::engine::{Engine, FollowedLog, FollowedParts, TeamIndex};
+use super::hints::FollowedMessages;
+use super::stream::NatsLog;
+use super::team::buckets::TeamBuckets;
+use futures_util::future::BoxFuture;
+use std::time::Duration;
+use tokio::runtime::Handle;
+use treelined_core::error::{Error, Result};
+
+impl Engine for NatsLog {
+    fn runtime(&self) -> &Handle {
+        self.runtime.handle()
+    }
+
+    fn is_connected(&self) -> bool {
+        self.connection.is_connected()
+    }
+
+    fn acknowledged_in(&self, time: Duration) -> bool {
+        NatsLog::acknowledged_in(self, time)
+    }
+
+    fn fault(&self) -> BoxFuture<'_, Result<Option<Error>>> {
+        Box::pin(async { Ok(self.info(ANSWER).await?.config.check().err()) })
+    }
+
+    fn followed<'a>(&'a self, session: &'a str) -> BoxFuture<'a, Result<FollowedLog<'a>>> {
+        Box::pin(async move {
+            let followed = FollowedMessages::open(self, session).await?;
+            Ok(Box::new(followed) as FollowedLog<'a>)
+        })
+    }
+
+    fn index(&self, host: &str, daemon: &str) -> Box<dyn TeamIndex> {
+        let (host, daemon) = (host.to_owned(), daemon.to_owned());
+        Box::new(TeamBuckets::new(&self.access(), host, daemon))
+    }
+}
+
+impl FollowedParts for FollowedMessages<'_> {
+    fn stored(&mut self, at: Position) -> BoxFuture<'_, Result<Option<LogPart>>> {
+        Box::pin(FollowedMessages::stored(self, at))
+    }
+
+    fn news<'a>(&'a mut self, at: &'a (dyn Fn() -> Position + Sync)) -> BoxFuture<'a, ()> {
+        Box::pin(FollowedMessages::news(self, at))
+    }
+}
