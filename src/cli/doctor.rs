@@ -37,8 +37,8 @@ Examples:
 Exit codes: 0 all is well, 1 damage, a file that cannot be read or a wrong configuration, 3 no such session.")]
 pub(crate) struct Doctor {
     /// Sessions: files, ids, names, or beginnings of ids (4 characters or more)
-    #[cfg_attr(not(feature = "nats"), arg(required_unless_present = "latest"))]
-    #[cfg_attr(feature = "nats", arg(required_unless_present_any = ["latest", "cluster"]))]
+    #[cfg_attr(not(feature = "team"), arg(required_unless_present = "latest"))]
+    #[cfg_attr(feature = "team", arg(required_unless_present_any = ["latest", "cluster"]))]
     #[arg(value_name = "SESSION",
           add = ArgValueCompleter::new(super::candidates::sessions))]
     sessions: Vec<String>,
@@ -57,12 +57,12 @@ pub(crate) struct Doctor {
     /// Check the kept bytes of imported sessions' sources too
     #[arg(long)]
     origin: bool,
-    /// Check the servers and the stream of [log.nats] in place of files
-    #[cfg(feature = "nats")]
+    /// Check the servers of [log.nats] or [log.postgres] in place of files
+    #[cfg(feature = "team")]
     #[arg(long, conflicts_with_all = ["sessions", "latest", "json", "repair", "origin"])]
     cluster: bool,
-    /// Make the stream if it does not exist
-    #[cfg(feature = "nats")]
+    /// Make the stream, or the tables, if they do not exist
+    #[cfg(feature = "team")]
     #[arg(long, requires = "cluster")]
     create: bool,
 }
@@ -76,7 +76,7 @@ enum Finding {
 }
 
 pub(super) fn run(options: &Options, doctor: &Doctor) -> anyhow::Result<ExitCode> {
-    #[cfg(feature = "nats")]
+    #[cfg(feature = "team")]
     if doctor.cluster {
         return super::doctor_cluster::doctor(options, doctor.create);
     }

@@ -9,7 +9,7 @@ use std::io::{self, Write};
 use std::path::Path;
 use treelined_core::durability::Durability;
 use treelined_core::error::Result;
-#[cfg(not(feature = "nats"))]
+#[cfg(not(feature = "team"))]
 use treelined_core::error::{Error, Kind};
 use treelined_core::terminal;
 use treelined_files::log::OpenedLog;
@@ -82,15 +82,14 @@ fn mend_replica(
     Ok(remade.is_ok())
 }
 
-#[cfg(feature = "nats")]
+#[cfg(feature = "team")]
 fn remake(options: &Options, at: Location) -> Result<()> {
     super::fleet::remake(options, at)
 }
 
-#[cfg(not(feature = "nats"))]
+#[cfg(not(feature = "team"))]
 fn remake(_: &Options, _: Location) -> Result<()> {
-    let why =
-        "the file is a copy of a log; a build with the feature `nats` makes it again from there";
+    let why = "the file is a copy of a log; a build with the feature `nats` or `postgres` makes it again from there";
     Err(Error::new(Kind::LogMisconfigured, why))
 }
 

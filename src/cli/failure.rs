@@ -69,7 +69,7 @@ impl ShellError {
     }
 
     /// The remedy for a failure that is one of several of a command.
-    #[cfg(feature = "nats")]
+    #[cfg(feature = "team")]
     pub(super) fn remedy_of(kind: Kind) -> &'static str {
         remedy(kind).1
     }
@@ -214,9 +214,9 @@ remedies! {
     LogConflict FAILED "run the command again: others write to the session at this time";
     LogForeign FAILED "find the program that writes to the session's subject, and take its permission; a fork of the session goes on; nothing was changed here";
     LogDiverged FAILED "move the file and the `.replica` beside it to another folder, and pull the session; nothing was changed";
-    LogRewound FAILED "ask who runs the servers whether the stream is to stay as it is; without the `.replica` beside the file, a push fills it again; nothing was changed";
-    LogMisconfigured FAILED "correct what the message names; `treelined doctor --cluster` lists all of it, and `--create` makes a missing stream";
-    LogDenied FAILED "correct `credentials`, `ca` or `certificate` of [log.nats], or ask for the permission that the message names";
+    LogRewound FAILED "ask who runs the servers whether they are to stay as they are; without the `.replica` beside the file, a push fills it again; nothing was changed";
+    LogMisconfigured FAILED "correct what the message names; `treelined doctor --cluster` lists all of it, and `--create` makes a missing stream or missing tables";
+    LogDenied FAILED "correct the password, `credentials`, `ca` or `certificate` of [log.nats] or [log.postgres], or ask for the permission that the message names";
     PayloadTooLarge FAILED "treelined doctor --cluster --create, which makes the bucket for lines of up to 64 MiB";
     BatchUnsupported USAGE "send the requests one by one";
     RequestTooLarge FAILED "send less at once, or raise --max-frame-bytes";

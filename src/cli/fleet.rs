@@ -1,4 +1,4 @@
-//! `treelined push` and `treelined pull`: sessions on NATS JetStream (fleet.md).
+//! `treelined push` and `treelined pull`: sessions on the servers of a team (fleet.md).
 
 use super::failure::{NOT_FOUND, ShellError, USAGE};
 use super::listed::ListedRow;
@@ -8,7 +8,7 @@ use super::screen::{Screen, Style};
 use super::session_choice::{ChoiceProblem, SessionQuery, choose};
 use super::team::{self, Descriptions};
 use super::words::count;
-use crate::config::{Config, NatsSettings};
+use crate::config::{Config, TeamSettings};
 use clap::Args;
 use clap_complete::engine::ArgValueCompleter;
 use serde_json::json;
@@ -23,16 +23,17 @@ use treelined_files::log::header::CURRENT_VERSION;
 use treelined_files::os::file::Location;
 use treelined_files::store::{Store, listing};
 use treelined_fleet::backend::LogBackend;
+use treelined_fleet::engine::Engine;
+use treelined_fleet::engines;
 use treelined_fleet::files::SessionFiles;
 use treelined_fleet::replicated::ReplicatedFile;
-use treelined_fleet::stream::NatsLog;
 use treelined_fleet::team::TeamRows;
 use treelined_fleet::transfer::{self, Transfer};
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
-  treelined push --all                            all sessions of this machine, with [log.nats]
+  treelined push --all                            all sessions of this machine, with [log.nats] or [log.postgres]
   treelined push SESSION --log nats://10.0.0.1    one session
 
 A push that is cut off is continued by the next one.")]
@@ -80,9 +81,9 @@ pub(crate) struct PullArgs {
 }
 
 /// The servers of the settings.
-pub(super) fn servers(config: &Config) -> anyhow::Result<NatsSettings> {
-    let remedy = "--log nats://HOST, or `servers` of [log.nats] in the configuration file";
-    let given = config.nats.clone();
+pub(super) fn servers(config: &Config) -> anyhow::Result<TeamSettings> {
+    let remedy = "--log nats://HOST or postgres://HOST/DATABASE, or [log.nats] or [log.postgres] in the configuration file";
+    let given = config.team.clone();
     given.ok_or_else(|| ShellError::new(USAGE, "no servers are given", remedy).into())
 }
 
@@ -97,8 +98,8 @@ pub(super) fn push(options: &Options, args: &PushArgs) -> anyhow::Result<ExitCod
             .collect(),
         false => given_files(options, &args.sessions)?,
     };
-    let log = NatsLog::open(servers(&config)?)?;
-    let mut descriptions = Descriptions::of(&log);
+    let log = &*engines::open(&servers(&config)?, None)?;
+    let mut descriptions = Descriptions::of(log);
     let mut report = Report::new(
         "pushed",
         "the stream has more; `treelined pull` brings it",
@@ -112,7 +113,7 @@ pub(super) fn push(options: &Options, args: &PushArgs) -> anyhow::Result<ExitCod
             break;
         }
         let path = at.path().display().to_string();
-        let pushed = push_file(options, &store, &log, at.clone());
+        let pushed = push_file(options, &store, log, at.clone());
         match pushed {
             Ok((session, done)) => {
                 descriptions.add(&at, &done);
@@ -141,7 +142,7 @@ fn given_files(options: &Options, sessions: &[String]) -> anyhow::Result<Vec<Loc
 fn push_file(
     options: &Options,
     store: &Store,
-    log: &NatsLog,
+    log: &dyn Engine,
     at: Location,
 ) -> Result<(String, Transfer)> {
     let header = listing::header(&at);
@@ -161,8 +162,8 @@ fn push_file(
 /// Makes the file of a session again from the log of the settings.
 pub(super) fn remake(options: &Options, at: Location) -> Result<()> {
     let missing = |error: anyhow::Error| Error::new(Kind::LogMisconfigured, format!("{error:#}"));
-    let settings = options.config().map_err(missing)?.nats.ok_or_else(|| {
-        let why = "the file is a copy of a log: name its servers with --log or in [log.nats]";
+    let settings = options.config().map_err(missing)?.team.ok_or_else(|| {
+        let why = "the file is a copy of a log: name its servers with --log, or in [log.nats] or [log.postgres]";
         Error::new(Kind::LogMisconfigured, why)
     })?;
     let Some(header) = listing::header(&at) else {
@@ -170,16 +171,16 @@ pub(super) fn remake(options: &Options, at: Location) -> Result<()> {
             "the file has no header: delete it and its .replica, and `treelined pull` brings it";
         return Err(Error::new(Kind::HeaderMissing, why));
     };
-    let log: Arc<dyn LogBackend> = Arc::new(NatsLog::open(settings)?);
+    let log: Arc<dyn LogBackend> = engines::open(&settings, None)?;
     ReplicatedFile::new(Arc::new(log), &header.id, at, false).remake()
 }
 
 pub(super) fn pull(options: &Options, args: &PullArgs) -> anyhow::Result<ExitCode> {
     let config = options.config()?;
     let store = Store::new(config.daemon.session_dir.clone());
-    let log = NatsLog::open(servers(&config)?)?;
+    let log = &*engines::open(&servers(&config)?, None)?;
     if args.list {
-        return team::list(&log, args.deleted, args.json);
+        return team::list(log, args.deleted, args.json);
     }
     let files = SessionFiles::of(&store);
     let mut report = Report::new(
@@ -190,24 +191,24 @@ pub(super) fn pull(options: &Options, args: &PullArgs) -> anyhow::Result<ExitCod
     .skipping_deleted(args.all);
     let sessions = match args.all {
         true => log.list()?,
-        false => ids_of(&log, &args.sessions)?,
+        false => ids_of(log, &args.sessions)?,
     };
     if args.follow {
-        return follow(&files, &log, &sessions, report);
+        return follow(&files, log, &sessions, report);
     }
     for (tried, session) in sessions.iter().enumerate() {
         if report.has_lost_servers {
             report.leave_out(sessions.len() - tried)?;
             break;
         }
-        let done = transfer::pull(&files, &log, session);
+        let done = transfer::pull(&files, log, session);
         report.add(session, done)?;
     }
     report.end()
 }
 
 /// The ids of sessions that a person names. A text that names no session stays as it is, and later is not found.
-fn ids_of(log: &NatsLog, named: &[String]) -> anyhow::Result<Vec<String>> {
+fn ids_of(log: &dyn Engine, named: &[String]) -> anyhow::Result<Vec<String>> {
     let mut listed = None;
     let mut ids = Vec::new();
     for text in named {
@@ -237,7 +238,7 @@ fn ids_of(log: &NatsLog, named: &[String]) -> anyhow::Result<Vec<String>> {
 
 /// The sessions of the stream as the team's list names them, and the deleted ones. If the list cannot be read, a note
 /// says why, and both are empty.
-fn rows_of_team(log: &NatsLog) -> io::Result<[Vec<ListedRow>; 2]> {
+fn rows_of_team(log: &dyn Engine) -> io::Result<[Vec<ListedRow>; 2]> {
     let list = match TeamRows::of(log).list() {
         Ok(list) => list,
         Err(error) => {
@@ -266,7 +267,7 @@ fn rows_of_team(log: &NatsLog) -> io::Result<[Vec<ListedRow>; 2]> {
 /// Follows one session.
 fn follow(
     files: &SessionFiles<'_>,
-    log: &NatsLog,
+    log: &dyn Engine,
     sessions: &[String],
     mut report: Report,
 ) -> anyhow::Result<ExitCode> {

@@ -68,7 +68,7 @@ pub(super) fn run(options: &Options, import: &ImportArgs) -> anyhow::Result<Exit
         let mut stdout = io::stdout().lock();
         writeln!(stdout, "{}", answered.get())?;
     } else {
-        show(&imported, import, options.config()?.nats.is_some())?;
+        show(&imported, import, options.config()?.team.is_some())?;
         if import.redact && !import.dry_run {
             let said = "secrets are replaced in all imports from now on, until treelined import --no-redact";
             writeln!(io::stdout(), "{said}")?;

@@ -56,7 +56,7 @@ pub(super) fn run(options: &Options, migrate: &Migrate) -> anyhow::Result<ExitCo
 }
 
 /// Migrates the file at this location, and says so on stderr.
-#[cfg(feature = "nats")]
+#[cfg(feature = "team")]
 pub(super) fn quietly(options: &Options, location: &Location) -> anyhow::Result<()> {
     let original = location.folder.file(&location.name, HandleAccess::Read)?;
     let opened = Log::open(location.clone())?;

@@ -30,14 +30,20 @@ mod continuation;
 mod daemon;
 mod demo;
 mod doctor;
-#[cfg(feature = "nats")]
+#[cfg(feature = "team")]
 mod doctor_cluster;
 mod doctor_config;
 mod doctor_file;
 mod doctor_import;
 mod doctor_json;
+#[cfg(feature = "nats")]
+mod doctor_nats;
 mod doctor_origin;
+#[cfg(feature = "postgres")]
+mod doctor_postgres;
 mod doctor_repair;
+#[cfg(feature = "team")]
+mod doctor_servers;
 mod documents;
 mod drawing;
 mod du;
@@ -46,7 +52,7 @@ mod entry_choice;
 mod export;
 mod export_review;
 mod failure;
-#[cfg(feature = "nats")]
+#[cfg(feature = "team")]
 mod fleet;
 mod go;
 mod help;
@@ -90,7 +96,7 @@ mod stderr_log;
 mod stop;
 mod story;
 mod table;
-#[cfg(feature = "nats")]
+#[cfg(feature = "team")]
 mod team;
 mod tokens;
 mod tool_names;
@@ -191,9 +197,9 @@ fn outcome(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         Some(Command::Setup(args)) => package::run(options, "treelined-setup", args),
         Some(Command::Export(export)) => export::run(options, export),
         Some(Command::Restore(restore)) => restore::run(options, restore),
-        #[cfg(feature = "nats")]
+        #[cfg(feature = "team")]
         Some(Command::Push(args)) => fleet::push(options, args),
-        #[cfg(feature = "nats")]
+        #[cfg(feature = "team")]
         Some(Command::Pull(args)) => fleet::pull(options, args),
         Some(Command::Schema(schema)) => documents::schema(schema),
         Some(Command::Man(man)) => documents::man(man, Arguments::command()),

@@ -1,7 +1,9 @@
 //! The options of every command, and the settings they give together with the environment and the file.
 
 use super::failure::{ShellError, USAGE};
-use crate::config::{Config, ConfigFlags, DurabilityName, LOG_VARIABLE, Settings, SummarizerName};
+use crate::config::{
+    Config, ConfigFlags, DurabilityName, LOG_VARIABLE, Settings, SummarizerName, TeamSettings,
+};
 use clap::builder::PossibleValue;
 use clap::{Args, ValueEnum};
 use std::ffi::OsString;
@@ -37,9 +39,9 @@ pub(crate) struct Options {
     #[arg(long, global = true, value_name = "BYTES", hide_short_help = true,
           value_parser = clap::value_parser!(u64).range(1024..=1 << 40))]
     pub max_queued_bytes: Option<u64>,
-    /// The log of all sessions: addresses of NATS servers, joined by commas, or files for none [default: that of
-    /// [log.nats]]
-    #[cfg(feature = "nats")]
+    /// The log of all sessions: addresses of NATS servers, joined by commas, or one of PostgreSQL, or files for none
+    /// [default: that of [log.nats] or [log.postgres]]
+    #[cfg(feature = "team")]
     #[arg(long, global = true, value_name = "URLS", hide_short_help = true)]
     pub log: Option<String>,
 }
@@ -69,12 +71,12 @@ impl Options {
             .map_err(|error| in_settings(&error))
     }
 
-    #[cfg(feature = "nats")]
+    #[cfg(feature = "team")]
     fn log(&self) -> Option<String> {
         self.log.clone()
     }
 
-    #[cfg(not(feature = "nats"))]
+    #[cfg(not(feature = "team"))]
     #[allow(clippy::unused_self, reason = "as with the feature")]
     fn log(&self) -> Option<String> {
         None
@@ -123,21 +125,27 @@ impl Options {
 /// The settings, unless they must not be used, or name a log that this build cannot keep.
 pub(super) fn usable(settings: Settings) -> anyhow::Result<Config> {
     let config = settings.into_config()?;
-    if cfg!(not(feature = "nats")) && config.nats.is_some() {
-        let remedy = format!("{WITH_NATS}; {LOG_VARIABLE}=files keeps sessions in files only");
-        let message = without_nats("the log of [log.nats] or of its variable");
-        return Err(ShellError::new(USAGE, message, remedy).into());
-    }
-    Ok(config)
+    let (section, servers, feature) = match &config.team {
+        Some(TeamSettings::Nats(_)) if cfg!(not(feature = "nats")) => {
+            ("[log.nats]", "NATS JetStream", "feature nats")
+        }
+        Some(TeamSettings::Postgres(_)) if cfg!(not(feature = "postgres")) => {
+            ("[log.postgres]", "PostgreSQL", "feature postgres")
+        }
+        _ => return Ok(config),
+    };
+    let what = format!("the log of {section} or of its variable");
+    let remedy = format!("{WITH_TEAM}; {LOG_VARIABLE}=files keeps sessions in files only");
+    Err(ShellError::new(USAGE, built_without(&what, servers, feature), remedy).into())
 }
 
-/// How a person comes by a program that keeps sessions on NATS JetStream.
-pub(super) const WITH_NATS: &str =
-    "install treelined from a package, or by cargo install --path . --features nats";
+/// How a person gets a program that keeps sessions on the servers of a team.
+pub(super) const WITH_TEAM: &str =
+    "install treelined from a package, or by cargo install --path . --features nats,postgres";
 
-/// The error of a program without the feature `nats` for something that needs it.
-pub(super) fn without_nats(what: &str) -> String {
-    format!("{what} needs NATS JetStream, and this treelined was built without the feature nats")
+/// The error of a program without a feature for something that needs it.
+pub(super) fn built_without(what: &str, servers: &str, feature: &str) -> String {
+    format!("{what} needs {servers}, and this treelined was built without the {feature}")
 }
 
 /// The error of the settings, whose message names the file, the variable or the option.

@@ -17,7 +17,7 @@ use std::sync::Arc;
 use treelined_files::log::upstream::SharedLog;
 pub(crate) use treelined_files::os::socket::Listener;
 use treelined_files::os::{process, running};
-#[cfg(feature = "nats")]
+#[cfg(feature = "team")]
 use treelined_fleet::live::LiveLog;
 use treelined_service::endpoint::runtime_file::Starter;
 use treelined_service::endpoint::{Detached, Endpoint, PassedSocket, Place};
@@ -99,20 +99,20 @@ fn serve_with(config: Config, endpoints: Endpoints) -> anyhow::Result<ExitCode> 
         handoff: Some(Box::new(Handoffs)),
         accounts: Some(Box::new(Counter(Prices::new(config.prices.clone())))),
         shared_log: shared_log(&config),
-        publishes_later: cfg!(feature = "nats"),
+        publishes_later: cfg!(feature = "team"),
     };
     serve::run(config.daemon, parts, endpoints)
 }
 
 /// The log that the settings name.
-#[cfg(feature = "nats")]
+#[cfg(feature = "team")]
 fn shared_log(config: &Config) -> Option<Arc<dyn SharedLog>> {
-    let settings = config.nats.clone()?;
+    let settings = config.team.clone()?;
     Some(LiveLog::new(settings, config.daemon.session_dir.clone()))
 }
 
 /// Without the feature, settings that name a log are refused before.
-#[cfg(not(feature = "nats"))]
+#[cfg(not(feature = "team"))]
 fn shared_log(_config: &Config) -> Option<Arc<dyn SharedLog>> {
     None
 }

@@ -147,6 +147,7 @@ impl SharedDaemon {
             ("max-frame-bytes", "limits", "max_frame_bytes"),
             ("max-queued-bytes", "limits", "max_queued_bytes"),
             ("log", "log.nats", "servers"),
+            ("log", "log.postgres", "url"),
         ];
         let of = |(name, section, key): (&str, &str, &str)| {
             let (value, _) = self.settings.value(section, key)?;

@@ -1,7 +1,7 @@
 //! The table of the commands: the menu of the arguments, and all lists of commands that people read. The help, the man
 //! pages and the completions are made of it, and the list in README.md is compared with it.
 
-#[cfg(feature = "nats")]
+#[cfg(feature = "team")]
 use super::fleet;
 use super::{
     archive, aside, branches, call, compare, completions, connect, continuation, demo, doctor,
@@ -164,11 +164,11 @@ commands! {
         "export" Export(export::ExportArgs)
             "Write a session as a page, text, a session file or data"
             "Keys, tokens and passwords are replaced, but never in a session file.";
-        "push" ["nats"] Push(fleet::PushArgs)
-            "Send sessions to the stream of the team (NATS JetStream)"
+        "push" ["team"] Push(fleet::PushArgs)
+            "Send sessions to the servers of the team (NATS JetStream or PostgreSQL)"
             "";
-        "pull" ["nats"] Pull(fleet::PullArgs)
-            "Bring sessions from the stream of the team"
+        "pull" ["team"] Pull(fleet::PullArgs)
+            "Bring sessions from the servers of the team"
             "";
     }
     "Clean up" {

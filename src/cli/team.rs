@@ -9,9 +9,8 @@ use treelined_core::error::{Error, Result};
 use treelined_core::team::{TeamList, TeamRow, TeamSession};
 use treelined_core::terminal;
 use treelined_files::os::file::Location;
-use treelined_fleet::backend::LogBackend;
 use treelined_fleet::describe::describe;
-use treelined_fleet::stream::NatsLog;
+use treelined_fleet::engine::Engine;
 use treelined_fleet::team::TeamRows;
 use treelined_fleet::transfer::Transfer;
 use treelined_wire::TeamSessionRow;
@@ -23,7 +22,7 @@ pub(super) struct Descriptions {
 }
 
 impl Descriptions {
-    pub(super) fn of(log: &NatsLog) -> Self {
+    pub(super) fn of(log: &dyn Engine) -> Self {
         let rows = TeamRows::of(log);
         let failure = rows.create().err();
         Self { rows, failure }
@@ -67,7 +66,11 @@ pub(super) fn note(error: &Error) -> io::Result<()> {
 }
 
 /// Prints the sessions of the log: the deleted ones, or the others. Without the team's list they are ids only.
-pub(super) fn list(log: &NatsLog, is_of_deleted: bool, is_json: bool) -> anyhow::Result<ExitCode> {
+pub(super) fn list(
+    log: &dyn Engine,
+    is_of_deleted: bool,
+    is_json: bool,
+) -> anyhow::Result<ExitCode> {
     let list = match TeamRows::of(log).list() {
         Ok(list) => list,
         Err(error) => {

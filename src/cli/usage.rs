@@ -5,7 +5,7 @@ use super::failure::{ShellError, USAGE};
 use super::help::fitted;
 use super::import_hook::is_hook;
 use super::interrupt;
-use super::options::{Options, WITH_NATS, without_nats};
+use super::options::{Options, WITH_TEAM, built_without};
 use super::screen::Screen;
 use clap::error::{ContextKind, ContextValue};
 use clap::{CommandFactory, Parser};
@@ -14,8 +14,8 @@ use std::io::{self, Write};
 use std::process::ExitCode;
 use treelined_core::terminal;
 
-/// The commands and options that need the feature `nats`.
-const OF_NATS: [&str; 4] = ["push", "pull", "--log", "--cluster"];
+/// The commands and options that need the feature `nats` or `postgres`.
+const OF_TEAM: [&str; 4] = ["push", "pull", "--log", "--cluster"];
 
 /// Reports wrong arguments, or shows the help. Control characters of the arguments are made visible.
 pub(crate) fn refuse(error: clap::Error) -> ExitCode {
@@ -51,15 +51,19 @@ pub(super) fn of_hook(code: ExitCode) -> ExitCode {
     }
 }
 
-/// The error for a command or an option that only programs with the feature `nats` have.
+/// The error for a command or an option that only programs with the feature `nats` or `postgres` have.
 fn left_out(error: &clap::Error) -> Option<ShellError> {
     let named = |kind| match error.get(kind) {
         Some(ContextValue::String(name)) => Some(name.as_str()),
         _ => None,
     };
     let name = named(ContextKind::InvalidSubcommand).or_else(|| named(ContextKind::InvalidArg))?;
-    let is_left_out = cfg!(not(feature = "nats")) && OF_NATS.contains(&name);
-    is_left_out.then(|| ShellError::new(USAGE, without_nats(name), WITH_NATS))
+    let is_left_out = cfg!(not(feature = "team")) && OF_TEAM.contains(&name);
+    let why = || {
+        let servers = "NATS JetStream or PostgreSQL";
+        built_without(name, servers, "features nats and postgres")
+    };
+    is_left_out.then(|| ShellError::new(USAGE, why(), WITH_TEAM))
 }
 
 /// Shows the help or the version, in the pager if it is longer than the terminal.

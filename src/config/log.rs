@@ -1,13 +1,14 @@
 //! The section `[log]`: the log of sessions beyond this machine (fleet.md).
 
 use super::lines::{SettingLines, SettingOrigin};
-use anyhow::ensure;
+use anyhow::{bail, ensure};
 use serde::Deserialize;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
-use treelined_fleet::settings::{NatsSettings, REPLICAS, STREAM};
+use treelined_fleet::settings::{NatsSettings, PostgresSettings, REPLICAS, STREAM, TeamSettings};
 
 const SECTION: &str = "log.nats";
+const POSTGRES: &str = "log.postgres";
 /// The environment variable with the value of `--log`. Its password is not in the list of processes.
 pub(crate) const VARIABLE: &str = "TREELINED_LOG_SERVERS";
 /// The value of `--log` for no log.
@@ -27,6 +28,17 @@ enum OfflineName {
 #[serde(deny_unknown_fields)]
 pub(super) struct LogSection {
     nats: Option<NatsSection>,
+    postgres: Option<PostgresSection>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct PostgresSection {
+    url: String,
+    ca: Option<PathBuf>,
+    certificate: Option<PathBuf>,
+    key: Option<PathBuf>,
+    offline: Option<OfflineName>,
 }
 
 #[derive(Debug, Deserialize)]
@@ -45,19 +57,77 @@ struct NatsSection {
 }
 
 /// The settings of the file. Paths are relative to the file's folder.
-pub(super) fn nats(
+pub(super) fn team(
     section: LogSection,
     folder: Option<&Path>,
     lines: &mut SettingLines,
-) -> anyhow::Result<Option<NatsSettings>> {
-    let Some(nats) = section.nats else {
-        return Ok(None);
-    };
-    let queues = nats.offline.unwrap_or_default() == OfflineName::Queue;
-    if nats.offline.is_some() {
-        let shown = if queues { "queue" } else { "refuse" };
-        lines.push((SECTION, "offline"), shown.into(), SettingOrigin::File);
+) -> anyhow::Result<Option<TeamSettings>> {
+    match (section.nats, section.postgres) {
+        (None, None) => Ok(None),
+        (Some(nats), None) => Ok(Some(TeamSettings::Nats(self::nats(nats, folder, lines)?))),
+        (None, Some(postgres)) => {
+            let settings = self::postgres(postgres, folder, lines)?;
+            Ok(Some(TeamSettings::Postgres(settings)))
+        }
+        (Some(_), Some(_)) => {
+            bail!("[{SECTION}] and [{POSTGRES}]: give one, since a team has one log")
+        }
     }
+}
+
+/// Whether appends wait in files, by the setting of a section.
+fn queues(section: &str, offline: Option<OfflineName>, lines: &mut SettingLines) -> bool {
+    let queues = offline.unwrap_or_default() == OfflineName::Queue;
+    if offline.is_some() {
+        let shown = if queues { "queue" } else { "refuse" };
+        lines.push((section, "offline"), shown.into(), SettingOrigin::File);
+    }
+    queues
+}
+
+fn postgres(
+    section: PostgresSection,
+    folder: Option<&Path>,
+    lines: &mut SettingLines,
+) -> anyhow::Result<PostgresSettings> {
+    let PostgresSection {
+        url,
+        ca,
+        certificate,
+        key,
+        offline,
+    } = section;
+    let queues = queues(POSTGRES, offline, lines);
+    ensure!(
+        PostgresSettings::is_url(&url),
+        "{POSTGRES}.url: begins with postgres://"
+    );
+    ensure!(
+        certificate.is_some() == key.is_some(),
+        "{POSTGRES}.certificate and {POSTGRES}.key: give both or none"
+    );
+    let shown = without_password(&url);
+    lines.push((POSTGRES, "url"), shown.into(), SettingOrigin::File);
+    let mut path = |key: &str, path: Option<PathBuf>| {
+        let path = folder.unwrap_or(Path::new("")).join(path?);
+        let shown = path.display().to_string();
+        lines.push((POSTGRES, key), shown.into(), SettingOrigin::File);
+        Some(path)
+    };
+    Ok(PostgresSettings {
+        url,
+        ca: path("ca", ca),
+        certificate: path("certificate", certificate).zip(path("key", key)),
+        queues,
+    })
+}
+
+fn nats(
+    nats: NatsSection,
+    folder: Option<&Path>,
+    lines: &mut SettingLines,
+) -> anyhow::Result<NatsSettings> {
+    let queues = queues(SECTION, nats.offline, lines);
     ensure!(!nats.servers.is_empty(), "{SECTION}.servers: name a server");
     ensure!(
         nats.certificate.is_some() == nats.key.is_some(),
@@ -97,7 +167,7 @@ pub(super) fn nats(
         (1..=MOST_REPLICAS).contains(&replicas),
         "{SECTION}.replicas: must be from 1 to {MOST_REPLICAS}"
     );
-    Ok(Some(NatsSettings {
+    Ok(NatsSettings {
         servers: nats.servers,
         credentials,
         ca,
@@ -106,17 +176,17 @@ pub(super) fn nats(
         stream,
         replicas,
         queues,
-    }))
+    })
 }
 
-/// The settings with the option `--log`, or with its environment variable. The value is addresses joined by commas,
-/// which replace the addresses in the file, or `files` for no log.
+/// The settings with the option `--log`, or with its environment variable. The value is addresses of NATS joined by
+/// commas, which replace the addresses in the file, an address of PostgreSQL, or `files` for no log.
 pub(super) fn with_flag(
-    file: Option<NatsSettings>,
+    file: Option<TeamSettings>,
     flag: Option<&str>,
     environment: &dyn Fn(&str) -> Option<OsString>,
     lines: &mut SettingLines,
-) -> anyhow::Result<Option<NatsSettings>> {
+) -> anyhow::Result<Option<TeamSettings>> {
     let variable = environment(VARIABLE).filter(|value| !value.is_empty());
     let variable = variable.map(|value| value.to_string_lossy().into_owned());
     let (given, origin, name) = match (flag, &variable) {
@@ -126,7 +196,18 @@ pub(super) fn with_flag(
     };
     if given == FILES {
         lines.remove(SECTION, None);
+        lines.remove(POSTGRES, None);
         return Ok(None);
+    }
+    if PostgresSettings::is_url(given) {
+        lines.remove(SECTION, None);
+        lines.remove(POSTGRES, Some("url"));
+        lines.push((POSTGRES, "url"), without_password(given).into(), origin);
+        let url = given.to_owned();
+        return Ok(Some(TeamSettings::Postgres(match file {
+            Some(TeamSettings::Postgres(file)) => PostgresSettings { url, ..file },
+            _ => PostgresSettings::of_url(url),
+        })));
     }
     let servers: Vec<String> = given
         .split(',')
@@ -134,20 +215,22 @@ pub(super) fn with_flag(
         .collect();
     ensure!(
         servers.iter().all(|server| !server.is_empty()),
-        "{name}: addresses of servers, joined by commas, or {FILES}"
+        "{name}: addresses of servers joined by commas, an address of PostgreSQL, or {FILES}"
     );
     let shown = servers.iter().map(|server| without_password(server).into());
     let shown = toml::Value::Array(shown.collect());
+    lines.remove(POSTGRES, None);
     lines.remove(SECTION, Some("servers"));
     lines.push((SECTION, "servers"), shown, origin);
-    Ok(Some(match file {
-        Some(file) => file.at(servers),
-        None => NatsSettings::of_servers(servers),
-    }))
+    Ok(Some(TeamSettings::Nats(match file {
+        Some(TeamSettings::Nats(file)) => file.at(servers),
+        _ => NatsSettings::of_servers(servers),
+    })))
 }
 
-/// An address without the password that it may have.
+/// An address without the password that it may have, and without options, which may have one too.
 fn without_password(server: &str) -> String {
+    let server = server.split('?').next().unwrap_or(server);
     let start = server.find("://").map_or(0, |at| at + 3);
     match server.rfind('@') {
         Some(at) if at >= start => {
@@ -174,6 +257,8 @@ mod tests {
         assert_eq!(plain, ["nats://h1:1", "tls://h2", "h3:2"]);
         assert_eq!(user, Some(("a".to_owned(), Some("s@cret".to_owned()))));
         assert_eq!(without_password(&servers[0]), "nats://…@h1:1");
+        let database = without_password("postgres://a:s@h1,h2/team?password=x");
+        assert_eq!(database, "postgres://…@h1,h2/team");
         let token = NatsSettings::of_servers(vec!["nats://token@h".to_owned()]);
         let (plain, user) = token.addresses();
         assert_eq!(plain, ["nats://h"]);

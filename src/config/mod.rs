@@ -23,7 +23,7 @@ pub(crate) use flags::{ConfigFlags, DurabilityName, EnvironmentLookup, Summarize
 pub(crate) use idle_time::IdleTime;
 pub(crate) use keep_time::KeepTime;
 pub(crate) use log::VARIABLE as LOG_VARIABLE;
-pub(crate) use treelined_fleet::settings::NatsSettings;
+pub(crate) use treelined_fleet::settings::TeamSettings;
 
 use self::renderers::renderers;
 use anyhow::{Context, anyhow, ensure};
@@ -46,7 +46,7 @@ use treelined_usage::Price;
 pub(crate) struct Config {
     pub daemon: DaemonSettings,
     /// The log that sessions have on several machines.
-    pub nats: Option<NatsSettings>,
+    pub team: Option<TeamSettings>,
     /// The prices of models by `provider/model` or the name of the model.
     pub prices: BTreeMap<String, Price>,
     /// For how long deleted sessions are kept; `None` if that is not said.
@@ -154,8 +154,8 @@ impl Settings {
         let prices = prices(&file.prices, &mut lines)?;
         let redact = redact_words::redact(file.redact.words, keys, &mut lines)?;
         let trash_keep = keep_time::keep(file.trash.keep, &mut lines);
-        let nats = log::nats(file.log, folder, &mut lines)?;
-        let nats = log::with_flag(nats, flags.log.as_deref(), environment, &mut lines)?;
+        let team = log::team(file.log, folder, &mut lines)?;
+        let team = log::with_flag(team, flags.log.as_deref(), environment, &mut lines)?;
         let cwd = std::env::current_dir().context("the working directory")?;
         Ok(Self {
             config: Config {
@@ -172,7 +172,7 @@ impl Settings {
                     max_working_bytes: limits.working,
                     cwd: cwd.display().to_string(),
                 },
-                nats,
+                team,
                 prices,
                 trash_keep,
             },

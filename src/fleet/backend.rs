@@ -2,6 +2,7 @@
 
 use std::pin::Pin;
 use std::sync::Arc;
+use treelined_core::durability::Durability;
 use treelined_core::error::Result;
 
 /// A place in the log of a session, at the end of a line. Only the backend that returned it knows its meaning: bytes of
@@ -83,6 +84,11 @@ pub trait LogBackend: Send + Sync {
     fn list(&self) -> Result<Vec<String>>;
 
     fn identity(&self, session: &str) -> Result<LogIdentity>;
+
+    /// The durability of an acknowledged append: the least of the last answers.
+    fn durability(&self) -> Durability {
+        Durability::Replicated
+    }
 
     /// The most bytes of an append, where several lines can be split.
     fn max_append(&self) -> usize;

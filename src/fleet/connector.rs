@@ -2,15 +2,16 @@
 
 use super::backend::LogBackend;
 use super::engine::Engine;
+use super::engines;
 use super::patience;
 use super::replicated::{LogSource, ReplicatedFile};
-use super::settings::NatsSettings;
-use super::stream::NatsLog;
+use super::settings::TeamSettings;
 use super::team::Team;
 use super::trash;
 use std::sync::{Arc, Mutex, Weak};
 use std::thread;
 use std::time::{Duration, Instant};
+use treelined_core::durability::Durability;
 use treelined_core::error::{Error, Kind, Result};
 use treelined_core::team::{TeamList, TeamView};
 use treelined_files::lock::lock;
@@ -22,7 +23,7 @@ pub(super) const PAUSE: Duration = Duration::from_secs(2);
 /// Connects when the log is needed for the first time.
 pub(super) struct Connector {
     pub(super) this: Weak<Self>,
-    pub(super) settings: NatsSettings,
+    pub(super) settings: TeamSettings,
     /// Held while one thread connects, which others wait for.
     pub(super) connecting: Mutex<()>,
     /// Locked for a moment at a time.
@@ -108,11 +109,10 @@ impl Connector {
         if let Some(log) = lock(&self.state).connected()? {
             return Ok(Arc::clone(log));
         }
-        let opened = NatsLog::open(self.settings.clone());
+        let opened = engines::open(&self.settings, Some(APPEND));
         let mut state = lock(&self.state);
         match opened {
             Ok(log) => {
-                let log: Arc<dyn Engine> = Arc::new(log.with_append_time(APPEND));
                 self.team.connect(&*log);
                 let watching = watch(Arc::downgrade(&log), Weak::clone(&self.this));
                 log.runtime().spawn(watching);
@@ -190,6 +190,12 @@ impl LogSource for Connector {
         let state = lock(&self.state);
         let log = state.connected().ok()??;
         Some(Arc::clone(log) as Arc<dyn LogBackend>)
+    }
+
+    fn durability(&self) -> Durability {
+        let state = lock(&self.state);
+        let log = state.log.as_ref();
+        log.map_or(Durability::Replicated, |log| log.durability())
     }
 
     fn note_silence(&self, error: &Error) {

@@ -1,5 +1,5 @@
-//! What a daemon and the commands need of the servers of a team, besides the lines of sessions. Nothing else of the
-//! shared part knows which engine keeps them.
+//! The servers of a team, as a daemon and the commands use them besides the lines of sessions. The rest of the shared part
+//! does not know which engine keeps the lines.
 
 use super::backend::{LogBackend, LogPart, Position};
 use super::patience;

@@ -1,17 +1,20 @@
-//! Sessions of several machines: their lines on NATS JetStream, with the file as a replica (schema/fleet.md).
+//! Sessions of several machines: their lines on servers, with the file as a replica (schema/fleet.md). The servers are
+//! those of NATS JetStream or of PostgreSQL, by the features `nats` and `postgres`.
 //!
-//! The stream alone says which lines a session has, and in which order; a file is a copy, and no acknowledged line is
-//! lost or comes twice. Every call of a server has a deadline. Without the feature `nats` there are only the
-//! [`settings`]. This crate promises no interface to other programs.
+//! The servers alone say which lines a session has, and in which order; a file is a copy, and no acknowledged line is
+//! lost or comes twice. Every call of a server has a deadline. Without a feature there are only the [`settings`]. This
+//! crate promises no interface to other programs.
 //!
-//! In reading order: `backend` is a place that keeps the lines of sessions, `files` the one of a session directory,
-//! `stream` the one of a stream, `publish` an append to it, `messages` a read, `hints` a read of what arrives, and
-//! `objects` keeps lines that are larger than a message. `subject` names a session in a stream, `connection` reaches the
-//! servers with deadlines, and `limits` judges a stream. `engine` is what a team needs of its servers, and `nats_engine`
-//! what NATS gives. `replica` is how far a file and a log are known to be equal;
-//! `transfer` compares and copies, and `replicated` keeps them equal while the session is open, with what a `follower`
-//! reads; `live` does so for the open sessions of a daemon. `closing` ends the log of a deleted session, `trash` the life
-//! of its file, and `describe` reads what others see of it. `team` is the list of sessions as all machines see it.
+//! In reading order: `backend` is a place that keeps the lines of sessions, `files` the one of a session directory.
+//! `engine` is what a team needs of its servers, and `engines` opens those of the settings. `postgres` is one engine, and
+//! `acknowledged` the durability of its answers.
+//! `nats_engine` is the other: `stream` is the place of a stream, `publish` an append to it, `messages` a read, `hints` a
+//! read of what arrives, and `objects` keeps lines that are larger than a message. `subject` names a session in a stream,
+//! `connection` reaches the servers with deadlines, and `limits` judges a stream. `replica` is how far a file and a log
+//! are known to be equal; `transfer` compares and copies, and `replicated` keeps them equal while the session is open,
+//! with what a `follower` reads; `live` does so for the open sessions of a daemon. `closing` ends the log of a deleted
+//! session, `trash` the life of its file, and `describe` reads what others see of it. `team` is the list of sessions as
+//! all machines see it.
 
 #![cfg_attr(
     test,
@@ -23,40 +26,44 @@
     )
 )]
 #![cfg_attr(
-    not(feature = "nats"),
+    not(all(feature = "nats", feature = "postgres")),
     allow(
         dead_code,
         reason = "the parts that need no server are tested in every build"
     )
 )]
 
-#[cfg(any(feature = "nats", test))]
+#[cfg(any(feature = "postgres", test))]
+mod acknowledged;
+#[cfg(any(feature = "team", test))]
 mod attempts;
-#[cfg(any(feature = "nats", test))]
+#[cfg(any(feature = "team", test))]
 pub mod backend;
-#[cfg(any(feature = "nats", test))]
+#[cfg(any(feature = "team", test))]
 pub(crate) mod closing;
 #[cfg(feature = "nats")]
 mod connection;
-#[cfg(feature = "nats")]
+#[cfg(feature = "team")]
 mod connector;
-#[cfg(any(feature = "nats", test))]
+#[cfg(any(feature = "team", test))]
 pub mod describe;
-#[cfg(feature = "nats")]
+#[cfg(feature = "team")]
 pub mod engine;
-#[cfg(any(feature = "nats", test))]
+#[cfg(feature = "team")]
+pub mod engines;
+#[cfg(any(feature = "team", test))]
 pub mod files;
-#[cfg(feature = "nats")]
+#[cfg(feature = "team")]
 mod follower;
 #[cfg(feature = "nats")]
 pub mod guard;
 #[cfg(feature = "nats")]
 mod hints;
-#[cfg(any(feature = "nats", test))]
+#[cfg(any(feature = "team", test))]
 mod in_flight;
 #[cfg(any(feature = "nats", test))]
 pub mod limits;
-#[cfg(feature = "nats")]
+#[cfg(feature = "team")]
 pub mod live;
 #[cfg(feature = "nats")]
 mod messages;
@@ -66,28 +73,30 @@ mod nats_engine;
 mod nats_log;
 #[cfg(feature = "nats")]
 mod objects;
-#[cfg(feature = "nats")]
+#[cfg(feature = "team")]
 mod own_runtime;
-#[cfg(any(feature = "nats", test))]
+#[cfg(any(feature = "team", test))]
 mod patience;
+#[cfg(feature = "postgres")]
+pub mod postgres;
 #[cfg(any(feature = "nats", test))]
 pub mod probe;
 #[cfg(feature = "nats")]
 mod publish;
-#[cfg(any(feature = "nats", test))]
+#[cfg(any(feature = "team", test))]
 mod replica;
-#[cfg(any(feature = "nats", test))]
+#[cfg(any(feature = "team", test))]
 pub mod replicated;
 pub mod settings;
 #[cfg(feature = "nats")]
 pub mod stream;
-#[cfg(any(feature = "nats", test))]
+#[cfg(any(feature = "team", test))]
 mod subject;
-#[cfg(any(feature = "nats", test))]
+#[cfg(any(feature = "team", test))]
 pub mod team;
 #[cfg(test)]
 mod tests;
-#[cfg(any(feature = "nats", test))]
+#[cfg(any(feature = "team", test))]
 pub mod transfer;
-#[cfg(feature = "nats")]
+#[cfg(feature = "team")]
 mod trash;

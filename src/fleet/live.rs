@@ -6,7 +6,7 @@ use super::follower::Follower;
 use super::replicated::{LogSource, ReplicatedFile, TornLine};
 use super::team::Team;
 use super::{transfer, trash};
-use crate::settings::NatsSettings;
+use crate::settings::TeamSettings;
 use std::collections::{HashMap, HashSet};
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, Weak};
@@ -37,11 +37,11 @@ struct LiveSession {
 
 impl LiveLog {
     /// The log of the sessions of this directory. Connects in the background.
-    pub fn new(settings: NatsSettings, session_dir: PathBuf) -> Arc<Self> {
+    pub fn new(settings: TeamSettings, session_dir: PathBuf) -> Arc<Self> {
         let connector = Arc::new_cyclic(|this| Connector {
             this: Weak::clone(this),
             connecting: Mutex::default(),
-            team: Team::new(&settings.stream),
+            team: Team::new(settings.name()),
             settings,
             state: Mutex::default(),
             store: Store::new(session_dir),
@@ -65,7 +65,7 @@ impl LiveLog {
             return Arc::clone(&known.file);
         }
         let source = Arc::clone(&self.connector) as Arc<dyn LogSource>;
-        let queues = self.connector.settings.queues;
+        let queues = self.connector.settings.queues();
         let file = ReplicatedFile::new(source, session, at.clone(), queues);
         let live = LiveSession {
             file: Arc::clone(&file),

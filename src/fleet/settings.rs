@@ -1,4 +1,4 @@
-//! The servers of a team, and its stream (fleet.md).
+//! The servers of a team (fleet.md).
 
 use std::path::PathBuf;
 
@@ -6,6 +6,70 @@ use std::path::PathBuf;
 pub const STREAM: &str = "treelined";
 /// The default number of copies of each message.
 pub const REPLICAS: u64 = 3;
+
+/// The servers of a team.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum TeamSettings {
+    Nats(NatsSettings),
+    Postgres(PostgresSettings),
+}
+
+impl TeamSettings {
+    /// The name of the stream or of the database, before there is a connection.
+    pub fn name(&self) -> &str {
+        match self {
+            Self::Nats(nats) => &nats.stream,
+            Self::Postgres(postgres) => postgres.database(),
+        }
+    }
+
+    /// Whether a daemon writes to its files while no server can be reached, and publishes later.
+    pub fn queues(&self) -> bool {
+        match self {
+            Self::Nats(nats) => nats.queues,
+            Self::Postgres(postgres) => postgres.queues,
+        }
+    }
+}
+
+/// A log in a database of PostgreSQL.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PostgresSettings {
+    /// The address of the database, `postgres://USER:PASSWORD@HOST:PORT/DATABASE`, with several hosts joined by commas.
+    pub url: String,
+    /// A file with the certificates that servers are checked with, besides those of the system.
+    pub ca: Option<PathBuf>,
+    /// Files with the certificate of the client and its key.
+    pub certificate: Option<(PathBuf, PathBuf)>,
+    /// Whether a daemon writes to its files while no server can be reached, and publishes later.
+    pub queues: bool,
+}
+
+impl PostgresSettings {
+    /// The settings for this address, with the defaults for the rest.
+    pub fn of_url(url: String) -> Self {
+        Self {
+            url,
+            ca: None,
+            certificate: None,
+            queues: false,
+        }
+    }
+
+    /// Whether an address is one of PostgreSQL.
+    pub fn is_url(address: &str) -> bool {
+        address.starts_with("postgres://") || address.starts_with("postgresql://")
+    }
+
+    /// The name of the database in the address.
+    pub fn database(&self) -> &str {
+        let rest = self.url.split_once("://").map_or("", |(_, rest)| rest);
+        let rest = rest.split('?').next().unwrap_or_default();
+        // A password may have a slash.
+        let hosts = rest.rsplit_once('@').map_or(rest, |(_, hosts)| hosts);
+        hosts.split_once('/').map_or("", |(_, database)| database)
+    }
+}
 
 /// The servers of a log on NATS JetStream, and its stream.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -87,6 +151,24 @@ impl NatsSettings {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn an_address_names_its_database() {
+        for (url, expected) in [
+            (
+                "postgres://alice:p/w@db1,db2:5433/team?sslmode=require",
+                "team",
+            ),
+            ("postgresql://db/team", "team"),
+            ("postgres://db", ""),
+            ("db", ""),
+        ] {
+            let settings = PostgresSettings::of_url(url.to_owned());
+            assert_eq!(settings.database(), expected, "{url}");
+        }
+        assert!(PostgresSettings::is_url("postgres://db"));
+        assert!(!PostgresSettings::is_url("nats://db"));
+    }
 
     /// The address with the user may be the one of a server that is away.
     #[test]

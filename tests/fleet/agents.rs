@@ -15,7 +15,6 @@ use std::thread;
 use std::time::{Duration, Instant};
 use treelined_fleet::backend::LogBackend;
 use treelined_fleet::backend::Position;
-use treelined_fleet::stream::NatsLog;
 
 const ACCOUNT: usize = 26;
 const LOAD: [usize; 4] = [2, 4, 4, 25];
@@ -160,7 +159,7 @@ fn agent(daemon: &Daemon, name: &str, number: usize) -> (Vec<(String, String)>, 
 }
 
 /// The lines of a session in the log.
-fn log_of(log: &NatsLog, session: &str) -> Vec<u8> {
+fn log_of(log: &dyn LogBackend, session: &str) -> Vec<u8> {
     let began = Instant::now();
     loop {
         let parts = log.read(session, Position::START);
@@ -206,7 +205,7 @@ fn tree(daemon: &Daemon, session: &str) -> BTreeMap<String, Value> {
 }
 
 /// Each session in the log, in every file, and as every daemon shows it.
-fn check(daemons: &[Daemon], log: &NatsLog, replicated: &HashSet<(String, String)>) {
+fn check(daemons: &[Daemon], log: &dyn LogBackend, replicated: &HashSet<(String, String)>) {
     let mut found = HashSet::new();
     for session in (0..load()[2]).map(session) {
         let text = log_of(log, &session);
@@ -283,7 +282,7 @@ fn agents_in_several_daemons_lose_nothing_while_servers_die_and_stop() {
         }
     }
     assert_eq!(replicated.len(), daemons.len() * agents * appends);
-    check(daemons, &fleet.open(), &replicated);
+    check(daemons, &*fleet.engine(), &replicated);
     // Shown by `--nocapture`.
     eprintln!(
         "{} appends, {rounds} disturbances, refused: {refusals:?}",

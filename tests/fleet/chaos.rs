@@ -10,7 +10,6 @@ use treelined_core::error::Kind;
 use treelined_fleet::backend::AppendOutcome;
 use treelined_fleet::backend::LogBackend;
 use treelined_fleet::backend::Position;
-use treelined_fleet::stream::NatsLog;
 
 const ACCOUNT: usize = 13;
 const WRITERS: usize = 8;
@@ -22,7 +21,7 @@ const APPENDS: usize = 60;
 type Ends = HashMap<String, Position>;
 
 /// Reads on until the end is known; a cluster without a leader is asked again.
-fn refresh(log: &NatsLog, session: &str, from: Position) -> Position {
+fn refresh(log: &dyn LogBackend, session: &str, from: Position) -> Position {
     let mut end = from;
     loop {
         let read = log.read(session, end).and_then(|parts| {
@@ -39,7 +38,7 @@ fn refresh(log: &NatsLog, session: &str, from: Position) -> Position {
 }
 
 /// Appends a line that nobody else writes, after as many conflicts as it takes. Returns the number of conflicts.
-fn append(log: &NatsLog, ends: &mut Ends, session: &str, line: &str) -> usize {
+fn append(log: &dyn LogBackend, ends: &mut Ends, session: &str, line: &str) -> usize {
     let mut conflicts = 0;
     let end = ends.entry(session.to_owned()).or_insert(Position::START);
     loop {
@@ -63,7 +62,7 @@ fn is_passing(kind: Kind) -> bool {
     matches!(kind, Kind::LogUnavailable | Kind::DurabilityUnknown)
 }
 
-fn lines(log: &NatsLog, session: &str) -> Vec<String> {
+fn lines(log: &dyn LogBackend, session: &str) -> Vec<String> {
     let parts = loop {
         match log.read(session, Position::START) {
             Ok(parts) => break parts,
@@ -91,12 +90,12 @@ fn every_acknowledged_line_is_there_once_and_in_one_order_while_nodes_die_and_st
         let writers = (0..WRITERS).map(|writer| {
             let (fleet, acknowledged) = (&fleet, Arc::clone(&acknowledged));
             scope.spawn(move || {
-                let log = fleet.open();
+                let log = fleet.engine();
                 let (mut ends, mut conflicts) = (Ends::new(), 0);
                 for number in 0..appends {
                     let session = format!("shared-{}", (writer + number) % SESSIONS);
                     let line = format!("{{\"id\":\"{writer}-{number}\"}}");
-                    conflicts += append(&log, &mut ends, &session, &format!("{line}\n"));
+                    conflicts += append(&*log, &mut ends, &session, &format!("{line}\n"));
                     acknowledged.lock().unwrap().push((session, line));
                 }
                 conflicts
@@ -110,11 +109,11 @@ fn every_acknowledged_line_is_there_once_and_in_one_order_while_nodes_die_and_st
         let conflicts = joined.into_iter().map(Result::unwrap).sum::<usize>();
         (conflicts, rounds)
     });
-    let readers = [fleet.open(), fleet.open()];
+    let readers = [fleet.engine(), fleet.engine()];
     let mut found = HashSet::new();
     for session in (0..SESSIONS).map(|number| format!("shared-{number}")) {
-        let of = lines(&readers[0], &session);
-        assert_eq!(of, lines(&readers[1], &session), "one order for all");
+        let of = lines(&*readers[0], &session);
+        assert_eq!(of, lines(&*readers[1], &session), "one order for all");
         for line in of {
             assert!(
                 found.insert((session.clone(), line.clone())),

@@ -304,16 +304,13 @@ fn the_commands_delete_and_restore_in_the_log() {
 fn without_servers_a_session_of_the_log_is_not_deleted() {
     let Some(fleet) = Fleet::get(49) else { return };
     let fleet = fleet.with_stream();
-    let config = |servers: &str, offline: &str| {
-        let servers: Vec<&str> = servers.split(',').collect();
-        format!("[log.nats]\nservers = {servers:?}\noffline = {offline:?}\n")
-    };
+    let config = |log: &str, offline: &str| fleet.section(log, offline);
     let machine = Machine::configured(&config(&fleet.log(), "refuse"));
     machine.make("trip", 5, 100);
     machine.done(&["push", "trip", "--json"]);
     machine.make("local", 5, 100);
     for offline in ["refuse", "queue"] {
-        machine.configure(&config("nats://127.0.0.1:1", offline));
+        machine.configure(&config(fleet.nowhere(), offline));
         let mut daemon = Daemon::start(&machine);
         assert_eq!(
             daemon.kind("delete_session", by_id("trip")),
@@ -340,7 +337,7 @@ fn without_servers_a_session_of_the_log_is_not_deleted() {
     let mut daemon = Daemon::start(&machine);
     daemon.done("delete_session", by_id("trip"));
     daemon.end();
-    machine.configure(&config("nats://127.0.0.1:1", "queue"));
+    machine.configure(&config(fleet.nowhere(), "queue"));
     let mut daemon = Daemon::start(&machine);
     assert_eq!(
         daemon.kind("restore_session", by_id("trip")),

@@ -258,11 +258,8 @@ fn forks_and_local_sessions_reach_the_log_when_they_are_open() {
 fn without_servers_reads_work_and_writes_fail_or_wait() {
     let Some(fleet) = Fleet::get(58) else { return };
     let fleet = fleet.with_stream();
-    let config = |servers: &str, offline: &str| {
-        let servers: Vec<&str> = servers.split(',').collect();
-        format!("[log.nats]\nservers = {servers:?}\noffline = {offline:?}\n")
-    };
-    let machine = Machine::configured(&config("nats://127.0.0.1:1", "refuse"));
+    let config = |log: &str, offline: &str| fleet.section(log, offline);
+    let machine = Machine::configured(&config(fleet.nowhere(), "refuse"));
     machine.make("trip", 5, 100);
     let mut daemon = Daemon::start(&machine);
     let opened = daemon.done("open_session", json!({ "sessionId": "trip" }));
@@ -270,7 +267,7 @@ fn without_servers_reads_work_and_writes_fail_or_wait() {
     let kind = daemon.kind("append_message", message("trip", "refused"));
     assert_eq!(kind, "logUnavailable");
     daemon.end();
-    machine.configure(&config("nats://127.0.0.1:1", "queue"));
+    machine.configure(&config(fleet.nowhere(), "queue"));
     let mut daemon = Daemon::start(&machine);
     daemon.done("open_session", json!({ "sessionId": "trip" }));
     let said = daemon.say("trip", "on the way");

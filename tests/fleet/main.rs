@@ -1,5 +1,5 @@
-//! Sessions on three real nodes: `tests/fleet/run` starts them and names their folder in TREELINED_FLEET. Without it
-//! each test is skipped, and says so.
+//! Sessions on real servers: `tests/fleet/run` starts three nodes of NATS and names their folder in TREELINED_FLEET, or a
+//! server of PostgreSQL with a standby, in TREELINED_FLEET_POSTGRES. Without both each test is skipped, and says so.
 
 #![allow(clippy::unwrap_used, clippy::indexing_slicing)]
 
@@ -8,6 +8,7 @@ mod chaos;
 mod clocks;
 mod compare;
 mod daemon;
+mod database;
 mod deleting;
 mod failures;
 mod first_steps;

@@ -256,7 +256,7 @@ fn a_queue_behind_entries_of_others_announces_theirs_alone() {
 
 /// Says something, again and again, until it is in the stream at once.
 fn say_until_replicated(daemon: &mut Daemon, text: &str) {
-    until(|| daemon.say("s", text)["durability"] == "replicated");
+    until(|| daemon.say("s", text)["durability"] != "queued");
 }
 
 /// Where nothing came back from the servers, an append waited 5 s for its publish, and the next ones for the lock that the

@@ -13,7 +13,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 
 /// Makes a certificate authority, and certificates for the server and a client, in a folder.
-fn certificates(folder: &Path) {
+pub(crate) fn certificates(folder: &Path) {
     let script = r#"
         set -e
         authority() {

@@ -1,8 +1,9 @@
 //! A server of its own, for tests of TLS, credentials and connections.
 
-use crate::support::Machine;
+use crate::support::{Machine, postgres, script, sql};
 use std::fs;
 use std::net::TcpListener;
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
@@ -12,12 +13,16 @@ use tempfile::TempDir;
 pub(crate) struct Single {
     pub(crate) folder: TempDir,
     pub(crate) port: u16,
-    process: Child,
+    /// `None` for a server of PostgreSQL, which its script runs.
+    process: Option<Child>,
 }
 
 impl Single {
     /// Starts a server with these lines in its configuration. `None` where the tests run without servers.
     pub(crate) fn start(lines: impl FnOnce(&Path) -> String) -> Option<Self> {
+        if postgres().is_some() {
+            return Some(Self::postgres(""));
+        }
         std::env::var_os("TREELINED_FLEET")?;
         let folder = tempfile::tempdir().unwrap();
         let port = free_port();
@@ -27,7 +32,7 @@ impl Single {
             lines(folder.path())
         );
         fs::write(folder.path().join("server.conf"), config).unwrap();
-        let process = launch(folder.path());
+        let process = Some(launch(folder.path()));
         let mut server = Self {
             folder,
             port,
@@ -37,14 +42,53 @@ impl Single {
         Some(server)
     }
 
+    /// Starts a server of PostgreSQL without a standby, with the database `team`, and with these lines in its configuration.
+    pub(crate) fn postgres(lines: &str) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o755)).unwrap();
+        let config = folder.path().join("config");
+        fs::write(&config, lines).unwrap();
+        let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fleet/postgres");
+        let output = Command::new(script)
+            .arg("start")
+            .arg(folder.path().join("server"))
+            .env("FLEET_STANDBY", "none")
+            .env("FLEET_CONFIG", config)
+            .output()
+            .unwrap();
+        assert!(output.status.success(), "{output:?}");
+        let address = String::from_utf8(output.stdout).unwrap();
+        let (_, port) = address.trim().rsplit_once(':').unwrap();
+        let port = port.parse().unwrap();
+        sql(address.trim(), "postgres", &["CREATE DATABASE team"]);
+        Self {
+            folder,
+            port,
+            process: None,
+        }
+    }
+
+    fn script(&self, action: &str) {
+        let folder = self.folder.path().join("server");
+        script("postgres", &[Path::new(action), &folder]);
+    }
+
     /// Kills the server.
     pub(crate) fn kill(&mut self) {
-        self.process.kill().unwrap();
-        self.process.wait().unwrap();
+        match &mut self.process {
+            None => self.script("kill"),
+            Some(process) => {
+                process.kill().unwrap();
+                process.wait().unwrap();
+            }
+        }
     }
 
     pub(crate) fn restart(&mut self) {
-        self.process = launch(self.folder.path());
+        if self.process.is_none() {
+            return self.script("restart");
+        }
+        self.process = Some(launch(self.folder.path()));
         self.await_ready();
     }
 
@@ -52,7 +96,8 @@ impl Single {
         let began = Instant::now();
         let log = self.folder.path().join("log");
         while std::net::TcpStream::connect(("127.0.0.1", self.port)).is_err() {
-            let ended = self.process.try_wait().unwrap();
+            let process = self.process.as_mut().unwrap();
+            let ended = process.try_wait().unwrap();
             let text = || fs::read_to_string(&log).unwrap_or_default();
             assert!(ended.is_none(), "{}", text());
             assert!(began.elapsed() < Duration::from_secs(60), "{}", text());
@@ -67,6 +112,10 @@ impl Single {
 
     /// The same through another port.
     pub(crate) fn machine_at(port: u16, lines: &str) -> Machine {
+        if postgres().is_some() {
+            let url = format!("url = \"postgres://admin:secret@127.0.0.1:{port}/team\"");
+            return Machine::configured(&format!("[log.postgres]\n{url}\n{lines}\n"));
+        }
         let servers = format!("servers = [\"nats://127.0.0.1:{port}\"]");
         Machine::configured(&format!("[log.nats]\nreplicas = 1\n{servers}\n{lines}\n"))
     }
@@ -80,8 +129,13 @@ impl Single {
 
 impl Drop for Single {
     fn drop(&mut self) {
-        let _killed = self.process.kill();
-        let _ended = self.process.wait();
+        match &mut self.process {
+            None => self.script("stop"),
+            Some(process) => {
+                let _killed = process.kill();
+                let _ended = process.wait();
+            }
+        }
     }
 }
 

@@ -8,19 +8,51 @@ use std::io::Write;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
-use std::sync::Mutex;
+use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::{Duration, Instant};
 use tempfile::TempDir;
 use treelined_core::error::Kind;
-use treelined_fleet::settings::NatsSettings;
+use treelined_fleet::engine::Engine;
+use treelined_fleet::engines;
+use treelined_fleet::settings::{NatsSettings, PostgresSettings, TeamSettings};
 use treelined_fleet::stream::NatsLog;
 
-/// The cluster, as one account of it.
+/// The folder of the PostgreSQL server that the tests run with, in place of a cluster of NATS.
+pub(crate) fn postgres() -> Option<PathBuf> {
+    std::env::var_os("TREELINED_FLEET_POSTGRES").map(PathBuf::from)
+}
+
+/// Runs a script of this folder, which must succeed. Returns what it prints.
+#[track_caller]
+pub(crate) fn script(name: &str, args: &[&Path]) -> String {
+    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fleet");
+    let output = Command::new(script.join(name)).args(args).output().unwrap();
+    assert!(output.status.success(), "{args:?}: {output:?}");
+    String::from_utf8(output.stdout).unwrap().trim().to_owned()
+}
+
+/// Runs statements as the superuser of a server of PostgreSQL. Returns their rows.
+#[track_caller]
+pub(crate) fn sql(server: &str, database: &str, statements: &[&str]) -> String {
+    let mut command = Command::new("psql");
+    command
+        .arg(format!("postgres://admin:secret@{server}/{database}"))
+        .args(["-qAtX", "-v", "ON_ERROR_STOP=1"]);
+    for statement in statements {
+        command.arg("-c").arg(statement);
+    }
+    let output = command.output().unwrap();
+    assert!(output.status.success(), "{statements:?}: {output:?}");
+    String::from_utf8(output.stdout).unwrap().trim().to_owned()
+}
+
+/// The cluster, as one account of it, or a database of a server of PostgreSQL.
 pub(crate) struct Fleet {
     folder: PathBuf,
     servers: Vec<String>,
     account: usize,
+    is_postgres: bool,
 }
 
 impl Fleet {
@@ -30,6 +62,9 @@ impl Fleet {
         static TAKEN: Mutex<BTreeSet<usize>> = Mutex::new(BTreeSet::new());
         let is_free = TAKEN.lock().unwrap().insert(account);
         assert!(is_free, "another test has account {account} too");
+        if let Some(folder) = postgres() {
+            return Some(Self::database(folder, account));
+        }
         let Some(folder) = std::env::var_os("TREELINED_FLEET").map(PathBuf::from) else {
             let test = thread::current().name().unwrap_or("a test").to_owned();
             // Written past the capture of a passing test's output.
@@ -45,11 +80,67 @@ impl Fleet {
             folder,
             servers,
             account,
+            is_postgres: false,
         })
+    }
+
+    fn database(folder: PathBuf, account: usize) -> Self {
+        let server = fs::read_to_string(folder.join("server")).unwrap();
+        let server = server.trim().to_owned();
+        let role = |name: &str| format!("CREATE ROLE {name}{account} LOGIN PASSWORD 'secret'");
+        let make = format!("CREATE DATABASE t{account}");
+        sql(&server, "postgres", &[&role("t"), &role("reader"), &make]);
+        Self {
+            folder,
+            servers: vec![server],
+            account,
+            is_postgres: true,
+        }
+    }
+
+    /// Runs statements in the database of this test as the superuser.
+    #[track_caller]
+    pub(crate) fn sql(&self, statements: &[&str]) -> String {
+        sql(&self.servers[0], &format!("t{}", self.account), statements)
+    }
+
+    /// The configuration of a machine with these addresses, as `log` gives them.
+    pub(crate) fn section(&self, log: &str, offline: &str) -> String {
+        if self.is_postgres {
+            return format!("[log.postgres]\nurl = {log:?}\noffline = {offline:?}\n");
+        }
+        let servers: Vec<&str> = log.split(',').collect();
+        format!("[log.nats]\nservers = {servers:?}\noffline = {offline:?}\n")
+    }
+
+    /// An address at which no server is.
+    pub(crate) fn nowhere(&self) -> &'static str {
+        match self.is_postgres {
+            true => "postgres://t:secret@127.0.0.1:1/t",
+            false => "nats://127.0.0.1:1",
+        }
+    }
+
+    /// The log, once the servers answer, whichever they are.
+    pub(crate) fn engine(&self) -> Arc<dyn Engine> {
+        if !self.is_postgres {
+            return Arc::new(self.open());
+        }
+        let settings = TeamSettings::Postgres(PostgresSettings::of_url(self.log()));
+        loop {
+            match engines::open(&settings, None) {
+                Ok(log) => return log,
+                Err(error) => assert_eq!(error.kind, Kind::LogUnavailable, "{error}"),
+            }
+        }
     }
 
     /// The addresses with the credentials of a user.
     pub(crate) fn log_of(&self, user: &str, password: &str) -> String {
+        if self.is_postgres {
+            let (server, account) = (&self.servers[0], self.account);
+            return format!("postgres://{user}:{password}@{server}/t{account}");
+        }
         let with =
             |server: &String| server.replacen("nats://", &format!("nats://{user}:{password}@"), 1);
         self.servers.iter().map(with).collect::<Vec<_>>().join(",")
@@ -63,8 +154,12 @@ impl Fleet {
         self.log_of(&format!("reader{}", self.account), "secret")
     }
 
-    /// A node: `kill`, `restart`, `pause` or `resume`.
+    /// A node: `kill`, `restart`, `pause` or `resume`. PostgreSQL has one.
     pub(crate) fn node(&self, action: &str, number: usize) {
+        if self.is_postgres {
+            script("postgres", &[Path::new(action), &self.folder]);
+            return;
+        }
         let cluster = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fleet/cluster");
         let status = Command::new(cluster)
             .arg(action)
@@ -157,6 +252,14 @@ impl Fleet {
 
     /// The stream, made by the program.
     pub(crate) fn with_stream(self) -> Self {
+        if self.is_postgres {
+            let administrator = Machine::with_log(self.log_of("admin", "secret"));
+            administrator.until_sound(&["doctor", "--cluster", "--create"]);
+            let of = self.account;
+            let member = format!("GRANT t{of}_member TO t{of}");
+            self.sql(&[&member, &format!("GRANT t{of}_reader TO reader{of}")]);
+            return self;
+        }
         Machine::new(&self).until_sound(&["doctor", "--cluster", "--create"]);
         self
     }

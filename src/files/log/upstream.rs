@@ -6,6 +6,7 @@ use std::collections::HashSet;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Instant;
+use treelined_core::durability::Durability;
 use treelined_core::error::Result;
 use treelined_core::team::{TeamRow, TeamView};
 
@@ -99,6 +100,11 @@ pub trait Upstream: Send + Sync {
 
     /// Whether lines are written to the file if the log cannot be reached, and published later.
     fn queues(&self) -> bool;
+
+    /// The durability of a publish, by the last one that was answered.
+    fn durability(&self) -> Durability {
+        Durability::Replicated
+    }
 }
 
 /// A publish that waits for the servers.

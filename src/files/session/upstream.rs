@@ -10,6 +10,7 @@ use crate::os::file::File;
 use serde_json::json;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
+use treelined_core::durability::Durability;
 use treelined_core::error::{Error, Kind, Result};
 use treelined_core::flow::PlannedLines;
 use treelined_core::id::EntryId;
@@ -173,6 +174,14 @@ impl SessionState {
         };
         let written = self.write(lock, first, published.is_some())?;
         self.take_in(written, changes).map(drop)
+    }
+
+    /// The durability of a commit that promises this one: on the servers of a team, theirs.
+    pub fn worth(&self, promised: Durability) -> Durability {
+        match &self.upstream {
+            Some(upstream) if promised == Durability::Replicated => upstream.durability(),
+            _ => promised,
+        }
     }
 
     /// Notes that lines that the log has were written to the file, as far as that succeeded.

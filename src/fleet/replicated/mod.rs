@@ -26,6 +26,7 @@ use std::io::{self, BufWriter, Write};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use tokio::sync::Notify;
+use treelined_core::durability::Durability;
 use treelined_core::error::{Error, Kind, Result};
 use treelined_files::lock::lock;
 use treelined_files::log::rewrite;
@@ -45,6 +46,11 @@ pub trait LogSource: Send + Sync {
     /// The log, if it can be used without waiting for a connection.
     fn ready(&self) -> Option<Arc<dyn LogBackend>> {
         None
+    }
+
+    /// The durability of an append, as far as it is known.
+    fn durability(&self) -> Durability {
+        Durability::Replicated
     }
 
     /// Notes that the log did not answer, so that requests that wait do not each wait for it too.

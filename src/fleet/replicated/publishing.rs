@@ -6,6 +6,7 @@ use crate::patience;
 use std::fs::File;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
+use treelined_core::durability::Durability;
 use treelined_core::error::{Error, Kind, Result};
 use treelined_files::lock::lock;
 use treelined_files::log::upstream::{PublishOutcome, Publishing, Upstream};
@@ -85,6 +86,10 @@ impl Upstream for ReplicatedFile {
 
     fn queues(&self) -> bool {
         self.queues
+    }
+
+    fn durability(&self) -> Durability {
+        self.source.durability()
     }
 }
 

@@ -115,6 +115,11 @@ impl TeamCache {
         self.subjects = subjects;
     }
 
+    /// Notes that the list lacks sessions for which there was no room.
+    pub(crate) fn note_cut(&mut self) {
+        self.is_cut = true;
+    }
+
     pub(crate) fn take_last(&mut self, last: u64) {
         self.last = last;
     }

@@ -12,14 +12,14 @@ mod bucket;
 #[cfg(feature = "nats")]
 pub(super) mod buckets;
 pub(super) mod cache;
-#[cfg(feature = "nats")]
+#[cfg(feature = "team")]
 mod daemon;
 pub(super) mod presence;
 pub(super) mod row;
-#[cfg(feature = "nats")]
+#[cfg(feature = "team")]
 mod upkeep;
 
-#[cfg(feature = "nats")]
+#[cfg(feature = "team")]
 pub use self::daemon::Team;
-#[cfg(feature = "nats")]
+#[cfg(feature = "team")]
 pub use self::daemon::TeamRows;

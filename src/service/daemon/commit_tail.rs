@@ -18,6 +18,8 @@ pub(crate) struct CommitTail {
     daemon: Arc<Daemon>,
     open: Arc<OpenSession>,
     durability: Durability,
+    /// The durability that this machine sees to.
+    promised: Durability,
     unsynced: Option<Arc<File>>,
     publication: Option<Publication>,
 }
@@ -37,13 +39,14 @@ impl CommitTail {
             open.session.note_failed_making(state, error);
         }
         let outcome = outcome.as_ref().ok();
-        let durability = match outcome.is_some_and(|outcome| outcome.is_queued) {
+        let promised = match outcome.is_some_and(|outcome| outcome.is_queued) {
             true => Durability::Queued,
             false => open.session.syncer.durability(),
         };
+        let durability = state.worth(promised);
         let wrote = !changes.own.is_empty() || outcome.is_some_and(|outcome| outcome.wrote);
         // Persist, then notify: with `always` the notifications wait for the sync.
-        let is_durable = durability != Durability::Always;
+        let is_durable = promised != Durability::Always;
         let publication = wrote.then(|| open.publication(is_durable));
         if wrote {
             daemon.list_watch.changed();
@@ -60,6 +63,7 @@ impl CommitTail {
             daemon: Arc::clone(daemon),
             open: Arc::clone(open),
             durability,
+            promised,
             unsynced: outcome.and_then(|outcome| outcome.unsynced.clone()),
             publication,
         }
@@ -80,7 +84,7 @@ impl CommitTail {
             Some(file) => {
                 let late = late_failure(&self.daemon, &self.open);
                 let syncer = &self.open.session.syncer;
-                syncer.after_write(self.durability, file, late).await
+                syncer.after_write(self.promised, file, late).await
             }
             None => Ok(()),
         };

@@ -75,7 +75,7 @@ pub(super) fn durability_of_new(
 ) -> Durability {
     match wrote {
         true if state.is_queued() => Durability::Queued,
-        true => open.session.syncer.durability(),
+        true => state.worth(open.session.syncer.durability()),
         false => Durability::None,
     }
 }

@@ -80,7 +80,7 @@ fn steps(task: &Task) -> Vec<Step> {
         Task::Check => vec![
             top("cargo fmt --all --check"),
             top(
-                "cargo clippy --quiet --workspace --all-targets --features treelined/nats -- -D warnings",
+                "cargo clippy --quiet --workspace --all-targets --features treelined/nats,treelined/postgres -- -D warnings",
             ),
             top("cargo test --quiet --workspace --test it -- boundaries:: documents:: readme::"),
             top("clients/package/versions"),

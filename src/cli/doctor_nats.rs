@@ -1,0 +1,331 @@
+//! `treelined doctor --cluster` with NATS JetStream: the servers and the stream, and what an acknowledgement is worth
+//! there (fleet.md).
+
+use super::doctor_servers::{end, exposed, fact};
+use super::failure::ShellError;
+use super::options::Options;
+use super::screen::Screen;
+use super::words::count;
+use std::io::Write;
+use std::process::ExitCode;
+use treelined_core::error::Result;
+use treelined_fleet::engines;
+use treelined_fleet::guard::{ForeignMessage, ForeignMessages};
+use treelined_fleet::limits::{self, StreamCluster, StreamInfo, StreamPeer};
+use treelined_fleet::probe::{ProbedServer, probe};
+use treelined_fleet::settings::{NatsSettings, TeamSettings};
+use treelined_fleet::stream::NatsLog;
+use treelined_fleet::team::TeamRows;
+
+/// The nanoseconds for which a publish is repeated.
+const SHORTEST_WINDOW: i64 = 60_000_000_000;
+
+/// Shows the servers and the stream, and what an acknowledgement is worth there.
+pub(super) fn doctor(
+    options: &Options,
+    settings: NatsSettings,
+    create: bool,
+) -> anyhow::Result<ExitCode> {
+    let exposed = secrets(options, &settings)?;
+    let mut screen = Screen::new();
+    let probed = probe(&settings);
+    let settings = answering(settings, &probed)?;
+    // Without its leader, the stream answers late: what is known is said before.
+    writeln!(screen, "{}", fact(&screen, "servers", &answers(&probed)))?;
+    screen.flush()?;
+    if create {
+        if NatsLog::create(settings.clone())? {
+            writeln!(screen, "created the stream {:?}", settings.stream)?;
+        }
+        let log = engines::open(&TeamSettings::Nats(settings.clone()), None)?;
+        for bucket in TeamRows::of(&*log).create()? {
+            writeln!(screen, "created the bucket {bucket:?}")?;
+        }
+    }
+    let (info, bucket, server) = NatsLog::describe(&settings)?;
+    let silent = silent(&info, &probed);
+    let server = (&*server.version, server.max_payload);
+    for (name, value) in facts(&info, bucket, &settings.stream, server, &silent) {
+        writeln!(screen, "{}", fact(&screen, name, &value))?;
+    }
+    let mut problems = absent(&silent, &probed);
+    problems.extend(self::problems(&info, &settings, server, &silent));
+    problems.extend(exposed);
+    // A stream whose leader has died may not answer these. What is known is said all the same.
+    match NatsLog::erasable_buckets(&settings) {
+        Ok(names) => problems.extend(names.into_iter().map(|name| {
+            format!(
+                "a member can remove what {name} has: `--create` as an administrator forbids it"
+            )
+        })),
+        Err(error) => problems.push(format!("the buckets were not examined: {error}")),
+    }
+    match NatsLog::foreign_messages(&settings, info.state.last_seq) {
+        Ok(foreign) => write_foreign(&mut screen, &foreign, info.state.messages)?,
+        Err(error) => problems.push(format!("foreign messages were not looked for: {error}")),
+    }
+    end(screen, &problems)
+}
+
+fn write_foreign(
+    screen: &mut Screen,
+    foreign: &ForeignMessages,
+    messages: u64,
+) -> anyhow::Result<()> {
+    writeln!(
+        screen,
+        "{}",
+        fact(screen, "foreign", &looked(foreign, messages))
+    )?;
+    for message in &foreign.named {
+        let ForeignMessage {
+            sequence,
+            subject,
+            why,
+        } = message;
+        let named = format!("message {sequence} of {subject}: {why}");
+        writeln!(screen, "{}", fact(screen, "", &named))?;
+    }
+    Ok(())
+}
+
+/// The stream and its servers, line by line.
+fn facts(
+    info: &StreamInfo,
+    bucket: Option<String>,
+    stream: &str,
+    (version, max_payload): (&str, usize),
+    silent: &[&str],
+) -> Vec<(&'static str, String)> {
+    let cluster = info.cluster.as_ref();
+    let of = cluster
+        .and_then(|cluster| cluster.name.as_deref())
+        .unwrap_or("no cluster");
+    let sessions = count(info.state.num_subjects, "session", "sessions");
+    let messages = count(info.state.messages, "message", "messages");
+    let bytes = count(info.state.bytes, "byte", "bytes");
+    let larger = match bucket {
+        Some(bucket) => format!("larger lines are objects of the bucket {bucket}"),
+        None => "larger lines are refused: `--create` makes a bucket for them".to_owned(),
+    };
+    let most = count(max_payload as u64, "byte", "bytes");
+    let sync = "not visible to clients: every server needs `sync_interval: always`";
+    vec![
+        ("server", format!("NATS {version}, {of}")),
+        ("stream", format!("{stream}, created {}", info.created)),
+        ("holds", format!("{sessions}, {messages}, {bytes}")),
+        ("copies", copies(info, silent)),
+        ("message", format!("{most} at most")),
+        ("lines", larger),
+        ("sync", sync.to_owned()),
+        ("ack", worth(info)),
+        ("service", service(info, silent)),
+    ]
+}
+
+/// The settings with the servers that answer. Fails if none does.
+fn answering(settings: NatsSettings, probed: &[ProbedServer]) -> anyhow::Result<NatsSettings> {
+    if probed.iter().any(|server| server.answers) {
+        let answers: Vec<bool> = probed.iter().map(|server| server.answers).collect();
+        return Ok(settings.only(&answers));
+    }
+    let why = format!("no server answers: {}", answers(probed));
+    let remedy = "start the servers, or correct `servers` of [log.nats]; `nats-server --config FILE` says why one does not start";
+    Err(ShellError::failed(
+        format!("{why} (logUnavailable)"),
+        remedy,
+    ))
+}
+
+/// `n1 answers, nats://10.0.0.2:4222 does not answer`.
+fn answers(probed: &[ProbedServer]) -> String {
+    let of = |server: &ProbedServer| match (server.answers, &server.name) {
+        (true, Some(name)) => format!("{name} answers"),
+        (true, None) => format!("{} answers", server.address),
+        (false, _) => format!("{} does not answer", server.address),
+    };
+    probed.iter().map(of).collect::<Vec<_>>().join(", ")
+}
+
+/// The names of the stream's servers that are away: those that its leader has given up, and those whose address does not
+/// answer. A server is only known to be silent if all addresses are given.
+fn silent<'i>(info: &'i StreamInfo, probed: &[ProbedServer]) -> Vec<&'i str> {
+    let Some(cluster) = &info.cluster else {
+        return Vec::new();
+    };
+    let is_met = |name: &str| probed.iter().any(|it| it.name.as_deref() == Some(name));
+    let absent = probed.iter().filter(|server| !server.answers).count();
+    let unmet = cluster
+        .replicas
+        .iter()
+        .filter(|peer| !is_met(&peer.name))
+        .count();
+    let is_silent =
+        |peer: &&StreamPeer| peer.offline || (absent > 0 && unmet <= absent && !is_met(&peer.name));
+    let peers = cluster.replicas.iter().filter(is_silent);
+    peers.map(|peer| peer.name.as_str()).collect()
+}
+
+/// The problems of servers that do not answer: by name, as far as the stream knows them.
+fn absent(silent: &[&str], probed: &[ProbedServer]) -> Vec<String> {
+    let addresses: Vec<&str> = probed
+        .iter()
+        .filter(|server| !server.answers)
+        .map(|server| server.address.as_str())
+        .collect();
+    let remedy = "start it again, or look into its log";
+    match (silent, addresses.as_slice()) {
+        ([name], [address]) => vec![format!("{name} ({address}) does not answer: {remedy}")],
+        ([], addresses) => {
+            let of = |address: &&str| format!("{address} does not answer: {remedy}");
+            addresses.iter().map(of).collect()
+        }
+        (names, addresses) => {
+            let place = match addresses {
+                [] => String::new(),
+                some => format!(" ({})", some.join(", ")),
+            };
+            let of = |name: &&str| format!("{name} does not answer{place}: {remedy}");
+            names.iter().map(of).collect()
+        }
+    }
+}
+
+/// The failures with which appends go on.
+fn service(info: &StreamInfo, silent: &[&str]) -> String {
+    // Without a leader, the list of the others has all of them.
+    let all = usize::try_from(info.config.num_replicas)
+        .unwrap_or(1)
+        .max(1);
+    let answering = all - silent.len().min(all);
+    let needed = all / 2 + 1;
+    match answering.checked_sub(needed) {
+        None => format!("appends fail: {answering} of {all} servers answer, and {needed} must"),
+        Some(0) if all == 1 => "appends fail while the server is away".to_owned(),
+        Some(0) => {
+            format!("{answering} of {all} servers answer: appends fail if one more does not")
+        }
+        Some(more) => {
+            let more = count(more as u64, "server", "servers");
+            format!("{answering} of {all} servers answer: appends go on without {more}")
+        }
+    }
+}
+
+/// The problems of secrets that other users of this machine can read: the passwords of the configuration file, and the
+/// files that it names.
+fn secrets(options: &Options, settings: &NatsSettings) -> anyhow::Result<Vec<String>> {
+    let given = options.settings()?;
+    let passwords = given.file().filter(|_| settings.addresses().1.is_some());
+    let key = settings.certificate.as_ref().map(|(_, key)| key.as_path());
+    Ok(exposed(&[
+        ("the passwords in", passwords),
+        ("the credentials in", settings.credentials.as_deref()),
+        ("the key in", key),
+    ]))
+}
+
+/// `2 messages of other programs, which are skipped`.
+fn looked(foreign: &ForeignMessages, messages: u64) -> String {
+    let found = match foreign.count {
+        0 => "no message of another program".to_owned(),
+        found => {
+            let found = count(found, "message", "messages");
+            format!("{found} of other programs, which are skipped")
+        }
+    };
+    match foreign.looked_at < messages {
+        true => format!("{found}, among the newest {}", foreign.looked_at),
+        false => found,
+    }
+}
+
+/// `3: n1 leads, n2 is current, n3 does not answer`.
+fn copies(info: &StreamInfo, silent: &[&str]) -> String {
+    let Some(cluster) = &info.cluster else {
+        return info.config.num_replicas.to_string();
+    };
+    let leader = cluster.leader.as_deref().filter(|name| !name.is_empty());
+    let leader = leader.map(|leader| format!("{leader} leads"));
+    let peers = cluster.replicas.iter().map(|peer| {
+        let is_silent = silent.contains(&peer.name.as_str());
+        let state = match (is_silent, peer.current) {
+            (true, _) => "does not answer".to_owned(),
+            (_, true) => "is current".to_owned(),
+            _ if peer.lag == 0 => "is not current".to_owned(),
+            _ => format!("is {} behind", count(peer.lag, "operation", "operations")),
+        };
+        format!("{} {state}", peer.name)
+    });
+    let all: Vec<String> = leader.into_iter().chain(peers).collect();
+    format!("{}: {}", info.config.num_replicas, all.join(", "))
+}
+
+/// The failures that an acknowledged line survives.
+fn worth(info: &StreamInfo) -> String {
+    let copies = info.config.num_replicas;
+    match copies {
+        0..=2 => "a line is on one server: it is lost with that server's disk".to_owned(),
+        _ => format!(
+            "a line is on {} of {copies} servers: it survives the loss of {}",
+            copies / 2 + 1,
+            count((copies - 1) / 2, "server", "servers")
+        ),
+    }
+}
+
+fn problems(
+    info: &StreamInfo,
+    settings: &NatsSettings,
+    server: (&str, usize),
+    silent: &[&str],
+) -> Vec<String> {
+    let mut problems: Vec<String> = info.config.faults();
+    let (version, max_payload) = server;
+    let checks = [
+        limits::check_version(version),
+        limits::check_payload(max_payload),
+    ];
+    let failed = checks.into_iter().filter_map(Result::err);
+    problems.extend(failed.map(|error| error.message.into_owned()));
+    let copies = info.config.num_replicas;
+    if copies < settings.replicas {
+        problems.push(format!(
+            "the stream has {copies} copies of each message, not {}",
+            settings.replicas
+        ));
+    }
+    if info.config.duplicate_window < SHORTEST_WINDOW {
+        problems.push("the stream's duplicate_window is shorter than a minute".to_owned());
+    }
+    if !info.config.deny_delete || !info.config.deny_purge {
+        problems.push("messages can be deleted: set deny_delete and deny_purge".to_owned());
+    }
+    if info.state.num_deleted > 0 {
+        problems.push(format!(
+            "{} deleted",
+            count(info.state.num_deleted, "message was", "messages were")
+        ));
+    }
+    problems.extend(info.fullness());
+    let has_leader =
+        |cluster: &StreamCluster| cluster.leader.as_ref().is_some_and(|name| !name.is_empty());
+    if info
+        .cluster
+        .as_ref()
+        .is_some_and(|cluster| !has_leader(cluster))
+    {
+        problems.push(
+            "the stream has no leader: appends fail until most of its servers answer".to_owned(),
+        );
+    }
+    let peers = info.cluster.iter().flat_map(|cluster| &cluster.replicas);
+    let lags = |peer: &&StreamPeer| !peer.current && !silent.contains(&peer.name.as_str());
+    for peer in peers.filter(lags) {
+        problems.push(format!(
+            "the copy of {} is not current: it catches up by itself",
+            peer.name
+        ));
+    }
+    problems
+}

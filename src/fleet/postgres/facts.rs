@@ -1,0 +1,158 @@
+//! The settings of a database, by which it keeps or may lose acknowledged lines, and its contents.
+
+use super::address::Address;
+use super::pool::{Pool, ask, connect};
+use super::refusal::{away, unreadable, unsigned};
+use super::schema::{self, Team};
+use crate::acknowledged::worth;
+use crate::settings::PostgresSettings;
+use treelined_core::durability::Durability;
+use treelined_core::error::Result;
+
+/// The oldest server, as it counts.
+const OLDEST: i32 = 150_000;
+const SETTINGS: &str = "\
+SELECT current_database()::text, session_user::text, current_setting('server_version'),
+    current_setting('server_version_num')::int, current_setting('fsync'), current_setting('full_page_writes'),
+    current_setting('synchronous_commit'), current_setting('synchronous_standby_names'),
+    current_setting('server_encoding'), pg_is_in_recovery()";
+const RIGHTS: &str = "\
+SELECT has_function_privilege('treelined.append(text, bigint, uuid, uuid, bytea[])', 'EXECUTE'),
+    has_table_privilege('treelined.entries', 'DELETE')";
+const HOLDINGS: &str = "\
+SELECT count(*), coalesce(sum(last), 0)::bigint, pg_total_relation_size('treelined.entries')::bigint
+FROM treelined.sessions";
+
+/// The settings of a database.
+pub struct Facts {
+    pub database: String,
+    pub user: String,
+    pub version: String,
+    version_number: i32,
+    fsync: String,
+    full_page_writes: String,
+    pub commits: String,
+    pub standbys: String,
+    encoding: String,
+    pub is_standby: bool,
+}
+
+/// A database as `doctor --cluster` shows it.
+pub struct Described {
+    pub hosts: Vec<String>,
+    pub facts: Facts,
+    pub team: Team,
+    pub sessions: u64,
+    pub lines: u64,
+    pub bytes: u64,
+    pub may_append: bool,
+    pub may_remove: bool,
+    /// The user of the address, if it names one.
+    pub given_user: Option<String>,
+    /// Whether the settings permit connections without TLS.
+    pub may_be_plain: bool,
+}
+
+impl Facts {
+    pub fn durability(&self) -> Durability {
+        worth(&self.commits, &self.standbys)
+    }
+
+    pub(super) fn is_synced(&self) -> bool {
+        self.durability() != Durability::Os
+    }
+
+    pub(super) fn is_replicated(&self) -> bool {
+        self.durability() == Durability::Replicated
+    }
+
+    /// Why the database must not keep sessions.
+    pub fn faults(&self) -> Vec<String> {
+        let mut faults = Vec::new();
+        if self.version_number < OLDEST {
+            let version = &self.version;
+            faults.push(format!(
+                "PostgreSQL {version} is too old: install 15 or newer"
+            ));
+        }
+        if self.fsync == "off" {
+            let why =
+                "fsync is off: the server loses acknowledged lines with its machine; set it to on";
+            faults.push(why.to_owned());
+        }
+        if self.full_page_writes == "off" {
+            let why =
+                "full_page_writes is off: a crash of the machine may damage tables; set it to on";
+            faults.push(why.to_owned());
+        }
+        if self.commits == "off" {
+            let why = "synchronous_commit is off: the server acknowledges lines before they are on its disk; set it to on";
+            faults.push(why.to_owned());
+        }
+        if self.encoding != "UTF8" {
+            let encoding = &self.encoding;
+            faults.push(format!(
+                "the database has the encoding {encoding}: make one with UTF8"
+            ));
+        }
+        faults
+    }
+}
+
+/// The settings of the database of a pool.
+pub(super) async fn read(pool: &Pool) -> Result<Facts> {
+    let answer = ask(pool, SETTINGS, &[]).await?;
+    let row = answer
+        .rows
+        .first()
+        .ok_or_else(|| away("the database said nothing"))?;
+    Ok(Facts {
+        database: row.try_get(0).map_err(unreadable)?,
+        user: row.try_get(1).map_err(unreadable)?,
+        version: row.try_get(2).map_err(unreadable)?,
+        version_number: row.try_get(3).map_err(unreadable)?,
+        fsync: row.try_get(4).map_err(unreadable)?,
+        full_page_writes: row.try_get(5).map_err(unreadable)?,
+        commits: row.try_get(6).map_err(unreadable)?,
+        standbys: row.try_get(7).map_err(unreadable)?,
+        encoding: row.try_get(8).map_err(unreadable)?,
+        is_standby: row.try_get(9).map_err(unreadable)?,
+    })
+}
+
+/// Describes the database of the settings, without judging it.
+pub fn describe(settings: &PostgresSettings) -> Result<Described> {
+    let address = Address::of(settings)?;
+    let (runtime, pool) = connect(settings)?;
+    runtime.block_on(async {
+        let facts = read(&pool).await?;
+        let team = schema::team(&pool).await?;
+        let rights = ask(&pool, RIGHTS, &[]).await?;
+        let right = |at: usize| {
+            rights
+                .rows
+                .first()
+                .is_some_and(|row| row.try_get(at).unwrap_or(false))
+        };
+        let holdings = ask(&pool, HOLDINGS, &[]).await?;
+        let held = |at: usize| {
+            let number = holdings
+                .rows
+                .first()
+                .map_or(Ok(0), |row| row.try_get::<_, i64>(at));
+            number.map(unsigned).map_err(unreadable)
+        };
+        Ok(Described {
+            hosts: address.hosts(),
+            sessions: held(0)?,
+            lines: held(1)?,
+            bytes: held(2)?,
+            may_append: right(0),
+            may_remove: right(1),
+            given_user: address.config.get_user().map(str::to_owned),
+            may_be_plain: address.may_be_plain(),
+            facts,
+            team,
+        })
+    })
+}

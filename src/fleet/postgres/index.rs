@@ -1,0 +1,244 @@
+//! The team's list in tables: a row for each session, and one for each daemon that has sessions open. Changes since
+//! the last list are read by the clock of the server, with a minute of overlap, since a commit may come late.
+
+use super::pool::{ANSWER, Params, Pool, ask};
+use super::refusal::{Failure, unreadable, unsigned};
+use crate::engine::TeamIndex;
+use crate::subject;
+use crate::team::cache::{BucketValue, TeamCache};
+use crate::team::presence;
+use crate::team::row::StoredRow;
+use futures_util::future::BoxFuture;
+use std::collections::BTreeSet;
+use std::time::Instant;
+use tokio_postgres::Row;
+use tokio_postgres::types::Type;
+use treelined_core::budget::TEAM_BYTES;
+use treelined_core::error::Result;
+use treelined_core::team::{TeamList, TeamRow};
+
+/// The most rows of one read, which has the newest. Fewer fill the budget of the list.
+const MOST_ROWS: i64 = 32_000;
+const DESCRIBE: &str = "SELECT treelined.describe($1, $2, $3)";
+const SAY_OPEN: &str = "SELECT treelined.say_open($1, $2)";
+const SAY_CLOSED: &str = "SELECT treelined.say_closed($1)";
+/// Microseconds of the server's clock.
+const NOW: &str = "SELECT (extract(epoch FROM clock_timestamp()) * 1000000)::bigint";
+const ROWS: &str = "\
+SELECT session, body, (extract(epoch FROM changed) * 1000000)::bigint FROM (
+    SELECT session, body, changed,
+        sum(octet_length(body)) OVER (ORDER BY changed DESC ROWS UNBOUNDED PRECEDING) - octet_length(body) AS before
+    FROM treelined.rows WHERE changed > to_timestamp($1::float8 / 1000000) - interval '1 minute'
+    ORDER BY changed DESC LIMIT $2
+) AS newest WHERE before < $3 ORDER BY changed DESC";
+const SESSIONS: &str = "\
+SELECT id FROM treelined.sessions
+WHERE made > to_timestamp($1::float8 / 1000000) - interval '1 minute' ORDER BY made DESC LIMIT $2";
+const OPEN: &str = "\
+SELECT body FROM treelined.presence
+WHERE daemon <> $1 AND at > clock_timestamp() - interval '1 minute' ORDER BY daemon LIMIT 10000";
+
+/// The team's list.
+pub(super) struct PgIndex {
+    pool: Pool,
+    created: String,
+    host: String,
+    /// The key of this daemon; empty for a command.
+    daemon: String,
+    reader: tokio::sync::Mutex<ListReader>,
+}
+
+/// The list as it was read last.
+struct ListReader {
+    cache: TeamCache,
+    ids: BTreeSet<String>,
+    id_bytes: usize,
+    /// The clock of the server at that time, in microseconds; 0 before.
+    at: i64,
+    /// The rows of the last read.
+    rows: Vec<(String, i64)>,
+    open: Vec<String>,
+}
+
+impl PgIndex {
+    pub(super) fn new(
+        pool: Pool,
+        (database, created): (String, String),
+        host: &str,
+        daemon: &str,
+    ) -> Self {
+        let mut cache = TeamCache::new(&database, &created);
+        // The tables have no row of a session that ends before it.
+        cache.take_last(u64::MAX);
+        Self {
+            pool,
+            created,
+            host: host.to_owned(),
+            daemon: daemon.to_owned(),
+            reader: tokio::sync::Mutex::new(ListReader {
+                cache,
+                ids: BTreeSet::new(),
+                id_bytes: 0,
+                at: 0,
+                rows: Vec::new(),
+                open: Vec::new(),
+            }),
+        }
+    }
+
+    /// Writes, once.
+    async fn write(&self, statement: &str, params: Params<'_>) -> Result<()> {
+        let written = self.pool.ask(statement, params, Instant::now() + ANSWER);
+        written.await.map(drop).map_err(Failure::error)
+    }
+
+    async fn read(&self, reader: &mut ListReader) -> Result<bool> {
+        let now = ask(&self.pool, NOW, &[]).await?;
+        let now: i64 = now
+            .rows
+            .first()
+            .map_or(Ok(0), |row| row.try_get(0))
+            .map_err(unreadable)?;
+        let since = precise(reader.at);
+        let most_bytes = i64::try_from(TEAM_BYTES).unwrap_or(i64::MAX);
+        let changed: Params<'_> = &[
+            (&since, Type::FLOAT8),
+            (&MOST_ROWS, Type::INT8),
+            (&most_bytes, Type::INT8),
+        ];
+        let rows = ask(&self.pool, ROWS, changed).await?.rows;
+        let mut is_new = reader.take_rows(&rows)?;
+        let made: Params<'_> = &[(&since, Type::FLOAT8), (&MOST_ROWS, Type::INT8)];
+        let made = ask(&self.pool, SESSIONS, made).await?.rows;
+        is_new |= reader.take_ids(&made)?;
+        let others: Params<'_> = &[(&self.daemon, Type::TEXT)];
+        let open = ask(&self.pool, OPEN, others).await?.rows;
+        is_new |= reader.take_open(&open)?;
+        reader.at = now;
+        Ok(is_new)
+    }
+}
+
+/// Whether the database has more rows than one read returns.
+fn is_cut(rows: &[Row]) -> bool {
+    i64::try_from(rows.len()).is_ok_and(|rows| rows >= MOST_ROWS)
+}
+
+/// A time for the database, which has no function for whole microseconds.
+#[allow(
+    clippy::cast_precision_loss,
+    reason = "a minute of overlap is less precise"
+)]
+fn precise(micros: i64) -> f64 {
+    micros as f64
+}
+
+impl ListReader {
+    /// Takes rows, the newest first. Returns whether any was new.
+    fn take_rows(&mut self, rows: &[Row]) -> Result<bool> {
+        let mut seen = Vec::with_capacity(rows.len());
+        let mut bytes = 0;
+        for row in rows.iter().rev() {
+            let session: String = row.try_get(0).map_err(unreadable)?;
+            let body: String = row.try_get(1).map_err(unreadable)?;
+            let changed: i64 = row.try_get(2).map_err(unreadable)?;
+            bytes += body.len();
+            self.cache.take_row(BucketValue {
+                key: subject::key(&session),
+                value: body.into_bytes(),
+                revision: unsigned(changed),
+            });
+            seen.push((session, changed));
+        }
+        if is_cut(rows) || bytes >= TEAM_BYTES {
+            self.cache.note_cut();
+        }
+        let is_new = seen != self.rows;
+        self.rows = seen;
+        Ok(is_new)
+    }
+
+    fn take_ids(&mut self, rows: &[Row]) -> Result<bool> {
+        let before = self.ids.len();
+        let mut is_cut = is_cut(rows);
+        for row in rows {
+            let id: String = row.try_get(0).map_err(unreadable)?;
+            let bytes = id.len() + size_of::<String>();
+            if self.id_bytes + bytes > TEAM_BYTES {
+                is_cut = true;
+            } else if self.ids.insert(id) {
+                self.id_bytes += bytes;
+            }
+        }
+        if is_cut {
+            self.cache.note_cut();
+        }
+        let is_new = self.ids.len() != before;
+        if is_new {
+            let ids = self.ids.iter().cloned().collect();
+            self.cache.take_ids(ids, self.ids.len() as u64);
+        }
+        Ok(is_new)
+    }
+
+    fn take_open(&mut self, rows: &[Row]) -> Result<bool> {
+        let open: std::result::Result<Vec<String>, _> =
+            rows.iter().map(|row| row.try_get(0)).collect();
+        let open = open.map_err(unreadable)?;
+        let is_new = open != self.open;
+        if is_new {
+            self.cache.take_presences(open.iter().map(String::as_bytes));
+            self.open = open;
+        }
+        Ok(is_new)
+    }
+}
+
+impl TeamIndex for PgIndex {
+    /// The tables are made with the others.
+    fn ensure(&self) -> BoxFuture<'_, Result<Vec<String>>> {
+        Box::pin(async { Ok(Vec::new()) })
+    }
+
+    fn write_row(&self, row: TeamRow) -> BoxFuture<'_, Result<()>> {
+        Box::pin(async move {
+            let session = row.session_id.clone();
+            let sequence = i64::try_from(row.sequence).unwrap_or(i64::MAX);
+            let stored = StoredRow {
+                row,
+                stream_created: self.created.clone(),
+            };
+            let body = String::from_utf8(stored.encode()).unwrap_or_default();
+            self.write(
+                DESCRIBE,
+                &[
+                    (&session, Type::TEXT),
+                    (&sequence, Type::INT8),
+                    (&body, Type::TEXT),
+                ],
+            )
+            .await
+        })
+    }
+
+    fn say_open(&self, sessions: Vec<(String, i64)>) -> BoxFuture<'_, Result<()>> {
+        let body = presence::encode(&self.host, &self.daemon, sessions);
+        let body = String::from_utf8(body).unwrap_or_default();
+        Box::pin(async move {
+            let params: Params<'_> = &[(&self.daemon, Type::TEXT), (&body, Type::TEXT)];
+            self.write(SAY_OPEN, params).await
+        })
+    }
+
+    fn say_closed(&self) -> BoxFuture<'_, Result<()>> {
+        Box::pin(async move { self.write(SAY_CLOSED, &[(&self.daemon, Type::TEXT)]).await })
+    }
+
+    fn list(&self, always: bool) -> BoxFuture<'_, Result<Option<TeamList>>> {
+        Box::pin(async move {
+            let mut reader = self.reader.lock().await;
+            let is_new = self.read(&mut reader).await?;
+            Ok((is_new || always).then(|| reader.cache.list()))
+        })
+    }
+}

@@ -1,0 +1,134 @@
+//! The tables, made by numbered files.
+
+use super::pool::{Pool, ask, connect};
+use super::refusal::{of_request, unreadable};
+use crate::settings::PostgresSettings;
+use treelined_core::error::{Error, Kind, Result};
+
+/// The files, each the next version of the tables.
+const FILES: [&str; 1] = [include_str!("schema/1.sql")];
+/// Makes two administrators wait for each other.
+const LOCK: &str = "SELECT pg_advisory_xact_lock(hashtextextended('treelined.schema', 0))";
+const TEAM: &str = "\
+SELECT to_char(created AT TIME ZONE 'UTC', 'YYYY-MM-DD\"T\"HH24:MI:SS.US\"Z\"'), version FROM treelined.team";
+/// The tables of a database.
+pub struct Team {
+    /// When they were made. Tables that were made anew have the same name.
+    pub created: String,
+    pub version: i32,
+}
+
+/// The tables and roles that were made.
+pub struct Made {
+    /// The version of the tables before; `None` if there were none.
+    pub before: Option<i32>,
+    pub version: i32,
+    /// The roles that have rights, and those that could not be made, with the reason.
+    pub roles: Vec<String>,
+    pub without: Option<String>,
+}
+
+impl Team {
+    /// Fails unless this program knows the tables.
+    pub fn check(&self) -> Result<()> {
+        let newest = newest();
+        let remedy = match self.version.cmp(&newest) {
+            std::cmp::Ordering::Equal => return Ok(()),
+            std::cmp::Ordering::Less => "`treelined doctor --cluster --create` brings them to it",
+            std::cmp::Ordering::Greater => "install a newer treelined",
+        };
+        let version = self.version;
+        let why = format!("the tables have version {version}, and this program {newest}: {remedy}");
+        Err(Error::new(Kind::LogMisconfigured, why))
+    }
+}
+
+fn newest() -> i32 {
+    i32::try_from(FILES.len()).unwrap_or(i32::MAX)
+}
+
+/// The tables. Fails with `logMisconfigured` if there are none.
+pub(super) async fn team(pool: &Pool) -> Result<Team> {
+    let answer = ask(pool, TEAM, &[]).await?;
+    let row = answer.rows.first().ok_or_else(|| {
+        let why = "the table treelined.team is empty: drop the schema treelined, or restore it";
+        Error::new(Kind::LogMisconfigured, why)
+    })?;
+    Ok(Team {
+        created: row.try_get(0).map_err(unreadable)?,
+        version: row.try_get(1).map_err(unreadable)?,
+    })
+}
+
+/// Makes the tables, or brings them to the newest version, and the roles of members and readers.
+pub fn create(settings: &PostgresSettings) -> Result<Made> {
+    let (runtime, pool) = connect(settings)?;
+    runtime.block_on(async {
+        let (client, _notices) = pool.listening().await?;
+        let run = |error: tokio_postgres::Error| of_request(&error).error();
+        client.batch_execute("BEGIN").await.map_err(run)?;
+        client.batch_execute(LOCK).await.map_err(run)?;
+        let found = "SELECT to_regclass('treelined.team') IS NOT NULL";
+        let found = client.query_typed(found, &[]).await.map_err(run)?;
+        let is_there = found
+            .first()
+            .is_some_and(|row| row.try_get(0).unwrap_or(false));
+        let before = match is_there {
+            false => None,
+            true => {
+                let version = "SELECT version FROM treelined.team";
+                let version = client.query_typed(version, &[]).await.map_err(run)?;
+                let version = version.first().map(|row| row.try_get::<_, i32>(0));
+                version.transpose().map_err(unreadable)?
+            }
+        };
+        let done = usize::try_from(before.unwrap_or(0)).unwrap_or(0);
+        for file in FILES.iter().skip(done) {
+            client.batch_execute(file).await.map_err(run)?;
+        }
+        client.batch_execute("COMMIT").await.map_err(run)?;
+        let version = newest().max(before.unwrap_or(0));
+        let name = "SELECT current_database()";
+        let name = client.query_typed(name, &[]).await.map_err(run)?;
+        let name: String = name
+            .first()
+            .map_or(Ok(String::new()), |row| row.try_get(0))
+            .map_err(unreadable)?;
+        let (roles, without) = match grant(&client, &name).await {
+            Ok(roles) => (roles, None),
+            Err(error) => (Vec::new(), Some(run(error).message.into_owned())),
+        };
+        Ok(Made {
+            before,
+            version,
+            roles,
+            without,
+        })
+    })
+}
+
+/// Makes the roles of this database, and gives them their rights.
+async fn grant(
+    client: &tokio_postgres::Client,
+    database: &str,
+) -> std::result::Result<Vec<String>, tokio_postgres::Error> {
+    let roles = ["member", "reader"].map(|ending| format!("{database}_{ending}"));
+    let quoted = |name: &String| format!("\"{}\"", name.replace('"', "\"\""));
+    for role in &roles {
+        let known = "SELECT 1 FROM pg_roles WHERE rolname = $1";
+        let params: [(&(dyn tokio_postgres::types::ToSql + Sync), _); 1] =
+            [(role, tokio_postgres::types::Type::TEXT)];
+        if client.query_typed(known, &params).await?.is_empty() {
+            let make = format!("CREATE ROLE {} NOLOGIN", quoted(role));
+            client.batch_execute(&make).await?;
+        }
+    }
+    let [member, reader] = roles.each_ref().map(quoted);
+    let rights = format!(
+        "GRANT USAGE ON SCHEMA treelined TO {member}, {reader};
+        GRANT SELECT ON ALL TABLES IN SCHEMA treelined TO {member}, {reader};
+        GRANT EXECUTE ON ALL FUNCTIONS IN SCHEMA treelined TO {member}"
+    );
+    client.batch_execute(&rights).await?;
+    Ok(roles.to_vec())
+}
