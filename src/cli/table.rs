@@ -165,8 +165,8 @@ commands! {
             "Write a session as a page, text, a session file or data"
             "Keys, tokens and passwords are replaced, but never in a session file.";
         "push" ["team"] Push(fleet::PushArgs)
-            "Send sessions to the servers of the team (NATS JetStream or PostgreSQL)"
-            "";
+            "Send sessions to the servers of the team"
+            "They are servers of NATS JetStream or PostgreSQL.";
         "pull" ["team"] Pull(fleet::PullArgs)
             "Bring sessions from the servers of the team"
             "";
