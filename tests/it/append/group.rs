@@ -328,15 +328,16 @@ fn appends_that_wait_for_a_lock_together_are_one_write() {
     let Some((shim, mut d, path)) = shimmed(&[]) else {
         return skip(Needs::Faults, "a failing write: there is no C compiler");
     };
-    // An append waits 2 s for the lock. If sending took longer than that, the test tries again.
+    // An append waits 2 s for the lock, and a daemon that gets no processor may not have taken all of them from its
+    // connection when the lock is free. Then the test tries again.
     let waited = (0..10).any(|attempt| wait_together(&shim, &mut d, &path, attempt));
     assert!(
         waited,
-        "this machine is too slow to send twenty requests in a second"
+        "appends that wait for a lock are not one write, in ten attempts"
     );
 }
 
-/// Returns false if sending took too long for the attempt to prove anything.
+/// Returns false if sending took too long for the attempt to prove anything, or if the waiting appends were several writes.
 fn wait_together(shim: &Shim, d: &mut Daemon, path: &Path, attempt: usize) -> bool {
     let before = ids_in(path);
     let id = |name: &str| format!("{name}-{attempt}");
@@ -350,9 +351,8 @@ fn wait_together(shim: &Shim, d: &mut Daemon, path: &Path, attempt: usize) -> bo
         json!({"sessionId": "nobody"}),
         "sessionNotFound",
     );
-    let waiting: Vec<Json> = (0..20)
-        .map(|n| d.send("append_message", message(&id(&format!("w{n}"))).1))
-        .collect();
+    let waiting = (0..12).map(|n| message(&id(&format!("w{n}"))));
+    let waiting: Vec<Json> = together(d, waiting.collect());
     let seen = d.send("get_leaf", json!({}));
     let after = d.send("append_message", message(&id("after")).1);
     let cancelled = &waiting[7];
@@ -371,15 +371,21 @@ fn wait_together(shim: &Shim, d: &mut Daemon, path: &Path, attempt: usize) -> bo
     shim.act("write pass 0\nwrite error 28\n");
     holder.unlock().unwrap();
     d.response(&first).expect("the lock is free");
-    for id in others {
-        assert_eq!(d.response(id).expect_err("no room").kind, "storageFull");
+    let mut expected = vec![id("first")];
+    for answer in others {
+        match d.response(answer) {
+            Ok(appended) => expected.push(appended["entryId"].as_str().unwrap().to_owned()),
+            Err(error) => assert_eq!(error.kind, "storageFull"),
+        }
     }
-    assert_eq!(d.response(&seen).expect("read")["leafId"], id("first"));
+    let is_one_write = expected.len() == 1;
+    let seen = d.response(&seen).expect("read");
+    assert_eq!(seen["leafId"], *expected.last().unwrap());
     d.response(&after).expect("its own write");
+    expected.push(id("after"));
     shim.is_done();
-    let written = ids_in(path).split_off(before.len());
-    assert_eq!(written, [id("first"), id("after")]);
-    true
+    assert_eq!(ids_in(path).split_off(before.len()), expected);
+    is_one_write
 }
 
 /// The waiting appends are more than one write takes.
