@@ -278,7 +278,12 @@ one above it.  Call AFTER, if it is not nil, in the buffer when it is drawn."
         (let ((load (lambda (anchor) (treelined-tree--load (list :around around) anchor main))))
           (treelined-tree-request (list :around around :limit 1)
                                   (lambda (result) (funcall load (plist-get result :offset)))
-                                  (lambda (_error) (funcall load nil))))))))
+                                  (lambda (error)
+                                    ;; Commands start a daemon that has ended; nothing else does.
+                                    (cond ((treelined-session-open-p treelined-session)
+                                           (funcall load nil))
+                                          ((derived-mode-p 'treelined-tree-mode)
+                                           (treelined-tree--failed error))))))))))
 
 (defun treelined-tree--load (place anchor main)
   "Fetch the page at PLACE, params of a page, and draw it.

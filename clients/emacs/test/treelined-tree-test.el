@@ -346,6 +346,17 @@
     (treelined-tree-search "cleared")
     (treelined-test-wait (and (treelined-test-idle-p) (equal "a2" (treelined-tree-id))))))
 
+;; A tree that was being drawn when the daemon ended started another one, which the next test sometimes found dying.
+(ert-deftest treelined-tree-a-daemon-that-was-ended-stays-ended ()
+  (treelined-test-with-tree
+    (let* ((connection (treelined-connection))
+           (process (oref connection process)))
+      (jsonrpc-shutdown connection)
+      (treelined-tree-reload)
+      (treelined-test-wait (not (process-live-p process)))
+      (treelined-test-wait (not treelined-tree--loading))
+      (should-not (treelined-running-p)))))
+
 (ert-deftest treelined-tree-a-search-for-nothing-says-so ()
   (treelined-test-with-tree
     (treelined-test-hears "nothing matches “zebra”"
