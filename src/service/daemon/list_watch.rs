@@ -47,12 +47,18 @@ impl ListWatch {
         }
         // Every call comes from the one runtime.
         let _same = self.runtime.set(runtime.clone());
-        // Changes from here on are noticed.
-        let known = self.rows()?;
+        // Changes from here on are noticed: a look waits for the lock. Before the rows are read, since a change between both would
+        // be in no row and in no look.
+        self.is_active.store(true, Ordering::Release);
+        let known = self.rows();
+        self.is_active.store(
+            known.is_ok() || !state.watchers.is_empty(),
+            Ordering::Release,
+        );
+        let known = known?;
         let id = watcher.connection.id;
         state.watchers.retain(|watcher| watcher.connection.id != id);
         state.watchers.push(ListWatcher { known, ..watcher });
-        self.is_active.store(true, Ordering::Release);
         if let Some(team) = self.files.team()
             && !std::mem::replace(&mut state.has_team_task, true)
         {
