@@ -115,7 +115,7 @@ struct Changed {
     new_leaf_id: Option<String>,
 }
 
-/// What a change has done.
+/// The outcome of a change.
 struct Done {
     answered: RawJson,
     row: DrawnRow,

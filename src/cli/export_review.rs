@@ -10,7 +10,7 @@ use serde_json::Value;
 use std::io::{self, BufRead, Write};
 use treelined_core::terminal;
 
-/// What a person decides, as params of `export_session`.
+/// The decisions of a person, as params of `export_session`.
 #[derive(Debug, Clone, Default)]
 pub(super) struct ReviewChoices {
     /// Ids of secrets that stay.

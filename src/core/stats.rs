@@ -30,7 +30,7 @@ pub struct ModelUse {
 /// The cost of answers in dollars, by what is known of it (usage.md).
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct Cost {
-    /// What tools have recorded; `None` if they have recorded none.
+    /// The cost that tools have recorded; `None` if they have recorded none.
     pub recorded: Option<f64>,
     /// The cost of answers without a recorded one, by the prices of their models; `None` if there are none such.
     pub estimated: Option<f64>,

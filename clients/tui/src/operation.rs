@@ -281,7 +281,7 @@ pub fn export_of(argument: &str) -> (Option<ExportFormat>, Option<&str>) {
     }
 }
 
-/// What the rows of [`Operation::Usage`] can be.
+/// The kinds of rows of [`Operation::Usage`].
 pub const USAGE_BY: [&str; 5] = ["day", "model", "tool", "session", "directory"];
 
 /// Parses the argument of an import; `None` if it is empty.

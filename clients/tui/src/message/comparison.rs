@@ -30,7 +30,7 @@ pub struct Side {
     pub read: Vec<String>,
     /// Files written or edited, sorted.
     pub modified: Vec<String>,
-    /// What its answers have cost; `None` if none has used tokens.
+    /// The cost of its answers; `None` if none has used tokens.
     pub cost: Option<String>,
 }
 

@@ -12,7 +12,7 @@ use crate::operation::{ExportFormat, Operation, USAGE_BY, export_of, file_name, 
 use crossterm::event::KeyCode;
 use std::path::Path;
 
-/// What the rows of `usage` are; `None` for an unknown word.
+/// The kind of the rows of `usage`; `None` for an unknown word.
 fn usage_of(argument: &str) -> Option<&'static str> {
     let wanted = if argument.is_empty() { "day" } else { argument };
     USAGE_BY.into_iter().find(|by| *by == wanted)
