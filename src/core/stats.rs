@@ -39,7 +39,7 @@ pub struct Cost {
 }
 
 impl Cost {
-    /// What is known of the cost; `None` if nothing is.
+    /// The known cost; `None` if nothing is known.
     pub fn known(&self) -> Option<f64> {
         match (self.recorded, self.estimated) {
             (None, None) => None,
@@ -63,9 +63,9 @@ impl AddAssign for Cost {
     }
 }
 
-/// What models cost.
+/// The prices of models.
 pub trait Prices: Send + Sync {
-    /// What these tokens of a model cost in dollars; `None` if that is unknown.
+    /// The cost of these tokens of a model in dollars; `None` if that is unknown.
     fn estimate(&self, provider: &str, model: &str, tokens: &Tokens) -> Option<f64>;
 }
 

@@ -1,4 +1,4 @@
-//! What an administrator sees and mends for the members of a team: buckets that a member could empty, and messages of
+//! Faults that an administrator finds and mends for the members of a team: buckets that a member could empty, and messages of
 //! other programs.
 
 use super::connection::{ANSWER, Connection};

@@ -1,6 +1,6 @@
 //! Makes a file and its log equal without the lock of the file while a server is waited for: appends go on meanwhile.
 //!
-//! What was compared may have changed by the time at which the lock is taken. Then nothing is written, and it is
+//! The compared lines may have changed by the time at which the lock is taken. Then nothing is written, and they are
 //! compared again.
 
 use super::super::attempts::{ROUNDS, conflict};

@@ -1,4 +1,4 @@
-//! What is appended to a file while it is made equal to its log.
+//! Appends to a file while it is made equal to its log.
 
 use super::*;
 use crate::patience;
