@@ -95,7 +95,10 @@ impl Part {
 
 /// Whether a file of the cache is for searches and questions.
 fn is_of_index(name: &str) -> bool {
-    name.starts_with("search") || [".words", ".terms"].iter().any(|end| name.ends_with(end))
+    const ENDINGS: [&str; 3] = [".words", ".terms", ".counts"];
+    name.starts_with("search")
+        || name == "ask.list"
+        || ENDINGS.iter().any(|end| name.ends_with(end))
 }
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -222,6 +225,8 @@ mod tests {
             (".cache/sessions.rows", Part::Cache),
             (".cache/search.list", Part::Index),
             (".cache/0123.words", Part::Index),
+            (".cache/ask.list", Part::Index),
+            (".cache/ask-3.counts", Part::Index),
             (".marks.jsonl", Part::Other),
             (".continuations/x.md", Part::Other),
         ] {
