@@ -8,7 +8,7 @@ use super::segments::{Row, Segments};
 use std::cell::OnceCell;
 use std::collections::{BTreeMap, HashSet};
 use treelined_core::error::{Error, Result};
-use treelined_core::search::ask::near_words as distance;
+use treelined_core::search::ask::{MistypedWord, letter};
 use treelined_files::cache::Cache;
 use treelined_files::cancel::Cancel;
 use treelined_files::os::file::{Location, Status};
@@ -34,20 +34,34 @@ pub(super) struct KnownWords<'k> {
     pub counted: &'k [CountedFile],
 }
 
-/// For each word of a question that no entry has, the near ones, each with its distance and the number of its sessions.
+/// A word of a question that no entry has, and the near ones, each with its distance and the number of its sessions.
 struct NearOnes<'q> {
-    words: Vec<&'q str>,
-    near: Vec<BTreeMap<String, (usize, usize)>>,
+    word: MistypedWord<'q>,
+    near: BTreeMap<String, (usize, usize)>,
 }
 
-impl NearOnes<'_> {
-    /// Compares a known word, which the last function says in how many sessions it is.
-    fn see(&mut self, known: &str, sessions: impl Fn() -> usize) {
-        for (word, near) in self.words.iter().zip(&mut self.near) {
-            if let Some(distance) = distance(word, known) {
-                near.entry(known.to_owned()).or_insert((distance, 0)).1 += sessions();
+/// Compares known words, one a line, with each of these. `sessions` says in how many sessions the word of a line is.
+fn compare(ones: &mut [NearOnes<'_>], known: &[u8], sessions: impl Fn(usize) -> usize) {
+    let (mut line, mut start, mut letters) = (0, 0, 0);
+    // One pass over the bytes, since a question without an answer looks at the words of all sessions.
+    for (at, byte) in known.iter().enumerate() {
+        if *byte != b'\n' {
+            letters |= letter(*byte);
+            continue;
+        }
+        for NearOnes { word, near } in &mut *ones {
+            if !word.may_be_near(at - start, letters) {
+                continue;
+            }
+            let known = known.get(start..at).map(std::str::from_utf8);
+            if let Some(Ok(known)) = known
+                && let Some(distance) = word.distance(known)
+            {
+                let near = near.entry(known.to_owned());
+                near.or_insert((distance, 0)).1 += sessions(line);
             }
         }
+        (line, start, letters) = (line + 1, at + 1, 0);
     }
 }
 
@@ -65,16 +79,16 @@ pub(super) fn near_words(
     if words.is_empty() {
         return Ok(Vec::new());
     }
-    let mut ones = NearOnes {
-        near: vec![BTreeMap::new(); words.len()],
-        words,
-    };
+    let ones = words.iter().map(|word| NearOnes {
+        word: MistypedWord::new(word),
+        near: BTreeMap::new(),
+    });
+    let mut ones: Vec<NearOnes<'_>> = ones.collect();
     of_segments(known, &mut ones, cancel)?;
     of_own_files(known, &mut ones, cancel)?;
-    let NearOnes { words, near } = ones;
-    let words = words.into_iter().zip(near);
-    let words = words.filter(|(_, near)| !near.is_empty());
-    let proposed = words.map(|(word, near)| {
+    let words = words.into_iter().zip(ones);
+    let words = words.filter(|(_, ones)| !ones.near.is_empty());
+    let proposed = words.map(|(word, NearOnes { near, .. })| {
         let mut near: Vec<_> = near.into_iter().collect();
         near.sort_by(|(one, (d1, n1)), (other, (d2, n2))| (d1, n2, one).cmp(&(d2, n1, other)));
         NearWords {
@@ -86,7 +100,7 @@ pub(super) fn near_words(
 }
 
 /// Compares the words of the sessions in segments. A word is compared once for all sessions of a segment.
-fn of_segments(known: &KnownWords<'_>, ones: &mut NearOnes<'_>, cancel: &Cancel) -> Result<()> {
+fn of_segments(known: &KnownWords<'_>, ones: &mut [NearOnes<'_>], cancel: &Cancel) -> Result<()> {
     let rows = known.counted.iter().filter_map(|file| file.row);
     let rows: HashSet<Row> = rows.collect();
     if rows.is_empty() {
@@ -98,42 +112,39 @@ fn of_segments(known: &KnownWords<'_>, ones: &mut NearOnes<'_>, cancel: &Cancel)
             return Err(Error::cancelled());
         }
         let of_words = OnceCell::new();
-        for (number, word) in words.split(|byte| *byte == b'\n').enumerate() {
-            let sessions = || {
-                let of_words = of_words.get_or_init(|| read.sessions_of_words());
-                let sessions = of_words.as_ref().and_then(|all| all.of(number));
-                let is_counted = |session: &u32| {
-                    let session = *session;
-                    rows.contains(&Row { segment, session })
-                };
-                let sessions = sessions.unwrap_or_default();
-                sessions.iter().filter(|one| is_counted(one)).count()
+        compare(ones, &words, |number| {
+            let of_words = of_words.get_or_init(|| read.sessions_of_words());
+            let sessions = of_words.as_ref().and_then(|all| all.of(number));
+            let is_counted = |session: &u32| {
+                let session = *session;
+                rows.contains(&Row { segment, session })
             };
-            if let Ok(word) = std::str::from_utf8(word) {
-                ones.see(word, sessions);
-            }
-        }
+            let sessions = sessions.unwrap_or_default();
+            sessions.iter().filter(|one| is_counted(one)).count()
+        });
         bytes += words.len();
         if bytes > MOST_BYTES {
             break;
         }
     }
     // Words of sessions that do not count are not proposed.
-    for near in &mut ones.near {
+    for NearOnes { near, .. } in ones {
         near.retain(|_, (_, sessions)| *sessions > 0);
     }
     Ok(())
 }
 
 /// Compares the words of the other sessions.
-fn of_own_files(known: &KnownWords<'_>, ones: &mut NearOnes<'_>, cancel: &Cancel) -> Result<()> {
+fn of_own_files(known: &KnownWords<'_>, ones: &mut [NearOnes<'_>], cancel: &Cancel) -> Result<()> {
     let mut bytes = 0;
     for file in known.counted.iter().filter(|file| file.row.is_none()) {
         if cancel.is_cancelled() {
             return Err(Error::cancelled());
         }
         if let Some(read) = &file.read {
-            read.vocabulary.iter().for_each(|word| ones.see(word, || 1));
+            for word in &read.vocabulary {
+                compare(ones, format!("{word}\n").as_bytes(), |_| 1);
+            }
             continue;
         }
         let status = known.files.get(file.number).map(|(_, status)| *status);
@@ -142,10 +153,7 @@ fn of_own_files(known: &KnownWords<'_>, ones: &mut NearOnes<'_>, cancel: &Cancel
             .and_then(|(status, cache)| KeptCounts::open(cache, status));
         let words = kept.and_then(|kept| kept.vocabulary()).unwrap_or_default();
         bytes += words.len();
-        for word in words.split(|byte| *byte == b'\n') {
-            let word = std::str::from_utf8(word).into_iter();
-            word.for_each(|word| ones.see(word, || 1));
-        }
+        compare(ones, &words, |_| 1);
         if bytes > MOST_BYTES {
             break;
         }
@@ -168,7 +176,7 @@ mod tests {
             question: Question::parse("shceduler").unwrap().unwrap(),
             filters: request("x", Mode::Words),
         };
-        let mut file = CountedFile::of(0, &Counts::default(), &request.filters, &[], &[]);
+        let mut file = CountedFile::without(0, Corpus::default());
         file.read = Some(Counts {
             vocabulary: ["scheduler".into()].into(),
             ..Counts::default()

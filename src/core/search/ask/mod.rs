@@ -13,7 +13,7 @@ mod terms;
 mod tests;
 
 pub use passage::{Passage, Reader};
-pub use question::{Question, QuestionTerm, near_words};
+pub use question::{MistypedWord, Question, QuestionTerm, letter};
 pub use score::{
     Corpus, TermCount, TermScorer, UnitCounts, bounded_weight, closeness, field_weight, recency,
     together,

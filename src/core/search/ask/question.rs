@@ -126,28 +126,50 @@ impl Question {
     }
 }
 
-/// Returns the edit distance between a mistyped word and a known one: the number of letters to change,
-/// add, remove or swap. `None` if it is larger than 2, or larger than 1 for a short word.
-pub fn near_words(wrong: &str, known: &str) -> Option<usize> {
-    let (one, other) = (wrong.len(), known.len());
-    if one < MIN_BYTES || one.abs_diff(other) > MAX_DISTANCE || wrong == known {
-        return None;
-    }
-    let most = if one < MIN_BYTES * 2 - 1 {
-        1
-    } else {
-        MAX_DISTANCE
-    };
-    // An edit changes two letters of the set at most. That excludes most words without comparing them.
-    let other_letters = (letters(wrong) ^ letters(known)).count_ones();
-    if other_letters as usize > most * 2 {
-        return None;
-    }
-    let distance = strsim::damerau_levenshtein(wrong, known);
-    (distance <= most).then_some(distance)
+/// A word that was perhaps mistyped, to be compared with many known ones.
+#[derive(Debug, Clone, Copy)]
+pub struct MistypedWord<'w> {
+    word: &'w str,
+    letters: u32,
+    /// The largest distance of a near word.
+    most: usize,
 }
 
-/// The set of the letters of a word, a bit each; several bytes may share one.
+impl<'w> MistypedWord<'w> {
+    pub fn new(word: &'w str) -> Self {
+        let is_short = word.len() < MIN_BYTES * 2 - 1;
+        Self {
+            word,
+            letters: letters(word),
+            most: if is_short { 1 } else { MAX_DISTANCE },
+        }
+    }
+
+    /// Whether a known word may be near, by its length in bytes and the set of its letters ([`letter`]).
+    pub fn may_be_near(&self, len: usize, letters: u32) -> bool {
+        // An edit changes two letters of the set at most. That excludes most words without comparing them.
+        self.word.len() >= MIN_BYTES
+            && self.word.len().abs_diff(len) <= self.most
+            && (self.letters ^ letters).count_ones() as usize <= self.most * 2
+    }
+
+    /// Returns the edit distance to a known word: the number of letters to change, add, remove or swap. `None` if it is
+    /// larger than 2, or larger than 1 for a short word, and for equal words.
+    pub fn distance(&self, known: &str) -> Option<usize> {
+        if self.word == known || !self.may_be_near(known.len(), letters(known)) {
+            return None;
+        }
+        let distance = strsim::damerau_levenshtein(self.word, known);
+        (distance <= self.most).then_some(distance)
+    }
+}
+
+/// The set of the letters of a word.
 fn letters(word: &str) -> u32 {
-    word.bytes().fold(0, |set, byte| set | 1 << (byte & 31))
+    word.bytes().fold(0, |set, byte| set | letter(byte))
+}
+
+/// The bit of a letter in a set of letters. Several bytes share a bit.
+pub fn letter(byte: u8) -> u32 {
+    1 << (byte & 31)
 }

@@ -219,6 +219,10 @@ fn rare_terms_in_weighty_fields_and_short_entries_score_more() {
     assert!(recency(1000, 1000) > recency(0, 1 << 40) && recency(5, 0) < 1.06);
 }
 
+fn near_words(wrong: &str, known: &str) -> Option<usize> {
+    MistypedWord::new(wrong).distance(known)
+}
+
 #[test]
 fn wrong_words_have_near_ones() {
     assert_eq!(near_words("raceconditon", "racecondition"), Some(1));
