@@ -1,13 +1,13 @@
 //! The counts of a question's terms in one session file: the entries that are found, and their scores.
 
-use super::counts::{CountedEntry, Counts, Posting};
-use super::request::{AskRequest, fact};
+use super::counts::{CountedEntry, Counts, Posting, SessionCounts};
+use super::request::AskRequest;
 use super::segments::Row;
 use crate::request::{FieldSet, SearchRequest};
 use std::ops::Range;
 use treelined_core::search::BranchFilter;
 use treelined_core::search::ask::{
-    Corpus, Term, TermCount, TermScorer, UnitCounts, bounded_weight, recency, together,
+    Corpus, TermCount, TermScorer, UnitCounts, bounded_weight, recency, together,
 };
 use treelined_core::timestamp::Millis;
 
@@ -93,11 +93,6 @@ impl Candidate {
     }
 }
 
-/// The fact of a label.
-pub(super) fn labels() -> Term {
-    fact("type", "label")
-}
-
 impl CountedFile {
     /// A session without a term of the question.
     pub(super) fn without(number: usize, corpus: Corpus) -> Self {
@@ -118,76 +113,46 @@ impl CountedFile {
         }
     }
 
-    /// `terms` are in the question, and an entry must have all `facts`. The counts have both, and [`labels`].
-    pub(super) fn of(
-        number: usize,
-        counts: &Counts,
-        filters: &SearchRequest,
-        terms: &[Term],
-        facts: &[Term],
-    ) -> Self {
-        let corpus = counts.corpus();
+    /// The entries of a session that have a term of the question and all facts.
+    pub(super) fn of(number: usize, counts: &SessionCounts<'_>, filters: &SearchRequest) -> Self {
         let of_session = UnitCounts {
             weight: 0,
-            terms: corpus.terms,
+            terms: counts.corpus.terms,
         };
         let mut file = Self {
-            number,
-            scanned: 0,
-            read: None,
-            row: None,
-            corpus,
-            session: vec![of_session; terms.len()],
-            branch_terms: vec![0; counts.branches as usize],
-            branch_weights: Vec::new(),
+            session: vec![of_session; counts.terms.len()],
+            branch_terms: counts.terms_of_branches(),
             has_archive: counts.has_archive,
-            has_labels: counts
-                .postings
-                .get(&labels())
-                .is_some_and(|all| !all.is_empty()),
-            found: Vec::new(),
-            weights: Vec::new(),
-            count: vec![TermCount::default(); terms.len()],
+            has_labels: !counts.labels.is_empty(),
+            count: vec![TermCount::default(); counts.terms.len()],
+            ..Self::without(number, counts.corpus)
         };
-        for entry in &counts.entries {
-            if let Some(of_branch) = file.branch_terms.get_mut(entry.branch as usize) {
-                *of_branch += u64::from(entry.terms);
-            }
-        }
-        let mut found = file.count_terms(counts, terms, filters.fields);
+        let mut found = file.count_terms(counts, filters.fields);
         file.count_branches(&mut found);
         found.retain(|one| one.is_searched);
         found.sort_unstable_by_key(|one| (one.row, one.term));
-        file.find(counts, filters, facts, &found);
+        file.find(counts, filters, &found);
         file
     }
 
     /// Adds the entries with a term that pass the filters of which the counts know. A label is found whatever its own
     /// facts are: the facts of the entry that it labels decide.
-    fn find(
-        &mut self,
-        counts: &Counts,
-        filters: &SearchRequest,
-        facts: &[Term],
-        terms: &[FoundTerm],
-    ) {
-        let of = |term: &Term| counts.postings.get(term).map_or(&[][..], Vec::as_slice);
-        let (of_facts, labels): (Vec<&[Posting]>, _) = (facts.iter().map(of).collect(), labels());
-        let labels = of(&labels);
+    fn find(&mut self, counts: &SessionCounts<'_>, filters: &SearchRequest, terms: &[FoundTerm]) {
+        self.weights.reserve_exact(terms.len());
         for terms in terms.chunk_by(|one, other| one.row == other.row) {
             let Some(row) = terms.first().map(|one| one.row) else {
                 continue;
             };
-            let Some(entry) = counts.entries.get(row as usize) else {
+            let Some(entry) = counts.entries.get(row) else {
                 continue;
             };
             let has = |postings: &[Posting]| {
                 let found = postings.binary_search_by_key(&row, |one| one.entry);
                 found.is_ok()
             };
-            let is_label = has(labels);
+            let is_label = has(&counts.labels);
             let is_in_time = entry.at.is_none_or(|at| filters.takes_time(at));
-            let passes = is_in_time && of_facts.iter().all(|fact| has(fact));
+            let passes = is_in_time && counts.facts.iter().all(|fact| has(fact));
             if !(is_label || passes) {
                 continue;
             }
@@ -197,7 +162,7 @@ impl CountedFile {
                 weight: one.weight,
             }));
             self.found.push(FoundEntry {
-                entry: *entry,
+                entry,
                 about: entry.offset,
                 is_label,
                 weights: start..self.weights.len(),
@@ -206,12 +171,15 @@ impl CountedFile {
     }
 
     /// Counts the terms in the session, and the entries that have them; returns where they are.
-    fn count_terms(&mut self, counts: &Counts, terms: &[Term], fields: FieldSet) -> Vec<FoundTerm> {
-        let mut found = Vec::new();
+    fn count_terms(&mut self, counts: &SessionCounts<'_>, fields: FieldSet) -> Vec<FoundTerm> {
+        let postings = counts.terms.iter().map(|postings| postings.len());
+        let mut found = Vec::with_capacity(postings.sum());
         let of_terms = self.session.iter_mut().zip(&mut self.count);
-        for (number, (term, (session, count))) in (0_u8..).zip(terms.iter().zip(of_terms)) {
-            for posting in counts.postings.get(term).map_or(&[][..], Vec::as_slice) {
-                let Some(entry) = counts.entries.get(posting.entry as usize) else {
+        for (number, (postings, (session, count))) in
+            (0_u8..).zip(counts.terms.iter().zip(of_terms))
+        {
+            for posting in postings.iter() {
+                let Some(entry) = counts.entries.get(posting.entry) else {
                     continue;
                 };
                 let weight = bounded_weight(posting.weight, posting.fields);
@@ -382,6 +350,7 @@ mod tests {
     use super::*;
     use crate::tests::request;
     use treelined_core::search::Mode;
+    use treelined_core::search::ask::Term;
 
     /// A table of all branches and all words took 1 GiB for a million roots and 64 words.
     #[test]
@@ -409,7 +378,7 @@ mod tests {
             });
         }
         let filters = request("x", Mode::Words);
-        let file = CountedFile::of(0, &counts, &filters, &terms, &[]);
+        let file = CountedFile::of(0, &counts.of_terms(&terms, &[]), &filters);
         assert_eq!(file.branch_weights.len(), ROOTS as usize);
         assert_eq!(file.weights.len(), ROOTS as usize);
         assert_eq!(file.entries(), u64::from(ROOTS));

@@ -1,8 +1,10 @@
 //! The counts of terms in a part of a session file.
 
 use super::request::fact;
+use super::segment::PackedEntries;
 use crate::request::called_tools;
 use hashbrown::{HashMap, HashSet};
+use std::borrow::Cow;
 use std::fs::File;
 use std::io;
 use std::ops::{ControlFlow, Range};
@@ -80,6 +82,71 @@ impl Counts {
             terms: texts.map(|entry| u64::from(entry.terms)).sum(),
         }
     }
+}
+
+/// The counts of a session for one question.
+pub(super) struct SessionCounts<'c> {
+    pub corpus: Corpus,
+    pub has_archive: bool,
+    pub entries: EntryList<'c>,
+    /// The postings of each term of the question.
+    pub terms: Vec<Cow<'c, [Posting]>>,
+    /// The postings of each fact that an entry must have.
+    pub facts: Vec<Cow<'c, [Posting]>>,
+    pub labels: Cow<'c, [Posting]>,
+}
+
+/// The entries of a session, in file order.
+pub(super) enum EntryList<'c> {
+    Counted(&'c [CountedEntry]),
+    Packed(PackedEntries<'c>),
+}
+
+impl EntryList<'_> {
+    /// The entry with this number.
+    pub(super) fn get(&self, number: u32) -> Option<CountedEntry> {
+        match self {
+            Self::Counted(entries) => entries.get(number as usize).copied(),
+            Self::Packed(entries) => entries.get(number),
+        }
+    }
+}
+
+impl SessionCounts<'_> {
+    /// The number of terms of each branch, with repetitions.
+    pub(super) fn terms_of_branches(&self) -> Vec<u64> {
+        if self.corpus.branches == 1 {
+            return vec![self.corpus.terms];
+        }
+        let branches = usize::try_from(self.corpus.branches).unwrap_or_default();
+        let mut terms = vec![0; branches];
+        for entry in (0..).map_while(|number| self.entries.get(number)) {
+            if let Some(of_branch) = terms.get_mut(entry.branch as usize) {
+                *of_branch += u64::from(entry.terms);
+            }
+        }
+        terms
+    }
+}
+
+impl Counts {
+    /// The part of the counts that a question with these terms and facts needs.
+    pub(super) fn of_terms(&self, terms: &[Term], facts: &[Term]) -> SessionCounts<'_> {
+        let of = |term: &Term| Cow::from(self.postings.get(term).map_or(&[][..], Vec::as_slice));
+        SessionCounts {
+            corpus: self.corpus(),
+            has_archive: self.has_archive,
+            entries: EntryList::Counted(&self.entries),
+            terms: terms.iter().map(of).collect(),
+            facts: facts.iter().map(of).collect(),
+            labels: of(&labels()),
+        }
+    }
+}
+
+/// The fact of a label.
+pub(super) fn labels() -> Term {
+    fact("type", "label")
 }
 
 /// Counts the terms of lines.

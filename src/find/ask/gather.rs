@@ -1,7 +1,7 @@
 //! Counts the terms of a question in all sessions, from the cache where it has them, and takes the best entries.
 
-use super::counted::{Candidate, CountedFile, labels};
-use super::counts::{Counter, Counts};
+use super::counted::{Candidate, CountedFile};
+use super::counts::{Counter, Counts, labels};
 use super::kept::KeptCounts;
 use super::request::AskRequest;
 use super::segments::{FoundSession, FoundTerms, Segments};
@@ -74,10 +74,7 @@ impl Gatherer<'_> {
         }
         let mut counted = match self.found.session(row)? {
             FoundSession::Without => CountedFile::without(number, session.corpus),
-            FoundSession::With(counts) => {
-                let (terms, facts) = (self.request.terms(), self.request.facts());
-                CountedFile::of(number, &counts, filters, &terms, &facts)
-            }
+            FoundSession::With(counts) => CountedFile::of(number, &counts, filters),
         };
         counted.row = Some(row);
         Some(Some(counted))
@@ -131,7 +128,8 @@ impl Gatherer<'_> {
         if !self.request.filters.takes_directory(cwd) {
             return Ok(None);
         }
-        let mut counted = CountedFile::of(number, &counts, &self.request.filters, &terms, &facts);
+        let of_terms = counts.of_terms(&terms, &facts);
+        let mut counted = CountedFile::of(number, &of_terms, &self.request.filters);
         counted.scanned = scanned;
         counted.read = (self.reads_all && is_whole && scanned > 0).then_some(counts);
         Ok(Some(counted))

@@ -66,14 +66,12 @@ pub fn ask(
     let missing = cache
         .as_ref()
         .map_or(total, |cache| update::missing(cache, &segments, &files));
-    let mut others = request.facts();
-    others.push(counted::labels());
     let gatherer = Gatherer {
         request,
         cache: cache.as_ref(),
         cancel,
         reads_all: missing <= READ_ALL,
-        found: segments.look_up(&request.terms(), &others, &files),
+        found: segments.look_up(&request.terms(), &request.facts(), &files),
         segments: &segments,
     };
     let mut partial = Vec::new();

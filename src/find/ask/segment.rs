@@ -7,6 +7,7 @@
 use super::counts::{CountedEntry, Counts, Posting};
 use super::kept::{self, KeptCounts, Records};
 use hashbrown::HashMap;
+use std::borrow::Cow;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::io;
@@ -123,34 +124,19 @@ impl Segment {
         }
     }
 
-    /// The entries of a session, without their ids.
-    pub(super) fn entries(&self, session: &SegmentSession) -> Option<Vec<CountedEntry>> {
+    /// The entries of a session; `None` if the file is damaged.
+    pub(super) fn entries(&self, session: &SegmentSession) -> Option<PackedEntries<'_>> {
         let number = session.block as usize;
-        let read;
-        let block = match self.kept.get(number) {
-            Some(block) => block,
+        let span = session.span.start as usize..session.span.end as usize;
+        let bytes = match self.kept.get(number) {
+            Some(block) => Cow::Borrowed(block.get(span)?),
             None if number < self.entry_blocks => {
-                read = self.block(number)?;
-                &read
+                let block = self.block(number)?;
+                Cow::Owned(block.get(span)?.to_vec())
             }
             None => return None,
         };
-        let bytes = block.get(session.span.start as usize..session.span.end as usize)?;
-        let (entries, rest) = bytes.as_chunks::<ENTRY>();
-        let branches = session.corpus.branches;
-        let entries = entries.iter().map(|bytes| {
-            let mut fields = Cursor::new(bytes);
-            let entry = CountedEntry {
-                offset: fields.u64()?,
-                at: Some(fields.i64()?).filter(|at| *at != Millis::MIN),
-                terms: fields.u32()?,
-                branch: fields.u32()?,
-                id: 0,
-                has_child: false,
-            };
-            (u64::from(entry.branch) < branches).then_some(entry)
-        });
-        rest.is_empty().then(|| entries.collect())?
+        Some(PackedEntries(bytes))
     }
 
     /// The words of all sessions, a line each.
@@ -162,6 +148,28 @@ impl Segment {
     pub(super) fn sessions_of_words(&self) -> Option<SessionsOfWords> {
         let bytes = self.block(self.entry_blocks + self.firsts.len() + 1)?;
         Some(SessionsOfWords(bytes))
+    }
+}
+
+/// The entries of a session in a segment, without their ids. An entry is decoded when it is asked for: a question asks for few.
+pub(super) struct PackedEntries<'s>(Cow<'s, [u8]>);
+
+impl PackedEntries<'_> {
+    /// The entry with this number.
+    pub(super) fn get(&self, number: u32) -> Option<CountedEntry> {
+        let (entries, _) = self.0.as_chunks::<ENTRY>();
+        let entry = entries.get(number as usize)?;
+        let (offset, rest) = entry.split_first_chunk()?;
+        let (at, rest) = rest.split_first_chunk()?;
+        let (terms, rest) = rest.split_first_chunk()?;
+        Some(CountedEntry {
+            offset: u64::from_le_bytes(*offset),
+            at: Some(i64::from_le_bytes(*at)).filter(|at| *at != Millis::MIN),
+            terms: u32::from_le_bytes(*terms),
+            branch: u32::from_le_bytes(*rest.first_chunk()?),
+            id: 0,
+            has_child: false,
+        })
     }
 }
 

@@ -4,9 +4,11 @@
 //! when there are enough of them, they become a segment. A segment of which most sessions have changed is given up, and its
 //! other sessions go into the next one.
 
-use super::counts::Counts;
-use super::kept::KeptCounts;
+use super::counts::{EntryList, Posting, SessionCounts, labels};
+use super::kept::{KIND, KeptCounts};
 use super::segment::{self, Segment, SegmentBuilder, SegmentSession, TermPostings};
+use super::update;
+use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
 use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -31,6 +33,9 @@ const SMALL: u64 = 8 << 20;
 const MOST_SMALL: usize = 8;
 /// The most bytes of all segments. Sessions that do not fit are read from their own files.
 const MOST: u64 = 4 << 30;
+/// The most bytes of a session whose own counts are removed when a segment has them: if the session changes, or its segment
+/// is given up, the session is counted again.
+const COUNTED_AGAIN: u64 = 4 << 20;
 /// The time for which a segment that no list names is kept.
 const UNNAMED: Duration = Duration::from_secs(60);
 
@@ -197,13 +202,14 @@ impl Segments {
         })
     }
 
-    /// Looks up the terms of a question, and others, in the segments that have a session of these files.
+    /// Looks up the terms of a question, its facts, and labels, in the segments that have a session of these files.
     pub(super) fn look_up(
         &self,
         terms: &[Term],
-        others: &[Term],
+        facts: &[Term],
         files: &[(Location, Status)],
     ) -> FoundTerms<'_> {
+        let others = [facts, &[labels()]].concat();
         let rows = files.iter().filter_map(|(_, status)| self.row(*status));
         let needed: HashSet<usize> = rows.map(|row| row.segment).collect();
         let found = |(number, loaded): (usize, &Arc<LoadedSegment>)| {
@@ -211,7 +217,7 @@ impl Segments {
                 let postings = |term: &Term| Some((*term, loaded.segment.postings(*term)?));
                 terms.iter().map(postings).collect()
             };
-            let read = || loaded.whole(look(terms).zip(look(others)));
+            let read = || loaded.whole(look(terms).zip(look(&others)));
             needed.contains(&number).then(read).flatten()
         };
         FoundTerms {
@@ -223,43 +229,43 @@ impl Segments {
 
 type Found = Vec<(Term, TermPostings)>;
 
-/// The postings of the terms of a question, and of facts, by segment; `None` for one that is damaged or not needed.
+/// The postings of the terms of a question, and of its facts and labels, by segment; `None` for one that is damaged or not
+/// needed.
 pub(super) struct FoundTerms<'s> {
     segments: &'s Segments,
     by_segment: Vec<Option<(Found, Found)>>,
 }
 
 /// The counts of a session in a segment.
-pub(super) enum FoundSession {
+pub(super) enum FoundSession<'s> {
     /// It has no term of the question.
     Without,
-    With(Counts),
+    With(SessionCounts<'s>),
 }
 
-impl FoundTerms<'_> {
+impl<'s> FoundTerms<'s> {
     /// `None` if they cannot be read.
-    pub(super) fn session(&self, row: Row) -> Option<FoundSession> {
+    pub(super) fn session(&self, row: Row) -> Option<FoundSession<'s>> {
         let (terms, others) = self.by_segment.get(row.segment)?.as_ref()?;
         if !terms.iter().any(|(_, postings)| postings.has(row.session)) {
             return Some(FoundSession::Without);
         }
         let loaded = self.segments.all.get(row.segment)?;
         let session = self.segments.session(row)?;
-        let mut counts = Counts {
-            cwd: session.cwd.clone(),
-            branches: u32::try_from(session.corpus.branches).ok()?,
-            has_archive: session.has_archive,
-            end: session.status.size,
-            entries: loaded.whole(loaded.segment.entries(session))?,
-            ..Counts::default()
+        let of = |found: &[(Term, TermPostings)]| -> Option<Vec<Cow<'s, [Posting]>>> {
+            let postings = found.iter();
+            let postings = postings.map(|(_, all)| all.of_session(row.session).map(Cow::from));
+            loaded.whole(postings.collect())
         };
-        for (term, postings) in terms.iter().chain(others) {
-            let postings = loaded.whole(postings.of_session(row.session))?;
-            if !postings.is_empty() {
-                counts.postings.insert(*term, postings);
-            }
-        }
-        Some(FoundSession::With(counts))
+        let mut facts = of(others)?;
+        Some(FoundSession::With(SessionCounts {
+            corpus: session.corpus,
+            has_archive: session.has_archive,
+            entries: EntryList::Packed(loaded.whole(loaded.segment.entries(session))?),
+            terms: of(terms)?,
+            labels: facts.pop().unwrap_or_default(),
+            facts,
+        }))
     }
 }
 
@@ -280,52 +286,116 @@ pub(super) fn update(
     if !is_due(segments, files) {
         return Ok(());
     }
-    let kept = worth_keeping(segments, files);
-    let is_given_up = kept.len() + segments.unread.len() < segments.numbers.len();
-    let mut numbers: Vec<u64> = kept.iter().map(|one| one.number).collect();
-    numbers.extend(&segments.unread);
-    let mut left = MOST.saturating_sub(kept.iter().map(|one| one.segment.file_bytes()).sum());
-    let mut next = segments.numbers.iter().max().map_or(0, |last| last + 1);
-    let mut builder = SegmentBuilder::default();
-    let mut finish = |builder: SegmentBuilder| -> io::Result<()> {
-        let bytes = builder.bytes as u64;
-        if builder.len() == 0 || bytes > left {
-            return Ok(());
-        }
-        left -= bytes;
-        builder.write(cache, next)?;
-        numbers.push(next);
-        next += 1;
-        save(cache, &numbers)
-    };
-    for (_, status) in files {
+    let mut writer = SegmentsWriter::new(cache, segments, files);
+    for (location, status) in files {
         if cancel.is_cancelled() {
             break;
         }
-        let is_inside = segments.row(*status).is_some_and(|row| {
-            let own = segments.all.get(row.segment);
-            own.is_some_and(|own| kept.iter().any(|one| one.number == own.number))
-        });
-        if is_inside {
-            continue;
-        }
-        let counts = KeptCounts::open(cache, *status);
-        let whole = counts.filter(|kept| kept.is_current(*status));
-        if let Some(whole) = whole {
-            // Counts that are damaged are made again by the next question.
-            let _damaged = builder.add(&whole);
-        }
-        if builder.bytes >= SEGMENT {
-            finish(std::mem::take(&mut builder))?;
+        if !writer.is_kept(*status) {
+            writer.add(location, *status, cancel)?;
         }
     }
-    // The sessions of a segment that is given up stay in one; others wait until there are more of them.
-    if is_given_up || builder.len() >= WORTHWHILE {
-        finish(builder)?;
+    writer.finish()
+}
+
+/// Writes the segments of an update.
+struct SegmentsWriter<'s> {
+    cache: &'s Cache,
+    segments: &'s Segments,
+    /// The numbers of the segments that stay, and of the new ones.
+    numbers: Vec<u64>,
+    /// Whole segments that are given up: the list names them until their sessions are in others.
+    given_up: Vec<u64>,
+    /// The bytes that new segments may take.
+    left: u64,
+    next: u64,
+    builder: SegmentBuilder,
+    /// The sessions in `builder`, and those in new segments.
+    waiting: Vec<Status>,
+    written: Vec<Status>,
+}
+
+impl<'s> SegmentsWriter<'s> {
+    fn new(cache: &'s Cache, segments: &'s Segments, files: &[(Location, Status)]) -> Self {
+        let kept = worth_keeping(segments, files);
+        let bytes = kept.iter().map(|one| one.segment.file_bytes()).sum();
+        let mut numbers: Vec<u64> = kept.iter().map(|one| one.number).collect();
+        numbers.extend(&segments.unread);
+        let whole = segments.all.iter().filter(|one| !one.has_damage());
+        let given_up = whole.map(|one| one.number);
+        Self {
+            cache,
+            segments,
+            given_up: given_up.filter(|one| !numbers.contains(one)).collect(),
+            numbers,
+            left: MOST.saturating_sub(bytes),
+            next: segments.numbers.iter().max().map_or(0, |last| last + 1),
+            builder: SegmentBuilder::default(),
+            waiting: Vec::new(),
+            written: Vec::new(),
+        }
     }
-    let is_named = |name: &str| numbers.iter().any(|number| segment::name(*number) == name);
-    save(cache, &numbers)?;
-    cache.remove_old(UNNAMED, |name| segment::is_name(name) && !is_named(name))
+
+    /// Whether the session is in a segment that stays.
+    fn is_kept(&self, status: Status) -> bool {
+        let own = self.segments.row(status);
+        let own = own.and_then(|row| self.segments.all.get(row.segment));
+        own.is_some_and(|own| self.numbers.contains(&own.number))
+    }
+
+    fn add(&mut self, location: &Location, status: Status, cancel: &Cancel) -> io::Result<()> {
+        let whole = || {
+            let kept = KeptCounts::open(self.cache, status);
+            kept.filter(|kept| kept.is_current(status))
+        };
+        let mut counts = whole();
+        if counts.is_none() && self.segments.row(status).is_some() {
+            update::count(self.cache, location, status, cancel)?;
+            counts = whole();
+        }
+        // Counts that are damaged are made again by the next question.
+        if counts.is_some_and(|counts| self.builder.add(&counts).is_some()) {
+            self.waiting.push(status);
+        }
+        match self.builder.bytes >= SEGMENT {
+            true => self.write(),
+            false => Ok(()),
+        }
+    }
+
+    fn write(&mut self) -> io::Result<()> {
+        let builder = std::mem::take(&mut self.builder);
+        let (bytes, waiting) = (builder.bytes as u64, std::mem::take(&mut self.waiting));
+        if builder.len() == 0 || bytes > self.left {
+            return Ok(());
+        }
+        self.left -= bytes;
+        builder.write(self.cache, self.next)?;
+        self.written.extend(waiting);
+        self.numbers.push(self.next);
+        self.next += 1;
+        save(self.cache, &[&*self.numbers, &self.given_up].concat())
+    }
+
+    /// Writes the last segment and the list, and removes what they replace.
+    fn finish(mut self) -> io::Result<()> {
+        // The sessions of a segment that is given up stay in one; others wait until there are more of them.
+        let known = self.numbers.len() + self.given_up.len();
+        let has_lost = known < self.segments.numbers.len();
+        if has_lost || !self.given_up.is_empty() || self.builder.len() >= WORTHWHILE {
+            self.write()?;
+        }
+        save(self.cache, &self.numbers)?;
+        let is_unnamed = |name: &str| {
+            let mut numbers = self.numbers.iter();
+            segment::is_name(name) && !numbers.any(|number| segment::name(*number) == name)
+        };
+        self.cache.remove_old(UNNAMED, is_unnamed)?;
+        for status in self.written.iter().filter(|one| one.size <= COUNTED_AGAIN) {
+            self.cache.remove(&KIND, status.identity);
+        }
+        Ok(())
+    }
 }
 
 /// Writes the list.

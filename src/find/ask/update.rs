@@ -63,24 +63,10 @@ pub(super) fn update(
         if status.size == 0 || known.is_none() && !is_due(cache, segments, *status) {
             continue;
         }
-        // A search reports a file that cannot be read.
-        let Ok(file) = location.folder.file(&location.name, HandleAccess::Read) else {
-            continue;
+        has_written |= match known {
+            Some(counts) => keep(cache, location, *status, &counts)?,
+            None => count(cache, location, *status, cancel)?,
         };
-        let counts = match known {
-            Some(counts) => counts,
-            None => {
-                let counter = Counter::new(None, Counts::default());
-                match counter.read(&file, 0..status.size.min(MOST), cancel) {
-                    Ok(counts) => counts,
-                    Err(_) => continue,
-                }
-            }
-        };
-        if let Some(fingerprint) = Fingerprint::of(&file, *status, counts.end) {
-            kept::write(cache, *status, &fingerprint, &counts)?;
-            has_written = true;
-        }
     }
     // A session in a segment needs no file for itself, so this is before some are removed.
     if are_all {
@@ -89,5 +75,34 @@ pub(super) fn update(
     match has_written {
         true => cache.prune(&KIND),
         false => Ok(()),
+    }
+}
+
+/// Counts a session, and keeps the counts; says whether it could. A search reports a file that cannot be read.
+pub(super) fn count(
+    cache: &Cache,
+    location: &Location,
+    status: Status,
+    cancel: &Cancel,
+) -> io::Result<bool> {
+    let file = location.folder.file(&location.name, HandleAccess::Read);
+    let counter = Counter::new(None, Counts::default());
+    let counts = file.map(|file| counter.read(&file, 0..status.size.min(MOST), cancel));
+    match counts {
+        Ok(Ok(counts)) => keep(cache, location, status, &counts),
+        _ => Ok(false),
+    }
+}
+
+/// Keeps the counts of a session file; says whether it could.
+fn keep(cache: &Cache, location: &Location, status: Status, counts: &Counts) -> io::Result<bool> {
+    let file = location.folder.file(&location.name, HandleAccess::Read);
+    let fingerprint = file.map(|file| Fingerprint::of(&file, status, counts.end));
+    match fingerprint {
+        Ok(Some(fingerprint)) => {
+            kept::write(cache, status, &fingerprint, counts)?;
+            Ok(true)
+        }
+        _ => Ok(false),
     }
 }
