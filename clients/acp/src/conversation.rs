@@ -1,5 +1,5 @@
-//! Turns the messages of both sides into changes of sessions. Pure: the same messages give the same changes, so that
-//! a journal can be read again.
+//! Turns the messages of both sides into changes of sessions. Pure: the same messages always give the same changes,
+//! so a run can read the journal of a killed run again.
 
 use crate::turn::{Item, Turn, user_message};
 use serde_json::Value;
@@ -21,7 +21,7 @@ impl Side {
     }
 }
 
-/// A change of the session that records a session of the agent, which `agent_session` names.
+/// A change of one session of treelined: the one that records the agent's session `agent_session`.
 #[derive(Debug, PartialEq)]
 pub struct Change {
     pub agent_session: String,
@@ -32,7 +32,7 @@ pub struct Change {
 pub enum ChangeKind {
     /// The agent has made the session.
     Begin { cwd: String },
-    /// Appends below what was recorded last. `ends_turn`: nothing of the turn is open.
+    /// Appends items below the entry that was recorded last. `ends_turn`: the turn has nothing more to record.
     Append { items: Vec<Item>, ends_turn: bool },
     /// The agent has loaded the session and replayed its history.
     Align { cwd: String, items: Vec<Item> },
@@ -44,7 +44,7 @@ pub enum ChangeKind {
     },
 }
 
-/// A request whose response matters.
+/// A request of one side whose response changes a session.
 #[derive(Debug)]
 enum Request {
     New { cwd: String },
@@ -56,17 +56,17 @@ enum Request {
     Output { session: String, terminal: String },
 }
 
-/// A session of the agent between its messages.
+/// The state of one session of the agent: the turn that runs, or the history that a load replays.
 #[derive(Debug, Default)]
 struct Open {
-    /// Of the present turn, or of the history that a load replays.
+    /// The present turn, or the history that a load replays.
     turn: Turn,
     is_loading: bool,
 }
 
 impl Open {
-    /// The change that records the turn, if there is something in it. Of a history whose load was not answered only what
-    /// is missing counts: it is in the tree.
+    /// The change that appends the turn, or `None` if the turn is empty. If a load was not answered, its history is
+    /// in the tree already, so only its gaps are appended.
     fn close(self, agent_session: String, stop: Option<&str>) -> Option<Change> {
         let mut items = self.turn.finish(stop, None);
         if self.is_loading {
@@ -84,22 +84,23 @@ impl Open {
 
 #[derive(Debug, Default)]
 pub struct Conversation {
-    /// By the side that asked, and the id as JSON.
+    /// The requests without a response, by the side that sent them and by their ids as JSON.
     requests: HashMap<(Side, String), Request>,
     sessions: HashMap<String, Open>,
-    /// A message is lost that may be of any session: the next one that goes on says so.
+    /// A message is lost, and its session is unknown. The next session with a message gets the gap.
     has_gap: bool,
-    /// The session that went on last; empty before the first.
+    /// The session of the latest message; empty before the first.
     latest: String,
     /// Whether the messages of the agent have ids.
     has_ids: bool,
 }
 
-/// The most requests that wait: a peer that never answers does not fill the memory.
+/// The most requests without a response that are remembered, so that a peer that never answers cannot fill the
+/// memory.
 const MAX_REQUESTS: usize = 10_000;
 
 impl Conversation {
-    /// Takes in a message, and returns the changes that it makes.
+    /// Reads a message and returns the changes that it makes.
     pub fn see(&mut self, from: Side, message: &Value) -> Vec<Change> {
         let params = message.get("params").unwrap_or(&Value::Null);
         let id = message.get("id").map(Value::to_string);
@@ -117,7 +118,7 @@ impl Conversation {
         }
     }
 
-    /// Takes in a message of which the envelope is known alone.
+    /// Reads a message of which only the envelope is known, and returns the changes that it makes.
     pub fn see_envelope(&mut self, from: Side, envelope: &Value) -> Vec<Change> {
         let session = text(envelope.get("params").unwrap_or(&Value::Null), "sessionId");
         let lost_of = match envelope.get("method").and_then(Value::as_str) {
@@ -139,13 +140,13 @@ impl Conversation {
         self.see(from, envelope)
     }
 
-    /// The request that a response of this side is for.
+    /// The request to which this response of the side `from` belongs.
     fn request_of(&self, from: Side, response: &Value) -> Option<&Request> {
         let id = response.get("id")?.to_string();
         self.requests.get(&(from.other(), id))
     }
 
-    /// The changes that close the turns that did not end.
+    /// Ends the turns that are still open, and returns the changes that record them.
     pub fn abort(&mut self) -> Vec<Change> {
         if self.has_gap && !self.latest.is_empty() {
             self.open(self.latest.clone());
@@ -155,13 +156,13 @@ impl Conversation {
         aborted.collect()
     }
 
-    /// Whether nothing is open: neither a turn nor a request.
+    /// Whether no turn, no request and no gap is open.
     pub fn is_idle(&self) -> bool {
         let has_turn = self.sessions.values().any(|open| !open.turn.is_empty());
         self.requests.is_empty() && !has_turn && !self.has_gap
     }
 
-    /// Takes in that a part of what was said is lost.
+    /// Notes that messages are lost, in every session that is open.
     pub fn gap(&mut self) {
         let asked = self.requests.values().filter_map(|request| match request {
             Request::Prompt { session } | Request::Permission { session, .. } => Some(session),
@@ -176,7 +177,7 @@ impl Conversation {
         self.has_gap = self.sessions.is_empty();
     }
 
-    /// The session, which goes on.
+    /// The state of a session that has a new message. A gap of an unknown session goes into it.
     fn open(&mut self, session: String) -> &mut Open {
         self.latest.clone_from(&session);
         let open = self.sessions.entry(session).or_default();
@@ -251,13 +252,13 @@ impl Conversation {
         changes
     }
 
-    /// Closes the updates that arrived after the end of a turn.
+    /// The change that records updates which arrived after the end of the turn; `None` without such updates.
     fn late(&mut self, session: &str) -> Option<Change> {
         let open = self.sessions.remove(session)?;
         open.close(session.to_owned(), Some("end_turn"))
     }
 
-    /// The history that the agent has replayed before it answered.
+    /// Removes and returns the history that the agent replayed before it answered a load or a fork.
     fn told(&mut self, session: &str) -> Vec<Item> {
         let open = self.sessions.remove(session).unwrap_or_default();
         open.turn.finish(Some("end_turn"), None)
@@ -341,7 +342,7 @@ mod tests {
         );
     }
 
-    /// The entries at the end of a turn.
+    /// Ends the turn of this prompt, and returns its items.
     fn end(conversation: &mut Conversation, prompt: u64) -> Vec<Item> {
         let ended = json!({"id": prompt, "result": {"stopReason": "end_turn"}});
         let changes = conversation.see(Side::Agent, &ended);
@@ -352,7 +353,7 @@ mod tests {
         items.flatten().collect()
     }
 
-    /// The record had the id of the terminal in its place.
+    /// Once such a call had the id of the terminal as its result.
     #[test]
     fn a_call_in_a_terminal_of_the_editor_has_what_the_agent_reads_there() {
         let mut conversation = Conversation::default();
@@ -385,7 +386,8 @@ mod tests {
         assert_eq!(result["content"][0]["text"], "one\n");
     }
 
-    /// A turn whose only text is a warning has no message with an id.
+    /// Without the ids of the earlier turn, the warning would be taken for an answer: no message of its turn has an
+    /// id.
     #[test]
     fn ids_of_an_earlier_turn_count() {
         let mut conversation = Conversation::default();

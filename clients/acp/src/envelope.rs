@@ -1,24 +1,24 @@
-//! The envelope of a message: its method, id, session and stop reason. The recorder keeps it of a message that is too long,
-//! or is not JSON that fits into memory, and records nothing else of that message. Pure, and linear in the message.
+//! The envelope of a message: its method, id, session and stop reason. If a message is too long, or its JSON cannot
+//! be read, the recorder keeps only the envelope. Pure, and linear in the message.
 
 use serde_json::{Map, Value};
 
-/// The most bytes of a key or a value that is kept.
+/// The most bytes of a key or a value that is kept; a longer one is left out.
 const MAX_TOKEN: usize = 64 << 10;
-/// The members that are kept, below the message and below its `params` and its `result`.
+/// The members that are kept of the message itself, and of its `params` and its `result`.
 const MEMBERS: [&str; 3] = ["id", "method", "result"];
 const INNER: [&str; 3] = ["sessionId", "cwd", "stopReason"];
 
-/// Takes in a message in pieces.
+/// Reads a message piece by piece.
 #[derive(Debug, Default)]
 pub struct Envelope {
     message: Map<String, Value>,
-    /// Objects and arrays that are open.
+    /// The number of objects and arrays that are open.
     depth: usize,
-    /// Of the first two that are open: the key whose value comes, and whether it is after its colon.
+    /// For each of the two outermost that are open: the key of the present member, and whether its colon was read.
     places: [Place; 2],
     string: InString,
-    /// The string or other scalar that has begun, as JSON.
+    /// The bytes of the string, or of the other scalar, that is being read.
     token: Vec<u8>,
 }
 
@@ -53,7 +53,7 @@ impl Envelope {
         }
     }
 
-    /// The message with the kept members alone. Its `result` is there if it had one.
+    /// A message with only the kept members. It has a `result` if the whole message has one.
     pub fn into_message(self) -> Value {
         Value::Object(self.message)
     }
@@ -67,7 +67,7 @@ impl Envelope {
             b'{' | b'[' => {
                 self.begin_value();
                 self.depth += 1;
-                // The values of an array have no key.
+                // The items of an array have no key: each is a value.
                 let is_value = byte == b'[';
                 if let Some(place) = self.place() {
                     *place = Place {
@@ -90,7 +90,7 @@ impl Envelope {
             b',' => {
                 self.end_token();
                 if let Some(place) = self.place() {
-                    // In an array no colon follows, and so no key is found.
+                    // In an array no colon follows, so an item is never taken for a key.
                     place.is_value = false;
                 }
             }
@@ -109,7 +109,7 @@ impl Envelope {
         }
     }
 
-    /// Notes that the message has a `params` or a `result`.
+    /// Notes that the message has an object `params` or `result`.
     fn begin_value(&mut self) {
         let [outer, _] = &self.places;
         if self.depth == 1 && outer.is_value && matches!(outer.key.as_str(), "params" | "result") {
@@ -118,7 +118,7 @@ impl Envelope {
         }
     }
 
-    /// Keeps the scalar that ends here, if it is the value of a member that is kept.
+    /// Keeps the scalar that ends here if its member is one of those to keep.
     fn end_token(&mut self) {
         let token = std::mem::take(&mut self.token);
         let [outer, inner] = &self.places;

@@ -1,4 +1,4 @@
-//! Finds in the tree what an agent has told.
+//! Finds the history that an agent has replayed among the entries of a tree.
 
 use crate::told::{Kind, Told, said};
 use crate::turn::Item;
@@ -6,17 +6,17 @@ use anyhow::bail;
 use serde_json::{Value, json};
 use treelined_client::{Client, Entry};
 
-/// The most entries without a message that may follow each other where a history is aligned.
+/// The most entries without text that may stand between two entries of a history.
 const MAX_BETWEEN: usize = 1_000;
 
-/// The entries that are compared.
+/// The entries with which a history is compared.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Among {
     All,
     Imported,
 }
 
-/// Finds what was told below an entry; returns the last entry that says it, else the entry.
+/// Follows a history down from the entry `at`. Returns the last entry that matches the history, or `at` if none does.
 pub async fn find(
     client: &Client,
     at: Option<&str>,
@@ -33,8 +33,9 @@ pub async fn find(
     Ok(at)
 }
 
-/// Finds a history in the tree; returns the last entry that says it. It most likely is that of the record, `leaf`: another branch
-/// may begin with the same words, and one that was handed over may be told with another beginning.
+/// Finds a whole history in a tree, and returns the last entry that matches. Looks on the path of `leaf` first, where
+/// the record ends: other branches may begin with the same words. If no branch matches from its root, the end of that
+/// path is compared, since an agent may replay a path that was handed over with other words at its beginning.
 pub async fn found(
     client: &Client,
     leaf: Option<&str>,
@@ -55,7 +56,7 @@ pub async fn found(
     Ok(at)
 }
 
-/// The entry below `at` that says what was told next; entries between that say nothing are passed over.
+/// The entry below `at` that has the next words of the history. Entries without words are passed over.
 async fn child(
     client: &Client,
     at: Option<&str>,
@@ -81,7 +82,8 @@ async fn child(
     Ok(None)
 }
 
-/// Passes the results that an import has brought below an entry, and those of the items.
+/// Goes down through the tool results that an import has written below `at`, and removes as many results from
+/// `items`. Returns the last of these entries.
 pub async fn pass_results(
     client: &Client,
     at: Option<String>,
@@ -103,7 +105,7 @@ pub async fn pass_results(
     Ok(at)
 }
 
-/// The entry to which imports have brought a conversation below its last one: they have one way.
+/// The last entry that imports have written below `at`. Stops where they have written no entry, or several.
 pub async fn imported_tip(client: &Client, at: Option<String>) -> anyhow::Result<Option<String>> {
     let mut at = at;
     loop {
@@ -120,7 +122,7 @@ pub async fn imported_tip(client: &Client, at: Option<String>) -> anyhow::Result
     Ok(at)
 }
 
-/// Whether `leaf` is `at`, or below it with no message between.
+/// Whether `leaf` is `at`, or is below it without a message between them.
 pub async fn follows(client: &Client, leaf: &str, at: &str) -> anyhow::Result<bool> {
     let mut place = leaf.to_owned();
     for _step in 0..MAX_BETWEEN {
@@ -141,7 +143,7 @@ pub fn member(entry: &Entry, name: &str) -> Option<Value> {
     entry.get(name).cloned()
 }
 
-/// The texts of an entry.
+/// The parts of an entry's message that are compared; none if the entry is not a message.
 pub fn words(entry: &Entry) -> Vec<(Kind, String)> {
     member(entry, "message").map_or_else(Vec::new, |message| said(&message))
 }

@@ -1,11 +1,12 @@
-//! A message that is not recorded leaves `acp.gap`, whatever it was and wherever it came, and changes nothing else.
+//! Tests: a message that is not recorded leaves an entry `acp.gap`, of any kind and at any position, and changes
+//! nothing else.
 
 use crate::conversation::{Change, ChangeKind, Conversation, Side};
 use crate::journal::{Journal, MAX_MESSAGE};
 use crate::turn::Item;
 use serde_json::{Value, json};
 
-/// Messages, and for each whether the conversation has a gap without it.
+/// The messages of a conversation. The boolean says whether a gap is recorded if the message is lost.
 fn script() -> Vec<(Side, Value, bool)> {
     use Side::{Agent, Editor};
     let ask = |id: u64, method: &str, params: Value| json!({"id": id, "method": method, "params": params});
@@ -56,8 +57,8 @@ fn script() -> Vec<(Side, Value, bool)> {
     ]
 }
 
-/// Messages with this member before and after the other members: too long, nested too deeply, with half of a surrogate
-/// pair, and with a byte that is not UTF-8.
+/// The message with a faulty member before or after its other members. The faults: too long, nested too deeply, half
+/// of a surrogate pair, a byte that is not UTF-8.
 fn damaged(message: &Value) -> Vec<Vec<u8>> {
     let whole = message.to_string();
     let members = &whole.as_bytes()[1..whole.len() - 1];
@@ -145,7 +146,7 @@ fn a_lost_message_leaves_a_gap_and_changes_nothing_else() {
     }
 }
 
-/// Nothing is known of a message that did not fit into the journal.
+/// The journal has no line for a message that did not fit, so its session is unknown.
 #[test]
 fn a_message_without_room_leaves_a_gap() {
     let script = script();

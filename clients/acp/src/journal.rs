@@ -1,9 +1,9 @@
-//! The journal: the latest messages, in a file, so that a killed recorder loses nothing.
+//! The journal: a file with the latest messages, so that nothing is lost if the recorder is killed.
 //!
-//! The relay writes each message to the file before it sends the message on, and the recorder reads the file. A file
-//! belongs to one run, which holds its lock. A line has a message and its sender, or it says how many changes of
-//! sessions are done. The next run completes the journals that have no lock. Nothing is synced: the file survives the
-//! end of the process, but not a failure of the machine.
+//! The relay writes each message to the file before it sends the message on, and the recorder reads the file. Each
+//! run has its own file and holds the lock of the file. A line has a message and its sender, or the number of changes
+//! that are recorded. The next run completes every journal whose lock is free. Nothing is synced: the file survives
+//! the end of the process, but not a failure of the machine.
 
 use crate::conversation::{Change, Conversation, Side};
 use crate::envelope::Envelope;
@@ -22,13 +22,13 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::sync::Notify;
 use uuid::Uuid;
 
-/// The name of the journals' folder in the folder of the state.
+/// The folder of the journals, in the folder of the state.
 const FOLDER: &str = "journals";
 /// The longest message that is recorded, in bytes. It is less in unit tests, which make many longer messages.
 pub const MAX_MESSAGE: usize = if cfg!(test) { 48 << 10 } else { 48 << 20 };
-/// The most bytes of a journal. A journal grows as long as the recorder cannot start a daemon.
+/// The most bytes of a journal. While the recorder cannot start a daemon, the journal grows.
 const MAX_JOURNAL: u64 = 1 << 30;
-/// A journal with at least this many bytes is emptied when nothing is open.
+/// A journal of at least this many bytes is emptied when everything in it is recorded.
 const MAX_IDLE: u64 = 256 << 10;
 
 #[derive(Serialize, Deserialize)]
@@ -38,7 +38,7 @@ enum Line<'a> {
     Editor(&'a RawValue),
     #[serde(borrow)]
     Agent(&'a RawValue),
-    /// The envelopes of messages that are too long.
+    /// The envelope of a message that is too long.
     LongEditor(Value),
     LongAgent(Value),
     /// The first line: the name of the agent's program, and the number of times that the journal was emptied.
@@ -47,7 +47,7 @@ enum Line<'a> {
         agent: Cow<'a, str>,
         emptied: u64,
     },
-    /// The number of changes that are done since the line `Start`.
+    /// The number of changes that are recorded since the line `Start`.
     Done(u64),
     /// Messages are missing here.
     Gap,
@@ -56,9 +56,9 @@ enum Line<'a> {
 /// The writing end of the file, which both sides and the recorder share.
 struct Tail {
     file: File,
-    /// Bytes of the file.
+    /// The length of the file, in bytes.
     length: u64,
-    /// Messages are missing at the end of the file.
+    /// Messages after the last line of the file could not be written.
     has_gap: bool,
 }
 
@@ -68,18 +68,18 @@ struct Shared {
     has_ended: AtomicBool,
 }
 
-/// Ends a wait for news.
+/// Wakes a reader that waits in `Journal::news`.
 pub struct Alarm(Arc<Shared>);
 
-/// Writes the messages of one side as they pass.
+/// Writes the messages of one side to the journal, as the relay passes them.
 pub struct SideWriter {
     side: Side,
     shared: Arc<Shared>,
-    /// The line that has begun, in the form of the journal.
+    /// The beginning of the next line, in the form of the journal.
     line: Vec<u8>,
     /// The envelope of the line, if the line is too long.
     long: Option<Envelope>,
-    /// Whole lines to write.
+    /// The whole lines that are written next.
     lines: Vec<u8>,
 }
 
@@ -91,27 +91,27 @@ pub struct Journal {
     /// The name of the agent's program.
     agent: String,
     reader: BufReader<File>,
-    /// The line that was read, or its beginning.
+    /// The line that was read last, or its beginning.
     line: Vec<u8>,
-    /// Bytes of the whole lines that were read.
+    /// The length of the whole lines that were read, in bytes.
     read: u64,
     conversation: Conversation,
-    /// Changes that were read and are not done.
+    /// Changes that were read and are not recorded yet.
     changes: VecDeque<Change>,
     /// How often the journal was emptied.
     emptied: u64,
-    /// Changes that are done since the journal was last emptied.
+    /// The number of changes that are recorded since the journal was last emptied.
     done: u64,
-    /// Changes that an earlier run has done, and that this reader has not met yet.
+    /// The number of changes that the killed run has recorded and that this reader still has to skip.
     skipped: u64,
 }
 
-/// The ids for the session and the entries of a change: the same if the change is made again.
+/// The ids of the session and the entries of a change. A change that is made again has the same ids.
 #[derive(Clone, Copy)]
 pub struct ChangeIds(Uuid);
 
 impl ChangeIds {
-    /// Ids for a change that no journal has: it is not made again.
+    /// Ids for a change that is not in a journal, and so is never made again.
     pub fn fresh() -> ChangeIds {
         ChangeIds(Uuid::now_v7())
     }
@@ -121,7 +121,7 @@ impl ChangeIds {
         Uuid::new_v5(&self.0, b"session").to_string()
     }
 
-    /// The id of the entry of this name.
+    /// The id of the entry with this name. Names are unique within a change.
     pub fn entry(self, name: &str) -> String {
         let id = Uuid::new_v5(&self.0, name.as_bytes());
         id.simple().to_string().chars().take(16).collect()
@@ -189,7 +189,7 @@ impl Journal {
         Ok(found)
     }
 
-    /// `None` if another run has the journal, or has completed it meanwhile.
+    /// `None` if another run has locked the journal, or has completed and removed it.
     fn open_unfinished(path: PathBuf, id: Uuid) -> io::Result<Option<Journal>> {
         let file = match File::options().append(true).open(&path) {
             Ok(file) => file,
@@ -238,8 +238,8 @@ impl Journal {
         })
     }
 
-    /// Finds the name of the agent and the number of changes that the killed run has done. All lines are read, since
-    /// that number may come after messages of later changes.
+    /// Reads the name of the agent and the number of changes that the killed run has recorded. Reads all lines, since
+    /// the last such number may come after messages of later changes.
     fn read_notes(&mut self) -> io::Result<()> {
         while self.read_line()? {
             match serde_json::from_slice(&self.line) {
@@ -269,7 +269,7 @@ impl Journal {
         self.reader.rewind()
     }
 
-    /// Reads a whole line; false if there is none yet.
+    /// Reads the next line into `line`; false if the file has no whole line yet.
     fn read_line(&mut self) -> io::Result<bool> {
         self.reader.read_until(b'\n', &mut self.line)?;
         let is_whole = self.line.ends_with(b"\n");
@@ -279,7 +279,7 @@ impl Journal {
         Ok(is_whole)
     }
 
-    /// The next change that is not done; `None` until more is written.
+    /// The next change to record; `None` until more messages are written.
     pub fn next_change(&mut self) -> anyhow::Result<Option<Change>> {
         loop {
             while let Some(change) = self.changes.pop_front() {
@@ -311,12 +311,12 @@ impl Journal {
         }
     }
 
-    /// Call this when no more messages come: open turns end as aborted.
+    /// Call this when no more messages come: turns that are open end as aborted.
     pub fn end(&mut self) {
         self.changes.extend(self.conversation.abort());
     }
 
-    /// Whether the agent has ended: no more of its messages come.
+    /// Whether the agent has ended. No more of its messages come then.
     pub fn has_ended(&self) -> bool {
         self.shared.has_ended.load(Ordering::Acquire)
     }
@@ -326,17 +326,17 @@ impl Journal {
         &self.agent
     }
 
-    /// Wakes the reader of this journal.
+    /// An alarm that wakes the reader of this journal.
     pub fn alarm(&self) -> Alarm {
         Alarm(self.shared.clone())
     }
 
-    /// Waits until something was written, the agent has ended, or an alarm was rung.
+    /// Waits until a message is written, the agent has ended, or an alarm is rung.
     pub async fn news(&self) {
         self.shared.has_news.notified().await;
     }
 
-    /// Notes that the last change is done.
+    /// Notes that the last change is recorded.
     pub fn note_done(&mut self) -> io::Result<()> {
         self.done += 1;
         self.shared.tail().write(&Line::Done(self.done))
@@ -348,7 +348,8 @@ impl Journal {
         ChangeIds(Uuid::new_v5(&self.id, name.as_bytes()))
     }
 
-    /// Empties a long journal if everything in it is read and done, and nothing is open.
+    /// Empties a journal of at least `MAX_IDLE` bytes if all its changes are recorded, and no turn or request is
+    /// open.
     pub fn clear_if_idle(&mut self) -> io::Result<()> {
         let shared = self.shared.clone();
         let mut tail = shared.tail();
@@ -364,7 +365,7 @@ impl Journal {
         self.rewind()
     }
 
-    /// Removes the journal: nothing of it is left to do.
+    /// Removes the file, when all its changes are recorded.
     pub fn remove(self) -> io::Result<()> {
         fs::remove_file(&self.path)
     }
@@ -378,7 +379,7 @@ impl Alarm {
 
 impl Shared {
     fn tail(&self) -> MutexGuard<'_, Tail> {
-        // A panic leaves no partial state: a torn line is skipped.
+        // A panic leaves at most a torn line, and readers skip torn lines.
         self.tail.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -390,7 +391,7 @@ impl Tail {
         self.append(&text)
     }
 
-    /// Appends whole lines, in one write.
+    /// Appends whole lines, in one write. After a failed write, reads the length of the file again.
     fn append(&mut self, lines: &[u8]) -> io::Result<()> {
         let written = self.file.write_all(lines);
         self.length = match &written {
@@ -407,7 +408,7 @@ impl Tail {
             return Ok(());
         }
         if self.has_gap {
-            // The failed write may have left a part of a line.
+            // A failed write may have left a part of a line.
             self.append(b"\n")?;
             self.write(&Line::Gap)?;
         }
@@ -417,8 +418,8 @@ impl Tail {
 }
 
 impl SideWriter {
-    /// Writes the lines that these bytes complete. Call it before the bytes are sent on. If a line cannot be written,
-    /// because the disk is full for example, it is missing in the record, and the conversation continues.
+    /// Writes the lines that these bytes complete. Call this before the bytes are sent on. If a line cannot be
+    /// written, for instance because the disk is full, the record has a gap, and the conversation continues.
     pub fn write(&mut self, bytes: &[u8]) {
         self.lines.clear();
         for piece in bytes.split_inclusive(|byte| *byte == b'\n') {
@@ -435,7 +436,7 @@ impl SideWriter {
         self.shared.has_news.notify_one();
     }
 
-    /// Adds a piece of a line.
+    /// Adds bytes to the line that is being read.
     fn add(&mut self, piece: &[u8]) {
         let (text, is_end) = match piece.strip_suffix(b"\n") {
             Some(text) => (text, true),
@@ -468,7 +469,7 @@ impl SideWriter {
                     Side::Editor => Line::LongEditor(envelope.into_message()),
                     Side::Agent => Line::LongAgent(envelope.into_message()),
                 };
-                // A JSON value can always be written.
+                // This cannot fail: the line is a JSON value.
                 self.lines
                     .extend(serde_json::to_vec(&line).unwrap_or_default());
                 self.lines.push(b'\n');
@@ -489,7 +490,7 @@ impl Side {
 
 impl Drop for SideWriter {
     fn drop(&mut self) {
-        // Only the agent's writer sets this: the editor's thread may still wait for input.
+        // Only the end of the agent counts: the editor's thread may still wait for input.
         if self.side == Side::Agent {
             self.shared.has_ended.store(true, Ordering::Release);
             self.shared.has_news.notify_one();
@@ -497,8 +498,8 @@ impl Drop for SideWriter {
     }
 }
 
-/// The changes that a message makes. If the message is nested too deeply or has half of a surrogate pair, only its
-/// envelope is read.
+/// The changes that a message makes. If the message cannot be read as JSON, because it is nested too deeply or has
+/// half of a surrogate pair, only its envelope is read.
 fn see(conversation: &mut Conversation, from: Side, raw: &RawValue) -> Vec<Change> {
     match serde_json::from_str::<Value>(raw.get()) {
         Ok(message) => conversation.see(from, &message),
@@ -506,8 +507,8 @@ fn see(conversation: &mut Conversation, from: Side, raw: &RawValue) -> Vec<Chang
     }
 }
 
-/// The changes of a line that is not JSON. Such a line may be output that is not a message, a message with bytes that
-/// are not UTF-8, or the part of a message before a gap.
+/// The changes that a line makes which is not JSON. Such a line is output that is not a message, a message with bytes
+/// that are not UTF-8, or the part of a message before a gap.
 fn see_torn(conversation: &mut Conversation, line: &[u8]) -> Vec<Change> {
     let sides = [Side::Editor, Side::Agent].into_iter();
     let found = sides.filter_map(|side| Some((side, line.strip_prefix(side.start())?)));

@@ -26,7 +26,7 @@ use std::process::ExitCode;
 use std::time::Duration;
 use treelined_client::DaemonArgs;
 
-/// How long the recorder may take to write what it has heard once the agent has ended.
+/// How long this program still runs after the end of the agent, so that the recorder can write the last messages.
 const GRACE: Duration = Duration::from_secs(10);
 
 /// Stands between an ACP editor and an ACP agent, and records their conversation as a tree.
@@ -67,7 +67,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// If stderr is closed, the exit code or the record still says it.
+/// Writes an error to stderr. If stderr is closed, the exit code or the record still shows the failure.
 fn say(error: &anyhow::Error) {
     let _written = writeln!(std::io::stderr(), "treelined-acp: {error:#}");
 }
@@ -102,7 +102,7 @@ fn run(args: Args) -> anyhow::Result<i32> {
     };
     let (recorded, ended) = std::sync::mpsc::channel();
     std::thread::spawn(move || {
-        // The conversation goes on without a record. The journal has what is missing.
+        // If the recorder fails, the conversation continues. The next start records the rest from the journal.
         let result = journal.map(|journal| block_on(record(&args, journal, answers.as_ref())));
         let failure = result.and_then(Result::err);
         if let Some(error) = &failure {
@@ -162,7 +162,7 @@ fn recover(args: &Args) -> anyhow::Result<()> {
     })
 }
 
-/// Records until the agent has ended, after the journals of runs that were killed.
+/// Records until the agent has ended. Completes the journals of killed runs first.
 async fn record(
     args: &Args,
     mut journal: Journal,
@@ -172,14 +172,14 @@ async fn record(
     let mut recorder = recorder(args, &state)?;
     complete_unfinished(&state, &mut recorder).await?;
     loop {
-        // Before reading: its last messages are in the journal then.
+        // This is asked before the journal is read, so that the journal then has the agent's last messages.
         let has_ended = journal.has_ended();
         make_changes(&mut journal, &mut recorder).await?;
         if has_ended {
             break;
         }
         while let Some((answers, job)) = answers.and_then(Answers::next) {
-            // The journal has all that was said before.
+            // The journal has all messages that came before this command: they are recorded first.
             make_changes(&mut journal, &mut recorder).await?;
             live::answer(answers, &job, &mut journal, &mut recorder).await;
         }
@@ -203,7 +203,7 @@ async fn complete_unfinished(state: &Path, recorder: &mut Recorder) -> anyhow::R
     Ok(())
 }
 
-/// Makes the changes of a journal to which nothing is added, and removes it.
+/// Records the changes of a journal that gets no more messages, and removes the journal.
 async fn complete(mut journal: Journal, recorder: &mut Recorder) -> anyhow::Result<()> {
     make_changes(&mut journal, recorder).await?;
     journal.end();
@@ -211,7 +211,7 @@ async fn complete(mut journal: Journal, recorder: &mut Recorder) -> anyhow::Resu
     Ok(journal.remove()?)
 }
 
-/// Makes the changes that the journal has.
+/// Records the changes that the journal has now.
 pub(crate) async fn make_changes(
     journal: &mut Journal,
     recorder: &mut Recorder,

@@ -1,4 +1,4 @@
-//! Records the sessions of an agent: makes, continues, aligns and forks sessions of a treelined daemon.
+//! Records the sessions of an agent in a treelined daemon: begins, continues, aligns and forks their records.
 
 use crate::conversation::{Change, ChangeKind};
 use crate::find::{Among, find, follows, found, imported_tip, pass_results, words};
@@ -14,19 +14,20 @@ use std::path::{Path, PathBuf};
 use treelined_client::{AgentSession, Builder, Client, ErrorKind, Json};
 use uuid::Uuid;
 
-/// The name of the folder of the records' positions in the folder of the state.
+/// The folder of the positions of records, in the folder of the state.
 const FOLDER: &str = "sessions";
-/// The most looks for what imports have brought before something is appended; behind the last one it is appended in any case.
+/// The most times that entries of imports are looked for before an append. After the last time, the entries are
+/// appended in any case.
 const MAX_LOOKS: usize = 5;
 
-/// Where a session of the agent is recorded.
+/// The position up to which a session of the agent is recorded.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Position {
     session_id: String,
-    /// The last recorded entry; none in an empty session.
+    /// The last recorded entry; `None` in an empty session.
     leaf: Option<String>,
-    /// The agent got the conversation before the record as a text. The text is not in the record.
+    /// The agent got the earlier part of the conversation as one text. The record does not have this text.
     #[serde(default)]
     is_text: bool,
 }
@@ -36,20 +37,20 @@ pub struct Place {
     /// A client that has the session open.
     pub client: Client,
     pub session_id: String,
-    /// The last recorded entry.
+    /// The last recorded entry; `None` in an empty session.
     pub leaf: Option<String>,
-    /// The agent got the conversation before the record as a text.
+    /// The agent got the earlier part of the conversation as one text.
     pub is_text: bool,
 }
 
-/// The session that has the conversation of an agent's session.
+/// The session of treelined that already has the conversation of a session of the agent.
 struct Home {
     session_id: String,
     /// Whether an import has written the conversation there.
     is_imported: bool,
-    /// The last entry that was handed over to it.
+    /// The last entry of the path that was handed over to the agent's session, if one was.
     handed_over: Option<String>,
-    /// The entry at which its record begins.
+    /// The entry at which the record of the agent's session begins, if it has one.
     record: Option<String>,
 }
 
@@ -60,7 +61,7 @@ pub struct Recorder {
     /// The name of the agent's program.
     agent: String,
     folder: PathBuf,
-    /// The positions of this run, by their files.
+    /// The positions that this run has written, by their files.
     positions: HashMap<PathBuf, Position>,
 }
 
@@ -77,12 +78,12 @@ impl Recorder {
         })
     }
 
-    /// Sets the agent that makes the next changes.
+    /// Sets the agent to which the next changes belong.
     pub fn set_agent(&mut self, name: &str) {
         name.clone_into(&mut self.agent);
     }
 
-    /// Makes a change. It may be made again after a crash: its entries have the ids that the journal gives them.
+    /// Records a change. After a crash the same change may be recorded again: its entries have the same ids then.
     pub async fn make(&mut self, change: Change, ids: ChangeIds) -> anyhow::Result<()> {
         let Change {
             agent_session,
@@ -93,7 +94,8 @@ impl Recorder {
         }
         match kind {
             ChangeKind::Begin { cwd } => match self.home(&agent_session).await? {
-                // Without an import or a handoff, the record is of another conversation: some agents use an id again.
+                // Some agents use an id again. If neither an import nor a handoff has made this session, its record
+                // is of another conversation.
                 Some(home)
                     if home.session_id != ids.session()
                         && (home.is_imported || home.handed_over.is_some()) =>
@@ -109,7 +111,7 @@ impl Recorder {
             ChangeKind::Fork { source, cwd, items } => {
                 match self.position(&source) {
                     Some(position) => self.keep(&agent_session, position)?,
-                    // The agent's session began before the recorder.
+                    // The agent's session began before the recorder started, so it has no record.
                     None if items.is_empty() => return Ok(()),
                     None => {}
                 }
@@ -119,7 +121,7 @@ impl Recorder {
         }
     }
 
-    /// Where a session of the agent is recorded; its session is open.
+    /// The position up to which a session of the agent is recorded; its session is opened. `None` without a record.
     pub async fn place(&mut self, agent_session: &str) -> anyhow::Result<Option<Place>> {
         let Some(position) = self.position(agent_session) else {
             return Ok(None);
@@ -132,7 +134,7 @@ impl Recorder {
         }))
     }
 
-    /// A place of a session that exists, which is opened.
+    /// The position of an entry in a session, which is opened.
     pub async fn place_in(&mut self, session_id: &str, entry: &str) -> anyhow::Result<Place> {
         let position = Position {
             session_id: session_id.to_owned(),
@@ -147,8 +149,8 @@ impl Recorder {
         })
     }
 
-    /// Begins the record of a new session of the agent. The agent got the conversation at `place` up to `entry`. With
-    /// `is_text` it got a text, which it replays as a message of the user.
+    /// Begins the record of a new session of the agent, which has the conversation at `place` up to `entry`.
+    /// `is_text`: the agent got that conversation as a text, and replays it as one message of the user.
     pub async fn begin_at(
         &mut self,
         agent_session: &str,
@@ -166,14 +168,14 @@ impl Recorder {
         self.note(agent_session, ChangeIds::fresh()).await
     }
 
-    /// Forgets a session of the agent that nobody goes on with.
+    /// Deletes the position of a session of the agent that is not used any more.
     pub fn forget(&mut self, agent_session: &str) {
         let file = self.file(agent_session);
         let _missing = fs::remove_file(&file);
         self.positions.remove(&file);
     }
 
-    /// The sessions of the agent that are recorded in a session of ours.
+    /// The ids of the agent's sessions that are recorded in the session of `place`.
     pub async fn recorded_in(&mut self, place: &Place) -> anyhow::Result<Vec<String>> {
         let client = self.client().await?;
         let info = client
@@ -189,7 +191,7 @@ impl Recorder {
         Ok(records.map(|agent| agent.native_id).collect())
     }
 
-    /// Closes the daemon.
+    /// Ends the connection with the daemon.
     pub async fn close(&mut self) -> anyhow::Result<()> {
         match self.client.take() {
             Some(client) => Ok(client.close().await?),
@@ -197,7 +199,7 @@ impl Recorder {
         }
     }
 
-    /// The daemon, started anew if it has ended.
+    /// The client of the daemon. If the daemon has ended, a new one is started.
     pub async fn client(&mut self) -> anyhow::Result<Client> {
         if let Some(client) = self.client.take().filter(|client| !client.is_closed()) {
             return Ok(self.client.insert(client).clone());
@@ -206,11 +208,11 @@ impl Recorder {
         Ok(self.client.insert(client).clone())
     }
 
-    /// A client of the open session.
+    /// Opens the session of a position, and returns a client for this session.
     async fn open(&mut self, position: &Position) -> anyhow::Result<Client> {
         let client = self.client().await?;
         let session = client.with_session(&position.session_id);
-        // Open already: that is what is wanted.
+        // It is not an error if the session is open already.
         client
             .open_session()
             .session_id(&position.session_id)
@@ -226,7 +228,7 @@ impl Recorder {
     ) -> anyhow::Result<()> {
         let client = self.client().await?;
         let session_id = ids.session();
-        // The run that was killed may have made it.
+        // The killed run may have made this session already.
         match client.open_session().session_id(&session_id).await {
             Err(error) if error.is(ErrorKind::SessionNotFound) => {
                 let create = client.create_session().session_id(&session_id);
@@ -244,7 +246,7 @@ impl Recorder {
         self.note(agent_session, ids).await
     }
 
-    /// Appends the entry that begins the record of an agent's session.
+    /// Appends the entry `acp.session`, with which the record of a session of the agent begins.
     async fn note(&mut self, agent_session: &str, ids: ChangeIds) -> anyhow::Result<()> {
         let Some(position) = self.position(agent_session) else {
             return Ok(());
@@ -269,7 +271,7 @@ impl Recorder {
         items: Vec<(String, Item)>,
     ) -> anyhow::Result<()> {
         let Some(position) = self.position(agent_session) else {
-            // The agent's session began before the recorder, so its directory is not known.
+            // The agent's session began before the recorder started, so its directory is not known.
             return Ok(());
         };
         if items.is_empty() {
@@ -281,7 +283,8 @@ impl Recorder {
             if !entries.is_empty() {
                 let expected = (look < MAX_LOOKS).then_some(leaf.as_deref());
                 match write(&client, &entries, expected).await {
-                    // An import has written entries since the last look, or another program has moved the leaf.
+                    // An import has written more entries since they were looked for, or another program has moved the
+                    // leaf.
                     Err(error) if is_moved(&error) => {
                         client.set_leaf(leaf.as_deref()).await?;
                         continue;
@@ -295,8 +298,9 @@ impl Recorder {
         Ok(())
     }
 
-    /// Looks for items that an import has already written, since the agent stores its messages too. Returns the last
-    /// entry that is there, the entries that are missing below it, and the last entry after they are appended.
+    /// Looks for items that an import has already written, since the agent also stores its messages itself. Returns
+    /// three things: the last entry that is there, the entries to append below it, and the last entry after the
+    /// append.
     async fn missing(
         &self,
         client: &Client,
@@ -359,9 +363,9 @@ impl Recorder {
         };
         let mut told = Told::of(&items);
         let client = self.open(&position).await?;
-        // Without a whole history there is nothing to compare. This is so for a resumed session, for a history with
-        // gaps, and for one that has the text of a handoff. The conversation then continues where it was, or below what
-        // an import has written.
+        // Without a whole history there is nothing to compare. A resumed session has none, a history may have gaps,
+        // and one may begin with the text of a handoff. The conversation then continues after the last recorded
+        // entry, or after the entries that an import has written below it.
         if told.is_found() || position.is_text || items.iter().any(Item::is_gap) {
             let leaf = imported_tip(&client, position.leaf).await?;
             return self.keep(agent_session, Position { leaf, ..position });
@@ -387,8 +391,8 @@ impl Recorder {
             .await
     }
 
-    /// Continues in the session that already has the agent's conversation. An import has made that session, another run
-    /// has begun a record in it, or a path of it was handed over.
+    /// Continues the record in a session that already has the agent's conversation: an import has written it there,
+    /// another run has begun its record there, or one of its paths was handed over to the agent.
     async fn join(
         &mut self,
         agent_session: &str,
@@ -419,7 +423,7 @@ impl Recorder {
             },
             (None, _) => find(&client, None, &mut told, Among::All).await?,
         };
-        // The agent has another history: the conversation continues where the session is.
+        // The agent has another history: the conversation continues at the leaf.
         let leaf = match leaf {
             None => client.get_leaf().await?.leaf_id,
             found => found,
@@ -435,8 +439,8 @@ impl Recorder {
         }
     }
 
-    /// Begins the record in the session where an import has already written the conversation. Messages that are there
-    /// are found while they are recorded.
+    /// Begins the record in the session to which an import has already written the conversation. Later, each message
+    /// that is already there is found and not recorded again.
     async fn join_at_beginning(
         &mut self,
         agent_session: &str,
@@ -455,7 +459,7 @@ impl Recorder {
         self.keep(agent_session, beginning)
     }
 
-    /// The session that has an agent's session.
+    /// The session of treelined that already has the conversation of a session of the agent.
     async fn home(&mut self, agent_session: &str) -> anyhow::Result<Option<Home>> {
         let client = self.client().await?;
         let found = client.list_sessions().query(agent_session).await?.sessions;
@@ -481,7 +485,7 @@ impl Recorder {
         Ok(None)
     }
 
-    /// The position of an agent's session whose record still exists.
+    /// The position of a session of the agent, if the session that records it still exists.
     async fn known(&mut self, agent_session: &str) -> anyhow::Result<Option<Position>> {
         let Some(position) = self.position(agent_session) else {
             return Ok(None);
@@ -520,7 +524,7 @@ impl Recorder {
     }
 }
 
-/// The items with the ids of their entries. The number of an item does not depend on the tree.
+/// Gives each item the id of its entry. The id depends on the number of the item, not on the tree.
 fn with_ids(items: Vec<Item>, ids: ChangeIds) -> Vec<(String, Item)> {
     let items = items.into_iter().enumerate();
     items
@@ -528,8 +532,8 @@ fn with_ids(items: Vec<Item>, ids: ChangeIds) -> Vec<(String, Item)> {
         .collect()
 }
 
-/// Appends entries, except the ones that the killed run has written. `expected` is the leaf. Fails if others have
-/// appended below it.
+/// Appends entries, except the ones that the killed run has written. `expected` is the leaf before the append. Fails
+/// with `LeafMoved` if the leaf is another one.
 async fn write(
     client: &Client,
     mut entries: &[(String, Json)],

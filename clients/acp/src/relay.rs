@@ -15,10 +15,10 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread;
 use std::time::Duration;
 
-/// The most bytes that are passed on at a time.
+/// The most bytes that are passed at a time.
 const BLOCK: usize = 64 << 10;
-/// The signals that are passed on: those that end a process by default, without the signals for a fault of the process
-/// itself, and the signal for a new size of the window.
+/// The signals that are passed to the agent. These are the signals that end a process by default, except those for a
+/// fault of the process itself, and the signal for a new size of the window.
 const SIGNALS: [i32; 13] = [
     number::SIGHUP,
     number::SIGINT,
@@ -35,29 +35,30 @@ const SIGNALS: [i32; 13] = [
     number::SIGWINCH,
 ];
 
-/// The treatment of the bytes. The two writers record the editor's bytes and the agent's bytes.
+/// The treatment of the bytes. The first writer records the editor's bytes, the second one records the agent's.
 pub enum Passing {
-    /// They pass.
+    /// All bytes pass, and nothing is recorded.
     Unrecorded,
-    /// They are recorded and pass.
+    /// All bytes are recorded, and all pass.
     Recorded(SideWriter, SideWriter),
-    /// All are recorded. Commands do not pass.
+    /// The bytes are recorded, and commands do not pass.
     Live(SideWriter, SideWriter, Arc<Live>),
 }
 
 pub struct Relay {
     child: Child,
-    /// Has an item once the agent's last bytes have passed.
+    /// Gets one item when the agent's last bytes have passed.
     passed: Receiver<()>,
 }
 
 impl Relay {
-    /// Starts the agent and passes bytes and signals. Its stderr is this program's.
+    /// Starts the agent, and passes bytes and signals. The agent writes to the stderr of this program.
     pub fn start(argv: &[OsString], passing: Passing) -> anyhow::Result<Relay> {
         let (program, arguments) = argv
             .split_first()
             .context("the agent's program is missing")?;
-        // Before the agent starts: no signal ends this program and leaves the agent behind.
+        // The signals are caught before the agent starts, so that no signal ends this program and leaves the agent
+        // running.
         let signals = Signals::new(SIGNALS).context("take signals")?;
         let mut child = Command::new(program)
             .args(arguments)
@@ -69,7 +70,7 @@ impl Relay {
         let (stdin, stdout) = stdin.zip(stdout).context("the agent has no pipes")?;
         let pid = child.id();
         thread::spawn(move || pass_signals(signals, pid));
-        // The editor may keep its pipe open after the agent has ended: this thread ends with the process.
+        // The editor may keep its pipe open after the end of the agent. So the thread that reads it is never joined.
         let (end, passed) = channel();
         match passing {
             Passing::Unrecorded => {
@@ -93,8 +94,8 @@ impl Relay {
         Ok(Relay { child, passed })
     }
 
-    /// Waits until the agent has ended, then for at most `grace` for its last bytes: a process that the agent left
-    /// behind may keep its pipe open.
+    /// Waits until the agent has ended, then at most `grace` for its last bytes. The wait is limited because a
+    /// process that the agent has started may keep the pipe open.
     pub fn wait(mut self, grace: Duration) -> io::Result<ExitStatus> {
         let status = self.child.wait()?;
         let _late = self.passed.recv_timeout(grace);
@@ -102,18 +103,18 @@ impl Relay {
     }
 }
 
-/// The exit code that a shell shows for this status.
+/// The exit code that a shell shows for a process with this status.
 pub fn exit_code(status: ExitStatus) -> i32 {
     let signal = status.signal().map(|signal| 128 + signal);
     status.code().or(signal).unwrap_or(1)
 }
 
-/// Passes signals on to the agent. This program ends when the agent does.
+/// Passes signals to the agent. This program ends when the agent ends.
 fn pass_signals(mut signals: Signals, pid: u32) {
     let pid = i32::try_from(pid).ok().and_then(Pid::from_raw);
     for received in signals.forever() {
         if let Some((pid, signal)) = pid.zip(Signal::from_named_raw(received)) {
-            // The agent may have ended.
+            // The agent may have ended already.
             let _gone = kill_process(pid, signal);
         }
     }
@@ -124,7 +125,7 @@ fn pass_to_editor(stdout: ChildStdout, journal: Option<SideWriter>, end: &Sender
     let _main_ended = end.send(());
 }
 
-/// Passes bytes on until either side ends.
+/// Passes bytes until one side ends.
 fn pass(mut from: impl Read, mut to: impl Write, mut journal: Option<SideWriter>) {
     let mut block = vec![0; BLOCK];
     loop {
@@ -135,7 +136,8 @@ fn pass(mut from: impl Read, mut to: impl Write, mut journal: Option<SideWriter>
             Err(_) => return,
         };
         let bytes = block.get(..length).unwrap_or_default();
-        // Before the bytes: an answer that the editor has is recorded, also if this program is killed.
+        // The journal is written before the bytes are sent. So every answer that the editor has is recorded, even if
+        // this program is killed.
         if let Some(journal) = &mut journal {
             journal.write(bytes);
         }

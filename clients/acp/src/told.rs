@@ -3,10 +3,10 @@
 use crate::turn::Item;
 use serde_json::Value;
 
-/// The most parts of a path that are compared from its end.
+/// The most parts at the end of a path that are compared.
 const MAX_TAIL: usize = 64;
 
-/// A part of what was said: its kind, and its text without white space. Calls are equal, whatever they call.
+/// One part of a message: its kind, and its text without white space. All calls of tools are equal.
 type Said = (Kind, String);
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -16,7 +16,7 @@ pub enum Kind {
     Call,
 }
 
-/// The parts of a message. A result has none.
+/// The parts of a message. The result of a tool has none.
 pub fn said(message: &Value) -> Vec<Said> {
     let kind = match message.get("role").and_then(Value::as_str) {
         Some("user") => Kind::User,
@@ -43,8 +43,8 @@ pub fn said(message: &Value) -> Vec<Said> {
     }
 }
 
-/// Leaves out of a history what stands in the place of its calls: Codex tells no call of a session that was handed over to it, and
-/// the file says `ran NAME ARGUMENTS` for each (`continue_session`).
+/// Removes the texts that stand for calls from a history. Codex does not replay the calls of a session that was
+/// handed over to it: the file of that session has the text `ran NAME ARGUMENTS` for each call (`continue_session`).
 pub fn without_words_for_calls(items: &mut [Item]) {
     let blocks = |item: &Item| match item {
         Item::Message(message) => message.get("content").and_then(Value::as_array).cloned(),
@@ -81,19 +81,19 @@ fn stands_for_call(text: &str) -> bool {
     called.is_some_and(|(name, arguments)| !name.is_empty() && arguments.starts_with('{'))
 }
 
-/// The messages that an agent has told, part by part, and the place up to which they are found in a session.
+/// The messages of a history, as parts, and the position up to which they are found in a session.
 #[derive(Clone)]
 pub struct Told {
-    /// Each with the number of its item.
+    /// The parts, each with the number of its item.
     parts: Vec<(usize, Said)>,
     part: usize,
     bytes: usize,
-    /// Whether calls are compared.
+    /// Whether calls of tools are compared.
     has_calls: bool,
 }
 
 impl Told {
-    /// A history. An agent that tells none of its calls is not asked for them.
+    /// A history that is not found yet. If it has no calls, the calls of entries are not compared.
     pub fn of(items: &[Item]) -> Told {
         let mut told = Told::of_all(items.iter());
         told.has_calls = told.parts.iter().any(|(_, (kind, _))| *kind == Kind::Call);
@@ -104,7 +104,7 @@ impl Told {
         Told::of_all(items.iter().map(|(_, item)| item))
     }
 
-    /// The words of an entry that are compared.
+    /// The parts of an entry that are compared.
     pub fn compared(&self, mut entry: Vec<Said>) -> Vec<Said> {
         entry.retain(|(kind, _)| self.has_calls || *kind != Kind::Call);
         entry
@@ -126,7 +126,7 @@ impl Told {
         }
     }
 
-    /// Whether something of it was found.
+    /// Whether the beginning of the history was found.
     pub fn is_begun(&self) -> bool {
         self.part > 0
     }
@@ -135,14 +135,15 @@ impl Told {
         self.part >= self.parts.len()
     }
 
-    /// Passes the words of an entry if they come next. The entry may have more words than the history.
+    /// Moves the position past the parts of an entry. False, and nothing moves, if other parts come next. The last
+    /// entry of a history may have more text than the history.
     pub fn pass(&mut self, entry: &[Said]) -> bool {
         let (mut part, mut bytes) = (self.part, self.bytes);
         for (kind, words) in entry {
             let mut words = words.as_str();
             loop {
                 let Some((_, (told_kind, told))) = self.parts.get(part) else {
-                    // A message of the user is always replayed whole.
+                    // This holds for answers only: a message of the user is always replayed whole.
                     let is_begun = part > self.part && *kind != Kind::User;
                     (self.part, self.bytes) = if is_begun {
                         (part, 0)
@@ -176,7 +177,8 @@ impl Told {
         true
     }
 
-    /// Passes a path from its beginning; each entry's words are apart. False, and nothing is passed, if not all of it was told.
+    /// Moves the position past a whole path, given as the parts of each entry. False, and nothing moves, if the
+    /// history has less or differs.
     pub fn pass_all(&mut self, path: &[Vec<Said>]) -> bool {
         let mut passed = self.clone();
         let mut entries = path.iter().map(|entry| self.compared(entry.clone()));
@@ -187,8 +189,8 @@ impl Told {
         is_told
     }
 
-    /// Passes everything up to where a path ends that was handed over: its beginning may have been told in other words. False
-    /// if its end was not told.
+    /// Moves the position to where the end of a handed-over path is found best. Only the end of the path is compared,
+    /// since the agent may replay its beginning in other words. False if the end is not found.
     pub fn pass_path(&mut self, path: &[Said]) -> bool {
         let path = joined(self.compared(path.to_vec()).into_iter());
         let told = joined(self.parts.iter().map(|(_, said)| said.clone()));
@@ -213,7 +215,7 @@ impl Told {
         true
     }
 
-    /// Returns the parts of these items that were not found. A message that was found in part has its other blocks.
+    /// The items after the position. Of an item that was found in part, the other blocks are returned.
     pub fn rest<T>(&self, items: Vec<(T, Item)>) -> Vec<(T, Item)> {
         let Some(passed) = self
             .part
@@ -241,7 +243,7 @@ impl Told {
     }
 }
 
-/// Leaves the first parts of a message out, and what is between them.
+/// Removes the first `parts` parts of a message, and the blocks between them.
 fn leave_out(item: &mut Item, parts: usize) {
     if let Item::Message(message) = item
         && let Some(Value::Array(blocks)) = message.get_mut("content")
@@ -263,7 +265,7 @@ fn leave_out(item: &mut Item, parts: usize) {
     }
 }
 
-/// Texts of one kind that follow each other are one, with the number of those that it is made of.
+/// Joins texts of one kind that follow each other. Returns each text with the number of its parts.
 fn joined(parts: impl Iterator<Item = Said>) -> Vec<(Said, usize)> {
     let mut joined: Vec<(Said, usize)> = Vec::new();
     for (kind, text) in parts {
@@ -299,7 +301,7 @@ mod tests {
         told().into_iter().map(|(_, item)| item).collect()
     }
 
-    /// An import had brought the first call while the turn went on.
+    /// An import brought the first call while the turn was running.
     #[test]
     fn a_message_that_is_there_in_part_has_its_other_blocks() {
         let mut all = Told::of(&items());
@@ -335,8 +337,8 @@ mod tests {
         Item::Message(json!({ "role": "assistant", "content": blocks }))
     }
 
-    /// Codex tells a session that was handed over to it without calls. The next run took it for another history, and all of it
-    /// was recorded again.
+    /// Codex replays a session that was handed over to it without its calls. Once the next run took this for another
+    /// history, and recorded all of it again.
     #[test]
     fn a_history_without_calls_is_found_beside_them() {
         let path = [
@@ -360,7 +362,7 @@ mod tests {
         assert!(told.pass_all(&path) && told.is_found());
         let mut told = Told::of(&items);
         assert!(told.pass_path(&path.concat()) && told.is_found());
-        // Where calls are told, the words are the model's.
+        // In a history with calls, such words are the model's own.
         let mut items = [agent(&json!([ran, { "type": "toolCall", "name": "ls" }]))];
         without_words_for_calls(&mut items);
         assert_eq!(Told::of(&items).parts.len(), 2);
@@ -378,7 +380,8 @@ mod tests {
         assert!(told.pass_all(&[said("one")]) && !told.is_found());
     }
 
-    /// The first words of a path that was handed over are a summary, and those of the second are told again later.
+    /// The first words of a path that was handed over are a summary, and the words of its second entry come again
+    /// later.
     #[test]
     fn the_end_of_a_path_is_found_behind_another_beginning() {
         let path = said(&json!({ "role": "assistant", "content": "I look." }));

@@ -1,21 +1,22 @@
-//! Makes messages of a session from a turn of the agent: from the updates between a prompt and its end. Pure.
+//! Makes messages of a session from a turn of the agent, that is from the updates between a prompt and its answer.
+//! Pure.
 
 use serde_json::{Map, Value, json};
 use std::collections::HashMap;
 
 const GAP: &str = "acp.gap";
 const NOTICE: &str = "acp.notice";
-/// The members of `_meta` in which agents tell what a terminal shows, a piece at a time (Zed's convention).
+/// The members of `_meta` in which agents send pieces of a terminal's output (Zed's convention).
 const OUTPUTS: [&str; 2] = ["terminal_output", "terminal_output_delta"];
-/// The member of a message with the ids by which an editor names it.
+/// The member of a recorded message with the ids that the editor knows for it.
 pub const IDS: &str = "messageIds";
-/// The member of a turn's last answer that has the id which the agent gave to the prompt.
+/// The member of a turn's last answer with the id that the agent gave to the prompt.
 pub const PROMPT_ID: &str = "userMessageId";
-/// The most bytes of an id that is kept, and the most ids of a message.
+/// The most bytes of an id, and the most ids of a message. A longer id, and more ids, are left out.
 const MAX_ID: usize = 256;
 const MAX_IDS: usize = 64;
 
-/// A message that will be an entry, or another entry of the turn.
+/// An entry to record: a message, or another entry of the turn.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Item {
     /// `message`, with its members.
@@ -25,7 +26,7 @@ pub enum Item {
 }
 
 impl Item {
-    /// Notes that something is missing.
+    /// The entry for messages that are missing.
     pub fn gap() -> Item {
         Item::Custom(GAP, Value::Null)
     }
@@ -48,14 +49,14 @@ fn text_of(content: &Value) -> String {
     }
 }
 
-/// Makes a user message from the blocks of a prompt and the id that the editor gave to it.
+/// Makes a user message from the blocks of a prompt and the id that the editor gave to the prompt.
 pub fn user_message(prompt: &[Value], id: Option<&str>) -> Value {
     let blocks: Vec<Value> = prompt.iter().filter_map(block).collect();
     let message = json!({ "role": "user", "content": blocks });
     with_ids(message, id.map(str::to_owned).into_iter().collect())
 }
 
-/// The message with the ids by which an editor names it.
+/// Adds the ids that the editor knows for a message.
 fn with_ids(mut message: Value, mut ids: Vec<String>) -> Value {
     ids.retain(|id| id.len() <= MAX_ID);
     ids.dedup();
@@ -102,7 +103,7 @@ fn block(content: &Value) -> Option<Value> {
     (!text.is_empty()).then(|| json!({ "type": "text", "text": text }))
 }
 
-/// A kind of text that comes in chunks.
+/// The source of a text that comes in chunks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 enum Speaker {
     User,
@@ -110,18 +111,18 @@ enum Speaker {
     Thought,
 }
 
-/// A part of the turn in the order in which it began.
+/// A part of the turn. Parts are in the order in which they began.
 #[derive(Debug)]
 enum Part {
     Text {
         speaker: Speaker,
-        /// The agent's id of the message.
+        /// The id that the agent gave to the message.
         id: Option<String>,
         blocks: Vec<Value>,
     },
     Call(Call),
     Custom(&'static str, Value),
-    /// A plan or a mode that a later one has replaced.
+    /// A plan or a mode that a later one replaces.
     Replaced,
 }
 
@@ -132,12 +133,12 @@ struct Call {
     members: Map<String, Value>,
     /// The name of the tool, if the agent has said it.
     name: Option<String>,
-    /// The first title. Later ones describe the call.
+    /// The first title of the call. Later titles describe the arguments.
     title: Option<String>,
 }
 
 impl Call {
-    /// Adds a `tool_call` or `tool_call_update`. Members that it does not have stay.
+    /// Adds the members of a `tool_call` or `tool_call_update`. Other members keep their values.
     fn update(&mut self, update: &Map<String, Value>) {
         let told = update.iter().filter(|(_, value)| !value.is_null());
         let told = told.map(|(name, value)| (name.clone(), value.clone()));
@@ -151,8 +152,8 @@ impl Call {
         self.members.get(name)
     }
 
-    /// The name of the tool if the agent says it; else the name in the id; else the first title if it is one word,
-    /// since that often is the name; else the kind.
+    /// The name of the tool, from the first of these that has one: the name that the agent says, the name in the id,
+    /// the first title if it is one word, the kind.
     fn tool(&self) -> &str {
         let text = |name: &str| self.get(name).and_then(Value::as_str);
         let is_word = |title: &&str| !title.is_empty() && !title.contains(char::is_whitespace);
@@ -164,7 +165,7 @@ impl Call {
     }
 }
 
-/// The name of a tool, if the agent says it: in `name`, or in the agent's own member of `_meta`.
+/// The name of the tool that the agent says in `name`, or in its own member of `_meta`.
 fn told_name(update: &Map<String, Value>) -> Option<String> {
     let text = |value: Option<&Value>| {
         let text = value.and_then(Value::as_str);
@@ -178,9 +179,9 @@ fn told_name(update: &Map<String, Value>) -> Option<String> {
     text(update.get("name")).or_else(|| vendors?.values().find_map(of_vendor))
 }
 
-/// The name in Gemini CLI's ids of calls: `NAME-TIME`, also with a number after it, `NAME__ID` with the id that the
-/// model gives, and `NAME__NAME_TIME_NUMBER` if it gives none. Other agents have `__` in ids too, but their calls have
-/// an input.
+/// The name in an id that Gemini CLI gives to a call. The forms are `NAME-TIME`, which may have a number after it,
+/// `NAME__ID` with the model's id, and `NAME__NAME_TIME_NUMBER` without one. Other agents also have `__` in ids, but
+/// their calls have an input.
 fn name_in_id(id: &str, has_input: bool) -> Option<&str> {
     let is_time = |text: &str| text.len() >= 13 && text.bytes().all(|byte| byte.is_ascii_digit());
     let before_time = |id: &str| {
@@ -189,7 +190,7 @@ fn name_in_id(id: &str, has_input: bool) -> Option<&str> {
             .map(|(name, _)| name.len())
     };
     let timed = before_time(id).or_else(|| before_time(id.rsplit_once('-')?.0));
-    // Names of tools of MCP servers may have `__`.
+    // The name of an MCP server's tool may itself have `__`.
     let twice = || {
         let both = id.rsplit_once('_')?.0.rsplit_once('_')?.0;
         let length = both.len().checked_sub(2)? / 2;
@@ -207,21 +208,22 @@ fn name_in_id(id: &str, has_input: bool) -> Option<&str> {
     id.get(..length).filter(|name| !name.is_empty())
 }
 
-/// Collects updates. Each takes time linear in its bytes, however many parts the turn has.
+/// Collects the updates of a turn. An update takes time linear in its bytes, whatever the number of parts.
 #[derive(Debug, Default)]
 pub struct Turn {
     parts: Vec<Part>,
-    /// The number of each call's part, by its id as JSON.
+    /// The index of each call's part, by the id of the call as JSON.
     calls: HashMap<String, usize>,
-    /// For each speaker and message id, or no id: the number of its newest text.
+    /// The index of the newest text of each speaker and message id.
     texts: HashMap<(Speaker, Option<String>), usize>,
-    /// The number of the latest plan and mode.
+    /// The index of the latest plan and of the latest mode.
     states: HashMap<&'static str, usize>,
-    /// The output of terminals, by their ids.
+    /// The output of each terminal, by its id.
     terminals: HashMap<String, String>,
     /// Whether the messages of the agent have ids.
     has_ids: bool,
-    /// The speaker of the newest part except plans, modes, questions and gaps, and whether it has an id; `None` for a call.
+    /// The speaker of the newest part, and whether that part has an id. `None` if it is a call. Plans, modes,
+    /// questions and gaps do not count.
     last_speaker: Option<(Speaker, bool)>,
 }
 
@@ -230,23 +232,23 @@ impl Turn {
         self.parts.is_empty()
     }
 
-    /// Whether the messages of the agent have ids, as far as it has said.
+    /// Whether the agent has given an id to one of its messages so far.
     pub fn has_ids(&self) -> bool {
         self.has_ids
     }
 
-    /// Takes in that the messages of the agent have ids: texts without one are not its own.
+    /// Notes that the agent's messages have ids. A text without an id is then not the model's.
     pub fn set_has_ids(&mut self) {
         self.has_ids = true;
     }
 
-    /// Takes in all that a terminal of the editor shows.
+    /// Sets the whole output of a terminal of the editor.
     pub fn shows(&mut self, terminal: &str, output: &str) {
         self.terminals
             .insert(terminal.to_owned(), output.to_owned());
     }
 
-    /// Takes in the `update` of a `session/update`.
+    /// Adds the `update` of a `session/update`.
     pub fn update(&mut self, update: &Value) {
         let kind = update.get("sessionUpdate").and_then(Value::as_str);
         match kind.unwrap_or_default() {
@@ -260,7 +262,7 @@ impl Turn {
         }
     }
 
-    /// Takes in a question for permission and its answer.
+    /// Adds a request for permission and its answer.
     pub fn permission(&mut self, request: &Value, outcome: &Value) {
         let call = request.get("toolCall");
         let member = |name: &str| call.and_then(|call| call.get(name)).cloned();
@@ -280,7 +282,7 @@ impl Turn {
         }
     }
 
-    /// The latest plan or mode counts.
+    /// Adds a plan or a mode. It replaces the one before.
     fn state(&mut self, custom_type: &'static str, data: Option<&Value>) {
         let before = self.states.insert(custom_type, self.parts.len());
         if let Some(part) = before.and_then(|number| self.parts.get_mut(number)) {
@@ -299,7 +301,8 @@ impl Turn {
         let Some(content) = update.get("content").and_then(block) else {
             return;
         };
-        // Without ids, text goes on until something else comes. A plan is nothing else: the agent does not replay it.
+        // A text without an id continues until another part comes. A plan does not count, because the agent does not
+        // replay plans.
         let goes_on = id.is_some() || self.last_speaker == Some((new, false));
         let key = (new, id.clone());
         let known = self.texts.get(&key).filter(|_| goes_on);
@@ -337,7 +340,7 @@ impl Turn {
         }
     }
 
-    /// Takes in what the agent's own terminal of a call shows.
+    /// Adds the output of a terminal of the agent itself.
     fn output(&mut self, update: &Map<String, Value>) {
         let meta = update.get("_meta");
         for told in OUTPUTS.iter().filter_map(|name| meta?.get(name)) {
@@ -349,7 +352,8 @@ impl Turn {
         }
     }
 
-    /// The messages of the turn. `stop` is the reason of ACP; `None` if the turn did not end. `result`: of the prompt.
+    /// Ends the turn and returns its entries. `stop` is the stop reason of ACP; `None` if the turn did not end.
+    /// `result` is the result of the prompt.
     pub fn finish(self, stop: Option<&str>, result: Option<&Value>) -> Vec<Item> {
         let mut messages = Messages {
             terminals: self.terminals,
@@ -365,7 +369,7 @@ impl Turn {
     }
 }
 
-/// Appends a block; text is joined to the text before.
+/// Appends a block. Text is appended to a text block before it.
 fn join(blocks: &mut Vec<Value>, block: Value) {
     if let (Some(Value::String(text)), Some(Value::String(more))) = (
         blocks.last_mut().and_then(|last| last.get_mut("text")),
@@ -377,19 +381,19 @@ fn join(blocks: &mut Vec<Value>, block: Value) {
     }
 }
 
-/// Builds messages: an assistant message with its calls, then their results.
+/// Builds the messages of a turn: each assistant message with its calls, then the results of these calls.
 #[derive(Default)]
 struct Messages {
     items: Vec<Item>,
-    /// The blocks of the assistant message that has begun.
+    /// The blocks of the assistant message that is being built.
     content: Vec<Value>,
     /// The ids that the agent gave to that message.
     ids: Vec<String>,
-    /// The entries that come after that message.
+    /// The entries that follow that message.
     results: Vec<Item>,
     /// Whether one of `results` is a message.
     has_result: bool,
-    /// Of the turn.
+    /// The output of each terminal, by its id.
     terminals: HashMap<String, String>,
     has_ids: bool,
 }
@@ -407,7 +411,8 @@ impl Messages {
                 self.items
                     .push(Item::Message(with_ids(message, id.into_iter().collect())));
             }
-            // An adapter says this: a warning, or the answer to a command of its own.
+            // Text without an id comes from the agent's adapter: a warning, or the answer to a command of the
+            // adapter.
             Part::Text {
                 speaker: Speaker::Agent,
                 id: None,
@@ -422,7 +427,7 @@ impl Messages {
                 id,
                 blocks,
             } => {
-                // A plan between two texts does not part them: the agent does not replay it.
+                // A plan between two texts does not separate them, because the agent does not replay plans.
                 if self.has_result {
                     self.close();
                 }
@@ -458,7 +463,7 @@ impl Messages {
         self.has_result = false;
     }
 
-    /// Says in the last assistant message how the turn ended.
+    /// Adds to the last assistant message how the turn ended.
     fn end(&mut self, stop: Option<&str>, result: &Value) {
         let reason = match stop {
             Some("end_turn") => "stop",
@@ -506,7 +511,7 @@ fn call_block(call: &Call) -> Value {
     })
 }
 
-/// The result of a call that has ended. `terminals`: what they have shown, by their ids.
+/// The result of a call; `None` while the call has not ended. `terminals` has the output of each terminal, by its id.
 fn result(call: &Call, terminals: &HashMap<String, String>) -> Option<Item> {
     let is_error = match call.get("status").and_then(Value::as_str) {
         Some("completed") => false,

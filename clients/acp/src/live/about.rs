@@ -1,14 +1,15 @@
-//! The promises of the editor and the agent when they meet, and those to the editor in the agent's place. Pure.
+//! The capabilities that the editor and the agent promise in `initialize`, and those that the relay promises in the
+//! agent's place. Pure.
 
 use super::message::{Message, replaced, span};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
-/// The agent's own promises.
+/// The capabilities and the name of the agent.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct About {
-    /// It has said something.
+    /// The agent has answered `initialize`.
     pub(crate) is_known: bool,
     pub(crate) name: String,
     pub(crate) loads: bool,
@@ -46,7 +47,7 @@ struct PromptCapabilities {
     embedded_context: bool,
 }
 
-/// An object promises a method; `null` does not.
+/// A capability is promised by an object; `null` does not promise it.
 #[derive(Default, Deserialize)]
 #[serde(default)]
 struct SessionCapabilities {
@@ -56,7 +57,7 @@ struct SessionCapabilities {
     delete: Option<Value>,
 }
 
-/// The editor's own promises.
+/// The params of the editor's `initialize`.
 #[derive(Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 struct Hello {
@@ -76,7 +77,7 @@ struct Elicitation {
 }
 
 impl About {
-    /// From the answer to `initialize`.
+    /// Reads the answer to `initialize`.
     pub(crate) fn read(message: &Message<'_>) -> About {
         let told: Initialized = message.result().unwrap_or_default();
         let capabilities = told.agent_capabilities;
@@ -93,7 +94,7 @@ impl About {
         }
     }
 
-    /// The answer to `initialize` with what we do in the agent's place. `None` if the agent does it all.
+    /// The answer to `initialize`, with the capabilities that the relay adds. `None` if the agent has all of them.
     pub(crate) fn promise(&self, line: &[u8], message: &Message<'_>) -> Option<Vec<u8>> {
         if self.loads && self.lists && self.forks {
             return None;
@@ -114,7 +115,7 @@ impl About {
     }
 }
 
-/// The object at a name; an empty one is made.
+/// The object at a name; an empty one is made if there is none.
 fn member<'a>(of: &'a mut Value, name: &str) -> Option<&'a mut serde_json::Map<String, Value>> {
     let members = of.as_object_mut()?;
     let value = members.entry(name).or_insert_with(|| json!({}));
@@ -124,7 +125,7 @@ fn member<'a>(of: &'a mut Value, name: &str) -> Option<&'a mut serde_json::Map<S
     value.as_object_mut()
 }
 
-/// Whether the editor shows forms, from its `initialize`.
+/// Whether the editor promises forms in its `initialize`.
 pub(crate) fn has_forms(message: &Message<'_>) -> bool {
     let hello: Hello = message.params().unwrap_or_default();
     let elicitation = hello.client_capabilities.elicitation;

@@ -1,4 +1,4 @@
-//! Answers commands with the sessions of the recorder.
+//! Answers commands, with the sessions that the recorder has written.
 
 use super::commands::{self, Command, Job, Verb};
 use super::tree::{MAX_UP, outline, row_above};
@@ -10,8 +10,8 @@ use anyhow::{Context, bail};
 use std::collections::HashSet;
 use treelined_client::{Branch, Client};
 
-/// Does a job. The messages before the job must be recorded already. A failure becomes the text of the answer. A
-/// command that asks the user is answered after the user has answered.
+/// Does a job. All messages before the job must be recorded already. A failure becomes the text of the answer. A
+/// command that asks the user gets its answer later, after the user's.
 pub(crate) async fn answer(
     answers: &Answers,
     job: &Job,
@@ -77,8 +77,8 @@ async fn text(
     Ok(None)
 }
 
-/// The branches. Each comes with the nearest entry at or above its tip that has a row, and with whether the
-/// conversation is there.
+/// The branches of a session. Each has the nearest entry at or above its tip that the outline shows, and whether the
+/// conversation is on it.
 async fn branches(
     client: &Client,
     outline: &Outline,
@@ -97,7 +97,7 @@ async fn branches(
     Ok(rows)
 }
 
-/// The tip at or above an entry, if only bookkeeping is between them.
+/// The tip of a branch at or above an entry, if only bookkeeping is between them.
 async fn step_among(
     client: &Client,
     entry: Option<String>,

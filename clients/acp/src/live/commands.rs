@@ -15,7 +15,7 @@ pub(crate) enum Verb {
     Undo,
 }
 
-/// A command as an editor offers it.
+/// A command, as the editor's list of commands shows it.
 struct Offer {
     verb: Verb,
     name: &'static str,
@@ -61,13 +61,13 @@ const OFFERS: [Offer; 6] = [
         hint: Some("“files” or “conversation”"),
     },
 ];
-/// The prefix of a name that the agent has too.
+/// The prefix of a command whose name the agent also has.
 const OWN: &str = "tl-";
 
-/// The prefix of the ids of branches.
+/// The prefix of the session ids that stand for branches.
 const BRANCH: &str = "treelined:";
 
-/// Which names of ours the agent has too.
+/// For each command of the relay, whether the agent also has its name.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Clashes([bool; OFFERS.len()]);
 
@@ -80,7 +80,7 @@ impl Clashes {
     }
 }
 
-/// A command of the agent.
+/// A command in the agent's list.
 #[derive(Deserialize)]
 struct Named {
     name: String,
@@ -89,30 +89,30 @@ struct Named {
 /// A command that an editor has sent as a prompt.
 #[derive(Debug)]
 pub(crate) struct Command {
-    /// Of the prompt.
+    /// The id of the prompt's request.
     pub(crate) id: Box<RawValue>,
     /// The editor's id of the session.
     pub(crate) session: String,
     pub(crate) verb: Verb,
     /// The text after the name.
     pub(crate) words: String,
-    /// The question that the words answer.
+    /// The question to which the words are an answer.
     pub(crate) asked: Option<Asked>,
 }
 
-/// A question whether files go back.
+/// A question whether the files go back too.
 #[derive(Debug, Clone)]
 pub(crate) struct Asked {
-    /// The id of the call as which the editor shows it.
+    /// The id of the tool call as which the editor shows the question.
     pub(crate) call: String,
-    /// The prompt before which the conversation goes.
+    /// The id of the prompt before which the conversation goes.
     pub(crate) about: String,
-    /// The changes that were shown.
+    /// The changes of files that the question shows.
     pub(crate) preview: String,
 }
 
 impl Command {
-    /// The command in the same prompt with another verb and other words.
+    /// The same prompt with another verb, other words and another question.
     pub(crate) fn with(&self, verb: Verb, words: &str, asked: Option<Asked>) -> Command {
         Command {
             id: self.id.clone(),
@@ -124,7 +124,7 @@ impl Command {
     }
 }
 
-/// Work of the recorder's thread for the editor.
+/// Work that the relay gives to the recorder's thread.
 #[derive(Debug)]
 pub(crate) enum Job {
     Command(Command),
@@ -135,45 +135,45 @@ pub(crate) enum Job {
     Fork(Fork),
 }
 
-/// The request of an editor for sessions that the agent does not list.
+/// An editor's request for a list of sessions, to an agent that cannot list them.
 #[derive(Debug)]
 pub(crate) struct List {
     pub(crate) id: Box<RawValue>,
-    /// Only sessions of this directory.
+    /// Only sessions of this directory are listed.
     pub(crate) cwd: Option<String>,
     pub(crate) cursor: Option<String>,
 }
 
-/// The request of an editor for a copy of a session.
+/// An editor's request for a copy of a session.
 #[derive(Debug)]
 pub(crate) struct Fork {
     pub(crate) id: Box<RawValue>,
     /// The editor's id of the session.
     pub(crate) session: String,
-    /// The message at which the copy ends; the last one if left out.
+    /// The message at which the copy ends. `None`: the last one.
     pub(crate) message: Option<String>,
     pub(crate) setup: Setup,
 }
 
-/// The request of an editor to open a branch as a session, or a session that the agent cannot load.
+/// An editor's request to open a branch as a session, or a session that the agent cannot load.
 #[derive(Debug)]
 pub(crate) struct Load {
     pub(crate) id: Box<RawValue>,
     /// The editor's id of the session.
     pub(crate) session: String,
-    /// The session of treelined that has the branch, and the tip.
+    /// The session of treelined that has the branch, and the tip of the branch.
     pub(crate) branch: Option<(String, String)>,
-    /// Whether the editor wants to hear what was said.
+    /// Whether the editor wants the history.
     pub(crate) is_told: bool,
     pub(crate) setup: Setup,
 }
 
-/// The id of a branch as a session of the editor.
+/// The session id that stands for a branch.
 pub(crate) fn branch_id(tree: &str, entry: &str) -> String {
     format!("{BRANCH}{entry}:{tree}")
 }
 
-/// The session and the tip of the branch that an editor's session is.
+/// The session and the tip of the branch for which a session id stands.
 pub(crate) fn branch_of(session: &str) -> Option<(&str, &str)> {
     let (entry, tree) = session.strip_prefix(BRANCH)?.split_once(':')?;
     Some((tree, entry))
@@ -184,9 +184,9 @@ struct Prompt {
     prompt: Vec<Value>,
 }
 
-/// The command that a prompt is: one line, and nothing with it.
+/// The command in a prompt. A command is one line without attachments.
 pub(crate) fn read(params: &str, clashes: Clashes) -> Option<(Verb, String)> {
-    // Most prompts are none. They may be long, and are not read as a whole then.
+    // Most prompts are not commands, and may be long: they are not parsed.
     if !params.contains("\"/") && !params.contains("\"\\/") {
         return None;
     }
@@ -205,7 +205,7 @@ pub(crate) fn read(params: &str, clashes: Clashes) -> Option<(Verb, String)> {
     Some((offer.verb, words.to_owned()))
 }
 
-/// The names of the agent's list of commands that are ours too.
+/// Finds the commands in the agent's list that have names of ours.
 pub(crate) fn clashes(agents: &RawValue) -> Clashes {
     let agents: Vec<Named> = serde_json::from_str(agents.get()).unwrap_or_default();
     Clashes(OFFERS.each_ref().map(|offer| {
@@ -214,7 +214,7 @@ pub(crate) fn clashes(agents: &RawValue) -> Clashes {
     }))
 }
 
-/// The list of commands of the editor: ours, then the agent's. `None` if the agent's is not a list.
+/// The editor's list of commands: ours, then the agent's. `None` if the agent's value is not a list.
 pub(crate) fn merged(agents: &RawValue, clashes: Clashes) -> Option<Vec<u8>> {
     let rest = agents.get().strip_prefix('[')?;
     let ours = Value::from_iter(own(clashes)).to_string();
@@ -237,7 +237,7 @@ fn own(clashes: Clashes) -> impl Iterator<Item = Value> {
     })
 }
 
-/// A line that announces commands: a list with ours, else ours alone.
+/// A line that announces the commands of `list`, which has ours already. Without a list, it announces only ours.
 pub(crate) fn announcement(session: &str, list: Option<&str>) -> Vec<u8> {
     let list = list.and_then(|list| serde_json::from_str(list).ok());
     let commands = list.unwrap_or_else(|| Value::from_iter(own(Clashes::default())));
@@ -251,7 +251,7 @@ pub(crate) fn update_line(session: &str, update: &Value) -> Vec<u8> {
     line(&json!({ "jsonrpc": "2.0", "method": "session/update", "params": params }))
 }
 
-/// A line that says something in a session.
+/// A line that sends a text to the editor as a message of the agent.
 pub(crate) fn said(session: &str, text: &str) -> Vec<u8> {
     let content = json!({ "type": "text", "text": text });
     let update = json!({ "sessionUpdate": "agent_message_chunk", "content": content });
@@ -266,14 +266,14 @@ pub(crate) fn answer(command: &Command, text: &str) -> Vec<u8> {
     lines
 }
 
-/// Lines that end a command which the person has given up.
+/// Lines that end a command whose question the user has cancelled.
 pub(crate) fn given_up(command: &Command) -> Vec<u8> {
     let mut lines = asked(command, "failed");
     lines.extend(ended(command, "cancelled"));
     lines
 }
 
-/// The line that ends the call as which the editor shows a question.
+/// The line that ends the tool call as which the editor shows a question.
 fn asked(command: &Command, status: &str) -> Vec<u8> {
     let call = command.asked.as_ref().map(|asked| &asked.call);
     let update =
@@ -299,13 +299,13 @@ pub(crate) fn refusal(id: &RawValue, text: &str) -> Vec<u8> {
     format!("{{\"jsonrpc\":\"2.0\",\"id\":{id},\"error\":{error}}}\n").into_bytes()
 }
 
-/// A line that answers a question of the agent for permission: nobody decides it any more.
+/// A line that answers the agent's request for permission with "cancelled".
 pub(crate) fn cancelled(id: &str) -> String {
     let outcome = json!({ "outcome": { "outcome": "cancelled" } });
     format!("{{\"jsonrpc\":\"2.0\",\"id\":{id},\"result\":{outcome}}}\n")
 }
 
-/// A line that answers a request of a session of the agent that the conversation has left.
+/// A line that answers a request of the agent in a session that the conversation has left.
 pub(crate) fn unanswered(id: &RawValue, method: &str) -> Vec<u8> {
     match method {
         "session/request_permission" => cancelled(id.get()).into_bytes(),

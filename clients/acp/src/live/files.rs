@@ -1,17 +1,17 @@
-//! The files of a conversation, where `treelined files` saves them.
+//! The files of a conversation, if `treelined files` saves them.
 
 use anyhow::{Context, bail};
 use std::ffi::OsString;
 use std::process::{Command, Output, Stdio};
 use treelined_client::DaemonArgs;
 
-/// The exit code of a restore to which nobody has agreed.
+/// The exit code of a restore that waits for the user's agreement.
 const NOT_AGREED: i32 = 2;
 /// The most bytes of a preview that are shown.
 const MAX_SHOWN: usize = 16 << 10;
 
 pub(super) struct Files {
-    /// The daemon's program, which runs the one for files.
+    /// The program of the daemon, which starts the program for files.
     daemon: OsString,
     arguments: Vec<OsString>,
 }
@@ -31,7 +31,7 @@ impl Files {
         }
     }
 
-    /// The changes that a restore to an entry makes; `None` if there are none, or the files are not saved.
+    /// The changes that a restore to an entry would make. `None` if there are none, or if the files are not saved.
     pub(super) async fn preview(&self, session: &str, entry: &str) -> Option<String> {
         let shown = self.restore(session, entry, &[]).await.ok()?;
         let text = String::from_utf8_lossy(&shown.stdout);
@@ -39,11 +39,11 @@ impl Files {
         (shown.status.code() == Some(NOT_AGREED) && !text.is_empty()).then_some(text)
     }
 
-    /// Brings the files back to an entry. Returns what was done.
+    /// Restores the files to an entry. Returns the report of the restore.
     pub(super) async fn bring_back(&self, session: &str, entry: &str) -> anyhow::Result<String> {
         let done = self.restore(session, entry, &["--yes".into()]).await?;
         let said = String::from_utf8_lossy(&done.stdout).into_owned();
-        // Files that somebody has changed meanwhile are named there.
+        // The report names files that another program has changed since the preview.
         if done.status.success() || !said.is_empty() {
             return Ok(said);
         }

@@ -1,4 +1,4 @@
-//! Copies of sessions: branches of the same tree, for every agent and at any message.
+//! Makes copies of sessions, for every agent and up to any message. A copy is a branch of the same tree.
 
 use super::Live;
 use super::commands::{self, Fork, branch_of};
@@ -8,7 +8,7 @@ use crate::turn::{IDS, PROMPT_ID};
 use anyhow::{Context, bail};
 use serde_json::{Value, json};
 
-/// Makes a session of the agent that has the conversation of another one up to a message, as a session of the editor.
+/// Makes a session of the agent that has a conversation up to a message, and answers the editor's request with it.
 pub(super) async fn fork(live: &Live, fork: &Fork, recorder: &mut Recorder) {
     let made = forked(live, fork, recorder).await;
     live.router().agents.set_unnamed(None);
@@ -51,7 +51,7 @@ async fn forked(live: &Live, fork: &Fork, recorder: &mut Recorder) -> anyhow::Re
                 Some(id) => end_at(&path, id).with_context(|| {
                     format!("no message with the id {id} is recorded in this conversation")
                 })?,
-                // The turn is not a part of the copy.
+                // The turn that runs is not a part of the copy.
                 None => path
                     .iter()
                     .rfind(|entry| is(entry, "user"))
@@ -65,7 +65,7 @@ async fn forked(live: &Live, fork: &Fork, recorder: &mut Recorder) -> anyhow::Re
     Ok(there)
 }
 
-/// The entries up to a place.
+/// The entries from the root to the position.
 async fn path(place: &Place) -> anyhow::Result<Vec<Value>> {
     let Some(leaf) = &place.leaf else {
         return Ok(Vec::new());
@@ -77,7 +77,8 @@ async fn path(place: &Place) -> anyhow::Result<Vec<Value>> {
     Ok(entries.collect::<Result<_, _>>()?)
 }
 
-/// The last entry of a copy that ends with a message, or before it if it is a prompt. `None` if no message has this id.
+/// The last entry of a copy that ends at the message with this id: the message itself, or the entry before it if it
+/// is a prompt. `None` if no message has the id.
 fn end_at(path: &[Value], id: &str) -> Option<Option<String>> {
     let message = |entry: &Value, name: &str| entry.get("message")?.get(name).cloned();
     let has = |entry: &&Value| {
@@ -97,7 +98,7 @@ fn end_at(path: &[Value], id: &str) -> Option<Option<String>> {
     if is(found, "user") {
         return Some(parent(found));
     }
-    // With the results of its calls, and what was noted between them.
+    // The results of the message's calls, and the notes between them, belong to the copy.
     let rest = path.get(at + 1..).unwrap_or_default();
     let is_other = |entry: &&Value| entry.get("message").is_some() && !is(entry, "toolResult");
     let results = rest.iter().take_while(|entry| !is_other(entry));

@@ -1,4 +1,4 @@
-//! Moves the conversation: the editor's session goes on in another session of the agent.
+//! Moves the conversation: the editor's session continues in another session of the agent.
 
 use super::Live;
 use super::commands::{Command, Verb};
@@ -17,29 +17,29 @@ use std::process::Stdio;
 use std::time::Duration;
 use treelined_client::{Client, ContinueIn, Entry};
 
-/// How long the agent may take to end a turn.
+/// How long the agent may take to end a turn that is cancelled.
 const END_OF_TURN: Duration = Duration::from_secs(30);
-/// How often it is looked whether the turn has ended.
+/// How often the relay checks whether the turn has ended.
 const LOOK: Duration = Duration::from_millis(20);
 
-/// Where to go.
+/// The position to which the conversation goes.
 struct Target {
-    /// The last entry that the agent knows there.
+    /// The last entry of the path there. `None`: the empty position.
     entry: Option<String>,
     words: String,
 }
 
-/// The session of the agent in which the conversation goes on.
+/// The session of the agent in which the conversation continues.
 pub(super) struct There {
     pub(super) agent: String,
     /// Whether the agent gets the conversation as text.
     pub(super) is_text: bool,
-    /// The agent's answer that opened the session.
+    /// The agent's answer to the request that opened the session.
     pub(super) about: Value,
     words: String,
 }
 
-/// Goes where a command says. If it fails, the conversation stays where it is.
+/// Moves the conversation to the target of a command. If this fails, the conversation stays where it is.
 pub(super) async fn go(
     live: &Live,
     command: &Command,
@@ -103,11 +103,13 @@ fn notice(target: &Target, words: &str) -> String {
     format!("— {} —\n\n{words}", target.words)
 }
 
-/// Lets the editor's session go on in one of the agent. The one that it leaves is taken back if it got no prompt.
+/// Lets the editor's session continue in the session `agent`. The session that it leaves is deleted if it got no
+/// prompt.
 pub(super) fn switch(live: &Live, editor: &str, agent: &str, recorder: &mut Recorder) {
     let old = live.router().agents.agent_or_same(editor);
     live.router().agents.switch(editor, agent);
-    // With another session it is kept when the agent gets a prompt there: until then it knows nothing of the conversation.
+    // If both ids differ, the change is written to disk when the agent gets a prompt there: until then that session
+    // is not used.
     if editor == agent {
         live.store.remove(editor);
     }
@@ -126,7 +128,7 @@ async fn target(place: &Place, command: &Command) -> anyhow::Result<Target> {
     }
 }
 
-/// The prompt that `/undo` takes back. A turn that runs is ended.
+/// The prompt that `/undo` takes back. Ends a turn that runs.
 pub(super) async fn last_prompt(
     live: &Live,
     agent: &str,
@@ -145,7 +147,7 @@ pub(super) async fn last_prompt(
     Ok((place, id))
 }
 
-/// The place before a prompt of the path.
+/// The position before a prompt of the path.
 async fn back(place: &Place, outline: &Outline, words: &str) -> anyhow::Result<Target> {
     let count = match words {
         "" => 1,
@@ -167,7 +169,7 @@ async fn back(place: &Place, outline: &Outline, words: &str) -> anyhow::Result<T
     })
 }
 
-/// The place after a prompt and what followed it, at a label, or at an entry.
+/// The position after a prompt and its answer, at a label, or at an entry.
 async fn forward(client: &Client, outline: &Outline, words: &str) -> anyhow::Result<Target> {
     let row = match words.parse::<usize>() {
         Ok(number) => outline.prompt(number),
@@ -194,7 +196,7 @@ async fn forward(client: &Client, outline: &Outline, words: &str) -> anyhow::Res
     })
 }
 
-/// The last entry of the turn that a prompt begins: of several, what came last.
+/// The last entry of the turn that a prompt begins. Where several entries follow, the newest one counts.
 async fn end_of_turn(client: &Client, prompt: &str) -> anyhow::Result<String> {
     let mut at = prompt.to_owned();
     for _step in 0..MAX_UP {
@@ -219,12 +221,12 @@ fn is_note(entry: &Entry) -> bool {
     entry.r#type() == "custom"
 }
 
-/// Whether a record begins there: what is below it is another branch.
+/// Whether an entry begins a record. The entries below it are another branch then.
 fn is_record(entry: &Entry) -> bool {
     member(entry, "customType") == Some(json!("acp.session"))
 }
 
-/// Begins the record of a session of the agent at a place. If it fails, the session is taken back.
+/// Begins the record of a session of the agent at a position. If this fails, the session is deleted.
 pub(super) async fn begin(
     live: &Live,
     recorder: &mut Recorder,
@@ -242,7 +244,7 @@ pub(super) async fn begin(
     begun.map(|_| ())
 }
 
-/// Ends the turn of a session of the agent, if one runs.
+/// Cancels the turn that runs in a session of the agent, and waits for its end.
 async fn end_turn(live: &Live, agent: &str) -> anyhow::Result<()> {
     if !live.router().agents.is_running(agent) {
         return Ok(());
@@ -322,7 +324,7 @@ fn lost<'a>(losses: impl Iterator<Item = &'a str>) -> String {
     }
 }
 
-/// Returns the session, and what the agent has said of it.
+/// Lets the agent make a session. Returns its id and the agent's answer.
 async fn new_session(live: &Live, editor: &str, setup: &Setup) -> anyhow::Result<(String, Value)> {
     live.router().agents.set_unnamed(Some(editor));
     let made = live
@@ -339,7 +341,8 @@ async fn new_session(live: &Live, editor: &str, setup: &Setup) -> anyhow::Result
     Ok((agent, made))
 }
 
-/// The agent whose own sessions can be made, if it can load them.
+/// The kind of sessions that can be made for this agent. `None` if no such kind is known, or the agent cannot load
+/// sessions.
 fn tool(live: &Live) -> Option<ContinueIn> {
     let about = live.router().about();
     let name = about.name.to_lowercase();
@@ -428,7 +431,7 @@ async fn run(live: &Live, mut argv: Vec<String>, cwd: String) -> anyhow::Result<
     Ok(String::from_utf8_lossy(&done.stdout).into_owned())
 }
 
-/// The first word that is an id of a session: it has a digit, and only letters, digits, `_` and `-`.
+/// The first word that looks like the id of a session: it has a digit, and only letters, digits, `_` and `-`.
 fn id_in(output: &str) -> Option<String> {
     let is_id = |word: &&str| {
         let is_allowed = |char: char| char.is_ascii_alphanumeric() || matches!(char, '_' | '-');
@@ -441,7 +444,7 @@ fn id_in(output: &str) -> Option<String> {
     words.find(is_id).map(str::to_owned)
 }
 
-/// Makes the editor's settings again in a new session. Returns what to say of those that failed.
+/// Makes the settings of the editor's session in a new session too. Returns a text about those that failed.
 pub(super) async fn settings(live: &Live, editor: &str, there: &mut There) -> String {
     let settings = live.router().settings(editor);
     let mut failures = String::new();
@@ -458,7 +461,7 @@ pub(super) async fn settings(live: &Live, editor: &str, there: &mut There) -> St
 }
 
 impl There {
-    /// Takes in that a setting was made.
+    /// Adds a setting to the answer that the editor gets about the session.
     fn set(&mut self, params: &str, mut result: Value) {
         let params: Value = serde_json::from_str(params).unwrap_or_default();
         let mode = self.about.pointer_mut("/modes/currentModeId");

@@ -1,4 +1,4 @@
-//! Sessions of the agent that the conversation has left: gone on with, closed, and taken back.
+//! Sessions of the agent that the conversation has left: they are opened again, closed, or deleted.
 
 use super::Live;
 use super::params::{Setup, place_params};
@@ -11,15 +11,15 @@ use anyhow::bail;
 use serde_json::json;
 use std::time::{Duration, Instant};
 
-/// How long a session that was left stays open.
+/// How long a session stays open after the conversation has left it.
 const AGE: Duration = Duration::from_secs(300);
-/// The most sessions that were left and are open.
+/// The most sessions that stay open after the conversation has left them.
 const MOST: usize = 3;
-/// How often it is looked which ones are to be closed.
+/// How often the relay looks for sessions to close.
 pub(super) const LOOK: Duration = Duration::from_secs(30);
 
-/// A session of the agent that ends at a position. The conversation has left it in this run, or it is from an earlier
-/// run and the agent loads and replays it as it is recorded.
+/// Finds a session of the agent that ends at the position `step`. It is a session that the conversation has left in
+/// this run, or one of an earlier run that the agent replays exactly as it is recorded.
 pub(super) async fn at(
     live: &Live,
     editor: &str,
@@ -48,7 +48,7 @@ pub(super) async fn at(
         }
     }
     for (agent, found) in closed {
-        // Another way is taken if it does not work.
+        // If this fails, the caller moves the conversation in another way.
         if open_again(live, editor, setup, &agent, &found)
             .await
             .is_ok()
@@ -60,7 +60,7 @@ pub(super) async fn at(
     Ok(None)
 }
 
-/// Where a session of the agent is recorded, if it ends at a place.
+/// The position up to which a session of the agent is recorded, if its last step is `step`.
 async fn ends_at(
     recorder: &mut Recorder,
     agent: &str,
@@ -75,7 +75,8 @@ async fn ends_at(
     Ok(ends.then_some(found))
 }
 
-/// Opens a session of the agent that is not open. It may have gone on elsewhere: then it fails.
+/// Loads a session of the agent that is not open. Fails if its history differs from its record: it has then continued
+/// without the recorder.
 async fn open_again(
     live: &Live,
     editor: &str,
@@ -84,7 +85,7 @@ async fn open_again(
     found: &Place,
 ) -> anyhow::Result<()> {
     let about = live.router().about();
-    // A history with the text of a handoff cannot be compared.
+    // If a history begins with the text of a handoff, it cannot be compared with its record.
     if !about.loads || found.is_text {
         bail!("the agent does not tell the session as it is recorded");
     }
@@ -109,7 +110,8 @@ async fn open_again(
     Ok(())
 }
 
-/// Closes sessions that were left long ago, or beside many others, if the agent can open them again.
+/// Closes the sessions that the conversation left long ago, and all but the last few, if the agent can load them
+/// again.
 pub(super) fn close(live: &Live) {
     let mut router = live.router();
     let about = router.about();
@@ -121,7 +123,7 @@ pub(super) fn close(live: &Live) {
         .iter()
         .map(|agent| {
             let params = json!({ "sessionId": agent }).to_string();
-            // The answer is not waited for.
+            // The answer to this request is not needed.
             router.agents.request("session/close", &params).0
         })
         .collect();
@@ -131,15 +133,15 @@ pub(super) fn close(live: &Live) {
     }
 }
 
-/// Takes a session back that was made for a move and got no prompt.
+/// Deletes a session that was made for a move, and its record, if it got no prompt.
 pub(super) fn take_back(live: &Live, agent: &str, recorder: &mut Recorder) {
     if discard(live, agent) {
         recorder.forget(agent);
     }
 }
 
-/// Deletes a session that was made for a move and got no prompt, by the agent if it can, else what was made for it here. False if
-/// it is another one.
+/// Deletes a session that was made for a move and got no prompt. If the agent cannot delete it, the files that were
+/// made for it are removed. False if the session is not of this kind.
 pub(super) fn discard(live: &Live, agent: &str) -> bool {
     let mut router = live.router();
     let Some(files) = router.agents.take_fresh(agent) else {
@@ -157,7 +159,7 @@ pub(super) fn discard(live: &Live, agent: &str) -> bool {
     true
 }
 
-/// Takes back at the end of the agent what was made for sessions without a prompt.
+/// Removes the files of all sessions that got no prompt, when the agent ends.
 pub(super) fn end(live: &Live) {
     let fresh = live.router().agents.all_fresh();
     for agent in fresh {

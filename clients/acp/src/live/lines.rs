@@ -1,21 +1,21 @@
-//! Reads a stream line by line, and lines that are too long in parts.
+//! Reads a stream line by line. A line that is too long is read in parts.
 
 use crate::journal::MAX_MESSAGE;
 use std::io::{self, BufRead};
 
-/// A buffer of more bytes is given back after its line.
+/// The most bytes of a buffer that is used again for the next line.
 const MAX_KEPT: usize = 1 << 20;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Piece {
-    /// A whole line. The last one of a stream may have no line break.
+    /// A whole line. The last line of a stream may lack its line break.
     Line,
-    /// A part of a line that is too long. `is_end`: the last one.
+    /// A part of a line that is too long. `is_end`: the last part.
     Part { is_end: bool },
 }
 
 impl Piece {
-    /// Whether the same line goes on with the next piece.
+    /// Whether the next piece belongs to the same line.
     pub(crate) fn goes_on(self) -> bool {
         self == Piece::Part { is_end: false }
     }
@@ -41,7 +41,7 @@ impl<R: BufRead> Lines<R> {
         &self.bytes
     }
 
-    /// Reads the next piece; `None` at the end.
+    /// Reads the next piece; `None` at the end of the stream.
     pub(crate) fn read(&mut self) -> io::Result<Option<Piece>> {
         self.bytes.clear();
         if self.bytes.capacity() > MAX_KEPT {

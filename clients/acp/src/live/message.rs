@@ -1,13 +1,13 @@
-//! The members of a message that decide where it goes, and changes of single members that leave all other bytes.
+//! Reads the members of a message that decide where it goes, and replaces single values without changing other bytes.
 
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use std::ops::Range;
 
-/// The most sessions and requests that are remembered: a peer that never answers does not fill the memory.
+/// The most sessions and requests that are remembered, so that a peer that never answers cannot fill the memory.
 pub(crate) const MAX_KEPT: usize = 10_000;
 
-/// A message of JSON-RPC. A member that is null is not there.
+/// A message of JSON-RPC. A member that is null counts as missing.
 #[derive(Deserialize)]
 pub(crate) struct Message<'a> {
     #[serde(borrow, default)]
@@ -41,32 +41,32 @@ struct OfSession {
 }
 
 impl<'a> Message<'a> {
-    /// `None` for a line that is not such a message: it passes as it is.
+    /// Reads a line. `None` if it is not such a message: the line then passes unchanged.
     pub(crate) fn read(line: &'a [u8]) -> Option<Message<'a>> {
         serde_json::from_slice(line).ok()
     }
 
-    /// The params, or the part of them that `T` has.
+    /// The params, or those members of them that `T` has.
     pub(crate) fn params<T: Deserialize<'a>>(&self) -> Option<T> {
         serde_json::from_str(self.params?.get()).ok()
     }
 
-    /// The session that the params name.
+    /// The id of the session in the params.
     pub(crate) fn session(&self) -> Option<String> {
         self.params::<OfSession>().map(|of| of.session_id)
     }
 
-    /// The session that the result names.
+    /// The id of the session in the result.
     pub(crate) fn new_session(&self) -> Option<String> {
         self.result::<OfSession>().map(|of| of.session_id)
     }
 
-    /// The session that the params name, as it is in the line.
+    /// The id of the session in the params, as it stands in the line.
     pub(crate) fn session_text(&self) -> Option<&'a RawValue> {
         self.params::<OfSessionText<'a>>().map(|of| of.session_id)
     }
 
-    /// The result, or the part of it that `T` has.
+    /// The result, or those members of it that `T` has.
     pub(crate) fn result<T: Deserialize<'a>>(&self) -> Option<T> {
         serde_json::from_str(self.result?.get()).ok()
     }
@@ -78,20 +78,20 @@ impl<'a> Message<'a> {
         fault.message
     }
 
-    /// Whether it is a response that is not an error.
+    /// Whether the message is a response without an error.
     pub(crate) fn is_success(&self) -> bool {
         self.method.is_none() && self.error.is_none()
     }
 }
 
-/// Where a value of a message is in its line.
+/// The range of bytes that a value of a message has in its line.
 pub(crate) fn span(line: &[u8], value: &RawValue) -> Range<usize> {
     let start = value.get().as_ptr().addr();
     let start = start.saturating_sub(line.as_ptr().addr());
     start..start + value.get().len()
 }
 
-/// The line with other bytes in the place of these.
+/// The line with the bytes of a range replaced.
 pub(crate) fn replaced(line: &[u8], at: Range<usize>, with: &[u8]) -> Vec<u8> {
     let before = line.get(..at.start).unwrap_or_default();
     let after = line.get(at.end..).unwrap_or_default();

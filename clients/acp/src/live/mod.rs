@@ -1,13 +1,15 @@
 //! Tree navigation in an editor (`--live`): the relay answers commands, and passes all other messages.
 //!
-//! In reading order: `lines` reads a stream, `message` the members of a message, `params` those of its params, `about` the promises
-//! of both sides, `commands` knows ours, and `router` decides what becomes of a message, with the sessions of `moves` and the
-//! questions of `questions`. `view` makes texts of trees, and `replay` what was said there. All these are pure.
+//! These modules are pure. `lines` reads a stream. `message` reads the members of a message, and `params` the members
+//! of its params. `about` has what both sides promise. `commands` has our commands. `router` decides for each message
+//! where it goes; it uses the sessions of `moves` and the questions of `questions`. `view` shows trees as text, and
+//! `replay` makes the history of a path.
 //!
-//! `answer` answers a command with the recorder, and `tree` reads the recorded one. `go` moves the conversation, `left` takes
-//! sessions back, opens them again and closes them, with the files of `placed`, `undo` takes a prompt back, with its files by `files`,
-//! `sessions` lists and opens branches as sessions, `fork` makes them, and `store` keeps where it went on. The two threads of the relay pass
-//! lines; the recorder's thread answers commands, after the changes that came before.
+//! These modules use the daemon and files. `answer` answers a command, and `tree` reads the recorded tree. `go` moves
+//! the conversation. `left` opens, closes and deletes the sessions that it leaves, with the files of `placed`. `undo`
+//! takes a prompt back, and `files` its files. `sessions` lists branches as sessions and opens them, `fork` makes
+//! copies, and `store` remembers where a conversation continued. The relay's two threads pass lines. The recorder's
+//! thread answers each command when all messages before it are recorded.
 
 mod about;
 mod answer;
@@ -48,18 +50,19 @@ use std::time::Duration;
 use store::Store;
 use treelined_client::DaemonArgs;
 
-/// Bytes that are read at a time.
+/// The most bytes that are read at a time.
 const BLOCK: usize = 64 << 10;
-/// The most commands that wait.
+/// The most jobs that wait.
 const MAX_WAITING: usize = 64;
-/// The answer to a command that cannot be carried out now.
+/// The answer to a command that comes while too many jobs wait.
 const BUSY: &str = "Other commands are not answered yet: try again when they are.";
-/// How long the agent may take to answer a request of ours.
+/// How long the agent may take to answer a request of the relay.
 const PATIENCE: Duration = Duration::from_secs(120);
 
 type Out = Mutex<Option<Box<dyn Write + Send>>>;
 
-/// The state that the relay's two threads and the recorder's share. Nobody waits for another lock with the router's.
+/// The state that three threads share: the relay's two and the recorder's. A thread that holds the lock of `router`
+/// takes no other lock.
 pub(crate) struct Live {
     router: Mutex<Router>,
     editor: Out,
@@ -67,20 +70,20 @@ pub(crate) struct Live {
     commands: SyncSender<Job>,
     alarm: Alarm,
     store: Store,
-    /// The agent's program, as it was started.
+    /// The path of the agent's program, as it was started.
     program: PathBuf,
     files: Files,
 }
 
-/// The end of the recorder.
+/// The recorder's end of the queue of jobs.
 pub(crate) struct Answers {
     live: Arc<Live>,
     waiting: Receiver<Job>,
 }
 
 impl Live {
-    /// `editor`: where the editor reads. `alarm` wakes the recorder. `program`: the agent's, and its name. `daemon`: where the
-    /// sessions are.
+    /// `editor` writes to the editor. `alarm` wakes the recorder. `program` is the path and the name of the agent's
+    /// program. `daemon` says which daemon has the sessions.
     pub(crate) fn new(
         state: &Path,
         (program, agent): (PathBuf, &str),
@@ -111,12 +114,12 @@ impl Live {
         Ok((live, answers))
     }
 
-    /// Says where the agent reads.
+    /// Sets the stream that the agent reads.
     pub(crate) fn set_agent(&self, agent: impl Write + Send + 'static) {
         *unpoisoned(&self.agent) = Some(Box::new(agent));
     }
 
-    /// Passes the editor's lines, and keeps commands back. At the end the agent reads its end.
+    /// Passes the editor's lines, except commands. When the editor's stream ends, the agent's input is closed.
     pub(crate) fn pass_from_editor(&self, from: impl Read, mut journal: SideWriter) {
         let mut lines = Lines::new(BufReader::with_capacity(BLOCK, from));
         let (mut held, mut refused) = (None, None::<Envelope>);
@@ -165,7 +168,7 @@ impl Live {
         *unpoisoned(&self.agent) = None;
     }
 
-    /// Passes the agent's lines.
+    /// Passes the agent's lines to the editor.
     pub(crate) fn pass_from_agent(self: &Arc<Self>, from: impl Read, mut journal: SideWriter) {
         let mut lines = Lines::new(BufReader::with_capacity(BLOCK, from));
         let mut held = None;
@@ -176,7 +179,7 @@ impl Live {
                 Piece::Line => self.router().agent_says(bytes),
                 Piece::Part { .. } => router::FromAgent::default(),
             };
-            // Before the bytes, as without commands.
+            // The journal is written before the bytes are sent, as without `--live`.
             if !route.is_unrecorded {
                 journal.write(bytes);
             }
@@ -196,23 +199,25 @@ impl Live {
                 self.store.remove(&made);
             }
             if let Some(job) = route.job {
-                // The answer may have to be written to the editor, so its lock must be free.
+                // The job may be refused, and then writes to the editor. So the lock of the editor is released first.
                 drop(editor);
                 self.ask(job);
                 continue;
             }
             if let Some(reply) = route.reply {
-                // The agent may read only when it has written.
+                // A thread of its own writes: the agent may read its input only after this thread has read more of
+                // its output.
                 let live = self.clone();
                 std::thread::spawn(move || live.send(&reply));
             }
-            // Nothing else may come between the parts of a line.
+            // The lock is kept until the last part of a line, so that nothing comes between the parts.
             held = piece.goes_on().then_some(editor);
         }
         self.router().agents.end();
     }
 
-    /// Whether the id of a line that is too long might have to be changed. `is_begun`: a part of it has passed.
+    /// Whether a line that is too long may need another session id, which cannot be set in it. `is_begun`: a part of
+    /// it has passed.
     fn may_not_pass(&self, is_begun: bool) -> bool {
         !is_begun && self.router().agents.has_moved()
     }
@@ -220,14 +225,15 @@ impl Live {
     fn ask(&self, job: Job) {
         match self.commands.try_send(job) {
             Ok(()) => self.alarm.ring(),
-            // The recorder has ended only if the agent has.
+            // The queue is full. It is closed only if the recorder has ended, which it does after the agent.
             Err(TrySendError::Full(job) | TrySendError::Disconnected(job)) => {
                 self.refuse(&job, BUSY);
             }
         }
     }
 
-    /// Says that a job cannot be done. The editor then gets the agent's own list of sessions.
+    /// Answers a job with an error. If the job adds to the agent's list of sessions, the editor gets that list
+    /// unchanged.
     fn refuse(&self, job: &Job, text: &str) {
         match job {
             Job::Command(command) => self.tell(&commands::answer(command, text)),
@@ -242,17 +248,17 @@ impl Live {
 
     /// Sends lines to the editor.
     fn tell(&self, lines: &[u8]) {
-        // An editor that has gone needs no answer.
+        // If the editor has ended, the lines are not needed.
         let _gone = write(&mut unpoisoned(&self.editor), lines);
     }
 
     /// Sends lines to the agent.
     fn send(&self, lines: &[u8]) {
-        // An agent that has gone ends the relay.
+        // If the agent has ended, the relay ends too.
         let _gone = write(&mut unpoisoned(&self.agent), lines);
     }
 
-    /// The program of this name: the agent's, if that has it.
+    /// The path of a program: the agent's own path if it has this name, else the name.
     fn program_of(&self, name: &str) -> PathBuf {
         match self.program.file_name().is_some_and(|file| file == name) {
             true => self.program.clone(),
@@ -264,7 +270,8 @@ impl Live {
         unpoisoned(&self.router)
     }
 
-    /// Makes a request of our own. Returns the result.
+    /// Sends a request of the relay to the agent, and returns its result. Fails if the agent answers with an error,
+    /// or not within `PATIENCE`.
     async fn request(&self, method: &str, params: &str) -> anyhow::Result<Value> {
         let (line, response) = self.router().agents.request(method, params);
         self.send(&line);
@@ -279,7 +286,7 @@ impl Live {
 }
 
 impl Answers {
-    /// Waits for news of the journal, and closes sessions meanwhile that were left long ago.
+    /// Waits for news of the journal. Meanwhile, closes sessions that the conversation left long ago.
     pub(crate) async fn wait(&self, news: impl Future<Output = ()>) {
         if !self.live.router().agents.has_left() {
             return news.await;
@@ -288,18 +295,18 @@ impl Answers {
         left::close(&self.live);
     }
 
-    /// Takes back at the end what was made for moves and got no prompt.
+    /// Removes the files of sessions that got no prompt, when the agent has ended.
     pub(crate) fn end(&self) {
         left::end(&self.live);
     }
 
-    /// The next job that waits.
+    /// The next job, with this queue; `None` if no job waits.
     pub(crate) fn next(&self) -> Option<(&Answers, Job)> {
         let job = self.waiting.try_recv().ok()?;
         Some((self, job))
     }
 
-    /// Answers all that comes with an error, until the process ends.
+    /// Answers every further job with this error, until the process ends.
     pub(crate) fn refuse(&self, error: &anyhow::Error) {
         let text = format!("This conversation is not recorded any more: {error:#}");
         while let Ok(job) = self.waiting.recv() {

@@ -1,4 +1,6 @@
-//! Which sessions of the agent the sessions of the editor are, and our own requests to the agent. Pure.
+//! Maps the sessions of the editor to sessions of the agent, and makes the relay's own requests to the agent. Pure.
+//! An "editor session" is named by an id that the editor uses, an "agent session" by one that the agent uses. Both
+//! ids are the same until the conversation moves.
 
 use super::message::{MAX_KEPT, Message};
 use super::placed::Placed;
@@ -10,50 +12,53 @@ use std::time::{Duration, Instant};
 use tokio::sync::oneshot;
 use uuid::Uuid;
 
-/// To whom the messages of a session of the agent go.
+/// The receiver of the messages of an agent session.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Whose {
-    /// To this session of the editor.
+    /// The messages go to this editor session.
     Editors(String),
-    /// The conversation has left it.
+    /// The conversation has left the agent session: its messages go nowhere.
     Nobodys,
-    /// It is opened for a move of this session of the editor. The history that it sends is in the tree already.
+    /// The agent session is opened for a move of this editor session. Its messages are a history that the tree
+    /// already has, so they go nowhere.
     Muted(String),
 }
 
-/// Finds in which session of the agent one of the editor went on.
+/// Finds the agent session in which an editor session continued in an earlier run.
 pub(crate) type Recall = Box<dyn Fn(&str) -> Option<String> + Send>;
 
 pub(crate) struct Agents {
-    /// The prefix of the ids of our requests. Neither side can have it.
+    /// The prefix of the ids of the relay's requests. It is random, so that neither side uses it.
     prefix: String,
     requests: u64,
-    /// Our requests, by their ids as JSON.
+    /// The relay's requests without a response, by their ids as JSON.
     own: HashMap<String, oneshot::Sender<Box<RawValue>>>,
-    /// Our requests whose sessions the agent has yet to name, with the editor's sessions for which they are.
+    /// While a request of the relay makes an agent session whose id is not known yet: the editor session for which it
+    /// is made.
     unnamed: Option<String>,
-    /// By the agent's ids; one that is not here is the editor's of the same id.
+    /// The receiver of each agent session. One that is missing here belongs to the editor session of the same id.
     whose: HashMap<String, Whose>,
-    /// By the editor's ids; one that is not here is the agent's of the same id.
+    /// The agent session of each editor session. If one is missing here, both have the same id.
     agent_of: HashMap<String, String>,
-    /// Sessions of the agent that were named.
+    /// The agent sessions of this run.
     known: HashSet<String>,
-    /// Prompts that run, by their ids as JSON, with the agent's sessions.
+    /// The agent session of each prompt that runs, by the id of the prompt as JSON.
     running: HashMap<String, String>,
-    /// Questions of the agent that the editor has yet to answer, by their ids as JSON, with the agent's sessions.
+    /// The agent session of each request for permission that the editor has not answered, by the id of the request as
+    /// JSON.
     questions: HashMap<String, String>,
-    /// Questions that we have answered.
+    /// The requests for permission that the relay has answered.
     answered: HashSet<String>,
-    /// Blocks that go before the first prompt in a session of the agent.
+    /// For an agent session that needs the conversation as text: the block that is put before its first prompt.
     handoffs: HashMap<String, String>,
-    /// Sessions of the agent that were made for a move and have no prompt yet, with the files that were made for them.
+    /// The agent sessions that were made for a move and have no prompt yet, with the files that were made for them.
     fresh: HashMap<String, Vec<Placed>>,
-    /// Sessions that the conversation has left, and since when, while the agent has them open.
+    /// The agent sessions that the conversation has left and that are still open, with the time when it left them.
     open: HashMap<String, Instant>,
-    /// Sessions that were closed, and those that were taken back.
+    /// The agent sessions that were closed.
     closed: HashSet<String>,
     gone: HashSet<String>,
-    /// Sessions that are loaded again, with the history that the agent sends.
+    /// The agent sessions that are being loaded again, with the history that the agent sends for them.
     heard: HashMap<String, Turn>,
     recall: Option<Recall>,
 }
@@ -87,7 +92,7 @@ impl Agents {
         self.recall = Some(recall);
     }
 
-    /// Finds where a session that the editor opens went on.
+    /// Continues an editor session in the agent session in which an earlier run left it.
     pub(crate) fn recall(&mut self, editor: &str) {
         self.know(editor);
         if self.agent_of.contains_key(editor) || self.whose.contains_key(editor) {
@@ -98,7 +103,8 @@ impl Agents {
         }
     }
 
-    /// Lets the editor open a session of the agent by its own id. Returns the session of the editor that goes on in it already.
+    /// Maps an id to the agent session of the same id. If another editor session already continues in that agent
+    /// session, nothing changes, and its id is returned.
     pub(crate) fn claim(&mut self, session: &str) -> Option<String> {
         if self.agent_of.contains_key(session) {
             return None;
@@ -116,7 +122,7 @@ impl Agents {
         }
     }
 
-    /// Takes in that the agent has made a session with the id of another one.
+    /// Removes all that is known of an id, because the agent has made a new session with it.
     pub(crate) fn forget(&mut self, session: &str) {
         if let Some(agent) = self.agent_of.remove(session) {
             self.leave(&agent);
@@ -133,7 +139,8 @@ impl Agents {
         }
     }
 
-    /// Whether a session of the editor is another one of the agent, or its next prompt goes with more.
+    /// Whether some editor session has another agent session, or a text waits for the first prompt of an agent
+    /// session.
     pub(crate) fn has_moved(&self) -> bool {
         !self.agent_of.is_empty() || !self.handoffs.is_empty()
     }
@@ -142,12 +149,12 @@ impl Agents {
         self.handoffs.contains_key(agent)
     }
 
-    /// The agent's session that one of the editor's is, if it has another id.
+    /// The agent session of an editor session, if it has another id.
     pub(crate) fn agent_of(&self, editor: &str) -> Option<String> {
         self.agent_of.get(editor).cloned()
     }
 
-    /// The agent's session that one of the editor's is.
+    /// The agent session of an editor session.
     pub(crate) fn agent_or_same(&self, editor: &str) -> String {
         self.agent_of(editor).unwrap_or_else(|| editor.to_owned())
     }
@@ -160,7 +167,8 @@ impl Agents {
         }
     }
 
-    /// The sessions of the agent that were opened and that the conversation has left. Each with whether it is still open.
+    /// The agent sessions that the conversation has left. The boolean says whether the agent still has the session
+    /// open.
     pub(crate) fn left(&self) -> Vec<(String, bool)> {
         let is_left = |(agent, whose): &(&String, &Whose)| {
             **whose == Whose::Nobodys && !self.gone.contains(*agent)
@@ -170,13 +178,14 @@ impl Agents {
             .collect()
     }
 
-    /// Takes in that the conversation has left a session of the agent.
+    /// Notes that the conversation has left an agent session.
     fn leave(&mut self, agent: &str) {
         self.whose.insert(agent.to_owned(), Whose::Nobodys);
         self.open.insert(agent.to_owned(), Instant::now());
     }
 
-    /// The sessions to close: left for `age`, or beside `most` later ones.
+    /// Removes and returns the sessions to close: those that were left at least `age` ago, and all but the last
+    /// `most` that were left.
     pub(crate) fn due_to_close(&mut self, now: Instant, age: Duration, most: usize) -> Vec<String> {
         let mut left: Vec<_> = self
             .open
@@ -197,17 +206,18 @@ impl Agents {
         due
     }
 
-    /// Whether a session that was left is open.
+    /// Whether an agent session is open that the conversation has left.
     pub(crate) fn has_left(&self) -> bool {
         !self.open.is_empty()
     }
 
-    /// Takes in that a session was made for a move, and the files that were made for it.
+    /// Notes that an agent session was made for a move, with the files that were made for it.
     pub(crate) fn set_fresh(&mut self, agent: &str, files: Vec<Placed>) {
         self.fresh.insert(agent.to_owned(), files);
     }
 
-    /// The files of a session that was made for a move, if it has no prompt yet. It is not used again.
+    /// Marks an agent session as deleted, and returns its files. `None`, and nothing changes, if it was not made for
+    /// a move or has a prompt.
     pub(crate) fn take_fresh(&mut self, agent: &str) -> Option<Vec<Placed>> {
         let files = self.fresh.remove(agent)?;
         self.gone.insert(agent.to_owned());
@@ -216,27 +226,27 @@ impl Agents {
         Some(files)
     }
 
-    /// Takes in that a session was made for the editor.
+    /// Notes that an agent session is in use, so that it is not deleted.
     pub(crate) fn keep(&mut self, agent: &str) {
         self.fresh.remove(agent);
     }
 
-    /// All sessions without a prompt, at the end.
+    /// The agent sessions that were made for a move and have no prompt.
     pub(crate) fn all_fresh(&self) -> Vec<String> {
         self.fresh.keys().cloned().collect()
     }
 
-    /// Whether a session of the agent has only messages from before a move.
+    /// Whether an agent session was made for a move and has, or had, no prompt.
     pub(crate) fn is_unprompted(&self, agent: &str) -> bool {
         self.fresh.contains_key(agent) || self.gone.contains(agent)
     }
 
-    /// Collects the history that the agent sends of a session that it loads.
+    /// Begins to collect the history that the agent sends for a session that it loads.
     pub(crate) fn hear(&mut self, agent: &str) {
         self.heard.insert(agent.to_owned(), Turn::default());
     }
 
-    /// Takes in an update of a session that is muted.
+    /// Adds an update to the history of an agent session that is being loaded again.
     pub(crate) fn heard(&mut self, agent: &str, update: impl FnOnce() -> Option<Value>) {
         if let Some(turn) = self.heard.get_mut(agent)
             && let Some(update) = update()
@@ -245,13 +255,13 @@ impl Agents {
         }
     }
 
-    /// The agent's messages about a session.
+    /// Removes and returns the history that the agent has sent for a session.
     pub(crate) fn take_heard(&mut self, agent: &str) -> Vec<Item> {
         let turn = self.heard.remove(agent).unwrap_or_default();
         turn.finish(None, None)
     }
 
-    /// Lets the editor's session go on in a session of the agent.
+    /// Lets an editor session continue in an agent session.
     pub(crate) fn switch(&mut self, editor: &str, agent: &str) {
         let old = self.agent_or_same(editor);
         self.leave(&old);
@@ -268,24 +278,24 @@ impl Agents {
         self.know(agent);
     }
 
-    /// Mutes a session of the agent that is opened for a move.
+    /// Mutes an agent session that is opened for a move.
     pub(crate) fn mute(&mut self, agent: &str, editor: &str) {
         self.whose
             .insert(agent.to_owned(), Whose::Muted(editor.to_owned()));
     }
 
-    /// Takes back that a session was muted: nobody hears of it.
+    /// Ends the attempt to open an agent session: it counts as left.
     pub(crate) fn give_up(&mut self, agent: &str) {
         self.leave(agent);
         self.heard.remove(agent);
     }
 
-    /// Takes in that the agent is about to name a new session for a move of the editor's, or has named it.
+    /// Sets the editor session for which the agent makes a session now; `None` when that session has its id.
     pub(crate) fn set_unnamed(&mut self, editor: Option<&str>) {
         self.unnamed = editor.map(str::to_owned);
     }
 
-    /// Whether the agent has had a session of this id in this run.
+    /// Whether this run has seen an agent session with this id.
     pub(crate) fn is_known(&self, agent: &str) -> bool {
         self.known.contains(agent) || self.whose.contains_key(agent)
     }
@@ -298,7 +308,7 @@ impl Agents {
         self.handoffs.remove(agent)
     }
 
-    /// Takes in that a prompt of an editor's session runs.
+    /// Notes that a prompt of an editor session runs.
     pub(crate) fn begins(&mut self, editor: &str, id: &RawValue) {
         if self.running.len() < MAX_KEPT {
             let agent = self.agent_or_same(editor);
@@ -308,7 +318,7 @@ impl Agents {
         }
     }
 
-    /// Takes in that the agent has answered a request of the editor.
+    /// Notes that the agent has answered a request of the editor.
     pub(crate) fn ends(&mut self, id: &RawValue) {
         self.running.remove(id.get());
     }
@@ -317,20 +327,20 @@ impl Agents {
         self.running.values().any(|running| running == agent)
     }
 
-    /// Takes in that the agent asks for a permission.
+    /// Notes a request of the agent for permission.
     pub(crate) fn asks(&mut self, agent: &str, id: &RawValue) {
         if self.questions.len() < MAX_KEPT {
             self.questions.insert(id.get().to_owned(), agent.to_owned());
         }
     }
 
-    /// Takes in that the editor answers a question. True if we have answered it.
+    /// Notes that the editor answers a request for permission. True if the relay has already answered it.
     pub(crate) fn is_answered(&mut self, id: &RawValue) -> bool {
         self.questions.remove(id.get());
         self.answered.remove(id.get())
     }
 
-    /// The messages that end the turn of a session of the agent.
+    /// The lines that cancel the turn of an agent session and its open requests for permission.
     pub(crate) fn cancel(&mut self, agent: &str) -> Vec<u8> {
         let cancel = json!({ "jsonrpc": "2.0", "method": "session/cancel", "params": { "sessionId": agent } });
         let mut lines = format!("{cancel}\n");
@@ -342,7 +352,7 @@ impl Agents {
         lines.into_bytes()
     }
 
-    /// A request of ours: its line, and its response to come.
+    /// Makes a request of the relay. Returns its line, and the receiver of its response.
     pub(crate) fn request(
         &mut self,
         method: &str,
@@ -359,7 +369,7 @@ impl Agents {
         (line.into_bytes(), response)
     }
 
-    /// Takes a response to a request of ours in. False if it is another one.
+    /// Passes a response to the request of the relay with this id. False if the request is not the relay's.
     pub(crate) fn take_own(&mut self, id: &RawValue, line: &[u8]) -> bool {
         if !id.get().contains(&self.prefix) {
             return false;
@@ -367,19 +377,19 @@ impl Agents {
         if let Some(sender) = self.own.remove(id.get())
             && let Ok(response) = serde_json::from_slice(line)
         {
-            // The request may have been given up.
+            // The sender of the request may not wait any more.
             let _late = sender.send(response);
         }
         true
     }
 
-    /// Takes in that the agent has ended: nothing is answered any more.
+    /// Notes that the agent has ended: all requests of the relay fail.
     pub(crate) fn end(&mut self) {
         self.own.clear();
     }
 }
 
-/// The result of a response, or the message of its error.
+/// The result of a response, or the text of its error.
 pub(crate) fn outcome(response: &RawValue) -> Result<Value, String> {
     let message = Message::read(response.get().as_bytes());
     let Some(message) = message else {

@@ -1,14 +1,14 @@
-//! The params of messages, or the parts of them that are read. Pure.
+//! The members of params that the relay reads. Pure.
 
 use super::message::Message;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
-/// The longest params that are kept of a request, in bytes.
+/// The most bytes of params that are kept of a request.
 pub(super) const MAX_PARAMS: usize = 256 << 10;
 
-/// With what the editor has opened a session.
+/// The params with which the editor has opened a session.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Setup {
@@ -77,14 +77,14 @@ pub(super) struct Setting {
     pub(super) config_id: String,
 }
 
-/// With what a request opens a session.
+/// Reads the params with which a request opens a session.
 pub(super) fn setup(message: &Message<'_>) -> Option<Setup> {
     let params: &RawValue = message.params()?;
     let setup = (params.get().len() <= MAX_PARAMS).then(|| message.params());
     setup.flatten()
 }
 
-/// The params of a request that opens a session, or makes one.
+/// The params of a request that opens the session `session`, or makes one.
 pub(super) fn place_params(session: Option<&str>, setup: &Setup) -> String {
     let mut params = json!({ "cwd": setup.cwd });
     if let (Some(session), Value::Object(members)) = (session, &mut params) {

@@ -1,4 +1,4 @@
-//! Questions of ours to the person at the editor, and what an answer makes of the command that asks. Pure.
+//! The relay's questions to the user, and the effect of an answer on the command that asks. Pure.
 
 use super::commands::{self, Asked, Command, Verb};
 use super::message::{MAX_KEPT, Message};
@@ -8,17 +8,17 @@ use serde_json::{Value, json};
 use std::collections::HashMap;
 use uuid::Uuid;
 
-/// The words of `/undo` that leave the files as they are, and those that do not.
+/// The words of `/undo` that choose the conversation alone, or the files too.
 pub(crate) const CONVERSATION: &str = "conversation";
 pub(crate) const FILES: &str = "files";
-/// The words of `/tree` and `/branches` that ask nothing.
+/// The words of `/tree` and `/branches` that show text and ask nothing.
 pub(crate) const TEXT: &str = "text";
 
 pub(crate) struct Questions {
-    /// The prefix of the ids. Neither side can have it.
+    /// The prefix of the ids of questions. It is random, so that neither side uses it.
     prefix: String,
     count: u64,
-    /// The commands that ask, by the ids as JSON.
+    /// The commands that wait for an answer, by the ids of their questions as JSON.
     open: HashMap<String, Command>,
 }
 
@@ -32,14 +32,14 @@ impl Default for Questions {
     }
 }
 
-/// The outcome of an answer.
+/// The effect of an answer.
 #[derive(Debug)]
 pub(crate) enum Answer {
-    /// The command with the chosen words.
+    /// The command goes on with the chosen words.
     Command(Command),
-    /// The editor gets this.
+    /// The editor gets these lines.
     Lines(Vec<u8>),
-    /// The question is not open.
+    /// The answer is ignored, because its question is not open.
     Nothing,
 }
 
@@ -77,7 +77,8 @@ impl Questions {
         Some(line.into_bytes())
     }
 
-    /// Asks whether the files go back too. `about`: the prompt before which the conversation goes; `preview`: the changes.
+    /// Asks whether the files go back too. `about` is the prompt before which the conversation goes, and `preview`
+    /// shows the changes of files.
     pub(crate) fn ask_for_files(
         &mut self,
         command: &Command,
@@ -95,7 +96,7 @@ impl Questions {
                 "toolCallId": call, "title": "Bring the files back too?", "kind": "edit", "status": "pending",
                 "content": [{ "type": "content", "content": text }],
             },
-            // An editor that allows everything without a person takes the first one.
+            // An editor that allows everything without asking the user takes the first option.
             "options": [
                 option(CONVERSATION, "The conversation alone", "allow_once"),
                 option(FILES, "The files too", "allow_once"),
@@ -111,7 +112,7 @@ impl Questions {
         self.ask(command, "session/request_permission", &params)
     }
 
-    /// Asks to which branch to go. `branches`: the tips and how they are shown.
+    /// Asks to which branch the conversation goes. `branches` has the tip and the text of each branch.
     pub(crate) fn ask_for_branch(
         &mut self,
         command: &Command,
@@ -133,7 +134,7 @@ impl Questions {
         self.ask(command, "elicitation/create", &params)
     }
 
-    /// Takes an answer in. `None` if the question is not ours.
+    /// Reads the editor's answer to a question. `None` if the relay has not asked it.
     pub(crate) fn answered(&mut self, id: &RawValue, message: &Message<'_>) -> Option<Answer> {
         if !id.get().contains(&self.prefix) {
             return None;
@@ -142,7 +143,7 @@ impl Questions {
             return Some(Answer::Nothing);
         };
         if !message.is_success() {
-            // The editor cannot ask.
+            // The editor cannot show the question, so the command does what needs no answer.
             let words = if command.verb == Verb::Undo {
                 CONVERSATION
             } else {
@@ -165,7 +166,8 @@ impl Questions {
         })
     }
 
-    /// Takes in that the editor cancels what runs in a session. Returns the ends of the commands that ask there.
+    /// Cancels the questions of a session. Returns the lines that end their commands, or `None` if there are no
+    /// questions.
     pub(crate) fn cancel(&mut self, session: &str) -> Option<Vec<u8>> {
         let asking = self
             .open

@@ -1,8 +1,8 @@
-//! Makes the updates of a path, as an agent sends them for a session that it loads. Pure.
+//! Makes the updates that replay a path, as an agent sends them when it loads a session. Pure.
 
 use serde_json::{Value, json};
 
-/// The updates of an entry. Its messages have its id, at which a fork can end.
+/// The updates of an entry. Their `messageId` is the id of the entry, so that the editor can fork there.
 pub(crate) fn updates(entry: &Value) -> Vec<Value> {
     let message = entry.get("message").unwrap_or(&Value::Null);
     let role = message.get("role").and_then(Value::as_str);
@@ -32,7 +32,7 @@ fn chunks(message: &Value, id: &Value) -> Vec<Value> {
     chunks.collect()
 }
 
-/// A text or an image as a block of ACP.
+/// A block of ACP for a text or an image.
 fn shown(block: &Value) -> Option<Value> {
     match block.get("type").and_then(Value::as_str)? {
         "text" => Some(json!({ "type": "text", "text": block.get("text")? })),

@@ -16,18 +16,18 @@ use std::collections::HashMap;
 #[derive(Debug)]
 pub(crate) enum FromEditor {
     Passes {
-        /// The message that is recorded in its place.
+        /// The message that is recorded in place of the editor's.
         recorded: Option<Vec<u8>>,
         /// The message that the agent gets in place of the recorded one.
         sent: Option<Vec<u8>>,
-        /// The session of the editor, and the session of the agent in which it continues from now on.
+        /// The editor session, and the agent session in which it continues from now on.
         goes_on: Option<(String, String)>,
     },
-    /// It is ours to answer.
+    /// The message does not pass: the recorder's thread does this job.
     Job(Job),
-    /// The editor gets this in its place.
+    /// The message does not pass: the editor gets these lines.
     Answered(Vec<u8>),
-    /// It is for nobody.
+    /// The message does not pass, and there is no answer.
     Ends,
 }
 
@@ -46,13 +46,13 @@ impl FromEditor {
 pub(crate) struct FromAgent {
     pub(crate) is_unrecorded: bool,
     pub(crate) passes: Passes,
-    /// Lines for the editor after it.
+    /// Lines that the editor gets after the message.
     pub(crate) then: Option<Vec<u8>>,
-    /// The agent has made a session with this id.
+    /// The id of a session that the agent has made.
     pub(crate) made: Option<String>,
-    /// This job adds to the message before the editor gets it.
+    /// A job that adds to the message before the editor gets it.
     pub(crate) job: Option<Job>,
-    /// The answer to the agent.
+    /// The answer that the agent gets.
     pub(crate) reply: Option<Vec<u8>>,
 }
 
@@ -68,14 +68,14 @@ pub(crate) enum Passes {
 #[derive(Debug, Default)]
 struct Session {
     clashes: Clashes,
-    /// The editor knows our commands there.
+    /// The editor has our commands for this session.
     is_announced: bool,
     setup: Option<Setup>,
-    /// The last list of commands, with ours, if the agent has sent one.
+    /// The agent's last list of commands with ours added, if the agent has sent one.
     commands: Option<String>,
-    /// The last setting of each kind, in order: the kind, the method, and the params.
+    /// The last setting of each kind, in order: its kind, method and params.
     settings: Vec<(String, String, Box<RawValue>)>,
-    /// A move of the session is running.
+    /// The conversation is being moved.
     is_moving: bool,
 }
 
@@ -83,20 +83,20 @@ struct Session {
 enum Asked {
     Initialize,
     Sessions,
-    /// The session, if the editor names it in the request.
+    /// A request that opens or makes a session: the id of the session, if the request has one, and its params.
     Opening(Option<String>, Option<Setup>),
 }
 
 #[derive(Default)]
 pub(crate) struct Router {
-    /// By the editor's ids.
+    /// The editor sessions, by their ids.
     sessions: HashMap<String, Session>,
-    /// Requests of the editor, by their ids as JSON.
+    /// Requests of the editor without a response, by their ids as JSON.
     asked: HashMap<String, Asked>,
     pub(crate) agents: Agents,
     pub(crate) questions: Questions,
     about: About,
-    /// The editor shows forms.
+    /// The editor can show forms.
     has_forms: bool,
 }
 
@@ -128,7 +128,7 @@ impl Router {
         }
     }
 
-    /// A request that the agent does not get.
+    /// The treatment of a request that the relay answers itself; `None` if the request passes.
     fn ours(
         &mut self,
         message: &Message<'_>,
@@ -174,7 +174,7 @@ impl Router {
         }
     }
 
-    /// The editor's answer to a question of the agent, or of ours.
+    /// The treatment of the editor's response: to a question of the relay, or to a request of the agent.
     fn answered(&mut self, message: &Message<'_>) -> FromEditor {
         let Some(id) = message.id else {
             return FromEditor::passes();
@@ -188,7 +188,7 @@ impl Router {
         }
     }
 
-    /// Remembers what later messages need.
+    /// Remembers the parts of a request that later messages need.
     fn note(&mut self, method: &str, id: &RawValue, session: Option<&str>, message: &Message<'_>) {
         let asked = match (method, session) {
             ("initialize", _) => {
@@ -234,7 +234,7 @@ impl Router {
         }
     }
 
-    /// A message of an editor's session that continues in an agent's session with another id.
+    /// The treatment of a message whose editor session has an agent session with another id.
     fn readdressed(
         &mut self,
         line: &[u8],
@@ -243,7 +243,7 @@ impl Router {
         session: &str,
     ) -> FromEditor {
         let Some((agent, raw)) = self.agents.agent_of(session).zip(message.session_text()) else {
-            // A copy has the agent's id from the beginning, so the id in the message stays.
+            // A copy of a session has the agent's id from the beginning, so the id in the message stays.
             let is_first = method == "session/prompt" && self.agents.has_handoff(session);
             let sent = is_first.then(|| self.with_handoff(session, line)).flatten();
             return FromEditor::Passes {
@@ -266,7 +266,8 @@ impl Router {
         }
     }
 
-    /// The first prompt of a session to which the conversation is handed over as text.
+    /// The first prompt of an agent session, with the text of the conversation put before it. `None` if no such text
+    /// waits.
     fn with_handoff(&mut self, agent: &str, line: &[u8]) -> Option<Vec<u8>> {
         let message = Message::read(line)?;
         let Prompt { prompt } = message.params()?;
@@ -294,7 +295,8 @@ impl Router {
         })
     }
 
-    /// The request to open a branch as a session of the editor, if no session of the agent continues it yet.
+    /// The job that opens a branch as an editor session, or a session that the agent cannot load. `None` if the agent
+    /// loads it.
     fn load(
         &self,
         message: &Message<'_>,
@@ -315,7 +317,7 @@ impl Router {
         })
     }
 
-    /// The request to fork a session, if the agent cannot fork, or cannot fork at that message.
+    /// The job that forks a session. `None` if the agent can make this fork itself.
     fn fork(&self, message: &Message<'_>, session: &str, id: &RawValue) -> Option<Fork> {
         let params: ForkParams = message.params().unwrap_or_default();
         let ours = params.meta.and_then(|meta| meta.treelined);
@@ -330,8 +332,8 @@ impl Router {
         })
     }
 
-    /// Call this when a session of the editor is open. It gets the commands of the session `like`. Returns the message
-    /// that announces them.
+    /// Notes that an editor session is open, with the commands of the session `like`. Returns the message that
+    /// announces these commands.
     pub(crate) fn loaded(
         &mut self,
         id: &str,
@@ -373,7 +375,7 @@ impl Router {
         }
     }
 
-    /// A notification or a request of the agent in a session.
+    /// The treatment of a notification or a request of the agent that belongs to a session.
     fn of_session(
         &mut self,
         line: &[u8],
@@ -420,7 +422,7 @@ impl Router {
         }
     }
 
-    /// The agent's list of commands, with ours.
+    /// The agent's message with a list of commands, with ours added.
     fn merged(&mut self, line: &[u8], message: &Message<'_>, editor: &str) -> Option<Vec<u8>> {
         let Commands { update } = message.params()?;
         if update.session_update != "available_commands_update" {
@@ -436,8 +438,8 @@ impl Router {
         Some(replaced(line, span(line, agents), &merged))
     }
 
-    /// Handles the agent's answer to a request. If it has opened a session and the agent has not announced commands
-    /// there, ours are announced.
+    /// The treatment of the agent's answer to a request. If the answer opens a session and the agent has announced no
+    /// commands there, our commands are announced after it.
     fn opened(&mut self, id: &RawValue, line: &[u8], message: &Message<'_>) -> Option<FromAgent> {
         let asked = self.asked.remove(id.get())?;
         if !message.is_success() {
@@ -464,7 +466,7 @@ impl Router {
         let is_new = named.is_none();
         let id = named.or_else(|| message.new_session())?;
         if is_new {
-            // Some agents give the same ids again.
+            // Some agents use an id again for a new session.
             self.agents.forget(&id);
         }
         let session = self.session(id.clone())?;
@@ -490,7 +492,7 @@ impl Router {
             .is_some_and(|session| session.is_moving)
     }
 
-    /// Sets whether a move of the session is running. Then it takes no prompts.
+    /// Sets whether the conversation is being moved. Prompts are refused meanwhile.
     pub(crate) fn set_moving(&mut self, session: &str, is_moving: bool) {
         if let Some(session) = self.sessions.get_mut(session) {
             session.is_moving = is_moving;
@@ -505,12 +507,12 @@ impl Router {
         self.about.clone()
     }
 
-    /// The params with which the editor has opened a session.
+    /// The params with which the editor opened a session.
     pub(crate) fn setup(&self, session: &str) -> Option<Setup> {
         self.sessions.get(session)?.setup.clone()
     }
 
-    /// The settings that the editor has made in a session: methods and params.
+    /// The methods and params of the settings that the editor has made in a session.
     pub(crate) fn settings(&self, session: &str) -> Vec<(String, Box<RawValue>)> {
         let settings = self.sessions.get(session).map(|session| &session.settings);
         let settings = settings.into_iter().flatten();
@@ -520,7 +522,7 @@ impl Router {
     }
 }
 
-/// The answer to a message that is too long, so that only its envelope is known.
+/// The treatment of a message that is too long, so that only its envelope is known.
 pub(crate) fn too_long(envelope: &Value) -> FromEditor {
     let id = envelope
         .get("id")
@@ -534,7 +536,7 @@ pub(crate) fn too_long(envelope: &Value) -> FromEditor {
     ))
 }
 
-/// The line with another session in its params.
+/// The line with another session id in its params; `None` if it has no session id.
 pub(crate) fn with_session(line: &[u8], session: &str) -> Option<Vec<u8>> {
     let message = Message::read(line)?;
     let id = json!(session).to_string();
@@ -545,7 +547,7 @@ pub(crate) fn with_session(line: &[u8], session: &str) -> Option<Vec<u8>> {
     ))
 }
 
-/// The params with another session.
+/// The params with another session id.
 pub(crate) fn with_session_in(params: &str, session: &str) -> String {
     let message = format!("{{\"params\":{params}}}");
     let changed = with_session(message.as_bytes(), session);

@@ -1,4 +1,4 @@
-//! Branches as sessions of the editor: in the agent's list, and opened.
+//! Shows branches as sessions of the editor: adds them to the list of sessions, and opens them.
 
 use super::Live;
 use super::commands::{self, List, Load, branch_id};
@@ -14,11 +14,11 @@ use serde_json::{Value, json};
 use std::collections::{HashMap, HashSet};
 use treelined_client::Branch;
 
-/// The most sessions of a list whose trees are looked at.
+/// The most sessions whose branches are added to the agent's list.
 const MAX_TREES: usize = 50;
-/// The recorded sessions of a page of our own.
+/// The number of recorded sessions on a page of the relay's own list.
 const PAGE: u64 = 20;
-/// The most branches of a tree that are listed, the last ones.
+/// The most branches that are listed of one session. The last branches are listed.
 const MAX_BRANCHES: usize = 20;
 
 #[derive(Deserialize)]
@@ -35,7 +35,7 @@ struct Row {
     cwd: Value,
 }
 
-/// Answers with a page of the sessions that are recorded of the agent, a row for each branch.
+/// Answers a request for sessions with a page of the recorded sessions of the agent. Each branch has a row.
 pub(super) async fn list(live: &Live, list: &List, recorder: &mut Recorder) {
     let line = match listed(live, list, recorder).await {
         Ok(result) => commands::done(&list.id, &result),
@@ -60,12 +60,12 @@ async fn listed(live: &Live, list: &List, recorder: &mut Recorder) -> anyhow::Re
         let natives = natives.filter(|native| native.tool.is_none());
         let (mut tree, mut ends) = (None, HashMap::new());
         for native in natives {
-            // The record of another agent has no position here.
+            // A record of another agent has no position here, and is left out.
             let place = recorder.place(&native.native_id).await.ok().flatten();
             let place = place.filter(|place| place.session_id == row.session_id);
             if let Some(place) = place {
                 let end = step(&place.client, place.leaf.clone()).await?;
-                // By this id the editor would go on elsewhere.
+                // An id with which the editor would continue in another agent session is left out.
                 let on = live.store.find(&native.native_id);
                 let is_same = on.is_none_or(|on| on == native.native_id);
                 let end = end.filter(|_| is_same);
@@ -89,7 +89,7 @@ async fn listed(live: &Live, list: &List, recorder: &mut Recorder) -> anyhow::Re
     Ok(result)
 }
 
-/// A branch as a session of a list.
+/// The row of a branch in a list of sessions.
 fn row_of(tree: &str, branch: &Branch, id: &str, mark: &str, cwd: Value) -> Value {
     json!({
         "sessionId": id,
@@ -100,10 +100,10 @@ fn row_of(tree: &str, branch: &Branch, id: &str, mark: &str, cwd: Value) -> Valu
     })
 }
 
-/// Passes the agent's list of sessions on, with the branches in which none of them ends.
+/// Sends the agent's list of sessions to the editor, with the branches in which none of these sessions ends.
 pub(super) async fn add(live: &Live, line: &[u8], recorder: &mut Recorder) {
     let more = with_branches(live, line, recorder).await;
-    // The list of the agent is right without them.
+    // If the branches cannot be found, the editor gets the agent's list unchanged.
     let more = more.ok().flatten();
     live.tell(more.as_deref().unwrap_or(line));
 }
@@ -119,7 +119,7 @@ async fn with_branches(
     let (mut shown, mut rows) = (Vec::new(), Vec::<Row>::new());
     for raw in &all {
         let row: Row = serde_json::from_str(raw.get())?;
-        // It shows a branch that is listed itself.
+        // A session that was made for a move and got no prompt shows a branch that is listed itself.
         if !live.router().agents.is_unprompted(&row.session_id) {
             shown.push(raw.get().to_owned());
             rows.push(row);
@@ -128,7 +128,7 @@ async fn with_branches(
     let mut trees: HashMap<String, (Place, Value)> = HashMap::new();
     let mut ends = HashSet::new();
     for row in rows.into_iter().take(MAX_TREES) {
-        // A record may have been deleted.
+        // The record of a session may be deleted.
         if let Ok(Some(place)) = recorder.place(&row.session_id).await {
             ends.extend(step(&place.client, place.leaf.clone()).await?);
             trees.insert(place.session_id.clone(), (place, row.cwd));
@@ -157,7 +157,7 @@ async fn with_branches(
     )))
 }
 
-/// Opens a branch as a session of the editor.
+/// Opens a branch as an editor session, and answers the editor's request.
 pub(super) async fn load(live: &Live, load: &Load, recorder: &mut Recorder) {
     let opened = opened(live, load, recorder).await;
     live.router().agents.set_unnamed(None);
@@ -195,7 +195,7 @@ async fn opened(live: &Live, load: &Load, recorder: &mut Recorder) -> anyhow::Re
     })
 }
 
-/// Tells the editor what was said up to the place.
+/// Sends the history up to an entry to the editor.
 async fn told(live: &Live, session: &str, place: &Place, entry: &str) -> anyhow::Result<()> {
     let mut since = None::<String>;
     loop {

@@ -1,4 +1,4 @@
-//! Where conversations that were moved go on, kept for the next runs.
+//! Remembers for the next runs in which agent session each moved conversation continues.
 
 use crate::journal::make_folder;
 use serde::{Deserialize, Serialize};
@@ -6,7 +6,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use uuid::Uuid;
 
-/// The name of the folder in the folder of the state.
+/// The folder of these files, in the folder of the state.
 const FOLDER: &str = "live";
 
 #[derive(Clone)]
@@ -32,14 +32,15 @@ impl Store {
         })
     }
 
-    /// The agent's session in which one of the editor's went on.
+    /// The agent session in which an editor session continues, if both ids differ.
     pub(crate) fn find(&self, editor: &str) -> Option<String> {
         let bytes = fs::read(self.file(editor)).ok()?;
         let kept: Kept = serde_json::from_slice(&bytes).ok()?;
         Some(kept.agent_session)
     }
 
-    /// Keeps where a session of the editor goes on. Without it the next run goes on where the conversation was before.
+    /// Writes in which agent session an editor session continues. If this fails, the next run continues where the
+    /// conversation was before the move.
     pub(crate) fn keep(&self, editor: &str, agent: &str) {
         let file = self.file(editor);
         if self.find(editor).as_deref() == Some(agent) {
@@ -53,7 +54,7 @@ impl Store {
         let _lost = fs::write(&temporary, text).and_then(|()| fs::rename(&temporary, &file));
     }
 
-    /// Takes in that a session of the editor goes on in the agent's of the same id.
+    /// Notes that an editor session continues in the agent session of the same id.
     pub(crate) fn remove(&self, editor: &str) {
         let _missing = fs::remove_file(self.file(editor));
     }

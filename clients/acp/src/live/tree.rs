@@ -1,12 +1,12 @@
-//! Reads a tree through the recorder's client.
+//! Reads the recorded tree from the daemon.
 
 use super::view::Outline;
 use anyhow::bail;
 use treelined_client::{Client, Entry, TreeFilter, TreeRender};
 
-/// The rows of one page of a tree.
+/// The number of rows on one page of a tree.
 const PAGE: u64 = 5_000;
-/// The most entries that are read on the way up to an entry that has a row.
+/// The most entries that are read on the way up to an entry that is looked for.
 pub(super) const MAX_UP: usize = 10_000;
 
 pub(super) async fn outline(client: &Client) -> anyhow::Result<Outline> {
@@ -29,7 +29,7 @@ pub(super) async fn outline(client: &Client) -> anyhow::Result<Outline> {
     }
 }
 
-/// The nearest entry at or above this one that has a row.
+/// The nearest entry at or above `entry` that the outline shows.
 pub(super) async fn row_above(
     client: &Client,
     outline: &Outline,
@@ -46,7 +46,7 @@ pub(super) async fn row_above(
     Ok(entry)
 }
 
-/// The entry of the conversation at or above this one.
+/// The nearest step at or above an entry.
 pub(super) async fn step(client: &Client, entry: Option<String>) -> anyhow::Result<Option<String>> {
     up_to(client, entry, |entry| {
         !matches!(
@@ -57,7 +57,7 @@ pub(super) async fn step(client: &Client, entry: Option<String>) -> anyhow::Resu
     .await
 }
 
-/// The nearest entry at or above this one for which `is_wanted` is true.
+/// The nearest entry at or above an entry for which `is_wanted` is true.
 pub(super) async fn up_to(
     client: &Client,
     entry: Option<String>,

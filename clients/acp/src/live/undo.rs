@@ -1,4 +1,4 @@
-//! `/undo`: takes the last prompt back, and where its files are saved, asks whether they go back too.
+//! `/undo`: takes the last prompt back. If its files are saved, asks whether they go back too.
 
 use super::commands::Command;
 use super::questions::{CONVERSATION, FILES};
@@ -7,7 +7,7 @@ use crate::journal::Journal;
 use crate::record::Recorder;
 use anyhow::bail;
 
-/// Returns the answer; `None` if a question was asked first.
+/// Returns the text of the answer; `None` if the user is asked first.
 pub(super) async fn undo(
     live: &Live,
     command: &Command,

@@ -1,4 +1,4 @@
-//! Texts of trees for people, in Markdown. Pure.
+//! Shows trees as text for people, in Markdown. Pure.
 
 use std::collections::{HashMap, HashSet};
 use std::fmt::{self, Write};
@@ -6,7 +6,7 @@ use treelined_client::{Branch, TreeNode};
 
 /// The most rows that are shown.
 const MAX_ROWS: usize = 200;
-/// The rows that are shown before the place where the conversation is, if not all are.
+/// If there are more rows: the number of rows that are shown before the position of the conversation.
 const BEFORE: usize = 150;
 /// The longest preview, in characters.
 const MAX_PREVIEW: usize = 72;
@@ -14,12 +14,12 @@ const MAX_PREVIEW: usize = 72;
 pub(crate) struct Row {
     id: String,
     parent: Option<usize>,
-    /// Of a prompt: its number, in the order of time.
+    /// The number of a prompt, counted by time; `None` if the message is not a prompt.
     number: Option<usize>,
     preview: String,
     label: Option<String>,
     prefix: String,
-    /// Others have the same parent.
+    /// The message has siblings: other messages with the same parent.
     is_beside: bool,
 }
 
@@ -30,7 +30,7 @@ pub(crate) struct Outline {
 }
 
 impl Outline {
-    /// From rows of `get_tree` in their order.
+    /// Makes the outline from the rows of `get_tree`, in their order.
     pub(crate) fn of(nodes: &[TreeNode]) -> Outline {
         let places: HashMap<_, _> = nodes
             .iter()
@@ -73,12 +73,12 @@ impl Outline {
         }
     }
 
-    /// Whether the entry has a row.
+    /// Whether the outline has a row for the entry.
     pub(crate) fn has(&self, id: &str) -> bool {
         self.places.contains_key(id)
     }
 
-    /// The rows from this one up to its root.
+    /// The rows from an entry up to its root.
     fn up(&self, id: Option<&str>) -> impl Iterator<Item = (usize, &Row)> {
         let first = id.and_then(|id| self.places.get(id).copied());
         let row = |place: usize| self.rows.get(place).map(|row| (place, row));
@@ -93,13 +93,13 @@ impl Outline {
         up.filter(|row| row.is_prompt())
     }
 
-    /// The prompt with a number.
+    /// The prompt with this number.
     pub(crate) fn prompt(&self, number: usize) -> Option<&Row> {
         let mut rows = self.rows.iter();
         rows.find(|row| row.number == Some(number))
     }
 
-    /// The row with a label; of several the last one.
+    /// The last row with this label.
     pub(crate) fn labelled(&self, label: &str) -> Option<&Row> {
         let mut rows = self.rows.iter();
         rows.rfind(|row| row.label.as_deref() == Some(label))
@@ -110,7 +110,7 @@ impl Outline {
         self.up(Some(id)).find_map(|(_, row)| row.number)
     }
 
-    /// The prompts with their numbers, and where the conversation is. `at`: an entry with a row.
+    /// The prompts with their numbers, and the position of the conversation. `at` is an entry with a row.
     pub(crate) fn text(&self, at: Option<&str>) -> String {
         let path: HashSet<usize> = self.up(at).map(|(place, _)| place).collect();
         let here = self
@@ -159,7 +159,7 @@ impl Outline {
         fenced(&text)
     }
 
-    /// The tips of branches, and how these are shown in a list.
+    /// The tip of each branch, with its text for a list.
     pub(crate) fn choices(
         &self,
         branches: &[(Branch, Option<String>, bool)],
@@ -184,7 +184,7 @@ impl Outline {
         format!("{number}{name} ({messages}, {minute}){here}")
     }
 
-    /// The branches. Each with an entry at or above its tip that has a row, and whether the conversation is there.
+    /// The list of branches. Each has an entry with a row at or above its tip, and whether the conversation is there.
     pub(crate) fn branches(&self, branches: &[(Branch, Option<String>, bool)]) -> String {
         if branches.is_empty() {
             return "There are no branches yet.".to_owned();
@@ -217,7 +217,7 @@ impl Row {
         self.number.is_some()
     }
 
-    /// Answers are shown only where they say which way it is.
+    /// An answer is shown only if it has a label or siblings.
     fn is_shown(&self) -> bool {
         self.number.is_some() || self.label.is_some() || self.is_beside
     }
