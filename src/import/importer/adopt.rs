@@ -1,5 +1,6 @@
-//! Nodes that a session has already: the beginning of a conversation that was handed over to a tool, and what a recorder
-//! wrote of it (session-file.md §5.8, "Home").
+//! Finds the nodes of a native session that its session already has as entries: the beginning of a conversation that
+//! was handed over to a tool, and messages that a recorder wrote (session-file.md §5.8, "Home"). Such a node is
+//! adopted: the entry stands for it, and no new entry is written.
 
 use super::handed::{Continuation, Cursor, said};
 use super::line::{Contents, LineMaker};
@@ -16,48 +17,48 @@ use treelined_core::error::Result;
 use treelined_core::json;
 use treelined_core::tree::{Node, Tree};
 
-/// The facts of a session with which the nodes of its natives are compared.
+/// The data with which the nodes of a session are compared.
 pub(super) struct Adoption<'a> {
     pub(super) maker: &'a LineMaker<'a>,
     pub(super) planned: &'a SessionTree,
-    /// The entries of the session.
+    /// The entries that the session has.
     pub(super) tree: &'a Tree,
-    /// The records of earlier imports, by the ids that nodes would have.
+    /// For the id that the entry of a node would have: the entry that an earlier import has adopted for the node.
     pub(super) recorded: &'a HashMap<String, Option<String>>,
-    /// By the natives that continue it.
+    /// For each native session that continues a path: the path that was handed over to it.
     pub(super) continuations: &'a HashMap<String, Continuation>,
-    /// By the natives that no import has brought so far, the entry at which the record begins.
+    /// For each native session that no import has brought so far: the entry at which its record begins.
     pub(super) records: &'a HashMap<String, String>,
 }
 
-/// The records of native sessions in a session, by their ids.
+/// For each native session, by its id: the record of a recorder.
 pub(super) type Records<'a> = HashMap<String, Record<'a>>;
 
-/// A planned entry, as far as it was compared.
+/// The state of the comparison after a planned entry.
 #[derive(Clone, Copy)]
 struct Compared<'a> {
-    /// The first entry above it.
+    /// The index of the first planned entry above this one, or of this one.
     root: usize,
-    /// Where the comparison continues below it.
+    /// The position at which the comparison of the entries below continues.
     next: Next<'a>,
 }
 
-/// A place where a comparison continues.
+/// The position at which a comparison continues.
 #[derive(Clone, Copy)]
 enum Next<'a> {
     Nowhere,
-    /// In what was handed over.
+    /// In the path that was handed over.
     Handed(&'a Continuation, Cursor),
-    /// In the record, after the entry of the planned entry, which was not compared now.
+    /// In the record, after the entry of this planned entry. The exact position is not computed yet.
     Behind,
     Recorded(At),
-    /// The same; the record lacks what is above.
+    /// In the record, but the record lacks the message above.
     Lacking(At),
 }
 
-/// The outcome of a comparison.
+/// The result of a comparison.
 enum Outcome<'a> {
-    /// It is the entry; `None`: before the first one.
+    /// This entry stands for the node. `None`: the node is at the empty position, before the first entry.
     Adopted(Option<String>, Next<'a>),
     New(Next<'a>),
 }
@@ -71,7 +72,7 @@ impl<'a> Adoption<'a> {
         let entries = &self.planned.entries;
         let mut adopted = Adopted::default();
         let mut compared: Vec<Compared<'a>> = Vec::with_capacity(entries.len());
-        // The first entries below which something is the same.
+        // The first planned entries below which some node was adopted.
         let mut same: HashSet<usize> = HashSet::new();
         self.take_known(records);
         for (at, entry) in entries.iter().enumerate() {
@@ -128,7 +129,7 @@ impl<'a> Adoption<'a> {
         Ok(adopted)
     }
 
-    /// The entries of nodes that imports have brought or adopted are taken.
+    /// Marks the entries that imports have written or adopted as taken, so that no other node adopts them.
     fn take_known(&self, records: &mut Records<'_>) {
         if records.is_empty() {
             return;
@@ -146,8 +147,8 @@ impl<'a> Adoption<'a> {
         }
     }
 
-    /// The place after a planned entry that an earlier import has brought or adopted. If it was adopted, the other
-    /// nodes of the same entry are passed again, since that entry may have more text.
+    /// The position in the record after a planned entry that an earlier import has written or adopted. An adopted
+    /// entry may have more text than one node, so the texts of all nodes that it stands for are passed again.
     fn behind_known(
         &self,
         contents: &mut dyn Contents,
@@ -162,7 +163,7 @@ impl<'a> Adoption<'a> {
             None => {
                 let own = entries.get(planned);
                 let own = own.and_then(|entry| self.tree.find(&entry.id.to_string()));
-                // A new entry that was not compared: nothing below it is.
+                // The planned entry is new and was not compared. The entries below it are not compared either.
                 let behind = own.map(|own| Next::Recorded(At::behind(Some(own))));
                 return Ok(behind.unwrap_or(Next::Nowhere));
             }
@@ -235,7 +236,7 @@ impl<'a> Adoption<'a> {
         }
     }
 
-    /// Compares a node with what comes next in the record.
+    /// Compares a node with the next entry of the record.
     fn follow(
         &self,
         contents: &mut dyn Contents,
@@ -284,7 +285,7 @@ impl<'a> Adoption<'a> {
         }
     }
 
-    /// Finds a message of the user again, after messages that the record lacks.
+    /// Looks for a message of the user further down in the record, after messages that the record lacks.
     fn find_again(
         &self,
         contents: &mut dyn Contents,
@@ -312,7 +313,7 @@ impl<'a> Adoption<'a> {
         }
     }
 
-    /// The place after a node, if the node is the same as what comes next.
+    /// The position after a node in the path that was handed over; `None` if the path continues with something else.
     fn behind(
         &self,
         contents: &mut dyn Contents,
@@ -326,7 +327,7 @@ impl<'a> Adoption<'a> {
         let handed = &continuation.handed;
         let (_, node) = self.maker.find(member, node)?;
         if handed.is_end(at) {
-            // Of a result without text, nothing shows that it was handed over but its place.
+            // A tool result without text has nothing to compare. At the end of the path it counts as handed over.
             let is_silent = node.kind == NodeKind::ToolResult
                 && said(&self.maker.body(contents, entry)?.members).is_empty();
             return Ok(is_silent.then_some(at));
@@ -339,7 +340,8 @@ impl<'a> Adoption<'a> {
         Ok(handed.behind(at, &said))
     }
 
-    /// A conversation that has nothing of what was handed over is a branch below the last entry of that.
+    /// If a native session has none of the messages that were handed over, it becomes a branch below the last of
+    /// them.
     fn rewritten(&self, compared: &[Compared<'_>], same: &HashSet<usize>, adopted: &mut Adopted) {
         let roots = self.planned.entries.iter().enumerate();
         let roots = roots.filter(|(at, entry)| entry.parent.is_none() && !same.contains(at));
@@ -384,7 +386,7 @@ impl<'a> Adoption<'a> {
         starts
     }
 
-    /// The labels of conversations that their tool has written anew.
+    /// The labels of native sessions whose tool has replaced the messages that were handed over.
     pub(super) fn labels(&self, adopted: &Adopted) -> Vec<ForkLabel> {
         let tool = self.maker.tool;
         let labels = adopted.below.keys().filter_map(|at| {
@@ -402,7 +404,7 @@ impl<'a> Adoption<'a> {
         labels.collect()
     }
 
-    /// For each member: the number of its records whose nodes are all adopted, and the number of these nodes.
+    /// For each member: the number of records all of whose nodes are adopted, and the number of these nodes.
     pub(super) fn counts(&self, adopted: &Adopted) -> HashMap<MemberNumber, (u64, u64)> {
         let mut records: HashMap<MemberNumber, (HashSet<u64>, HashSet<u64>, u64)> = HashMap::new();
         for (at, entry) in self.planned.entries.iter().enumerate() {
@@ -431,7 +433,7 @@ impl<'a> Adoption<'a> {
 }
 
 impl Next<'_> {
-    /// Whether words are between two places of one comparison.
+    /// Whether there is text between two positions of one comparison.
     fn is_before(self, then: Self) -> bool {
         match (self, then) {
             (Next::Handed(_, from), Next::Handed(_, to)) => {
@@ -444,7 +446,7 @@ impl Next<'_> {
     }
 }
 
-/// The call of a result in a mapper's entry.
+/// The id of the call in a mapper's entry of a tool result.
 fn call_of(members: &[u8]) -> Option<String> {
     let mut object = b"{\"id\":0".to_vec();
     object.extend_from_slice(members);

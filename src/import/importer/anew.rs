@@ -1,4 +1,5 @@
-//! Sessions that exist and are written anew: from the beginning of their sources, with the present readers and mappers.
+//! Writes existing sessions anew: all their sources are read from the beginning, with the present readers and
+//! mappers.
 
 use super::discover::source_at;
 use super::ledger::Ledger;
@@ -8,8 +9,8 @@ use std::collections::HashSet;
 use std::path::Path;
 use treelined_core::error::{Error, Kind, Result};
 
-/// The names of the sources of a session. Those that are where they were, and not among the `found`, join them.
-/// `importFailed` if one is not there: the new file would lack its entries.
+/// The names of all sources of a session. Sources that are not in `found` are added to it if their files still exist.
+/// Fails with `importFailed` if the file of one is missing, because the new session file would lack its entries.
 pub(super) fn sources(
     session: &str,
     session_dir: &Path,
@@ -43,7 +44,7 @@ pub(super) fn sources(
     }
 }
 
-/// Whether a source is the one of the row, which may have been at another place.
+/// Whether a source is the one of a row. The file may have moved since.
 fn is_of(source: &Source, row: &SourceRow, ledger: &Ledger) -> bool {
     let name = source.name();
     let now = ledger.source(source.tool, &name);

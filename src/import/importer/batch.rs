@@ -1,4 +1,4 @@
-//! The members of one tool, joined into sessions, and the ledger's rows for them.
+//! The conversations of one tool, joined into sessions, and the rows of the ledger for them.
 
 use super::adopt::{self, Adoption};
 use super::create::natives;
@@ -31,24 +31,26 @@ use treelined_core::name;
 use treelined_core::timestamp::{self, Millis};
 use treelined_files::log::OpenedLog;
 
-/// The members of one tool, joined.
+/// The sources of one tool that were read, with their members joined into sessions.
 pub(super) struct Batch {
     pub(super) tool: Tool,
     pub(super) sources: Vec<ReadSource>,
     pub(super) members: Vec<Member>,
-    /// For each member its source.
+    /// For each member, the index of its source.
     pub(super) source_of: Vec<usize>,
-    /// For each member the nodes that were held back, and until when, in Unix milliseconds.
+    /// For each member, the nodes that were held back, and the time from which they are imported, in Unix
+    /// milliseconds.
     pub(super) held: Vec<(HeldNodes, Millis)>,
-    /// For each member the name of its origin.
+    /// For each member, the name of its origin.
     pub(super) origins: Vec<String>,
-    /// For each source the bytes that an earlier import has read.
+    /// For each source, the number of bytes that an earlier import has read.
     pub(super) known_len: Vec<u64>,
     pub(super) session_of_native: HashMap<String, String>,
-    /// The number of subagents that a session spawned.
+    /// For each session, the number of subagents that it spawned.
     pub(super) spawned: HashMap<String, u64>,
     pub(super) forest: Forest,
-    /// Why sessions from which conversations were handed over are not written: they cannot be compared.
+    /// The sessions that are not written because a comparison failed, with the error. Conversations were handed over
+    /// from these sessions.
     pub(super) not_compared: HashMap<usize, Error>,
     redaction: Redaction,
 }
@@ -68,7 +70,7 @@ impl Batch {
         let mut known_len = Vec::new();
         for (number, source) in sources.iter_mut().enumerate() {
             let row = ledger.source(tool, &source.source.name());
-            // Without kept bytes it is not known whether the source continues what was read of it.
+            // Without kept bytes, it is unknown whether the file still begins with the bytes that were read.
             let is_continued =
                 |row: &&SourceRow| !source.origin.is_empty() && row.origin == source.origin;
             let known = row.filter(is_continued);
@@ -130,7 +132,7 @@ impl Batch {
         }
     }
 
-    /// Whether an earlier import has read the records of an entry.
+    /// Whether an earlier import has read all records of an entry.
     pub(super) fn is_known(&self, entry: &TreeEntry) -> bool {
         let EntryContent::Node { member, node, .. } = &entry.content else {
             return true;
@@ -142,7 +144,7 @@ impl Batch {
         places.all(|place| place.at.saturating_add(place.len) <= len.unwrap_or(0))
     }
 
-    /// Whether a session has entries of one of these sources.
+    /// Whether a session has entries from one of these sources.
     pub(super) fn has_source(&self, tree: &SessionTree, names: &HashSet<String>) -> bool {
         let is_named = |member: MemberNumber| {
             let source = self
@@ -158,7 +160,8 @@ impl Batch {
             })
     }
 
-    /// When an import brings what was held back of a source: nodes, or a last line without a line break.
+    /// The earliest time from which an import brings what was held back of a source: nodes, or a last line without a
+    /// line break. `None` if nothing was held back.
     fn held_until(&self, source: usize, read: &ReadSource) -> Option<Millis> {
         let held = self.members_of(source).filter_map(|at| self.held.get(at));
         let held = held.filter(|(nodes, _)| !nodes.is_empty());
@@ -167,7 +170,7 @@ impl Batch {
         held.map(|(_, until)| *until).chain(rest).min()
     }
 
-    /// Makes the lines of a session.
+    /// The maker of the lines of a session.
     pub(super) fn maker(&self, tree: &SessionTree) -> LineMaker<'_> {
         let adopted = tree.adopted.entries.iter().filter_map(|(at, entry)| {
             let node = tree.entries.get(*at)?;
@@ -187,7 +190,7 @@ impl Batch {
         }
     }
 
-    /// Finds the nodes that a session has already.
+    /// Finds the nodes of a session that are already entries in its file.
     pub(super) fn adopt(&mut self, at: usize, opened: &OpenedLog) -> Result<()> {
         let Some(tree) = self.forest.sessions.get(at) else {
             return Ok(());
@@ -279,7 +282,7 @@ impl Batch {
         members.filter_map(|member| self.source_of.get(*member).copied())
     }
 
-    /// The row of a session before it is written.
+    /// The row of a session in the report, before the session is written.
     pub(super) fn row(&self, tree: &SessionTree) -> ImportedSession {
         let members = tree.members.iter();
         let shared = |number: &MemberNumber| {
@@ -347,13 +350,13 @@ impl Batch {
         files
     }
 
-    /// The reason why a session of the source was not written.
+    /// The error of the first session of a source that was not written.
     pub(super) fn failure(&self, source: usize, failed: &HashMap<usize, Error>) -> Option<Error> {
         self.sessions_of(source)
             .find_map(|at| failed.get(&at).cloned())
     }
 
-    /// Records the import in the ledger, so that a source is not read again until it changes.
+    /// Writes the import into the ledger, so that a source is not read again until it changes.
     pub(super) fn note(
         &self,
         ledger: &mut Ledger,
@@ -361,7 +364,8 @@ impl Batch {
         failed: &HashMap<usize, Error>,
     ) -> Result<()> {
         let written: HashSet<usize> = rows.iter().map(|(at, _)| *at).collect();
-        // Before the sources, whose order is another one: the first to be placed owns what is shared.
+        // These rows come before the rows of sources, because the first row of a native session decides. Sources have
+        // another order.
         let trees = rows
             .iter()
             .filter_map(|(at, _)| self.forest.sessions.get(*at));
@@ -386,7 +390,7 @@ impl Batch {
             let (natives, targets) = members().filter_map(placed).unzip();
             let mut origin = read.origin.clone();
             if origin.is_empty() {
-                // What an earlier import has kept can still be forgotten.
+                // The bytes that an earlier import has kept stay known, so that they can be deleted later.
                 let before = ledger.source(self.tool, &read.source.name());
                 origin = before.map_or_else(String::new, |row| row.origin.clone());
             }

@@ -1,4 +1,4 @@
-//! New sessions: each is written to its own file, which is named once it is complete.
+//! Writes new sessions, each into its own file. A file gets its name once it is complete.
 
 use super::git::InGit;
 use super::line::{Contents, LineLinks, LineMaker, push_text};
@@ -19,22 +19,22 @@ use treelined_files::log::header::Header;
 pub(crate) use treelined_files::os::file::{Folder, Location};
 use treelined_files::store::Store;
 
-/// A session to be written, with its share of the import's report.
+/// A session to write, with its part of the report.
 pub(super) struct SessionWork<'a> {
     pub(super) tree: &'a SessionTree,
     pub(super) maker: &'a LineMaker<'a>,
-    /// Its row before it is written.
+    /// The row of the session in the report.
     pub(super) row: ImportedSession,
-    /// The files of its members.
+    /// The reports of the files that have its conversations.
     pub(super) files: &'a [&'a ImportedFile],
     pub(super) git: InGit,
-    /// Time of the import.
+    /// The time of the import.
     pub(super) now: Millis,
     pub(super) cancel: &'a Cancel,
 }
 
 impl SessionWork<'_> {
-    /// The header of the session's file. Its time is that of the conversation.
+    /// The header of the session file. Its time is the time at which the conversation began.
     pub(super) fn header(&self) -> Header {
         let tree = self.tree;
         let first = tree.entries.first().map(|entry| entry.time);
@@ -56,8 +56,8 @@ impl SessionWork<'_> {
         }
     }
 
-    /// Writes the file of a new session. It gets its name once it is complete; the name becomes durable with a sync of
-    /// the returned folder. The file that it replaces goes to the trash just before.
+    /// Writes the file of a new session. The file gets its name once it is complete. The name becomes durable when
+    /// the returned folder is synced. If the file replaces an older one, that goes to the trash just before.
     pub(super) fn create(
         mut self,
         store: &Store,
@@ -96,7 +96,7 @@ impl SessionWork<'_> {
         Ok((self.row, at.folder))
     }
 
-    /// The lines of a new session after its entries: labels, the name and the leaf record.
+    /// The lines that follow the entries of a new session: labels, the name and the leaf record.
     fn last_lines(&self) -> Vec<Vec<u8>> {
         let entries = &self.tree.entries;
         let mut lines = Vec::new();
@@ -126,10 +126,10 @@ impl SessionWork<'_> {
         lines
     }
 
-    /// Counts the entries of a new session before it is written.
+    /// Counts the entries and branches of a new session before it is written.
     pub(super) fn count_new(&mut self) {
         let entries = &self.tree.entries;
-        // For each entry the nearest step at or above it. Bookkeeping makes no branches.
+        // For each entry, the nearest step at or above it. Bookkeeping does not make branches, so only steps count.
         let mut steps: Vec<Option<usize>> = Vec::with_capacity(entries.len());
         let mut has_steps_below = vec![false; entries.len()];
         let mut tips = 0;
@@ -150,11 +150,11 @@ impl SessionWork<'_> {
         self.row.created = true;
         self.row.entries_added = (entries.len() + labels.count()) as u64 + u64::from(has_name);
         self.row.branches = (tips as u64).saturating_sub(1);
-        // The first branch is none of the others, even if the tool does not show it.
+        // The first branch is not counted in `branches`, even if the tool does not show it.
         self.row.recovered = self.row.recovered.min(self.row.branches);
     }
 
-    /// The entry that names the session. `entries` distinguishes names given at different times.
+    /// The entry that names the session. `entries` makes the ids of names given at different times differ.
     pub(super) fn name_line(
         &self,
         name: &str,
@@ -172,7 +172,7 @@ impl SessionWork<'_> {
         line
     }
 
-    /// The record that says where in git the session is, if that is new.
+    /// The record of the session's position in git; `None` if it is not new.
     pub(super) fn git_record(
         &self,
         before: &InGit,
@@ -188,7 +188,7 @@ impl SessionWork<'_> {
         Some(line)
     }
 
-    /// A record of this time up to its data.
+    /// The beginning of a record, up to its data. Its time is the time of the import.
     fn record_start(&self, custom_type: &str, id: NodeId, at: Option<&str>) -> Vec<u8> {
         let mut line = b"{\"type\":\"custom\"".to_vec();
         push_text(&mut line, "customType", custom_type);
@@ -201,7 +201,7 @@ impl SessionWork<'_> {
         line
     }
 
-    /// The leaf record with which each import of a session ends (session-file.md §4).
+    /// The leaf record of this import (session-file.md §4). Every import of a session ends with one.
     pub(super) fn leaf_record(&self, moved: &MovedLeaf<'_>) -> Vec<u8> {
         let key = format!("leaf/{}/{}", moved.entries, self.now);
         let id = NodeId::of(self.maker.tool, &self.tree.native_id, &key);
@@ -227,7 +227,7 @@ impl SessionWork<'_> {
     }
 }
 
-/// The native sessions of a session, in the order in which they own what they share.
+/// The native sessions of a session. Their order decides which of them owns the entries that they share.
 pub(super) fn natives(tree: &SessionTree, members: &[Member]) -> Vec<String> {
     let mut seen = HashSet::new();
     let members = tree.members.iter().filter_map(|at| members.get(*at));
@@ -238,15 +238,15 @@ pub(super) fn natives(tree: &SessionTree, members: &[Member]) -> Vec<String> {
         .collect()
 }
 
-/// The leaf before and after an import.
+/// The leaf of a session before and after an import.
 pub(super) struct MovedLeaf<'a> {
     pub(super) from: Option<&'a str>,
     pub(super) to: Option<&'a str>,
     /// The entry at which the tool continues.
     pub(super) source: Option<&'a str>,
-    /// The number of entries, which distinguishes leaf records.
+    /// The number of entries. It makes the ids of leaf records differ.
     pub(super) entries: usize,
-    /// The facts about git that the last import has kept.
+    /// The positions in git that the leaf record of the last import has.
     pub(super) git_before: &'a InGit,
 }
 
@@ -269,7 +269,7 @@ fn line_start(kind: &str, id: NodeId, parent: Option<&str>, at: Millis) -> Vec<u
     line
 }
 
-/// The label of a fork, below the entry that it labels; `None` for a blank one.
+/// The entry that labels a fork, below the labelled entry `target`; `None` if the text is blank.
 pub(super) fn label_line(id: NodeId, target: &str, text: &str, at: Millis) -> Option<Vec<u8>> {
     let text = name::given(text)?;
     let mut line = line_start("label", id, Some(target), at);
@@ -279,7 +279,7 @@ pub(super) fn label_line(id: NodeId, target: &str, text: &str, at: Millis) -> Op
     Some(line)
 }
 
-/// The header's line with the call that spawned the session.
+/// The line of the header, with the call that spawned the session added.
 fn with_spawner(line: Vec<u8>, spawned_by: Option<&SpawnPoint>) -> Vec<u8> {
     let Some(spawn) = spawned_by else {
         return line;

@@ -1,5 +1,5 @@
-//! The sessions that opencode and goose keep in databases, and older versions of opencode in folders of JSON files; with the
-//! exports of accounts.
+//! Extracts sessions from the databases of opencode and goose, from the folders of JSON files of older versions of
+//! opencode, and from the exports of accounts.
 
 use super::exports::Exports;
 use super::json_tree::JsonTree;
@@ -15,10 +15,11 @@ use treelined_core::error::{Error, Kind};
 use treelined_files::lock::lock;
 use treelined_files::os::file::{Identity, status_of};
 
-/// The extraction of one tool.
+/// Extracts sessions from the databases and folders of one tool.
 struct Databases {
     tool: Tool,
-    /// The most recently opened: its sessions are requested one after the other.
+    /// The database or folder that was opened last. It stays open, because its sessions are mostly requested one
+    /// after the other.
     open: Mutex<Option<(PathBuf, SessionContainer)>>,
 }
 
@@ -32,7 +33,8 @@ static GOOSE: Databases = Databases::of(Tool::Goose);
 static CHATGPT: Exports = Exports::of(Tool::ChatGpt);
 static CLAUDE_AI: Exports = Exports::of(Tool::ClaudeAi);
 
-/// The extraction of a tool whose sessions are in databases, in folders of small files, or in exports.
+/// The extraction for a tool that has its sessions in databases, folders of JSON files or exports; `None` for another
+/// tool.
 pub(crate) fn extraction(tool: Tool) -> Option<&'static dyn Extraction> {
     match tool {
         Tool::Opencode => Some(&OPENCODE),
@@ -43,7 +45,7 @@ pub(crate) fn extraction(tool: Tool) -> Option<&'static dyn Extraction> {
     }
 }
 
-/// Closes what is open when an import ends.
+/// Closes all databases, folders and exports on drop, when an import ends.
 pub(super) struct Closing;
 
 impl Drop for Closing {
@@ -145,7 +147,7 @@ impl Extraction for Databases {
     }
 }
 
-/// A session's own status: the file's status changes with every session in it.
+/// The status of one session. It has the session's own time, because the time of the file changes with every session.
 fn status(session: &NativeSession, identity: Identity, file: (i64, i64)) -> SourceStatus {
     let modified = session.last_activity.map(|at| (at.div_euclid(1000), 0));
     SourceStatus {

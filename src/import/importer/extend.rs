@@ -1,5 +1,5 @@
-//! Sessions of earlier imports: appends the tool's new records under the file's lock. Existing entries never change; a
-//! node that the tool has changed gets a new version beside the old one.
+//! Extends sessions of earlier imports: appends the tool's new records while it holds the lock of the session file.
+//! Existing entries never change. If the tool has changed a node, the new version becomes a sibling of the old entry.
 
 use super::create::{MovedLeaf, SessionWork, first_kept, label_line};
 use super::git::InGit;
@@ -19,13 +19,13 @@ use treelined_files::log::{OpenedLog, Standing};
 use treelined_files::os::file::Location;
 use treelined_files::store::Store;
 
-/// How long to wait for the lock of a session file.
+/// The longest wait for the lock of a session file.
 const LOCK_TIMEOUT: Duration = Duration::from_secs(2);
-/// The pause between two attempts.
+/// The pause between two attempts to take the lock.
 const PAUSE: Duration = Duration::from_millis(1);
-/// Bytes of new lines in memory before they are written; a smaller import is one write.
+/// The most bytes of new lines in memory before they are written. A smaller import writes once.
 const MAX_WAITING_BYTES: usize = 48 << 20;
-/// Members of a stored line that no mapper makes.
+/// The members of a stored line that do not come from a mapper.
 const NOT_MAPPED: [&str; 7] = [
     "type",
     "id",
@@ -37,8 +37,8 @@ const NOT_MAPPED: [&str; 7] = [
 ];
 
 impl SessionWork<'_> {
-    /// Appends new entries to an existing session. `is_known(entry)` means that an earlier import has read the entry's
-    /// records, so that it cannot have changed.
+    /// Appends the new entries of an existing session. `is_known(entry)` says that an earlier import has read the
+    /// records of an entry, so that the entry cannot have changed.
     pub(super) fn extend(
         mut self,
         store: &Store,
@@ -79,7 +79,8 @@ impl SessionWork<'_> {
             .iter()
             .map(|branch| tree.id(branch.tip).to_owned())
             .collect();
-        // The steps of new bookkeeping, which makes no branches.
+        // For each new entry that is bookkeeping, the nearest step at or above it. Bookkeeping does not make
+        // branches.
         let mut steps: HashMap<String, Option<String>> = HashMap::new();
         for step in &planned.steps {
             let above = step.parent.as_ref().and_then(|parent| {
@@ -108,7 +109,7 @@ impl SessionWork<'_> {
         self.row.recovered = self.row.recovered.min(self.row.branches);
         self.row.entries_added = planned.steps.len() as u64;
         self.row.revised = planned.revised;
-        // A gap stays when its parent turns up.
+        // An entry that marks a gap stays in the file, even when the missing parent is found.
         let new = planned.steps.iter().filter(|step| {
             let entry = self.tree.entries.get(step.entry);
             entry.is_some_and(|entry| matches!(entry.content, EntryContent::Gap { .. }))
@@ -120,7 +121,7 @@ impl SessionWork<'_> {
         Ok(())
     }
 
-    /// Writes the plan, if it is not empty. The last line is the leaf record.
+    /// Writes the planned entries, if there are any. The last line is the leaf record.
     fn write(
         &mut self,
         planned: &Extension,
@@ -153,7 +154,7 @@ impl SessionWork<'_> {
         };
         let from = planned.steps.last().map(|step| step.id.to_string());
         let from = from.or_else(|| leaf.id.clone());
-        // Leaf records count too, so that no two lines get one id.
+        // The number includes leaf records, so that each leaf record gets another id.
         let entries = tree.node_count() + planned.steps.len();
         for step in &planned.steps {
             self.check()?;
@@ -191,7 +192,7 @@ impl SessionWork<'_> {
         file.finish()
     }
 
-    /// The labels of new forks.
+    /// The lines with labels for new forks.
     fn new_labels(&self, planned: &Extension, tree: &Tree) -> Vec<Vec<u8>> {
         let labels = self.tree.labels.iter();
         let new = labels.filter(|label| tree.find_any(&label.id.to_string()).is_none());
@@ -207,7 +208,7 @@ impl SessionWork<'_> {
         .collect()
     }
 
-    /// The tool's title, if an import gave the session another name, or it has none.
+    /// The new name of the session: the tool's title, if the session has no name, or a name that an import gave.
     fn new_name(&self, opened: &OpenedLog) -> Result<Option<String>> {
         let title = self
             .row
@@ -233,16 +234,16 @@ fn stored(opened: &OpenedLog, node: Node) -> Result<Vec<u8>> {
     bodies.entry(&bodies.fetch(&opened.tree, node)?)
 }
 
-/// The leaf of a session in its file.
+/// The leaf of a session file before an import.
 struct Leaf {
     at: Option<Node>,
     id: Option<String>,
-    /// It is where the tool went on at the last import. Where an import kept the leaf of the user, it is still the
-    /// user's.
+    /// Whether the leaf is where the last import left it: at the entry at which the tool continued. False if the user
+    /// has moved the leaf since, or if the last import kept the user's leaf.
     is_left_by_import: bool,
-    /// The tool has been imported into the session before.
+    /// Whether an earlier import has brought conversations of the tool.
     has_import: bool,
-    /// The facts about git that the tool's last import has kept.
+    /// The positions in git that the leaf record of the tool's last import has.
     git: InGit,
 }
 
@@ -253,7 +254,7 @@ impl Leaf {
         let numbers = (0..tree.node_count()).rev();
         let nodes = numbers.filter_map(|number| tree.node(number));
         let adopted = &work.tree.adopted;
-        // A session without the record of an import was shortened: nobody has moved its leaf since.
+        // A file without a leaf record of an import was shortened, so the user has not moved its leaf since.
         let mut is_left_by_import = adopted.guests.is_empty();
         let (mut has_import, mut git) = (false, InGit::default());
         for node in nodes.filter(|node| tree.kind(*node) == EntryKind::LeafRecord) {
@@ -286,26 +287,26 @@ impl Leaf {
 
 /// An entry to append.
 struct Step {
-    /// Its index in the planned tree.
+    /// The index of the entry in the planned tree.
     entry: usize,
     id: NodeId,
     parent: Option<String>,
-    /// The version that it replaces, or the original of a copied prefix.
+    /// The entry whose newer version this is, or of whose branch this is a copy.
     copied_from: Option<NodeId>,
 }
 
-/// The additions of an import to a session.
+/// The entries that an import adds to a session.
 struct Extension {
     steps: Vec<Step>,
     revised: u64,
     /// The entry at which the tool continues.
     leaf: Option<String>,
-    /// The newer version of each replaced entry, and the entries of adopted nodes.
+    /// For each replaced entry its newer version, and for each adopted node its entry.
     newer: HashMap<NodeId, Option<String>>,
 }
 
 impl Extension {
-    /// The entry of a node in the file; `None` for a node that is adopted before the first entry.
+    /// The entry of a node in the file. `None` for a node that is adopted at the empty position.
     fn renamed(&self, id: NodeId) -> Option<String> {
         let own = || Some(id.to_string());
         self.newer.get(&id).cloned().unwrap_or_else(own)
@@ -327,7 +328,7 @@ impl Extension {
             newer: HashMap::new(),
         };
         let adopted = &work.tree.adopted;
-        // For each entry the id of its current version, and whether it gets that now.
+        // For each planned entry: the id of its current version, and why it gets this version now.
         let mut ids: Vec<(Option<String>, Renewal)> = Vec::with_capacity(entries.len());
         for (at, entry) in entries.iter().enumerate() {
             work.check()?;
@@ -356,7 +357,7 @@ impl Extension {
                 !is_known(entry) && has_changed(work, contents, entry, opened, latest)?;
             planned.revised += u64::from(is_changed);
             let renewal = match above {
-                // A gap has no versions.
+                // A gap does not get a new version.
                 _ if matches!(entry.content, EntryContent::Gap { .. }) => Renewal::None,
                 Renewal::Moved => Renewal::Moved,
                 _ if leaves_gap(entries, entry, opened, latest)? => Renewal::Moved,
@@ -392,17 +393,18 @@ impl Extension {
     }
 }
 
-/// The reason for a new version of an entry.
+/// The reason why an entry gets a new version.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Renewal {
     None,
-    /// The tool has changed it, or an entry above it.
+    /// The tool has changed the entry, or an entry above it.
     Revised,
-    /// Its parent, or the parent of an entry above it, was missing before and is there now.
+    /// The parent of the entry was missing at the last import and is found now. The same holds for all entries below
+    /// it.
     Moved,
 }
 
-/// Whether the parent of an entry was missing at the last import and is there.
+/// Whether the parent of an entry was missing at the last import and is found now.
 fn leaves_gap(
     entries: &[TreeEntry],
     entry: &TreeEntry,
@@ -420,7 +422,7 @@ fn leaves_gap(
     }
 }
 
-/// Whether a stored entry marks the place of a missing parent.
+/// Whether a stored entry marks a gap, that is a missing parent.
 fn is_gap(opened: &OpenedLog, node: Node) -> Result<bool> {
     if opened.tree.kind(node) != EntryKind::Custom {
         return Ok(false);
@@ -429,7 +431,7 @@ fn is_gap(opened: &OpenedLog, node: Node) -> Result<bool> {
     Ok(json::get(&entry, "customType") == Some(b"\"import.gap\""))
 }
 
-/// Whether each entry is on the path to the leaf.
+/// For each planned entry, whether it is on the path to the leaf.
 fn path(entries: &[TreeEntry], leaf: Option<usize>) -> Vec<bool> {
     let mut on_path = vec![false; entries.len()];
     let mut at = leaf;
@@ -440,7 +442,7 @@ fn path(entries: &[TreeEntry], leaf: Option<usize>) -> Vec<bool> {
     on_path
 }
 
-/// The newest version of an entry in the file, and the id of the next one.
+/// The id of the newest version of an entry in the file, and the id that the next version would have.
 fn versions(work: &SessionWork<'_>, tree: &Tree, entry: &TreeEntry) -> (NodeId, NodeId) {
     let (native_id, key) = match &entry.content {
         EntryContent::Node { member, node, .. } => match work.maker.find(*member, *node) {
@@ -460,7 +462,7 @@ fn versions(work: &SessionWork<'_>, tree: &Tree, entry: &TreeEntry) -> (NodeId, 
     (latest, latest)
 }
 
-/// Whether the mapper's result differs from the entry's newest version.
+/// Whether the mapper now makes another entry than the newest version in the file.
 fn has_changed(
     work: &SessionWork<'_>,
     contents: &mut dyn Contents,
@@ -485,7 +487,7 @@ fn has_changed(
         return Ok(true);
     }
     let is_other = |line: &[u8], made: &[u8]| mapped(line) != mapped(made);
-    // If only one of them has its secrets replaced, the tool has changed nothing.
+    // If the lines differ only because secrets were replaced in one of them, the tool has changed nothing.
     Ok(is_other(&line, &made)
         && work
             .maker
@@ -494,7 +496,7 @@ fn has_changed(
             .is_none_or(|[line, made]| is_other(&line, &made)))
 }
 
-/// The members of a line that a mapper made, as stored, in order.
+/// The members of a stored line that come from a mapper, in order.
 fn mapped(line: &[u8]) -> Vec<Vec<u8>> {
     let mut mapped = Vec::new();
     let Ok(mut members) = json::Members::open(line, 0) else {
@@ -509,7 +511,7 @@ fn mapped(line: &[u8]) -> Vec<Vec<u8>> {
     mapped
 }
 
-/// Lines for a file whose lock is held; without a lock nothing is written.
+/// Appends lines to a file whose lock it holds. Without a lock, nothing is written.
 struct Appender {
     opened: OpenedLog,
     lock: Option<Lock>,
@@ -540,7 +542,7 @@ impl Appender {
         failure.map_or(Ok(()), Err)
     }
 
-    /// Writes the rest and syncs the file.
+    /// Writes the remaining lines and syncs the file.
     fn finish(&mut self) -> Result<()> {
         self.write()?;
         if let Some((file, _)) = self.opened.log.file_to_sync()? {
@@ -551,7 +553,7 @@ impl Appender {
     }
 }
 
-/// Takes the lock of the file, and reads the entries of other writers.
+/// Takes the lock of the file, and reads the entries that other processes have written.
 fn lock_fresh(
     store: &Store,
     at: &Location,

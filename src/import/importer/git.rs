@@ -1,4 +1,5 @@
-//! Where in git a session is (session-file.md §5.8): what its tool has recorded, and what a hook has seen.
+//! The position in git of an imported session (session-file.md §5.8): as the tool's records say it, and as a hook has
+//! seen it.
 
 use crate::family::forest::SessionTree;
 use crate::member::Member;
@@ -7,17 +8,17 @@ use std::collections::BTreeMap;
 use treelined_core::json;
 use treelined_core::tags::GitPlace;
 
-/// The facts about git at an import.
+/// The positions in git that an import knows.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct InGit {
-    /// By the tool's records.
+    /// The position in the tool's records.
     said: GitPlace,
-    /// By the hook that asked for the import; empty without one.
+    /// The position that a hook has seen, if one has asked for the import; else empty.
     seen: GitPlace,
 }
 
 impl InGit {
-    /// `places` are those that hooks have seen, by the tool's ids of conversations.
+    /// `places` has the positions that hooks have seen, by native session.
     pub(super) fn of(
         tree: &SessionTree,
         members: &[Member],
@@ -33,12 +34,13 @@ impl InGit {
         }
     }
 
-    /// Whether a hook has seen another place since `before`. What a tool has recorded comes with its entries.
+    /// Whether a hook has seen another position since `before`. A position in the tool's records does not count,
+    /// since it comes together with entries.
     pub(super) fn has_seen_more(&self, before: &Self) -> bool {
         !self.seen.is_empty() && self.seen != before.seen
     }
 
-    /// The facts that the record of an import has.
+    /// Reads the positions from the leaf record of an import.
     pub(super) fn kept(record: &[u8]) -> Self {
         let of = |name| json::get_path(record, &["data", "import", "git", name]);
         let place = |name| GitPlace::of_data(of(name).unwrap_or_default());
@@ -48,21 +50,21 @@ impl InGit {
         }
     }
 
-    /// The place for a record of the session, if something is new since `before`. Else it may be in the file already, or a
-    /// client may have written a newer one.
+    /// The position for a new record of git in the session; `None` if both positions are as in `before`. Then the
+    /// file may already have it, and a client may have written a newer one.
     pub(super) fn news(&self, before: &Self) -> Option<&GitPlace> {
         let is_new = |now: &GitPlace, before: &GitPlace| !now.is_empty() && now != before;
         if !is_new(&self.seen, &before.seen) && !is_new(&self.said, &before.said) {
             return None;
         }
-        // A tool may record the place where the conversation began.
+        // The hook's position is preferred, since a tool may record only the position where the conversation began.
         match self.seen.is_empty() {
             true => Some(&self.said),
             false => Some(&self.seen),
         }
     }
 
-    /// For the record of this import, with what an earlier one has kept.
+    /// The positions for the leaf record of this import. A position that is not known is taken from `before`.
     pub(super) fn to_json(&self, before: &Self) -> Option<Value> {
         let newest = |now: &GitPlace, before: &GitPlace| {
             let place = if now.is_empty() { before } else { now };
@@ -104,7 +106,7 @@ mod tests {
             (known("main", ""), known("", ""), Some("main")),
             (known("main", ""), known("main", ""), None),
             (known("main", "fix"), known("main", ""), Some("fix")),
-            // The tool says still where the conversation began.
+            // The tool still says the position where the conversation began.
             (known("main", ""), known("main", "fix"), None),
             (known("new", ""), known("main", "fix"), Some("new")),
             (known("new", "fix"), known("main", "fix"), Some("fix")),

@@ -1,4 +1,4 @@
-//! Sources that were deleted while an import held back their end: the kept bytes have it.
+//! Finds sources that were deleted after an import held back their end. Their kept bytes still have the end.
 
 use super::discover::{FoundSources, Request, is_below, medium};
 use super::ledger::Ledger;
@@ -13,7 +13,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// The sources of a request that are gone, with an end that was held back, to be read from their origins.
+/// The sources of a request that do not exist any more and whose end was held back. They are read from their origins.
 pub(super) fn gone(
     request: &Request,
     found: &FoundSources,
@@ -46,10 +46,10 @@ pub(super) fn gone(
     sources.collect()
 }
 
-/// The findings of an import.
+/// The sources that the present import has found.
 struct Present {
     names: HashSet<(Tool, String)>,
-    /// Names of files without their folder: tools move files.
+    /// The names of files without their folders, because tools move files.
     files: HashSet<(Tool, OsString)>,
     /// The databases that could be read.
     databases: HashSet<PathBuf>,
@@ -73,7 +73,7 @@ impl Present {
         }
     }
 
-    /// Whether the source does not exist any more, neither here nor elsewhere.
+    /// Whether a source does not exist any more, neither in its old folder nor in another one.
     fn lacks(&self, source: &Source) -> bool {
         if self.names.contains(&(source.tool, source.name())) {
             return false;
@@ -91,7 +91,7 @@ impl Present {
     }
 }
 
-/// The name of a file, also of its compressed form.
+/// The name of a file. A compressed file has the same name as the uncompressed one.
 fn file_name(path: &Path) -> Option<OsString> {
     let name = path.file_name()?;
     let plain = name.as_encoded_bytes().ends_with(COMPRESSED.as_bytes());

@@ -1,35 +1,35 @@
-//! Paths that were handed over to a tool, compared with those that the tool gives back (session-file.md §4.6).
+//! Compares a path that was handed over to a tool with the conversation that the tool returns (session-file.md §4.6).
 
 use crate::neutral::{Message, NeutralPath, Said, parts, parts_of};
 use treelined_core::json;
 
-/// A path that was handed over to a tool.
+/// A path that was handed over to a tool, with the entry at its end.
 #[derive(Debug)]
 pub(crate) struct Continuation {
-    /// The last entry of it.
+    /// The last entry of the path.
     pub(crate) entry_id: String,
     pub(crate) handed: HandedOver,
 }
 
-/// A path that was handed over, as its agent gives it back.
+/// The texts of a path that was handed over, as the tool returns them.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct HandedOver {
-    /// Each part with the number of its step.
+    /// The parts of the texts, each with the number of its step.
     said: Vec<(Said, usize)>,
     steps: Vec<Step>,
 }
 
-/// A message, or a result.
+/// A message, or the result of a call.
 #[derive(Debug, Clone)]
 struct Step {
-    /// The entry that has its beginning, or the one before it.
+    /// The entry that has the beginning of the step, or the entry before it.
     first: Option<String>,
-    /// The entry that has its end, or the one before it.
+    /// The entry that has the end of the step, or the entry before it.
     last: Option<String>,
     is_summary: bool,
 }
 
-/// A place in what was handed over: the part that comes next, and the bytes of it that are behind.
+/// A position in the path: the number of the part that comes next, and the bytes of it that were passed.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Cursor {
     pub(super) part: usize,
@@ -69,7 +69,7 @@ impl HandedOver {
         handed
     }
 
-    /// One step, all of an entry.
+    /// A path of a single step. All parts belong to the entry `entry`.
     pub(crate) fn all_of(said: Vec<Said>, entry: &str) -> Self {
         let entry = Some(entry.to_owned());
         Self {
@@ -82,7 +82,7 @@ impl HandedOver {
         }
     }
 
-    /// The place behind these parts, if they come next.
+    /// The position after these parts; `None` if other parts come next.
     pub(super) fn behind(&self, mut at: Cursor, said: &[Said]) -> Option<Cursor> {
         for said in said {
             let mut rest = said.text.as_str();
@@ -113,7 +113,7 @@ impl HandedOver {
         Some(at)
     }
 
-    /// The place behind the summary that comes next.
+    /// The position after the summary that comes next; `None` if no summary comes next.
     pub(super) fn behind_summary(&self, at: Cursor) -> Option<Cursor> {
         let (_, step) = self.said.get(at.part)?;
         self.steps.get(*step).filter(|step| step.is_summary)?;
@@ -129,7 +129,7 @@ impl HandedOver {
         at.part >= self.said.len()
     }
 
-    /// The entry of what is before a place.
+    /// The entry that stands for the texts before a position.
     pub(super) fn entry(&self, at: Cursor) -> Option<String> {
         let Some((_, step)) = self.said.get(at.part) else {
             return self.steps.last()?.last.clone();
@@ -143,7 +143,7 @@ impl HandedOver {
     }
 }
 
-/// The parts of the message of a mapper's entry.
+/// The parts of the message in a mapper's entry.
 pub(super) fn said(members: &[u8]) -> Vec<Said> {
     let mut object = b"{\"id\":0".to_vec();
     object.extend_from_slice(members);

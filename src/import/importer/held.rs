@@ -1,8 +1,8 @@
-//! The nodes that an import holds back.
+//! The marks of nodes that an import holds back.
 
 use crate::member::Node;
 
-/// The properties by which a copy of a node is found.
+/// Properties that a node shares with its copies in other members.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(super) enum CopyMark {
     Key(Box<str>),
@@ -20,5 +20,5 @@ impl CopyMark {
     }
 }
 
-/// The nodes that were held back of a member, each with its mark; `None` for one without copies.
+/// The nodes that were held back of a member, each with its mark. `None`: copies of the node cannot be recognized.
 pub(super) type HeldNodes = Vec<Option<CopyMark>>;

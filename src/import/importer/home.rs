@@ -1,4 +1,5 @@
-//! Conversations that a session has, or from which they were handed over (session-file.md §4.6 and §5.8, "Home").
+//! Finds the session to which a native session belongs: the session that already has it, or from which its
+//! conversation was handed over (session-file.md §4.6 and §5.8, "Home").
 
 use super::handed::{Continuation, HandedOver, said};
 use super::ledger::Ledger;
@@ -27,7 +28,7 @@ use treelined_files::os::file::Location;
 use treelined_files::store::Store;
 use treelined_files::store::catalogue::CatalogueRow;
 
-/// `data.continuation` of a leaf record.
+/// The member `data.continuation` of a leaf record: a path that was handed over to a tool.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct ContinuationRecord {
@@ -41,23 +42,24 @@ struct ContinuationRecord {
     thinking: Option<String>,
     messages: u64,
     sha256: String,
-    /// When the path was handed over; the least if the record says nothing that can be read.
+    /// The time of the leaf record, at which the path was handed over; `Millis::MIN` if it cannot be read.
     #[serde(skip)]
     at: Millis,
 }
 
-/// The leaf records of a session about conversations of one tool.
+/// The facts in a session's leaf records about native sessions of one tool.
 #[derive(Debug, Default)]
 pub(super) struct Records {
-    /// The natives that imports have brought.
+    /// The native sessions that imports have brought.
     natives: HashSet<String>,
-    /// The entries of adopted nodes, by the ids that these would have.
+    /// For the id that the entry of a node would have: the entry that was adopted for it.
     pub(super) adopted: HashMap<String, Option<String>>,
-    /// By native id the latest continuation of it.
+    /// For each native session, by its id: the latest continuation.
     named: HashMap<String, ContinuationRecord>,
-    /// Those without a native id whose entry is there, by hash; of one hash the one with the most messages.
+    /// The continuations that do not say a native id, by the hash of their paths. If several have the same hash, the
+    /// one with the most messages.
     unnamed: HashMap<String, ContinuationRecord>,
-    /// By native id the entries at which records of it begin.
+    /// For each native session, by its id: the entries at which its records begin.
     pub(super) recorded: HashMap<String, Vec<Node>>,
 }
 
@@ -115,7 +117,7 @@ impl Records {
             let raw = json::get_path(import, &["report", "session", name]);
             raw.and_then(json::string)
         };
-        // In a copy of the file under another id, the records say nothing.
+        // If the file was copied under another id, its leaf records are about the original session, and are ignored.
         if text("sessionId").as_deref() != Some(session_id)
             || text("tool").as_deref() != Some(tool.name())
         {
@@ -137,8 +139,8 @@ impl Records {
         self.natives.contains(native)
     }
 
-    /// The continuation that counts for a native session: the latest one with its id, else of those without an id, of which
-    /// the session may begin with several, the longest.
+    /// The continuation of a native session: the latest one with its id. If there is none, the longest one without an
+    /// id with whose path the native session begins.
     pub(super) fn continuation(
         &self,
         opened: &OpenedLog,
@@ -170,7 +172,8 @@ impl Records {
 }
 
 impl ContinuationRecord {
-    /// `None` if its hash is not the hash of its path, nor of the beginning of the native session.
+    /// The continuation with its texts. `None` if neither the path in the session nor the beginning of the native
+    /// session has the recorded hash.
     fn continuation(
         &self,
         opened: &OpenedLog,
@@ -193,14 +196,14 @@ impl ContinuationRecord {
         }))
     }
 
-    /// The path, made again; `None` if it cannot be, or is another one.
+    /// Makes the path that was handed over again. `None` if this fails, or if the path has changed since.
     fn path(&self, opened: &OpenedLog, tool: Tool) -> Option<NeutralPath> {
         let path = path_of(opened, tool, self).ok()?;
         (hash(&path.messages) == self.sha256).then_some(path)
     }
 }
 
-/// The path of a continuation, made again.
+/// Makes the path of a continuation again.
 fn path_of(opened: &OpenedLog, tool: Tool, record: &ContinuationRecord) -> Result<NeutralPath> {
     let options = Options {
         tool: Some(tool),
@@ -236,8 +239,8 @@ pub(super) struct Native<'a> {
 }
 
 impl Native<'_> {
-    /// Passes the hash of each beginning, message by message, with what its last message says. It ends after the longest
-    /// beginning that a path with `most` messages may be, and after [`MAX_BYTES`].
+    /// Calls `see` after each message, with the hash of all messages so far and the parts of this one. Ends after the
+    /// longest beginning that a path with `most` messages can have, and after [`MAX_BYTES`].
     fn walk(
         &mut self,
         most: u64,
@@ -265,7 +268,7 @@ impl Native<'_> {
             let body = format(self.tool).body(self.member, node, &slices);
             let said = said(&body.members);
             for part in &said {
-                // The calls of a model are in its message.
+                // A model's calls belong to the message of the model.
                 let its = match part.letter {
                     b'c' => b'a',
                     letter => letter,
@@ -280,7 +283,7 @@ impl Native<'_> {
         Ok(())
     }
 
-    /// The text of the first message that has one; empty if none has.
+    /// The parts of the first message that has text; empty if no message has text.
     fn first_words(&mut self) -> Result<Vec<Said>> {
         let mut first = Vec::new();
         self.walk(u64::MAX, &mut |_, said| {
@@ -293,7 +296,7 @@ impl Native<'_> {
         Ok(first)
     }
 
-    /// The parts of the first messages that have the hash of a continuation.
+    /// The parts of the first messages that have the hash of a continuation; `None` if the hash is not found.
     fn beginning(&mut self, record: &ContinuationRecord) -> Result<Option<Vec<Said>>> {
         let mut parts = Vec::new();
         let mut is_found = false;
@@ -309,11 +312,11 @@ impl Native<'_> {
     }
 }
 
-/// Finds the sessions of native sessions that the ledger does not place.
+/// Finds the sessions of native sessions that the ledger does not have.
 pub(super) struct Homes<'a> {
     pub(super) tool: Tool,
     pub(super) store: &'a Store,
-    /// The session files by id.
+    /// The session files, by the ids of their sessions.
     pub(super) known: &'a HashMap<String, Location>,
     pub(super) ledger: &'a Ledger,
     pub(super) cancel: &'a Cancel,
@@ -323,12 +326,12 @@ pub(super) struct Homes<'a> {
 #[derive(Debug, Default)]
 pub(super) struct Found {
     pub(super) homes: HashMap<String, String>,
-    /// Those of which there is a record, and that say nothing so far.
+    /// The native sessions with a record that have no text so far.
     pub(super) silent: HashSet<String>,
 }
 
 impl Homes<'_> {
-    /// The sessions by the native sessions that were read.
+    /// Finds the session of each native session that was read.
     pub(super) fn find(&self, read: &[ReadSource]) -> Result<Found> {
         let mut found = Found::default();
         let members = || {
@@ -389,7 +392,8 @@ impl Homes<'_> {
         }
     }
 
-    /// The records of the sessions about native sessions. Those that cannot be read say nothing.
+    /// Reads the leaf records of all sessions that may have one of the native sessions. Sessions that cannot be read
+    /// are ignored.
     fn offers(
         &self,
         rows: &[Arc<CatalogueRow>],
@@ -428,7 +432,7 @@ impl Homes<'_> {
         Ok(offers)
     }
 
-    /// Whether a session may have one of these native sessions.
+    /// Whether a session may have one of these native sessions. Its row in the list decides.
     fn may_offer(&self, row: &CatalogueRow, new: &HashSet<&str>) -> bool {
         let row = &row.listing;
         let mut imported = row.source.iter().flat_map(|source| &source.native_ids);
@@ -443,27 +447,28 @@ impl Homes<'_> {
     }
 }
 
-/// A session with a continuation.
+/// A session from which a path was handed over.
 #[derive(Debug, Clone)]
 struct Offer {
     session_id: String,
-    /// The number of messages that were handed over, and when. The greatest counts: an agent that goes on in two equal
-    /// sessions has most likely begun in the one that was handed over last.
+    /// The number of messages in the path, and the time when it was handed over. The greatest rank is chosen: if two
+    /// paths are equal, the agent most likely continues the one that was handed over last.
     rank: (u64, Millis),
 }
 
-/// The records of sessions about native sessions that the ledger does not place.
+/// The facts in leaf records about native sessions that the ledger does not have.
 #[derive(Debug, Default)]
 struct Offers {
-    /// The sessions that have a native session already.
+    /// For each native session that a session already has: this session.
     imported: HashMap<String, String>,
-    /// By native id: of the continuations whose path is as it was written the one that counts.
+    /// For each native session: the best offer among paths that have not changed since they were handed over.
     same: HashMap<String, Offer>,
-    /// By native id and hash: the others. They count if the native session begins with the hash.
+    /// For each native session, and the hash of a path that has changed since: the best offer. It counts if the
+    /// native session begins with messages of this hash.
     changed: HashMap<String, HashMap<String, Offer>>,
-    /// The sessions with a record that begins as the native session does.
+    /// For each native session: the session that has a record of it with the same beginning.
     recorded: HashMap<String, String>,
-    /// Those without a native id, by hash.
+    /// For the hash of a path that was handed over without a native id: the best offer.
     unnamed: HashMap<String, Offer>,
 }
 
@@ -525,7 +530,7 @@ impl Offers {
     }
 }
 
-/// Keeps the offer that counts; of several the first.
+/// Keeps the offer with the greatest rank; of equal ones, the first.
 fn keep_greatest(offers: &mut HashMap<String, Offer>, of: String, offer: Offer) {
     let known = offers.get(&of);
     if known.is_none_or(|known| known.rank < offer.rank) {

@@ -1,9 +1,10 @@
 //! Sessions in folders of small JSON files, as opencode wrote them before it had a database.
 //!
-//! `storage/` has `session/<project>/<session>.json`, `message/<session>/*.json`, and the parts of a message in
-//! `part/<message>/*.json`, or all parts in `part/*.json`. The files of a session become lines
-//! `{"file":"part/<message>/<part>.json","row":{…}}`: the session, its messages, their parts, each in the order of the
-//! names. A file that is not a JSON value becomes `{"file":…,"text":…}`.
+//! The folder `storage/` has the sessions in `session/<project>/<session>.json` and the messages in
+//! `message/<session>/*.json`. The parts of a message are in `part/<message>/*.json`, or all parts are in
+//! `part/*.json`. Each file of a session becomes one line `{"file":"part/<message>/<part>.json","row":{…}}`. First
+//! comes the session, then its messages, then their parts, each in the order of names. A file that is not JSON
+//! becomes `{"file":…,"text":…}`.
 
 use super::limits::{Limits, too_large};
 use super::native::{FaultKind, NativeError, NativeSession};
@@ -16,13 +17,13 @@ use treelined_core::timestamp::Millis;
 use treelined_files::os::file::status_of_metadata;
 use xxhash_rust::xxh3::{xxh3_64, xxh3_64_with_seed};
 
-/// The folder `storage/`.
+/// An opened folder `storage/`.
 pub(crate) struct JsonTree {
     root: PathBuf,
     sessions: Vec<NativeSession>,
-    /// The file of each session.
+    /// The file of each session, by the id of the session.
     files: BTreeMap<String, PathBuf>,
-    /// The files of `part/*.json`, by message.
+    /// The files of `part/*.json`, by the id of their message.
     flat_parts: BTreeMap<String, Vec<PathBuf>>,
 }
 
@@ -54,8 +55,7 @@ impl JsonTree {
         &self.sessions
     }
 
-    /// Writes the files of a session as lines.
-    /// Fails at a file of more than `most` bytes.
+    /// Writes the files of a session as lines. Fails at a file of more than `most` bytes.
     pub(crate) fn write_session(
         &self,
         id: &str,
@@ -84,7 +84,7 @@ impl JsonTree {
     }
 
     fn add(&mut self, file: PathBuf) {
-        // An unreadable file fails when its session is read, without affecting others.
+        // If a file cannot be read, only its own session fails, and only when that session is read.
         let text = read(&file).unwrap_or_default();
         let Some(id) = string(&text, "id").or_else(|| stem(&file)) else {
             return;
@@ -108,7 +108,8 @@ impl JsonTree {
         self.files.insert(id, file);
     }
 
-    /// The parts of the message in a file. Most files have the name of their message; others are read for it.
+    /// The parts of the message in a file. Most files have the id of their message as name; other files are read to
+    /// find the id.
     fn parts_of_file(&self, file: &Path) -> Vec<PathBuf> {
         let of = |message: Option<String>| message.and_then(|message| self.parts(&message).ok());
         let named = of(stem(file)).filter(|parts| !parts.is_empty());
@@ -116,7 +117,7 @@ impl JsonTree {
         named.or_else(id).unwrap_or_default()
     }
 
-    /// A hash that changes whenever the file does.
+    /// A hash of a file's name, size and time, which changes whenever the file changes.
     fn trace(&self, file: &Path) -> u64 {
         let name = xxh3_64(self.name(file).as_bytes());
         let content = fs::symlink_metadata(file)
@@ -148,7 +149,7 @@ impl JsonTree {
         Ok(parts)
     }
 
-    /// Writes a file as a line, and returns the member `id`.
+    /// Writes a file as a line. Returns the member `id` of its JSON.
     fn write(
         &self,
         file: &Path,
@@ -177,7 +178,7 @@ impl JsonTree {
         Ok(string(&text, "id"))
     }
 
-    /// The path below `storage/`.
+    /// The path of a file, relative to `storage/`.
     fn name(&self, file: &Path) -> String {
         file.strip_prefix(&self.root)
             .unwrap_or(file)
@@ -186,7 +187,7 @@ impl JsonTree {
     }
 }
 
-/// Whether an id is a valid name of one folder.
+/// Whether an id can be the name of one folder.
 fn is_name(id: &str) -> bool {
     !id.is_empty() && !id.contains(['/', '\0']) && id != "." && id != ".."
 }
@@ -195,7 +196,8 @@ fn is_json(metadata: &Metadata) -> bool {
     metadata.is_file()
 }
 
-/// The folders, or the JSON files, in a folder, by name. `None` if there is no such folder. Links are not followed.
+/// The folders, or the JSON files, in a folder, ordered by name. `None` if the folder does not exist. Symbolic links
+/// are not followed.
 fn list(folder: &Path, is_wanted: impl Fn(&Metadata) -> bool) -> Result<Vec<PathBuf>, NativeError> {
     let entries = match fs::read_dir(folder) {
         Ok(entries) => entries,
@@ -223,12 +225,12 @@ fn list(folder: &Path, is_wanted: impl Fn(&Metadata) -> bool) -> Result<Vec<Path
     Ok(found)
 }
 
-/// The content of a file; none if it is longer than a value may be.
+/// Reads a file; returns no bytes if it is longer than a value may be.
 fn read(file: &Path) -> io::Result<Vec<u8>> {
     Ok(read_up_to(file, Limits::default().value)?.unwrap_or_default())
 }
 
-/// The content of a file; `None` if it has more than `most` bytes.
+/// Reads a file; `None` if it has more than `most` bytes.
 fn read_up_to(file: &Path, most: u64) -> io::Result<Option<Vec<u8>>> {
     let (file, mut text) = (fs::File::open(file)?, Vec::new());
     if file.metadata()?.len() > most {
@@ -298,7 +300,7 @@ mod tests {
         assert_eq!(lines.lines().collect::<Vec<_>>(), expected);
     }
 
-    /// Another program chose the session's id: it must not lead out of the folder.
+    /// Another program chose the id of the session. The id must not lead out of the folder.
     #[test]
     fn an_id_with_a_path_in_it_leads_nowhere() {
         let (sessions, lines) = lines(
@@ -312,7 +314,7 @@ mod tests {
         assert_eq!(lines.lines().count(), 1);
     }
 
-    /// The two layouts of the folder `storage/`, from real files.
+    /// Both layouts of the folder `storage/` are copies of real files.
     #[test]
     fn folders_of_json_files_are_read_in_both_layouts() {
         let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/data/import/opencode");

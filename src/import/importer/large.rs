@@ -1,7 +1,8 @@
-//! Sources that exceed the limits on one source: those that were refused, and those that a person has allowed
+//! The sources that exceed the limits on one source: those that imports refused, and those that the user has allowed
 //! (`.imports/large.jsonl`, session-file.md §5.9).
 //!
-//! The lock of the ledger excludes a second writer. A lost file costs only that sources are read, and refused, again.
+//! Only one import writes the file at a time: it holds the lock of the ledger. If the file is lost, the sources are
+//! only read and refused again.
 
 use super::source::facts::Source;
 use serde::{Deserialize, Serialize};
@@ -17,12 +18,12 @@ use treelined_files::os::temporary::Temporary;
 
 const FOLDER: &str = ".imports";
 const NAME: &str = "large.jsonl";
-/// The most sources that are remembered; others are read again.
+/// The most sources that are remembered. If one is forgotten, it is read again.
 const MAX_ROWS: usize = 1_000;
 /// The most bytes of the file that are read.
 const MAX_BYTES: u64 = 8 << 20;
 
-/// A source that was refused, or allowed.
+/// A row of the file: a source that was refused or allowed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Row {
@@ -33,10 +34,10 @@ struct Row {
     refused: Option<Refusal>,
 }
 
-/// The refusal of a source as it was then.
+/// The refusal of a source.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 struct Refusal {
-    /// Size, times and identity.
+    /// The size, times and identity of the source when it was refused.
     status: String,
     message: String,
 }
@@ -45,13 +46,13 @@ struct Refusal {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RefusedSource {
     pub tool: String,
-    /// Its absolute path; a session of a database follows after `#`.
+    /// The absolute path of the source; a session of a database follows after `#`.
     pub source: String,
-    /// Which limit it exceeds, and what to do.
+    /// The limit that the source exceeds, and what the user can do.
     pub message: String,
 }
 
-/// The sources beyond the limits, by tool and name.
+/// The sources that were refused or allowed, by tool and name.
 #[derive(Debug, Default)]
 pub(super) struct LargeSources {
     rows: BTreeMap<(String, String), Option<Refusal>>,
@@ -59,7 +60,7 @@ pub(super) struct LargeSources {
 }
 
 impl LargeSources {
-    /// Reads the file; without one there are none.
+    /// Reads the file. Without a file, there are no such sources.
     pub(super) fn read(session_dir: &Path) -> Self {
         let mut large = Self::default();
         let mut text = Vec::new();
@@ -79,13 +80,13 @@ impl LargeSources {
         large
     }
 
-    /// Why a source is refused that has not changed since.
+    /// The message with which a source was refused, if it has not changed since.
     pub(super) fn refusal(&self, source: &Source) -> Option<&str> {
         let refused = self.rows.get(&key(source))?.as_ref()?;
         (refused.status == status(source)).then_some(&*refused.message)
     }
 
-    /// Whether a person has allowed the source to be large.
+    /// Whether the user has allowed the source to be large.
     pub(super) fn is_allowed(&self, source: &Source) -> bool {
         self.rows.get(&key(source)) == Some(&None)
     }
@@ -98,7 +99,8 @@ impl LargeSources {
         self.put(key(source), Some(refused));
     }
 
-    /// The source was imported. If it `is_beyond` the limits, or was refused and the limits were lifted, it has none again.
+    /// Notes that a source was imported. From now on it is allowed if it `is_beyond` the limits, or was refused
+    /// before the limits were lifted.
     pub(super) fn imported(&mut self, source: &Source, is_beyond: bool, is_unlimited: bool) {
         let key = key(source);
         let is_refused = matches!(self.rows.get(&key), Some(Some(_)));
@@ -118,7 +120,7 @@ impl LargeSources {
         }
     }
 
-    /// Writes the file if it has changed.
+    /// Writes the file if a row has changed.
     pub(super) fn write(&self, session_dir: &Path) -> Result<()> {
         if !self.has_changed {
             return Ok(());
@@ -147,7 +149,7 @@ impl LargeSources {
     }
 }
 
-/// The sources that imports into a session directory refuse, and that are still there.
+/// The sources that imports into a session directory refuse and that still exist.
 pub fn refused(session_dir: &Path) -> Vec<RefusedSource> {
     let rows = LargeSources::read(session_dir).rows.into_iter();
     let refused = rows.filter_map(|((tool, source), refused)| {
@@ -161,7 +163,7 @@ pub fn refused(session_dir: &Path) -> Vec<RefusedSource> {
     refused.filter(|row| is_there(&row.source)).collect()
 }
 
-/// Whether a file has this name, also before the `#` of a part.
+/// Whether a file has this name, or the part of it before the `#`.
 fn is_there(source: &str) -> bool {
     let database = source.rsplit_once('#').map(|(path, _)| path);
     let mut paths = [Some(source), database].into_iter().flatten();
@@ -208,7 +210,7 @@ mod tests {
         let mut large = LargeSources::read(dir.path());
         assert_eq!(large.rows.len(), MAX_ROWS);
         assert!(!large.has_changed);
-        // None of these files is there.
+        // None of these files exists.
         assert_eq!(refused(dir.path()), []);
         large.has_changed = true;
         large.write(dir.path()).unwrap();

@@ -1,20 +1,21 @@
-//! The limits on what one source may become (protocol.md §3.17).
+//! The limits on one source (protocol.md §3.17).
 
-/// The kind of failure of a source beyond a limit.
+/// The kind of the failure of a source that exceeds a limit.
 pub(crate) const TOO_LARGE: &str = "importTooLarge";
 
 /// The limits on one source.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
-    /// Bytes that a compressed file, or a session of a database or folder, may make whatever its size.
+    /// The most bytes to which a compressed file may be decompressed, or to which a session of a database or folder
+    /// may be extracted. A source may always have this many.
     pub bytes: u64,
-    /// The bytes that it may make for each of its bytes on the disk.
+    /// A source may have more bytes than `bytes`: this many for each byte on the disk.
     pub times: u64,
-    /// Records, and stretches that are none.
+    /// The most records, counted together with places that are not records.
     pub records: u64,
     pub entries: u64,
     pub sessions: u64,
-    /// Bytes of one value of a database, or of one file in a folder.
+    /// The most bytes of one value of a database, or of one file in a folder.
     pub value: u64,
 }
 
@@ -32,7 +33,7 @@ impl Default for Limits {
 }
 
 impl Limits {
-    /// No limit is reached.
+    /// No source exceeds these limits.
     pub const NONE: Self = Self {
         bytes: u64::MAX,
         times: u64::MAX,
@@ -42,8 +43,8 @@ impl Limits {
         value: u64::MAX,
     };
 
-    /// The limit that a scan has exceeded: `made` bytes of a source that are not on the disk, of `size` that are, and
-    /// `records`.
+    /// The limit that a scan exceeds; `None` if it exceeds none. The source has `made` decompressed or extracted
+    /// bytes, `size` bytes on the disk, and `records` records.
     pub(crate) fn exceeded_by_scan(&self, made: u64, size: u64, records: u64) -> Option<String> {
         let most = self.bytes.max(self.times.saturating_mul(size));
         if made > most {
@@ -52,7 +53,7 @@ impl Limits {
         (records > self.records).then(|| format!("it has more than {} records", self.records))
     }
 
-    /// The limit that the conversations of a source exceed.
+    /// The limit that the conversations of a source exceed; `None` if they exceed none.
     pub(crate) fn exceeded_by_members(&self, entries: u64, sessions: u64) -> Option<String> {
         if entries > self.entries {
             return Some(format!("it makes more than {} entries", self.entries));
@@ -61,7 +62,7 @@ impl Limits {
     }
 }
 
-/// The message of a failure beyond a limit.
+/// The message of the failure for a source that exceeds a limit.
 pub(crate) fn too_large(limit: &str) -> String {
     format!(
         "{limit}, and nothing of it is imported; if you trust it: treelined import --large PATH"

@@ -1,4 +1,4 @@
-//! The lines of imported entries: a mapper's entry of a node, with ids, time and origin.
+//! Makes the lines of imported entries: the mapper's entry of a node, with ids, time and origin added.
 
 use super::redaction::Redaction;
 use crate::family::forest::{EntryContent, MemberNumber, TreeEntry, may_be_leaf};
@@ -11,39 +11,39 @@ use std::collections::HashMap;
 use treelined_core::error::{Error, Kind, Result};
 use treelined_core::{json, timestamp};
 
-/// A longer entry has its longest strings cut; the origin has them whole.
+/// The most bytes of an entry. In a longer one the longest strings are cut; the origin still has them whole.
 const MAX_ENTRY_BYTES: usize = 48 << 20;
-/// A string of a cut entry keeps at least this many bytes.
+/// The least bytes that are left of a string that is cut.
 const LEAST_STRING_BYTES: usize = 1 << 10;
-/// The memory of records that is used again: bytes of each, and their number.
+/// The most bytes of a buffer for a record that is used again, and the most such buffers.
 const MAX_KEPT_BYTES: usize = 256 << 10;
 const MAX_KEPT_RECORDS: usize = 8;
-/// The mark at the end of a cut string.
+/// The mark at the end of a string that was cut.
 const CUT: &[u8] = "…".as_bytes();
 
-/// The bytes of sources, read by place.
+/// Reads places of the sources.
 pub(super) trait Contents {
-    /// Replaces `into` with the bytes of a place in the source of a member.
+    /// Replaces the content of `into` with the bytes of a place in the source of a member.
     fn read(&mut self, member: MemberNumber, place: Place, into: &mut Vec<u8>) -> Result<()>;
 }
 
-/// Makes the lines of one tool's entries.
+/// Makes the lines for the entries of one tool.
 pub(super) struct LineMaker<'a> {
     pub(super) tool: Tool,
     pub(super) format: &'a dyn Format,
     pub(super) members: &'a [Member],
-    /// For each member the name of its source's origin.
+    /// For each member, the name of its source's origin.
     pub(super) origins: &'a [String],
-    /// The sessions of native sessions.
+    /// For each native session, its session.
     pub(super) sessions: &'a HashMap<String, String>,
-    /// For each member the entries of its nodes.
+    /// For each member, the ids of its nodes' entries.
     pub(super) node_ids: &'a [Vec<NodeId>],
-    /// The entries of nodes that are adopted.
+    /// For each adopted node, its entry.
     pub(super) adopted: HashMap<NodeId, String>,
     pub(super) redaction: &'a Redaction,
-    /// For members whose entries name others: their nodes by key.
+    /// For members whose entries refer to other nodes: the indices of the nodes, by their keys.
     pub(super) keys: RefCell<HashMap<MemberNumber, HashMap<Box<str>, usize>>>,
-    /// The memory of the records of an entry, for the next one.
+    /// Buffers for the records of an entry, which the next entry uses again.
     pub(super) records: RefCell<Vec<Vec<u8>>>,
 }
 
@@ -52,12 +52,12 @@ pub(super) struct LineLinks<'a> {
     pub(super) id: NodeId,
     pub(super) parent: Option<&'a str>,
     pub(super) copied_from: Option<NodeId>,
-    /// The first kept entry of a compaction; `None` if it keeps nothing.
+    /// The first entry that a compaction keeps; `None` if it keeps none.
     pub(super) first_kept: Option<String>,
 }
 
 impl LineMaker<'_> {
-    /// The mapper's entry: its type and its members besides ids, time and origin.
+    /// The entry that the mapper makes of a node: its type, and its members without ids, time and origin.
     pub(super) fn body(&self, contents: &mut dyn Contents, entry: &TreeEntry) -> Result<Body> {
         let (member, node) = match &entry.content {
             EntryContent::Gap { expected_parent } => return Ok(gap(expected_parent)),
@@ -105,7 +105,7 @@ impl LineMaker<'_> {
         Ok(body)
     }
 
-    /// Appends the line of an entry with this body.
+    /// Appends the line of an entry that has this body.
     pub(super) fn line(
         &self,
         line: &mut Vec<u8>,
@@ -139,7 +139,7 @@ impl LineMaker<'_> {
         line.push(b'}');
     }
 
-    /// Whether the entry is a step of the conversation and not bookkeeping.
+    /// Whether the entry is a step of the conversation, and not bookkeeping.
     pub(super) fn is_step(&self, entry: &TreeEntry) -> bool {
         match &entry.content {
             EntryContent::Gap { .. } => false,
@@ -155,7 +155,7 @@ impl LineMaker<'_> {
         found.ok_or_else(|| Error::new(Kind::InternalError, "an entry without its node"))
     }
 
-    /// The entry of the node with this key in a member.
+    /// The id of the entry for the node of a member that has this key.
     fn with_key(&self, member: MemberNumber, key: &str) -> Option<NodeId> {
         let mut keys = self.keys.borrow_mut();
         let keys = keys.entry(member).or_insert_with(|| {
@@ -166,7 +166,8 @@ impl LineMaker<'_> {
         self.node_ids.get(member)?.get(*keys.get(key)?).copied()
     }
 
-    /// `,"origin":{…}`: the places of the entry's records in the source, if that is kept.
+    /// Appends `,"origin":{…}`: the places of the entry's records in the source. Appends nothing if the source is not
+    /// kept.
     fn push_origin(&self, line: &mut Vec<u8>, member: MemberNumber, node: &Node) {
         let source = self.origins.get(member).map_or("", String::as_str);
         line.extend_from_slice(b",\"origin\":{\"tool\":");
@@ -197,7 +198,7 @@ fn gap(expected_parent: &str) -> Body {
     }
 }
 
-/// `,"name":"text"`.
+/// Appends `,"name":"text"`.
 pub(super) fn push_text(out: &mut Vec<u8>, name: &str, text: &str) {
     out.push(b',');
     json::push_string(out, name);
@@ -205,7 +206,7 @@ pub(super) fn push_text(out: &mut Vec<u8>, name: &str, text: &str) {
     json::push_string(out, text);
 }
 
-/// The members of a subagent's entry with the session's id in `data`.
+/// The members of a subagent's entry, with the id of its session added to `data`.
 fn with_session(members: &[u8], session_id: &str) -> Vec<u8> {
     let mut object = b"{\"id\":0".to_vec();
     object.extend_from_slice(members);
@@ -221,7 +222,8 @@ fn with_session(members: &[u8], session_id: &str) -> Vec<u8> {
     inner.strip_suffix(b"}").unwrap_or_default().to_vec()
 }
 
-/// The same JSON with its longest strings cut, so that it has at most `limit` bytes if only strings exceed it.
+/// The same JSON with its longest strings cut. It has at most `limit` bytes, unless members other than strings are
+/// too long.
 fn shortened(members: &[u8], limit: usize) -> Vec<u8> {
     let mut longest = limit / 2;
     loop {
@@ -256,7 +258,7 @@ fn with_strings_cut(text: &[u8], longest: usize) -> Vec<u8> {
     out
 }
 
-/// The end of the string literal (its closing quote), and the last character boundary at or before `longest`.
+/// The position of the closing quote of a string, and the last character boundary at or before `longest`.
 fn string_end(string: &[u8], longest: usize) -> (usize, usize) {
     let mut at = 0;
     let mut last_fit = 0;

@@ -1,17 +1,23 @@
 //! Imports the conversations of other tools: finds their files, keeps their bytes, and writes the sessions.
 //!
-//! Files of other tools are only read. In reading order: [`run`] is one import; [`discover`] finds the sources;
-//! [`source`] streams one and reads places of it, with [`databases`] ([`sqlite`], [`json_tree`], [`exports`]) for tools that
-//! keep no files of records; [`origin`] keeps the bytes; [`ledger`] remembers what was imported, and
-//! [`rebuild`] what it has lost; [`gone`] finds sources that exist only as kept bytes; [`reading`] makes members of
-//! sources, with [`sides`] for what other files say of them, and [`relatives`] says which belong together;
-//! [`home`] finds sessions from which conversations were handed over, and [`adopt`] the nodes that these have already, by
-//! what was [`handed`] over;
-//! [`batch`] joins them; [`create`] writes new sessions ([`new_file`]) and [`extend`] what is new in old ones, with the lines of
-//! [`line`]; [`report`] is what is reported, as [`result`] sums it up, and [`repeat`] reports it
-//! again while nothing changes; [`anew`] is for sessions that are replaced. [`watch`] waits until there is something to import again;
-//! [`hook`] imports what a tool's hook asks for. [`limits`] says what one source may become, and [`large`] which ones exceed it.
-//! [`redaction`] replaces secrets in what is written. [`named`] finds a session that was imported.
+//! Files of other tools are only read. The modules in reading order:
+//!
+//! - [`run`] is one import, from the search for sources to the report. [`discover`] finds the sources. [`source`]
+//!   streams the records of a source and reads single places of it again. [`databases`] makes records for the tools
+//!   that do not keep files of records, from [`sqlite`], [`json_tree`] and [`exports`].
+//! - [`origin`] keeps the bytes of sources. [`ledger`] remembers what was imported, and [`rebuild`] restores lost
+//!   lines of the ledger. [`gone`] finds sources that exist only as kept bytes.
+//! - [`reading`] turns sources into members, that is conversations, and [`sides`] adds the facts from other files.
+//!   [`relatives`] selects the sources that must be read together.
+//! - [`home`] finds the sessions from which conversations were handed over. [`adopt`] finds the nodes that these
+//!   sessions already have: those that were [`handed`] over, and those that a recorder wrote ([`recorded`]).
+//! - [`batch`] joins the members into sessions. [`create`] writes new sessions ([`new_file`]), and [`extend`] appends
+//!   to existing ones; [`line`] makes the lines of both.
+//! - [`report`] is the report of an import, and [`result`] collects it. [`repeat`] answers with the last report while
+//!   nothing has changed. [`anew`] writes existing sessions again from the beginning.
+//! - [`watch`] waits for changes, and [`hook`] imports for a tool's hook. [`limits`] has the limits on one source,
+//!   and [`large`] the sources that exceed them. [`redaction`] replaces secrets. [`named`] finds an imported session
+//!   by an id.
 
 mod adopt;
 mod anew;

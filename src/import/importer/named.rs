@@ -1,17 +1,18 @@
-//! A session that an import has made, by its name: its id or that of a conversation in it.
+//! Finds a session that an import has made, by its id or by the id of a native session in it.
 
 use super::ledger::Ledger;
 use super::origin::Origins;
 use std::path::Path;
 use treelined_core::error::{Error, Kind, Result};
 
-/// The id of the session that an import has made and that has this id, or has a tool's conversation with this id.
-/// `sessionNotFound` if there is none, `invalidParams` if several tools gave this id.
+/// The id of the imported session that has this id, or has a native session with this id. Fails with
+/// `sessionNotFound` if there is none, and with `invalidParams` if there are several.
 pub fn session_named(session_dir: &Path, name: &str) -> Result<String> {
     named_in(&Ledger::open(session_dir, true)?, name)
 }
 
-/// Deletes the kept bytes of the sources of a session, named as for [`session_named`]; returns the number of sources.
+/// Deletes the kept bytes of all sources of a session. The session is found as by [`session_named`]. Returns the
+/// number of deleted origins.
 pub fn forget(session_dir: &Path, name: &str) -> Result<usize> {
     let mut ledger = Ledger::open(session_dir, false)?;
     let session_id = named_in(&ledger, name)?;
@@ -23,8 +24,8 @@ pub fn forget(session_dir: &Path, name: &str) -> Result<usize> {
     Ok(removed)
 }
 
-/// Whether the kept bytes of a source of this session were deleted by [`forget`]: imports know the session, and none of its
-/// sources has this name any more, in whatever version.
+/// Whether [`forget`] has deleted the origin `origin` of this session. This is so if the ledger has the session, but
+/// no source with any generation of that origin.
 pub fn is_forgotten(session_dir: &Path, session_id: &str, origin: &str) -> bool {
     let Ok(ledger) = Ledger::open(session_dir, true) else {
         return false;

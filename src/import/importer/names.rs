@@ -1,5 +1,5 @@
-//! The ids under which native sessions are imported: the tool's own, unless two of its databases gave the same one to
-//! different conversations.
+//! Decides under which id each native session is imported. This is the tool's own id, unless two databases have
+//! different conversations with the same id.
 
 use super::ledger::Ledger;
 use super::reading::ReadSource;
@@ -13,9 +13,9 @@ use std::collections::{HashMap, HashSet};
 use std::fs;
 use std::hash::Hash;
 
-/// Gives the main member of a source the id under which it was imported before, even if the tool has come to write
-/// another one, and a member of a database its own id if a conversation of another database has its id and no
-/// message in common with it.
+/// Sets the ids of members. The main member of a source keeps the id under which it was imported before, even if the
+/// tool now writes another one. A member of a database gets a new id if another database has a conversation with the
+/// same id and the two have no message in common.
 pub(super) fn keep(
     members: &mut [Member],
     source_of: &[usize],
@@ -65,7 +65,7 @@ pub(super) fn keep(
     });
 }
 
-/// The id under which an earlier import had the conversation of a source.
+/// The id under which an earlier import has the conversation of a source.
 enum Former {
     None,
     Same,
@@ -76,7 +76,8 @@ fn former_id(member: &Member, read: &ReadSource, ledger: &Ledger) -> Former {
     let Some(row) = ledger.source(read.source.tool, &read.source.name()) else {
         return Former::None;
     };
-    // A file with other bytes is another conversation; a dry run keeps none.
+    // If a file has other bytes than before, it is another conversation. In a dry run no bytes are kept, so they
+    // cannot be compared.
     let is_continued =
         read.source.part.is_some() || read.origin.is_empty() || row.origin == read.origin;
     match row.natives.first() {
@@ -91,7 +92,7 @@ fn has_common_node(a: &Member, b: &Member) -> bool {
     b.nodes.is_empty() || b.nodes.iter().any(|node| keys.contains(&*node.key))
 }
 
-/// Whether an earlier import had another conversation with this id.
+/// Whether an earlier import has another conversation with this id.
 fn is_of_other_database(member: &Member, tool: Tool, ledger: &Ledger) -> bool {
     let session = ledger.target(tool, &member.native_id);
     let row = session.and_then(|(session, _)| ledger.session(tool, session)?.row());
@@ -105,7 +106,7 @@ fn is_of_other_database(member: &Member, tool: Tool, ledger: &Ledger) -> bool {
     !member.nodes.is_empty() && !member.nodes.iter().any(|node| is_there(&node.key))
 }
 
-/// An id that differs between databases.
+/// An id made from the native id and the path of the database.
 fn own_id(native_id: &str, source: &Source) -> String {
     let hash = Sha256::digest(source.path.to_string_lossy().as_bytes());
     let digits: String = hash
@@ -116,7 +117,7 @@ fn own_id(native_id: &str, source: &Source) -> String {
     format!("{native_id}@{digits}")
 }
 
-/// Renames members, also where others of the same source or database name them.
+/// Renames members, also where other members of the same source or database name them.
 fn rename<P: Eq + Hash>(
     members: &mut [Member],
     renamed: &HashMap<usize, String>,

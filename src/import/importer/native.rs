@@ -1,4 +1,4 @@
-//! Native sessions that share a database or a folder.
+//! Native sessions that are together in one database or folder. A native session is a session of another tool.
 
 use super::limits::TOO_LARGE;
 use std::fmt;
@@ -9,13 +9,13 @@ use treelined_core::timestamp::Millis;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct NativeSession {
     pub(crate) id: String,
-    /// `None` if the tool does not record it.
+    /// The time of the last activity. `None` if the tool does not record it.
     pub(crate) last_activity: Option<Millis>,
-    /// Changes whenever a record of the session does.
+    /// A hash that changes whenever a record of the session changes.
     pub(crate) version: u64,
 }
 
-/// The reason why sessions of another tool cannot be read.
+/// The reason why the sessions in a database or folder cannot be read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum FaultKind {
     /// Another program holds a lock, or writes continuously.
@@ -33,7 +33,7 @@ pub(crate) enum FaultKind {
 }
 
 impl FaultKind {
-    /// The name in reports.
+    /// The name of the reason in reports.
     pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Locked => "locked",
@@ -46,7 +46,7 @@ impl FaultKind {
     }
 }
 
-/// A fault of a source, or of the receiver of its bytes.
+/// The source cannot be read, or the receiver of its bytes has failed.
 #[derive(Debug)]
 pub(crate) enum NativeError {
     Source {
@@ -63,7 +63,7 @@ impl NativeError {
         Self::Source { kind, message }
     }
 
-    /// The system failed to read the source.
+    /// The error for a failed system call on the source.
     pub(super) fn io(error: &io::Error) -> Self {
         Self::new(FaultKind::Unreadable, error.to_string())
     }

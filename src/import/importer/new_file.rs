@@ -1,4 +1,4 @@
-//! Writes the file of a new session. It gets its name once its bytes are on the disk.
+//! Writes the file of a new session. The file gets its name only when its bytes are on the disk.
 
 use std::io::{self, Write};
 use treelined_core::bytes::part;
@@ -6,10 +6,10 @@ use treelined_core::error::{Error, Result};
 use treelined_files::os::file::Location;
 use treelined_files::os::temporary::Temporary;
 
-/// Bytes written at a time.
+/// The number of bytes that are written at a time.
 const CHUNK: usize = 256 << 10;
 
-/// A file under construction. If it is dropped before it is finished, no file remains.
+/// A file without a name. If the value is dropped before `finish`, no file remains.
 pub(super) struct NewFile {
     at: Location,
     temporary: Temporary,
@@ -27,7 +27,7 @@ impl NewFile {
         })
     }
 
-    /// Adds a line, which `write` appends without its line break.
+    /// Adds a line. `write` appends it without its line break.
     pub(super) fn line(&mut self, write: impl FnOnce(&mut Vec<u8>)) -> Result<()> {
         let start = self.chunk.len();
         write(&mut self.chunk);
@@ -45,12 +45,12 @@ impl NewFile {
     fn write(&mut self) -> io::Result<()> {
         (&**self.temporary.file()).write_all(&self.chunk)?;
         self.chunk.clear();
-        // A very long line has made it large.
+        // A very long line may have made the buffer large.
         self.chunk.shrink_to(2 * CHUNK);
         Ok(())
     }
 
-    /// Syncs the file and gives it its name, which becomes durable with a sync of its folder.
+    /// Syncs the file and gives it its name. The name becomes durable when its folder is synced.
     pub(super) fn finish(mut self) -> Result<Location> {
         let written = self.write();
         let synced = written.and_then(|()| self.temporary.file().sync_data());

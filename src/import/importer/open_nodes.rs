@@ -1,12 +1,12 @@
-//! Holds back the nodes of growing sources that may still change.
+//! Holds back nodes of growing sources that may still change.
 
 use super::held::{CopyMark, HeldNodes};
 use super::reading::{ReadSource, hold_back};
 use crate::member::Node;
 use std::collections::HashSet;
 
-/// The number of held nodes of a session's members. A fork has copies of held nodes of the session that it comes from.
-/// Such a node counts once.
+/// The number of nodes that were held back of a session's members. If several members have copies of the same node,
+/// it counts once.
 pub(super) fn count_held<'a>(members: impl Iterator<Item = &'a HeldNodes>) -> u64 {
     let (mut count, mut seen) = (0, HashSet::new());
     for held in members {
@@ -17,9 +17,9 @@ pub(super) fn count_held<'a>(members: impl Iterator<Item = &'a HeldNodes>) -> u6
     count
 }
 
-/// Takes the open nodes out of the members of growing sources, and keeps their marks in `held`. A node is not open if another
-/// conversation has a complete copy of it: that would be imported as the copy's own, and the original again later.
-/// `has_shared_keys`: see [`crate::reader::Format::has_shared_keys`].
+/// Removes the open nodes from the members of growing sources, and adds their marks to `held`. A node stays if
+/// another member has a complete copy of it. Otherwise the copy would be imported first, as a message of its own
+/// session, and the original later once more. `has_shared_keys`: see [`crate::reader::Format::has_shared_keys`].
 pub(super) fn hold_back_open(sources: &mut [ReadSource], has_shared_keys: bool) {
     let complete = complete_copies(sources, has_shared_keys);
     for source in sources.iter_mut() {
@@ -40,7 +40,7 @@ pub(super) fn hold_back_open(sources: &mut [ReadSource], has_shared_keys: bool) 
     }
 }
 
-/// The open nodes that are complete elsewhere.
+/// The open nodes of which another member has a complete copy.
 fn complete_copies(sources: &[ReadSource], has_shared_keys: bool) -> HashSet<CopyMark> {
     let mut open = HashSet::new();
     for source in sources.iter().filter(|source| source.is_growing) {
@@ -56,7 +56,7 @@ fn complete_copies(sources: &[ReadSource], has_shared_keys: bool) -> HashSet<Cop
     marks.filter(|mark| open.contains(mark)).collect()
 }
 
-/// The nodes of a source, each with whether it may still change.
+/// The nodes of a source. The boolean says whether the node may still change.
 fn nodes(source: &ReadSource) -> impl Iterator<Item = (&Node, bool)> {
     let nodes = source.members.iter().flat_map(|member| &member.nodes);
     nodes.map(|node| (node, source.is_growing && node.is_open))

@@ -1,4 +1,4 @@
-//! Sources read into members, without their bytes.
+//! Reads sources into members. The bytes of records are not kept in memory.
 
 use super::held::HeldNodes;
 use super::large::LargeSources;
@@ -23,35 +23,37 @@ use treelined_files::cancel::Cancel;
 
 /// A source is complete if it has not changed for this long.
 const QUIET: Duration = Duration::from_secs(600);
-/// A tool's mark at the end of a message counts once its source has not changed for this long: a tool writes the records of
-/// one message together.
+/// If a tool marks the end of a message, the mark counts once the source has not changed for this long. The tool may
+/// write more records of the same message just after the mark.
 const PAUSE: Duration = Duration::from_secs(1);
-/// Like [`PAUSE`], but after the tool has said that the turn has ended: it then writes the rest of the message at once.
+/// Used in place of [`PAUSE`] if the tool has said that the turn has ended: it then writes the rest of the message at
+/// once.
 pub(super) const SETTLED: Duration = Duration::from_millis(200);
-/// The most open sources while a session is written.
+/// The most sources that are open at a time while a session is written.
 const MAX_OPEN: usize = 4;
 
-/// The type of records without one in reports of Claude Code.
+/// The name that reports of Claude Code have for records without a type.
 const UNTYPED: &str = "no type";
 
 /// A source that was read.
 pub(super) struct ReadSource {
     pub(super) source: Source,
     pub(super) scan: Scan,
-    /// The name of its origin; empty in a dry run.
+    /// The name of the origin; empty in a dry run.
     pub(super) origin: String,
     pub(super) members: Vec<Member>,
-    /// For each member the nodes that were held back; empty before [`super::open_nodes`].
+    /// For each member, the nodes that were held back. [`super::open_nodes`] fills the list.
     pub(super) held: Vec<HeldNodes>,
-    /// Whether the source may still grow, so that its last nodes are held back.
+    /// Whether the source may still grow. Its last nodes are then held back.
     pub(super) is_growing: bool,
     /// The records that older versions of the reader have read.
     pub(super) former: Former,
-    /// When it will be complete if it does not change, in Unix milliseconds.
+    /// The time at which the source counts as complete if it does not change, in Unix milliseconds.
     pub(super) complete_at: Millis,
-    /// When the tool's marks in it will count. As `complete_at` once they do.
+    /// The time at which the tool's marks in the source count, in Unix milliseconds. Once they count, it equals
+    /// `complete_at`.
     pub(super) marks_count_at: Millis,
-    /// Whether it exceeds the limits on one source, which were lifted.
+    /// Whether the source exceeds the limits. It was read because they were lifted for it.
     pub(super) is_beyond: bool,
 }
 
@@ -62,7 +64,7 @@ pub(super) struct Reading<'a> {
     pub(super) is_final: bool,
     /// See [`ImportRequest::has_ended`](super::request::ImportRequest::has_ended).
     pub(super) has_ended: bool,
-    /// The beginning of the import, in Unix milliseconds.
+    /// The time at which the import began, in Unix milliseconds.
     pub(super) now: Millis,
     pub(super) cancel: &'a Cancel,
     pub(super) sides: &'a Sides,
@@ -71,7 +73,7 @@ pub(super) struct Reading<'a> {
     pub(super) anew: &'a HashSet<String>,
     pub(super) limits: Limits,
     pub(super) large: &'a LargeSources,
-    /// Called with the number of bytes that were read.
+    /// Gets the number of bytes that were read since the last call.
     pub(super) progress: &'a (dyn Fn(u64) + Sync),
 }
 
@@ -131,7 +133,7 @@ impl Reading<'_> {
         }
         discount(&mut members, beside);
         self.sides.complete(&source, &mut members);
-        // They stay until all sources are read.
+        // The lists stay in memory until all sources are read, so their spare room is freed.
         for member in &mut members {
             member.nodes.shrink_to_fit();
             member.aliases.shrink_to_fit();
@@ -172,7 +174,8 @@ impl Reading<'_> {
         source.scan(reader, origin, is_final, limits, &progress)
     }
 
-    /// Whether the limits hold for a source: not if a person has allowed it, or names its session, or if its bytes are kept.
+    /// Whether the limits apply to a source. They do not if the user has allowed it to be large, if its session is
+    /// written anew, or if it is read from kept bytes.
     fn is_limited(&self, source: &Source) -> bool {
         let is_anew = || self.anew.contains(&source.name());
         self.limits != Limits::NONE
@@ -181,7 +184,7 @@ impl Reading<'_> {
             && !is_anew()
     }
 
-    /// Keeps the whole outputs of calls.
+    /// Keeps the files that have the whole outputs of calls.
     fn keep_outputs(&self, source: &Source) -> Result<()> {
         let Some(origins) = self.origins else {
             return Ok(());
@@ -193,7 +196,8 @@ impl Reading<'_> {
         Ok(())
     }
 
-    /// The records that older versions of the reader have read, by the ledger or, without it, by the kept bytes.
+    /// The records that older versions of the reader have read. The ledger has them; without a row there, the origin
+    /// does.
     fn former(&self, source: &Source, origin: Option<&OriginWriter>) -> Former {
         if self.anew.contains(&source.name()) {
             return Former::default();
@@ -206,7 +210,8 @@ impl Reading<'_> {
 }
 
 impl ReadSource {
-    /// When an import brings what is held back of a member if the source does not change, in Unix milliseconds.
+    /// The time from which an import brings what is held back of a member, if the source does not change. In Unix
+    /// milliseconds.
     pub(super) fn held_until(&self, member: &Member) -> Millis {
         match member.has_end_mark {
             true => self.marks_count_at,
@@ -215,7 +220,7 @@ impl ReadSource {
     }
 }
 
-/// Keeps nothing of a source that fails.
+/// Discards the bytes of a source that fails, and returns the failure.
 fn abandon(origin: Option<OriginWriter>, failure: ScanFailure) -> ScanFailure {
     if let Some(origin) = origin {
         origin.abandon();
@@ -223,7 +228,7 @@ fn abandon(origin: Option<OriginWriter>, failure: ScanFailure) -> ScanFailure {
     failure
 }
 
-/// The limit that the conversations of a source exceed.
+/// The limit that the members of a source exceed; `None` if they exceed none.
 fn exceeded_by(members: &[Member], limits: &Limits) -> Option<String> {
     let entries: usize = members.iter().map(|member| member.nodes.len()).sum();
     limits.exceeded_by_members(entries as u64, members.len() as u64)
@@ -238,7 +243,7 @@ fn is_beyond(source: &Source, scan: &Scan, members: &[Member]) -> bool {
     by_scan.or_else(|| exceeded_by(members, &limits)).is_some()
 }
 
-/// Takes what the reader got from files beside the source out of the count of records: these have no type.
+/// Subtracts the records that came from side files from the count of records without a type.
 fn discount(members: &mut [Member], mut beside: u64) {
     for member in members {
         if let Some(count) = member.origin_only.get_mut(UNTYPED) {
@@ -249,7 +254,7 @@ fn discount(members: &mut [Member], mut beside: u64) {
     }
 }
 
-/// Takes the open nodes, and what is below them, out of a member; returns them.
+/// Removes the open nodes of a member, and all nodes below them. Returns the removed nodes.
 pub(super) fn hold_back(member: &mut Member) -> Vec<Node> {
     if is_beginning_of_copy(member) {
         member.nodes.iter_mut().for_each(|node| node.is_open = true);
@@ -259,7 +264,7 @@ pub(super) fn hold_back(member: &mut Member) -> Vec<Node> {
     }
     let nodes = std::mem::take(&mut member.nodes);
     let mut held = Vec::new();
-    // For each node its new index, or the new index of the nearest kept node above it.
+    // For each node, the index that it gets. A removed node has the index of the nearest kept node above it.
     let mut numbers: Vec<(Option<u32>, bool)> = Vec::with_capacity(nodes.len());
     let at = |numbers: &[(Option<u32>, bool)], number: u32| {
         let number = usize::try_from(number).ok();
@@ -284,7 +289,7 @@ pub(super) fn hold_back(member: &mut Member) -> Vec<Node> {
         member.nodes.push(node);
     }
     for (_, node) in &mut member.aliases {
-        // Names of held nodes become names of the kept node above.
+        // An alias of a removed node becomes an alias of the nearest kept node above it.
         *node = at(&numbers, *node)
             .and_then(|(number, _)| number)
             .unwrap_or(u32::MAX);
@@ -296,8 +301,8 @@ pub(super) fn hold_back(member: &mut Member) -> Vec<Node> {
     held
 }
 
-/// Whether a copy of another session has no complete message of a person so far. Without one nothing joins it to that session,
-/// and it would be imported as a separate session for ever.
+/// Whether a member is a copy of another session and has no complete user message yet. Only such a message joins the
+/// copy to that session; without one, the copy would be imported as a separate session.
 fn is_beginning_of_copy(member: &Member) -> bool {
     let is_closed_turn = |node: &Node| node.kind == NodeKind::User && !node.is_open;
     matches!(member.base, Base::CopyOf { .. }) && !member.nodes.iter().any(is_closed_turn)
@@ -309,10 +314,10 @@ fn rename_first_kept(node: &mut Node, rename: impl Fn(u32) -> Option<(Option<u32
     }
 }
 
-/// The bytes of sources, for bodies. A few sources are open at a time.
+/// The bytes of sources, for the bodies of entries. Only a few sources are open at a time.
 pub(super) struct SourceContents<'a> {
     sources: &'a [ReadSource],
-    /// For each member the index of its source.
+    /// For each member, the index of its source.
     of: &'a [usize],
     open: HashMap<usize, Places>,
     order: Vec<usize>,
@@ -357,7 +362,7 @@ fn failed(message: &'static str) -> Error {
     Error::new(Kind::InternalError, message)
 }
 
-/// `importFailed` for a source that was readable before.
+/// The error `importFailed`, for a source that could be read before.
 fn import_failed(failure: ScanFailure) -> Error {
     match failure {
         ScanFailure::Import(error) => error,

@@ -1,5 +1,6 @@
-//! Placements that the ledger does not have: all placements if the ledger was lost, and placements of sessions that
-//! were written just before an import was killed. The sessions themselves say them.
+//! Restores the rows of the ledger that say in which session each native session is. All such rows are missing if the
+//! ledger was lost, and some if an import was killed just after it wrote sessions. The leaf records in the session
+//! files have the same facts.
 
 use super::ledger::Ledger;
 use super::ledger::rows::{SessionRow, SourceRow, placement_name};
@@ -17,12 +18,12 @@ use treelined_files::log::OpenedLog;
 use treelined_files::os::file::{Identity, Location};
 use treelined_files::store::Store;
 
-/// The version of the UUIDs of imported sessions.
+/// Imported sessions have UUIDs of this version.
 const VERSION: usize = 8;
 
-/// The target of an import, as the leaf records of a session name it.
+/// The facts in the leaf record of an import.
 struct Placement {
-    /// Time of the first import.
+    /// The time of the first import.
     since: String,
     tool: Tool,
     row: ImportedSession,
@@ -30,7 +31,7 @@ struct Placement {
     is_home: bool,
 }
 
-/// Notes the sessions that the ledger does not have.
+/// Adds the rows that are missing to the ledger.
 pub(super) fn rebuild(
     ledger: &mut Ledger,
     store: &Store,
@@ -58,7 +59,7 @@ pub(super) fn rebuild(
     ledger.note(sources, sessions)
 }
 
-/// Reads the first and the last import of a session from each tool.
+/// Reads the first and the last import of each tool into a session.
 fn placements_of(opened: &OpenedLog) -> Result<Vec<Placement>> {
     let tree = &opened.tree;
     let nodes = (0..tree.node_count()).filter_map(|number| tree.node(number));
@@ -85,7 +86,7 @@ fn placements_of(opened: &OpenedLog) -> Result<Vec<Placement>> {
     Ok(found)
 }
 
-/// Reads the leaf record of an import; `None` for any other leaf record.
+/// Reads the leaf record of an import; `None` for another leaf record.
 fn read(line: &[u8]) -> Option<Placement> {
     let import = json::get_path(line, &["data", "import"])?;
     let row = json::get_path(import, &["report", "session"])?;
@@ -112,8 +113,8 @@ fn rows(found: Placement) -> (SourceRow, SessionRow) {
     (source, SessionRow::of(tool, &row, is_home))
 }
 
-/// A row for no source that is there: it places the native sessions of a session, in the order in which they own
-/// what they share, and says nothing else.
+/// A row without a source: it only says that these native sessions are in the session. Their order decides which of
+/// them owns the entries that they share.
 pub(super) fn placement(tool: Tool, session_id: &str, natives: Vec<String>) -> SourceRow {
     SourceRow {
         tool,

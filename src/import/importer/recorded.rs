@@ -1,5 +1,5 @@
-//! Entries that a recorder wrote, compared with the nodes of the native session that it recorded (session-file.md §5.8,
-//! "Records").
+//! Compares the entries that a recorder wrote with the nodes of the native session that it recorded (session-file.md
+//! §5.8, "Records").
 
 use crate::neutral::{Said, parts_of};
 use std::collections::{HashMap, HashSet, VecDeque};
@@ -11,15 +11,16 @@ use treelined_core::tree::{Node, Tree};
 use treelined_files::log::OpenedLog;
 use treelined_files::store::native::recorded_by;
 
-/// The most entries that are looked at for one node.
+/// The most entries that are examined for one node.
 const MAX_LOOKED: usize = 1_000;
-/// For all nodes of a native session together: this number times the entries of its session, and `MAX_LOOKED` more.
+/// The most entries that are examined for all nodes of a native session: this number for each entry of the session,
+/// and `MAX_LOOKED` more.
 const MAX_LOOKED_EACH: usize = 16;
-/// How much later than its recorder an agent may say that a message was said, in milliseconds.
+/// The most milliseconds by which the agent's time of a message may be later than the recorder's.
 const SLACK: Millis = 60_000;
 
-/// A place in a record: the entry that was compared last, and the part of it that comes next. Without an entry, the
-/// beginning.
+/// A position in a record: the entry that was compared last, and the part of it that comes next. Without an entry, it
+/// is the beginning of the record.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct At {
     pub(super) entry: Option<Node>,
@@ -28,7 +29,7 @@ pub(super) struct At {
 }
 
 impl At {
-    /// Behind an entry, all of it.
+    /// The position after the whole of an entry.
     pub(super) fn behind(entry: Option<Node>) -> Self {
         Self {
             entry,
@@ -38,7 +39,7 @@ impl At {
     }
 }
 
-/// The entries at which records of agents' sessions begin, by the agents' ids.
+/// For each native id, the entries at which its records begin.
 pub(super) fn records_of(opened: &OpenedLog) -> Result<HashMap<String, Vec<Node>>> {
     let mut found: HashMap<String, Vec<Node>> = HashMap::new();
     let (tree, bodies) = (&opened.tree, opened.log.bodies());
@@ -55,37 +56,37 @@ pub(super) fn records_of(opened: &OpenedLog) -> Result<HashMap<String, Vec<Node>
     Ok(found)
 }
 
-/// The record of one native session, as far as no import has adopted its entries.
+/// The record of one native session. Entries that were adopted are marked as taken.
 pub(super) struct Record<'a> {
     opened: &'a OpenedLog,
-    /// The entries on the paths to where it begins.
+    /// The entries on the paths from the root to the beginnings of the record.
     path: HashSet<Node>,
-    /// The entries that nodes of the native session are, or have adopted.
+    /// The entries that stand for a node already.
     taken: HashSet<Node>,
-    /// The number of entries that may be looked at still.
+    /// The number of entries that may still be examined.
     rest: usize,
 }
 
-/// Where a walk goes on after an entry.
+/// How a walk continues after an entry.
 enum Walk {
-    /// Also to the entries below it.
+    /// With the entries below it, after all others that wait.
     Below,
-    /// Not below it.
+    /// With other entries. Those below it are left out.
     Beside,
     End,
 }
 
 /// The texts of an entry.
 struct Words {
-    /// Without results.
+    /// The parts of the message; empty for the result of a call.
     said: Vec<Said>,
-    /// The call of a result.
+    /// The id of the call, if the entry is the result of a call.
     call: Option<String>,
     is_imported: bool,
 }
 
 impl<'a> Record<'a> {
-    /// `begins` are the entries at which it begins.
+    /// `begins` are the entries at which the record begins.
     pub(super) fn of(opened: &'a OpenedLog, begins: &[Node]) -> Self {
         let tree = &opened.tree;
         let mut path = HashSet::new();
@@ -127,20 +128,20 @@ impl<'a> Record<'a> {
         })
     }
 
-    /// Whether nodes may adopt an entry with these words.
+    /// Whether a node may adopt an entry that has these texts.
     fn is_free(&self, entry: Node, words: &Words) -> bool {
         !self.taken.contains(&entry) && (!words.is_imported || self.path.contains(&entry))
     }
 
-    /// The entries below one, those on the path first.
+    /// The children of an entry, those on the path first.
     fn below(&self, entry: Option<Node>) -> Vec<Node> {
         let mut below = self.tree().children(entry);
         below.sort_by_key(|node| !self.path.contains(node));
         below
     }
 
-    /// Walks over the entries below one, the nearest first and of these those on the path, until `see` ends it or too many
-    /// have been looked at.
+    /// Calls `see` for the entries below `entry`, level by level, and in each level first those on the path. Ends
+    /// when `see` says so, or when too many entries were examined.
     fn walk(
         &mut self,
         entry: Option<Node>,
@@ -161,7 +162,7 @@ impl<'a> Record<'a> {
         Ok(())
     }
 
-    /// The next entries that say something and may be adopted, past those that say nothing.
+    /// The nearest entries below `entry` that have texts and may be adopted. Entries without texts are passed over.
     fn next(&mut self, entry: Option<Node>) -> Result<Vec<(Node, Vec<Said>)>> {
         let mut next = Vec::new();
         self.walk(entry, |record, entry, words| {
@@ -176,7 +177,7 @@ impl<'a> Record<'a> {
         Ok(next)
     }
 
-    /// Whether the record says something after a place.
+    /// Whether the record has more texts after a position.
     pub(super) fn goes_on(&mut self, at: At) -> Result<bool> {
         let is_inside = match at.entry {
             Some(entry) if at.part != usize::MAX => self.words(entry)?.said.len() > at.part,
@@ -185,7 +186,7 @@ impl<'a> Record<'a> {
         Ok(is_inside || !self.next(at.entry)?.is_empty())
     }
 
-    /// The place after these words, if they come next. It takes the entries that it passes.
+    /// The position after these texts; `None` if other texts come next. The entries that are passed become taken.
     pub(super) fn follow(&mut self, mut at: At, said: &[Said]) -> Result<Option<At>> {
         let mut rest = Rest { said, bytes: 0 };
         let mut passed = Vec::new();
@@ -211,7 +212,7 @@ impl<'a> Record<'a> {
             passed.push(entry);
             (at, rest) = (behind, then);
         }
-        // The words of a user end with a part of the entry.
+        // A message of the user must match the whole text of its entry.
         if said.last().is_some_and(|said| said.letter == b'u') && at.bytes > 0 {
             return Ok(None);
         }
@@ -219,7 +220,8 @@ impl<'a> Record<'a> {
         Ok(Some(at))
     }
 
-    /// The place in an entry after these words, else after all of it.
+    /// The position in an entry after these texts. If the entry begins with other texts, the position after the whole
+    /// entry.
     pub(super) fn behind_words(&mut self, entry: Node, said: &[Said]) -> Result<At> {
         let words = self.words(entry)?;
         let (mut rest, mut at) = (Rest { said, bytes: 0 }, At::default());
@@ -231,8 +233,8 @@ impl<'a> Record<'a> {
         })
     }
 
-    /// The same of a message of the user anywhere below, recorded when it was said or later: of nodes above it the record
-    /// has none.
+    /// Looks for a message of the user anywhere below a position, and returns the position after it. The record may
+    /// lack the nodes above the message. The message must not be recorded before the time at which it was said.
     pub(super) fn find(&mut self, at: At, said: &[Said], time: Millis) -> Result<Option<At>> {
         let mut found = None;
         self.walk(at.entry, |record, entry, words| {
@@ -256,7 +258,7 @@ impl<'a> Record<'a> {
         Ok(found)
     }
 
-    /// The result of a call at a place: the one that names the call, else the next one.
+    /// Finds the result of a call below a position: the entry that names the call, else the nearest result.
     pub(super) fn result(&mut self, at: At, call: Option<&str>) -> Result<Option<Node>> {
         let mut found = None;
         self.walk(at.entry, |record, entry, words| {
@@ -279,16 +281,16 @@ impl<'a> Record<'a> {
     }
 }
 
-/// Words that are still to be found.
+/// Texts that are still to be found.
 #[derive(Clone, Copy)]
 struct Rest<'a> {
     said: &'a [Said],
-    /// The bytes of the first of them that were found.
+    /// The bytes of the first text that were found already.
     bytes: usize,
 }
 
 impl Rest<'_> {
-    /// Passes what is the same, up to the end of either; false if something differs.
+    /// Passes the texts that are equal, up to the end of either side. False if a text differs.
     fn pass(&mut self, words: &[Said], at: &mut At) -> bool {
         while let (Some((first, others)), Some(word)) =
             (self.said.split_first(), words.get(at.part))

@@ -1,7 +1,7 @@
-//! Whether imports into a session directory replace secrets, and what replaces them (session-file.md §5.9).
+//! Says whether imports into a session directory replace secrets, and replaces them (session-file.md §5.9).
 //!
-//! A person asks for it once. It holds for all later imports into the session directory, whoever runs them: a hook would
-//! otherwise write the secrets of the next turn.
+//! The user turns it on once for a session directory. From then on it holds for every import, also for those of
+//! hooks. Otherwise a hook would write the secrets of the next turn.
 
 use std::borrow::Cow;
 use std::ffi::OsStr;
@@ -20,33 +20,34 @@ const OFF: &[u8] = b"off\n";
 
 /// Replaces secrets.
 pub trait Redact: Send + Sync {
-    /// The JSON of an entry, or of members of one, with the secrets of its strings replaced, except ids.
+    /// Replaces the secrets in the strings of an entry, except ids. The input is the JSON of an entry, or members of
+    /// one.
     fn entry<'t>(&self, entry: &'t [u8]) -> Cow<'t, [u8]>;
 
     fn text<'t>(&self, text: &'t str) -> Cow<'t, str>;
 }
 
-/// Makes what replaces secrets, or says why the program replaces none.
+/// Makes the function that replaces secrets. Fails if the program has none.
 pub type MakeRedact<'a> = &'a (dyn Fn() -> Result<Arc<dyn Redact>> + Sync);
 
-/// For programs that replace none.
+/// For programs that cannot replace secrets: fails with a message.
 pub fn no_redaction() -> Result<Arc<dyn Redact>> {
     let message = "this program replaces no secrets, and the session directory asks for it";
     Err(Error::new(Kind::ImportFailed, message))
 }
 
-/// The wish for a session directory.
+/// The setting of a session directory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Policy {
-    /// Nobody has asked for it.
+    /// It was never turned on.
     Never,
     On,
-    /// It was on.
+    /// It was on before, and is off now.
     Off,
 }
 
 impl Policy {
-    /// A file that cannot be read counts as one that asks for it.
+    /// Reads the setting. If its file cannot be read, the setting counts as on.
     pub(super) fn read(session_dir: &Path) -> Self {
         let there = folder(session_dir).and_then(|folder| {
             folder.status(OsStr::new(NAME))?;
@@ -98,13 +99,14 @@ fn folder(session_dir: &Path) -> io::Result<Arc<Folder>> {
 /// The redaction of one import.
 #[derive(Clone, Default)]
 pub(super) struct Redaction {
-    /// `None` where nobody has ever asked for it.
+    /// `None` if the setting was never turned on.
     redact: Option<Arc<dyn Redact>>,
     pub(super) is_on: bool,
 }
 
 impl Redaction {
-    /// What is `wanted` holds from now on, if it `writes`; without it, what held before. The ledger is locked.
+    /// Reads the setting, and sets it to `wanted` if that is given. The new setting is stored only if `writes`. The
+    /// caller holds the lock of the ledger.
     pub(super) fn of(
         session_dir: &Path,
         wanted: Option<bool>,
@@ -130,19 +132,19 @@ impl Redaction {
         self.redact.as_deref().filter(|_| self.is_on)
     }
 
-    /// The members of an entry as they are written.
+    /// The members of an entry, with secrets replaced if the setting is on.
     pub(super) fn members<'t>(&self, members: &'t [u8]) -> Cow<'t, [u8]> {
         let used = self.used();
         used.map_or(Cow::Borrowed(members), |redact| redact.entry(members))
     }
 
-    /// A name or a label as it is written.
+    /// A name or a label, with secrets replaced if the setting is on.
     pub(super) fn text<'t>(&self, text: &'t str) -> Cow<'t, str> {
         let used = self.used();
         used.map_or(Cow::Borrowed(text), |redact| redact.text(text))
     }
 
-    /// Two lines without secrets, whether they are replaced now or not; `None` where they never were.
+    /// Two lines with secrets replaced, even if the setting is off now. `None` if it was never on.
     pub(super) fn both<'t>(&self, lines: [&'t [u8]; 2]) -> Option<[Cow<'t, [u8]>; 2]> {
         let redact = self.redact.as_deref()?;
         Some(lines.map(|line| redact.entry(line)))

@@ -1,5 +1,5 @@
-//! Selects sources to read again because a changed one may belong to their family: unchanged ones, and those that earlier
-//! imports have read and this one was not asked for.
+//! Selects further sources to read because they may belong to the family of a source that was read. They are sources
+//! that have not changed, or sources of earlier imports to which the present request does not lead.
 
 use super::ledger::Ledger;
 use super::ledger::rows::SourceRow;
@@ -11,25 +11,25 @@ use crate::tool::Tool;
 use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
 
-/// The sources of one tool that have not been read.
+/// The sources of one tool that this import has not read.
 pub(super) struct Relatives<'a> {
     tool: Tool,
-    /// The unchanged ones among those that were found.
+    /// The sources that were found and have not changed.
     unread: Vec<Source>,
-    /// The names of all that were found or taken.
+    /// The names of all sources that were found or taken.
     seen: HashSet<String>,
     added: usize,
-    /// Finds the file of a source that was not found.
+    /// Returns the source in a file that was not found.
     find: &'a dyn Fn(&Path) -> Option<Source>,
 }
 
-/// The words by which sources belong to those that were read.
+/// Facts of the sources that were read, by which other sources belong to their families.
 struct Links<'a> {
-    /// Their sessions.
+    /// The sessions to which the sources belong.
     sessions: HashSet<&'a str>,
-    /// The native sessions and files that they name.
+    /// The native sessions and files that the sources name.
     names: HashSet<&'a str>,
-    /// Their native sessions and parts that are new.
+    /// The new native sessions and new parts of the sources.
     new: HashSet<&'a str>,
 }
 
@@ -39,12 +39,12 @@ impl<'a> Links<'a> {
         all.copied()
     }
 
-    /// Whether the name of a source has one of the names.
+    /// Whether the name of a source contains one of the names.
     fn have_name(&self, name: &str) -> bool {
         self.names.iter().any(|wanted| name.contains(wanted))
     }
 
-    /// Whether a source of an earlier import belongs to them.
+    /// Whether the source of an earlier import is linked to the sources that were read.
     fn have(&self, row: &SourceRow) -> bool {
         let mut targets = row.targets.iter();
         let mut natives = row.natives.iter();
@@ -56,8 +56,8 @@ impl<'a> Links<'a> {
 }
 
 impl<'a> Relatives<'a> {
-    /// `found` are all sources of the tool, `unread` those that are unchanged. `find` returns the source in a file, if
-    /// the file is there.
+    /// `found` has all sources of the tool that were found, `unread` those of them that have not changed. `find`
+    /// returns the source in a file, if the file exists.
     pub(super) fn of(
         tool: Tool,
         found: &[Source],
@@ -73,7 +73,7 @@ impl<'a> Relatives<'a> {
         }
     }
 
-    /// The number of sources that were taken and not found.
+    /// The number of sources that were taken although they were not found.
     pub(super) fn added(&self) -> usize {
         self.added
     }
@@ -83,10 +83,13 @@ impl<'a> Relatives<'a> {
         self.unread
     }
 
-    /// Takes the sources that may be of one family with these: they are in the same sessions, these name them, they
-    /// continue new ones, or, if a tool keeps no links, they are in the same folder or database as a new session. The
-    /// sources in `anew` count as new. `homes` are the sessions of natives that the ledger does not place. Sources that were not found are taken if a link leads to them, or if a record is
-    /// missing that one in the same folder may have.
+    /// Takes the sources that may be of one family with those in `read`. A source is taken if it is in the same
+    /// session, if a read source names it, or if it continues a new native session. If the tool does not record such
+    /// links, a source is also taken if it is in the same folder or database as a new native session.
+    ///
+    /// A source that was not found is taken only if a link leads to it, or if it is in the folder of a source whose
+    /// records lack their parents. The sources in `anew` count as new. `homes` has the sessions of the native
+    /// sessions that the ledger does not have.
     pub(super) fn take(
         &mut self,
         read: &[ReadSource],
@@ -171,7 +174,7 @@ fn scope(path: &Path, is_part: bool) -> Option<PathBuf> {
     }
 }
 
-/// The native sessions and parts that a member names.
+/// The native sessions and parts of native sessions that a member names.
 fn named(member: &Member) -> impl Iterator<Item = &str> {
     let spawner = member.spawned_by.as_ref();
     let spawner = spawner.map(|spawner| spawner.native_id.as_str());

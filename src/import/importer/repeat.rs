@@ -1,9 +1,9 @@
-//! Answers an import that finds nothing new, as the one before it did, without reading the ledger.
+//! Repeats the report of the last import, without reading the ledger, if a new import would find nothing new.
 //!
-//! The result of an import depends on its request, the status of each source, the names in the folders of the
-//! sources, the names in the session directory and in its origins, and the ledger. While their statuses are the
-//! same, the result is the same. Sources in databases, and files that are recognized by their content, are always
-//! examined.
+//! The report of an import depends on six things: the request, the status of each source, the names in the folders of
+//! the sources, the names in the session directory, the names in its origins, and the ledger. While the status of
+//! each is the same, the report is the same. Sources in databases, and files that are recognized by their content,
+//! are always read.
 
 use super::discover::{Home, Request as Search, homes_of_files};
 use super::ledger::{Ledger, LedgerFile};
@@ -23,10 +23,10 @@ use treelined_files::lock::lock;
 use treelined_files::os::file::{FileKind, Folder, Location, Status};
 use treelined_files::parallel::{ThreadPlan, map_in_order};
 
-/// The files of which another thread examines as many.
+/// One more thread is used for each of this many files.
 const FILES_OF_THREAD: usize = 256;
 
-/// The files that one thread examines at a time.
+/// The number of files that one thread examines at a time.
 const FILES_OF_PART: usize = 64;
 
 /// The last import, if it found nothing new.
@@ -43,26 +43,27 @@ struct RepeatableImport {
     json: Vec<u8>,
 }
 
-/// The state on which the result of an import depends if it finds nothing new.
+/// The state on which the report of an import depends.
 pub(super) struct ImportState {
     homes: Vec<Home>,
-    /// The folders of the sources and of the session directory.
+    /// The folders of the sources, and of the session directory.
     folders: Vec<FolderState>,
-    /// `None` until the import is over.
+    /// The status of the ledger's file; `None` until the import has ended.
     ledger: Option<Status>,
 }
 
-/// A folder, and the sources or sessions in it.
+/// The state of a folder, and of the sources or session files in it.
 struct FolderState {
     path: PathBuf,
     status: Status,
     names: Vec<OsString>,
-    /// In the order of the names.
+    /// The status of each file, in the order of the names.
     files: Vec<SourceStatus>,
 }
 
 impl LastImport {
-    /// Imports; returns the report as JSON. If the state of the last import is unchanged, its report is returned again.
+    /// Imports, and returns the report as JSON. If nothing has changed since the last import, its report is returned
+    /// again.
     pub fn run(&self, import: &Import<'_>) -> Result<Vec<u8>> {
         match self.repeated(import)? {
             Some(json) => Ok(json),
@@ -70,13 +71,13 @@ impl LastImport {
         }
     }
 
-    /// The report of the last import, if this one would have the same.
+    /// The report of the last import, if this import would give the same.
     pub(super) fn repeated(&self, import: &Import<'_>) -> Result<Option<Vec<u8>>> {
         let last = lock(&self.0).clone();
         let Some(last) = last.filter(|last| last.is_of(import)) else {
             return Ok(None);
         };
-        // Fails, as any import, while another one is under way.
+        // Like any import, this fails while another one runs.
         let ledger = LedgerFile::locked(import.session_dir)?;
         let search = import.search();
         let is_same = last.state.holds(&ledger, &search, import.session_dir);
@@ -85,7 +86,7 @@ impl LastImport {
 
     fn made(&self, import: &Import<'_>) -> Result<Vec<u8>> {
         let (mut report, state) = import.run_repeatably()?;
-        // A list may write the cache, and a dry run writes nothing.
+        // The list of sessions may write the cache, but a dry run must not write anything.
         if !import.request.is_dry_run && !report.sessions.is_empty() {
             report.name_conversations(&import.store.list()?);
         }
@@ -113,7 +114,7 @@ impl RepeatableImport {
 }
 
 impl ImportState {
-    /// The state of the session directory, before an import; `None` if some sources may be no files.
+    /// The state of the session directory before an import. `None` if some sources may not be files.
     pub(super) fn before(search: &Search, session_dir: &Path) -> Option<Self> {
         let homes = homes_of_files(search, session_dir)?;
         let root = Arc::new(Folder::open(session_dir).ok()?);
@@ -136,7 +137,7 @@ impl ImportState {
         })
     }
 
-    /// Adds the sources; `None` if one of them may have to be read again without a change.
+    /// Adds the state of the sources. `None` if one of them may have to be read again although it does not change.
     pub(super) fn with_sources(
         mut self,
         sources: &[Source],
@@ -149,7 +150,7 @@ impl ImportState {
             self.folders.push(FolderState::of(path, *status));
         }
         for source in sources {
-            // Its end may become old enough to be imported.
+            // The end of a source that was held back may become old enough to be imported.
             if ledger
                 .source(source.tool, &source.name())
                 .is_none_or(|row| row.held_until.is_some())
@@ -165,7 +166,7 @@ impl ImportState {
         are_settled.then_some(self)
     }
 
-    /// Adds the files of imported sessions, which somebody may shorten.
+    /// Adds the state of the session files, because another program may shorten them.
     pub(super) fn with_sessions(
         mut self,
         sessions: &HashMap<String, Location>,
@@ -187,7 +188,7 @@ impl ImportState {
         Some(self)
     }
 
-    /// Adds the ledger, after the import.
+    /// Adds the status of the ledger, after the import.
     pub(super) fn with_ledger(self, ledger: &Ledger) -> Option<Self> {
         let ledger = Some(ledger.status()?);
         Some(Self { ledger, ..self })
@@ -216,7 +217,7 @@ impl ImportState {
             false => ControlFlow::Break(()),
         };
         let files: usize = self.folders.iter().map(|folder| folder.names.len()).sum();
-        // No thread waits for another one's part.
+        // Each part is examined at once: no thread waits for the result of another.
         let plan = ThreadPlan {
             ahead: parts.len().max(1),
             ..ThreadPlan::up_to(files / FILES_OF_THREAD + 1)
@@ -224,7 +225,7 @@ impl ImportState {
         map_in_order(parts.len(), plan, || (), holds, take).is_continue()
     }
 
-    /// About the bytes that it takes.
+    /// The approximate number of bytes that the state needs in memory.
     fn bytes(&self) -> usize {
         let of_folder = |folder: &FolderState| {
             let names = folder.names.iter();
@@ -245,13 +246,14 @@ impl FolderState {
         }
     }
 
-    /// The names that threads examine at a time: at least one part, since the folder has a status too.
+    /// The ranges of names that threads examine at a time. There is at least one range, because the folder itself is
+    /// examined too.
     fn parts(&self) -> impl Iterator<Item = Range<usize>> {
         let starts = (0..self.names.len().max(1)).step_by(FILES_OF_PART);
         starts.map(|start| start..self.names.len().min(start + FILES_OF_PART))
     }
 
-    /// Whether the folder, and these of its files, are unchanged.
+    /// Whether the files of a range are unchanged. With the first range, the folder itself is examined too.
     fn holds(&self, part: Range<usize>) -> io::Result<bool> {
         let folder = Folder::open(&self.path)?;
         if part.start == 0 && folder.own_status()? != self.status {

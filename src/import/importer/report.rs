@@ -1,5 +1,5 @@
-//! The report of an import: the result of `import_sessions` (protocol.md §3.17), which is also kept in the ledger and in
-//! the leaf records of imports.
+//! The report of an import. It is the result of `import_sessions` (protocol.md §3.17); parts of it are also in the
+//! ledger and in the leaf records of imports.
 
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -20,12 +20,12 @@ pub struct ImportReport {
     pub files: Vec<ImportedFile>,
     /// Sums.
     pub totals: ImportTotals,
-    /// Where it looked, if there was nothing at all and no `paths` were given. Absent otherwise.
+    /// The locations that were searched, if nothing was found and the request had no `paths`. Absent otherwise.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub places: Option<Vec<ImportPlace>>,
 }
 
-/// A place where a tool keeps its conversations.
+/// A location in which a tool keeps its conversations.
 #[derive(Debug, Clone, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ImportPlace {
@@ -33,17 +33,17 @@ pub struct ImportPlace {
     pub tool: String,
     /// The absolute path of the folder or database.
     pub path: String,
-    /// Whether it is there.
+    /// Whether the location exists.
     pub exists: bool,
-    /// The environment variables that say where it is.
+    /// The environment variables that name the location.
     pub variables: Vec<String>,
 }
 
-/// One session of an import.
+/// One session in the report.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ImportedSession {
-    /// The tool that wrote it.
+    /// The tool whose conversation it is.
     pub tool: String,
     /// The tool's id of the conversation. For a family, the id of its first conversation.
     pub native_id: String,
@@ -78,15 +78,16 @@ pub struct ImportedSession {
     /// are.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub held_until: Option<String>,
-    /// The number of subagents that it spawned.
+    /// The number of subagents that the session spawned.
     pub subagents: u64,
     /// `heuristic` if forks were recognized by their content alone.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub by: Option<String>,
-    /// Whether it belongs to the family of another session, from which an earlier import keeps it apart.
+    /// Whether the session belongs to the family of another session, but an earlier import has written both
+    /// separately.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub family_split: bool,
-    /// `trashed` if it was deleted and is not imported again.
+    /// `trashed` if the user has deleted the session, so that it is not imported again.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub skipped: Option<String>,
     /// The ids of the other sessions of the same conversation, as rows of `list_sessions` have them. Absent without any.
@@ -94,43 +95,43 @@ pub struct ImportedSession {
     pub same_conversation: Vec<String>,
 }
 
-/// One file of an import, or one session of a database.
+/// One file in the report, or one session of a database.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ImportedFile {
-    /// The tool that wrote it. Absent if it is not recognized.
+    /// The tool that wrote the file. Absent if it is not recognized.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tool: Option<String>,
     /// Its absolute path; a session of a database follows after `#`.
     pub path: String,
-    /// The number of records in it.
+    /// The number of records in the file.
     pub records: u64,
-    /// The number of entries made of them.
+    /// The number of entries that were made of these records.
     pub entries: u64,
-    /// Records that are kept in the origin only: the number for each type.
+    /// The records that become no entry and are only in the origin: their number for each type.
     pub origin_only: BTreeMap<String, u64>,
     /// The number of places where a parent is missing.
     pub gaps: u64,
     /// The number of records that repeat others.
     pub duplicates: u64,
-    /// Bytes that are not a record: offset and length; the first 1,000 stretches.
+    /// The places that are not a record, each as offset and length in bytes. At most the first 1,000 are listed.
     pub unparsable: Vec<[u64; 2]>,
-    /// The native session with which its beginning is shared. Absent without one.
+    /// The native session whose beginning is also the beginning of this one. Absent without one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub prefix_shared_with: Option<String>,
     /// The number of entries held back because they may still grow. Absent without any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub held: Option<u64>,
-    /// The number of messages and parts for which the history that the tool keeps differs from its present state. The
-    /// present state counts. Absent without any.
+    /// The number of messages and parts whose present state differs from the history that the tool keeps. The present
+    /// state is imported. Absent without any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub disagreements: Option<u64>,
-    /// Why it, or a part of it, was not imported. Absent if it was.
+    /// The reason why the file, or a part of it, was not imported. Absent if all of it was.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<ImportFailure>,
 }
 
-/// Why a file was not imported.
+/// The reason why a file was not imported.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ImportFailure {
@@ -176,7 +177,7 @@ pub struct ImportTotals {
 }
 
 impl ImportReport {
-    /// Sets `sameConversation` of the sessions, by the rows of all sessions.
+    /// Sets `sameConversation` of the sessions. `rows` has the rows of all sessions.
     pub(super) fn name_conversations(&mut self, rows: &[Arc<CatalogueRow>]) {
         let conversations = Conversations::of(rows);
         let others = rows.iter().filter_map(|row| {

@@ -1,4 +1,4 @@
-//! The result of an import, made from the outcomes of its sources and sessions.
+//! Collects the report of an import from the results of its sources and sessions.
 
 use super::ledger::Ledger;
 use super::reading::ReadSource;
@@ -11,18 +11,18 @@ use std::collections::{HashMap, HashSet};
 use treelined_core::error::Error;
 use treelined_files::os::file::Location;
 
-/// The most stretches of a file without records in a report.
+/// The most places without records of one file that a report lists.
 const MAX_UNPARSABLE: usize = 1_000;
 
 #[derive(Default)]
 pub(super) struct Results {
     result: ImportReport,
-    /// The sessions that are in the result, each with the tool: a session may have conversations of several.
+    /// The tools and ids of the sessions that are in the report. A session may have conversations of several tools.
     listed: HashSet<(String, String)>,
 }
 
 impl Results {
-    /// Counts the sources that were found.
+    /// Adds the number of sources that were found.
     pub(super) fn found(&mut self, sources: usize) {
         self.result.totals.files += sources as u64;
     }
@@ -89,7 +89,7 @@ impl Results {
         self.result.files.push(file);
     }
 
-    /// Adds a session that was written, or was skipped because it has nothing new.
+    /// Adds a session that was written, or that has nothing new.
     pub(super) fn session(&mut self, row: ImportedSession) {
         let name = (row.tool.clone(), row.session_id.clone());
         if self.listed.insert(name) {
@@ -134,7 +134,7 @@ impl Results {
     }
 }
 
-/// The report of a source before its members are counted.
+/// The report of a source, before its members are counted.
 pub(super) fn file(source: &ReadSource) -> ImportedFile {
     let unparsable = source.scan.unparsable.iter().take(MAX_UNPARSABLE);
     let damage = source.scan.damage.as_ref();

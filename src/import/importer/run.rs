@@ -1,5 +1,5 @@
-//! One import: finds the sources, reads those that have changed with their relatives, joins them, and writes the
-//! sessions.
+//! One import. It finds the sources, reads those that have changed together with their relatives, joins them into
+//! sessions, and writes the sessions.
 
 use super::batch::Batch;
 use super::create::SessionWork;
@@ -38,21 +38,22 @@ use treelined_files::lock::lock;
 use treelined_files::os::file::{Folder, Location};
 use treelined_files::parallel::{ThreadPlan, cores, map_in_order};
 
-/// The threads that wait for the disk while others work.
+/// The number of additional threads, because threads often wait for the disk.
 const WAITING: usize = 6;
 
-/// The most sessions that are opened to see whether a recorder has written in them; for more, the rows say it.
+/// The most sessions that are opened to find out whether a recorder has written into them. For more sessions, their
+/// rows in the list are used.
 const MOST_OPENED: usize = 8;
 
-/// The most bytes of conversations of an export that are read together.
+/// The most bytes of an export's conversations that are read together.
 const MOST_TOGETHER: u64 = if cfg!(test) { 16 << 10 } else { 32 << 20 };
 
-/// The folders with new names that are not durable yet.
+/// The folders with new files whose names are not durable yet.
 type NewNames = BTreeMap<PathBuf, Arc<Folder>>;
 
 /// The content of the session directory before an import.
 struct Known {
-    /// By id.
+    /// The session files, by the ids of their sessions.
     sessions: HashMap<String, Location>,
     origins: hashbrown::HashSet<OsString>,
     /// The names of the sources whose sessions are written anew.
@@ -62,9 +63,10 @@ struct Known {
 }
 
 impl Import<'_> {
-    /// Imports. Fails with `importBusy` during another import, with `invalidParams` for a path that is missing or
-    /// inside the session directory, and with `cancelled`, which keeps the sessions written so far. The result has each
-    /// source that cannot be imported, with the reason. Returns also the state on which it depends if nothing new was found.
+    /// Imports. Fails with `importBusy` while another import runs, and with `invalidParams` for a path that is
+    /// missing or inside the session directory. If it fails with `cancelled`, the sessions written so far stay. The
+    /// report has each source that could not be imported, with the reason. The state is returned if nothing new was
+    /// found: while it is the same, a further import would give the same report.
     pub(super) fn run_repeatably(&self) -> Result<(ImportReport, Option<ImportState>)> {
         let _closing = Closing;
         let mut ledger = Ledger::open(self.session_dir, self.request.is_dry_run)?;
@@ -126,7 +128,7 @@ impl Import<'_> {
         Ok((result, state))
     }
 
-    /// The places to search for sources.
+    /// The locations to search for sources.
     pub(super) fn search(&self) -> Search {
         Search {
             from: self.request.from,
@@ -169,7 +171,7 @@ impl Import<'_> {
         }
         results.found(relatives.added());
         for source in relatives.rest() {
-            // Nothing was said in it after it was changed.
+            // The source was not modified later, so its conversations have no later messages.
             let since = self.request.since.unwrap_or(Millis::MIN).div_euclid(1000);
             let is_wanted = |row: &ImportedSession| {
                 self.is_of_cwd(&row.cwd) && source.status.modified.0 >= since
@@ -191,7 +193,7 @@ impl Import<'_> {
         self.write(batch, known, ledger, results)
     }
 
-    /// The sessions of native sessions that the ledger does not place.
+    /// The sessions of the native sessions that the ledger does not have.
     fn homes(
         &self,
         tool: Tool,
@@ -209,7 +211,8 @@ impl Import<'_> {
         homes.find(read)
     }
 
-    /// Finds the nodes that sessions have already from which conversations of this tool were handed over.
+    /// Finds the nodes of this tool that the sessions already have, because these conversations were handed over from
+    /// them or recorded in them.
     fn adopt(
         &self,
         batch: &mut Batch,
@@ -241,7 +244,7 @@ impl Import<'_> {
         Ok(())
     }
 
-    /// Those of the sessions of a batch in which a recorder has written.
+    /// The sessions of a batch into which a recorder has written.
     fn recorded(&self, batch: &Batch, known: &Known) -> Result<HashSet<String>> {
         let sessions = batch.forest.sessions.iter().map(|tree| &tree.session_id);
         let there: Vec<(&String, &Location)> = sessions
@@ -262,13 +265,14 @@ impl Import<'_> {
         Ok(recorded)
     }
 
-    /// Whether a recorder has written in a session. One that cannot be read is not written either.
+    /// Whether a recorder has written into a session. False if the session cannot be read: it is then not written
+    /// either.
     fn has_record(&self, at: &Location) -> bool {
         let opened = self.store.open(at.clone(), self.cancel);
         opened.is_ok_and(|opened| records_of(&opened).is_ok_and(|records| !records.is_empty()))
     }
 
-    /// Whether the source is unchanged since an earlier import read it.
+    /// Whether a source is unchanged since an earlier import read it, and its sessions are complete.
     fn is_unchanged(
         &self,
         source: &Source,
@@ -283,7 +287,7 @@ impl Import<'_> {
         let is_there = |session: &String| {
             let row = ledger.session(row.tool, session);
             match known.sessions.get(session) {
-                // A file that somebody has shortened lacks entries.
+                // A session file that was shortened lacks entries, so its source is read again.
                 Some(at) => at
                     .status()
                     .is_ok_and(|status| row.is_none_or(|row| status.size >= row.len)),
@@ -294,13 +298,13 @@ impl Import<'_> {
             && row.status == source.status
             && !known.anew.contains(&source.name())
             && !may_be_longer
-            // A hook may have seen a place that no record has.
+            // The hook may have seen a new position in git, so the session gets a record of it.
             && !row.natives.iter().any(|native| self.request.git.contains_key(native))
             && row.targets.iter().all(is_there)
             && (row.origin.is_empty() || known.origins.contains(OsStr::new(&row.origin)))
     }
 
-    /// Reads sources on all cores. Unreadable ones are added to the result.
+    /// Reads sources on all cores. Sources that cannot be read are added to the report.
     fn read(
         &self,
         sources: Vec<Source>,
@@ -309,7 +313,7 @@ impl Import<'_> {
         read: &mut Vec<ReadSource>,
         results: &mut Results,
     ) -> Result<()> {
-        // The bytes of a source have its secrets.
+        // If secrets are replaced, no bytes are kept, because these would contain the secrets.
         let origins = match self.request.is_dry_run || known.redaction.is_on {
             true => None,
             false => Some(Origins::of(self.session_dir)?.for_sources(&sources)),
@@ -356,7 +360,7 @@ impl Import<'_> {
             }
             ControlFlow::Continue(())
         };
-        // All results stay in memory anyway, so no thread waits for a long source.
+        // All results stay in memory in any case, so a thread never waits because of a long source.
         let plan = ThreadPlan {
             ahead: sources.len(),
             ..ThreadPlan::up_to(cores())
@@ -432,7 +436,7 @@ impl Import<'_> {
         };
         let done = map_in_order(order.len(), plan, || (), work, take);
         if !self.request.is_dry_run {
-            // The ledger names only what a crash cannot take away.
+            // The ledger may only name files that a crash cannot remove, so the folders are synced first.
             for folder in lock(&folders).values() {
                 let synced = folder.sync();
                 synced.map_err(|error| Error::io("sync a folder of sessions", &error))?;
@@ -447,7 +451,7 @@ impl Import<'_> {
         }
         for (number, (source, file)) in batch.sources.iter().zip(files).enumerate() {
             let mut sessions = batch.sessions_of(number).peekable();
-            // The result omits a source without a requested session.
+            // A source is not in the report if none of its sessions was requested.
             let is_left_out = sessions.peek().is_some() && !sessions.any(|at| wanted.contains(&at));
             if !is_left_out {
                 results.read(source, file, batch.failure(number, &failed));
@@ -459,7 +463,7 @@ impl Import<'_> {
         Ok(())
     }
 
-    /// Whether the session has the requested directory and time.
+    /// Whether a session has the requested directory and time.
     fn is_wanted(&self, tree: &SessionTree) -> bool {
         let of_cwd = self.is_of_cwd(tree.cwd.as_deref().unwrap_or_default());
         let since = self.request.since;
@@ -471,7 +475,7 @@ impl Import<'_> {
         wanted.is_none_or(|cwd| name::directory(its) == name::directory(cwd))
     }
 
-    /// The sessions that were imported, and deleted since.
+    /// The sessions that were imported before and that the user has deleted since.
     fn trashed(
         &self,
         batch: &Batch,
@@ -504,7 +508,7 @@ impl Import<'_> {
         Ok(gone)
     }
 
-    /// Writes one session, or only counts it in a dry run.
+    /// Writes one session. In a dry run it is only counted.
     fn session(
         &self,
         batch: &Batch,
@@ -553,8 +557,9 @@ impl Import<'_> {
     }
 }
 
-/// The sources that are read together. The conversations of an export do not refer to each other, and they may need
-/// more memory than there is. Copies of one conversation in several exports stay together.
+/// Divides the sources into groups that are read together. The conversations of an export do not refer to each other,
+/// and together they may need more memory than there is, so they are in several groups. Copies of one conversation in
+/// several exports are in the same group.
 fn groups(tool: Tool, sources: Vec<Source>) -> Vec<Vec<Source>> {
     if !tool.is_export() {
         return vec![sources];
@@ -586,7 +591,7 @@ fn groups(tool: Tool, sources: Vec<Source>) -> Vec<Vec<Source>> {
     groups
 }
 
-/// Failures that end the whole import.
+/// Whether an error ends the whole import, and not just one session.
 fn ends_import(error: &Error) -> bool {
     matches!(
         error.kind,

@@ -1,4 +1,4 @@
-//! The facts in side files about a source's conversations.
+//! Adds facts about conversations from files beside their sources.
 
 use super::source::facts::{SideFile, SideKind, Source};
 use super::source::read_side_file;
@@ -11,20 +11,20 @@ use std::sync::{Arc, Mutex};
 use treelined_core::json;
 use treelined_files::lock::lock;
 
-/// The limit of a side file, in bytes.
+/// The most bytes of a side file that are read.
 const MAX_BYTES: u64 = 16 << 20;
 
-/// The names in lists of sessions, by session; each list is read once.
+/// For each list of names that was read: the name of each native session. A list is read once.
 type Names = HashMap<PathBuf, Arc<HashMap<String, String>>>;
 
-/// Side files that belong to many sources.
+/// The contents of side files that belong to many sources.
 #[derive(Default)]
 pub(super) struct Sides {
     names: Mutex<Names>,
 }
 
 impl Sides {
-    /// Gives the call that spawned a subagent to the reader, as if it were one more record. Returns the number of such
+    /// Passes the call that spawned a subagent to the reader, as an additional record. Returns the number of such
     /// records.
     pub(super) fn spawner(&self, source: &Source, end: (u64, u64), reader: &mut dyn Reader) -> u64 {
         let mut given = 0;
@@ -46,7 +46,7 @@ impl Sides {
         given
     }
 
-    /// Completes the members with names and directories.
+    /// Adds names and directories to the members.
     pub(super) fn complete(&self, source: &Source, members: &mut [Member]) {
         for side in &source.side_files {
             match side.kind {
@@ -87,13 +87,13 @@ fn read(side: &SideFile) -> Option<Vec<u8>> {
     read_side_file(side, MAX_BYTES).ok().flatten()
 }
 
-/// The directory in `.project_root`.
+/// The directory that `.project_root` names.
 fn root(side: &SideFile) -> Option<String> {
     let text = String::from_utf8(read(side)?).ok()?;
     Some(text.trim().to_owned()).filter(|text| !text.is_empty())
 }
 
-/// The directory that `projects.json` maps to the name of a folder above the source.
+/// The directory of a project, from `projects.json`. The key there is the name of a folder above the source.
 fn project(side: &SideFile, source: &Path) -> Option<String> {
     let bytes = read(side)?;
     let projects = json::get(&bytes, "projects")?;

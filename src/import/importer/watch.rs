@@ -1,7 +1,7 @@
-//! Waits until a tool may have written something. No work is done in the meantime.
+//! Waits until a tool may have written. The waiting thread does no work meanwhile.
 //!
-//! A change is only a hint: the next import finds the changes by the status of the files. So dropped events cost
-//! nothing, as long as an event reports them.
+//! An event only starts the next import, which finds the changes by the status of the files. So events may be
+//! dropped, as long as another event says that they were.
 
 use super::discover::WatchedPlace;
 use notify::{Event, EventKind, RecommendedWatcher, RecursiveMode, Watcher};
@@ -12,21 +12,21 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 use treelined_files::lock::lock;
 
-/// The quiet time of one file that ends a wait: tools write several lines at a time, and a mark at the end of a message counts
-/// after this time.
+/// A wait ends when one file has been quiet for this long: tools write several lines at a time, and a mark at the end
+/// of a message counts only after this time.
 const CALM: Duration = Duration::from_millis(if cfg!(test) { 50 } else { 1000 });
-/// The limit after which a wait ends although changes continue.
+/// A wait ends after this time even if changes continue.
 const LONGEST_UNREST: Duration = Duration::from_millis(if cfg!(test) { 500 } else { 10_000 });
-/// The most changed paths whose times are known; all others count as one.
+/// The most paths whose last change is remembered. The changes of all others count as those of one path.
 const MAX_PATHS: usize = 1_024;
 
-/// Watches the places where tools keep their sessions.
+/// Watches the locations in which tools keep their sessions.
 pub struct Watch {
     _watcher: RecommendedWatcher,
-    /// Says that `unrest` has changed.
+    /// Receives a message when `unrest` has changed.
     changes: Receiver<()>,
     unrest: Arc<Mutex<Unrest>>,
-    /// Places that cannot be watched, and the reasons.
+    /// The locations that cannot be watched, with the reasons.
     failures: Vec<(PathBuf, notify::Error)>,
 }
 
@@ -34,9 +34,9 @@ pub struct Watch {
 #[derive(Default)]
 struct Unrest {
     since: Option<Instant>,
-    /// The last change of each path.
+    /// The time of the last change of each path.
     paths: HashMap<PathBuf, Instant>,
-    /// A folder has appeared, or events were dropped: the watched places are incomplete.
+    /// Whether a folder has appeared, or events were dropped, so that the list of watched locations is incomplete.
     is_stale: bool,
 }
 
@@ -52,7 +52,7 @@ impl Unrest {
         }
     }
 
-    /// When a wait ends if nothing changes any more: the other files of a busy folder need not be quiet.
+    /// The time at which a wait ends if nothing more changes. One quiet file is enough, even if others still change.
     fn ends(&self) -> Option<Instant> {
         let since = self.since?;
         let calm = self.paths.values().min().map(|last| *last + CALM);
@@ -60,17 +60,17 @@ impl Unrest {
     }
 }
 
-/// The end of a wait.
+/// The reason why a wait has ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Wake {
     Changed,
-    /// Like `Changed`, but the locations must also be watched again.
+    /// Sources may have changed, and the locations must be watched again.
     Stale,
     TimedOut,
 }
 
 impl Watch {
-    /// Watches these places. For a missing one it watches the nearest folder above.
+    /// Watches these locations. If one is missing, the nearest folder above it is watched.
     pub fn of(places: &[WatchedPlace]) -> notify::Result<Self> {
         let (sender, changes) = mpsc::sync_channel(1);
         let unrest = Arc::new(Mutex::new(Unrest::default()));
@@ -81,7 +81,7 @@ impl Watch {
                 return;
             };
             lock(&noted).note(paths, wake, Instant::now());
-            // A pending change covers this one too.
+            // If a message is waiting already, it also stands for this change.
             let _waiting = sender.try_send(());
         };
         let mut watcher = notify::recommended_watcher(on_event)?;
@@ -103,13 +103,13 @@ impl Watch {
         })
     }
 
-    /// Places that cannot be watched, and the reasons.
+    /// The locations that cannot be watched, with the reasons.
     pub fn failures(&self) -> &[(PathBuf, notify::Error)] {
         &self.failures
     }
 
-    /// Waits for a change, and then until a changed file has not changed for a moment. Without a limit it may wait for
-    /// ever.
+    /// Waits for a change, and then until one changed file has been quiet for a moment. `limit` is the longest wait;
+    /// without it the wait may never end.
     pub fn wait(&self, limit: Option<Duration>) -> Wake {
         let limit = limit.map(|limit| Instant::now() + limit);
         loop {
@@ -133,7 +133,7 @@ impl Watch {
                     received.map_err(|_| RecvTimeoutError::Disconnected)
                 }
             };
-            // The watcher has ended.
+            // The watcher has ended, so it must be made again.
             if received == Err(RecvTimeoutError::Disconnected) {
                 return Wake::Stale;
             }
@@ -141,14 +141,14 @@ impl Watch {
     }
 }
 
-/// The folder itself, or the nearest one above that exists.
+/// The path itself if it exists, else the nearest folder above it that exists.
 fn nearest(path: &Path) -> &Path {
     path.ancestors()
         .find(|above| above.is_dir())
         .unwrap_or(path)
 }
 
-/// Whether an event changes something below the places, and the paths; `None` if not.
+/// The kind of change below the locations that an event reports, and the changed paths; `None` if there is no change.
 fn change_of(
     event: notify::Result<Event>,
     places: &[WatchedPlace],
@@ -158,12 +158,12 @@ fn change_of(
         // Events were dropped.
         _ => return Some((Wake::Stale, Vec::new())),
     };
-    // Reads by this program are not changes.
+    // Reads are not changes.
     if matches!(event.kind, EventKind::Access(_)) {
         return None;
     }
     let is_below = |path: &PathBuf| places.iter().any(|place| path.starts_with(&place.path));
-    // A place, or a folder above it, has appeared or disappeared.
+    // A location, or a folder above it, has appeared or was removed.
     let is_above = |path: &PathBuf| places.iter().any(|place| place.path.starts_with(path));
     if event.paths.iter().any(is_above) {
         return Some((Wake::Stale, event.paths));
@@ -206,8 +206,8 @@ mod tests {
         assert_eq!(watch.wait(SHORT), Wake::TimedOut);
     }
 
-    /// How many changes wake once depends on the machine: beside a build the watcher's thread pauses for longer than a
-    /// file is calm.
+    /// How many changes one wake stands for depends on the machine: beside a build, the watcher's thread may pause
+    /// for longer than `CALM`.
     #[test]
     fn many_changes_wake_few_times() {
         let folder = tempfile::tempdir().unwrap();
@@ -221,7 +221,7 @@ mod tests {
         assert!(more.count() < 50, "of 500 changes");
     }
 
-    /// A file that a tool never stops to write delayed all others by ten seconds.
+    /// Once a file that a tool writes without a pause delayed all other files by ten seconds.
     #[test]
     fn a_busy_file_does_not_delay_another_one() {
         let start = Instant::now();

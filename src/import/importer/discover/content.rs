@@ -1,4 +1,4 @@
-//! Recognizes the tool that has written a file by its first records.
+//! Recognizes which tool has written a file, by the first records of the file.
 
 use super::homes;
 use crate::importer::exports::{is_zip, unpacked_head};
@@ -12,27 +12,27 @@ use std::path::Path;
 use treelined_core::entry::foreign;
 use treelined_core::json::{self, Members};
 
-/// Bytes that are read of a file, and of its decompressed content.
+/// The number of bytes that are read of a file, and of its decompressed content.
 const HEAD: u64 = 256 << 10;
-/// Records that are examined.
+/// The number of records that are examined.
 const RECORDS: usize = 50;
 const DATABASE: &[u8] = b"SQLite format 3\0";
 const ZSTANDARD: &[u8] = &[0x28, 0xb5, 0x2f, 0xfd];
 
-/// The origin of a file, by its content.
+/// The writer of a file, by its content.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Recognition {
-    /// A tool has written it.
+    /// This tool has written the file.
     Tool(Tool),
-    /// None of the tools writes such files.
+    /// No supported tool writes such files.
     Unknown,
-    /// It has no records, or none yet.
+    /// The file has no records so far.
     NoRecords,
-    /// A database in which nothing can be read, so that its tool is unknown.
+    /// The file is a database that cannot be read, so its tool is unknown.
     BadDatabase(FaultKind, String),
 }
 
-/// The tool that has written the file. Databases are those of `tools` only.
+/// Recognizes the writer of a file. Databases are recognized only for the tools in `tools`.
 pub(super) fn recognize(path: &Path, tools: &[Tool]) -> io::Result<Recognition> {
     let (mut file, _) = regular::open(path)?;
     let mut head = vec![0; 4096];
@@ -56,7 +56,7 @@ pub(super) fn recognize(path: &Path, tools: &[Tool]) -> io::Result<Recognition> 
     let mut text = Vec::new();
     if is_compressed {
         let decoder = zstd::stream::read::Decoder::new(whole)?;
-        // The end is usually missing.
+        // The head mostly ends within a frame, so an error at its end is expected.
         let _read = decoder.take(HEAD).read_to_end(&mut text);
     } else {
         let mut whole = whole;
@@ -65,7 +65,7 @@ pub(super) fn recognize(path: &Path, tools: &[Tool]) -> io::Result<Recognition> 
     if let Some(found) = export_writer(&text) {
         return Ok(found);
     }
-    // Only Codex compresses its files. A damaged one is reported for Codex.
+    // Only Codex compresses its files, so a damaged compressed file is reported for Codex.
     let is_codex = is_compressed && homes::has_source(Tool::Codex, path);
     Ok(match text_writer(&text) {
         Recognition::Unknown | Recognition::NoRecords if is_codex => Recognition::Tool(Tool::Codex),
@@ -82,7 +82,7 @@ fn database(path: &Path, tools: &[Tool]) -> Recognition {
     {
         match Database::open(path, *tool, &scratch) {
             Ok(_) => return Recognition::Tool(*tool),
-            // A database of another program, or of another tool.
+            // The database is from another program or another tool.
             Err(NativeError::Source {
                 kind: FaultKind::UnknownSchema,
                 ..
@@ -96,7 +96,7 @@ fn database(path: &Path, tools: &[Tool]) -> Recognition {
     bad
 }
 
-/// The tool that makes exports with this beginning. `None` if it is not a list of conversations.
+/// The tool whose exports begin like this. `None` if it is not a list of conversations.
 fn export_writer(head: &[u8]) -> Option<Recognition> {
     let head = head.strip_prefix("\u{feff}".as_bytes()).unwrap_or(head);
     let start = json::skip_space(head, 0);
@@ -110,7 +110,7 @@ fn export_writer(head: &[u8]) -> Option<Recognition> {
     })
 }
 
-/// The tool of whose exports this is a conversation.
+/// The tool whose exports have such conversations.
 fn export_tool(conversation: &[u8]) -> Option<Tool> {
     let fields = Fields::of(conversation);
     let has = |name: &str| fields.names.iter().any(|has| has == name);
@@ -120,7 +120,7 @@ fn export_tool(conversation: &[u8]) -> Option<Tool> {
     (has("chat_messages") && has("uuid")).then_some(Tool::ClaudeAi)
 }
 
-/// The tool that writes texts with this beginning.
+/// The writer of a text file that begins like this.
 fn text_writer(head: &[u8]) -> Recognition {
     let (mut found, mut seen) = (None, 0);
     let mut splitter = Splitter::new(Layout::Lines);
@@ -133,7 +133,7 @@ fn text_writer(head: &[u8]) -> Recognition {
         }
     };
     splitter.push(head, &mut take);
-    // Only the first members of a record longer than the head are known.
+    // A record that is longer than the head is recognized by its first members.
     let found = found.or_else(|| record_writer(head));
     found.unwrap_or(match seen {
         0 => Recognition::NoRecords,
@@ -141,7 +141,7 @@ fn text_writer(head: &[u8]) -> Recognition {
     })
 }
 
-/// The tool that writes such records; `None` if several might.
+/// The writer of such a record; `None` if several tools might write it.
 fn record_writer(record: &[u8]) -> Option<Recognition> {
     match foreign::writer(record) {
         Some(foreign::Writer::ClaudeCode) => Some(Recognition::Tool(Tool::ClaudeCode)),
@@ -150,7 +150,7 @@ fn record_writer(record: &[u8]) -> Option<Recognition> {
     }
 }
 
-/// The tool that writes such records; `None` if several might.
+/// The tool that writes such a record; `None` if several tools might write it.
 fn record_tool(record: &[u8]) -> Option<Tool> {
     let fields = Fields::of(record);
     let kind = fields.kind.as_deref();
@@ -165,7 +165,7 @@ fn record_tool(record: &[u8]) -> Option<Tool> {
     if has(&["timestamp", "type", "payload"]) {
         return Some(Tool::Codex);
     }
-    // Codex until August 2025: the first line has no envelope.
+    // Codex until August 2025: the first line is not wrapped in an envelope.
     if kind.is_none() && has(&["id", "timestamp", "instructions"]) {
         return Some(Tool::Codex);
     }
@@ -190,7 +190,7 @@ fn record_tool(record: &[u8]) -> Option<Tool> {
     is_claude.then_some(Tool::ClaudeCode)
 }
 
-/// The names of a record's members, and its type.
+/// The names of a record's members, and the value of `type`.
 #[derive(Default)]
 struct Fields {
     names: Vec<String>,

@@ -1,4 +1,4 @@
-//! Facts about files from their names and status, without their content.
+//! Facts about files that their names and status show. The files are not opened.
 
 use crate::importer::ledger::Ledger;
 use crate::importer::source::facts::Source;
@@ -8,7 +8,8 @@ use std::ffi::OsStr;
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// Drops conversations that another export has with the same bytes; of several, one that was imported stays.
+/// Removes conversations that another export has with the same bytes. If one of them was imported before, that one
+/// stays.
 pub(super) fn drop_repeated(sources: &mut Vec<Source>, ledger: &Ledger) {
     let is_known = |source: &Source| {
         let row = ledger.source(source.tool, &source.name());
@@ -33,29 +34,29 @@ pub(super) fn drop_repeated(sources: &mut Vec<Source>, ledger: &Ledger) {
     });
 }
 
-/// Returns a sort key: keys compare as the paths do, part by part, but faster.
+/// A sort key for paths. Keys are in the same order as paths, which compare part by part, but compare faster.
 pub(super) fn path_order(path: &Path) -> Vec<u8> {
     let bytes = path.as_os_str().as_encoded_bytes().iter();
     let first = |byte: &u8| if *byte == b'/' { 0 } else { *byte };
     bytes.map(first).collect()
 }
 
-/// Whether a file that cannot be read may have conversations, judged by its name.
+/// Whether a file that cannot be read may have conversations. Its name decides.
 pub(super) fn may_be_source(path: &Path, error: &io::Error) -> bool {
     let ending = path.extension().and_then(OsStr::to_str);
     let is_log = matches!(ending, Some("jsonl" | "json" | "zst" | "db"));
     is_log && error.kind() != io::ErrorKind::NotFound
 }
 
-/// Whether a file may have a conversation of an unknown tool, judged by its name. Supported tools
-/// keep lists without conversations in `session_index.jsonl` and `history.jsonl`.
+/// Whether a file may have a conversation of an unknown tool. Its name decides. The supported tools keep lists
+/// without conversations in `session_index.jsonl` and `history.jsonl`.
 pub(super) fn is_unknown_log(path: &Path) -> bool {
     let name = path.file_name().and_then(OsStr::to_str).unwrap_or_default();
     let is_list = matches!(name, "session_index.jsonl" | "history.jsonl");
     name.ends_with(".jsonl") && !name.starts_with('.') && !is_list
 }
 
-/// Drops each compressed file that also exists uncompressed.
+/// Removes each compressed file if the same file also exists uncompressed.
 pub(super) fn drop_compressed_twins(files: &mut Vec<PathBuf>) {
     let plain: HashSet<PathBuf> = files
         .iter()

@@ -1,4 +1,4 @@
-//! The folder layout of each tool's sessions, and their default locations.
+//! The layout of the folders in which each tool keeps its sessions, and their default locations.
 
 use crate::tool::Tool;
 use std::ffi::{OsStr, OsString};
@@ -6,7 +6,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use treelined_files::os::path::APPLICATION_SUPPORT;
 
-/// A folder or database with the sessions of a tool, in the tool's own arrangement.
+/// A folder or database in which a tool keeps its sessions. It has the tool's own layout.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(in crate::importer) struct Home {
     pub(super) tool: Tool,
@@ -18,8 +18,8 @@ impl Home {
         &self.path
     }
 
-    /// Whether it holds several native sessions in its own form: a database, an export, or opencode's folder of small
-    /// files.
+    /// Whether the home has several native sessions together: it is a database, an export, or opencode's folder of
+    /// small files.
     pub(in crate::importer) fn is_container(&self) -> bool {
         is_container(self.tool)
     }
@@ -30,7 +30,7 @@ impl Home {
     }
 }
 
-/// Where a tool keeps its sessions, without links above them.
+/// The homes of a tool in its default locations. Symbolic links above them are resolved.
 pub(in crate::importer) fn homes_in(tool: Tool, environment: Environment<'_>) -> Vec<Home> {
     let places = default_places(tool, environment).into_iter();
     let real = places.filter_map(|place| fs::canonicalize(place).ok());
@@ -48,7 +48,7 @@ pub(super) fn has_source(tool: Tool, path: &Path) -> bool {
         Tool::QwenCode => is_below(path, "chats") && ends(".jsonl"),
         Tool::Pi => ends(".jsonl") && !name.starts_with(b"rollout-") && !name.starts_with(b"."),
         Tool::Opencode | Tool::Goose => ends(".db"),
-        // Its content says it.
+        // Exports are recognized by their content, not by their names.
         Tool::ChatGpt | Tool::ClaudeAi => false,
     }
 }
@@ -58,7 +58,7 @@ fn is_below(path: &Path, folder: &str) -> bool {
     above.any(|above| above.file_name() == Some(OsStr::new(folder)))
 }
 
-/// The homes of a tool in a folder; empty if the folder does not have the tool's arrangement.
+/// The homes of a tool in a folder; empty if the folder does not have the tool's layout.
 pub(super) fn homes(tool: Tool, folder: &Path) -> Vec<Home> {
     let below = |names: &[&str]| {
         names
@@ -90,7 +90,7 @@ pub(super) fn homes(tool: Tool, folder: &Path) -> Vec<Home> {
         Tool::Pi => folders(below(&["sessions", "agent/sessions"])),
         Tool::ChatGpt | Tool::ClaudeAi => Vec::new(),
     };
-    // Codex and pi both call a folder `sessions`, and Claude Code and Qwen Code one `projects`.
+    // Codex and pi both have a folder `sessions`, and Claude Code and Qwen Code both have a folder `projects`.
     let is_other = |path: &PathBuf| match tool {
         Tool::ClaudeCode => has_chats(path),
         Tool::QwenCode => !has_chats(path),
@@ -106,7 +106,7 @@ pub(super) fn homes(tool: Tool, folder: &Path) -> Vec<Home> {
         .collect()
 }
 
-/// Whether the first file found below a folder belongs to another tool.
+/// Whether the first file that is found below a folder belongs to another tool.
 fn has_only_others(folder: &Path, tool: Tool) -> bool {
     let mut folders = vec![folder.to_owned()];
     while let Some(folder) = folders.pop() {
@@ -129,7 +129,7 @@ fn is_log(path: &Path) -> bool {
     has_source(Tool::Pi, path) || has_source(Tool::Codex, path)
 }
 
-/// The databases and the folder of small files in opencode's folder.
+/// The databases in opencode's folder, and its folder of small files.
 fn opencode(folder: &Path) -> Vec<PathBuf> {
     let mut found = Vec::new();
     for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
@@ -150,7 +150,7 @@ pub(super) fn is_tree(folder: &Path) -> bool {
     is_folder(&folder.join("session")) && is_folder(&folder.join("message"))
 }
 
-/// Whether a project in the folder has chats.
+/// Whether a project below the folder has chats.
 fn has_chats(tmp: &Path) -> bool {
     let projects = fs::read_dir(tmp).into_iter().flatten().flatten();
     projects
@@ -166,7 +166,7 @@ fn is_file(path: &Path) -> bool {
     fs::symlink_metadata(path).is_ok_and(|metadata| metadata.is_file())
 }
 
-/// The environment variables that say where the tool keeps its sessions.
+/// The environment variables that name the tool's locations.
 pub(super) fn variables(tool: Tool) -> &'static [&'static str] {
     match tool {
         Tool::ClaudeCode => &["CLAUDE_CONFIG_DIR", "HOME"],
@@ -181,7 +181,7 @@ pub(super) fn variables(tool: Tool) -> &'static [&'static str] {
     }
 }
 
-/// The folders, or the database, where the tool keeps its sessions.
+/// The default locations of a tool: folders, or a database.
 pub(super) fn default_places(tool: Tool, environment: Environment<'_>) -> Vec<PathBuf> {
     let variable = |name: &str| {
         let value: Option<OsString> = environment(name);
@@ -231,10 +231,10 @@ pub(super) fn default_places(tool: Tool, environment: Environment<'_>) -> Vec<Pa
     }
 }
 
-/// Looks up a variable of the environment.
+/// Looks up an environment variable.
 pub(in crate::importer) type Environment<'e> = &'e dyn Fn(&str) -> Option<OsString>;
 
-/// Whether a file of the tool has several native sessions: a database or an export.
+/// Whether a file of the tool has several native sessions, because it is a database or an export.
 pub(super) fn is_container(tool: Tool) -> bool {
     is_database(tool) || tool.is_export()
 }

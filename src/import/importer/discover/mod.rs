@@ -1,8 +1,8 @@
-//! Finds the sources of other tools: below paths that the user names, else where the tools keep them.
+//! Finds the sources of other tools: below the paths that the user names, or in the default locations of the tools.
 //!
-//! A path is a file or a folder. If the user names a tool, a file is read as a file of that tool; otherwise its
-//! content says which tool wrote it. If a folder has the layout in which a tool keeps its sessions, the
-//! layout says which files are sources ([`homes`]). In other folders, the content of each file says it
+//! A path names a file or a folder. If the user names a tool, a file is read as a file of that tool. Otherwise the
+//! content of the file shows which tool wrote it. If a folder has the layout in which a tool keeps its sessions, the
+//! layout shows which files are sources ([`homes`]). In other folders, the content of each file shows it
 //! ([`content`]). Symbolic links below a path are not followed.
 
 mod content;
@@ -35,26 +35,26 @@ use treelined_files::os::file::Status;
 /// The locations to search for sources.
 #[derive(Debug, Clone, Default)]
 pub struct Request {
-    /// `None` for any tool.
+    /// Only sources of this tool are searched; `None`: of every tool.
     pub from: Option<Tool>,
-    /// If empty, the default locations of each tool are searched.
+    /// The paths to search. If empty, the default locations of each tool are searched.
     pub paths: Vec<PathBuf>,
 }
 
 /// The sources that were found.
 #[derive(Debug, Default)]
 pub(crate) struct FoundSources {
-    /// Ordered by tool, then by path and part.
+    /// The sources, ordered by tool, then by path and part.
     pub(crate) sources: Vec<Source>,
     pub(crate) failures: Vec<SourceFailure>,
-    /// The databases that were opened. Once all sessions of a database are imported, the ledger records the
-    /// database, and later imports do not open it until it changes.
+    /// The databases that were opened. When all sessions of a database are imported, the ledger gets its row, and
+    /// later imports do not open it until it changes.
     pub(crate) databases: Vec<DatabaseRow>,
     /// The folders that were listed, each with its status from before the listing.
     pub(super) folders: Vec<(PathBuf, Status)>,
 }
 
-/// Finds the sources. Fails if a named path is missing or inside the session directory.
+/// Finds the sources of a request. Fails if a named path is missing or inside the session directory.
 pub(crate) fn discover(
     request: &Request,
     session_dir: &Path,
@@ -99,7 +99,7 @@ fn discover_in(
     let mut found = search.found;
     drop_repeated(&mut found.sources, ledger);
     let order = |source: &Source| {
-        // The later of two exports has the last word.
+        // Sources of exports are ordered by time: if two exports have the same conversation, the later one decides.
         let age = source.tool.is_export().then_some(source.status.modified);
         (
             source.tool,
@@ -112,7 +112,7 @@ fn discover_in(
     Ok(found)
 }
 
-/// Returns the source in a file of a tool; `None` if the file is missing or a database.
+/// The source in a file of a tool; `None` if the file is missing or is a database.
 pub(super) fn source_at(tool: Tool, path: &Path, session_dir: &Path) -> Option<Source> {
     if is_container(tool) || !path.is_file() {
         return None;
@@ -129,7 +129,7 @@ pub(super) fn source_at(tool: Tool, path: &Path, session_dir: &Path) -> Option<S
     sources.find(|source| source.path == path)
 }
 
-/// Returns the default locations of the tools of a request.
+/// The default locations of the tools in a request, for the report.
 pub(super) fn searched_places(request: &Request) -> Vec<ImportPlace> {
     let tools = match &request.from {
         Some(tool) => std::slice::from_ref(tool),
@@ -150,8 +150,8 @@ pub(super) fn searched_places(request: &Request) -> Vec<ImportPlace> {
     places.collect()
 }
 
-/// Returns the homes of a request if every source in them is a file. `None` if a named path is missing,
-/// inside the session directory or without a tool's layout, or if a source is a database.
+/// The homes of a request if every source in them is a file. `None` if a named path is missing, inside the session
+/// directory or without a tool's layout, or if a source is a database.
 pub(super) fn homes_of_files(request: &Request, session_dir: &Path) -> Option<Vec<Home>> {
     let session_dir = fs::canonicalize(session_dir).ok()?;
     let tools = match &request.from {
@@ -164,7 +164,7 @@ pub(super) fn homes_of_files(request: &Request, session_dir: &Path) -> Option<Ve
         let homes = tools.iter().flat_map(|tool| homes::homes(*tool, &real));
         let before = found.len();
         found.extend(homes);
-        // Without a tool's layout, only the content of a file says whether it is a source.
+        // Without a tool's layout, only the content of a file shows whether it is a source.
         if found.len() == before || real.starts_with(&session_dir) {
             return None;
         }
@@ -185,18 +185,18 @@ pub(super) fn homes_of_files(request: &Request, session_dir: &Path) -> Option<Ve
 /// A folder in which sources may appear or change.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct WatchedPlace {
-    /// It may be missing.
+    /// The path of the folder, which may be missing.
     pub(crate) path: PathBuf,
-    /// Whether the folders in it are included.
+    /// Whether the folders below it are included.
     pub(crate) is_recursive: bool,
 }
 
-/// Returns the first default location of a tool's sessions. It may be missing. `None` if `HOME` is not set.
+/// The first default location of a tool's sessions, which may be missing. `None` if `HOME` is not set.
 pub fn store(tool: Tool, environment: &dyn Fn(&str) -> Option<OsString>) -> Option<PathBuf> {
     homes::default_places(tool, environment).into_iter().next()
 }
 
-/// The folders whose changes may affect a request.
+/// The folders in which a change may affect a request.
 pub fn watched_places(request: &Request) -> Vec<WatchedPlace> {
     watched_in(request, &|name| std::env::var_os(name))
 }
@@ -218,7 +218,7 @@ fn watched_in(request: &Request, environment: Environment<'_>) -> Vec<WatchedPla
             if homes.is_empty() {
                 places.push(match path.parent().filter(|_| path.is_file()) {
                     Some(folder) => WatchedPlace::flat(folder),
-                    // The layout of the tool is missing. A default folder is watched only for its appearance.
+                    // The tool's layout is missing. A default location is then watched only until its folder appears.
                     None => WatchedPlace {
                         is_recursive: !request.paths.is_empty(),
                         path,
@@ -243,7 +243,7 @@ fn watched_in(request: &Request, environment: Environment<'_>) -> Vec<WatchedPla
 }
 
 impl WatchedPlace {
-    /// A folder without its subfolders.
+    /// The folder itself, without the folders below it.
     fn flat(folder: &Path) -> Self {
         Self {
             path: folder.to_owned(),
@@ -256,7 +256,7 @@ struct Search<'s> {
     session_dir: PathBuf,
     ledger: &'s Ledger,
     found: FoundSources,
-    /// The sources found so far: one that several paths contain is listed once.
+    /// The sources that were found so far, so that a source in several paths is listed once.
     seen: HashSet<(Tool, OsString)>,
 }
 
@@ -267,7 +267,7 @@ impl Search<'_> {
             |reason: &str| Error::invalid_params("paths", format!("{}: {reason}", path.display()));
         let real = match fs::canonicalize(path) {
             Ok(real) => real,
-            // The file is gone, but an earlier import has kept the end that it held back.
+            // The file does not exist any more, but an earlier import held back its end and kept the bytes.
             Err(error) if error.kind() == io::ErrorKind::NotFound && self.has_held(path, tools) => {
                 return Ok(());
             }
@@ -287,7 +287,7 @@ impl Search<'_> {
         Ok(())
     }
 
-    /// Whether an earlier import has held back, and kept, the end of a source at or below a path.
+    /// Whether an earlier import held back the end of a source at or below a path, and kept its bytes.
     fn has_held(&self, path: &Path, tools: &[Tool]) -> bool {
         let mut held = tools.iter().flat_map(|tool| self.ledger.held(Some(*tool)));
         held.any(|row| is_below(Path::new(&row.source), path))
@@ -343,7 +343,7 @@ impl Search<'_> {
         self.add_files(home.tool, files, &home.path);
     }
 
-    /// Adds the files below a folder whose content has a tool's format, whatever their names are.
+    /// Adds the files below a folder whose content has the format of a tool, whatever their names are.
     fn by_content(&mut self, folder: &Path, tools: &[Tool]) {
         let mut walk = walk::Walk::new(folder, &self.session_dir);
         let mut files = Vec::new();
@@ -418,7 +418,8 @@ impl Search<'_> {
     fn file(&mut self, path: &Path, tools: &[Tool]) {
         let found = content::recognize(path, tools);
         let found = match (tools, found) {
-            // Its records look like those of Claude Code, and its file's name like those of Gemini CLI.
+            // The records of a Qwen Code file resemble those of Claude Code, and its name resembles those of Gemini
+            // CLI.
             ([tool], Ok(Recognition::Tool(Tool::QwenCode))) if *tool != Tool::QwenCode => {
                 self.unrecognized(
                     path,
@@ -426,7 +427,7 @@ impl Search<'_> {
                 );
                 return;
             }
-            // Believe the user who names a tool.
+            // If the user names a tool, that tool is used.
             ([tool], _) => Ok(Recognition::Tool(*tool)),
             (_, found) => found,
         };
@@ -441,7 +442,7 @@ impl Search<'_> {
         }
     }
 
-    /// Adds a file, with the files beside it that belong to its session.
+    /// Adds a file, together with the files beside it that belong to its session.
     fn add_file(&mut self, tool: Tool, path: &Path) {
         if is_container(tool) {
             self.container(tool, path);
@@ -478,7 +479,7 @@ impl Search<'_> {
         for (file, status) in walk::statuses(&files) {
             let status = match status {
                 Ok(Some(status)) => status,
-                // It has been removed, or is not a file.
+                // The file was removed, or is not a regular file.
                 Ok(None) => continue,
                 Err(error) => {
                     let failures = &mut self.found.failures;
@@ -500,7 +501,7 @@ impl Search<'_> {
         }
     }
 
-    /// Adds the native sessions in a database, in an export, or in a folder of small files.
+    /// Adds the native sessions in a database, an export, or a folder of small files.
     fn container(&mut self, tool: Tool, path: &Path) {
         if path.starts_with(&self.session_dir)
             || !self.seen.insert((tool, path.as_os_str().to_owned()))
@@ -546,7 +547,7 @@ impl Search<'_> {
     }
 }
 
-/// Whether a source is at or below a path. If the path is missing, its existing ancestors are resolved.
+/// Whether a source is at or below a path. If the path is missing, its nearest existing ancestor is resolved.
 pub(super) fn is_below(source: &Path, path: &Path) -> bool {
     let above = path.ancestors().find_map(|above| {
         let real = fs::canonicalize(above).ok()?;
@@ -558,7 +559,7 @@ pub(super) fn is_below(source: &Path, path: &Path) -> bool {
     source.starts_with(&real) || source.to_string_lossy().starts_with(&database)
 }
 
-/// A native session in a database or folder.
+/// The source for one native session in a database or folder.
 fn part_of(tool: Tool, path: &Path, part: String, status: SourceStatus) -> Option<Source> {
     Some(Source {
         tool,
@@ -571,7 +572,7 @@ fn part_of(tool: Tool, path: &Path, part: String, status: SourceStatus) -> Optio
     })
 }
 
-/// Returns how a tool stores the records of a file.
+/// The form in which a tool stores the records of a file.
 pub(super) fn medium(tool: Tool, path: &Path) -> Medium {
     if let Some(extraction) = extraction(tool) {
         return Medium::Extracted(extraction);
@@ -582,7 +583,7 @@ pub(super) fn medium(tool: Tool, path: &Path) -> Medium {
     }
 }
 
-/// The tool that the user names; `None` if it may be any.
+/// The tool that the user names; `None` if any tool may be meant.
 fn named(tools: &[Tool]) -> Option<Tool> {
     match tools {
         [tool] => Some(*tool),

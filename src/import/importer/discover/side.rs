@@ -6,10 +6,10 @@ use std::collections::HashMap;
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
-/// Folders from `chats/<session>` up to `.gemini`.
+/// The number of folders that are searched upwards, from `chats/<session>` up to `.gemini`.
 const LEVELS: usize = 5;
 
-/// Whether a file has no conversation itself, but belongs to another conversation of the tool.
+/// Whether a file is not a conversation itself, but belongs to a conversation of the tool.
 pub(super) fn is_side_file(tool: Tool, path: &Path) -> bool {
     tool == Tool::ClaudeCode && (is_spawn_file(path) || is_tool_result(path))
 }
@@ -24,24 +24,24 @@ fn is_tool_result(path: &Path) -> bool {
     folder == Some(OsStr::new("tool-results"))
 }
 
-/// The file beside `agent-<id>.jsonl` that names the call that spawned it.
+/// The file beside `agent-<id>.jsonl` that names the call which spawned this subagent.
 pub(super) fn spawn_file(path: &Path) -> Option<PathBuf> {
     let spawn = path.with_extension("meta.json");
     (is_spawn_file(&spawn) && spawn.is_file()).then_some(spawn)
 }
 
-/// The side files that were found, by the source to which they belong.
+/// The side files that were found, by their sources.
 pub(super) struct SideFiles {
     tool: Tool,
     by_source: HashMap<PathBuf, Vec<SideFile>>,
     /// The folder above all sources of the search.
     folder: PathBuf,
-    /// Side files of many sources, by the folder from which they were searched.
+    /// The side files that belong to many sources, by the folder where the search for them began.
     above: HashMap<PathBuf, Vec<SideFile>>,
 }
 
 impl SideFiles {
-    /// `folder` is above all sources of this search.
+    /// Groups the side files among `files`. `folder` is above all sources of the search.
     pub(super) fn of(tool: Tool, files: Vec<PathBuf>, folder: &Path) -> Self {
         let mut by_source: HashMap<PathBuf, Vec<SideFile>> = HashMap::new();
         for path in files {
@@ -50,7 +50,7 @@ impl SideFiles {
                     SideKind::Spawn,
                     path.with_extension("").with_extension("jsonl"),
                 )),
-                // `<session>/tool-results/<name>` belongs to `<session>.jsonl`.
+                // A file `<session>/tool-results/<name>` belongs to `<session>.jsonl`.
                 false => {
                     let session = path.parent().and_then(Path::parent);
                     session.map(|session| (SideKind::ToolResult, with_ending(session)))
@@ -80,7 +80,7 @@ impl SideFiles {
             return files;
         }
         let from = match (self.tool, source.parent()) {
-            // Each project has its own folder.
+            // In Gemini CLI each project has its own folder.
             (Tool::Gemini, Some(parent)) => parent,
             _ => &self.folder,
         };
@@ -91,14 +91,14 @@ impl SideFiles {
     }
 }
 
-/// `<session>.jsonl` of the folder `<session>`, whose name may have dots.
+/// The path `<session>.jsonl` for the folder `<session>`, whose name may have dots.
 fn with_ending(folder: &Path) -> PathBuf {
     let mut path = folder.as_os_str().to_owned();
     path.push(".jsonl");
     path.into()
 }
 
-/// The files in a folder or above it that apply to all sources below.
+/// The files in a folder, or above it, that apply to all sources below that folder.
 fn above_of(tool: Tool, folder: &Path) -> Vec<SideFile> {
     let nearest = |name: &str| {
         let above = folder

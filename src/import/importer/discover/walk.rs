@@ -1,4 +1,4 @@
-//! Lists the files below a folder. Follows no symbolic links and opens no files.
+//! Lists the files below a folder. It does not follow symbolic links and does not open files.
 
 use crate::importer::source::facts::SourceFailure;
 use crate::tool::Tool;
@@ -9,17 +9,17 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 pub(crate) use treelined_files::os::file::{FileKind, Folder, Status};
 
-/// A walk through all folders below one.
+/// A walk through all folders below a folder.
 pub(super) struct Walk {
-    /// Folders that have not been listed.
+    /// The folders that are not listed yet.
     folders: Vec<Arc<Folder>>,
-    /// Files that are listed and not yet returned.
+    /// The files that are listed and not returned yet.
     files: Vec<PathBuf>,
-    /// This folder and those below are excluded.
+    /// This folder is not searched, nor are the folders below it.
     except: PathBuf,
     trees: Vec<PathBuf>,
     failures: Vec<(PathBuf, io::Error)>,
-    /// The folders that were listed, each with its status before.
+    /// The folders that were listed. Each has its status from before the list.
     pub(super) listed: Vec<(PathBuf, Status)>,
 }
 
@@ -48,7 +48,7 @@ impl Walk {
         self.files.pop()
     }
 
-    /// opencode's folders of small files. Nothing below them is among the files.
+    /// Removes and returns opencode's folders of small files. The walk does not return files below them.
     pub(super) fn trees(&mut self) -> impl Iterator<Item = PathBuf> {
         std::mem::take(&mut self.trees).into_iter()
     }
@@ -76,7 +76,7 @@ impl Walk {
         for (name, kind) in listed {
             let path = folder.path().join(&name);
             let kind = match kind {
-                // The file system does not report it in the list.
+                // The file system does not say the kind in the list, so it is asked for the file.
                 FileKind::Unknown => kind_of(&path),
                 kind => kind,
             };
@@ -92,7 +92,7 @@ impl Walk {
     }
 
     fn fail(&mut self, path: &Path, error: io::Error) {
-        // It may have been removed since it was listed.
+        // The file may have been removed since it was listed.
         if error.kind() != io::ErrorKind::NotFound {
             self.failures.push((path.to_owned(), error));
         }
@@ -111,7 +111,7 @@ fn kind_of(path: &Path) -> FileKind {
 pub(super) fn statuses(
     files: &[PathBuf],
 ) -> impl Iterator<Item = (&PathBuf, io::Result<Option<Status>>)> {
-    // By the bytes of the path: a path's own hash takes its parts one by one.
+    // The key is the bytes of the path, since hashing a path goes part by part and is slow.
     let mut by_folder: HashMap<&[u8], Vec<usize>> = HashMap::new();
     let mut names = Vec::with_capacity(files.len());
     for (number, file) in files.iter().enumerate() {
@@ -130,7 +130,7 @@ pub(super) fn statuses(
         };
         let of_folder = numbers.iter().filter_map(|number| names.get(*number));
         let mut next = numbers.iter();
-        // Each name is queried again if the folder itself cannot be used.
+        // If the folder cannot be opened any more, its files count as missing.
         let _asked = folder.statuses(of_folder, |_, status| {
             let status = match status {
                 Ok(status) => Ok(Some(status)),

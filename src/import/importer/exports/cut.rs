@@ -1,50 +1,50 @@
-//! Cuts a stream that is one JSON array, or one object, into its objects.
+//! Cuts a stream into objects. The stream is one JSON array of objects, or a single object.
 
 use treelined_core::bytes::part;
 
-/// The longest object, in bytes; a longer one is named and not read. It is in memory as a whole.
+/// The longest object that is read, in bytes. An object is in memory as a whole; a longer one is only counted.
 pub(super) const LONGEST: usize = 64 << 20;
-/// The memory of an object above this size, in bytes, is freed after it.
+/// After an object of more bytes than this, its memory is freed.
 const LARGE: usize = 8 << 20;
 
-/// An object of the array.
+/// One object of the stream.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Cut<'a> {
-    /// Its start in the stream, in bytes.
+    /// The position of the object in the stream, in bytes.
     pub(super) at: u64,
     pub(super) len: u64,
-    /// Empty if it is longer than [`LONGEST`].
+    /// The bytes of the object; empty if it is longer than [`LONGEST`].
     pub(super) bytes: &'a [u8],
 }
 
-/// Where the stream is.
+/// The position in the structure of the stream.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Place {
     Before,
-    /// Between the elements of the array.
+    /// Between two elements of the array.
     Between,
-    /// In an element. Objects are cut, other values are passed over.
+    /// In an element. Objects are cut; other values are skipped.
     Inside,
     After,
-    /// At something that is neither an element nor the end.
+    /// At bytes that are neither an element nor the end of the array.
     Wrong,
 }
 
-/// How a stream ended.
+/// The result of a stream.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum End {
     Whole,
-    /// In the middle of the array.
+    /// The stream ends in the middle of the array.
     Torn,
-    /// It is not an array of objects; the offset says from where on, in bytes.
+    /// The stream is not an array of objects. The wrong bytes begin at this position.
     Other(u64),
 }
 
-/// Takes the stream in chunks of any size. Linear, and keeps no more than one object.
+/// Reads the stream in chunks of any size. It is linear, and keeps at most one object in memory.
 #[derive(Debug)]
 pub(super) struct Cutter {
     place: Place,
-    /// Whether the stream is one object without an array around it.
+    /// Whether the stream is a single object.
     is_single: bool,
     at: u64,
     start: u64,
@@ -72,7 +72,7 @@ impl Default for Cutter {
 }
 
 impl Cutter {
-    /// Takes the next bytes, and gives each object that they complete to `take`.
+    /// Reads the next bytes, and passes each object that is complete to `take`.
     pub(super) fn push(&mut self, chunk: &[u8], take: &mut dyn FnMut(Cut<'_>)) {
         let mut rest = chunk;
         while !rest.is_empty() && !matches!(self.place, Place::After | Place::Wrong) {
@@ -93,11 +93,11 @@ impl Cutter {
         }
     }
 
-    /// Passes over what is between objects, up to the next one; returns the bytes that were used.
+    /// Skips bytes up to the next object. Returns the number of skipped bytes.
     fn outside(&mut self, bytes: &[u8]) -> usize {
         for (used, byte) in bytes.iter().enumerate() {
             let place = match (self.place, byte) {
-                // White space, and the mark of UTF-8 before the array.
+                // White space, and the byte order mark of UTF-8 before the array.
                 (_, b' ' | b'\t' | b'\r' | b'\n') | (Place::Before, 0xef | 0xbb | 0xbf) => {
                     self.place
                 }
@@ -126,7 +126,7 @@ impl Cutter {
         bytes.len()
     }
 
-    /// Takes bytes of an object, up to its end; returns the bytes that were used.
+    /// Reads bytes of an object, at most up to its end. Returns the number of bytes.
     fn inside(&mut self, bytes: &[u8], take: &mut dyn FnMut(Cut<'_>)) -> usize {
         let mut at = 0;
         let mut is_whole = false;

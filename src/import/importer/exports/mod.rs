@@ -1,8 +1,8 @@
-//! Exports of a whole account: `conversations.json`, alone or in the `.zip` as it was downloaded.
+//! Exports of a whole account: the file `conversations.json`, or the `.zip` that the user has downloaded.
 //!
-//! An export is streamed once, and its conversations are found by their places. Each is a part; its bytes are those of its
-//! object, with line breaks as spaces, on one line. The bytes of a `.zip` go to a temporary file, since a packed file
-//! cannot be read from the middle. Memory holds one conversation and the places of all.
+//! An export is streamed once to find the places of its conversations. Each conversation is a part. The bytes of a
+//! part are those of its JSON object on one line: line breaks become spaces. A `.zip` is unpacked to a temporary
+//! file, because packed bytes cannot be read from the middle. Memory holds one conversation, and the places of all.
 
 mod cut;
 mod zip;
@@ -25,22 +25,23 @@ use treelined_files::os::FileAt;
 use treelined_files::os::file::{Status, unnamed_file};
 use xxhash_rust::xxh3::xxh3_64;
 
-/// Bytes that are read at a time.
+/// The most bytes that are read at a time.
 const CHUNK: usize = 256 << 10;
-/// Bytes that are read to find out which tool has made an export.
+/// The number of bytes that are read to find out which tool made an export.
 const HEAD: usize = 256 << 10;
 
-/// The extraction of one tool's exports.
+/// Extracts conversations from the exports of one tool.
 pub(super) struct Exports {
     tool: Tool,
-    /// Those that this import has opened: its sources are in the order of time, not of files.
+    /// The exports that this import has opened. All stay open, because sources are read in the order of time and not
+    /// export by export.
     open: Mutex<Vec<(PathBuf, Arc<Export>)>>,
 }
 
 /// An export with the places of its conversations.
 struct Export {
     status: Status,
-    /// The export, or what it was unpacked to.
+    /// The export itself, or the file to which it was unpacked.
     file: File,
     places: HashMap<String, (u64, u64)>,
     parts: Vec<Part>,
@@ -126,13 +127,13 @@ impl Extraction for Exports {
     }
 }
 
-/// The conversations of an export, while it is streamed.
+/// The search for the conversations of an export, while the export is streamed.
 struct Search {
     tool: Tool,
     status: Status,
     places: HashMap<String, (u64, u64)>,
     parts: Vec<Part>,
-    /// Conversations with the same bytes are one.
+    /// The versions that were found. A conversation with the same bytes as another one is not added.
     versions: HashSet<(String, u64)>,
     objects: u64,
     others: u64,
@@ -186,7 +187,8 @@ impl Search {
         })
     }
 
-    /// Unpacks the conversations into a file without a name.
+    /// Unpacks the conversations into a temporary file without a name. Also returns the fault that ended the
+    /// unpacking early.
     fn unpack(&mut self, zip: &File) -> io::Result<(File, Option<String>)> {
         let files = zip::conversations(zip, self.status.size)?;
         if files.is_empty() {
@@ -217,7 +219,7 @@ impl Search {
         Ok((out, found))
     }
 
-    /// Adds an object. `base` is where its stream begins in the file, in bytes.
+    /// Adds an object. `base` is the position of the object's stream in the file, in bytes.
     fn add(&mut self, base: u64, cut: Cut<'_>) {
         self.objects += 1;
         if cut.bytes.is_empty() {
@@ -251,7 +253,7 @@ impl Search {
         self.places.insert(name, (base + cut.at, cut.len));
     }
 
-    /// The failure for the part of the export that is not imported.
+    /// The failure for conversations of the export that are not imported; `None` if all are.
     fn failure(&self, fault: Option<String>) -> Option<SourceFailure> {
         let tool = self.tool.name();
         let mut kind = Kind::ImportFailed.name();
@@ -291,7 +293,7 @@ impl Search {
 
 const ZIP_LEN: usize = 4;
 
-/// Whether the contents of a `.zip` are at fault, and not the system.
+/// Whether an error comes from the contents of the `.zip`, and not from the system.
 fn is_of_zip(error: &io::Error) -> bool {
     matches!(
         error.kind(),
@@ -309,7 +311,7 @@ fn fault(end: End) -> Option<String> {
     }
 }
 
-/// The first bytes of the conversations in a `.zip`; empty if it has none that can be read.
+/// The first bytes of the conversations in a `.zip`; empty if they cannot be read.
 pub(super) fn unpacked_head(path: &Path) -> io::Result<Vec<u8>> {
     let (file, status) = regular::open(path)?;
     let mut head = Vec::new();
@@ -318,7 +320,7 @@ pub(super) fn unpacked_head(path: &Path) -> io::Result<Vec<u8>> {
     };
     if let Some(first) = files.first() {
         let mut left = zip::budget(status.size);
-        // It ends early on purpose.
+        // The closure ends the unpacking when it has enough bytes, so an error is expected.
         let _ended = zip::unpack(&file, first, &mut left, &mut |bytes| {
             head.extend_from_slice(bytes);
             match head.len() >= HEAD {
@@ -330,7 +332,7 @@ pub(super) fn unpacked_head(path: &Path) -> io::Result<Vec<u8>> {
     Ok(head)
 }
 
-/// Whether a file begins as a `.zip`.
+/// Whether a file begins like a `.zip`.
 pub(super) fn is_zip(head: &[u8]) -> bool {
     head.starts_with(zip::ZIP)
 }

@@ -1,4 +1,5 @@
-//! Reads the conversations in a `.zip`, in place. The list at its end says where they are.
+//! Reads the conversations in a `.zip` without unpacking all of it. The list at the end of the file has their
+//! positions.
 
 use flate2::{Crc, read::DeflateDecoder};
 use std::fs::File;
@@ -7,32 +8,32 @@ use std::slice::SliceIndex;
 use treelined_core::bytes::index;
 use treelined_files::os::FileAt;
 
-/// How a file of this kind begins.
+/// The first bytes of a `.zip`.
 pub(super) const ZIP: &[u8] = b"PK\x03\x04";
-/// The most bytes at the end in which the place of the list is searched.
+/// The most bytes at the end of the file in which the position of the list is looked for.
 const TAIL: u64 = 66 << 10;
-/// The longest list, in bytes.
+/// The longest list that is read, in bytes.
 const LONGEST_LIST: u64 = 64 << 20;
-/// The most bytes that are made of one byte of the file. Conversations shrink to a tenth at most.
+/// The most unpacked bytes for each byte of the `.zip`. Conversations shrink to a tenth at most.
 const MOST_TIMES: u64 = 100;
-/// Bytes that a small file may make all the same.
+/// The number of bytes to which every file may be unpacked, however small it is.
 const LEAST: u64 = 16 << 20;
 
-/// A file in the `.zip`.
+/// The row of a packed file in the list.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Packed {
     pub(super) name: String,
     is_encrypted: bool,
     method: u16,
     crc: u32,
-    /// Bytes in the `.zip`.
+    /// The number of packed bytes.
     stored: u64,
-    /// Where its own header begins, in bytes.
+    /// The position of the file's header in the `.zip`, in bytes.
     header_at: u64,
 }
 
-/// The files with conversations, in the order of their names: `conversations.json`, or the numbered ones of a large
-/// export.
+/// The packed files that have conversations, in the order of their names: `conversations.json`, or the numbered files
+/// of a large export.
 pub(super) fn conversations(file: &File, len: u64) -> io::Result<Vec<Packed>> {
     let mut found = list(file, len)?;
     found.retain(|packed| is_conversations(&packed.name));
@@ -40,7 +41,8 @@ pub(super) fn conversations(file: &File, len: u64) -> io::Result<Vec<Packed>> {
     Ok(found)
 }
 
-/// Whether an export keeps conversations in a file of this name: `conversations.json`, `conversations-000.json`.
+/// Whether an export has conversations in a file of this name, such as `conversations.json` or
+/// `conversations-000.json`.
 pub(super) fn is_conversations(name: &str) -> bool {
     let name = name.rsplit('/').next().unwrap_or(name);
     let number = name
@@ -52,12 +54,12 @@ pub(super) fn is_conversations(name: &str) -> bool {
     })
 }
 
-/// The bytes that the files of a `.zip` may make in all.
+/// The most unpacked bytes of all files in a `.zip` of `len` bytes.
 pub(super) fn budget(len: u64) -> u64 {
     len.saturating_mul(MOST_TIMES).max(LEAST)
 }
 
-/// Passes the bytes of a file to `take`. `left` is what the `.zip` may still make.
+/// Passes the unpacked bytes of a file to `take`. `left` is the number of bytes that may still be unpacked.
 pub(super) fn unpack(
     file: &File,
     packed: &Packed,
@@ -110,10 +112,10 @@ pub(super) fn unpack(
     }
 }
 
-/// Bytes that are read at a time.
+/// The most bytes that are read at a time.
 const CHUNK: usize = 256 << 10;
 
-/// All files in the list at the end.
+/// All rows of the list at the end of the file.
 fn list(file: &File, len: u64) -> io::Result<Vec<Packed>> {
     let most = len.min(TAIL);
     let mut tail = vec![0; index(most)];
@@ -146,7 +148,7 @@ fn list(file: &File, len: u64) -> io::Result<Vec<Packed>> {
     Ok(found)
 }
 
-/// The size and the place of the list of a file with more than 4 GiB.
+/// The size and the position of the list in a file of more than 4 GiB.
 fn large_list(file: &File, end_at: u64) -> io::Result<(u64, u64)> {
     let torn = || wrong("it is not whole; download it again");
     let mut locator = [0; 20];
@@ -159,7 +161,7 @@ fn large_list(file: &File, end_at: u64) -> io::Result<(u64, u64)> {
     }
 }
 
-/// A line of the list.
+/// Reads a row of the list.
 fn packed(line: &[u8], name: &[u8], extra: &[u8]) -> Packed {
     let mut sizes = [24, 20, 42].map(|at| u64::from(long(line, at)));
     let mut more = large_sizes(extra);
@@ -183,7 +185,7 @@ fn packed(line: &[u8], name: &[u8], extra: &[u8]) -> Packed {
     }
 }
 
-/// The sizes of eight bytes in the further members of a line.
+/// The sizes of eight bytes each, from the further members of a row.
 fn large_sizes(mut extra: &[u8]) -> &[u8] {
     while extra.len() >= 4 {
         let len = usize::from(short(extra, 2));
@@ -218,12 +220,12 @@ fn wrong(message: &str) -> io::Error {
     io::Error::new(io::ErrorKind::InvalidData, message)
 }
 
-/// A part of bytes; empty if they end before it.
+/// A range of bytes; empty if the bytes end before it.
 fn within<I: SliceIndex<[u8], Output = [u8]>>(bytes: &[u8], span: I) -> &[u8] {
     bytes.get(span).unwrap_or_default()
 }
 
-/// A stretch of a file.
+/// A range of a file.
 struct Section<'f> {
     file: &'f File,
     at: u64,

@@ -1,4 +1,5 @@
-//! The input of a hook: the JSON of Claude Code's and Gemini CLI's hooks, of Codex's `notify`, and of opencode's events.
+//! Reads the input of a hook: JSON from the hooks of Claude Code and Gemini CLI, from `notify` of Codex, or from the
+//! events of opencode.
 
 use serde_json::Value;
 use std::path::PathBuf;
@@ -7,7 +8,7 @@ use treelined_core::error::{Error, Kind, Result};
 /// The most bytes of the input.
 pub const MAX_INPUT: usize = 4 << 20;
 
-/// The events after which a turn has ended.
+/// The events that mean that a turn has ended.
 const ENDS: [&str; 6] = [
     "Stop",
     "SubagentStop",
@@ -17,16 +18,16 @@ const ENDS: [&str; 6] = [
     "session.idle",
 ];
 
-/// The parts of the input that count.
+/// The members of the input that are used.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct HookEvent {
-    /// The file of the conversation, as the tool names it.
+    /// The path of the conversation's file, as the tool writes it.
     pub(super) transcript: Option<String>,
-    /// The tool's id of the conversation.
+    /// The native id of the conversation.
     pub(super) session: Option<String>,
     /// The folder in which the tool works.
     pub(super) folder: Option<PathBuf>,
-    /// Whether the turn has ended, so that marks at the end of messages count.
+    /// Whether the turn has ended. Marks at the end of messages then count sooner.
     pub(super) has_ended: bool,
 }
 
@@ -69,7 +70,7 @@ impl HookEvent {
     }
 }
 
-/// `reason` is a sentence about the input.
+/// The error for an unusable input. `reason` says what is wrong.
 fn wrong(reason: String) -> Error {
     let message = format!("the input of the hook cannot be used: {reason}");
     Error::new(Kind::InvalidParams, message)

@@ -1,18 +1,19 @@
-//! Where in git a folder is, read from git's files. No program is started: a folder's own configuration could name others.
+//! Finds the position of a folder in git, that is its branch and commit. Only git's files are read: to start git
+//! would run programs that the configuration of the folder names.
 
 use crate::importer::source::regular;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 use treelined_core::tags::{GitPlace, MOST_GIT_BYTES};
 
-/// The most bytes of a file with one line.
+/// The most bytes of a file that has one line.
 const MAX_LINE: u64 = 4_096;
-/// The most bytes of `packed-refs` that are looked through.
+/// The most bytes of `packed-refs` that are searched.
 const MAX_PACKED: u64 = 4 << 20;
-/// The longest way up from a folder to the root of its worktree.
+/// The most folders between a folder and the root of its worktree.
 const MAX_ABOVE: usize = 64;
 
-/// The branch, the commit and the root of the worktree; `None` outside of git, or if its files do not say.
+/// The branch, the commit and the root of the worktree. `None` outside of git, or if git's files cannot be read.
 pub(super) fn place_of(folder: &Path) -> Option<GitPlace> {
     if !folder.is_absolute() {
         return None;
@@ -34,7 +35,7 @@ pub(super) fn place_of(folder: &Path) -> Option<GitPlace> {
     })
 }
 
-/// The folder that `.git` is, or names in a worktree that was added.
+/// The folder with git's files: `.git`, or the folder that a file `.git` names in an added worktree.
 fn git_folder(root: &Path) -> Option<PathBuf> {
     let at = root.join(".git");
     if at.is_dir() {
@@ -45,13 +46,14 @@ fn git_folder(root: &Path) -> Option<PathBuf> {
     Some(root.join(named))
 }
 
-/// `HEAD` of a repository with tables of references names `refs/heads/.invalid`.
+/// The branch that `HEAD` names. A repository with tables of references has `refs/heads/.invalid` there, which is not
+/// a branch.
 fn branch_of(name: &str) -> Option<String> {
     let branch = name.strip_prefix("refs/heads/")?;
     (branch != ".invalid").then(|| branch.to_owned())
 }
 
-/// The commit of a reference: its own file, else a line of `packed-refs`.
+/// The commit of a reference: from the reference's own file, or from a line of `packed-refs`.
 fn commit_of(git: &Path, name: &str) -> Option<String> {
     let is_plain = name.split('/').all(|part| !matches!(part, "" | "." | ".."));
     if !is_plain || !name.starts_with("refs/") {
@@ -67,13 +69,13 @@ fn commit_of(git: &Path, name: &str) -> Option<String> {
     lines.find_map(|(id, of)| (of == name).then(|| commit(id))?)
 }
 
-/// The id of a commit, if the text is one.
+/// The text, if it is the id of a commit.
 fn commit(text: &str) -> Option<String> {
     let is_id = matches!(text.len(), 40 | 64) && text.bytes().all(|byte| byte.is_ascii_hexdigit());
     is_id.then(|| text.to_owned())
 }
 
-/// The only line of a small file.
+/// The line of a file that has only one.
 fn line(path: &Path) -> Option<String> {
     let text = read(path, MAX_LINE)?;
     let line = text.strip_suffix('\n').unwrap_or(&text);
@@ -147,7 +149,7 @@ mod tests {
         assert_eq!(said(&root.join("tree")), of("other", COMMIT));
     }
 
-    /// A repository that was made to be read says nothing of other files.
+    /// A repository may be made to deceive its reader: no content of other files may get out.
     #[test]
     fn hostile_files_of_git_say_nothing() {
         let folder = tempfile::tempdir().unwrap();

@@ -1,4 +1,4 @@
-//! `.imports/hooks.log`: a line for each failure of a hook, since nobody sees its stderr.
+//! The file `.imports/hooks.log` has a line for each failure of a hook, because the stderr of a hook is not shown.
 
 use crate::importer::ledger::Folder;
 use std::ffi::OsStr;
@@ -10,16 +10,16 @@ use treelined_core::{terminal, timestamp};
 use treelined_files::clock::SystemSource;
 use treelined_files::os::handle::HandleAccess;
 
-/// Its name, below the session directory.
+/// The path of the file, relative to the session directory.
 pub const PATH: &str = ".imports/hooks.log";
 const IMPORTS: &str = ".imports";
 const NAME: &str = "hooks.log";
-/// The most bytes of the file; it begins again above them.
+/// The most bytes of the file. If it is longer, it is written from the beginning again.
 const MAX_BYTES: u64 = 64 << 10;
 /// The most characters of one line.
 const MAX_CHARS: usize = 500;
 
-/// Adds a line with the time.
+/// Adds a line that begins with the time.
 pub fn note(session_dir: &Path, what: &str) -> io::Result<()> {
     let root = Folder::open_or_create(session_dir).map(Arc::new)?;
     let folder = root.subfolder_or_create(OsStr::new(IMPORTS))?;

@@ -1,9 +1,10 @@
-//! The import of one conversation, without a search of all others, when a hook of its tool says that a turn has ended
-//! (protocol.md §3.17).
+//! Imports one conversation when a hook of its tool says that a turn has ended, without a search for other
+//! conversations (protocol.md §3.17).
 //!
-//! [`request`] reads the input of a hook, finds the files ([`event`], [`place`]) and leaves a request in `.imports/requests`
-//! ([`requests`]). [`take`] imports the requested files: in the background for the hook, and at the end of an import that has kept
-//! it waiting. [`log`] keeps a line for each failure, since nobody sees the stderr of a hook.
+//! [`request`] reads the input of a hook ([`event`]), finds the files ([`place`]), and writes a request into
+//! `.imports/requests` ([`requests`]). [`take`] imports the requested files. It runs in the background, started by
+//! the hook. If another import was running, it runs again when that import ends. [`log`] writes a line for each
+//! failure, because the stderr of a hook is not shown.
 
 mod event;
 mod git;
@@ -22,8 +23,8 @@ use std::path::Path;
 pub use take::take;
 use treelined_core::error::Result;
 
-/// Leaves a request for the conversation of which a hook speaks. `invalidParams` if it speaks of none, or of a file that
-/// is not one of its tool's.
+/// Writes a request for the conversation that a hook names. Fails with `invalidParams` if the input names no
+/// conversation, or a file that is not a conversation of the tool.
 pub fn request(session_dir: &Path, tool: Tool, input: &[u8]) -> Result<()> {
     let event = HookEvent::read(input)?;
     let paths = place::files(tool, &event, &|name| std::env::var_os(name))?;

@@ -1,5 +1,5 @@
-//! The files of the conversation of which a hook speaks. A hook names only files that are where its tool keeps
-//! conversations: no link, no pipe, nothing elsewhere.
+//! Finds the files of the conversation that a hook names. A file is accepted only if it is in a location where its
+//! tool keeps conversations, and is neither a symbolic link nor a pipe.
 
 use super::event::HookEvent;
 use crate::importer::discover::{Environment, Home, homes_in};
@@ -12,16 +12,17 @@ use std::time::{Duration, SystemTime};
 use treelined_core::error::{Error, Kind, Result};
 use treelined_core::timestamp;
 
-/// Milliseconds of a day.
+/// The milliseconds of a day.
 const DAY: i64 = 86_400_000;
-/// How long ago a subagent of a turn has written at most.
+/// A subagent's file belongs to the turn only if it was written at most this long ago.
 const RECENT: Duration = Duration::from_secs(3_600);
-/// The most files of Codex that are looked into for a subagent, the latest first.
+/// The most files of Codex that are opened to find subagents. The latest files are opened first.
 const MAX_LOOKED_INTO: usize = 64;
-/// The beginning of a rollout, which names its parent.
+/// The number of bytes at the beginning of a rollout that are read. They name the rollout's parent.
 const BEGINNING: u64 = 4_096;
 
-/// The files to import: the transcript, or the databases of a tool that keeps its conversations there; Codex's subagents too.
+/// The files to import: the file that the hook names, or the databases of a tool that has no such files. For Codex,
+/// the files of subagents are added.
 pub(super) fn files(
     tool: Tool,
     event: &HookEvent,
@@ -41,7 +42,7 @@ pub(super) fn files(
     }
 }
 
-/// The file with this name, if it is one of the tool's conversations.
+/// The file with this path, if it has a conversation of the tool.
 fn within(homes: &[Home], named: &str, environment: Environment<'_>) -> Result<PathBuf> {
     let refused = |reason: &str| {
         let message = format!("{named}: {reason}");
@@ -68,8 +69,9 @@ fn within(homes: &[Home], named: &str, environment: Environment<'_>) -> Result<P
     }
 }
 
-/// The rollouts of a thread of Codex, and of its subagents. Its id has the time at which it began, and the folders of
-/// rollouts are days; which day it was on the machine's clock is not known.
+/// The rollouts of a Codex thread and of its subagents. The id of the thread has the time at which it began, and
+/// rollouts are in a folder for each day. The neighbouring days are searched too, since the time zone of the machine
+/// is not known.
 fn rollouts(homes: &[Home], thread: &str) -> Result<Vec<PathBuf>> {
     let id = uuid::Uuid::try_parse(thread).ok();
     let began = id.and_then(|id| id.get_timestamp()).map(|at| at.to_unix());
@@ -112,7 +114,7 @@ fn rollouts(homes: &[Home], thread: &str) -> Result<Vec<PathBuf>> {
     Ok(found)
 }
 
-/// `YYYY/MM/DD` of an instant, in Unix milliseconds.
+/// The path `YYYY/MM/DD` for a time in Unix milliseconds.
 pub(super) fn day(at: i64) -> PathBuf {
     let text = timestamp::format(at);
     text.split('T')
@@ -130,7 +132,7 @@ struct Found {
 fn regular_files(folder: &Path) -> impl Iterator<Item = Found> {
     let entries = fs::read_dir(folder).into_iter().flatten().flatten();
     entries.filter_map(|entry| {
-        // Without following links.
+        // This does not follow symbolic links.
         let metadata = entry.metadata().ok().filter(fs::Metadata::is_file)?;
         Some(Found {
             path: entry.path(),
@@ -139,7 +141,7 @@ fn regular_files(folder: &Path) -> impl Iterator<Item = Found> {
     })
 }
 
-/// Whether the beginning of a file has this id.
+/// Whether the beginning of a file contains this id.
 pub(super) fn begins_with(path: &Path, id: &str) -> bool {
     let mut beginning = Vec::new();
     let opened = regular::open(path);

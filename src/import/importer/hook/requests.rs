@@ -1,4 +1,4 @@
-//! The requests of hooks: a file each in `.imports/requests`, written whole or not at all.
+//! The requests of hooks. Each is a file in `.imports/requests`, which appears only when it is complete.
 
 use crate::importer::ledger::Folder;
 use crate::tool::Tool;
@@ -20,44 +20,44 @@ use uuid::Uuid;
 const IMPORTS: &str = ".imports";
 const FOLDER: &str = "requests";
 const LOCK: &str = "lock";
-/// The ending of a request's name.
+/// The ending of a request's file name.
 const ENDING: &str = ".json";
-/// The most requests that wait.
+/// The most requests that wait at a time.
 pub(super) const MAX_WAITING: usize = 1_024;
-/// The most bytes of one.
+/// The most bytes of a request.
 const MAX_BYTES: u64 = 1 << 20;
 /// The pause between two attempts to get the lock.
 const PAUSE: Duration = Duration::from_millis(20);
 
-/// A conversation to import.
+/// A request: a conversation to import.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Request {
     pub(super) tool: Tool,
-    /// Absolute, without links above them.
+    /// The absolute paths of the files. Symbolic links above them are resolved.
     pub(super) paths: Vec<PathBuf>,
-    /// The tool's id of the conversation, and where in git the tool works.
+    /// The native id of the conversation, and the position in git where the tool works.
     pub(super) git: Option<(String, GitPlace)>,
-    /// Whether the turn has ended, so that marks at the end of messages count.
+    /// Whether the turn has ended. Marks at the end of messages then count sooner.
     pub(super) has_ended: bool,
 }
 
-/// The folder of the requests.
+/// The folder that has the requests.
 pub(super) struct Requests(Arc<Folder>);
 
-/// A request as it is written.
+/// A request in the form of its file.
 #[derive(Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Line {
     tool: String,
     paths: Vec<PathBuf>,
-    /// The tool's id of the conversation, and the data of a record of git (session-file.md §4.8).
+    /// The native id of the conversation, and the data of a record of git (session-file.md §4.8).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     git: Option<(String, Value)>,
     has_ended: bool,
 }
 
 impl Requests {
-    /// Makes the folder if it is missing.
+    /// Opens the folder; makes it if it is missing.
     pub(super) fn of(session_dir: &Path) -> Result<Self> {
         let root = Folder::open_or_create(session_dir).map(Arc::new);
         let imports = root.and_then(|root| root.subfolder_or_create(OsStr::new(IMPORTS)));
@@ -67,7 +67,7 @@ impl Requests {
         Ok(Self(Arc::new(folder.map_err(failed)?)))
     }
 
-    /// The folder, if a hook has ever asked for something.
+    /// Opens the folder; `None` if it is missing, because no hook has made a request so far.
     pub(super) fn existing(session_dir: &Path) -> Option<Self> {
         let root = Folder::open(session_dir).map(Arc::new);
         let imports = root.and_then(|root| root.subfolder(OsStr::new(IMPORTS)));
@@ -76,9 +76,9 @@ impl Requests {
         Some(Self(Arc::new(folder.ok()?)))
     }
 
-    /// Adds one. `importBusy` if too many wait.
+    /// Adds a request. Fails with `importBusy` if too many are waiting.
     pub(super) fn add(&self, request: &Request) -> Result<()> {
-        // Those of processes that were killed would stay for ever.
+        // Temporary files of killed processes are removed.
         temporary::remove_abandoned(&self.0).map_err(failed)?;
         if self.names()?.len() >= MAX_WAITING {
             let message = format!("{MAX_WAITING} requests of hooks wait for an import");
@@ -106,7 +106,8 @@ impl Requests {
         named.map_err(failed)
     }
 
-    /// The right to take requests, which is given up when the file is closed; `None` if another process has it until then.
+    /// Takes the lock that is needed to handle requests. It is released when the file is closed. `None` if another
+    /// process holds it until `until`.
     pub(super) fn lock(&self, until: Instant) -> Result<Option<File>> {
         let name = OsStr::new(LOCK);
         let created = match self.0.create(name) {
@@ -132,7 +133,8 @@ impl Requests {
         }
     }
 
-    /// The waiting ones with their names, oldest first; `None` for one that cannot be read.
+    /// The requests that wait with the names of their files, oldest first. The request is `None` if it cannot be
+    /// read.
     pub(super) fn waiting(&self) -> Result<Vec<(OsString, Option<Request>)>> {
         let mut names = self.names()?;
         names.sort();
@@ -143,7 +145,7 @@ impl Requests {
         Ok(names.into_iter().map(read).collect())
     }
 
-    /// The names of the waiting ones.
+    /// The names of the files of all requests that wait.
     fn names(&self) -> Result<Vec<OsString>> {
         let names = self.0.list().map_err(failed)?.into_iter();
         let is_request = |name: &OsString| name.as_encoded_bytes().ends_with(ENDING.as_bytes());

@@ -19,42 +19,43 @@ use treelined_files::cancel::Cancel;
 use treelined_files::clock::SystemSource;
 use treelined_files::store::Store;
 
-/// The longest wait until a file does not change: a tool may write the end of a turn after its hook.
+/// The longest wait until no file changes any more. A tool may write the end of a turn after it has run its hook.
 const UNREST: Duration = Duration::from_secs(1);
-/// The pause between two looks at the files.
+/// The pause between two checks of the files.
 const LOOK: Duration = Duration::from_millis(50);
-/// The pause between two attempts while another import runs.
+/// The pause between two attempts to import while another import runs.
 const BUSY: Duration = Duration::from_millis(50);
-/// The most imports of one file that changes again and again; the next hook brings the rest.
+/// The most imports of one file that changes again and again. The next hook's import brings the rest.
 const MAX_ROUNDS: usize = 4;
 
-/// Where in git each conversation is, by the tool's id of it.
+/// The position in git of each conversation, by its tool and native id.
 type Places = BTreeMap<(Tool, String), GitPlace>;
 
-/// The files of one tool, and whether the turn has ended.
+/// The files of each tool, in two groups: those whose turn has ended, and those whose turn has not.
 type Groups = BTreeMap<(Tool, bool), BTreeMap<PathBuf, Option<SourceStatus>>>;
 
-/// What each import of a round has.
+/// The settings that all imports of a round share.
 struct Means<'a> {
-    /// How long to wait for another import.
+    /// The time until which an import waits for another one to end.
     until: Instant,
     redact: MakeRedact<'a>,
 }
 
-/// The files of one round.
+/// The result of one round of imports.
 #[derive(Default)]
 struct Imported {
-    /// The files with their status before.
+    /// The files, each with its status before the import.
     files: Groups,
-    /// When an answer counts that a file, or one of its subagents', has held back.
+    /// The earliest time from which an import brings answers that were held back, in Unix milliseconds.
     held_until: Option<Millis>,
 }
 
-/// Imports what hooks have requested, until nothing is left; returns what failed. Waits at most `patience` for
-/// another import, and then fails with `importBusy`: the requests stay, for whoever takes them next.
+/// Imports the requested files until no request is left, and returns the errors of those that failed. If another
+/// import is running, waits for its end, at most `patience`. Then it fails with `importBusy`, and the requests stay
+/// for a later call.
 ///
-/// A file that changes soon after is imported again, as a tool may write after its hook; so is one whose last answer, or a
-/// subagent's, was written too late to count.
+/// A file is imported again if it changes soon after its import, since a tool may write after its hook. It is also
+/// imported again if its last answer, or that of a subagent, was held back because it was too new.
 pub fn take(store: &Store, patience: Duration, redact: MakeRedact<'_>) -> Result<Vec<Error>> {
     let until = Instant::now() + patience;
     let Some(requests) = Requests::existing(store.path()) else {
@@ -104,7 +105,7 @@ fn add(groups: &mut Groups, request: &Request) {
     group.extend(request.paths.iter().map(|path| (path.clone(), None)));
 }
 
-/// Waits until no file has changed for a moment.
+/// Waits until all files have been quiet for a moment.
 fn settle(wanted: &Groups) {
     let until = Instant::now() + UNREST;
     let is_quiet = |path: &PathBuf| {
@@ -127,7 +128,7 @@ fn import(
     for ((tool, has_ended), paths) in wanted {
         let status = |path: &PathBuf| Some((path.clone(), SourceStatus::of_database(path).ok()));
         let before: BTreeMap<_, _> = paths.keys().filter_map(status).collect();
-        // A path that is missing would refuse the others.
+        // A missing path is left out, because the import would refuse all paths.
         let is_there = |(_, status): &(&PathBuf, &Option<SourceStatus>)| status.is_some();
         let there = before.iter().filter(is_there);
         let of_tool = places.iter().filter(|((of, _), _)| of == tool);
@@ -151,7 +152,7 @@ fn import(
     Ok(imported)
 }
 
-/// One import, for which it waits. Fails if another one is still running.
+/// Runs one import. Waits while another import runs, and fails with `importBusy` at `means.until`.
 fn run(
     store: &Store,
     request: &ImportRequest,
@@ -188,7 +189,8 @@ fn run(
 }
 
 impl Imported {
-    /// The files to import again: all of them once what was held back counts, else those that have changed.
+    /// The files to import again. When answers that were held back count, these are all files; before, the files that
+    /// have changed.
     fn again(&self) -> Groups {
         let counts = |at| at <= SystemSource.now_ms();
         if !self.held_until.is_some_and(counts) {
@@ -202,7 +204,7 @@ impl Imported {
     }
 }
 
-/// The files whose status is another one than before their import.
+/// The files whose status has changed since their import.
 fn changed(imported: &Groups) -> Groups {
     let mut changed = Groups::new();
     for (group, files) in imported {
@@ -218,7 +220,7 @@ fn changed(imported: &Groups) -> Groups {
     changed
 }
 
-/// Whether files have to be imported again after at most this time.
+/// Waits at most `time` for a reason to import files again. Returns whether there is one.
 fn is_again_within(imported: &Imported, time: Duration) -> bool {
     let until = Instant::now() + time;
     while Instant::now() < until && !imported.files.is_empty() {

@@ -1,4 +1,4 @@
-//! The names in a line of the ledger, without the rest of it.
+//! Reads only the names in a line of the ledger.
 
 use super::line::tool_of;
 use crate::tool::Tool;
@@ -7,7 +7,7 @@ use treelined_core::json::{self, Elements, Members};
 
 /// The names in a line.
 pub(super) enum Head<'a> {
-    /// A source, its native sessions and the session of each.
+    /// The name of a source, and its native sessions, each with its session.
     Source(Tool, Cow<'a, str>, Vec<(Cow<'a, str>, Cow<'a, str>)>),
     Database(Tool, Cow<'a, str>),
     Session(Tool, Cow<'a, str>),
@@ -15,7 +15,7 @@ pub(super) enum Head<'a> {
     Placement(Tool, Cow<'a, str>, Cow<'a, str>),
 }
 
-/// The members with names.
+/// The members of a line that have names.
 #[derive(Default)]
 struct Parts<'a> {
     kind: Option<&'a [u8]>,
@@ -28,8 +28,8 @@ struct Parts<'a> {
 }
 
 impl<'a> Head<'a> {
-    /// `None` if the line is torn or written by a newer program. The members after the last name are not read: they are most of
-    /// a line.
+    /// Reads a line. `None` if it is torn or was written by a newer program. The members after the last name are not
+    /// read; they are the greater part of a line.
     pub(super) fn read(line: &'a [u8]) -> Option<Self> {
         if line.last() != Some(&b'}') {
             return None;
@@ -58,7 +58,7 @@ impl<'a> Head<'a> {
 }
 
 impl<'a> Parts<'a> {
-    /// `None` as long as a name is missing.
+    /// The names; `None` as long as one of them is missing.
     fn head(&self) -> Option<Head<'a>> {
         let tool = tool_of(&json::string(self.tool?)?)?;
         Some(match self.kind? {

@@ -1,4 +1,4 @@
-//! The lines of the ledger.
+//! Reads and writes the lines of the ledger.
 
 use super::rows::{DatabaseRow, SessionRow, SourceRow};
 use crate::importer::source::facts::SourceStatus;
@@ -11,20 +11,20 @@ use treelined_core::json;
 use treelined_core::timestamp::Millis;
 use treelined_files::os::file::Identity;
 
-/// The stored form of the member that marks a source whose end was held back.
+/// This member stands in the line of a source whose end was held back.
 pub(super) const HELD: &[u8] = b"\"held\":true";
 
-/// One line of the ledger.
+/// A line of the ledger.
 #[derive(Debug, Clone)]
 pub(super) enum Line {
     Source(SourceRow),
     Database(DatabaseRow),
     Session(SessionRow),
-    /// Tool, native session and session.
+    /// The tool, the native session, and the session.
     Placement(Tool, String, String),
 }
 
-/// The stored form of a line.
+/// A line in the form of JSON.
 #[derive(Serialize)]
 #[serde(
     tag = "type",
@@ -43,7 +43,7 @@ enum StoredLine {
         length: u64,
         sha256: String,
         origin: String,
-        /// For older programs.
+        /// Older programs read this member. Newer ones read `heldUntil`.
         held: bool,
         #[serde(skip_serializing_if = "Option::is_none")]
         held_until: Option<Millis>,
@@ -77,7 +77,7 @@ enum StoredLine {
 #[derive(Serialize)]
 struct StoredStatus {
     size: u64,
-    /// Seconds and nanoseconds of Unix time.
+    /// The time in seconds and nanoseconds of Unix time.
     modified: (i64, i64),
     device: u64,
     inode: u64,
@@ -85,8 +85,8 @@ struct StoredStatus {
 }
 
 impl Line {
-    /// `None` if it is damaged or written by a newer program. A derived decoder of such a line takes eight times as
-    /// long, since it buffers the members until it finds the type.
+    /// Reads a line. `None` if it is damaged or was written by a newer program. A derived decoder would take eight
+    /// times as long, since it buffers all members until it finds the type.
     pub(super) fn parse(bytes: &[u8]) -> Option<Self> {
         let line = Members(bytes);
         let [kind, tool] = json::get_each(bytes, ["type", "tool"]);
@@ -105,7 +105,7 @@ impl Line {
                     session: json::string(session?)?.into_owned(),
                     tool,
                     trashed: decoded(trashed?)?,
-                    // Ledgers of older programs do not have it.
+                    // Older programs did not write the length.
                     len: length.and_then(decoded).unwrap_or(0),
                     row: decoded(row?)?,
                     is_home: home == Some(b"true"),
@@ -116,7 +116,7 @@ impl Line {
         })
     }
 
-    /// Appends the line with its line break.
+    /// Appends the line, with its line break.
     pub(super) fn write(&self, text: &mut Vec<u8>) {
         let line = match self.clone() {
             Self::Source(row) => StoredLine::Source {
@@ -171,7 +171,7 @@ impl From<SourceStatus> for StoredStatus {
     }
 }
 
-/// The members of a stored line.
+/// The members of a line, read one after the other.
 struct Members<'a>(&'a [u8]);
 
 impl Members<'_> {
@@ -212,7 +212,7 @@ impl Members<'_> {
             len: decoded(length?)?,
             hash: bytes_of(&json::string(hash?)?)?,
             origin: json::string(origin?)?.into_owned(),
-            // Ledgers of older programs do not have this time.
+            // Older programs did not write this time.
             held_until: match decoded(held?)? {
                 true => until.and_then(decoded).or(Some(0)),
                 false => None,
@@ -249,7 +249,7 @@ pub(super) fn tool_of(name: &str) -> Option<Tool> {
     Tool::ALL.into_iter().find(|tool| tool.name() == name)
 }
 
-/// The bytes of 64 hexadecimal digits.
+/// The bytes that 64 hexadecimal digits stand for.
 fn bytes_of(digits: &str) -> Option<[u8; 32]> {
     let mut bytes = [0; 32];
     if digits.len() != 64 {

@@ -1,9 +1,10 @@
 //! Records the imports: `.imports/ledger.jsonl` in the session directory (session-file.md §5.8).
 //!
-//! Lines are only appended, and the last one for a source or session counts. A damaged line is skipped: at worst a
-//! source is read again, without new entries. The ledger's lock excludes a second import.
+//! Lines are only appended. For each source and session, the last line counts. A damaged line is skipped: at worst a
+//! source is read again, and that adds no entries. A lock excludes a second import.
 //!
-//! Of each line, only the names are read at first: an import after a hook needs the rows of few of ten thousand sources.
+//! At first only the names in each line are read. An import for a hook needs only a few rows, and there may be ten
+//! thousand.
 
 mod head;
 mod line;
@@ -37,31 +38,33 @@ use treelined_files::os::temporary::{self, Temporary};
 const FOLDER: &str = ".imports";
 const NAME: &str = "ledger.jsonl";
 const LOCK: &str = "lock";
-/// How long a killed import may hold the lock while the system takes its process apart.
+/// How long the lock of a killed import may still be held while the system ends its process.
 const DYING: Duration = Duration::from_millis(400);
-/// The ledger is rewritten without old lines if more than this many are old, and more than are current.
+/// The ledger is rewritten without its outdated lines if there are more of them than this, and more than there are
+/// current ones.
 const OLD_LINES: usize = 256;
 
 /// The imports into a session directory.
 #[derive(Debug, Default)]
 pub(crate) struct Ledger {
-    /// `None` for reading only.
+    /// The file; `None` if the ledger is only read.
     file: Option<LedgerFile>,
-    /// The lines of the file, and those that were noted since.
+    /// The text of the file, with the lines that were added since.
     text: Vec<u8>,
-    /// By name, the last line of each.
+    /// For each source, by its name: the last line.
     sources: HashMap<(Tool, String), Stored<SourceRow>>,
-    /// By name.
+    /// For each database, by its name: the last line.
     databases: HashMap<(Tool, String), Stored<DatabaseRow>>,
-    /// By id, of each tool from which the session has something.
+    /// For each session, by its id, and for each tool that it has conversations of: the last line.
     sessions: HashMap<(Tool, String), Stored<SessionRow>>,
-    /// The session of each native session, with its place in the order of placements.
+    /// For each native session: its session, and its rank. The rank says how many native sessions were placed before
+    /// it.
     placed: HashMap<(Tool, String), (String, usize)>,
-    /// Lines in the file.
+    /// The number of lines in the file.
     lines: usize,
 }
 
-/// A key of the maps, borrowed.
+/// A key of the maps that borrows its name.
 #[derive(Hash)]
 struct Name<'a>(Tool, &'a str);
 
@@ -77,16 +80,16 @@ impl From<&Name<'_>> for (Tool, String) {
     }
 }
 
-/// The file of a ledger, whose lock this process has.
+/// The file of the ledger. This process holds its lock.
 #[derive(Debug)]
 pub(crate) struct LedgerFile {
     folder: Arc<Folder>,
-    /// Released on drop.
+    /// The lock, which is released on drop.
     _lock: File,
 }
 
 impl LedgerFile {
-    /// Takes the lock. Fails with `importBusy` while another import holds it.
+    /// Takes the lock. Fails with `importBusy` if another import holds it.
     pub(crate) fn locked(session_dir: &Path) -> Result<Self> {
         let failed = |error: io::Error| {
             Error::io(
@@ -101,15 +104,15 @@ impl LedgerFile {
         Ok(Self { folder, _lock })
     }
 
-    /// The status of the file; it changes with each import that notes anything.
+    /// The status of the file. It changes with each import that adds a row.
     pub(crate) fn status(&self) -> io::Result<Status> {
         self.folder.status(OsStr::new(NAME))
     }
 }
 
 impl Ledger {
-    /// Reads the ledger. To write it, `is_read_only` must be false; then it fails with `importBusy` while another
-    /// import holds the lock.
+    /// Reads the ledger. If `is_read_only` is false, the ledger can be written, and this call fails with `importBusy`
+    /// while another import holds the lock.
     pub(crate) fn open(session_dir: &Path, is_read_only: bool) -> Result<Self> {
         let failed = |error: io::Error| {
             Error::io(
@@ -127,7 +130,7 @@ impl Ledger {
         }
         let file = LedgerFile::locked(session_dir)?;
         let folder = Arc::clone(&file.folder);
-        // Killed imports have left these files.
+        // These are temporary files of killed imports.
         let _tidied = temporary::remove_abandoned(&folder);
         ledger.read(&folder);
         ledger.file = Some(file);
@@ -138,23 +141,23 @@ impl Ledger {
         Ok(ledger)
     }
 
-    /// The status of the ledger's file; `None` without one.
+    /// The status of the ledger's file; `None` if there is no file.
     pub(crate) fn status(&self) -> Option<Status> {
         self.file.as_ref()?.status().ok()
     }
 
-    /// The source with this name, as last read.
+    /// The row of the source with this name, from the last import that read it.
     pub(crate) fn source(&self, tool: Tool, name: &str) -> Option<&SourceRow> {
         self.sources.get(&Name(tool, name))?.row(&self.text)
     }
 
-    /// The sources, as last read.
+    /// The rows of all sources.
     pub(super) fn all(&self) -> impl Iterator<Item = &SourceRow> {
         let rows = self.sources.values();
         rows.filter_map(|stored| stored.row(&self.text))
     }
 
-    /// The sources with an end that was held back and is kept in an origin; `None` for any tool.
+    /// The sources whose end was held back and is kept in an origin. `tool` limits them to one tool.
     pub(crate) fn held(&self, tool: Option<Tool>) -> impl Iterator<Item = &SourceRow> {
         let mark = memchr::memmem::Finder::new(line::HELD);
         let rows = self.sources.values();
@@ -182,8 +185,8 @@ impl Ledger {
         })
     }
 
-    /// The names of the sources of a tool whose lines have one of these words: all sources that have it as a name, native
-    /// session, target or base are among them.
+    /// The names of a tool's sources whose lines contain one of the words. Among them are all sources that have a
+    /// word as their name, native session, target or base.
     pub(crate) fn mentioning<'w>(
         &self,
         tool: Tool,
@@ -199,42 +202,42 @@ impl Ledger {
         has_one.map(|((_, name), _)| name.as_str()).collect()
     }
 
-    /// Whether all sessions of a database with this status are imported.
+    /// Whether all sessions of a database were imported while it had this status.
     pub(crate) fn has_database(&self, tool: Tool, name: &str, status: &SourceStatus) -> bool {
         let stored = self.databases.get(&Name(tool, name));
         let row = stored.and_then(|stored| stored.row(&self.text));
         row.is_some_and(|row| row.status == *status)
     }
 
-    /// The session of a native session, and its position in the order of placements.
+    /// The session of a native session, and the rank of the native session.
     pub(crate) fn target(&self, tool: Tool, native: &str) -> Option<(&str, usize)> {
         let placed = self.placed.get(&Name(tool, native));
         placed.map(|(session, rank)| (&**session, *rank))
     }
 
-    /// A session after the last import from a tool.
+    /// The row of a session, from the last import of this tool.
     pub(crate) fn session(&self, tool: Tool, id: &str) -> Option<&SessionRow> {
         self.sessions.get(&Name(tool, id))?.row(&self.text)
     }
 
-    /// A session after the last import from each tool.
+    /// The rows of a session, from the last import of each tool.
     pub(crate) fn rows(&self, id: &str) -> impl Iterator<Item = &SessionRow> {
         let tools = Tool::ALL.into_iter();
         tools.filter_map(move |tool| self.session(tool, id))
     }
 
-    /// Whether an import from some tool has noted a session.
+    /// Whether the ledger has a row for a session.
     pub(crate) fn has_noted(&self, id: &str) -> bool {
         let mut tools = Tool::ALL.into_iter();
         tools.any(|tool| self.sessions.contains_key(&Name(tool, id)))
     }
 
-    /// Whether the user has deleted a session, and imports skip it.
+    /// Whether the user has deleted a session, so that imports skip it.
     pub(crate) fn is_trashed(&self, id: &str) -> bool {
         self.rows(id).any(|row| row.trashed)
     }
 
-    /// Remembers sources and sessions, in one append.
+    /// Adds rows for sources and sessions, in one append.
     pub(crate) fn note(
         &mut self,
         sources: Vec<SourceRow>,
@@ -248,7 +251,7 @@ impl Ledger {
         )
     }
 
-    /// Remembers the databases of which all `sources` are imported.
+    /// Adds the rows of those databases whose `sources` are all imported.
     pub(crate) fn note_databases(
         &mut self,
         databases: Vec<DatabaseRow>,
@@ -272,7 +275,7 @@ impl Ledger {
         self.append(lines)
     }
 
-    /// Remembers whether the user has deleted a session for good.
+    /// Notes whether the user has deleted a session and imports skip it.
     pub(crate) fn note_trashed(&mut self, session: &str, trashed: bool) -> Result<()> {
         let rows = self.rows(session).map(|row| SessionRow {
             trashed,
@@ -282,7 +285,7 @@ impl Ledger {
         self.append(lines)
     }
 
-    /// The files of a tool.
+    /// The names of a tool's sources that are whole files.
     pub(crate) fn files(&self, tool: Tool) -> impl Iterator<Item = &str> {
         let names = self.sources.keys();
         let names = names.filter(move |(its, name)| *its == tool && !rows::is_placement(name));
@@ -305,7 +308,7 @@ impl Ledger {
         self.has_noted(session) || self.all().any(is_target)
     }
 
-    /// The session that an import has made with this id, else those that have a native session with it.
+    /// The session with this id if an import has made it; else the sessions that have a native session with this id.
     pub(crate) fn named<'l>(&'l self, name: &'l str) -> Vec<&'l str> {
         if self.has(name) {
             return vec![name];
@@ -318,7 +321,7 @@ impl Ledger {
         sessions
     }
 
-    /// Forgets the origins of a session, and returns those that no other session has.
+    /// Removes the origins of a session from its rows. Returns those origins that no other session uses.
     pub(crate) fn forget(&mut self, session: &str) -> Result<Vec<String>> {
         let of_session = |row: &&SourceRow| row.targets.iter().any(|target| target == session);
         let is_shared = |row: &SourceRow| row.targets.iter().any(|target| target != session);
@@ -343,13 +346,13 @@ impl Ledger {
             })
         };
         self.append(forgotten.into_iter().map(without).collect())?;
-        // Old lines have names of sessions in which later imports may have replaced secrets.
+        // Outdated lines may contain names of sessions in which later imports have replaced secrets.
         let compacted = self.compact();
         compacted.map_err(|error| Error::io("write the ledger of imports", &error))?;
         Ok(origins)
     }
 
-    /// Takes in the lines of the text from a place on.
+    /// Reads the lines of the text from this position on.
     fn index(&mut self, from: usize) {
         let text = std::mem::take(&mut self.text);
         let rest = text.get(from..).unwrap_or_default();
@@ -369,7 +372,7 @@ impl Ledger {
         self.text = text;
     }
 
-    /// Applies a line.
+    /// Applies the names of a line.
     fn take(&mut self, head: Head<'_>, line: Range<usize>) {
         match head {
             Head::Source(tool, name, placed) => {
@@ -391,7 +394,7 @@ impl Ledger {
         }
     }
 
-    /// Places a native session, once.
+    /// Notes in which session a native session is. The first line about a native session counts.
     fn place(&mut self, tool: Tool, native: &str, session: &str) {
         let rank = self.placed.len();
         let name = Name(tool, native);
@@ -406,7 +409,7 @@ impl Ledger {
         {
             tracing::warn!(%error, "the ledger of imports cannot be read; sources are read again");
         }
-        // A line is a source or its session.
+        // Most lines are either a source or its session.
         let rows = memchr::memchr_iter(b'\n', &text).count() / 2;
         self.sources.reserve(rows);
         self.sessions.reserve(rows);
@@ -419,7 +422,7 @@ impl Ledger {
         if lines.is_empty() {
             return Ok(());
         }
-        // A line break first: the last line may be torn.
+        // The text begins with a line break, because the last line of the file may be torn.
         let mut text = b"\n".to_vec();
         for line in &lines {
             line.write(&mut text);
@@ -435,12 +438,12 @@ impl Ledger {
         Ok(())
     }
 
-    /// The number of current lines.
+    /// The number of lines that are current.
     fn live(&self) -> usize {
         self.sources.len() + self.databases.len() + self.sessions.len() + self.placed.len()
     }
 
-    /// Rewrites the ledger without old lines.
+    /// Rewrites the file without outdated lines.
     fn compact(&mut self) -> io::Result<()> {
         let Some(LedgerFile { folder, .. }) = &self.file else {
             return Ok(());
@@ -474,7 +477,7 @@ impl Ledger {
     }
 }
 
-/// A word as it stands in the strings of a line.
+/// A word in the form that strings have in a line.
 fn as_written(word: &str) -> Vec<u8> {
     let quoted = json::quoted(word);
     let inner = quoted.get(1..quoted.len() - 1);
@@ -488,7 +491,7 @@ fn open_or_create(folder: &Folder) -> io::Result<File> {
     }
 }
 
-/// The right to import into this session directory.
+/// Takes the lock of the session directory's imports.
 fn lock(folder: &Folder) -> Result<File> {
     let name = OsStr::new(LOCK);
     let file = match folder.file(name, HandleAccess::Append) {

@@ -7,10 +7,11 @@ use crate::tool::Tool;
 use serde_json::value::RawValue;
 use treelined_core::timestamp::Millis;
 
-/// The beginning of the name of a row that only places native sessions.
+/// The beginning of the name of a row that has native sessions and no source.
 const PLACEMENT: &str = "session ";
 
-/// The name of the row that places the native sessions of a session. Sources have absolute paths as names.
+/// The name of the row that says which native sessions a session has. It cannot be the name of a source, since these
+/// are absolute paths.
 pub(crate) fn placement_name(session: &str) -> String {
     format!("{PLACEMENT}{session}")
 }
@@ -19,51 +20,52 @@ pub(super) fn is_placement(name: &str) -> bool {
     name.starts_with(PLACEMENT)
 }
 
-/// A source as an import has read it.
+/// A source, as the last import read it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct SourceRow {
     pub(crate) tool: Tool,
-    /// See `Source::name`.
+    /// The name of the source; see `Source::name`.
     pub(crate) source: String,
-    /// The native sessions of its members, the main one first.
+    /// The native sessions of the source's members, the main one first.
     pub(crate) natives: Vec<String>,
-    /// The session of each of them.
+    /// For each native session, the session that it is in.
     pub(crate) targets: Vec<String>,
-    /// The native sessions, or parts of them, that its members continue.
+    /// The native sessions, or parts of native sessions, that the members continue.
     pub(crate) bases: Vec<String>,
     pub(crate) status: SourceStatus,
-    /// Bytes that were read.
+    /// The number of bytes that were read.
     pub(crate) len: u64,
-    /// SHA-256 of these bytes.
+    /// The SHA-256 of the bytes that were read.
     pub(crate) hash: [u8; 32],
-    /// The name of its origin; empty if that is forgotten.
+    /// The name of the origin; empty if the kept bytes were deleted.
     pub(crate) origin: String,
-    /// When an import brings what was held back if the source does not change, in Unix milliseconds. `None` if nothing
-    /// was.
+    /// The time from which an import brings what was held back if the source does not change, in Unix milliseconds.
+    /// `None` if nothing was held back.
     pub(crate) held_until: Option<Millis>,
-    /// The version of the reader and mapper.
+    /// The version of the reader and mapper that read the source.
     pub(crate) version: u32,
-    /// The records that older versions have read.
+    /// The records that older versions of the reader have read.
     pub(crate) former: Former,
 }
 
-/// A session after an import from one tool.
+/// A session, as the last import of one tool left it.
 #[derive(Debug, Clone)]
 pub(crate) struct SessionRow {
     pub(crate) session: String,
     pub(crate) tool: Tool,
-    /// Whether the user has deleted it, and imports skip it.
+    /// Whether the user has deleted the session, so that imports skip it.
     pub(crate) trashed: bool,
-    /// Bytes of its file after that import; 0 if unknown.
+    /// The length of the session file after that import, in bytes; 0 if unknown.
     pub(crate) len: u64,
-    /// Its row in the result of that import, as JSON: an import needs those of few sessions.
+    /// The session in the report of that import, as JSON. It is decoded on demand, because an import needs few of
+    /// them.
     pub(super) row: Option<Box<RawValue>>,
-    /// Whether it has nodes of the tool that are entries of another origin.
+    /// Whether nodes of the tool were adopted by entries of the session that another program wrote.
     pub(crate) is_home: bool,
 }
 
 impl SessionRow {
-    /// Its row in the result of that import.
+    /// The session in the report of that import.
     pub(crate) fn row(&self) -> Option<ImportedSession> {
         serde_json::from_str(self.row.as_ref()?.get()).ok()
     }
@@ -80,11 +82,11 @@ impl SessionRow {
     }
 }
 
-/// A database of which all sessions were imported, with its status at that time.
+/// A database all of whose sessions were imported, with its status at that time.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct DatabaseRow {
     pub(crate) tool: Tool,
-    /// Its path.
+    /// The path of the database.
     pub(crate) database: String,
     pub(crate) status: SourceStatus,
 }

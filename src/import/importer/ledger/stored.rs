@@ -1,14 +1,14 @@
-//! Rows of which so far only the place is known.
+//! Lines of the ledger that are read only when their rows are needed.
 
 use super::line::Line;
 use super::rows::{DatabaseRow, SessionRow, SourceRow};
 use std::ops::Range;
 use std::sync::OnceLock;
 
-/// A line of a ledger, and its row once somebody has asked for it.
+/// A line of the ledger, and its row once it was needed.
 #[derive(Debug)]
 pub(super) struct Stored<R> {
-    /// Its place in the text of the ledger.
+    /// The range of the line in the text of the ledger, in bytes.
     place: Range<usize>,
     row: OnceLock<Option<Box<R>>>,
 }
@@ -24,12 +24,12 @@ impl<R: Row> Stored<R> {
         Self { place, row }
     }
 
-    /// Its line, of the text of the ledger.
+    /// The line. `text` is the text of the ledger.
     pub(super) fn line<'t>(&self, text: &'t [u8]) -> &'t [u8] {
         text.get(self.place.clone()).unwrap_or_default()
     }
 
-    /// `None` if the line is damaged after its names.
+    /// The row of the line; `None` if the line is damaged. `text` is the text of the ledger.
     pub(super) fn row(&self, text: &[u8]) -> Option<&R> {
         let read = || Line::parse(self.line(text)).and_then(R::of).map(Box::new);
         self.row.get_or_init(read).as_deref()

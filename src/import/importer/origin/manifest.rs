@@ -13,7 +13,7 @@ use treelined_files::os::temporary::{self, Temporary};
 const NAME: &str = "manifest.jsonl";
 /// The ending of segments' names.
 const ENDING: &str = ".zst";
-/// Bytes of a manifest that are read at most.
+/// The most bytes of a manifest that are read.
 const LONGEST: u64 = 64 << 20;
 
 /// The segments of one origin, in order.
@@ -24,34 +24,34 @@ pub(super) struct Manifest {
     pub(super) segments: Vec<Segment>,
     /// The number of the next segment.
     next: u64,
-    /// The share of older versions of the reader.
+    /// The records that older versions of the reader have read.
     former: Former,
 }
 
-/// A line of the manifest: a segment, and the source up to its end.
+/// A line of the manifest: one segment, with facts about the source up to the end of the segment.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(super) struct Segment {
-    /// Name of the file.
+    /// The name of the segment's file.
     pub(super) segment: String,
     tool: String,
-    /// Path of the source when the segment was written, then `#` and the part.
+    /// The path of the source when the segment was written. A session of a database follows after `#`.
     path: String,
-    /// Where the segment begins in the source, in bytes.
+    /// The position in the source where the segment begins, in bytes.
     pub(super) at: u64,
-    /// Bytes of the source up to the end of the segment.
+    /// The length of the source up to the end of the segment, in bytes.
     pub(super) length: u64,
-    /// SHA-256 of these bytes.
+    /// The SHA-256 of the source up to the end of the segment.
     pub(super) sha256: String,
-    /// Size of the file in bytes.
+    /// The size of the segment's file, in bytes.
     pub(super) stored: u64,
-    /// The version of the reader that read the source up to here, and what older ones had read of it.
+    /// The version of the reader that read the source up to here, with the records that older versions had read.
     #[serde(default = "first_version")]
     mapping: u32,
     #[serde(default, skip_serializing_if = "Former::is_empty")]
     former: Former,
 }
 
-/// The version of manifests that do not say one.
+/// The version in manifests that do not have the member.
 fn first_version() -> u32 {
     1
 }
@@ -71,7 +71,7 @@ impl Manifest {
     pub(super) fn read(&mut self, folder: &Folder) {
         let mut text = Vec::new();
         if let Ok(file) = folder.file(OsStr::new(NAME), HandleAccess::Read) {
-            // Bytes that cannot be read are kept again.
+            // If the manifest cannot be read, all bytes are kept again.
             let _read = file.take(LONGEST).read_to_end(&mut text);
         }
         for line in text.split(|byte| *byte == b'\n') {
@@ -99,7 +99,7 @@ impl Manifest {
         &self.former
     }
 
-    /// Replaces what the lines say of older versions. Returns whether they said something else.
+    /// Sets the records that older versions of the reader have read. Returns whether they were others before.
     pub(super) fn set_former(&mut self, former: &Former) -> bool {
         if self.former == *former {
             return false;
@@ -112,33 +112,33 @@ impl Manifest {
         !self.segments.is_empty()
     }
 
-    /// Bytes of the source that are kept.
+    /// The number of bytes of the source that are kept.
     pub(super) fn len(&self) -> u64 {
         self.segments.last().map_or(0, |last| last.length)
     }
 
-    /// SHA-256 of these bytes.
+    /// The SHA-256 of the kept bytes, in hexadecimal digits; empty if none are kept.
     pub(super) fn hash(&self) -> &str {
         self.segments.last().map_or("", |last| &last.sha256)
     }
 
-    /// The source when its last bytes were kept.
+    /// The path of the source when its last bytes were kept; empty if none are kept.
     pub(super) fn last_path(&self) -> &str {
         self.segments.last().map_or("", |last| &last.path)
     }
 
-    /// The tool of the source.
+    /// The tool of the source; `None` if no bytes are kept.
     pub(super) fn last_tool(&self) -> Option<Tool> {
         let last = self.segments.last()?;
         Tool::ALL.into_iter().find(|tool| tool.name() == last.tool)
     }
 
-    /// The name of the next segment.
+    /// The name of the next segment's file.
     pub(super) fn next_name(&self) -> String {
         format!("{}{ENDING}", self.next)
     }
 
-    /// Lists the segment with the next name.
+    /// Adds a segment with the name [`Self::next_name`].
     pub(super) fn push(&mut self, length: u64, sha256: String, stored: u64) {
         self.segments.push(Segment {
             segment: self.next_name(),

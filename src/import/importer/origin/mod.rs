@@ -1,12 +1,13 @@
 //! Keeps the bytes of sources: `.origins/<source>/` in the session directory (session-file.md §5.9).
 //!
-//! A folder has segments, compressed by Zstandard, and the manifest that lists them. A segment has the bytes that a
-//! source gained since the previous one. A source that does not continue the kept bytes begins a new folder, with the
-//! next generation in its name. Only one import writes at a time: the ledger has the lock.
+//! The folder of a source has segments and the manifest that lists them. A segment has the bytes that the source
+//! gained since the previous one, compressed by Zstandard. If a source does not begin with the kept bytes any more, a
+//! new folder begins, with the next generation in its name. Only one import writes at a time: it holds the lock of
+//! the ledger.
 //!
-//! Unfinished files are in the folder of all origins, so that the next import finds the files of a killed import even
-//! if it reads no source. A crash may leave a segment that the manifest does not list, which the next import replaces,
-//! or a manifest with segments whose bytes never reached the disk, which are skipped and kept again.
+//! Unfinished files are in the folder of all origins. So the next import finds the files of a killed import even if
+//! it reads no source. After a crash, a segment may be missing in the manifest: the next import replaces it. Or the
+//! manifest may list segments whose bytes never reached the disk: they are skipped and kept again.
 
 mod manifest;
 mod names;
@@ -42,12 +43,12 @@ const FOLDER: &str = ".origins";
 #[derive(Debug)]
 pub struct Origins {
     folder: Arc<Folder>,
-    /// The keys of more than one source of this import.
+    /// The keys that more than one source of this import has.
     pub(super) shared_keys: HashSet<String>,
 }
 
 impl Origins {
-    /// Makes the folder if it is missing.
+    /// Opens the origins; makes their folder if it is missing.
     pub fn of(session_dir: &Path) -> Result<Self> {
         let opened = Folder::open_or_create(session_dir)
             .map(Arc::new)
@@ -61,7 +62,7 @@ impl Origins {
         }
     }
 
-    /// The origins in a session directory that has some.
+    /// Opens the origins; fails if their folder is missing.
     pub fn existing(session_dir: &Path) -> io::Result<Self> {
         let root = Arc::new(Folder::open(session_dir)?);
         let folder = Arc::new(root.subfolder(OsStr::new(FOLDER))?);
@@ -71,8 +72,8 @@ impl Origins {
         })
     }
 
-    /// The names of all origins in a session directory; none if it has no folder of origins. Removes the files that a
-    /// killed import has left there.
+    /// The names of all origins in a session directory; none without a folder of origins. Also removes the files that
+    /// a killed import has left in that folder.
     pub(crate) fn names(session_dir: &Path) -> HashSet<OsString> {
         let Ok(Self { folder, .. }) = Self::existing(session_dir) else {
             return HashSet::new();
@@ -91,8 +92,8 @@ impl Origins {
         Ok((folder.path().to_owned(), folder.own_status()?))
     }
 
-    /// Keeps a file that belongs to a source, unchanged. Tools write such a file once: a file as long as the kept bytes
-    /// is not read again. An unreadable file is skipped.
+    /// Keeps a file that belongs to a source, unchanged. Tools write such a file once, so it is not read again if it
+    /// is as long as the kept bytes. An unreadable file is skipped.
     pub(crate) fn keep_side_file(&self, tool: Tool, path: &Path) -> Result<()> {
         let unreadable = |error: io::Error| {
             tracing::info!(%error, "{} is not kept", path.display());
@@ -128,7 +129,7 @@ impl Origins {
         self.writer_of(tool, &name, &name)
     }
 
-    /// `key` names the source; `path` is its path in the manifest.
+    /// The writer of the source with the key `key`. `path` is the path that the manifest has.
     pub(super) fn writer_of(&self, tool: Tool, path: &str, key: &str) -> Result<OriginWriter> {
         let hash = Sha256::new()
             .chain_update(tool.name())
@@ -168,13 +169,13 @@ impl Origins {
         self.folder.status(OsStr::new(name)).is_ok()
     }
 
-    /// Makes the names of new origins durable.
+    /// Syncs the folder, so that the names of new origins are durable.
     pub(crate) fn sync(&self) -> Result<()> {
         let synced = self.folder.sync();
         synced.map_err(|error| failed("sync", self.folder.path(), &error))
     }
 
-    /// The bytes of an origin.
+    /// A reader of the bytes of an origin.
     pub fn reader(&self, name: &str) -> Result<OriginReader> {
         OriginReader::open(&self.folder, name)
     }
@@ -199,34 +200,34 @@ impl Origins {
     }
 }
 
-/// Takes the bytes of one source from its beginning, and keeps the new ones.
+/// Compares the bytes of one source with the kept ones, from the beginning, and keeps the new ones.
 pub struct OriginWriter {
     origins: Arc<Folder>,
-    /// The name without the generation.
+    /// The name of the folder without its generation.
     base: String,
     generation: u32,
     tool: Tool,
     /// The name of the source in reports.
     path: String,
-    /// The name of the folder, in the entries' `origin`; final after [`OriginWriter::settle`].
+    /// The name of the folder, which entries have in `origin`. It is final after [`OriginWriter::settle`].
     name: String,
-    /// Created with the first segment.
+    /// The folder. It is made with the first segment.
     folder: Option<Arc<Folder>>,
     manifest: Manifest,
     hash: Sha256,
-    /// Bytes that were hashed.
+    /// The number of bytes that were hashed.
     len: u64,
-    /// Bytes that have not been hashed.
+    /// The bytes that are hashed next.
     block: Vec<u8>,
     state: State,
-    /// Replaces the manifest's.
+    /// If set, the manifest gets this in place of its own.
     former: Option<Former>,
 }
 
 enum State {
-    /// Compares with bytes that are already kept.
+    /// The bytes so far equal the kept ones.
     Passing,
-    /// Adds new bytes; the segment is created with the first of them.
+    /// All kept bytes were passed, and new bytes are added. The segment begins with the first new byte.
     Adding(Option<SegmentWriter>),
     /// The source does not continue the kept bytes.
     Differing,
@@ -238,12 +239,12 @@ impl OriginWriter {
         self.manifest.former()
     }
 
-    /// Makes the manifest say this.
+    /// Sets the records that older versions of the reader have read, for the manifest.
     pub(crate) fn set_former(&mut self, former: Former) {
         self.former = Some(former);
     }
 
-    /// Takes the next bytes.
+    /// Hands the next bytes of the source to the writer.
     pub fn push(&mut self, mut bytes: &[u8]) -> Result<()> {
         while self.block.len() + bytes.len() >= BLOCK {
             let (now, later) = bytes.split_at(BLOCK - self.block.len());
@@ -255,8 +256,8 @@ impl OriginWriter {
         Ok(())
     }
 
-    /// Ends the bytes. Returns false if they do not continue the kept ones and must be pushed again after
-    /// [`OriginWriter::begin_anew`].
+    /// Ends the bytes. False if they do not continue the kept bytes: then call [`OriginWriter::begin_anew`] and push
+    /// all bytes again.
     pub fn settle(&mut self) -> Result<bool> {
         self.take_block()?;
         Ok(match self.state {
@@ -266,12 +267,12 @@ impl OriginWriter {
         })
     }
 
-    /// SHA-256 of the bytes; final after [`OriginWriter::settle`].
+    /// The SHA-256 of the bytes. It is final after [`OriginWriter::settle`].
     pub(crate) fn hash(&self) -> [u8; 32] {
         self.hash.clone().finalize().into()
     }
 
-    /// Begins the next generation.
+    /// Begins the next generation, with no bytes.
     pub(crate) fn begin_anew(&mut self) -> Result<()> {
         let exists = |name: &str| self.origins.status(OsStr::new(name)).is_ok();
         let mut generation = self.generation + 1;
@@ -282,7 +283,8 @@ impl OriginWriter {
         self.open(false)
     }
 
-    /// Makes the new bytes durable, and returns the name. A writer that is dropped without this keeps nothing.
+    /// Makes the new bytes durable, and returns the name of the origin. If a writer is dropped without this call, the
+    /// new bytes are lost.
     pub fn finish(mut self) -> Result<String> {
         debug_assert!(self.block.is_empty(), "settled before");
         let added = match std::mem::replace(&mut self.state, State::Passing) {
@@ -305,17 +307,17 @@ impl OriginWriter {
         Ok(self.name)
     }
 
-    /// Keeps nothing: removes the folder if it was made for these bytes.
+    /// Discards the new bytes, and removes the folder if it was made for them.
     pub(crate) fn abandon(self) {
         let is_new = self.manifest.len() == 0 && self.folder.is_some();
         let name = OsStr::new(&self.name);
-        // A folder that has files stays.
+        // A folder with files is not removed.
         if is_new && let Err(error) = self.origins.remove_subfolder(name) {
             tracing::info!(%error, "the folder of an abandoned origin stays");
         }
     }
 
-    /// Opens a generation with its kept bytes.
+    /// Opens the folder of the current generation, if it exists, with its kept bytes.
     fn open(&mut self, exists: bool) -> Result<()> {
         self.name = name_of(&self.base, self.generation);
         self.folder = None;
@@ -368,7 +370,7 @@ impl OriginWriter {
         self.len += bytes.len() as u64;
     }
 
-    /// Passes new bytes to the segment.
+    /// Appends new bytes to the segment.
     fn append(&mut self, block: &[u8]) -> Result<()> {
         let State::Adding(mut segment) = std::mem::replace(&mut self.state, State::Differing)
         else {
@@ -397,8 +399,8 @@ impl OriginWriter {
         segment.push(block)
     }
 
-    /// Whether the bytes are a prefix of the kept ones. That happens if an unfinished line was kept because the source
-    /// seemed complete.
+    /// Whether the bytes are a prefix of the kept ones. This happens if an earlier import kept a line that was
+    /// unfinished, because the source seemed complete.
     fn is_beginning_of_kept(&self) -> Result<bool> {
         let mut kept = OriginReader::open(&self.origins, &self.name)?.take(self.len);
         let mut hash = Sha256::new();

@@ -1,10 +1,10 @@
-//! The names of origins, and the errors that name them.
+//! The names of origins, and the errors that contain such names.
 
 use std::io;
 use std::path::Path;
 use treelined_core::error::Error;
 
-/// Whether an entry's `source` names a folder of origins and no other path.
+/// Whether `name`, from an entry's `source`, is a name of an origin, and not some other path.
 pub(super) fn is_name(name: &str) -> bool {
     let is_part = |byte: u8| byte.is_ascii_hexdigit() || byte == b'-';
     !name.is_empty() && name.bytes().all(is_part)

@@ -1,4 +1,4 @@
-//! Reads the bytes of an origin.
+//! Reads the kept bytes of a source.
 
 use super::manifest::{Manifest, Segment};
 use super::names::{failed, is_name};
@@ -14,11 +14,11 @@ pub(crate) use treelined_files::os::file::Folder;
 use treelined_files::os::handle::HandleAccess;
 use zstd::stream::read::Decoder;
 
-/// The kept bytes of a source, in order.
+/// Streams the kept bytes of a source, in order.
 pub struct OriginReader {
     folder: Arc<Folder>,
     manifest: Manifest,
-    /// The number of segments whose reading has begun.
+    /// The number of segments that were opened.
     begun: usize,
     segment: Option<Decoder<'static, BufReader<File>>>,
 }
@@ -32,7 +32,7 @@ impl OriginReader {
         }
         let folder = origins.subfolder(OsStr::new(name));
         let folder = folder.map_err(|error| failed("open", &path, &error))?;
-        // Tool and path are only written.
+        // The tool and the path are only used to write a manifest.
         let mut manifest = Manifest::new(Tool::Pi, "");
         manifest.read(&folder);
         Ok(Self {
@@ -43,22 +43,22 @@ impl OriginReader {
         })
     }
 
-    /// Bytes of the source that are kept.
+    /// The number of bytes of the source that are kept.
     pub fn kept_bytes(&self) -> u64 {
         self.manifest.len()
     }
 
-    /// The source when its last bytes were kept: its path, then `#` and the part.
+    /// The path of the source when its last bytes were kept. A session of a database follows after `#`.
     pub fn path(&self) -> &str {
         self.manifest.last_path()
     }
 
-    /// The arrangement of the source's records.
+    /// The layout of the source's records.
     pub fn layout(&self) -> Layout {
         self.manifest.last_tool().map_or(Layout::Lines, layout)
     }
 
-    /// SHA-256 of these bytes, in hexadecimal digits.
+    /// The SHA-256 of the kept bytes, in hexadecimal digits.
     pub fn hash(&self) -> &str {
         self.manifest.hash()
     }
@@ -88,7 +88,7 @@ fn open(folder: &Folder, segment: &Segment) -> io::Result<Decoder<'static, BufRe
     Decoder::new(file)
 }
 
-/// The bytes of one segment.
+/// Reads and decompresses one segment.
 pub(super) fn read_segment(folder: &Folder, segment: &Segment) -> io::Result<Vec<u8>> {
     let expected = segment.length - segment.at;
     let mut bytes = Vec::new();

@@ -1,4 +1,4 @@
-//! Writes one segment.
+//! Writes one segment of an origin.
 
 use super::manifest::Manifest;
 use super::reader;
@@ -9,19 +9,19 @@ pub(crate) use treelined_files::os::file::{Folder, Location};
 use treelined_files::os::temporary::Temporary;
 use zstd::bulk::Compressor;
 
-/// The level of compression. On logs of agents, level 3 makes files 5 % smaller in 20 % more time, and −1 makes them
-/// 22 % larger in 15 % less.
+/// The level of compression. On session files of agents, level 3 makes files 5 % smaller in 20 % more time. Level −1
+/// makes them 22 % larger in 15 % less time.
 const LEVEL: i32 = 1;
-/// A last segment with fewer bytes of the source is rewritten with the next bytes, so that a source that grows by a
-/// line at a time has few segments.
+/// If the last segment has fewer bytes of the source, it is written again together with the next bytes. So a source
+/// that grows line by line has few segments.
 const SMALL: u64 = 512 << 10;
 
-/// A segment without a name. Each block is its own frame: a compressor of whole blocks copies nothing, and needs no
-/// history of earlier ones.
+/// A segment that has no name yet. Each block is a separate frame, so the compressor copies no bytes and needs no
+/// earlier blocks.
 pub(super) struct SegmentWriter {
     new: Temporary,
     compressor: Compressor<'static>,
-    /// The compressed block.
+    /// The block in compressed form.
     frame: Vec<u8>,
 }
 
@@ -38,7 +38,7 @@ impl SegmentWriter {
         })
     }
 
-    /// Moves the bytes of the last segment into this one, if it is small.
+    /// If the last segment is small, moves its bytes into this segment.
     pub(super) fn take_over_small(
         &mut self,
         folder: &Folder,
@@ -52,7 +52,7 @@ impl SegmentWriter {
             return Ok(());
         };
         let Ok(bytes) = reader::read_segment(folder, &last) else {
-            // A damaged segment stays for `doctor`.
+            // A damaged segment is not rewritten: `doctor` reports it.
             manifest.segments.push(last);
             return Ok(());
         };
@@ -62,7 +62,7 @@ impl SegmentWriter {
         Ok(())
     }
 
-    /// Takes the next bytes, at least one.
+    /// Appends the next bytes of the source, at least one.
     pub(super) fn push(&mut self, block: &[u8]) -> io::Result<()> {
         self.frame.clear();
         self.frame
@@ -71,7 +71,8 @@ impl SegmentWriter {
         (&**self.new.file()).write_all(&self.frame)
     }
 
-    /// Names and lists the segment: the source has `length` bytes with this hash up to its end.
+    /// Names the segment and adds it to the manifest. The source has `length` bytes up to the end of the segment, and
+    /// `sha256` is their hash.
     pub(super) fn finish(
         self,
         folder: &Arc<Folder>,
@@ -89,5 +90,5 @@ impl SegmentWriter {
     }
 }
 
-/// Bytes that are hashed and compressed at a time.
+/// The most bytes that are hashed and compressed at a time.
 pub(super) const BLOCK: usize = 1 << 20;

@@ -1,4 +1,4 @@
-//! The facts of a source, and how its reading fails.
+//! The facts about a source, and the ways in which its reading fails.
 
 use crate::importer::limits::Limits;
 use crate::importer::origin::Origins;
@@ -15,51 +15,52 @@ use treelined_core::error::Error;
 use treelined_core::timestamp::Millis;
 use treelined_files::os::file::{Folder, Identity, Status};
 
-/// A stream of records in one file, or of one native session in a database or folder.
+/// A source: a stream of records. It is one file, or one native session in a database or folder.
 #[derive(Debug, Clone)]
 pub(crate) struct Source {
     pub(crate) tool: Tool,
-    /// Absolute, without symbolic links above it.
+    /// The absolute path. The folders above the file are not symbolic links.
     pub(crate) path: PathBuf,
-    /// The native session, if `path` holds several.
+    /// The id of the native session, if `path` has several.
     pub(crate) part: Option<String>,
     pub(crate) status: SourceStatus,
     pub(crate) medium: Medium,
-    /// The tool's other files with data of this source.
+    /// The tool's other files that have data of this source.
     pub(crate) side_files: Vec<SideFile>,
-    /// The origin from which it is read, by its name: the source itself is gone. Else `None`.
+    /// The origins and the name of the origin from which the source is read, if the source itself does not exist any
+    /// more.
     pub(crate) kept: Option<(Arc<Origins>, String)>,
 }
 
-/// The size and times by which a changed source is recognized.
+/// The properties by which an import recognizes that a source has changed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct SourceStatus {
-    /// Bytes on the disk. For a part, the bytes of its rows, if they are known.
+    /// The number of bytes on the disk. For a part, the number of bytes in its rows, if it is known.
     pub(crate) size: u64,
-    /// Last modification: seconds and nanoseconds of Unix time.
+    /// The time of the last change, as seconds and nanoseconds of Unix time.
     pub(crate) modified: (i64, i64),
     pub(crate) identity: Identity,
-    /// For a part, a hash of its content: size and times do not change for one part alone. Otherwise 0.
+    /// For a part, a hash of its content, because size and times change with every other part too. Otherwise 0.
     pub(crate) version: u64,
 }
 
-/// The arrangement of a source's bytes.
+/// The form in which a source has its bytes.
 #[derive(Clone, Copy)]
 pub(crate) enum Medium {
     Plain(Layout),
-    /// Lines, compressed by Zstandard. Offsets count decompressed bytes.
+    /// Lines in a file that Zstandard has compressed. Offsets count decompressed bytes.
     Compressed,
-    /// Lines extracted from a part.
+    /// Lines that are extracted from a part.
     Extracted(&'static dyn Extraction),
 }
 
-/// Makes records of sessions that no single file holds: rows of databases, folders of JSON files.
+/// Makes records of native sessions that are not one file each: they are rows of a database, or many JSON files.
 pub(crate) trait Extraction: Sync {
     /// The native sessions in a database, folder or export.
     fn parts(&self, path: &Path) -> Result<Parts, SourceFailure>;
 
-    /// Writes the records of one, a line each. The bytes are the same until something changes. Fails at a value of more
-    /// than `most` bytes.
+    /// Writes the records of one native session, one on each line. The bytes are the same until the session changes.
+    /// Fails at a value of more than `most` bytes.
     fn write(
         &self,
         path: &Path,
@@ -69,11 +70,11 @@ pub(crate) trait Extraction: Sync {
     ) -> Result<(), ScanFailure>;
 }
 
-/// The native sessions of one place.
+/// The native sessions in one database, folder or export.
 #[derive(Debug, Default)]
 pub(crate) struct Parts {
     pub(crate) parts: Vec<Part>,
-    /// The failure because of which other parts cannot be read.
+    /// The reason why other parts cannot be read, if there are some.
     pub(crate) failure: Option<SourceFailure>,
 }
 
@@ -84,7 +85,7 @@ pub(crate) struct Part {
     pub(crate) status: SourceStatus,
 }
 
-/// A file that belongs to a source and has no conversation itself.
+/// A file that belongs to a source and is not a conversation itself.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct SideFile {
     pub(crate) kind: SideKind,
@@ -106,7 +107,7 @@ pub(crate) enum SideKind {
     ProjectRoot,
 }
 
-/// A source that cannot be imported, and the reason. Other sources are still imported.
+/// A source that cannot be imported, with the reason. Other sources are imported all the same.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct SourceFailure {
     pub(crate) tool: Option<Tool>,
@@ -116,12 +117,12 @@ pub(crate) struct SourceFailure {
     pub(crate) message: String,
 }
 
-/// The reason why a scan ended early.
+/// The reason why a scan has failed.
 #[derive(Debug)]
 pub(crate) enum ScanFailure {
-    /// Only this source fails.
+    /// The source cannot be read. Other sources are imported all the same.
     Source(SourceFailure),
-    /// The whole import fails: it was cancelled, or its own files cannot be written.
+    /// The import ends, because it was cancelled or its own files cannot be written.
     Import(Error),
 }
 
@@ -135,7 +136,7 @@ impl SourceStatus {
         }
     }
 
-    /// The status of a database together with its write-ahead log, or of a folder.
+    /// The status of a database together with its write-ahead log, or the status of a folder.
     pub(crate) fn of_database(path: &Path) -> io::Result<Self> {
         let mut status = Self::of_file(status_of(path)?);
         for ending in ["-wal", "-journal"] {
@@ -149,12 +150,12 @@ impl SourceStatus {
         Ok(status)
     }
 
-    /// Whether it has not been modified for `period`, as far as is known.
+    /// Whether the source has not been modified for `period`, as far as its times show.
     pub(crate) fn is_quiet(&self, now: Millis, period: Duration) -> bool {
         self.quiet_at(period) <= now
     }
 
-    /// When it will not have been modified for `period`, in Unix milliseconds.
+    /// The time at which the source will not have been modified for `period`, in Unix milliseconds.
     pub(crate) fn quiet_at(&self, period: Duration) -> Millis {
         let (seconds, nanoseconds) = self.modified;
         let part = nanoseconds.max(0).saturating_add(999_999) / 1_000_000;
@@ -165,7 +166,7 @@ impl SourceStatus {
 }
 
 impl SourceFailure {
-    /// The failure of a system call on a path.
+    /// The failure for a system call on `path` that failed.
     pub(crate) fn io(tool: Option<Tool>, path: &Path, error: &io::Error) -> Self {
         let kind = match error.kind() {
             io::ErrorKind::NotFound => "notFound",
@@ -221,28 +222,28 @@ pub(super) fn status_of(path: &Path) -> io::Result<Status> {
     Folder::open(parent)?.status(name)
 }
 
-/// The outcome of a scan.
+/// The result of a scan.
 #[derive(Debug)]
 pub(crate) struct Scan {
-    /// The end of the last cut piece, in (decompressed) bytes.
+    /// The number of (decompressed) bytes up to the end of the last whole record.
     pub(crate) len: u64,
     pub(crate) records: u64,
-    /// Places that are neither a record nor white space.
+    /// The places that are neither a record nor white space.
     pub(crate) unparsable: Vec<Place>,
-    /// SHA-256 of the `len` bytes.
+    /// The SHA-256 of the first `len` bytes.
     pub(crate) prefix_hash: [u8; 32],
-    /// A fault that ended the reading of a compressed file early.
+    /// The fault because of which a compressed file could not be read to its end.
     pub(crate) damage: Option<SourceFailure>,
     /// The status of the file before it was read; `None` for a part.
     pub(super) status: Option<Status>,
-    /// The limits within which it was read.
+    /// The limits that applied to the scan.
     pub(crate) limits: Limits,
-    /// The bytes that were made of it; 0 if it is read as it is.
+    /// The number of bytes that were decompressed or extracted; 0 for a plain file.
     pub(crate) made: u64,
 }
 
 impl Scan {
-    /// Whether a file ends with a line that its tool has not finished.
+    /// Whether a file ends with a line that its tool may not have finished.
     pub(crate) fn has_rest(&self) -> bool {
         self.status.is_some_and(|status| self.len < status.size)
     }

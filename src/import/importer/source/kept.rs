@@ -7,7 +7,7 @@ use hashbrown::HashSet;
 use treelined_core::error::Result;
 
 impl Origins {
-    /// Prepares for sources that are read at the same time: those with the same key get separate origins.
+    /// Prepares for sources that are read at the same time: sources with the same key get separate origins.
     pub(crate) fn for_sources(mut self, sources: &[Source]) -> Self {
         let mut keys = HashSet::new();
         let all = sources.iter().map(origin_key);
@@ -26,8 +26,9 @@ impl Origins {
     }
 }
 
-/// Names a source for its origin. Codex moves its files and compresses them, so only the name of the file counts. A
-/// conversation of an export is named by its bytes, so that it is kept once, whatever export brought it.
+/// The key of a source's origin. For Codex, which moves and compresses its files, it is the name of the file without
+/// its folder. For a conversation of an export it is the hash of the bytes, so that the conversation is kept once,
+/// whichever export it came in.
 fn origin_key(source: &Source) -> String {
     if let (true, Some(part)) = (source.tool.is_export(), &source.part) {
         return format!("{part}#{:016x}", source.status.version);

@@ -3,7 +3,8 @@
 use crate::records::Layout;
 use crate::tool::Tool;
 
-/// The arrangement of records in the files of a tool. Gemini CLI writes documents and lines, with either ending.
+/// The layout of records in the files of a tool. Gemini CLI writes both whole documents and lines, in files with the
+/// same endings.
 pub(crate) fn layout(tool: Tool) -> Layout {
     match tool {
         Tool::Gemini => Layout::Document,

@@ -1,6 +1,6 @@
-//! One source: streams its bytes as records, and reads places of it again for the bodies of entries.
+//! One source: streams its records, and reads single places of it again for the bodies of entries.
 //!
-//! Memory does not grow with the source, except for its longest line. Files of the tool are never written.
+//! The longest line of a source is in memory, and no more of it. Files of the tool are never written.
 
 pub(super) mod facts;
 mod kept;
@@ -25,7 +25,7 @@ use std::ops::ControlFlow;
 use treelined_core::error::Error;
 
 impl Source {
-    /// The name in reports and in the ledger: the path, then `#` and the part.
+    /// The name of the source in reports and in the ledger: its path, with `#` and the part after it if it is a part.
     pub(crate) fn name(&self) -> String {
         let path = self.path.to_string_lossy();
         match &self.part {
@@ -34,8 +34,8 @@ impl Source {
         }
     }
 
-    /// The latest change of the scanned bytes, as far as is known: a file's own times, or those of its database. A folder
-    /// says only the second of the session's last activity.
+    /// The time at which the scanned bytes last changed, as far as it is known: the time of the file, or the time of
+    /// its database. A folder only says the second of the session's last activity.
     pub(crate) fn last_change(&self, scan: &Scan) -> SourceStatus {
         if let Some(status) = scan.status {
             return SourceStatus::of_file(status);
@@ -49,9 +49,9 @@ impl Source {
         }
     }
 
-    /// Passes every record to `reader` and all bytes to `origin`; without an origin nothing is kept. A last line
-    /// without a line break counts only if the source is complete (`is_final`). `progress` receives the bytes that were
-    /// read from the disk or extracted since its last call; a break cancels.
+    /// Passes every record to `reader`, and all bytes to `origin`; without an origin, no bytes are kept. If the last
+    /// line has no line break, it counts only if the source is complete (`is_final`). `progress` gets the number of
+    /// bytes that were read or extracted since its last call; if it returns a break, the import is cancelled.
     pub(crate) fn scan(
         &self,
         reader: &mut dyn Reader,
@@ -111,7 +111,8 @@ impl Source {
         })
     }
 
-    /// Ends the origin. If the source does not continue the kept bytes, the origin gets its bytes again.
+    /// Ends the bytes of the origin. If they do not continue the kept bytes, the source is streamed into a new
+    /// origin.
     fn settle(
         &self,
         origin: &mut OriginWriter,
@@ -132,7 +133,7 @@ impl Source {
         Ok(origin.hash())
     }
 
-    /// The bytes on the disk of a source that is made of them; `None` if it is read as it is.
+    /// The number of bytes on the disk of a source that is decompressed or extracted; `None` for a plain file.
     pub(crate) fn size_on_disk(&self) -> Option<u64> {
         match self.medium {
             Medium::Compressed => Some(self.status.size),
@@ -144,7 +145,7 @@ impl Source {
         }
     }
 
-    /// The failure of a source beyond a limit.
+    /// The failure of a source that exceeds a limit.
     pub(crate) fn too_large(&self, limit: &str) -> ScanFailure {
         ScanFailure::Source(self.failure(TOO_LARGE, too_large(limit)))
     }
@@ -158,23 +159,24 @@ impl Source {
         }
     }
 
-    /// The failure of a system call on the source.
+    /// The failure for a system call on the source that failed.
     fn unreadable(&self, error: &io::Error) -> ScanFailure {
         ScanFailure::Source(SourceFailure::io(Some(self.tool), &self.path, error))
     }
 }
 
-/// The bytes of a scan between the stream and its two receivers: reader and origin.
+/// The state of a scan. Bytes come from the stream and go to two receivers: records to the reader, all bytes to the
+/// origin.
 struct Cutting<'s> {
     splitter: Splitter,
     reader: &'s mut dyn Reader,
     unparsable: Vec<Place>,
     sink: ByteSink<'s>,
-    /// The first failure to keep bytes.
+    /// The first error of the origin.
     failure: Option<Error>,
 }
 
-/// The receiver of the bytes that were cut.
+/// The receiver of all bytes.
 enum ByteSink<'s> {
     Origin(&'s mut OriginWriter),
     Hash(Sha256),
@@ -186,7 +188,7 @@ impl Cutting<'_> {
         self.check()
     }
 
-    /// Records, and stretches that are none.
+    /// The number of records, and of places that are not records.
     fn pieces(&self) -> u64 {
         self.splitter.records() + self.unparsable.len() as u64
     }
@@ -226,7 +228,7 @@ impl Cutting<'_> {
     }
 }
 
-/// The content of a side file; `None` if it is longer than `most` bytes.
+/// Reads a side file; `None` if it has more than `most` bytes.
 pub(crate) fn read_side_file(file: &SideFile, most: u64) -> Result<Option<Vec<u8>>, SourceFailure> {
     let failed = |error: &io::Error| SourceFailure::io(None, &file.path, error);
     let (opened, status) = regular::open(&file.path).map_err(|error| failed(&error))?;

@@ -1,4 +1,4 @@
-//! Reads places of a source again.
+//! Reads single places of a source again, after a scan has found them. A place is a range of bytes.
 
 use super::facts::{Medium, Scan, ScanFailure, Source};
 use crate::member::Place;
@@ -9,19 +9,18 @@ use treelined_core::bytes::{index, part};
 pub(crate) use treelined_files::os::FileAt;
 use treelined_files::os::file::unnamed_file;
 
-/// Bytes that are read at once from the start of a place on: the next place mostly comes soon after it.
+/// The number of bytes that are read at a place. The next place is mostly close after it, in the same bytes.
 const WINDOW: usize = 256 << 10;
-/// The most decompressed or extracted bytes of a source that stay in memory. A larger source is written to a temporary
-/// file.
+/// The most decompressed or extracted bytes of a source that stay in memory. More bytes go to a temporary file.
 const MOST_IN_MEMORY: u64 = 16 << 20;
 
-/// The bytes of a source that a scan has divided into places.
+/// The bytes of a source in which a scan has found places.
 pub(crate) struct Places {
     source: Source,
     bytes: Bytes,
     len: u64,
     window: Vec<u8>,
-    /// The start of the window, in bytes.
+    /// The position of the first byte in the window.
     window_at: u64,
 }
 
@@ -31,7 +30,7 @@ enum Bytes {
 }
 
 impl Source {
-    /// The bytes that `scan` has divided into places. Fails with `changed` if they have changed since then.
+    /// The bytes that were scanned. Fails with `changed` if they have changed since the scan.
     pub(crate) fn places(&self, scan: &Scan) -> Result<Places, ScanFailure> {
         let plain = match self.medium {
             Medium::Plain(_) if self.kept.is_none() => {
@@ -57,12 +56,12 @@ impl Source {
         })
     }
 
-    /// Fails if the source does not begin with the scanned bytes.
+    /// Fails if the source does not begin with the bytes that were scanned.
     fn check(&self, scan: &Scan) -> Result<(), ScanFailure> {
         self.stream_scanned(scan, &mut |_| Ok(()))
     }
 
-    /// Passes the scanned bytes to `take`; fails if they have changed since.
+    /// Passes the bytes that were scanned to `take`. Fails if they have changed since the scan.
     fn stream_scanned(
         &self,
         scan: &Scan,
@@ -87,7 +86,7 @@ impl Source {
         ScanFailure::Source(self.failure("changed", message))
     }
 
-    /// The scanned bytes of a source without random access.
+    /// Keeps the bytes that were scanned in memory or in a temporary file, because the source has no random access.
     fn spool(&self, scan: &Scan) -> Result<Bytes, ScanFailure> {
         if scan.len <= MOST_IN_MEMORY {
             let mut bytes = Vec::with_capacity(index(scan.len));

@@ -6,7 +6,7 @@ use std::path::Path;
 use treelined_files::os::file;
 use treelined_files::os::file::Status;
 
-/// Opens a regular file to read it; its last component is not a symbolic link.
+/// Opens a regular file to read it. Fails if the last component of the path is a symbolic link.
 pub(in crate::importer) fn open(path: &Path) -> io::Result<(File, Status)> {
     let file = file::open_regular(path)?;
     if !file.metadata()?.is_file() {

@@ -13,22 +13,22 @@ use std::time::Duration;
 use treelined_core::bytes::part;
 use treelined_files::os::file::Status;
 
-/// The number of times that a missing file is searched again, and the pause between them. Codex compresses and archives
-/// files while others read them.
+/// If a file is missing, it is looked for again this often, with this pause. Codex compresses and moves files while
+/// other programs read them.
 const ATTEMPTS: usize = 3;
 const PAUSE: Duration = Duration::from_millis(50);
 /// The ending of compressed files.
 pub(in crate::importer) const COMPRESSED: &str = ".zst";
 
-/// Takes the bytes of a source in order.
+/// Receives the bytes of a source, in order.
 pub(super) type Take<'t> = &'t mut dyn FnMut(&[u8]) -> Result<(), ScanFailure>;
 
-/// The end of a stream.
+/// The facts that are known at the end of a stream.
 #[derive(Debug, Default)]
 pub(super) struct StreamEnd {
     /// The status of the file before it was read; `None` for a part.
     pub(super) status: Option<Status>,
-    /// A compressed file cannot be read to its end.
+    /// The fault because of which a compressed file could not be read to its end.
     pub(super) damage: Option<SourceFailure>,
 }
 
@@ -54,7 +54,7 @@ impl Source {
         let decoder = zstd::stream::read::Decoder::new(plain);
         let decoder = decoder.map_err(|error| self.unreadable(&error))?;
         match self.read_all(decoder, take) {
-            // The beginning of a damaged file is still imported.
+            // The bytes before the damage are imported all the same.
             Err(ScanFailure::Source(failure)) if failure.kind != TOO_LARGE => {
                 end.damage = Some(failure);
             }
@@ -96,7 +96,7 @@ impl Source {
         flushed.map_err(|error| self.unreadable(&error))
     }
 
-    /// Opens the file, its status, and whether it is compressed.
+    /// Opens the file. Returns it with its status, and says whether it is compressed.
     pub(super) fn open(&self) -> Result<(File, Status, bool), ScanFailure> {
         let is_compressed = matches!(self.medium, Medium::Compressed);
         let mut attempt = 0;
@@ -118,7 +118,7 @@ impl Source {
     }
 }
 
-/// The path of the same file after it was compressed or decompressed.
+/// The path that the file has after it was compressed, or after it was decompressed.
 fn other_name(path: &Path) -> PathBuf {
     let name = path.as_os_str().as_encoded_bytes();
     if name.ends_with(COMPRESSED.as_bytes()) {
@@ -158,5 +158,5 @@ impl Write for Lines<'_> {
     }
 }
 
-/// Bytes that are read at a time.
+/// The most bytes that are read at a time.
 pub(super) const CHUNK: usize = 256 << 10;

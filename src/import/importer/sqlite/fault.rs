@@ -1,10 +1,10 @@
-//! The fault of a database from an error of SQLite.
+//! Converts errors of SQLite.
 
 use crate::importer::limits::too_large;
 use crate::importer::native::{FaultKind, NativeError};
 use rusqlite::ErrorCode;
 
-/// The fault behind an error of SQLite.
+/// The fault that an error of SQLite means.
 pub(super) fn failed(error: rusqlite::Error) -> NativeError {
     let code = error.sqlite_error_code();
     let kind = match code {

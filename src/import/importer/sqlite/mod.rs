@@ -1,8 +1,9 @@
-//! Databases of other tools: their sessions, and the rows of each as JSON lines.
+//! Reads databases of other tools: their sessions, and the rows of each session as JSON lines.
 //!
-//! Never writes beside a database, and holds a lock only while it reads one session. A database in write-ahead mode is
-//! read from a private copy ([`open`]). The rows of a session are lines `{"table":"part","rowid":7,"row":{…}}`, by
-//! table and rowid. Memory grows by eight bytes a row and not with the content.
+//! Does not write into the folder of a database, and holds a lock only while it reads one session. A database in
+//! write-ahead mode is read from a private copy ([`open`]). Each row of a session becomes a line
+//! `{"table":"part","rowid":7,"row":{…}}`, ordered by table and rowid. Memory needs eight bytes for each row,
+//! whatever the size of its content.
 
 mod fault;
 mod open;
@@ -21,25 +22,25 @@ use std::path::Path;
 use treelined_core::timestamp::{self, Millis};
 use xxhash_rust::xxh3::{xxh3_64, xxh3_64_with_seed};
 
-/// A table with rows of sessions.
+/// A table that has rows of sessions.
 struct Table {
     name: &'static str,
-    /// The column with the session.
+    /// The column with the id of the session.
     session: &'static str,
-    /// Whether a database without it can be read.
+    /// Whether a database can be read without this table.
     is_optional: bool,
-    /// The columns that it must have.
+    /// The columns that the table must have.
     columns: &'static [&'static str],
-    /// The column with the time of the last change of a row in place.
+    /// The column with the time at which a row was last changed in place.
     changed: Option<&'static str>,
 }
 
-/// The tables of one tool. The first one has a row for each session.
+/// The tables of one tool. The first table has one row for each session.
 struct Schema {
     tables: &'static [Table],
-    /// The table with the version of the schema, and the newest version that is known.
+    /// The table that has the version of the schema, and the newest version that can be read.
     version: Option<(&'static str, i64)>,
-    /// A table with a new row for each change, which makes the times of changes in place unnecessary.
+    /// A table that gets a new row for each change. With it, the times of changes in place are not needed.
     history: Option<&'static str>,
 }
 
@@ -127,7 +128,7 @@ const GOOSE: Schema = Schema {
     history: None,
 };
 
-/// The schema of a tool that keeps its sessions in a database.
+/// The schema of a tool's databases; `None` if the tool has no databases.
 fn schema(tool: Tool) -> Option<&'static Schema> {
     match tool {
         Tool::Opencode => Some(&OPENCODE),
@@ -142,10 +143,10 @@ fn schema(tool: Tool) -> Option<&'static Schema> {
     }
 }
 
-/// A database of another tool.
+/// An opened database of another tool.
 pub(crate) struct Database {
     connection: Connection,
-    /// The existing tables, each with its columns in order and the rows of each session.
+    /// The tables that exist. Each has its columns in order, and the rows of each session.
     tables: Vec<PresentTable>,
     sessions: Vec<NativeSession>,
 }
@@ -157,7 +158,7 @@ struct PresentTable {
 }
 
 impl Database {
-    /// Opens a database of `tool`, if necessary as a private copy in `scratch`.
+    /// Opens a database of `tool`. If a private copy is needed, it is made in `scratch`.
     pub(crate) fn open(path: &Path, tool: Tool, scratch: &Path) -> Result<Self, NativeError> {
         let Some(schema) = schema(tool) else {
             let message = format!("{} keeps no database of sessions", tool.name());
@@ -179,8 +180,8 @@ impl Database {
         &self.sessions
     }
 
-    /// Writes the rows of a session as lines. Rows that were deleted since [`Self::open`] are left out.
-    /// Fails at a row with a value of more than `most` bytes, which is not read.
+    /// Writes the rows of a session as lines. Rows that were deleted since [`Self::open`] are left out. Fails at a
+    /// row that has a value of more than `most` bytes.
     pub(crate) fn write_session(
         &self,
         id: &str,
@@ -188,7 +189,7 @@ impl Database {
         out: &mut dyn Write,
     ) -> Result<(), NativeError> {
         open::limit_values(&self.connection, most).map_err(failed)?;
-        // One view of all tables, as a transaction that never writes.
+        // All tables are read in one transaction, so that they fit together. It never writes.
         let transaction = self.connection.unchecked_transaction().map_err(failed)?;
         for table in &self.tables {
             let Some(rows) = table.rows.get(id) else {
@@ -237,7 +238,7 @@ impl Database {
         }
     }
 
-    /// Finds the tables, the sessions and the rows of each.
+    /// Finds the tables, the sessions, and the rows of each session.
     fn find(&mut self, schema: &Schema) -> Result<(), NativeError> {
         let mut versions: BTreeMap<String, u64> = BTreeMap::new();
         let has_history = match schema.history {
@@ -285,9 +286,9 @@ impl Database {
         Ok(())
     }
 
-    /// The columns of a table with stored values; `None` if there is no such table.
+    /// The columns of a table that have stored values; `None` if there is no such table.
     fn columns(&self, table: &str) -> Result<Vec<String>, NativeError> {
-        // A view could run any query, and a virtual table any module.
+        // Only real tables are read: a view could run any query, and a virtual table any module.
         let is_table = "SELECT count(*) FROM sqlite_master WHERE type = 'table' AND rootpage > 0 AND name = ?1";
         let count: i64 = self
             .connection
@@ -304,7 +305,7 @@ impl Database {
         names.collect::<Result<_, _>>().map_err(failed)
     }
 
-    /// Calls `found` with session, rowid and time of change of each row of a table.
+    /// Calls `found` for each row of a table, with the session, the rowid and the time of the last change.
     fn each_row(
         &self,
         table: &Table,
@@ -344,7 +345,7 @@ fn check_columns(table: &Table, columns: &[String]) -> Result<(), NativeError> {
     }
 }
 
-/// Unix milliseconds, or a date with a time in UTC.
+/// Reads a time: Unix milliseconds, or the text of a date and time in UTC.
 fn time(value: ValueRef<'_>) -> Option<Millis> {
     match value {
         ValueRef::Integer(millis) => (millis > 0).then_some(millis),

@@ -1,8 +1,8 @@
-//! Opens a database without writing beside it.
+//! Opens a database without writing into its folder.
 //!
-//! A reader of a database in write-ahead mode creates `-wal` and `-shm` beside it, and one with a `-journal` left by a
-//! crash would have to roll it back. Such databases are copied with these files, and the copy is opened. All
-//! others are opened in place, read only.
+//! SQLite writes beside a database in two cases. In write-ahead mode it makes `-wal` and `-shm`, and if a crash has
+//! left a `-journal`, it rolls that back. In these cases the database is copied together with these files, and the
+//! copy is opened. Every other database is opened in place, read only.
 
 use super::super::native::{FaultKind, NativeError};
 use super::fault::failed;
@@ -18,23 +18,23 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use treelined_files::os::file::{Identity, make_private_folder, status_of};
 
-/// The longest wait for a lock of another program.
+/// The longest wait for another program's lock.
 const PATIENCE: Duration = Duration::from_millis(if cfg!(test) { 200 } else { 5_000 });
-/// Attempts to copy a database that other programs write, and the time between two.
+/// How often a copy is tried while other programs write the database, and the pause between two attempts.
 const ATTEMPTS: u32 = 8;
 const PAUSE: Duration = Duration::from_millis(60);
-/// The precision of files' times.
+/// The precision of the times of files, in nanoseconds.
 const TICK_NANOS: i64 = 20_000_000;
-/// Bytes of a `-wal` that change when it restarts.
+/// The number of bytes at the beginning of a `-wal` that change when SQLite starts it again.
 const WAL_HEADER: usize = 32;
-/// The beginning of a database. Byte 18 is 2 in write-ahead mode.
+/// The number of bytes at the beginning of a database that are read. Byte 18 is 2 in write-ahead mode.
 const HEADER: usize = 20;
-/// Bytes of the database that SQLite keeps, in KiB.
+/// The size of SQLite's cache for a database, in KiB.
 const CACHE_KIB: i64 = 8_192;
 
-/// Opens the database at `path`, if necessary as a copy in a new folder in `scratch`.
+/// Opens the database at `path`. If a copy is needed, it is made in a new folder in `scratch`.
 pub(super) fn open(path: &Path, scratch: &Path) -> Result<Connection, NativeError> {
-    // If `path` is a link, the other files of the database are beside its target.
+    // If `path` is a symbolic link, the other files of the database are beside its target.
     let path = fs::canonicalize(path).map_err(|error| NativeError::io(&error))?;
     let (header, _) = beginning(&path, HEADER)?;
     let is_write_ahead = header.get(18) == Some(&2);
@@ -52,7 +52,7 @@ pub(super) fn open(path: &Path, scratch: &Path) -> Result<Connection, NativeErro
     Ok(connection)
 }
 
-/// The connection does not trust the schema, detects damage, and never writes.
+/// Makes a connection distrust the schema, detect damage, and never write.
 fn protect(connection: &Connection) -> rusqlite::Result<()> {
     limit_values(connection, Limits::default().value)?;
     connection.busy_timeout(PATIENCE)?;
@@ -65,7 +65,7 @@ fn protect(connection: &Connection) -> rusqlite::Result<()> {
     connection.pragma_update(None, "query_only", true)
 }
 
-/// Makes SQLite refuse values, and rows, of more than `most` bytes before it reads them.
+/// Makes SQLite refuse values and rows of more than `most` bytes before it reads them.
 pub(super) fn limit_values(connection: &Connection, most: u64) -> rusqlite::Result<()> {
     let most = i32::try_from(most).unwrap_or(i32::MAX);
     connection.set_limit(Limit::SQLITE_LIMIT_LENGTH, most)?;
@@ -86,7 +86,7 @@ fn open_copy(path: &Path, scratch: &Path) -> Result<Connection, NativeError> {
     }
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let connection = Connection::open_with_flags(&copy, flags).map_err(failed)?;
-    // In this mode SQLite needs no `-shm`. The first read replays the log, or rolls the journal back.
+    // In this mode SQLite needs no `-shm`. The first read replays the log or rolls the journal back.
     connection
         .pragma_update(None, "locking_mode", "EXCLUSIVE")
         .map_err(failed)?;
@@ -94,13 +94,13 @@ fn open_copy(path: &Path, scratch: &Path) -> Result<Connection, NativeError> {
         row.get::<_, i64>(0)
     });
     tables.map_err(failed)?;
-    // The open files outlive the folder, so a killed process leaves nothing behind.
+    // The files stay open after the folder is removed, so a killed process leaves no files.
     Ok(connection)
 }
 
-/// Copies a database with the files beside it. False if it changed during the copy.
+/// Copies a database with its other files. False if the database changed during the copy.
 ///
-/// The `-shm` is not copied: it is an index of the `-wal` in shared memory, and SQLite makes it again.
+/// The `-shm` is not copied: it is an index of the `-wal` in shared memory, which SQLite makes again.
 fn copy_files(path: &Path, copy: &Path) -> Result<bool, NativeError> {
     let endings = ["", "-wal", "-journal"];
     let before = endings.map(|ending| Trace::of(&with_ending(path, ending)));
@@ -121,7 +121,7 @@ fn copy_files(path: &Path, copy: &Path) -> Result<bool, NativeError> {
         }
     }
     let after = endings.map(|ending| Trace::of(&with_ending(path, ending)));
-    // Frames that are appended to a log do no harm: incomplete ones are not replayed.
+    // A log may have grown during the copy: SQLite does not replay frames that are incomplete.
     Ok(before
         .iter()
         .zip(&after)
@@ -132,17 +132,17 @@ fn copy_files(path: &Path, copy: &Path) -> Result<bool, NativeError> {
         }))
 }
 
-/// The properties of a file whose change makes a copy useless.
+/// The properties of a file that must not change while it is copied.
 #[derive(Debug, PartialEq, Eq)]
 struct Trace {
     beginning: Vec<u8>,
     identity: Identity,
-    /// Size and time; `None` for a log, which may grow.
+    /// The size and the time; `None` for a log, which may grow.
     content: Option<(u64, i64, i64)>,
 }
 
 impl Trace {
-    /// Whether a further change could leave the same time.
+    /// Whether the file is so new that a further change might leave its time equal.
     fn is_fresh(&self) -> bool {
         let Some((_, seconds, nanos)) = self.content else {
             return false;
@@ -174,7 +174,7 @@ fn beginning(path: &Path, len: usize) -> Result<(Vec<u8>, Metadata), NativeError
     read_beginning(&mut file, len).map_err(|error| NativeError::io(&error))
 }
 
-/// Opens a regular file: another kind could wait for ever.
+/// Opens a regular file. To open a file of another kind, such as a pipe, could block for ever.
 fn open_file(path: &Path) -> io::Result<File> {
     if !fs::metadata(path)?.is_file() {
         return Err(io::Error::other("it is not a file"));
@@ -194,7 +194,7 @@ fn with_ending(path: &Path, ending: &str) -> PathBuf {
     name.into()
 }
 
-/// A new folder for the owner only, removed on drop.
+/// A new folder that only its owner can read. It is removed on drop.
 struct PrivateFolder(PathBuf);
 
 impl PrivateFolder {

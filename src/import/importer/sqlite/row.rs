@@ -1,4 +1,4 @@
-//! A row as a line of JSON.
+//! Writes a row of a database as a line of JSON.
 
 use rusqlite::Row;
 use rusqlite::types::ValueRef;
@@ -33,11 +33,11 @@ fn value(out: &mut Vec<u8>, value: ValueRef<'_>) {
     match value {
         ValueRef::Null => out.extend_from_slice(b"null"),
         ValueRef::Integer(number) => drop(write!(out, "{number}")),
-        // JSON's numbers have no largest value.
+        // JSON has no infinity. This number is too large, so readers take it for infinity.
         ValueRef::Real(number) if number.is_infinite() => {
             out.extend_from_slice(if number > 0.0 { b"1e999" } else { b"-1e999" });
         }
-        // The shortest text that is read as the same number.
+        // This is the shortest text that is read as the same number.
         ValueRef::Real(number) => drop(write!(out, "{number:?}")),
         ValueRef::Text(text) => json::push_string(out, &String::from_utf8_lossy(text)),
         ValueRef::Blob(bytes) => {
