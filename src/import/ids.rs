@@ -1,11 +1,12 @@
-//! Ids computed from the tool's own, so that a second import finds the entries of the first.
+//! Makes ids from the tool's own ids, so that a second import finds the entries of the first.
 
 use super::tool::Tool;
 use sha2::{Digest, Sha256};
 use std::fmt;
 use uuid::Uuid;
 
-/// The id of an imported entry: the first 16 hexadecimal digits of the hash of tool, native session and node key.
+/// The id of an imported entry: the first 16 hexadecimal digits of a hash of the tool, the native session and the key
+/// of the node.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(crate) struct NodeId(u64);
 
@@ -22,7 +23,8 @@ impl fmt::Display for NodeId {
     }
 }
 
-/// The id of the session for a native session: a UUID of version 8 from their hash.
+/// The id of the session for a native session: a UUID of version 8, made from a hash of the tool and the native
+/// session.
 pub(crate) fn session_id(tool: Tool, native_session: &str) -> String {
     let digest = hash(tool, native_session, None);
     let mut bytes = [0; 16];
@@ -48,7 +50,8 @@ fn hash(tool: Tool, native_session: &str, key: Option<&str>) -> [u8; 32] {
 mod tests {
     use super::*;
 
-    /// Users' files contain these ids: another computation would import everything a second time.
+    /// Session files of users contain these ids. If the computation changed, everything would be imported a second
+    /// time.
     #[test]
     fn ids_are_the_hash_of_tool_session_and_key() {
         // printf 'codex\0s\0k' | sha256sum

@@ -1,11 +1,13 @@
-//! The conversations of other tools: the records of their files as trees of nodes, each node as an entry, and the
-//! import that makes sessions of them.
+//! Imports the conversations of other tools. The records of a tool's files become a tree of nodes, each node becomes
+//! an entry, and the entries become sessions.
 //!
-//! Files of other tools are only read. Each byte that was imported is kept, so that a session can be made again when a
-//! tool has removed its files; what an import has written stays. A [`Format`] has two halves for each tool: a reader,
-//! which turns the records of one source into [`Member`]s without their bodies, and a mapper, which makes the entry of
-//! one node from the bytes of its records. Both are pure; a new tool is one folder here. [`importer`] finds the sources,
-//! keeps their bytes, and writes the sessions. This crate promises no interface to other programs.
+//! Files of other tools are only read. Every byte that was imported is kept, so that a session can be made again
+//! after a tool has removed its files. Entries that an import has written stay as they are.
+//!
+//! The [`Format`] of a tool has two halves. A reader turns the records of one source into [`Member`]s, without the
+//! bodies of their nodes. A mapper makes the entry of one node from the bytes of its records. Both are pure; a new
+//! tool is one folder here. [`importer`] finds the sources, keeps their bytes, and writes the sessions. This crate
+//! promises no interface to other programs.
 
 #![cfg_attr(
     test,

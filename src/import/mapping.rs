@@ -1,23 +1,24 @@
-//! The versions of readers and mappers, so that a new one leaves alone what older ones have written (session-file.md
-//! §5.8).
+//! The versions of readers and mappers. A new version does not change what older versions have written
+//! (session-file.md §5.8).
 
 use serde::{Deserialize, Serialize};
 
-/// The version of the readers and mappers. It rises with each change of what they make of a record; the reader asks
-/// [`Former::version_at`] where the change applies.
+/// The version of the readers and mappers. It rises with each change in what they make of a record. Where a change
+/// applies, the reader asks [`Former::version_at`].
 ///
-/// 2: Claude Code's text beside a result is a message of the user, and a message that was given to the model while it
-/// worked is one entry; a second header of Gemini CLI is not a compression.
+/// Version 2: Claude Code's text beside a result is a message of the user. A message that the model got while it
+/// worked is one entry. A second header of Gemini CLI is not a compression.
 pub(crate) const VERSION: u32 = 2;
 
-/// The beginning of a source that imports with older versions have read: each version, with the offset in bytes at
-/// which its share ends. Both ascend.
+/// The beginning of a source that older versions have read. Each element is a version and the end of its share, in
+/// bytes. Versions and ends both rise.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub(crate) struct Former(Vec<(u32, u64)>);
 
 impl Former {
-    /// Adds that an import of this version has read the source up to `len`. The present version has no share.
+    /// Adds the share of an import of this version, which has read the source up to `len`. The present version does
+    /// not get a share.
     pub(crate) fn and(mut self, version: u32, len: u64) -> Self {
         let end = self.0.last().map_or(0, |(_, end)| *end);
         if version < VERSION && len > end {
@@ -26,7 +27,7 @@ impl Former {
         self
     }
 
-    /// The version that decides what the record at this offset becomes.
+    /// The version that decides what the record at this position becomes.
     pub(crate) fn version_at(&self, at: u64) -> u32 {
         let share = self.0.iter().find(|(_, end)| at < *end);
         share.map_or(VERSION, |(version, _)| *version)

@@ -1,4 +1,4 @@
-//! One tool's conversation without its bodies.
+//! The conversation of a tool, as a reader returns it: its nodes, without the bodies of their entries.
 
 use std::collections::BTreeMap;
 use treelined_core::tags::GitPlace;
@@ -7,72 +7,74 @@ use treelined_core::timestamp::Millis;
 /// One record of a source: a JSON value.
 #[derive(Debug, Clone, Copy)]
 pub struct Record<'a> {
-    /// Its start in the (decompressed) source, in bytes.
+    /// The position of the record in the (decompressed) source, in bytes.
     pub at: u64,
     /// The number of the record in the source, from 0.
     pub number: u64,
     pub bytes: &'a [u8],
 }
 
-/// A stretch of a source, in bytes.
+/// A range of bytes of a source.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Place {
     pub at: u64,
     pub len: u64,
 }
 
-/// One conversation in one source. Members whose nodes copy or continue each other make a family, and one tree.
+/// One conversation in one source. Members whose nodes copy or continue each other form a family, and become one
+/// tree.
 #[derive(Debug, Default)]
 pub(crate) struct Member {
-    /// The tool's id of the session.
+    /// The tool's id of the session, called its native id.
     pub(crate) native_id: String,
-    /// The tool's id of this part of the session, if the tool keeps a session in several sources (Codex: the
-    /// rollout id); otherwise `native_id`.
+    /// The tool's id of this part of the session, if the tool keeps a session in several sources (in Codex, the id of
+    /// the rollout). Otherwise it equals `native_id`.
     pub(crate) part_id: String,
-    /// The place that it continues.
+    /// The position that the member continues.
     pub(crate) base: Base,
-    /// Directory of the conversation.
+    /// The directory of the conversation.
     pub(crate) cwd: Option<String>,
-    /// Where in git the conversation is, as far as the tool says so; the last place.
+    /// The last position in git that the tool has recorded for the conversation.
     pub(crate) git: GitPlace,
-    /// Project within which equal content marks copies, if the tool names no parent.
+    /// The project. If a tool does not name the parent of a copy, equal content marks copies within one project.
     pub(crate) project: Option<String>,
     pub(crate) title: Option<String>,
     pub(crate) started: Option<Millis>,
-    /// Time of the last record.
+    /// The time of the last record.
     pub(crate) ended: Option<Millis>,
-    /// In the order of the source. Parents come before their children.
+    /// The nodes in the order of the source. Parents come before their children.
     pub(crate) nodes: Vec<Node>,
-    /// Other ids by which nodes of other members may name their parent: the ids of records without a node, with the
-    /// index of the node to which their children are attached.
+    /// Ids of records that have no node, each with the index of the node to which the children of the record are
+    /// attached. Nodes of other members may name such a record as their parent.
     pub(crate) aliases: Vec<(Box<str>, u32)>,
-    /// Index of the node at which the tool continues.
+    /// The index of the node at which the tool continues.
     pub(crate) leaf: Option<u32>,
-    /// The call that spawned this conversation, if it is a subagent's.
+    /// If it is the conversation of a subagent, the call that has spawned it.
     pub(crate) spawned_by: Option<Spawner>,
-    /// Whether the tool has replaced this part of the session (Codex: by a revert). Known only once all members are
-    /// read; a reader leaves it false.
+    /// Whether the tool has replaced this part of the session (in Codex, by a revert). A reader leaves it false; it
+    /// is set when all members are read.
     pub(crate) is_superseded: bool,
-    /// Whether the tool says that the last message has ended. Its nodes are open all the same: the mark counts once the
-    /// source has been quiet for a second, since records of the message may follow the one with the mark.
+    /// Whether the tool says that the last message has ended. The nodes of this message are still open: more records
+    /// of it may follow the mark, so the mark counts only when the source has been quiet for a second.
     pub(crate) has_end_mark: bool,
-    /// Records that only the origin keeps, by type.
+    /// For each type, the number of records that only the origin keeps.
     pub(crate) origin_only: BTreeMap<String, u64>,
-    /// Records that repeat an earlier one byte for byte.
+    /// The number of records that repeat an earlier record byte for byte.
     pub(crate) duplicates: u64,
-    /// Messages and parts for which a tool's history and its present state differ. The present state counts.
+    /// The number of messages and parts whose present state differs from the history that the tool keeps. The present
+    /// state is imported.
     pub(crate) disagreements: u64,
 }
 
-/// The place that a member continues.
+/// The position that a member continues.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) enum Base {
-    /// None, or the nodes that its own nodes name by their keys.
+    /// No position, or the one that the member's nodes name by the keys of their parents.
     #[default]
     None,
     /// The last node of the part `part_id` whose `order` is less than `order`.
     Before { part_id: String, order: u64 },
-    /// It began as a copy of this session, by the tool's own records.
+    /// The member began as a copy of this session, as the tool has recorded.
     CopyOf { native_id: String },
 }
 
@@ -83,68 +85,71 @@ pub(crate) struct Spawner {
     pub(crate) tool_call_id: Option<String>,
 }
 
-/// One entry to be.
+/// A node, which becomes one entry.
 #[derive(Debug)]
 pub(crate) struct Node {
-    /// Names the node within its native session: the tool's id, or `#<record number>` (Codex:
-    /// `<part id>#<ordinal>`); then `/r:<call id>` for a result, `/<n>` for the n-th further entry of one record.
+    /// The name of the node within its native session: the tool's id, or `#<record number>` (in Codex `<part
+    /// id>#<ordinal>`). For a result, `/r:<call id>` is added; for the n-th further entry of one record, `/<n>`.
     pub(crate) key: Box<str>,
     pub(crate) parent: Parent,
     pub(crate) kind: NodeKind,
-    /// The tool's time; without one, the entry gets its parent's.
+    /// The tool's time. Without one, the entry gets the time of its parent.
     pub(crate) time: Option<Millis>,
-    /// Place in the order of the native session (Codex: the ordinal; otherwise the number of the first record).
+    /// The position in the order of the native session. In Codex it is the ordinal, otherwise the number of the first
+    /// record.
     pub(crate) order: u64,
-    /// Whole records from which the entry is made.
+    /// The places of the records from which the entry is made. They are whole records.
     pub(crate) places: Vec<Place>,
-    /// Hash of the content that copies of this node share; 0 if content does not identify a copy.
+    /// A hash of the content. Copies of the node have the same one. It is 0 if content does not identify a copy.
     pub(crate) fingerprint: u64,
-    /// The mapper's data from other records, in its own form (the tool's name of a result, …).
+    /// Data from other records that the mapper needs, in the mapper's own form. An example is the name of a result's
+    /// tool.
     pub(crate) note: Option<Box<str>>,
-    /// Part of the last model message with its results, which may still grow.
+    /// Whether the node belongs to the last model message or its results, which may still grow.
     pub(crate) is_open: bool,
 }
 
 /// The parent of a node.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Parent {
-    /// It begins a conversation, or continues the member's base.
+    /// The node begins a conversation, or continues the member's base.
     Base,
-    /// Index of a node of the same member, before this one.
+    /// The index of an earlier node of the same member.
     Node(u32),
-    /// Key of a node that this member does not have. Another member may; otherwise a gap marks the place.
+    /// The key of a node that this member does not have. If no other member has it either, an entry for the gap is
+    /// made.
     Key(Box<str>),
 }
 
 /// The entry that a node becomes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum NodeKind {
-    /// A message that a person typed.
+    /// A message that the user has typed.
     User,
-    /// A message of the harness to the model.
+    /// A message to the model that the harness has written, that is the program around the model.
     Scaffolding,
     Assistant,
     ToolResult,
-    /// A summary that replaces the messages before it, from `first_kept` (an index) on; without `first_kept`, all of
-    /// them.
+    /// A summary. It replaces the messages before the node with the index `first_kept`; without an index, all
+    /// messages before the summary.
     Compaction {
         first_kept: Option<u32>,
     },
     ModelChange,
-    /// State, or an event, as an entry of type `custom`.
+    /// A state or an event, which becomes an entry of type `custom`.
     Custom,
-    /// A `custom` entry `subagent` at the call that spawned this native session.
+    /// An entry of type `custom`, `subagent`, at the call that has spawned this native session.
     Subagent {
         native_id: Box<str>,
     },
 }
 
-/// The members of an entry besides `type`, `id`, `parentId`, `timestamp` and `origin`.
+/// The type and the members of an entry, without `id`, `parentId`, `timestamp` and `origin`.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Body {
-    /// Type of the entry.
+    /// The type of the entry.
     pub(crate) kind: &'static str,
-    /// Raw JSON: each member with a comma before it, such as `,"message":{…}`. The writer adds the ids of other entries
-    /// (`firstKeptEntryId`) and a subagent's `sessionId`.
+    /// The members as raw JSON, each with a comma before it, such as `,"message":{…}`. The caller adds
+    /// `firstKeptEntryId` and a subagent's `sessionId`, because they have ids of other entries or sessions.
     pub(crate) members: Vec<u8>,
 }

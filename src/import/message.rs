@@ -1,26 +1,26 @@
-//! Content blocks, usage and messages, as mappers write them.
+//! Writes content blocks, usage and messages, for the mappers.
 //!
-//! Takes raw JSON from the records, so that numbers and lone surrogates keep their bytes.
+//! All values are raw JSON from the records, so that numbers and lone surrogates keep their bytes.
 
 use treelined_core::json;
 use treelined_core::timestamp::Millis;
 
-/// Deepest nesting of a value that is copied unchanged. The entry around it adds some levels.
+/// The deepest nesting of a value that is copied unchanged. The entry around the value adds some levels.
 const DEEPEST: usize = 200;
 
-/// Content blocks, written in order.
+/// Content blocks, in the order in which they are added.
 #[derive(Debug, Default)]
 pub(crate) struct Blocks {
     raw: Vec<u8>,
 }
 
 impl Blocks {
-    /// A `text` block. `text` is a raw string.
+    /// Adds a `text` block. `text` is a raw string.
     pub(crate) fn text(&mut self, text: &[u8]) {
         self.block("text", &[("text", text)]);
     }
 
-    /// A `thinking` block. `thinking` and `signature` are raw strings.
+    /// Adds a `thinking` block. `thinking` and `signature` are raw strings.
     pub(crate) fn thinking(&mut self, thinking: &[u8], signature: Option<&[u8]>) {
         match signature {
             Some(signature) => self.block(
@@ -31,7 +31,7 @@ impl Blocks {
         }
     }
 
-    /// A `thinking` block with only an encrypted form, a raw string.
+    /// Adds a `thinking` block that has only an encrypted text. `encrypted` is a raw string.
     pub(crate) fn hidden_thinking(&mut self, encrypted: &[u8]) {
         self.block(
             "thinking",
@@ -43,13 +43,13 @@ impl Blocks {
         );
     }
 
-    /// An `image` block. `data` and `mime_type` are raw strings.
+    /// Adds an `image` block. `data` and `mime_type` are raw strings.
     pub(crate) fn image(&mut self, data: &[u8], mime_type: &[u8]) {
         self.block("image", &[("data", data), ("mimeType", mime_type)]);
     }
 
-    /// A `toolCall` block. `id` and `name` are raw strings, `arguments` is any JSON: a value other than an object of at
-    /// most [`DEEPEST`] levels becomes a text in `_raw`.
+    /// Adds a `toolCall` block. `id` and `name` are raw strings, and `arguments` is any JSON. If `arguments` is not
+    /// an object, or has more than [`DEEPEST`] levels, its text is written into `_raw`.
     pub(crate) fn call(&mut self, id: &[u8], name: &[u8], arguments: Option<&[u8]>) {
         let arguments = match arguments {
             None => b"{}".to_vec(),
@@ -66,7 +66,7 @@ impl Blocks {
         );
     }
 
-    /// Copies a block of a type without a counterpart.
+    /// Copies a block of a type that sessions do not know.
     pub(crate) fn other(&mut self, block: &[u8]) {
         if json::depth(block) <= DEEPEST {
             self.separate();
@@ -78,7 +78,7 @@ impl Blocks {
         self.raw.is_empty()
     }
 
-    /// The blocks as an array.
+    /// The blocks as a raw array.
     pub(crate) fn array(&self) -> Vec<u8> {
         [b"[", &*self.raw, b"]"].concat()
     }
@@ -101,7 +101,7 @@ impl Blocks {
     }
 }
 
-/// The members of an object under construction. The caller writes the braces.
+/// Writes the members of an object. The caller writes the braces.
 #[derive(Debug)]
 pub(crate) struct Object<'a> {
     out: &'a mut Vec<u8>,
@@ -116,7 +116,7 @@ impl<'a> Object<'a> {
         }
     }
 
-    /// Continues after a member.
+    /// Begins after members that were already written.
     pub(crate) fn behind(out: &'a mut Vec<u8>) -> Self {
         Self {
             out,
@@ -124,7 +124,7 @@ impl<'a> Object<'a> {
         }
     }
 
-    /// `value` is raw JSON.
+    /// Writes a member. `value` is raw JSON.
     pub(crate) fn raw(&mut self, name: &str, value: &[u8]) {
         if !std::mem::take(&mut self.is_first) {
             self.out.push(b',');
@@ -143,10 +143,10 @@ impl<'a> Object<'a> {
     }
 }
 
-/// The tokens of a model message.
+/// The tokens of a model's message.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Usage {
-    /// Tokens sent, without those from the cache.
+    /// The tokens that were sent, without those from the cache.
     pub(crate) input: u64,
     pub(crate) output: u64,
     pub(crate) cache_read: u64,
@@ -154,7 +154,7 @@ pub(crate) struct Usage {
 }
 
 impl Usage {
-    /// As raw JSON. The cost is unknown; it is written as zero, since pi reads it from every message.
+    /// The usage as raw JSON. The cost is not known. It is written as zero, because pi reads it from every message.
     fn raw(self) -> Vec<u8> {
         let total = self.input.saturating_add(self.output);
         let total = total.saturating_add(self.cache_read);
@@ -172,7 +172,7 @@ impl Usage {
     }
 }
 
-/// A message of a model. `model` and `error` are raw strings.
+/// A message of the model. `model` and `error` are raw strings.
 #[derive(Debug)]
 pub(crate) struct ModelMessage<'a> {
     pub(crate) api: &'static str,
@@ -202,12 +202,12 @@ impl ModelMessage<'_> {
     }
 }
 
-/// The member `message` of an entry with a user's message. `content` is raw: a string or blocks.
+/// The member `message` of an entry with a message of the user. `content` is raw: a string or blocks.
 pub(crate) fn user(content: &[u8], time: Option<Millis>) -> Vec<u8> {
     message("user", time, |object| object.raw("content", content))
 }
 
-/// The member `message` of an entry with a tool's result. `id` is a raw string.
+/// The member `message` of an entry with the result of a tool. `id` is a raw string.
 pub(crate) fn tool_result(
     id: &[u8],
     name: &str,
@@ -223,7 +223,8 @@ pub(crate) fn tool_result(
     })
 }
 
-/// The members of a `custom_message`. `content` is raw: a string or blocks.
+/// The members of a `custom_message`, for a message of the program to the model. `content` is raw: a string or
+/// blocks.
 pub(crate) fn scaffolding(custom_type: &str, content: &[u8], is_shown: bool) -> Vec<u8> {
     let mut out = Vec::with_capacity(content.len() + 64);
     let mut object = Object::behind(&mut out);
@@ -233,7 +234,7 @@ pub(crate) fn scaffolding(custom_type: &str, content: &[u8], is_shown: bool) -> 
     out
 }
 
-/// The members of the `custom` entry of a record whose id another one has.
+/// The members of the `custom` entry for a record whose id an earlier record has.
 pub(crate) fn duplicate(record: &[u8]) -> Vec<u8> {
     let mut data = Vec::with_capacity(record.len());
     match json::depth(record) <= DEEPEST {
@@ -259,18 +260,18 @@ fn message(role: &str, time: Option<Millis>, members: impl FnOnce(&mut Object<'_
     out
 }
 
-/// The value of a raw number; 0 for any other value.
+/// The value of a raw whole number; 0 for any other value.
 pub(crate) fn whole(raw: Option<&[u8]>) -> u64 {
     let text = raw.and_then(|raw| std::str::from_utf8(raw).ok());
     text.and_then(|text| text.parse().ok()).unwrap_or(0)
 }
 
-/// The raw value if it is a string.
+/// The raw value, if it is a string.
 pub(crate) fn literal(raw: Option<&[u8]>) -> Option<&[u8]> {
     raw.filter(|raw| raw.starts_with(b"\""))
 }
 
-/// The elements of a raw array, in order; none of any other value.
+/// The elements of a raw array, in order. Any other value has none.
 pub(crate) fn elements(array: &[u8]) -> impl Iterator<Item = &[u8]> {
     let mut elements = json::Elements::open(array, 0).ok();
     std::iter::from_fn(move || array.get(elements.as_mut()?.next_value().ok()??))

@@ -1,16 +1,16 @@
-//! The order of records that name their parents: parents first. It needs no recursion, and takes linear time except for
-//! the sorting of siblings.
+//! Puts records in an order in which parents come before their children. It does not use recursion. It is linear,
+//! except that siblings are sorted.
 
 use hashbrown::HashMap;
 
-/// Where a record hangs.
+/// The parent of a record.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Above {
-    /// It names no parent.
+    /// The record names no parent.
     Nothing,
-    /// The parent that it names is not there.
+    /// The record names a parent that does not exist.
     Missing,
-    /// Index of its parent.
+    /// The index of the parent.
     Record(usize),
 }
 
@@ -18,14 +18,15 @@ pub(crate) enum Above {
 #[derive(Debug, Default)]
 pub(crate) struct Hanging {
     by_id: HashMap<Box<str>, usize>,
-    /// For each record its parent's id.
+    /// For each record, the id of its parent.
     parents: Vec<Option<Box<str>>>,
-    /// For each record its place among its siblings.
+    /// For each record, by its id: its position among its siblings.
     ranks: HashMap<Box<str>, usize>,
 }
 
 impl Hanging {
-    /// Adds a record. Returns the index of an earlier one with its id, whose place it does not take.
+    /// Adds a record. If an earlier record has the same id, returns its index; the id then stays with the earlier
+    /// record.
     pub(crate) fn add(&mut self, id: &str, parent: Option<&str>) -> Option<usize> {
         let number = self.parents.len();
         self.parents.push(parent.map(Box::from));
@@ -38,7 +39,7 @@ impl Hanging {
         }
     }
 
-    /// Says at which place among its siblings a record is. The first word counts.
+    /// Sets the position of a record among its siblings. The first call for an id counts.
     pub(crate) fn rank(&mut self, id: &str, rank: usize) {
         if !self.ranks.contains_key(id) {
             self.ranks.insert(id.into(), rank);
@@ -50,8 +51,8 @@ impl Hanging {
         self.by_id.get(id).copied()
     }
 
-    /// All records, each after its parent, with where it hangs. A record of a circle that nothing else reaches hangs
-    /// nowhere.
+    /// All records with their parents, in an order in which a record comes after its parent. If records form a cycle
+    /// that has no other parent, its first record gets no parent.
     pub(crate) fn order(&self) -> Vec<(usize, Above)> {
         let count = self.parents.len();
         let mut children: Vec<Vec<usize>> = vec![Vec::new(); count];
@@ -91,7 +92,7 @@ impl Hanging {
                 take(number, *at);
             }
         }
-        // The remaining records are in circles, or below them.
+        // The remaining records are in cycles, or below cycles.
         for number in 0..count {
             take(number, Above::Nothing);
         }

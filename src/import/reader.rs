@@ -1,4 +1,4 @@
-//! The two halves of a tool's format.
+//! The interface of a tool's format: its reader and its mapper.
 
 use super::mapping::Former;
 use super::member::{Body, Member, Node, Record};
@@ -9,42 +9,44 @@ pub(crate) trait Format: Sync {
     /// Whether nodes with equal keys in two members are the same node; the later one is a copy.
     fn has_shared_keys(&self) -> bool;
 
-    /// A reader for the source with this path, as the tool names it.
+    /// A reader for the source with this path.
     fn reader(&self, path: &str) -> Box<dyn Reader>;
 
-    /// The entry of a node. `records` are the bytes of its places, in order. Never fails: it leaves out unknown
-    /// content, since the origin keeps it.
+    /// The entry of a node. `records` has the bytes of the node's places, in order. This never fails: unknown content
+    /// is left out, and the origin still has it.
     fn body(&self, member: &Member, node: &Node, records: &[&[u8]]) -> Body;
 
-    /// The members that name other entries, which the body leaves out: the member's name and the node's key. An unknown
-    /// key is written unchanged.
+    /// The members of the entry that refer to other entries, which the body leaves out. Each has its name, and the
+    /// key of the node to which it refers. If there is no such node, the key is written unchanged.
     fn references(&self, _node: &Node, _records: &[&[u8]]) -> Vec<(&'static str, String)> {
         Vec::new()
     }
 
-    /// The facts of an object of an export; `None` if it is not a conversation of the tool.
+    /// The facts about one object of an export; `None` if it is not a conversation of the tool.
     fn head(&self, _object: &[u8]) -> Option<Head> {
         None
     }
 }
 
-/// The facts of a conversation in an export.
+/// The facts about a conversation in an export.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Head {
-    /// The tool's id of it.
+    /// The native id of the conversation.
     pub(crate) id: String,
-    /// Its last change.
+    /// The time of its last change.
     pub(crate) changed: Option<Millis>,
 }
 
-/// Reads one source from beginning to end. Linear in its bytes; keeps nodes, not bodies.
+/// Reads one source from beginning to end. It is linear in the bytes of the source, and keeps nodes but no bodies.
 pub(crate) trait Reader: Send {
-    /// Says before the first record which ones older versions have read: they become what those made of them.
+    /// Sets which records older versions have read: these records become the same nodes as in those versions. It is
+    /// called before the first record.
     fn formerly(&mut self, _former: Former) {}
 
-    /// Takes the next record: one JSON value. A value that is not a record of the tool counts as kept only in the origin.
+    /// Reads the next record, which is one JSON value. If it is not a record of the tool, it is counted as kept only
+    /// in the origin.
     fn record(&mut self, record: Record<'_>);
 
-    /// The conversations of the source. The first is its main one, the others are its subagents.
+    /// The conversations of the source. The first is the main conversation; the others are its subagents.
     fn finish(self: Box<Self>) -> Vec<Member>;
 }

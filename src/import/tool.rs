@@ -10,9 +10,9 @@ pub enum Tool {
     Goose,
     Pi,
     QwenCode,
-    /// The export of an account.
+    /// The export of an account of ChatGPT.
     ChatGpt,
-    /// The export of an account.
+    /// The export of an account of Claude.ai.
     ClaudeAi,
 }
 
@@ -29,7 +29,7 @@ impl Tool {
         Self::ClaudeAi,
     ];
 
-    /// The agents in which a conversation can go on.
+    /// The agents that can continue a conversation.
     pub const AGENTS: [Self; 6] = [
         Self::ClaudeCode,
         Self::Codex,
@@ -54,7 +54,7 @@ impl Tool {
         }
     }
 
-    /// Whether its conversations come in a file that the user downloads, and are kept nowhere on the machine.
+    /// Whether the tool's conversations are on the machine only as an export that the user has downloaded.
     pub(crate) fn is_export(self) -> bool {
         matches!(self, Self::ChatGpt | Self::ClaudeAi)
     }

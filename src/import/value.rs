@@ -1,4 +1,4 @@
-//! JSON values that other tools store as text in their records, and the raw JSON of entries made from them.
+//! Reads JSON values that other tools store as text in their records, and writes the raw JSON of entries.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -6,23 +6,24 @@ use treelined_core::json::{self, Key, Members, Span, Visitor};
 use treelined_core::timestamp::{self, Millis};
 use xxhash_rust::xxh3::{xxh3_64, xxh3_64_with_seed};
 
-/// Deepest nesting of a value that is read.
+/// The deepest nesting of a value that is read.
 const DEEPEST: usize = 256;
-/// Longest name of a type in a count, in bytes, and most names.
+/// The longest name of a type, in bytes, and the most names that are counted apart.
 const LONGEST_NAME: usize = 64;
 const MOST_NAMES: usize = 256;
 
-/// A JSON value that was checked.
+/// A JSON value that was checked to be whole.
 #[derive(Debug, Clone)]
 pub(super) struct Value<'a> {
     text: Cow<'a, [u8]>,
     span: Span,
-    /// Hash of the value that does not depend on the order of members. Ignored top-level members do not count.
+    /// The hash of the value. It does not depend on the order of members. Top-level members that are ignored do not
+    /// count.
     pub(super) hash: u64,
 }
 
 impl<'a> Value<'a> {
-    /// The value that a JSON string literal holds as text.
+    /// The value whose JSON is the text of a string literal.
     pub(super) fn of_literal(literal: &'a [u8], ignored: &'static [&'static str]) -> Option<Self> {
         let text = match json::string(literal)? {
             Cow::Borrowed(text) => Cow::Borrowed(text.as_bytes()),
@@ -47,7 +48,7 @@ impl<'a> Value<'a> {
         })
     }
 
-    /// A member of it, as its own value.
+    /// A member of the value, as a separate value.
     pub(super) fn into_member(self, name: &str, ignored: &'static [&'static str]) -> Option<Self> {
         let mut span = None;
         let mut members = Members::open(&self.text, self.span.start).ok()?;
@@ -79,11 +80,11 @@ impl<'a> Value<'a> {
     }
 }
 
-/// Hashes a value on a walk.
+/// Computes the hash of a value while it is walked.
 struct Digest {
     ignored: &'static [&'static str],
     open: Vec<OpenContainer>,
-    /// Hash of the next value's key; `None` if the member is ignored.
+    /// The hash of the key whose value comes next; `None` if the member is ignored.
     key: Option<u64>,
     deepest: usize,
     value: u64,
@@ -139,7 +140,7 @@ impl Visitor for Digest {
         let raw = text.get(value).unwrap_or_default();
         let hash = match (raw.first(), json::string(raw)) {
             (_, Some(text)) => xxh3_64(text.as_bytes()),
-            // An empty container may contain white space.
+            // An empty container may have white space inside, so its raw bytes are not hashed.
             (Some(open @ (b'{' | b'[')), None) => u64::from(*open),
             (_, None) => xxh3_64_with_seed(raw, 1),
         };
@@ -154,7 +155,7 @@ impl Visitor for Digest {
     }
 }
 
-/// One hash of two.
+/// Combines two hashes.
 pub(super) fn mixed(a: u64, b: u64) -> u64 {
     xxh3_64_with_seed(&a.to_le_bytes(), b)
 }
@@ -164,27 +165,27 @@ pub(super) fn text_hash(literal: &[u8]) -> u64 {
     json::string(literal).map_or(0, |text| xxh3_64(text.as_bytes()))
 }
 
-/// Whether a string literal has no text but white space.
+/// Whether the text of a string literal is empty or only white space.
 pub(super) fn is_blank(literal: &[u8]) -> bool {
     json::chars(literal).all(char::is_whitespace)
 }
 
-/// The string of a literal that is present.
+/// The text of a string literal; `None` if it is missing or not a string.
 pub(super) fn text(raw: Option<&[u8]>) -> Option<Cow<'_, str>> {
     raw.and_then(json::id)
 }
 
-/// A boxed copy of a string.
+/// A boxed copy of the text of a string literal.
 pub(super) fn boxed(raw: Option<&[u8]>) -> Option<Box<str>> {
     text(raw).map(|text| text.into_owned().into_boxed_str())
 }
 
-/// A literal, if it is a string.
+/// The raw value, if it is a string literal.
 pub(super) fn literal(raw: Option<&[u8]>) -> Option<&[u8]> {
     raw.filter(|raw| raw.first() == Some(&b'"'))
 }
 
-/// A number, if it is one.
+/// The value, if it is a number.
 pub(super) fn number(raw: Option<&[u8]>) -> Option<f64> {
     let number: f64 = std::str::from_utf8(raw?).ok()?.parse().ok()?;
     number.is_finite().then_some(number)
@@ -195,7 +196,7 @@ pub(super) fn count(raw: Option<&[u8]>) -> Option<u64> {
     number(raw).map(json::saturated)
 }
 
-/// A time in Unix milliseconds, limited to the years of timestamps.
+/// A time in Unix milliseconds. Times after the year 9999 become its last millisecond.
 pub(super) fn millis(raw: Option<&[u8]>) -> Option<Millis> {
     const LAST: u64 = 253_402_300_799_999;
     let millis = number(raw).filter(|millis| *millis >= 0.0)?;
@@ -203,18 +204,18 @@ pub(super) fn millis(raw: Option<&[u8]>) -> Option<Millis> {
     (millis <= LAST).then(|| millis.cast_signed())
 }
 
-/// An instant in ISO 8601.
+/// A time in ISO 8601, in Unix milliseconds.
 pub(super) fn instant(raw: Option<&[u8]>) -> Option<Millis> {
     timestamp::parse(&text(raw)?)
 }
 
-/// A time in Unix seconds with a fraction, as milliseconds.
+/// A time in Unix seconds, with a fraction, as Unix milliseconds.
 pub(super) fn millis_of_seconds(raw: Option<&[u8]>) -> Option<Millis> {
     let seconds = number(raw)?;
     millis(Some((seconds * 1000.0).round().to_string().as_bytes()))
 }
 
-/// Counts records by type.
+/// The names of record types, each with an index.
 #[derive(Debug, Default)]
 pub(super) struct TypeNames {
     names: Vec<String>,
@@ -222,7 +223,7 @@ pub(super) struct TypeNames {
 }
 
 impl TypeNames {
-    /// The index of a name. Long names are cut, and names beyond the limit share one.
+    /// The index of a name. A long name is cut. Above the limit, all further names share one index.
     pub(super) fn index(&mut self, name: &str) -> u16 {
         if let Some(index) = self.indexes.get(name) {
             return *index;
@@ -251,11 +252,11 @@ impl TypeNames {
     }
 }
 
-/// The records of a source with their types, to count those without a node.
+/// The types of all records of a source, to count those that become no node.
 #[derive(Debug, Default)]
 pub(super) struct RecordTypes {
     names: TypeNames,
-    /// Where each record begins, and the index of its type.
+    /// For each record, the position where it begins and the index of its type.
     records: Vec<(u64, u16)>,
 }
 
@@ -264,7 +265,7 @@ impl RecordTypes {
         self.records.push((at, self.names.index(name)));
     }
 
-    /// The records that begin at none of the places, by type.
+    /// The number of records, for each type, that do not begin at one of the places in `used`.
     pub(super) fn unused(&self, mut used: Vec<u64>) -> BTreeMap<String, u64> {
         used.sort_unstable();
         let mut counts: BTreeMap<String, u64> = BTreeMap::new();
@@ -277,18 +278,18 @@ impl RecordTypes {
     }
 }
 
-/// Writes the members of an object, and blocks.
+/// Writes JSON members and content blocks.
 #[derive(Debug, Default)]
 pub(super) struct Writer(pub(super) Vec<u8>);
 
 impl Writer {
-    /// Begins the member `message`.
+    /// Opens the member `message`.
     pub(super) fn open_message(&mut self, role: &str) {
         self.open(Some("message"), b'{');
         self.text("role", role);
     }
 
-    /// Ends a message with its time.
+    /// Closes the message, with its time.
     pub(super) fn close_message(&mut self, time: Option<Millis>) {
         if let Some(time) = time {
             self.number("timestamp", time);
@@ -296,14 +297,14 @@ impl Writer {
         self.close(b'}');
     }
 
-    /// Writes a comma unless the container is empty.
+    /// Writes a comma, unless the container is empty.
     fn separate(&mut self) {
         if !matches!(self.0.last(), Some(b'{' | b'[')) {
             self.0.push(b',');
         }
     }
 
-    /// Opens a container: a member if it has a name, else an element.
+    /// Opens a container: as a member if it has a name, else as an element.
     pub(super) fn open(&mut self, name: Option<&str>, bracket: u8) {
         self.separate();
         if let Some(name) = name {
@@ -317,7 +318,7 @@ impl Writer {
         self.0.push(bracket);
     }
 
-    /// A member with a raw value.
+    /// Writes a member with a raw value.
     pub(super) fn member(&mut self, name: &str, value: &[u8]) {
         self.separate();
         json::push_string(&mut self.0, name);
@@ -325,7 +326,7 @@ impl Writer {
         json::push_one_line(&mut self.0, value);
     }
 
-    /// A member, if it has a raw value.
+    /// Writes a member, if the raw value is present.
     pub(super) fn optional(&mut self, name: &str, value: Option<&[u8]>) {
         if let Some(value) = value {
             self.member(name, value);
@@ -340,7 +341,7 @@ impl Writer {
         self.member(name, value.to_string().as_bytes());
     }
 
-    /// A block `{"type":kind,name:value}`.
+    /// Writes a block `{"type":kind,name:value}`.
     pub(super) fn block(&mut self, kind: &str, name: &str, value: &[u8]) {
         self.open(None, b'{');
         self.text("type", kind);
@@ -366,7 +367,7 @@ impl Writer {
     }
 }
 
-/// Arguments as an object: another value becomes `{"_raw":"…"}`.
+/// The arguments of a call as an object. Any other value becomes `{"_raw":"…"}`.
 fn object(arguments: Option<&[u8]>) -> Cow<'_, [u8]> {
     match arguments {
         None | Some(b"null") => Cow::Borrowed(b"{}"),
@@ -381,7 +382,7 @@ fn object(arguments: Option<&[u8]>) -> Cow<'_, [u8]> {
     }
 }
 
-/// Joins string literals into one, with line breaks between the texts. Escapes stay unchanged.
+/// Joins string literals into one, with line breaks between the texts. Escapes are not changed.
 pub(super) fn joined<'a>(literals: impl IntoIterator<Item = &'a [u8]>) -> Vec<u8> {
     let mut out = vec![b'"'];
     for literal in literals {
@@ -395,7 +396,7 @@ pub(super) fn joined<'a>(literals: impl IntoIterator<Item = &'a [u8]>) -> Vec<u8
     out
 }
 
-/// The tokens of a message and their cost in dollars.
+/// The tokens of a message, and their cost in dollars.
 #[derive(Debug, Default, Clone, PartialEq)]
 pub(super) struct Usage {
     pub(super) input: u64,

@@ -1,4 +1,4 @@
-//! A source in memory, read and mapped as a whole. Fuzzers use it.
+//! Reads and maps a source in memory. Fuzzers use this.
 
 use super::family::{self};
 use super::format;
@@ -8,18 +8,19 @@ use super::tool::Tool;
 use crate::family::forest::Rules;
 use std::collections::{HashMap, HashSet};
 
-/// The outcome of reading a source.
+/// The result of reading a source.
 #[derive(Debug)]
 pub struct WholeSource {
     /// The number of records.
     pub records: u64,
-    /// Records in entries, in the origin only, or repeated. Zero if the source has no conversation.
+    /// The number of records that are in entries, only in the origin, or repeated. Zero if the source has no
+    /// conversation.
     pub accounted: u64,
-    /// For each node its entry, a JSON object without ids.
+    /// For each node, its entry as a JSON object without ids.
     pub entries: Vec<Vec<u8>>,
 }
 
-/// Reads and joins the conversations of a source with this path. `None` if there is no tool of this name.
+/// Reads and joins the conversations of a source. `None` if no tool has this name.
 pub fn read_whole(tool: &str, path: &str, layout: Layout, source: &[u8]) -> Option<WholeSource> {
     let tool = Tool::ALL.into_iter().find(|it| it.name() == tool)?;
     let format = format(tool);

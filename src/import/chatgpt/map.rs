@@ -1,4 +1,4 @@
-//! The entries of a conversation's nodes.
+//! Makes the entries of a conversation's nodes.
 
 use super::message::{MappedNode, Message, Text};
 use super::reader::REPEATED;
@@ -7,10 +7,10 @@ use crate::message::{self, Blocks, ModelMessage, Object, Usage, literal};
 use crate::value::{is_blank, joined, text};
 use treelined_core::json;
 
-/// Deepest nesting of a content that is copied unchanged.
+/// The deepest nesting of content that is copied unchanged.
 const DEEPEST: usize = 200;
 
-/// The entry of a node. Its one record is the node of the mapping.
+/// The entry of a node. Its single record is a node of `mapping`.
 pub(super) fn body(node: &Node, records: &[&[u8]]) -> Body {
     let record = records.first().copied().unwrap_or_default();
     let message = MappedNode::read(record).message;
@@ -38,7 +38,7 @@ pub(super) fn body(node: &Node, records: &[&[u8]]) -> Body {
     Body { kind, members }
 }
 
-/// The words of a message.
+/// The blocks of a message.
 fn blocks(message: &Message<'_>) -> Blocks {
     let mut blocks = Blocks::default();
     for text in message.texts() {
@@ -96,7 +96,7 @@ fn answer(node: &Node, message: &Message<'_>) -> Vec<u8> {
     .member()
 }
 
-/// The arguments of a call: an object unchanged, any other text as the member `input`.
+/// The arguments of a call: an object is copied, any other text becomes the member `input`.
 fn arguments(message: &Message<'_>) -> Vec<u8> {
     let texts = message.texts();
     let input = joined(texts.iter().map(Text::raw));

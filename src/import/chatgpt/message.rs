@@ -1,4 +1,4 @@
-//! The messages of a conversation.
+//! Reads the messages of a conversation.
 
 use crate::message::elements;
 use crate::value::{is_blank, literal, millis_of_seconds, text};
@@ -26,7 +26,7 @@ impl<'a> MappedNode<'a> {
     }
 }
 
-/// A message without its tree. All members are raw.
+/// The members of a message. All are raw.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Message<'a> {
     author: Option<&'a [u8]>,
@@ -36,16 +36,16 @@ pub(super) struct Message<'a> {
     metadata: Option<&'a [u8]>,
 }
 
-/// The entry that a message becomes.
+/// The kind of entry that a message becomes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Shape {
     User,
     Scaffolding,
     Answer,
     Call,
-    /// A message of a tool.
+    /// A message that a tool has written.
     Tool,
-    /// Something that is only shown with all entries.
+    /// An event, which clients show only on demand.
     Notice,
 }
 
@@ -67,12 +67,12 @@ impl<'a> Message<'a> {
         text(role).unwrap_or_default()
     }
 
-    /// The name of the tool that has written it.
+    /// The name of the tool that has written the message.
     pub(super) fn tool(&self) -> Option<Cow<'a, str>> {
         text(self.author.and_then(|author| json::get(author, "name")))
     }
 
-    /// The tool to which it is addressed.
+    /// The name of the tool to which the message is addressed.
     pub(super) fn recipient(&self) -> Option<Cow<'a, str>> {
         text(self.recipient).filter(|recipient| recipient != "all" && !recipient.is_empty())
     }
@@ -96,7 +96,7 @@ impl<'a> Message<'a> {
         self.metadata(flag) == Some(b"true")
     }
 
-    /// `None` if it says nothing.
+    /// The kind of entry; `None` if the message has no content.
     pub(super) fn shape(&self) -> Option<Shape> {
         let kind = self.kind();
         let is_context = matches!(&*kind, "user_editable_context" | "model_editable_context");
@@ -115,7 +115,7 @@ impl<'a> Message<'a> {
         };
         let has_files = shape == Shape::User && self.attachments().next().is_some();
         let says = has_files || self.texts().iter().any(|text| !is_blank(text.raw()));
-        // A content whose type is not known is kept as it is.
+        // Content of an unknown type is copied unchanged.
         let is_unknown = self.content.is_some() && !is_known(&kind);
         match (says, is_unknown) {
             (true, _) => Some(shape),
@@ -124,7 +124,7 @@ impl<'a> Message<'a> {
         }
     }
 
-    /// Its words in order, without the names of its files.
+    /// The texts of the message in order, without the names of its files.
     pub(super) fn texts(&self) -> Vec<Text<'a>> {
         let Some(content) = self.content else {
             return Vec::new();
@@ -181,13 +181,13 @@ impl<'a> Message<'a> {
     }
 }
 
-/// Words of a message.
+/// A text of a message.
 #[derive(Debug, Clone)]
 pub(super) enum Text<'a> {
     /// A raw string.
     Said(&'a [u8]),
     Thought(&'a [u8]),
-    /// The name of something that the export has elsewhere; a raw string too.
+    /// The name of a file that is not in the message; also a raw string.
     Named(Vec<u8>),
 }
 
@@ -200,7 +200,7 @@ impl Text<'_> {
     }
 }
 
-/// The words of an element of `parts`.
+/// The text of an element of `parts`.
 fn part(part: &[u8]) -> Option<Text<'_>> {
     if part.starts_with(b"\"") {
         return Some(Text::Said(part));
@@ -218,7 +218,7 @@ fn part(part: &[u8]) -> Option<Text<'_>> {
     Some(Text::Named(json::quoted(&name)))
 }
 
-/// The types of content that are read.
+/// Whether content of this type is read.
 fn is_known(kind: &str) -> bool {
     matches!(
         kind,

@@ -1,13 +1,16 @@
 //! ChatGPT: the export of an account, `conversations.json`.
 //!
-//! A source is one conversation, and one record. `mapping` has its nodes by their ids, each with its message, its parent and its
-//! children; a regenerated answer and an edited question are siblings. `current_node` is the leaf.
+//! A source is one conversation in one record. `mapping` has its nodes by their ids. Each node has its message, its
+//! parent and its children. A regenerated answer is a sibling of the first answer, and an edited question a sibling
+//! of the first question. `current_node` is the leaf.
 //!
-//! - A node without a message, and a message without words, have no entry; what is below them hangs at the next entry above.
-//! - A message of the assistant to a tool (`recipient`) is a call; the next message of a tool below it is its result, and
-//!   further ones are shown as messages of the tool.
-//! - Messages of the system, custom instructions, and hidden messages of the user are scaffolding.
-//! - `thoughts` are thinking. Files are named, since an export has them elsewhere or not at all.
+//! - A node without a message, or whose message has no text, has no entry. The nodes below it become children of the
+//!   next entry above it.
+//! - A message of the assistant to a tool (`recipient`) is a call. The next message of a tool below it is the result;
+//!   further ones become separate messages of the tool.
+//! - Messages of the system, custom instructions, and hidden messages of the user are scaffolding: messages of the
+//!   program to the model.
+//! - `thoughts` become thinking. Files are only named, because an export has them in other files or not at all.
 
 mod map;
 mod message;

@@ -1,4 +1,4 @@
-//! The nodes of a conversation.
+//! Reads a conversation and makes its nodes.
 
 use super::message::{MappedNode, Shape};
 use crate::member::{Member, Node, NodeKind, Parent, Place, Record};
@@ -11,38 +11,38 @@ use std::borrow::Cow;
 use treelined_core::json::{self, Members};
 use xxhash_rust::xxh3::xxh3_64;
 
-/// The longest id that is used as it is, in bytes; of a longer one a hash is.
+/// The longest id that is used unchanged, in bytes. In place of a longer one, its hash is used.
 const LONGEST_ID: usize = 128;
 
-/// Reads the one record of a conversation.
+/// Reads the single record of a conversation.
 pub(super) struct ConversationReader {
     member: Member,
-    /// The id by the name of the source, for a conversation that cannot be read.
+    /// The id from the name of the source. It is used for a conversation that cannot be read.
     fallback: String,
 }
 
-/// A node of the mapping, by its place in the record.
+/// A node of `mapping`: its place in the record.
 struct Item {
     at: usize,
     len: usize,
-    /// Whether an earlier node has its id.
+    /// Whether an earlier node has the same id.
     is_repeated: bool,
 }
 
-/// The parent of the nodes below a node.
+/// The parent of the nodes that are below a node.
 #[derive(Clone, Copy)]
 enum Tip {
     Base,
     Node(u32),
-    /// Nothing, since the parent of this item is missing.
+    /// The parent is missing: it is the one that this item names.
     Missing(usize),
 }
 
-/// The state of the path to a node.
+/// The state of the path that ends at a node.
 #[derive(Clone, Copy)]
 struct Path {
     tip: Tip,
-    /// The call that has no result yet.
+    /// The index of the call that has no result yet.
     call: Option<u32>,
 }
 
@@ -121,10 +121,10 @@ impl Reader for ConversationReader {
     }
 }
 
-/// The nodes of a mapping.
+/// The nodes of `mapping`.
 struct Nodes<'a> {
     record: &'a Record<'a>,
-    /// The model of answers that name none.
+    /// The model of answers that do not name one.
     model: Option<&'a [u8]>,
     items: Vec<Item>,
     hanging: Hanging,
@@ -133,7 +133,7 @@ struct Nodes<'a> {
 }
 
 impl<'a> Nodes<'a> {
-    /// Reads the mapping, which begins at `base` of the record.
+    /// Reads `mapping`, which begins at the position `base` of the record.
     fn read(&mut self, mapping: &[u8], base: usize) {
         let Ok(mut members) = Members::open(mapping, 0) else {
             return;
@@ -166,7 +166,7 @@ impl<'a> Nodes<'a> {
         }
     }
 
-    /// Makes the nodes of the member, and its leaf.
+    /// Adds all nodes to the member, and its leaf.
     fn emit(&self, member: &mut Member, current: Option<&str>) {
         let first = Path {
             tip: Tip::Base,
@@ -195,7 +195,7 @@ impl<'a> Nodes<'a> {
         };
     }
 
-    /// Makes the node of an item below `above`. `None` if it says nothing.
+    /// Adds the node of an item below `above`. `None` if the item has no content.
     fn node(&self, member: &mut Member, number: usize, above: Path) -> Option<Path> {
         let (item, id) = (self.items.get(number)?, self.ids.get(number)?);
         let value = self.record.bytes.get(item.at..item.at + item.len)?;
@@ -252,7 +252,7 @@ impl<'a> Nodes<'a> {
         })
     }
 
-    /// The model of the conversation, for an answer that names none.
+    /// The model of the conversation, if the answer does not name its own.
     fn model_of(&self, own: Option<&[u8]>) -> Option<Box<str>> {
         let model = text(self.model.filter(|_| literal(own).is_none()))?;
         (model.len() <= LONGEST_ID).then(|| model.into())
@@ -275,7 +275,7 @@ impl<'a> Nodes<'a> {
     }
 }
 
-/// The note of a node whose id another one has.
+/// The note of a node whose id an earlier node has.
 pub(super) const REPEATED: &str = "repeated";
 
 /// An id that is short enough to be repeated in many nodes.

@@ -1,4 +1,4 @@
-//! The entries of a conversation's nodes.
+//! Makes the entries of a conversation's nodes.
 
 use super::reader::{call_id, short};
 use crate::member::{Body, Node, NodeKind};
@@ -6,7 +6,7 @@ use crate::message::{self, Blocks, ModelMessage, Usage, elements};
 use crate::value::{is_blank, joined, literal, text};
 use treelined_core::json;
 
-/// The entry of a node. Its records are a message, or blocks of an answer.
+/// The entry of a node. Its records are a message, or some blocks of an answer.
 pub(super) fn body(node: &Node, records: &[&[u8]]) -> Body {
     let first = records.first().copied().unwrap_or_default();
     let (kind, members) = match &node.kind {
@@ -29,7 +29,8 @@ pub(super) fn body(node: &Node, records: &[&[u8]]) -> Body {
     Body { kind, members }
 }
 
-/// The words of a message: the words of its blocks, or its text if it has no blocks; then its files.
+/// The content of a message: the texts of its blocks, or its `text` if it has no blocks, and after it the names of
+/// its files.
 fn words(message: &[u8]) -> Blocks {
     let names = ["content", "text", "attachments", "files"];
     let [content, said, attachments, files] = json::get_each(message, names);
@@ -57,7 +58,7 @@ fn words(message: &[u8]) -> Blocks {
     blocks
 }
 
-/// A name of a file in words, as a raw string.
+/// The text that names a file, as a raw string.
 fn named(name: Option<&[u8]>) -> Vec<u8> {
     let name = text(name).unwrap_or_default();
     json::quoted(&format!("[file: {name}]"))
@@ -120,7 +121,7 @@ fn answer(node: &Node, records: &[&[u8]]) -> Vec<u8> {
     .member()
 }
 
-/// The output of a tool.
+/// The blocks of a tool's output.
 fn output(block: &[u8]) -> Blocks {
     let mut blocks = Blocks::default();
     let content = json::get(block, "content").unwrap_or_default();

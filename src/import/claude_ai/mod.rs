@@ -1,12 +1,13 @@
 //! Claude.ai: the export of an account, `conversations.json`.
 //!
-//! A source is one conversation, and one record. `chat_messages` has its messages in their order, each with `parent_message_uuid`
-//! where the export says it; without it each message hangs at the one before.
+//! A source is one conversation in one record. `chat_messages` has its messages in order. A message names its parent
+//! in `parent_message_uuid`. If an export lacks this member, the parent is the message before.
 //!
-//! - An answer has its calls and results among its `content`: each result ends an entry of the assistant, and what follows is
-//!   the next one. Calls of older exports have no ids, and get theirs from the message.
-//! - The extracted text of attachments is part of the message; other files are named.
-//! - A message without words has no entry.
+//! - The calls and results of an answer are in its `content`. Each result ends an entry of the assistant, and the
+//!   blocks after it become the next entry. Calls in older exports have no ids; they get an id made from the message.
+//! - The text that was extracted from an attachment becomes part of the message. Of other files only the name is in
+//!   the entry.
+//! - A message without text has no entry.
 
 mod map;
 mod reader;

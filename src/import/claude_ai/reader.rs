@@ -1,4 +1,4 @@
-//! The nodes of a conversation.
+//! Reads a conversation and makes its nodes.
 
 use crate::member::{Member, Node, NodeKind, Parent, Place, Record};
 use crate::message::elements;
@@ -10,15 +10,15 @@ use treelined_core::json;
 use treelined_core::timestamp::Millis;
 use xxhash_rust::xxh3::xxh3_64;
 
-/// The longest id that is used as it is, in bytes; of a longer one a hash is.
+/// The longest id that is used unchanged, in bytes. In place of a longer one, its hash is used.
 const LONGEST_ID: usize = 128;
-/// The parent of the first messages, which is not a message.
+/// The parent of the first messages. It is not a message itself.
 const ROOT: &str = "00000000-0000-4000-8000-000000000000";
 
-/// Reads the one record of a conversation.
+/// Reads the single record of a conversation.
 pub(super) struct ConversationReader {
     member: Member,
-    /// The id by the name of the source, for a conversation that cannot be read.
+    /// The id from the name of the source. It is used for a conversation that cannot be read.
     fallback: String,
 }
 
@@ -77,12 +77,12 @@ impl Reader for ConversationReader {
     }
 }
 
-/// The parent of the messages below a message.
+/// The parent of the nodes that are below a message.
 #[derive(Clone)]
 enum Tip {
     Base,
     Node(u32),
-    /// Nothing, since the parent of this message is missing.
+    /// The parent is missing: it is the one that this message names.
     Missing(usize),
 }
 
@@ -91,7 +91,7 @@ struct Messages<'a> {
     record: &'a Record<'a>,
     items: Vec<&'a [u8]>,
     ids: Vec<Box<str>>,
-    /// The ids of the parents that are missing are taken from here.
+    /// For each message, the id of its parent. The ids of missing parents are read here.
     parents: Vec<Option<Box<str>>>,
     hanging: Hanging,
 }
@@ -118,7 +118,7 @@ impl<'a> Messages<'a> {
                     .filter(|it| it != ROOT)
                     .map(|it| (&*short(&it)).into()),
             };
-            // A repeated id is another message below the same parent.
+            // A message with the id of an earlier one becomes a separate message below the same parent.
             let id = match all.hanging.find(&id) {
                 Some(_) => format!("{id}/again{number}"),
                 None => id,
@@ -131,7 +131,7 @@ impl<'a> Messages<'a> {
         all
     }
 
-    /// Makes the nodes of the member, and its leaf.
+    /// Adds the nodes of all messages to the member, and its leaf.
     fn emit(&self, member: &mut Member, leaf: Option<&str>) {
         let mut tips = vec![Tip::Base; self.items.len()];
         for (number, above) in self.hanging.order() {
@@ -152,7 +152,7 @@ impl<'a> Messages<'a> {
         }
     }
 
-    /// Makes the nodes of a message below `above`; returns the last one.
+    /// Adds the nodes of a message below `above`. Returns the last of them.
     fn message(&self, member: &mut Member, number: usize, above: Tip) -> Option<Tip> {
         let (message, id) = (self.items.get(number).copied()?, self.ids.get(number)?);
         let names = [
@@ -205,7 +205,7 @@ impl<'a> Messages<'a> {
     }
 }
 
-/// Writes the nodes of one message.
+/// Adds the nodes of one message.
 struct Pen<'m, 'a> {
     messages: &'m Messages<'a>,
     member: &'m mut Member,
@@ -216,11 +216,11 @@ struct Pen<'m, 'a> {
 }
 
 impl Pen<'_, '_> {
-    /// The blocks of an answer: up to each result they are one entry.
+    /// Adds the nodes of an answer. All blocks before a result, and after the previous one, become one entry.
     fn answer(&mut self, blocks: &[&[u8]]) {
         let mut waiting: Vec<&[u8]> = Vec::new();
         let mut first = 0;
-        // The calls without a result, the oldest first.
+        // The ids of calls that have no result yet, the oldest first.
         let mut calls: Vec<String> = Vec::new();
         for (number, block) in blocks.iter().copied().enumerate() {
             let [kind, id, called] = json::get_each(block, ["type", "id", "tool_use_id"]);
@@ -250,7 +250,8 @@ impl Pen<'_, '_> {
                     waiting.push(block);
                 }
                 _ if is_said(block) => waiting.push(block),
-                // It stays in the origin, and the numbers of the blocks after it stay right.
+                // A block of an unknown type ends the entry, so that the numbers of the blocks after it stay right.
+                // The origin has it.
                 _ => {
                     self.segment(&mut waiting, first);
                     first = number + 1;
@@ -263,7 +264,7 @@ impl Pen<'_, '_> {
         self.segment(&mut waiting, first);
     }
 
-    /// An entry of these blocks, the first of which has this number.
+    /// Adds one node for these blocks. `first` is the number of the first block.
     fn segment(&mut self, blocks: &mut Vec<&[u8]>, first: usize) {
         if !blocks.is_empty() {
             let note = call_id(self.id, first);
@@ -308,14 +309,14 @@ impl Pen<'_, '_> {
 /// The most calls of one message that wait for their results.
 const MOST_CALLS: usize = 256;
 
-/// Whether an entry shows a block.
+/// Whether an entry can show a block.
 fn is_said(block: &[u8]) -> bool {
     let [said, thought] = json::get_each(block, ["text", "thinking"]);
     let mut words = [said, thought].into_iter().filter_map(literal);
     words.any(|words| !is_blank(words))
 }
 
-/// The id of a call that has none: the id of the message, and the number of the block.
+/// The id for a call that has none: the id of the message, and the number of the block.
 pub(super) fn call_id(message: &str, block: usize) -> String {
     format!("{message}:{block}")
 }

@@ -1,30 +1,30 @@
-//! Messages that the model got while it worked. Two records say that one message was delivered: an attachment
-//! `queued_command` and a `queue-operation` `remove`, in either order. The first one in the file counts.
+//! Finds messages that the model got while it worked. Two records report the delivery of one such message: an
+//! attachment `queued_command` and a `queue-operation` `remove`, in either order. The first one in the file counts.
 
 use super::record::{Fields, boxed, hash};
 use crate::message::elements;
 use hashbrown::{HashMap, HashSet};
 use treelined_core::json;
 
-/// A record that tells of a delivery.
+/// The kind of a record that reports a delivery.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 enum Teller {
     Attachment,
     Queue,
 }
 
-/// The deliveries of a file so far.
+/// The deliveries that were read so far.
 #[derive(Debug, Default)]
 pub(super) struct Deliveries {
-    /// Ids of deliveries and commands.
+    /// The ids of deliveries and commands.
     named: HashSet<(Teller, Box<str>)>,
-    /// The deliveries since the last answer of the model, by their texts, and whether they have ids. Older versions do
-    /// not give an id to the `remove`.
+    /// For the text of each delivery since the model's last answer: whether each record of it has an id. Older
+    /// versions do not write an id into the `remove`.
     recent: HashMap<(Teller, u64), Vec<bool>>,
 }
 
 impl Deliveries {
-    /// Takes a record with a message for the model. Returns whether an earlier record of the other kind tells of the
+    /// Reads a record with a message for the model. Returns whether an earlier record of the other kind reports the
     /// same delivery.
     pub(super) fn is_told_again(&mut self, fields: &Fields<'_>) -> bool {
         let (teller, other, names) = match fields.attachment {
@@ -60,13 +60,13 @@ impl Deliveries {
         is_paired
     }
 
-    /// The model has answered: both records of earlier deliveries were seen.
+    /// Notes that the model has answered. Both records of every earlier delivery have then been read.
     pub(super) fn answered(&mut self) {
         self.recent.clear();
     }
 }
 
-/// The hash of the text, which one record has as a string and the other may have as a block.
+/// The hash of the message's text. One record has the text as a string, the other may have it in a block.
 fn text_hash(fields: &Fields<'_>) -> u64 {
     let prompt = fields.attachment.and_then(|raw| json::get(raw, "prompt"));
     let content = prompt.or(fields.content).unwrap_or_default();

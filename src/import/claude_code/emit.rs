@@ -1,4 +1,4 @@
-//! From turns to members: the entries of each turn, and the subagents of the source.
+//! Makes members from turns: the nodes of each turn, and the subagents of the source.
 
 use super::map::{DUPLICATE, result_note};
 use super::record::{CallResult, Role};
@@ -7,7 +7,8 @@ use super::turn::{Anchor, Turn, TurnKind, TurnResult};
 use crate::member::{Member, Node, NodeKind, Parent, Place, Spawner};
 use hashbrown::{HashMap, HashSet};
 
-/// The main conversation first, then those of subagents. Without a main one, the first subagent replaces it.
+/// The members of a source: the main conversation first, then those of subagents. If there is no main conversation,
+/// the first subagent's is the first.
 pub(super) fn members(source: &Source, turns: &[Turn], anchors: &[Anchor]) -> Vec<Member> {
     let by_prompt = prompts(source);
     let mut writer = Writer {
@@ -55,7 +56,7 @@ pub(super) fn members(source: &Source, turns: &[Turn], anchors: &[Anchor]) -> Ve
     members
 }
 
-/// The calls that spawn subagents, by the hash of their prompt.
+/// The ids of the calls that spawn subagents, by the hashes of their prompts.
 fn prompts(source: &Source) -> HashMap<u64, &str> {
     let mut by_prompt = HashMap::new();
     for record in source.records.iter().filter(|record| record.thread == 0) {
@@ -69,7 +70,7 @@ fn prompts(source: &Source) -> HashMap<u64, &str> {
     by_prompt
 }
 
-/// The subagents by the calls that spawned them.
+/// For each call, by its id: the subagents that it has spawned.
 fn agents<'a>(
     source: &'a Source,
     by_prompt: &HashMap<u64, &'a str>,
@@ -101,7 +102,7 @@ fn native_id(source: &Source, thread: usize) -> String {
     }
 }
 
-/// Describes a member by its own records.
+/// Sets the facts about a member that its own records have.
 fn describe(source: &Source, index: usize, member: &mut Member) {
     member.native_id = native_id(source, index);
     member.part_id = member.native_id.clone();
@@ -123,7 +124,7 @@ fn describe(source: &Source, index: usize, member: &mut Member) {
 struct MemberWriter {
     member: Member,
     keys: HashSet<Box<str>>,
-    /// Subagents that have an entry.
+    /// The subagents that have a node already.
     agents: HashSet<Box<str>>,
 }
 
@@ -131,9 +132,9 @@ struct Writer<'a> {
     source: &'a Source,
     agents: HashMap<&'a str, Vec<&'a str>>,
     members: Vec<MemberWriter>,
-    /// The conversation and the call that spawned a subagent.
+    /// For each subagent, the conversation that has spawned it, and the call.
     spawners: HashMap<Box<str>, (usize, Option<String>)>,
-    /// The last node of each turn, which is the parent of its children.
+    /// For each turn, its last node, which is the parent of the turn's children.
     ends: Vec<Option<u32>>,
     firsts: Vec<Option<u32>>,
 }
@@ -222,7 +223,7 @@ impl<'a> Writer<'a> {
         })
     }
 
-    /// The results of one call, below the subagents that the call spawned.
+    /// Adds the results of one call, below the subagents that the call has spawned.
     fn result(&mut self, turn: &Turn, result: &TurnResult, mut parent: Parent) -> Parent {
         let Some(record) = self.source.records.get(result.record) else {
             return parent;
@@ -271,7 +272,7 @@ impl<'a> Writer<'a> {
         Parent::Node(index)
     }
 
-    /// The subagents of a call that have no entry yet.
+    /// The subagents of a call that have no node yet.
     fn spawned(&mut self, thread: usize, result: &CallResult) -> Vec<Box<str>> {
         let by_call = self.agents.get(&*result.call).into_iter().flatten();
         let all = result.agent.as_deref().into_iter().chain(by_call.copied());
@@ -303,7 +304,7 @@ impl<'a> Writer<'a> {
             .collect()
     }
 
-    /// Adds a node and returns its index. A repeated key gets the record's number as a suffix.
+    /// Adds a node and returns its index. If its key is not unique, the number of the record is added to the key.
     fn push(&mut self, turn: &Turn, record: &TreeRecord, mut node: Node) -> u32 {
         let Some(writer) = self.members.get_mut(turn.thread) else {
             return 0;
@@ -316,7 +317,7 @@ impl<'a> Writer<'a> {
         u32::try_from(index).unwrap_or(u32::MAX)
     }
 
-    /// The node of the last message of each conversation, or of the record that the source names.
+    /// Sets the leaf of each member: the node of the last message, or of the record that the source names.
     fn find_leaves(&mut self, anchors: &[Anchor]) {
         let named = self.source.leaf.as_ref();
         let named_at = named.map_or(0, |(_, at)| *at);
@@ -344,7 +345,8 @@ impl<'a> Writer<'a> {
         self.ends.get(*turn).copied().flatten()
     }
 
-    /// Files that continue this one may name any of its records.
+    /// Adds an alias for each record without a node, because another file that continues this one may name it as a
+    /// parent.
     fn name_aliases(&mut self, anchors: &[Anchor]) {
         for (at, record) in self.source.records.iter().enumerate() {
             let is_again = matches!(record.parent, Parentage::Again { .. })
@@ -368,7 +370,7 @@ fn key(record: &TreeRecord) -> Box<str> {
     named.unwrap_or_else(|| format!("#{}", record.number).into())
 }
 
-/// The parts of a node that do not depend on its kind.
+/// A node with the facts that do not depend on its kind.
 fn node(turn: &Turn, record: &TreeRecord) -> Node {
     Node {
         key: Box::default(),

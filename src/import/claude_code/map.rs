@@ -68,13 +68,13 @@ pub(super) fn body(node: &Node, records: &[&[u8]]) -> Body {
     }
 }
 
-/// The members of a record, or of the message of a subagent in it.
+/// The members of a record. If the record has the message of a subagent, the members of that message.
 fn message_fields(record: &[u8]) -> Option<Fields<'_>> {
     let fields = Fields::read(record)?;
     Some(fields.agent_message().unwrap_or(fields))
 }
 
-/// The raw content of a user's message, wherever the record has it.
+/// The raw content of a message of the user.
 fn content<'a>(fields: &Fields<'a>) -> &'a [u8] {
     let of_message = fields.message.and_then(|raw| json::get(raw, "content"));
     let prompt = || fields.attachment.and_then(|raw| json::get(raw, "prompt"));
@@ -184,7 +184,7 @@ fn assistant_block(out: &mut Blocks, fields: &Fields<'_>, block: &[u8], at: usiz
     }
 }
 
-/// Text and images of the user's side. A `tool_result` is left out.
+/// Appends the block for a text or an image of a message in the role `user`. A `tool_result` is left out.
 fn push_block(out: &mut Blocks, block: &[u8]) {
     let [kind, text, source] = json::get_each(block, ["type", "text", "source"]);
     let Some(kind) = kind.and_then(json::string) else {
@@ -204,7 +204,7 @@ fn push_block(out: &mut Blocks, block: &[u8]) {
     }
 }
 
-/// A raw string stays one, anything else becomes blocks.
+/// The content of a message in the role `user`. A raw string is copied; other content becomes blocks.
 fn user_content(content: &[u8]) -> Vec<u8> {
     if content.starts_with(b"\"") {
         return content.to_vec();
@@ -214,8 +214,8 @@ fn user_content(content: &[u8]) -> Vec<u8> {
     blocks.array()
 }
 
-/// The note of a result's node: the index of its block in the record, the tool's name, and whether the result gets what
-/// is beside the results.
+/// The note of a result's node. It has the index of the result's block in the record, whether the texts beside the
+/// results are added to this result, and the name of the tool.
 pub(super) fn result_note(block: usize, takes_rest: bool, name: &str) -> Box<str> {
     let mark = if takes_rest { '.' } else { ',' };
     format!("{block}{mark}{name}").into()
@@ -275,7 +275,7 @@ fn compaction(records: &[Fields<'_>]) -> Vec<u8> {
     out
 }
 
-/// The members of records for directory and time.
+/// The members that every record has, such as its directory and time.
 const ENVELOPE: [&[u8]; 16] = [
     b"type",
     b"subtype",

@@ -1,21 +1,24 @@
-//! Claude Code: `projects/<folder of the cwd>/<session>.jsonl`, one record a line.
+//! Claude Code: `projects/<folder of the cwd>/<session>.jsonl`, with one record on each line.
 //!
-//! - Records with `uuid` and `parentUuid` make a graph of which only some are the conversation. A model message is
-//!   several `assistant` records with one `message.id`; a result belongs to the message with its call, wherever its
-//!   `parentUuid` points; everything that is not a conversation only links what is below it to what is above.
-//!   [`tree`] does this. What has several children then is a branch.
-//! - A compaction is a `compact_boundary`, whose parent is in `logicalParentUuid`, and a record with
-//!   `isCompactSummary` below it. Records that stay in the context are named in `compactMetadata` or written again
-//!   with the same uuid: their earlier place counts, and what goes on from them goes on from the compaction.
-//! - Compaction may also write copies with new uuids: siblings with the same time and content. The first one counts.
-//! - Subagents are `<session>/subagents/agent-<id>.jsonl` with `agent-<id>.meta.json` beside it, or
-//!   `agent-<id>.jsonl` beside the session, or records with `isSidechain` in the session's own file, or the messages
-//!   in `progress` records of type `agent_progress`. Their records carry the session's id, so the native id of a
-//!   subagent is `<session>/agent-<id>`. The reader takes a meta file for one more record: an object without
-//!   `type`, with `agentType` or `toolUseId`.
-//! - `forkedFrom` names the record in the parent's file of which a record is a copy. A resumed session's file may
-//!   begin with records of another session, uuids included. So keys are shared between files.
-//! - The id of a session is the name of its file if records have it, else that of the last record with one.
+//! - Records with `uuid` and `parentUuid` form a tree, but not all of them are messages. A model message is several
+//!   `assistant` records with the same `message.id`. A result belongs to the message that has its call, whatever its
+//!   `parentUuid` is. A record that is not a message only links the records below it to the record above it. Several
+//!   children of one message are branches. [`tree`] does all this.
+//! - A compaction is a `compact_boundary`, whose parent is in `logicalParentUuid`, and below it a record with
+//!   `isCompactSummary`. Records that stay in the context are named in `compactMetadata`, or are written again with
+//!   the same uuid. They stay at their first position, but records that continue from them become children of the
+//!   compaction.
+//! - A compaction may also write copies that have new uuids, as siblings with the same time and content. The first of
+//!   them counts.
+//! - The records of a subagent can be in four places: in `<session>/subagents/agent-<id>.jsonl` with
+//!   `agent-<id>.meta.json` beside it, in `agent-<id>.jsonl` beside the session, in records with `isSidechain` in the
+//!   session's own file, or in the messages of `progress` records of type `agent_progress`. They have the id of the
+//!   session, so the native id of a subagent is `<session>/agent-<id>`. The reader gets a meta file as one more
+//!   record: an object without `type`, with `agentType` or `toolUseId`.
+//! - `forkedFrom` names the record in the parent's file of which a record is a copy. The file of a resumed session
+//!   may begin with records of another session that have the same uuids. So keys are shared between files.
+//! - The id of a session is the name of its file if some record has this id. Otherwise it is the id in the last
+//!   record that has one.
 
 mod deliveries;
 mod emit;
@@ -31,7 +34,7 @@ mod turn;
 use super::member::{Body, Member, Node};
 use super::reader::{Format, Reader};
 
-/// The format of Claude Code, 2.0 to 2.1.
+/// Reads and maps the formats of Claude Code 2.0 to 2.1.
 #[derive(Debug)]
 pub(crate) struct ClaudeCode;
 

@@ -14,22 +14,22 @@ use treelined_core::timestamp::Millis;
 
 pub(super) struct SessionReader {
     source: Source,
-    /// Hashes of the records with a uuid, by their index.
+    /// For each record with a uuid, by its index: the hash of the record.
     hashes: Vec<u64>,
-    /// Hashes of the records whose id another one has.
+    /// The hashes of records whose id another record has.
     duplicates: HashSet<u64>,
     agents: HashMap<Box<str>, usize>,
-    /// Name of the file, without its ending.
+    /// The name of the file without its ending.
     stem: Box<str>,
-    /// The session in whose folder the file is.
+    /// The id of the session in whose folder the file is.
     trunk: Option<Box<str>>,
     has_own_id: bool,
     last_session: Option<Box<str>>,
-    /// The times of the first records of each session that are not copies.
+    /// For each session, the time of its first record that is not a copy.
     starts: HashMap<Box<str>, Millis>,
-    /// Titles by rank: the first is the best.
+    /// The titles by their rank. The first rank is the best.
     titles: [Option<String>; 3],
-    /// Titles by the record that they belong to, which may be in another file.
+    /// Titles, with the ids of the records to which they belong. Such a record may be in another file.
     summaries: Vec<(Box<str>, String)>,
     mode: Option<Box<str>>,
     deliveries: Deliveries,
@@ -75,7 +75,7 @@ impl SessionReader {
             self.source.cwd = fields.cwd.and_then(json::string).map(Into::into);
         }
         if let Some(branch) = fields.git_branch.and_then(json::string) {
-            // No branch, or a commit without one.
+            // An empty name means that there is no branch; `HEAD` means a commit without a branch.
             if !matches!(&*branch, "" | "HEAD") {
                 self.source.git_branch = Some(branch.into_owned());
             }
@@ -98,8 +98,8 @@ impl SessionReader {
         }
     }
 
-    /// Takes a record without a part in the tree. Returns true for a record that belongs between messages and so has a
-    /// part.
+    /// Reads a record that does not belong to the tree. A record that comes between messages does belong to it; its
+    /// role is returned.
     fn state(&mut self, fields: &Fields<'_>) -> Option<Role> {
         let kind = fields.kind.and_then(json::string).unwrap_or_default();
         let text = |raw: Option<&[u8]>| raw.and_then(json::string).map(Into::into);
@@ -142,7 +142,7 @@ impl SessionReader {
         None
     }
 
-    /// The conversation of a record.
+    /// The index of the conversation to which a record belongs.
     fn thread(&mut self, fields: &Fields<'_>, role: &Role) -> usize {
         if !fields.is_sidechain {
             return 0;
@@ -183,7 +183,7 @@ impl SessionReader {
         thread
     }
 
-    /// Returns false for a duplicate record.
+    /// Adds a record to the tree. False if it repeats an earlier record.
     fn add(
         &mut self,
         record: &Record<'_>,
@@ -249,7 +249,8 @@ impl SessionReader {
         !is_again
     }
 
-    /// A record whose type links it to the others, or that belongs between messages.
+    /// Adds a record if its type links it to other records, or if it comes between messages. Returns whether it was
+    /// added.
     fn tree_record(&mut self, record: &Record<'_>, fields: &Fields<'_>, label: usize) -> bool {
         let inner = fields.agent_message();
         let inner_role = inner.as_ref().and_then(record::role);
@@ -286,7 +287,8 @@ impl SessionReader {
         true
     }
 
-    /// The part of a record, without what another record has told, or what an older version put elsewhere.
+    /// The role of a record, unless another record has reported the same message. For a record that an older version
+    /// of the reader has read, the role is the one of that version.
     fn once(&mut self, record: &Record<'_>, fields: &Fields<'_>, role: Role) -> Role {
         let is_former = self.former.version_at(record.at) < 2;
         match role {
@@ -308,8 +310,8 @@ impl SessionReader {
         }
     }
 
-    /// Whether a record differs from the first one with its id in more than its place. After a compaction, records are
-    /// written again at another place.
+    /// Whether a record has the same id as the record `first`, but another content. Its position does not count,
+    /// because a compaction may write records again at another position.
     fn has_other_body(&self, first: usize, role: &Role, content: Option<u64>) -> bool {
         let Some(first) = self.source.records.get(first) else {
             return false;
@@ -357,7 +359,7 @@ impl Reader for SessionReader {
             true => self.stem.clone(),
             false => self.last_session.take().unwrap_or(self.stem),
         };
-        // Copied records began earlier.
+        // Copied records are older than the session, so they do not count for its start.
         self.source.started = self.starts.get(&own).copied().or(self.source.started);
         self.source.session = self.trunk.unwrap_or(own);
         tree::members(self.source)

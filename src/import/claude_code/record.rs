@@ -1,11 +1,11 @@
-//! One record of Claude Code: its members, and the part it has in the tree.
+//! Reads one record of Claude Code: its members, and its role in the tree.
 
 use crate::message::{elements, literal};
 use std::borrow::Cow;
 use treelined_core::json::{self, Members};
 use treelined_core::timestamp::{self, Millis};
 
-/// The members that matter, raw. Of duplicates the last one.
+/// The members that are used, as raw JSON. If a name occurs twice, the last member counts.
 #[derive(Debug, Default, Clone, Copy)]
 pub(super) struct Fields<'a> {
     pub(super) kind: Option<&'a [u8]>,
@@ -48,7 +48,7 @@ pub(super) struct Fields<'a> {
 }
 
 impl<'a> Fields<'a> {
-    /// None if the record is not an object.
+    /// Reads a record; `None` if it is not an object.
     pub(super) fn read(record: &'a [u8]) -> Option<Self> {
         let mut members = Members::open(record, json::skip_space(record, 0)).ok()?;
         let mut fields = Self::default();
@@ -107,7 +107,8 @@ impl<'a> Fields<'a> {
         timestamp::parse(&json::string(self.timestamp?)?)
     }
 
-    /// `type`, or `type/subtype`, where progress and attachments have their subtype in a member.
+    /// The type for reports: `type` or `type/subtype`. In progress records and attachments another member has the
+    /// subtype.
     pub(super) fn label(&self) -> Cow<'a, str> {
         let text = |raw: Option<&'a [u8]>| raw.and_then(json::string).unwrap_or_default();
         let kind = text(self.kind);
@@ -128,7 +129,7 @@ impl<'a> Fields<'a> {
         }
     }
 
-    /// The message of a subagent in a progress record, with the members of a record.
+    /// The message of a subagent in a progress record. It has the same members as a record.
     pub(super) fn agent_message(&self) -> Option<Self> {
         let data = self.data?;
         let [kind, message, agent] = json::get_each(data, ["type", "message", "agentId"]);
@@ -144,59 +145,59 @@ impl<'a> Fields<'a> {
     }
 }
 
-/// Longest name of a type in a report, in characters.
+/// The longest type in a report, in characters.
 const LONGEST_LABEL: usize = 64;
 
-/// A record's part in the tree.
+/// The role of a record in the tree.
 #[derive(Debug)]
 pub(super) enum Role {
-    /// A part of a model message, or all of it.
+    /// A model message, or a part of one.
     Assistant {
-        /// None: it is its own message.
+        /// The id of the model message. `None`: the record is a message by itself.
         group: Option<Box<str>>,
         calls: Vec<Call>,
-        /// The tool says that the message has ended.
+        /// Whether the tool says that the message has ended.
         has_end_mark: bool,
     },
     User,
-    /// A message of the harness to the model.
+    /// A message of the harness to the model. The harness is the program around the model.
     Scaffolding,
     Results {
         results: Vec<CallResult>,
-        /// The user has said something beside them.
+        /// Whether the record also has a text of the user.
         has_text: bool,
     },
-    /// A boundary of a compaction, with the ids of records that stay in the context.
+    /// The boundary of a compaction, with the ids of the records that stay in the context.
     Boundary {
         kept: Vec<Box<str>>,
     },
     /// The summary of a compaction.
     Summary,
-    /// An event; it becomes an entry only if something follows it.
+    /// An event. It becomes an entry only if other entries are below it.
     Event,
-    /// Another record has its id and another body; the tree has the first one.
+    /// A record with the id of an earlier record and another content. The tree has the earlier record.
     Duplicate,
-    /// It only links its children to its parent.
+    /// A record without an entry. Its children become children of its parent.
     Link,
 }
 
-/// A call of a tool.
+/// The call of a tool.
 #[derive(Debug)]
 pub(super) struct Call {
     pub(super) id: Box<str>,
     pub(super) name: Box<str>,
-    /// Hash of the prompt of a subagent.
+    /// The hash of the prompt, if the call spawns a subagent.
     pub(super) prompt: Option<u64>,
 }
 
-/// A result in a record.
+/// The result of a call.
 #[derive(Debug)]
 pub(super) struct CallResult {
-    /// Empty if the record does not name the call.
+    /// The id of the call; empty if the record does not have it.
     pub(super) call: Box<str>,
-    /// Index of its block.
+    /// The index of the block with the result.
     pub(super) block: usize,
-    /// The subagent whose result it is.
+    /// The subagent that gave the result.
     pub(super) agent: Option<Box<str>>,
 }
 
@@ -209,7 +210,7 @@ pub(super) fn hash(raw: &[u8]) -> u64 {
     xxhash_rust::xxh3::xxh3_64(raw)
 }
 
-/// The part of a record by its members. Without a uuid, only messages have a part.
+/// The role of a record. A record without a uuid has one only if it is a message.
 pub(super) fn role(fields: &Fields<'_>) -> Option<Role> {
     let kind = json::string(fields.kind?)?;
     match &*kind {
@@ -250,8 +251,8 @@ fn assistant(fields: &Fields<'_>) -> Option<Role> {
     })
 }
 
-/// Whether a message with this `stop_reason` has ended. With other reasons, or none, its end is not known: `tool_use` is followed
-/// by results, `max_tokens` and `pause_turn` by more of the answer.
+/// Whether this `stop_reason` means that the message has ended. With other reasons the end is not known: results
+/// follow `tool_use`, and more of the answer follows `max_tokens` and `pause_turn`.
 fn is_end_mark(reason: Option<&[u8]>) -> bool {
     matches!(
         reason,
@@ -259,7 +260,7 @@ fn is_end_mark(reason: Option<&[u8]>) -> bool {
     )
 }
 
-/// The id of a call without one: the record's id and the index of the block.
+/// The id for a call that has none: the id of the record, and the index of the block.
 pub(super) fn call_id(uuid: Option<&[u8]>, block: usize) -> Box<str> {
     let uuid = boxed(uuid).unwrap_or_default();
     format!("{uuid}/{block}").into()
@@ -293,7 +294,7 @@ fn user(fields: &Fields<'_>) -> Option<Role> {
     }
 }
 
-/// Whether a record of results has a text of the user's.
+/// Whether a record with results also has a text of the user.
 fn has_words(content: &[u8]) -> bool {
     elements(content).any(|block| {
         let [kind, text] = json::get_each(block, ["type", "text"]);
@@ -302,7 +303,7 @@ fn has_words(content: &[u8]) -> bool {
     })
 }
 
-/// The subagent whose result this is: named in a member, or in the text of older versions.
+/// The subagent that gave this result. A member names it; in older versions the text of the result does.
 fn agent(fields: &Fields<'_>, result: &[u8]) -> Option<Box<str>> {
     let named = fields
         .tool_result
@@ -310,7 +311,7 @@ fn agent(fields: &Fields<'_>, result: &[u8]) -> Option<Box<str>> {
     let named = named.or_else(|| boxed(fields.agent).filter(|_| !fields.is_sidechain));
     named.or_else(|| {
         const MARK: &[u8] = b"agentId: ";
-        // A search from the end is ten times slower.
+        // The last occurrence is found from the start, because a search from the end is ten times slower.
         let at = memchr::memmem::find_iter(result, MARK).last()?;
         let id = result.get(at + MARK.len()..)?;
         let len = id
@@ -318,7 +319,7 @@ fn agent(fields: &Fields<'_>, result: &[u8]) -> Option<Box<str>> {
             .take_while(|byte| byte.is_ascii_hexdigit())
             .count();
         let id = std::str::from_utf8(id.get(..len)?).ok()?;
-        // The text of a file may have these words too.
+        // A file that the tool has read may contain these words too, so the text after them is checked.
         let is_told = result.get(at + MARK.len() + len..)?.starts_with(b" (");
         (len >= 7 && is_told).then(|| id.into())
     })
@@ -347,7 +348,7 @@ fn system(fields: &Fields<'_>) -> Role {
     }
 }
 
-/// The ids of the records that stay in the context after a compaction, the first one first.
+/// The ids of the records that a compaction keeps in the context, in order.
 fn kept(compaction: Option<&[u8]>) -> Vec<Box<str>> {
     let Some(compaction) = compaction else {
         return Vec::new();
@@ -375,7 +376,7 @@ fn attachment(fields: &Fields<'_>) -> Role {
     }
 }
 
-/// A message that waited while the model worked.
+/// The role of a message that waited while the model worked.
 fn queued(fields: &Fields<'_>) -> Option<Role> {
     let [prompt, mode, is_meta] =
         json::get_each(fields.attachment?, ["prompt", "commandMode", "isMeta"]);
@@ -387,7 +388,7 @@ fn queued(fields: &Fields<'_>) -> Option<Role> {
     }
 }
 
-/// Beginnings of texts that the harness writes in the user's place, and their name.
+/// The beginnings of texts that the harness writes as the user, with the name of each kind.
 const TAGS: &[(&[u8], &str)] = &[
     (b"<command-name>", "command"),
     (b"<command-message>", "command"),
@@ -413,7 +414,7 @@ const TAGS: &[(&[u8], &str)] = &[
     (b"[Request interrupted by user", "interruption"),
 ];
 
-/// The name of the harness's text, if all texts of the content are its own. `content` is raw.
+/// The kind of a text of the harness; `None` if a text of the content is not the harness's. `content` is raw.
 pub(super) fn tag(content: &[u8]) -> Option<&'static str> {
     if content.starts_with(b"\"") {
         return tag_of(content);

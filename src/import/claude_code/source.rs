@@ -1,4 +1,4 @@
-//! The records of one source that have a part in a tree.
+//! The records of one source that belong to the tree of its conversation.
 
 use super::record::Role;
 use crate::member::Base;
@@ -6,25 +6,25 @@ use hashbrown::HashMap;
 use std::collections::BTreeMap;
 use treelined_core::timestamp::Millis;
 
-/// A record with a part in a tree.
+/// A record that belongs to the tree.
 #[derive(Debug)]
 pub(super) struct TreeRecord {
     pub(super) number: u64,
     pub(super) at: u64,
     pub(super) len: u64,
     pub(super) time: Option<Millis>,
-    /// Index of its conversation.
+    /// The index of its conversation.
     pub(super) thread: usize,
     pub(super) uuid: Option<Box<str>>,
-    /// The id that its node has in the file of which it is a copy.
+    /// If the record is a copy: the id of its original, in the file from which it was copied.
     pub(super) original: Option<Box<str>>,
     pub(super) parent: Parentage,
     pub(super) role: Role,
-    /// Hash of its content; 0 if it has none.
+    /// The hash of its content; 0 if it has none.
     pub(super) content: u64,
-    /// Index of its type in the report.
+    /// The index of its type in the report.
     pub(super) label: usize,
-    /// No part of a model message comes after it.
+    /// Whether no further part of the same model message comes after it.
     pub(super) ends_message: bool,
 }
 
@@ -32,11 +32,11 @@ pub(super) struct TreeRecord {
 pub(super) enum Parentage {
     Root,
     Of(Box<str>),
-    /// The record does not name its parent: it follows the last message.
+    /// The record does not name its parent. Its parent is the last message.
     Previous,
-    /// It has neither uuid nor parent; its place is between the last message and the next one.
+    /// The record has no uuid and no parent. It comes between the last message and the next one.
     Between,
-    /// An earlier record, written again below this parent.
+    /// The record repeats an earlier one, below this parent.
     Again {
         uuid: Box<str>,
         parent: Box<str>,
@@ -46,15 +46,15 @@ pub(super) enum Parentage {
 /// One conversation of the file.
 #[derive(Debug, Default)]
 pub(super) struct Thread {
-    /// Name of a subagent.
+    /// The name of the subagent, if it is a subagent's conversation.
     pub(super) agent: Option<Box<str>>,
-    /// The id of the call that spawned it.
+    /// The id of the call that has spawned the subagent.
     pub(super) call: Option<Box<str>>,
-    /// Hash of its first message, raw.
+    /// The hash of the raw content of its first message.
     pub(super) prompt: Option<u64>,
 }
 
-/// Counts of records by type, of which there are at most [`MOST_LABELS`].
+/// Counts records by type. At most [`MOST_LABELS`] types are counted apart.
 #[derive(Debug, Default)]
 pub(super) struct Labels {
     pub(super) names: Vec<String>,
@@ -95,26 +95,26 @@ impl Labels {
     }
 }
 
-/// All that was read.
+/// The facts that were read from a source.
 #[derive(Debug, Default)]
 pub(super) struct Source {
     pub(super) records: Vec<TreeRecord>,
     pub(super) by_uuid: HashMap<Box<str>, usize>,
     pub(super) threads: Vec<Thread>,
     pub(super) labels: Labels,
-    /// The id of the session to which subagents belong.
+    /// The id of the session to which the subagents belong.
     pub(super) session: Box<str>,
     pub(super) title: Option<String>,
-    /// The id of the record at which the session continues, and the index of the record before that statement.
+    /// The id of the record at which the session continues, and the index of the record before the one that says so.
     pub(super) leaf: Option<(Box<str>, usize)>,
     pub(super) parent_session: Option<Box<str>>,
     pub(super) cwd: Option<String>,
-    /// The git branch of the last record that has one.
+    /// The git branch in the last record that has one.
     pub(super) git_branch: Option<String>,
     pub(super) started: Option<Millis>,
     pub(super) ended: Option<Millis>,
     pub(super) duplicates: u64,
-    /// Type and call of a subagent, from its meta file.
+    /// The type of the subagent and the call that has spawned it, from its meta file.
     pub(super) agent_title: Option<String>,
     pub(super) agent_call: Option<Box<str>>,
 }

@@ -1,4 +1,4 @@
-//! From records to conversations (see the module's documentation).
+//! Makes conversations from records. The documentation of the parent module says how they are linked.
 
 use super::emit;
 use super::record::{CallResult, Role};
@@ -13,24 +13,27 @@ struct Builder<'a> {
     anchors: Vec<Anchor>,
     turns: Vec<Turn>,
     groups: HashMap<(usize, &'a str), usize>,
-    /// Record and index of each call.
+    /// For each call, by conversation and id: the index of its record, and its index in the record.
     calls: HashMap<(usize, &'a str), (usize, usize)>,
     answered: HashSet<(usize, &'a str)>,
-    /// Messages by the members that a second writing repeats: parent, time and content.
+    /// For each message, by its parent, time and content: its turn. A compaction repeats these three when it writes a
+    /// message again.
     written: HashMap<(Anchor, Option<Millis>, u64), usize>,
-    /// The same for parts of model messages, by turn.
+    /// The parts of model messages, by turn, time and content.
     parts: HashSet<(usize, Option<Millis>, u64)>,
-    /// The record to which the children of a kept record are attached, by the uuid of the kept record.
+    /// For each kept record, by its uuid: the compaction's record, to which the children of the kept record are
+    /// attached.
     moved: HashMap<&'a str, usize>,
-    /// The last message of each thread.
+    /// For each conversation, its last message.
     tips: Vec<Option<usize>>,
-    /// For each thread the turns between messages: the one above them and the last of them.
+    /// For each conversation, the turns between the last message and the next one: the turn above them, and the last
+    /// of them.
     between: Vec<Option<(usize, usize)>>,
-    /// Records without a node.
+    /// The records without a node.
     dropped: Vec<usize>,
 }
 
-/// The conversations of a source.
+/// Makes the members of a source.
 pub(super) fn members(mut source: Source) -> Vec<Member> {
     let (turns, anchors, mut dropped) = {
         let mut builder = Builder::new(&source);
@@ -86,7 +89,8 @@ impl<'a> Builder<'a> {
         self.anchors.get(record).copied().unwrap_or_default()
     }
 
-    /// Places every record, after the record on which its place depends. A cycle is broken where it is found.
+    /// Finds the position of every record, after the positions of those on which it depends. A cycle is cut where it
+    /// is found.
     fn place_all(&mut self) {
         let mut is_begun = vec![false; self.source.records.len()];
         let mut waiting = Vec::new();
@@ -127,7 +131,7 @@ impl<'a> Builder<'a> {
         }
     }
 
-    /// Records that do not name their parent follow a message.
+    /// For a record that does not name its parent, sets the message that it follows.
     fn go_on_from(&mut self, at: usize) {
         let Some(record) = self.source.records.get(at) else {
             return;
@@ -221,7 +225,7 @@ impl<'a> Builder<'a> {
         turn
     }
 
-    /// The turn that follows a message is attached below the turns between.
+    /// Attaches the turn that follows a message below the turns between the two.
     fn after_between(
         &mut self,
         record: &TreeRecord,
@@ -342,7 +346,7 @@ impl<'a> Builder<'a> {
         Anchor::Turn(turn)
     }
 
-    /// Records that follow the kept ones follow the compaction.
+    /// Lets records that follow the kept records follow the compaction.
     fn keep(&mut self, boundary: usize, kept: &'a [Box<str>]) {
         let first = kept.first().and_then(|head| self.source.by_uuid.get(head));
         if let Some(Anchor::Turn(first)) = first.map(|head| self.anchor(*head))
@@ -356,7 +360,7 @@ impl<'a> Builder<'a> {
         }
     }
 
-    /// A record that is written again below a compaction stays in the context.
+    /// Notes that a record that is written again below a compaction stays in the context.
     fn move_again(&mut self, record: &'a TreeRecord, above: Anchor) {
         let (Parentage::Again { uuid, .. }, Anchor::Turn(turn)) = (&record.parent, above) else {
             return;
@@ -375,7 +379,7 @@ impl<'a> Builder<'a> {
         }
     }
 
-    /// Marks the last model message of each conversation, and everything below it, as open if it may still grow.
+    /// Marks the last model message of each conversation as open if it may still grow, and all turns below it.
     fn mark_open(&mut self) {
         let mut last: Vec<Option<(usize, bool)>> = vec![None; self.source.threads.len()];
         for (at, record) in self.source.records.iter().enumerate() {
@@ -403,7 +407,7 @@ impl<'a> Builder<'a> {
             let Some((open, is_followed)) = last else {
                 continue;
             };
-            // A subagent whose call has a result has ended.
+            // If the call of a subagent has a result, the subagent has ended.
             let is_ended = |call: &str| self.answered.contains(&(0, call));
             let is_followed = is_followed || thread.call.as_deref().is_some_and(is_ended);
             let is_answered = self.is_answered(open);
@@ -452,8 +456,8 @@ impl<'a> Builder<'a> {
         calls.all(|call| self.answered.contains(&(turn.thread, &*call.id)))
     }
 
-    /// Removes events, and boundaries without summary, that have nothing below them: their entries cannot be leaves. A
-    /// record whose id another one has is kept everywhere.
+    /// Removes turns that must not be leaves and have nothing below them: events, and boundaries without a summary. A
+    /// record whose id an earlier record has is never removed.
     fn drop_idle_events(&mut self) {
         let mut children = vec![0_usize; self.turns.len()];
         for at in (0..self.turns.len()).rev() {

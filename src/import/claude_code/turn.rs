@@ -1,20 +1,20 @@
 //! The entries of a conversation.
 
-/// One entry of the conversation, with the results of its calls.
+/// An entry of the conversation, with the results of its calls.
 #[derive(Debug, Default)]
 pub(super) struct Turn {
     pub(super) thread: usize,
     pub(super) parent: Anchor,
     pub(super) kind: TurnKind,
-    /// Indexes of its records, in the order of the source.
+    /// The indices of its records, in the order of the source.
     pub(super) records: Vec<usize>,
     pub(super) results: Vec<TurnResult>,
-    /// The first entry that stays in the context after a compaction.
+    /// The first entry that a compaction keeps in the context.
     pub(super) first_kept: Option<usize>,
-    /// A summary without a boundary.
+    /// Whether it is a summary without a boundary.
     pub(super) is_summary: bool,
     pub(super) is_open: bool,
-    /// It is open, and its tool says that it has ended.
+    /// Whether the tool says that the message has ended. It is still open then.
     pub(super) has_end_mark: bool,
     pub(super) is_idle: bool,
 }
@@ -24,7 +24,7 @@ pub(super) enum TurnKind {
     Assistant,
     User,
     Scaffolding,
-    /// Results whose call is not in the source.
+    /// Results whose call the source does not have.
     Results,
     Compaction,
     #[default]
@@ -34,20 +34,20 @@ pub(super) enum TurnKind {
 #[derive(Debug)]
 pub(super) struct TurnResult {
     pub(super) record: usize,
-    /// Index among the record's results.
+    /// The index among the results of the record.
     pub(super) result: usize,
-    /// The call's record and index there.
+    /// The index of the call's record, and the index of the call in that record.
     pub(super) call: Option<(usize, usize)>,
 }
 
-/// The place in the tree to which a record's children are attached.
+/// The position in the tree to which a record's children are attached.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) enum Anchor {
-    /// Not known yet.
+    /// The position is not known yet.
     #[default]
     Unknown,
     Root,
     Turn(usize),
-    /// Below a parent that the source does not have: the parent of this record.
+    /// The position is below a parent that the source does not have: the one that this record names.
     Missing(usize),
 }

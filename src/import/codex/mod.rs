@@ -1,22 +1,23 @@
-//! Codex: rollout files, `sessions/YYYY/MM/DD/rollout-<time>-<thread>[_<rollout>].jsonl[.zst]`.
+//! Codex: rollout files `sessions/YYYY/MM/DD/rollout-<time>-<thread>[_<rollout>].jsonl[.zst]`.
 //!
-//! A line is `{"timestamp", "ordinal"?, "type", "payload", "metadata"?}`; the first files, until August 2025, have
-//! payloads without the envelope. The types that matter:
+//! A line is `{"timestamp", "ordinal"?, "type", "payload", "metadata"?}`. The first files, until August 2025, have
+//! payloads without this envelope. These types are read:
 //!
-//! - `session_meta`: thread, directory, model provider, and the position from which the file continues. The copy of the
-//!   parent's that a legacy fork has on its second line means nothing.
-//! - `response_item`: the conversation, as the model's interface has it. Items between two boundaries are one message
-//!   of the model: a result, a message of the user, a new turn, and the usage of a response are boundaries.
-//! - `event_msg`: the same once more, for the terminal. Only what items do not have is taken from it: exit codes,
-//!   outputs, patches, plans, aborts.
+//! - `session_meta`: the thread, the directory, the model provider, and the position from which the file continues.
+//!   The second line of a legacy fork is a copy of its parent's `session_meta`; it is ignored.
+//! - `response_item`: the conversation, in the form of the model's interface. All items between two boundaries are
+//!   one message of the model. Boundaries are: a result, a message of the user, a new turn, and the usage of a
+//!   response.
+//! - `event_msg`: the conversation again, in the form for the terminal. Only facts that items do not have are read
+//!   from it: exit codes, outputs, patches, plans, aborts.
 //! - `turn_context`: the model of the turn.
 //! - `token_usage_record`: the usage of one response. Older files have only `token_count`, a running total.
-//! - `compacted`: a summary in place of all that is before it.
+//! - `compacted`: a summary that replaces everything before it.
 //!
-//! A thread is a tree in three ways. A *paginated* file with `history_base` goes on from an ordinal of another rollout:
-//! a fork has its own thread, a revert another rollout of the same thread. A *legacy* fork (`forked_from_id`) repeats
-//! its parent's payloads. `thread_rolled_back` has a number of messages of the user by which it goes back in the same
-//! file.
+//! A thread has branches in three ways. A *paginated* file with `history_base` continues from an ordinal of another
+//! rollout: in a fork that is a rollout of another thread, in a revert a rollout of the same thread. A *legacy* fork
+//! (`forked_from_id`) repeats its parent's payloads. `thread_rolled_back` goes back in the same file, by a number of
+//! messages of the user.
 
 mod map;
 mod record;
@@ -46,7 +47,8 @@ impl Format for CodexFormat {
     }
 }
 
-/// The names of threads by their ids, from the bytes of `session_index.jsonl`. The last line of a thread counts.
+/// The names of threads, by their ids. `index` has the bytes of `session_index.jsonl`. The last line of a thread
+/// counts.
 pub(crate) fn thread_names(index: &[u8]) -> HashMap<String, String> {
     let lines = index.split(|byte| *byte == b'\n');
     let named = lines.filter_map(|line| {

@@ -1,4 +1,4 @@
-//! One line of a rollout, with or without its envelope.
+//! Reads one line of a rollout, with or without its envelope.
 
 use std::borrow::Cow;
 use treelined_core::json;
@@ -11,12 +11,12 @@ pub(super) struct Line<'a> {
     pub(super) time: Option<Millis>,
     pub(super) ordinal: Option<u64>,
     pub(super) kind: Cow<'a, str>,
-    /// Any JSON value.
+    /// The payload; any JSON value.
     pub(super) payload: &'a [u8],
     pub(super) metadata: &'a [u8],
 }
 
-/// The largest number that every JSON writer keeps exactly. Larger ordinals are ignored.
+/// The largest number that every JSON writer keeps exactly. A larger ordinal is ignored.
 const MOST: u64 = 1 << 53;
 
 impl<'a> Line<'a> {
@@ -39,7 +39,7 @@ impl<'a> Line<'a> {
         }
     }
 
-    /// `type` of the payload. A message may lack it, since it has a role.
+    /// The type of the payload. A message may lack `type`: it is then recognized by its role.
     pub(super) fn payload_kind(&self) -> Cow<'a, str> {
         let [kind, role] = json::get_each(self.payload, ["type", "role"]);
         match kind.and_then(json::string) {
@@ -50,7 +50,7 @@ impl<'a> Line<'a> {
     }
 }
 
-/// Types of response items that have no envelope in the first files.
+/// The types of response items that have no envelope in the first files.
 fn is_item(kind: &str) -> bool {
     matches!(
         kind,
@@ -69,28 +69,29 @@ fn instant(raw: &[u8]) -> Option<Millis> {
     timestamp::parse(&json::string(raw)?)
 }
 
-/// The text of a member that is a string and not blank.
+/// The text of a member, if it is a string and not blank.
 pub(super) fn text<'a>(object: &'a [u8], name: &str) -> Option<Cow<'a, str>> {
     let text = json::get(object, name).and_then(json::string);
     text.filter(|text| !text.trim().is_empty())
 }
 
-/// The instant of a member that is a string.
+/// The time in a member that is a string.
 pub(super) fn time(object: &[u8], name: &str) -> Option<Millis> {
     json::get(object, name).and_then(instant)
 }
 
-/// A whole number that is not negative.
+/// The value, if it is a whole number and not negative.
 pub(super) fn number(raw: &[u8]) -> Option<u64> {
     str::from_utf8(raw).ok()?.parse().ok()
 }
 
-/// The hash of a payload or text; never 0.
+/// The hash of some bytes. It is never 0.
 pub(super) fn hash(bytes: &[u8]) -> u64 {
     xxh3_64(bytes).max(1)
 }
 
-/// `error` and `Ok` of results, exit codes and states: whether the tool failed; `None` if the object does not say it.
+/// Whether the tool has failed, from `error` and `Ok` of a result, or from exit code or state; `None` if the object
+/// has none of them.
 pub(super) fn has_failed(object: &[u8]) -> Option<bool> {
     let names = ["exit_code", "success", "status", "result", "error"];
     let [exit_code, success, status, result, error] = json::get_each(object, names);
@@ -117,13 +118,13 @@ pub(super) fn has_failed(object: &[u8]) -> Option<bool> {
     }
 }
 
-/// The id of a call or of its output, as it is written: a string.
+/// The id of a call or of its output, as a raw string.
 pub(super) fn call_id(payload: &[u8]) -> Option<&[u8]> {
     let ids = json::get_each(payload, ["call_id", "id"]);
     ids.into_iter().flatten().find(|id| id.starts_with(b"\""))
 }
 
-/// The name of the tool that an item of this type calls; `None` if the item is not a call.
+/// The name of the tool that an item of this type calls; `None` if the item does not call a tool.
 pub(super) fn tool_name(kind: &str, payload: &[u8]) -> Option<String> {
     let own = match kind {
         "local_shell_call" => "local_shell",
@@ -147,8 +148,8 @@ pub(super) fn tool_name(kind: &str, payload: &[u8]) -> Option<String> {
     Some(format!("{space}{separator}{name}"))
 }
 
-/// Whether the program that ran the conversation must answer such a call; the model's provider answers the others, in
-/// the same response.
+/// Whether the program must answer such a call. Other calls are answered by the model's provider, in the same
+/// response.
 pub(super) fn awaits_output(kind: &str) -> bool {
     !matches!(kind, "web_search_call" | "image_generation_call")
 }

@@ -1,13 +1,13 @@
-//! The tokens of each response, from its own record or from running totals.
+//! Finds the tokens of each response, in its own record or from running totals.
 
 use super::record::number;
 use std::fmt::Write;
 use treelined_core::json;
 
-/// The tokens of one response, or of all so far.
+/// The tokens of one response, or of all responses so far.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Tokens {
-    /// Includes the tokens read from and written to the cache.
+    /// The input tokens, with those that were read from the cache or written to it.
     input: u64,
     cached: u64,
     cache_write: u64,
@@ -38,7 +38,8 @@ impl Tokens {
         })
     }
 
-    /// `None` if a total has decreased: the count has restarted.
+    /// The tokens that were added since `earlier`. `None` if a number is smaller than before: the total then began
+    /// again.
     fn since(self, earlier: Self) -> Option<Self> {
         Some(Self {
             input: self.input.checked_sub(earlier.input)?,
@@ -68,18 +69,18 @@ impl Tokens {
     }
 }
 
-/// Follows the usage of a rollout.
+/// The usage of a rollout so far.
 #[derive(Debug, Default)]
 pub(super) struct Meter {
-    /// Whether responses have separate records: then totals are ignored.
+    /// Whether responses have their own records. Totals are then ignored.
     has_records: bool,
     total: Option<Tokens>,
-    /// The tokens of the latest response: approximately the size of the context.
+    /// The tokens of the latest response. They are about the size of the context.
     pub(super) latest: Option<Tokens>,
 }
 
 impl Meter {
-    /// The usage of a response, from a `token_usage_record`.
+    /// Reads a `token_usage_record`, and returns the usage of its response.
     pub(super) fn record(&mut self, payload: &[u8]) -> Option<Tokens> {
         self.has_records = true;
         let usage = Tokens::parse(json::get(payload, "usage")?)?;
@@ -87,7 +88,8 @@ impl Meter {
         Some(usage)
     }
 
-    /// The usage of a response, from a `token_count`. Totals are repeated, and a fork starts with its parent's.
+    /// Reads a `token_count`, and returns the usage of its response. A total may be repeated, and the first total of
+    /// a fork includes its parent's.
     pub(super) fn count(&mut self, payload: &[u8]) -> Option<Tokens> {
         let info = json::get(payload, "info")?;
         let [total, last] = json::get_each(info, ["total_token_usage", "last_token_usage"]);

@@ -1,4 +1,4 @@
-//! The input and the output of the joining of members.
+//! The input and the output of joining members into sessions.
 
 use crate::ids::NodeId;
 use crate::member::NodeKind;
@@ -7,25 +7,25 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use treelined_core::tags::GitPlace;
 use treelined_core::timestamp::Millis;
 
-/// Number of a member in the input.
+/// The number of a member in the input.
 pub(crate) type MemberNumber = usize;
 
-/// How members are joined.
+/// The rules by which members are joined.
 pub(crate) struct Rules<'a> {
     pub(crate) tool: Tool,
     /// See [`Format::has_shared_keys`](crate::reader::Format::has_shared_keys).
     pub(crate) has_shared_keys: bool,
-    /// Gives each native session its own session.
+    /// Whether each native session becomes a separate session.
     pub(crate) split: bool,
-    /// Native sessions of earlier imports, with their session.
+    /// For each native session that earlier imports have brought, its session.
     pub(crate) placed: &'a HashMap<String, Placement>,
 }
 
-/// The session to which an earlier import gave a native session.
+/// The session in which an earlier import put a native session.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Placement {
     pub(crate) session_id: String,
-    /// Its position among the placements: the earliest session owns shared nodes.
+    /// The number of native sessions that were placed before. The session that was placed first owns shared nodes.
     pub(crate) rank: usize,
 }
 
@@ -33,51 +33,54 @@ pub(crate) struct Placement {
 #[derive(Debug)]
 pub(crate) struct SessionTree {
     pub(crate) session_id: String,
-    /// The native session that names the session.
+    /// The native session from which the id of the session is made.
     pub(crate) native_id: String,
     pub(crate) cwd: Option<String>,
-    /// The branch and commit of git, from the member that the tool wrote last.
+    /// The branch and commit of git. They come from the member that the tool wrote last.
     pub(crate) git: GitPlace,
     pub(crate) name: Option<String>,
     pub(crate) started: Option<Millis>,
-    /// Time of the last record of any member.
+    /// The time of the last record of all members.
     pub(crate) ended: Option<Millis>,
-    /// The members whose nodes it has, the owner of the common prefix first.
+    /// The members whose nodes the session has. The member that owns the common beginning is the first.
     pub(crate) members: Vec<MemberNumber>,
-    /// Parents before children.
+    /// The entries. Parents come before their children.
     pub(crate) entries: Vec<TreeEntry>,
     /// The entry at which the tool continues.
     pub(crate) leaf: Option<usize>,
     pub(crate) labels: Vec<ForkLabel>,
-    /// The session from which its prefix is copied, or whose call spawned it.
+    /// The session from which the beginning is copied, or whose call spawned this session.
     pub(crate) parent_session: Option<String>,
     pub(crate) spawned_by: Option<SpawnPoint>,
-    /// Branches whose tip the tool no longer shows.
+    /// The number of branches whose tip the tool does not show any more.
     pub(crate) recovered: u64,
-    /// Members were joined by equal content alone.
+    /// Whether members were joined because of equal content alone.
     pub(crate) is_heuristic: bool,
-    /// The family belongs to another session, but earlier imports made this one separate.
+    /// Whether the family belongs to another session, while an earlier import has made this one separate.
     pub(crate) is_family_split: bool,
-    /// The entries that the session has already. Known only once it is compared; joining leaves it empty.
+    /// The nodes that the session already has as entries. Joining leaves it empty; a later comparison fills it.
     pub(crate) adopted: Adopted,
 }
 
-/// The nodes of native sessions that are already entries of a session.
+/// The nodes of native sessions that a session already has as entries.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Adopted {
-    /// For each adopted node, by the index of its planned entry: the entry that has it. `None` for a node before the
-    /// first entry.
+    /// For each adopted node, by the index of its planned entry: the entry that stands for it. `None`: the node is at
+    /// the empty position, before the first entry.
     pub(crate) entries: HashMap<usize, Option<String>>,
-    /// The same, by the ids that the nodes would have as entries. Only pairs that no import has recorded yet.
+    /// For the id that the entry of an adopted node would have: the entry that stands for it. Only pairs that no
+    /// import has recorded so far.
     pub(crate) new: BTreeMap<String, Option<String>>,
     /// The entry below which a planned entry without a parent is written.
     pub(crate) below: BTreeMap<usize, String>,
-    /// When a native session continues in this session for the first time, an import moves the leaf only from one of
-    /// these entries: the last adopted entry on the path to the native's leaf, and the entry that was handed over last.
+    /// When an import brings a native session into this session for the first time, it moves the leaf only if the
+    /// leaf is one of these entries: the last adopted entry on the path to the native session's leaf, or the entry
+    /// that was handed over last.
     pub(crate) starts: Vec<String>,
-    /// The native sessions that were handed over or recorded. Another program may have moved the leaf of the session.
+    /// The native sessions that were handed over or recorded. For these, the last leaf of the session may be another
+    /// program's.
     pub(crate) guests: HashSet<String>,
-    /// The number of nodes of the session when its records were compared; `None` without records.
+    /// The number of nodes in the session file when its records were compared; `None` without records.
     pub(crate) compared: Option<usize>,
 }
 
@@ -85,12 +88,12 @@ pub(crate) struct Adopted {
 #[derive(Debug)]
 pub(crate) struct TreeEntry {
     pub(crate) id: NodeId,
-    /// Index of the parent, an earlier entry.
+    /// The index of the parent, which is an earlier entry.
     pub(crate) parent: Option<usize>,
-    /// The node's time, else its parent's.
+    /// The time of the node. Without one, the time of the parent.
     pub(crate) time: Millis,
     pub(crate) content: EntryContent,
-    /// The session of the original, if this entry is a copy.
+    /// If the entry is a copy, the session that has the original.
     pub(crate) copied_from: Option<String>,
 }
 
@@ -98,19 +101,19 @@ pub(crate) struct TreeEntry {
 pub(crate) enum EntryContent {
     Node {
         member: MemberNumber,
-        /// Index in the nodes of the member.
+        /// The index in the nodes of the member.
         node: usize,
-        /// The entry of a compaction's first kept node.
+        /// The entry of the first node that a compaction keeps.
         first_kept: Option<NodeId>,
     },
-    /// Marks the place of a parent that no source has.
+    /// An entry that stands for a parent which no source has.
     Gap { expected_parent: Box<str> },
 }
 
-/// The label of a fork at its first own entry.
+/// The label of a fork, at the first entry that the fork does not share.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct ForkLabel {
-    /// Index of the labelled entry.
+    /// The index of the labelled entry.
     pub(crate) entry: usize,
     pub(crate) id: NodeId,
     pub(crate) text: String,
@@ -124,31 +127,31 @@ pub(crate) struct SpawnPoint {
     pub(crate) tool_call_id: Option<String>,
 }
 
-/// The outcome of a member.
+/// The result for one member.
 #[derive(Debug, Default)]
 pub(crate) struct MemberOutcome {
-    /// Index of its session; `None` if it has no nodes and no base.
+    /// The index of its session. `None` if the member has no nodes and no base.
     pub(crate) session: Option<usize>,
-    /// Nodes that it owns.
+    /// The number of nodes that the member owns.
     pub(crate) entries: u64,
-    /// Gaps before its own nodes.
+    /// The number of gaps directly above nodes of the member.
     pub(crate) gaps: u64,
-    /// Records whose nodes another member has too and owns.
+    /// The number of records whose nodes another member owns.
     pub(crate) shared: u64,
-    /// The native session that owns the first of them.
+    /// The native session that owns the first of these records.
     pub(crate) prefix_shared_with: Option<String>,
 }
 
-/// All sessions of one tool, and the outcome of each member.
+/// All sessions of one tool, with the result for each member.
 #[derive(Debug)]
 pub(crate) struct Forest {
     pub(crate) sessions: Vec<SessionTree>,
     pub(crate) members: Vec<MemberOutcome>,
-    /// For each member the entries of its nodes.
+    /// For each member, the ids of its nodes' entries.
     pub(crate) node_ids: Vec<Vec<NodeId>>,
 }
 
-/// Whether an entry of this kind may be a leaf: a step of the conversation, not bookkeeping.
+/// Whether an entry of this kind may be the leaf. Only steps may; bookkeeping may not.
 pub(crate) fn may_be_leaf(kind: &NodeKind) -> bool {
     !matches!(kind, NodeKind::Custom | NodeKind::Subagent { .. })
 }

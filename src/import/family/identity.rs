@@ -1,7 +1,8 @@
-//! Finds the nodes of different members that are the same node.
+//! Finds nodes of different members that are the same node.
 //!
-//! The same key joins nodes within a native session and, for tools whose copies keep ids, across sessions. Equal
-//! content joins them, in order, where a tool names the parent of a copy or members have a common project.
+//! Two nodes are the same if they have the same key in the same native session. For tools whose copies keep ids, the
+//! session may differ. Nodes are also the same if their contents are equal, in order. Contents are compared only
+//! where a tool names the parent of a copy, or where members have a common project.
 
 use super::forest::{MemberNumber, Rules};
 use crate::member::{Base, Member, Node, NodeKind, Parent};
@@ -9,44 +10,45 @@ use hashbrown::{DefaultHashBuilder, HashMap, HashSet, HashTable};
 use std::hash::{BuildHasher, Hash};
 use treelined_core::timestamp::Millis;
 
-/// Number of a node that may be in several members.
+/// The number of a node, which may be in several members.
 pub(super) type NodeNumber = usize;
 
-/// The nodes of all members, each once.
+/// The nodes of all members. A node that several members have is here once.
 #[derive(Default)]
 pub(super) struct Nodes {
-    /// For each node the member that has it first, and its index there.
+    /// For each node: the first member that has it, and its index in that member.
     pub(super) owners: Vec<(MemberNumber, usize)>,
-    /// For each member the nodes that it has, in its order.
+    /// For each member: its nodes, in their order in the member.
     pub(super) of: Vec<Vec<NodeNumber>>,
-    /// Nodes by key, per native session.
+    /// The nodes by native session and key.
     by_session_key: Index,
-    /// Nodes by keys that copies in other sessions keep.
+    /// The nodes by key, if copies in other sessions keep this key.
     by_key: Index,
-    /// Aliases by id, per native session.
+    /// The aliases by native session and id.
     by_session_alias: Index,
-    /// The same across sessions, for tools that keep ids.
+    /// The aliases by id, for tools whose copies keep ids.
     by_alias: Index,
     aliases: Vec<Alias>,
-    /// Native sessions, numbered.
+    /// The number of each native session.
     sessions: HashMap<String, usize>,
-    /// For each member the number of its native session.
+    /// For each member, the number of its native session.
     session_of: Vec<usize>,
-    /// Members that were joined by their content alone.
+    /// The members that were joined because of equal content alone.
     pub(super) heuristic: HashSet<MemberNumber>,
     copies: Copies,
 }
 
-/// The id of a record without a node.
+/// The id of a record that has no node.
 struct Alias {
     member: MemberNumber,
-    /// Index in the aliases of the member.
+    /// The index in the aliases of the member.
     at: usize,
-    /// The node to which the record's children are attached.
+    /// The node that is the parent of the record's children.
     node: NodeNumber,
 }
 
-/// Numbers by names that are stored elsewhere. Other names may have the same hash.
+/// Finds numbers by names. The names themselves are stored elsewhere, so a number may belong to another name with the
+/// same hash.
 #[derive(Default)]
 struct Index {
     numbers: HashTable<(u32, u32)>,
@@ -54,7 +56,7 @@ struct Index {
 }
 
 impl Index {
-    /// A part of the hash is enough, and makes the table small.
+    /// A part of the hash is enough, and it keeps the table small.
     #[expect(clippy::cast_possible_truncation, reason = "a hash")]
     fn hash(&self, name: impl Hash) -> u32 {
         self.hasher.hash_one(name) as u32
@@ -74,7 +76,7 @@ impl Index {
         }
     }
 
-    /// The first number that was inserted with the name, and for which `is` is true.
+    /// The first number that was added under this name and for which `is` is true.
     fn first(&self, name: impl Hash, is: impl Fn(usize) -> bool) -> Option<usize> {
         let hash = self.hash(name);
         let same = self.numbers.iter_hash(Self::spread(hash));
@@ -84,7 +86,7 @@ impl Index {
     }
 }
 
-/// The position from which copies are searched.
+/// The position below which copies are looked for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 enum Anchor {
     /// Before the first node of a native session.
@@ -94,20 +96,20 @@ enum Anchor {
     Node(NodeNumber),
 }
 
-/// Nodes by the nearest node above them with a fingerprint, their own fingerprint, and their time where it must be
-/// equal too.
+/// A node is found by three things: the nearest node above it that has a fingerprint, its own fingerprint, and its
+/// time if the times of copies must be equal.
 type Key = (Anchor, u64, Option<Millis>);
 
 #[derive(Default)]
 struct Copies {
     children: HashMap<Key, Vec<NodeNumber>>,
-    /// First nodes that are listed, since copies have them too.
+    /// The first nodes that are already listed. A copy has the same first node, which must not be listed again.
     roots: HashSet<(Anchor, Option<Millis>, NodeNumber)>,
     projects: HashMap<String, usize>,
 }
 
 impl Nodes {
-    /// The node that this key names in a member of `native_id`.
+    /// The node that this key names for a member of `native_id`.
     pub(super) fn with_key(
         &self,
         members: &[Member],
@@ -133,7 +135,7 @@ impl Nodes {
         self.copies = Copies::default();
     }
 
-    /// The first node of a native session with this key for which `is` is true.
+    /// The first node of a native session that has this key and for which `is` is true.
     fn own(
         &self,
         members: &[Member],
@@ -149,7 +151,8 @@ impl Nodes {
         })
     }
 
-    /// The first node of any session with this key, which copies keep, for which `is` is true.
+    /// The first node of any session that has this key and for which `is` is true. Only keys that copies keep are
+    /// found.
     fn foreign(
         &self,
         members: &[Member],
@@ -217,7 +220,7 @@ fn number(names: &mut HashMap<String, usize>, name: &str) -> usize {
     next
 }
 
-/// Whether a node's key is the tool's own id, which copies keep.
+/// Whether a key is the tool's own id, which copies keep.
 fn is_native(key: &str) -> bool {
     !key.starts_with('#')
 }
@@ -282,8 +285,7 @@ fn add(
     nodes.add_aliases(number, member, rules);
 }
 
-/// The nodes of a member with a known key. Nodes of other sessions count only if they include a message that a person
-/// typed.
+/// The nodes of a member whose keys are known. Nodes of other sessions count only if the user has typed one of them.
 fn by_key(
     nodes: &Nodes,
     members: &[Member],
@@ -317,7 +319,7 @@ pub(super) fn node_of<'a>(
     members.get(*member)?.nodes.get(*at)
 }
 
-/// The positions at which a member's copies may begin: roots by session and by project.
+/// The positions at which the copies in a member may begin, for its sessions and its projects.
 struct Anchors {
     sessions: Vec<usize>,
     project: Option<usize>,
@@ -325,12 +327,12 @@ struct Anchors {
 
 #[derive(Default)]
 struct Matches {
-    /// For each node of the member the original that it copies.
+    /// For each node of the member, the node of which it is a copy.
     found: Vec<Option<NodeNumber>>,
     is_heuristic: bool,
 }
 
-/// The nodes of a member that are copies by content.
+/// The nodes of a member that are copies, by their content.
 fn copied(
     nodes: &mut Nodes,
     members: &[Member],
@@ -371,7 +373,7 @@ fn copied(
         let users = users(member, &found).filter(|node| node.time.is_some());
         let users = users.count();
         if users > 1 || (users == 1 && is_timed_in_millis(member)) {
-            // Members of one native session need no heuristic.
+            // Between members of one native session, equal content is not a heuristic.
             let is_other = |shared: &NodeNumber| {
                 let owner = nodes
                     .owners
@@ -400,13 +402,13 @@ fn copied(
     )
 }
 
-/// Whether the clock of a member is finer than a second. One message of a clock in milliseconds can be at a whole second.
+/// Whether the times of a member are finer than seconds. A single message may by chance be at a whole second.
 fn is_timed_in_millis(member: &Member) -> bool {
     let mut times = member.nodes.iter().filter_map(|node| node.time);
     times.any(|at| at.rem_euclid(1000) != 0)
 }
 
-/// The messages among the found nodes that a person typed.
+/// Those of the found nodes that the user has typed.
 fn users<'a>(
     member: &'a Member,
     found: &'a [Option<NodeNumber>],
@@ -418,7 +420,7 @@ fn users<'a>(
     pairs.filter(is_user).map(|(node, _)| node)
 }
 
-/// For each node the index of the nearest node above it that has a fingerprint.
+/// For each node, the index of the nearest node above it that has a fingerprint.
 fn anchors_above(member: &Member) -> Vec<Option<usize>> {
     let mut above: Vec<Option<usize>> = Vec::with_capacity(member.nodes.len());
     for (at, node) in member.nodes.iter().enumerate() {
@@ -437,8 +439,8 @@ fn anchors_above(member: &Member) -> Vec<Option<usize>> {
 }
 
 impl Copies {
-    /// For each node of the member the node below `root` that it copies: fingerprints are equal in order, from the
-    /// first one. A node without a fingerprint counts as copied if a node below it is.
+    /// For each node of the member: the node below `root` of which it is a copy. Fingerprints must be equal in order,
+    /// beginning with the first. A node without a fingerprint is a copy if a node below it is one.
     fn matching(&self, member: &Member, root: Anchor, is_timed: bool) -> Vec<Option<NodeNumber>> {
         let above = anchors_above(member);
         let mut found: Vec<Option<NodeNumber>> = Vec::with_capacity(member.nodes.len());
@@ -460,8 +462,8 @@ impl Copies {
         found
     }
 
-    /// Nodes without a fingerprint above a copied node have a counterpart in the kept source: the nearest copied node
-    /// above them, else the nearest below.
+    /// Finds the originals of nodes without a fingerprint that are above a copy. The original is the nearest copied
+    /// node above, or, if there is none, the nearest one below.
     fn pass_over(&self, member: &Member, found: &mut [Option<NodeNumber>]) {
         let parent = |at: usize| match member.nodes.get(at)?.parent {
             Parent::Node(parent) => usize::try_from(parent).ok().filter(|parent| *parent < at),
@@ -487,7 +489,8 @@ impl Copies {
         }
     }
 
-    /// Lets later members find the nodes of this one. `is_own` marks nodes that no earlier member has.
+    /// Adds the nodes of a member, so that they are found for later members. `is_own` marks the nodes that no earlier
+    /// member has.
     fn add(
         &mut self,
         member: &Member,

@@ -1,11 +1,11 @@
-//! The parent of each node, in any member. Every node has one parent, and there is no cycle.
+//! Finds the parent of each node. It may be in another member. Every node has one parent, and there are no cycles.
 
 use super::forest::{MemberNumber, Rules};
 use super::identity::{NodeNumber, Nodes, node_of};
 use crate::member::{Base, Member, Parent};
 use hashbrown::{HashMap, HashSet};
 
-/// Number of a gap.
+/// The number of a gap.
 pub(super) type GapNumber = usize;
 
 /// The parent of a node.
@@ -20,9 +20,9 @@ pub(super) enum Link {
 #[derive(Debug)]
 pub(super) struct Gap {
     pub(super) expected: Box<str>,
-    /// The member that names it first.
+    /// The first member that names the parent.
     pub(super) member: MemberNumber,
-    /// The node before the first node below it, to which it is attached.
+    /// The node below which the gap is put. It is the node before the first node that names the missing parent.
     pub(super) after: Option<NodeNumber>,
 }
 
@@ -31,7 +31,7 @@ pub(super) struct Links {
     /// The parent of each node.
     pub(super) up: Vec<Link>,
     pub(super) gaps: Vec<Gap>,
-    /// The node after which a member without a first parent begins.
+    /// For a member whose first node has no parent: the node below which it begins.
     pub(super) beginnings: HashMap<MemberNumber, NodeNumber>,
 }
 
@@ -40,7 +40,7 @@ impl Links {
         self.up.get(shared).copied().unwrap_or(Link::Root)
     }
 
-    /// The nearest node above, without gaps.
+    /// The nearest node above a node. Gaps are skipped.
     pub(super) fn node_above(&self, shared: NodeNumber) -> Option<NodeNumber> {
         match self.of(shared) {
             Link::Root => None,
@@ -80,7 +80,7 @@ pub(super) fn resolve(
     links
 }
 
-/// Members by the id of their part; the first of several copies.
+/// The members by the id of their part. If several members have the same id, the first of them.
 fn parts<'a>(members: &'a [Member], order: &[MemberNumber]) -> HashMap<&'a str, MemberNumber> {
     let mut parts = HashMap::new();
     for number in order {
@@ -96,7 +96,7 @@ fn parts<'a>(members: &'a [Member], order: &[MemberNumber]) -> HashMap<&'a str, 
 enum Beginning {
     Root,
     At(NodeNumber),
-    /// At a part that no source has, or at a cycle of parts.
+    /// The base is a part that no source has, or the parts form a cycle.
     Missing(Box<str>),
 }
 
@@ -106,7 +106,8 @@ struct Resolver<'a> {
     has_shared_keys: bool,
     parts: HashMap<&'a str, MemberNumber>,
     bases: HashMap<MemberNumber, Beginning>,
-    /// Gaps by the native session in which the parent is searched (`None`: all), and its key.
+    /// The gaps, by the native session in which the parent is looked for (`None`: in all) and by the key of the
+    /// parent.
     gaps: HashMap<(Option<&'a str>, Box<str>), GapNumber>,
     links: Links,
 }
@@ -129,7 +130,7 @@ impl<'a> Resolver<'a> {
                 let parent = usize::try_from(*parent).ok().filter(|parent| *parent < at);
                 let of = self.nodes.of.get(number);
                 let parent = parent.and_then(|parent| of?.get(parent).copied());
-                // A node that became its own parent's copy would be its own parent.
+                // A node cannot be its own parent, which it would be if its parent were a copy of it.
                 match parent.filter(|parent| self.nodes.owners.get(*parent) != Some(&(number, at)))
                 {
                     Some(parent) => Link::Node(parent),
@@ -145,7 +146,7 @@ impl<'a> Resolver<'a> {
         }
     }
 
-    /// The position at which the member begins. A part may continue another part, so this walks the chain of bases.
+    /// The position at which a member begins. A part may continue another part, so this follows the chain of bases.
     fn beginning(&mut self, number: MemberNumber) -> Beginning {
         if let Some(known) = self.bases.get(&number) {
             return known.clone();
@@ -175,7 +176,7 @@ impl<'a> Resolver<'a> {
         found
     }
 
-    /// The last node of the part whose order is less than `order`.
+    /// The last node of a part whose order is less than `order`.
     fn last_before(&self, part: MemberNumber, order: u64) -> Option<NodeNumber> {
         let nodes = &self.members.get(part)?.nodes;
         let is_before = |node: &crate::member::Node| node.order < order;
@@ -186,7 +187,7 @@ impl<'a> Resolver<'a> {
         self.nodes.of.get(part)?.get(count.checked_sub(1)?).copied()
     }
 
-    /// The gap for this parent, shared by all nodes below it.
+    /// The gap for a missing parent. All nodes that name this parent share it.
     fn gap(&mut self, number: MemberNumber, at: usize, expected: Box<str>) -> Link {
         let within = self.members.get(number).map(|member| &*member.native_id);
         let within = within.filter(|_| !self.has_shared_keys);
@@ -207,7 +208,7 @@ impl<'a> Resolver<'a> {
     }
 }
 
-/// Cuts each cycle at the node through which it is entered first: a gap there names the parent.
+/// Cuts each cycle at the node through which it is first entered. A gap there names the parent.
 fn cut_circles(links: &mut Links, members: &[Member], nodes: &Nodes) {
     const NEW: u8 = 0;
     const OPEN: u8 = 1;
@@ -242,7 +243,7 @@ fn cut_circles(links: &mut Links, members: &[Member], nodes: &Nodes) {
 fn cut(links: &mut Links, members: &[Member], nodes: &Nodes, node: NodeNumber) {
     let expected = match links.of(node) {
         Link::Gap(gap) => {
-            // The gap's own parent closed the cycle; the gap itself remains.
+            // The parent of the gap itself closes the cycle, so the gap gets no parent.
             if let Some(gap) = links.gaps.get_mut(gap) {
                 gap.after = None;
             }

@@ -1,8 +1,8 @@
-//! Members joined into trees: one for each family and directory.
+//! Joins members into sessions: each family becomes one tree for each directory.
 //!
-//! A family is the set of members that copy or continue each other. In reading order: [`identity`] finds nodes that are
-//! the same, [`links`] finds the parent of each, [`sessions`] groups members into sessions, and [`tree`] orders the
-//! entries of each. All of it is linear in the nodes.
+//! A family is a set of members that copy or continue each other. The modules in reading order: [`identity`] finds
+//! nodes that are the same. [`links`] finds the parent of each node. [`sessions`] groups members into sessions.
+//! [`tree`] orders the entries of each session. All of it is linear in the number of nodes.
 
 pub(crate) mod forest;
 mod identity;
@@ -17,13 +17,13 @@ use forest::{Forest, MemberNumber, Rules};
 use std::collections::HashMap;
 use treelined_core::timestamp::Millis;
 
-/// Joins the members of one tool. Sets their `is_superseded`, and takes their `aliases`.
+/// Joins the members of one tool. Sets their `is_superseded`, and moves their `aliases` out of them.
 pub(crate) fn join(members: &mut [Member], rules: &Rules<'_>) -> Forest {
     supersede(members);
     let order = order(members, rules);
     let mut nodes = identity::find(members, &order, rules);
     let links = links::resolve(members, &order, &nodes, rules);
-    // The memory of a large import is highest while the entries are laid out.
+    // Memory is freed here, because the next step needs the most in a large import.
     nodes.forget_names();
     for member in members.iter_mut() {
         member.aliases = Vec::new();
@@ -32,8 +32,8 @@ pub(crate) fn join(members: &mut [Member], rules: &Rules<'_>) -> Forest {
     tree::lay_out(members, &nodes, &links, &sessions, rules.tool)
 }
 
-/// The order in which members own shared nodes: earlier placements first, then by start; of those that started at the
-/// same time, copies come after the session that they name.
+/// The order of members, which decides who owns shared nodes. Sessions of earlier imports come first, then members by
+/// their start. If several started at the same time, a copy comes after the session that it names.
 fn order(members: &[Member], rules: &Rules<'_>) -> Vec<MemberNumber> {
     let copies = copies(members);
     let mut order: Vec<MemberNumber> = (0..members.len()).collect();
@@ -55,7 +55,7 @@ fn order(members: &[Member], rules: &Rules<'_>) -> Vec<MemberNumber> {
     order
 }
 
-/// For each native session that is a copy the number of sessions above it, each a copy of the next.
+/// For each native session that is a copy: the number of sessions above it, each of which the one below copies.
 fn copies(members: &[Member]) -> HashMap<String, usize> {
     let mut parents: HashMap<&str, &str> = HashMap::new();
     for member in members {
@@ -66,7 +66,7 @@ fn copies(members: &[Member]) -> HashMap<String, usize> {
     let mut copies: HashMap<String, usize> = HashMap::new();
     for first in parents.keys() {
         let (mut path, mut at) = (Vec::new(), *first);
-        // A cycle of names ends where it began.
+        // If the names form a cycle, the walk ends where it began.
         while let Some(parent) = parents.get(at)
             && !copies.contains_key(at)
         {
@@ -82,7 +82,7 @@ fn copies(members: &[Member]) -> HashMap<String, usize> {
     copies
 }
 
-/// Of several parts of one native session, the tool shows the most recently started.
+/// Sets `is_superseded`: if a native session has several parts, the tool shows only the one that was started last.
 fn supersede(members: &mut [Member]) {
     let mut shown: HashMap<String, (Option<Millis>, String)> = HashMap::new();
     let age = |member: &Member| (member.started, member.part_id.clone());

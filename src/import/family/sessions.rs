@@ -9,9 +9,10 @@ use hashbrown::HashMap;
 
 /// Members grouped by session.
 pub(super) struct Sessions {
-    /// Ordered by their first members; members are in the order in which they own shared nodes.
+    /// The groups in the order of their first members. In a group, an earlier member owns the nodes that it shares
+    /// with a later one.
     pub(super) groups: Vec<Group>,
-    /// For each member the index of its group; `None` if it has no nodes and no base.
+    /// For each member, the index of its group. `None` if the member has no nodes and no base.
     pub(super) of: Vec<Option<usize>>,
 }
 
@@ -23,10 +24,10 @@ pub(super) struct Group {
     pub(super) is_family_split: bool,
 }
 
-/// Sets of members, each named by one of them.
+/// Sets of members. One member of each set is its leader and stands for it.
 struct Sets {
     leader: Vec<MemberNumber>,
-    /// The session in which earlier imports placed a member of the set.
+    /// For each leader: the session in which earlier imports put a member of the set.
     placed: Vec<Option<String>>,
     cwd: Vec<Option<String>>,
     is_heuristic: Vec<bool>,
@@ -62,7 +63,7 @@ pub(super) fn group(
     sets.into_groups(members, order, rules)
 }
 
-/// Joins a member with those that have its nodes, or the parents of its nodes.
+/// Joins a member with the members that have its nodes, or the parents of its nodes.
 fn join_relatives(sets: &mut Sets, nodes: &Nodes, links: &Links, number: MemberNumber) {
     let owner = |shared: NodeNumber| nodes.owners.get(shared).map(|(member, _)| *member);
     let is_heuristic = nodes.heuristic.contains(&number);
@@ -111,7 +112,7 @@ impl Sets {
         of
     }
 
-    /// Joins the sets of two members, with any directories.
+    /// Joins the sets of two members, even if their directories differ.
     fn join(&mut self, a: MemberNumber, b: MemberNumber) {
         let (a, b) = (self.leader(a), self.leader(b));
         if a == b {
@@ -136,7 +137,8 @@ impl Sets {
         }
     }
 
-    /// Joins relatives in one directory, unless earlier imports placed them in two sessions.
+    /// Joins the sets of two relatives if both have the same directory and earlier imports did not put them into two
+    /// sessions.
     fn join_if_one_family(&mut self, a: MemberNumber, b: MemberNumber, is_heuristic: bool) {
         let (a, b) = (self.leader(a), self.leader(b));
         if a == b {
@@ -200,7 +202,7 @@ impl Sets {
                 *slot = Some(at);
             }
         }
-        // A member without nodes after its base moves the leaf to the base.
+        // A member that has a base and no nodes moves the leaf to its base.
         for number in order {
             let is_empty = members.get(*number).is_some_and(|it| it.nodes.is_empty());
             let leader = self.leader(*number);

@@ -1,4 +1,4 @@
-//! The entries of each session, in the order in which they are written.
+//! Lays out the entries of each session in the order in which they are written.
 
 use super::forest::{
     Adopted, EntryContent, Forest, ForkLabel, MemberNumber, MemberOutcome, SessionTree, SpawnPoint,
@@ -18,13 +18,13 @@ struct Context<'a> {
     nodes: &'a Nodes,
     links: &'a Links,
     sessions: &'a Sessions,
-    /// The id of each node, in any session.
+    /// For each node, its id, which is the same in all sessions.
     ids: Vec<NodeId>,
     gap_ids: Vec<NodeId>,
     tool: Tool,
-    /// The node that represents each subagent's session.
+    /// For each subagent's session, the node that stands for it.
     spawned: HashMap<&'a str, NodeNumber>,
-    /// The first member of each native session.
+    /// For each native session, its first member.
     natives: HashMap<&'a str, MemberNumber>,
 }
 
@@ -77,7 +77,7 @@ pub(super) fn lay_out(
     }
 }
 
-/// The ids of all nodes and gaps. Of different nodes with equal keys, later ones get a number.
+/// The ids of all nodes and gaps. If different nodes have equal keys, a number is added for the later ones.
 fn ids(members: &[Member], nodes: &Nodes, links: &Links, tool: Tool) -> (Vec<NodeId>, Vec<NodeId>) {
     let mut taken: HashSet<NodeId> = HashSet::new();
     let mut unused: HashMap<NodeId, u64> = HashMap::new();
@@ -106,7 +106,7 @@ fn ids(members: &[Member], nodes: &Nodes, links: &Links, tool: Tool) -> (Vec<Nod
     (ids, gap_ids)
 }
 
-/// The entries of one session, under construction.
+/// The entries of one session while they are laid out.
 #[derive(Default)]
 struct Layout {
     entries: Vec<TreeEntry>,
@@ -123,7 +123,7 @@ impl Layout {
     }
 }
 
-/// A node or gap that becomes an entry.
+/// A node or a gap, which becomes an entry.
 #[derive(Clone, Copy)]
 enum Item {
     Node(NodeNumber),
@@ -176,7 +176,7 @@ impl Context<'_> {
         }
     }
 
-    /// Places a node below its parent.
+    /// Adds a node below its parent.
     fn place(
         &self,
         layout: &mut Layout,
@@ -306,7 +306,7 @@ impl Context<'_> {
         id.copied().unwrap_or_else(|| NodeId::of(self.tool, "", ""))
     }
 
-    /// The time of an entry: its own, else its parent's, else the member's start.
+    /// The time of an entry: its own, or its parent's, or the start of the member.
     fn time(
         &self,
         layout: &Layout,
@@ -320,7 +320,7 @@ impl Context<'_> {
         own.or(inherited).unwrap_or_default()
     }
 
-    /// The session that a node of this member belongs to, if it is another one.
+    /// The session that has the original of a node of this member, if it is another session.
     fn copied_from(&self, session: usize, member: MemberNumber) -> Option<String> {
         let home = self.sessions.of.get(member).copied().flatten();
         let home = home.filter(|home| *home != session)?;
@@ -334,7 +334,7 @@ impl Context<'_> {
         }
     }
 
-    /// The nearest entry at or above this one that may be a leaf.
+    /// The nearest entry at or above an entry that may be the leaf.
     fn conversation(&self, layout: &Layout, mut at: usize) -> Option<usize> {
         loop {
             let entry = layout.entries.get(at)?;
@@ -372,11 +372,11 @@ impl Context<'_> {
             member.map(|member| (member.ended, member.nodes.len()))
         });
         let leaf = newest.and_then(|number| self.leaf_of(*number, layout));
-        // If all entries are custom entries, the last one.
+        // If no entry may be the leaf, the last entry is.
         leaf.or_else(|| layout.entries.len().checked_sub(1))
     }
 
-    /// A fork has a label at its first own entry.
+    /// The labels of forks. Each is at the first entry that the fork does not share.
     fn labels(&self, group: &Group, layout: &Layout) -> Vec<ForkLabel> {
         let mut labels = Vec::new();
         for number in &group.members {
@@ -405,7 +405,7 @@ impl Context<'_> {
             };
             let key = member.nodes.get(*at).map_or("", |node| &*node.key);
             let id = NodeId::of(self.tool, &member.native_id, &format!("{key}/label"));
-            // Two files may have one native session, with different nodes of one key.
+            // Two files may have the same native session, with different nodes of the same key.
             if labels.iter().any(|label: &ForkLabel| label.id == id) {
                 continue;
             }
@@ -418,7 +418,7 @@ impl Context<'_> {
         labels
     }
 
-    /// The tips that are not any member's leaf, or only the leaf of a replaced member.
+    /// The number of tips that are not the leaf of a member, or only of a superseded member.
     fn recovered(&self, group: &Group, layout: &Layout) -> u64 {
         let mut is_shown = vec![false; layout.entries.len()];
         for number in &group.members {
@@ -484,7 +484,7 @@ impl Context<'_> {
         of.map(ids).collect()
     }
 
-    /// A record counts as shared if all its nodes belong to other members.
+    /// Counts the records of a member that are shared: all their nodes belong to other members.
     fn note_shared(&self, number: MemberNumber, outcome: &mut MemberOutcome) {
         let Some(member) = self.members.get(number) else {
             return;

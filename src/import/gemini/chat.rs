@@ -1,4 +1,4 @@
-//! The messages of a chat.
+//! The messages of a chat, as they were read.
 
 use super::message::{Fields, is_scaffolding, response};
 use crate::member::Place;
@@ -6,30 +6,30 @@ use std::collections::BTreeMap;
 use treelined_core::json;
 use treelined_core::timestamp::Millis;
 
-/// A message with all its records.
+/// A message with the places of all its records.
 #[derive(Debug)]
 pub(super) struct Message {
-    /// None if the record has no id.
+    /// The id; `None` if the record has none.
     pub(super) id: Option<Box<str>>,
-    /// The number of its first record.
+    /// The number of the first record of the message.
     pub(super) number: u64,
-    /// The number of earlier messages of this record.
+    /// The number of messages that come before this one in the same record.
     pub(super) index: usize,
     pub(super) parent: Option<usize>,
     pub(super) kind: MessageKind,
     pub(super) time: Option<Millis>,
     pub(super) places: Vec<Place>,
-    /// The numbers of the records of these places.
+    /// For each place, the number of its record.
     pub(super) records: Vec<u64>,
-    /// In the order of the last record with calls.
+    /// The calls, in the order of the last record that has calls.
     pub(super) calls: Vec<MessageCall>,
-    /// The parts of a user's message that contain results.
+    /// The parts of a user's message that have results.
     pub(super) answers: Vec<(usize, Box<str>)>,
-    /// The first message that stays after a compression.
+    /// The index of the first message that a compression keeps.
     pub(super) first_kept: Option<usize>,
-    /// Hash of the last record.
+    /// The hash of the last record.
     pub(super) hash: u64,
-    /// Hash of the text.
+    /// The hash of the text.
     pub(super) text: u64,
     pub(super) label: String,
 }
@@ -39,7 +39,7 @@ pub(super) enum MessageKind {
     User,
     Scaffolding,
     Model,
-    /// Results without a call.
+    /// A message whose parts are results of unknown calls.
     Answers,
     Compaction {
         has_summary: bool,
@@ -50,13 +50,13 @@ pub(super) enum MessageKind {
 #[derive(Debug)]
 pub(super) struct MessageCall {
     pub(super) id: Box<str>,
-    /// Index in `toolCalls`, and the place of the record, if it has the result.
+    /// The index in `toolCalls`, and the place of the record, if the record has the result.
     pub(super) result: Option<(usize, Place)>,
     pub(super) agent: Option<Box<str>>,
 }
 
 impl Message {
-    /// Whether a checkpoint repeats it.
+    /// Whether checkpoints repeat messages of this kind.
     pub(super) fn is_in_checkpoints(&self) -> bool {
         matches!(self.kind, MessageKind::User | MessageKind::Model)
     }
@@ -66,14 +66,14 @@ impl Message {
     }
 }
 
-/// Counts a record that only the origin keeps. Beyond the limit, types share one count.
+/// Counts a record that only the origin keeps. Above the limit, all further types share one count.
 pub(super) fn count(counts: &mut BTreeMap<String, u64>, label: &str) {
     let is_known = counts.contains_key(label) || counts.len() < 256;
     let label = if is_known { label } else { "other" };
     *counts.entry(label.to_owned()).or_default() += 1;
 }
 
-/// None if it is not a message.
+/// The kind of a message; `None` if the record is not a message.
 pub(super) fn kind(fields: &Fields<'_>) -> Option<MessageKind> {
     let has_answers = || fields.parts().any(|part| response(part).is_some());
     match &*json::string(fields.kind?)? {

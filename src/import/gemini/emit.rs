@@ -33,7 +33,7 @@ pub(super) fn nodes(member: &mut Member, messages: &[Message], leaf: Option<usiz
     count_idle(member, messages, &is_idle);
 }
 
-/// Counts the records that no message with a node has.
+/// Counts the records from which no node is made.
 fn count_idle(member: &mut Member, messages: &[Message], is_idle: &[bool]) {
     let all = messages.iter().zip(is_idle);
     let used = all.clone().filter(|(_, is_idle)| !**is_idle);
@@ -48,8 +48,8 @@ fn count_idle(member: &mut Member, messages: &[Message], is_idle: &[bool]) {
     }
 }
 
-/// Events without a message below them. An error is kept if nothing else is beside it: it says why the conversation ends
-/// there.
+/// For each message, whether it is an event without messages below it. An error that has no siblings is not counted
+/// as one: it says why the conversation ends there.
 fn idle_events(messages: &[Message]) -> Vec<bool> {
     let mut has_child = vec![false; messages.len()];
     let mut is_idle = vec![false; messages.len()];
@@ -80,7 +80,7 @@ fn idle_events(messages: &[Message]) -> Vec<bool> {
 struct Writer<'a> {
     member: &'a mut Member,
     keys: HashSet<Box<str>>,
-    /// The last node of each message.
+    /// For each message, its last node.
     ends: Vec<Option<u32>>,
     firsts: Vec<Option<u32>>,
 }
@@ -131,7 +131,7 @@ impl Writer<'_> {
         self.set_end(at, parent);
     }
 
-    /// The result of a call, below the subagent that the call spawned.
+    /// Adds the result of a call, below the subagents that the call spawned.
     fn call(
         &mut self,
         message: &Message,
@@ -194,7 +194,7 @@ impl Writer<'_> {
         }
     }
 
-    /// Adds a node and returns its index. A repeated key gets a number as a suffix.
+    /// Adds a node and returns its index. If its key is not unique, a number is added to the key.
     fn push(&mut self, mut node: Node) -> u32 {
         let index = self.member.nodes.len();
         while !self.keys.insert(node.key.clone()) {
@@ -205,7 +205,7 @@ impl Writer<'_> {
     }
 }
 
-/// A compression without a summary.
+/// Whether a message is a compression without a summary.
 fn has_no_summary(message: &Message) -> bool {
     message.kind == (MessageKind::Compaction { has_summary: false })
 }

@@ -1,4 +1,4 @@
-//! The entry of each node.
+//! Makes the entries of nodes:
 //!
 //! | Gemini CLI | entry |
 //! |---|---|
@@ -108,7 +108,7 @@ fn push_thought(out: &mut Blocks, thought: &[u8]) {
     }
 }
 
-/// Appends blocks for texts and images.
+/// Appends the blocks for texts and images.
 fn push_content(out: &mut Blocks, fields: &Fields<'_>) {
     if let Some(text) = literal(fields.content).filter(|text| *text != b"\"\"") {
         out.text(text);
@@ -136,7 +136,7 @@ fn push_part(out: &mut Blocks, part: &[u8]) {
     }
 }
 
-/// A raw string stays one, anything else becomes blocks.
+/// The content of a user's message. A raw string is copied; other content becomes blocks.
 fn user_content(fields: &Fields<'_>) -> Vec<u8> {
     if let Some(text) = literal(fields.content) {
         return text.to_vec();
@@ -157,7 +157,8 @@ fn usage(tokens: &[u8]) -> Usage {
     }
 }
 
-/// The note of a result's node: the index of the call in `toolCalls`, or of the part with the response.
+/// The note of a result's node. It has the index of the call in `toolCalls`, or the index of the part with the
+/// response.
 pub(super) fn result_note(is_listed: bool, index: usize) -> Box<str> {
     let list = if is_listed { 'c' } else { 'p' };
     format!("{list}{index}").into()
@@ -192,7 +193,7 @@ fn tool_result(node: &Node, fields: &Fields<'_>) -> Vec<u8> {
     message::tool_result(id, &name, &content, is_error, node.time)
 }
 
-/// Appends a result: a text, a part, or parts.
+/// Appends the blocks of a result, which is a text, a part, or an array of parts.
 fn push_result(out: &mut Blocks, result: &[u8]) {
     match result.first() {
         Some(b'"') => out.text(result),
@@ -220,7 +221,7 @@ fn push_answer(out: &mut Blocks, part: &[u8]) {
 }
 
 fn compaction(node: &Node, fields: &Fields<'_>) -> Vec<u8> {
-    // A compression without a new message has no summary: its record is not a message.
+    // A compression without a new message has no summary, because its record is not a message.
     let is_message = node.note.is_none();
     let mut out = Vec::new();
     let mut object = Object::behind(&mut out);

@@ -1,11 +1,11 @@
-//! One message of a chat, raw.
+//! Reads one message of a chat. All values are raw.
 
 use crate::member::{Place, Record};
 use crate::message::{elements, literal};
 use treelined_core::json;
 use treelined_core::timestamp::{self, Millis};
 
-/// The members of a message. The names of older versions are in brackets.
+/// The members of a message. The names in older versions are in parentheses.
 #[derive(Debug, Default, Clone, Copy)]
 pub(super) struct Fields<'a> {
     pub(super) id: Option<&'a [u8]>,
@@ -14,7 +14,7 @@ pub(super) struct Fields<'a> {
     /// `timestamp` (`ts`, in seconds).
     timestamp: Option<&'a [u8]>,
     seconds: Option<&'a [u8]>,
-    /// `content` (`parts`): a text or parts.
+    /// `content` (`parts`): a text, or parts.
     pub(super) content: Option<&'a [u8]>,
     pub(super) thoughts: Option<&'a [u8]>,
     pub(super) tokens: Option<&'a [u8]>,
@@ -74,7 +74,7 @@ impl<'a> Fields<'a> {
         self.content.into_iter().flat_map(elements)
     }
 
-    /// The text of all parts.
+    /// The texts of all parts, joined.
     pub(super) fn text(&self) -> String {
         match self.content.and_then(json::string) {
             Some(text) => text.into_owned(),
@@ -92,7 +92,7 @@ impl<'a> Fields<'a> {
     }
 }
 
-/// A call of a tool, raw.
+/// The call of a tool. All values are raw.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Call<'a> {
     pub(super) id: Option<&'a [u8]>,
@@ -127,7 +127,7 @@ impl<'a> Call<'a> {
         }
     }
 
-    /// The call of a `functionCall` part.
+    /// The call in a `functionCall` part.
     fn of_part(part: &'a [u8]) -> Option<Self> {
         let call = json::get(part, "functionCall")?;
         let [id, name, arguments] = json::get_each(call, ["id", "name", "args"]);
@@ -151,18 +151,18 @@ impl<'a> Call<'a> {
     }
 }
 
-/// The id of a call as a key. A call without an id gets its index.
+/// The key of a call: its id, or its index if it has no id.
 pub(super) fn call_key(id: Option<&[u8]>, index: usize) -> Box<str> {
     let id = id.and_then(json::id);
     id.map_or_else(|| format!("#{index}").into(), Into::into)
 }
 
-/// The call that a `functionResponse` part answers.
+/// The `functionResponse` of a part: the result of a call.
 pub(super) fn response(part: &[u8]) -> Option<&[u8]> {
     json::get(part, "functionResponse").filter(|raw| raw.starts_with(b"{"))
 }
 
-/// Whether the program itself has written a text that looks like the user's.
+/// Whether the program itself has written a text that has the role of the user.
 pub(super) fn is_scaffolding(text: &str) -> bool {
     const BEGINNINGS: [&str; 4] = [
         "<session_context>",
@@ -176,14 +176,14 @@ pub(super) fn is_scaffolding(text: &str) -> bool {
         .any(|beginning| text.starts_with(beginning))
 }
 
-/// The first workspace directory of the text that begins a session.
+/// The first workspace directory in the text with which a session begins.
 pub(super) fn directory(text: &str) -> Option<String> {
     let (_, listed) = text.split_once("**Workspace Directories:**\n")?;
     let (_, first) = listed.lines().next()?.split_once("- ")?;
     (!first.is_empty()).then(|| first.to_owned())
 }
 
-/// 0 without a text.
+/// The hash of the text; 0 without a text.
 pub(super) fn text_hash(fields: &Fields<'_>) -> u64 {
     let text = fields.text();
     match text.is_empty() {
@@ -199,7 +199,7 @@ pub(super) fn place_of(record: &Record<'_>) -> Place {
     }
 }
 
-/// The spans of the elements of an array.
+/// The ranges of an array's elements.
 pub(super) fn spans(array: &[u8]) -> impl Iterator<Item = json::Span> + '_ {
     let mut elements = json::Elements::open(array, 0).ok();
     std::iter::from_fn(move || elements.as_mut()?.next_value().ok()?)

@@ -1,15 +1,16 @@
-//! Gemini CLI: `tmp/<project>/chats/session-<time>-<id>.jsonl`, and one JSON document `.json` before that.
+//! Gemini CLI: `tmp/<project>/chats/session-<time>-<id>.jsonl`. Older versions write one JSON document `.json`.
 //!
-//! - The reader keeps the list of messages that the tool would have, and all that ever was in it: a message with a new
-//!   id goes on from the end of the list, one with a known id updates that message.
-//! - `$rewindTo` cuts the list before a message, or empties it if the id is unknown. The messages after the cut stay,
-//!   as a branch.
-//! - `$set.messages` is the whole list again, in a poorer form (texts only) and with other times. Unknown ids in it
-//!   are new messages. If messages are missing, the list was compressed: the first unknown message is the summary.
-//!   Without one, the list was cut.
+//! - The reader keeps the list of messages that the tool has at each moment, and every message that was ever in the
+//!   list. A message with a new id follows the end of the list. A message with a known id updates that message.
+//! - `$rewindTo` cuts the list before a message, or empties it if the id is unknown. The removed messages stay as a
+//!   branch.
+//! - `$set.messages` is the whole list again, in a reduced form (only texts) and with other times. Unknown ids in it
+//!   are new messages. If messages of the list are missing in it, the list was compressed, and the first unknown
+//!   message is the summary. If there is no unknown message, the list was cut.
 //! - A `user` message of `functionResponse` parts repeats results that `toolCalls` has.
-//! - The last message may grow until another id follows.
-//! - The legacy document is one record, and places are stretches of it. So it is with `$set.messages`.
+//! - The last message may grow until a message with another id follows.
+//! - The old document is one record, and the places of messages are ranges of it. The same is true for
+//!   `$set.messages`.
 //! - The file of a subagent is `chats/<session of its parent>/<its session>.jsonl`.
 
 mod chat;
@@ -23,12 +24,13 @@ mod tests;
 use super::member::{Body, Member, Node};
 use super::reader::{Format, Reader};
 
-/// The formats of Gemini CLI up to 0.61.
+/// Reads and maps the formats of Gemini CLI up to 0.61.
 #[derive(Debug)]
 pub(crate) struct Gemini;
 
 impl Format for Gemini {
-    /// Ids are unique only within a session: the id of the first message is a hash of its text.
+    /// Keys are not shared, because ids are unique only within a session: the id of the first message is a hash of
+    /// its text.
     fn has_shared_keys(&self) -> bool {
         false
     }

@@ -1,4 +1,4 @@
-//! The list of messages that the tool keeps, and the messages it has removed.
+//! Keeps the list of messages that the tool has, and the messages that it has removed from the list.
 
 use super::chat::{Message, MessageCall, MessageKind, count, kind};
 use super::emit;
@@ -17,17 +17,18 @@ use treelined_core::timestamp::{self};
 #[derive(Debug, Clone, Copy)]
 struct Item {
     message: usize,
-    /// The parent of the next message in the list.
+    /// The message that is the parent of the next message in the list.
     end: usize,
 }
 
-/// A list with only the first messages. It is a compression if a new message follows. A resumed chat writes such a list
-/// after a header, before the whole one; if a new message follows there, the chat was not loaded, and begins again.
+/// A `$set.messages` that has only the first messages of the list. If a new message follows, the list was compressed.
+/// There is one exception: when a chat is resumed, the tool writes such a list after a header, before the whole list.
+/// If a new message follows there, the chat was not loaded and begins again.
 struct ShorterList {
     number: u64,
     place: Place,
     kept: Vec<usize>,
-    /// Whether other nodes have parts of the record.
+    /// Whether nodes are made from parts of the record.
     is_used: bool,
     /// The position in the list after the last message that is kept.
     end: usize,
@@ -38,16 +39,16 @@ pub(super) struct ChatReader {
     member: Member,
     pub(super) messages: Vec<Message>,
     by_id: HashMap<Box<str>, usize>,
-    /// Calls with a result, and those without one.
+    /// For each call, whether it has a result.
     answered: HashMap<Box<str>, bool>,
     list: Vec<Item>,
     shorter: Option<ShorterList>,
-    /// A header has followed the last message.
+    /// Whether a header has followed the last message.
     is_behind_header: bool,
     former: Former,
-    /// The positions of messages that checkpoints repeat.
+    /// The indices of the messages that checkpoints repeat.
     in_checkpoints: Vec<usize>,
-    /// Positions in the list.
+    /// For each message, its position in the list.
     positions: HashMap<usize, usize>,
     stem: Box<str>,
 }
@@ -89,7 +90,7 @@ impl ChatReader {
         count(&mut self.member.origin_only, label);
     }
 
-    /// The state of the chat in a header, `$set` or document.
+    /// Reads the state of the chat in a header, `$set` or document.
     fn state(&mut self, fields: &[u8]) {
         let names = [
             "sessionId",
@@ -119,7 +120,7 @@ impl ChatReader {
         member.cwd = member.cwd.take().or_else(|| text(directory));
     }
 
-    /// Takes a message. Returns whether it gets a node.
+    /// Reads a message. Returns whether a node is made from it.
     fn message(&mut self, number: u64, place: Place, raw: &[u8], is_listed: bool) -> bool {
         let fields = Fields::read(raw);
         let Some(kind) = kind(&fields) else {
@@ -191,8 +192,8 @@ impl ChatReader {
         self.list.push(item);
     }
 
-    /// Takes a record of a known message. A record in a list counts only if its text differs, since lists have messages
-    /// in a poorer form.
+    /// Reads a further record of a known message. A record in a list counts only if its text differs, because lists
+    /// have messages in a reduced form.
     fn update(
         &mut self,
         known: usize,
@@ -252,7 +253,7 @@ impl ChatReader {
         calls.collect()
     }
 
-    /// The parts that contain results without a call.
+    /// The parts with results whose calls are not known.
     fn answers(&mut self, fields: &Fields<'_>) -> Vec<(usize, Box<str>)> {
         let mut answers = Vec::new();
         for (index, part) in fields.parts().enumerate() {
@@ -268,7 +269,7 @@ impl ChatReader {
         answers
     }
 
-    /// Cuts the list before a message; an unknown one empties it.
+    /// Removes the messages from this one on from the list. If the message is unknown, removes all.
     fn rewind(&mut self, id: &str) {
         self.forget_shorter();
         let message = self.by_id.get(id);
@@ -283,7 +284,7 @@ impl ChatReader {
         while self.in_checkpoints.pop_if(|at| *at >= position).is_some() {}
     }
 
-    /// Takes the whole list again. `raw` is the array, which begins at `at`.
+    /// Reads `$set.messages`. `raw` is the array, which begins at the position `at`.
     fn whole(&mut self, record: &Record<'_>, at: usize, raw: &[u8]) -> bool {
         self.forget_shorter();
         let (mut new, mut kept) = (Vec::new(), Vec::new());
@@ -347,14 +348,14 @@ impl ChatReader {
         is_used
     }
 
-    /// Whether nothing is kept from this position on.
+    /// Whether no message is kept from this position on.
     fn is_head(&self, lost: usize, is_kept: &HashSet<usize>) -> bool {
         let mut behind = self.list.iter().skip(lost);
         !behind.any(|item| is_kept.contains(&item.message))
     }
 
-    /// A new message follows the shorter list, in the record of this number, or in the list itself. It is at this
-    /// offset.
+    /// Handles a new message that follows the shorter list, in the record of this number or in the list itself. `at`
+    /// is the position of the message in the source.
     fn compress(&mut self, number: u64, at: u64) {
         let is_former = self.former.version_at(at) < 2;
         let again = self
@@ -377,7 +378,7 @@ impl ChatReader {
         }
     }
 
-    /// No new message follows the shorter list.
+    /// Notes that no new message follows the shorter list.
     fn forget_shorter(&mut self) {
         if self.shorter.take().is_some_and(|shorter| !shorter.is_used) {
             self.count("$set/messages");
@@ -389,7 +390,7 @@ impl ChatReader {
         last.map(|message| message.places.push(place)).is_some()
     }
 
-    /// The list contains messages again that a rewind to an unknown one removed.
+    /// Puts messages back that a rewind to an unknown message has removed, because the list has them again.
     fn restore(&mut self, kept: &[usize]) {
         for message in kept {
             if !self.positions.contains_key(message) {
@@ -401,7 +402,7 @@ impl ChatReader {
         }
     }
 
-    /// Replaces the list by a summary and the kept messages.
+    /// Replaces the list by a summary and the messages that are kept.
     fn compact(&mut self, record: &Record<'_>, summary: Option<Place>, kept: &[usize]) {
         let parent = self.list.last().map(|item| item.end);
         let first_kept = kept.iter().copied().min();
@@ -435,7 +436,7 @@ impl ChatReader {
         }
     }
 
-    /// Takes an object without id.
+    /// Reads an object without an id.
     fn update_state(&mut self, record: &Record<'_>) {
         let names = ["$rewindTo", "$set", "messages", "history"];
         let [rewind, set, messages, history] = json::get_each(record.bytes, names);
@@ -446,7 +447,7 @@ impl ChatReader {
         let state = set.filter(|raw| raw.starts_with(b"{"));
         self.is_behind_header |= state.is_none() && !self.messages.is_empty();
         self.state(state.unwrap_or(record.bytes));
-        // It summarizes a chat that has ended.
+        // The tool writes a summary when a chat has ended.
         let summary = state.and_then(|state| json::get(state, "summary"));
         self.member.has_end_mark |= summary.is_some();
         let listed = match state {

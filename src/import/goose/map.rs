@@ -1,4 +1,4 @@
-//! The entries of goose's messages.
+//! Makes the entries of goose's messages.
 
 use super::super::member::{Body, Node, NodeKind};
 use super::super::value::{Usage, Value, Writer, count, is_blank, joined, literal, number};
@@ -59,7 +59,7 @@ fn message(record: &[u8]) -> Option<Message<'_>> {
     }
 }
 
-/// All texts as one literal.
+/// All texts, as one string literal.
 fn texts(blocks: &[Block<'_>]) -> Vec<u8> {
     joined(blocks.iter().filter_map(|block| match block {
         Block::Text(text) => Some(*text),
@@ -67,7 +67,7 @@ fn texts(blocks: &[Block<'_>]) -> Vec<u8> {
     }))
 }
 
-/// Writes the blocks that a message of any role can have.
+/// Writes a block of a kind that messages of every role may have.
 fn content(out: &mut Writer, block: &Block<'_>) {
     match block {
         Block::Text(text) if !is_blank(text) => out.block("text", "text", text),
@@ -100,7 +100,7 @@ fn answer(out: &mut Writer, node: &Node, messages: &[Message<'_>], blocks: &[Blo
                 let [name, arguments] =
                     json::get_each(value.unwrap_or_default(), ["name", "arguments"]);
                 let name = literal(name).unwrap_or(b"\"unknown\"");
-                // A call that could not be read has only the reason.
+                // If goose could not read the call, the arguments are the reason.
                 out.call(id, name, arguments.or(*error));
             }
             block => content(out, block),
@@ -122,7 +122,7 @@ fn answer(out: &mut Writer, node: &Node, messages: &[Message<'_>], blocks: &[Blo
     out.close_message(node.time);
 }
 
-/// The model of the message, else the session's model from the note.
+/// Writes the model of the message. If the message has none, the note has the session's model.
 fn model(out: &mut Writer, node: &Node, messages: &[Message<'_>]) {
     let mut metadata = messages
         .iter()
@@ -159,7 +159,7 @@ fn usage(metadata: &Value<'_>) -> Option<Usage> {
     })
 }
 
-/// The result of the call with the note's id and tool.
+/// Writes the result of the call whose id and tool are in the note.
 fn result(out: &mut Writer, node: &Node, blocks: &[Block<'_>]) {
     let mut note = elements(node.note.as_deref().unwrap_or_default().as_bytes());
     let (call, tool) = (note.next().unwrap_or(b"\"\""), note.next());
@@ -174,7 +174,7 @@ fn result(out: &mut Writer, node: &Node, blocks: &[Block<'_>]) {
     out.optional("toolName", literal(tool).filter(|tool| !is_blank(tool)));
     out.open(Some("content"), b'[');
     let [items, failed] = json::get_each(value.unwrap_or_default(), ["content", "isError"]);
-    // Older versions stored the content as the value.
+    // Older versions store the content directly as the value.
     for item in elements(items.or(value).unwrap_or_default()) {
         let [text, data, mime, resource] =
             json::get_each(item, ["text", "data", "mimeType", "resource"]);

@@ -1,17 +1,19 @@
-//! goose: the database `sessions.db`, and the older files `sessions/<id>.jsonl`.
+//! goose: the database `sessions.db`, and in older versions the files `sessions/<id>.jsonl`.
 //!
-//! A source is one session. Of a database its records are rows, `{"table":"messages","rowid":7,"row":{…}}`, of the tables
-//! `sessions`, `messages` and `usage_ledger`; columns named `…_json` hold JSON as text. Of a file, the first line is about
-//! the session, and each other line is a message.
+//! A source is one session. In a database, its records are rows `{"table":"messages","rowid":7,"row":{…}}` of the
+//! tables `sessions`, `messages` and `usage_ledger`. Columns named `…_json` have JSON as text. In a file, the first
+//! line is about the session, and each other line is a message.
 //!
-//! - Messages are in the order of their rows. A message is named by its `message_id`, which a fork keeps; rows from before that
-//!   column are named by a hash of role, time and content.
-//! - `turnContext`, or a message that is hidden from the user, is scaffolding.
-//! - A compaction hides all messages so far from the model. A summary follows that is hidden from the user, then an
-//!   answer that is hidden too.
-//! - A command to goose and the reply to it are messages that the model does not see, and are not part of the conversation.
-//! - Results of tools are content of user messages.
-//! - There is no mark of a finished answer: the last one is open until another message follows.
+//! - Messages are in the order of their rows. The key of a message is its `message_id`, which stays the same in a
+//!   fork. For rows that are older than that column, the key is a hash of role, time and content.
+//! - A message with `turnContext`, or one that is hidden from the user, is scaffolding: a message of goose to the
+//!   model.
+//! - A compaction hides all messages so far from the model. After them come a summary that is hidden from the user,
+//!   and an answer that is hidden too.
+//! - A command to goose and its reply are messages that the model does not get. They are not part of the
+//!   conversation.
+//! - Results of tools are in the content of user messages.
+//! - goose does not mark the end of an answer. The last answer is open until another message follows.
 
 mod map;
 mod record;

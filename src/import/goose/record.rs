@@ -1,4 +1,4 @@
-//! The records of a goose session.
+//! Reads the records of a goose session.
 
 use super::super::member::Record;
 use super::super::value::{self, Value, literal, mixed, number, text, text_hash};
@@ -6,15 +6,15 @@ use std::borrow::Cow;
 use treelined_core::json::{self, Elements};
 use treelined_core::timestamp::{self, Millis};
 
-/// Times below this number are in seconds.
+/// A time below this number is in seconds; any other is in milliseconds.
 const FIRST_MILLIS: u64 = 100_000_000_000;
 
-/// A record by its content.
+/// The content of a record.
 #[derive(Debug)]
 pub(super) enum Item<'a> {
     Session(Value<'a>),
     Message(Message<'a>),
-    /// A row of another table.
+    /// A row of a table that is not read, with the name of the table.
     Other(Cow<'a, str>),
 }
 
@@ -24,7 +24,7 @@ pub(super) struct Message<'a> {
     pub(super) id: Option<Cow<'a, str>>,
     pub(super) is_user: bool,
     pub(super) created: Option<Millis>,
-    /// An array of blocks.
+    /// The content: an array of blocks.
     pub(super) content: Value<'a>,
     pub(super) metadata: Option<Value<'a>>,
 }
@@ -62,7 +62,7 @@ fn of_row(row: &[u8]) -> Option<Message<'_>> {
     })
 }
 
-/// A line of a file.
+/// Reads a line of a file.
 fn of_line(line: &[u8]) -> Option<Item<'_>> {
     let [id, role, created, content, metadata, directory] = json::get_each(
         line,
@@ -95,7 +95,8 @@ fn is_user(role: Option<&[u8]>) -> Option<bool> {
     }
 }
 
-/// A time in seconds, or of some versions in milliseconds; or a date with a time in UTC.
+/// Reads a time. It is a number of seconds, or in some versions of milliseconds, or the text of a date and time in
+/// UTC.
 pub(super) fn time(raw: Option<&[u8]>) -> Option<Millis> {
     if let Some(date) = text(raw) {
         return timestamp::parse(&format!(
@@ -127,19 +128,19 @@ impl Message<'_> {
         })
     }
 
-    /// A flag of the metadata.
+    /// The value of a flag in the metadata.
     pub(super) fn flag(&self, name: &str) -> Option<bool> {
         let flag = self.metadata.as_ref()?.get(name)?;
         Some(flag == b"true")
     }
 
-    /// Whether the metadata has such a member.
+    /// Whether the metadata has this member.
     pub(super) fn has_metadata(&self, name: &str) -> bool {
         let value = self.metadata.as_ref().and_then(|it| it.get(name));
         value.is_some_and(|value| value != b"null")
     }
 
-    /// Role, time, texts and tools.
+    /// The hash of role, time, texts and tools.
     pub(super) fn fingerprint(&self) -> u64 {
         let time = self.created.unwrap_or_default().cast_unsigned();
         let hashes = self.blocks().map(|block| match block {
@@ -153,7 +154,7 @@ impl Message<'_> {
         hashes.filter(|hash| *hash != 0).fold(start, mixed).max(1)
     }
 
-    /// The name of a message without an id, from its content.
+    /// An id made from the content, for a message that has none.
     pub(super) fn derived_id(&self) -> String {
         let time = self.created.unwrap_or_default().cast_unsigned();
         let role = if self.is_user { 1 } else { 2 };
@@ -161,7 +162,7 @@ impl Message<'_> {
     }
 }
 
-/// A block of content. Members are raw JSON.
+/// A block of content. All values are raw JSON.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Block<'a> {
     Text(&'a [u8]),
@@ -173,7 +174,7 @@ pub(super) enum Block<'a> {
         data: &'a [u8],
         mime: &'a [u8],
     },
-    /// A call: its name and arguments, or the reason why the model's call could not be read.
+    /// A call. It has a name and arguments, or the reason why goose could not read the model's call.
     Call {
         id: &'a [u8],
         value: Option<&'a [u8]>,
@@ -184,7 +185,7 @@ pub(super) enum Block<'a> {
         value: Option<&'a [u8]>,
         error: Option<&'a [u8]>,
     },
-    /// A notice to the user.
+    /// A notice for the user.
     Notice,
     Other,
 }
@@ -237,7 +238,7 @@ impl<'a> Block<'a> {
     }
 }
 
-/// The value or the error of `{"status":…,"value":…}`, as Rust's `Result` is stored.
+/// The value and the error of a result, which Rust stores as `{"status":…,"value":…}`.
 fn outcome(raw: &[u8]) -> [Option<&[u8]>; 2] {
     let [status, value, error] = json::get_each(raw, ["status", "value", "error"]);
     match text(status).as_deref() {

@@ -8,34 +8,35 @@ use hashbrown::{HashMap, HashSet};
 use treelined_core::json;
 use treelined_core::timestamp::Millis;
 
-/// Most results of one message that become entries. Each entry is made from the whole message.
+/// The most results of one message that become entries. The limit is needed because each entry is made from the whole
+/// message.
 const MOST_RESULTS: usize = 256;
 
-/// A message without its content.
+/// The facts of a message, without its content.
 #[derive(Debug)]
 struct Line {
     key: Box<str>,
     is_user: bool,
     time: Option<Millis>,
     number: u64,
-    /// One record, or several if goose stored an answer in pieces.
+    /// The places of its records. There are several if goose has stored an answer in pieces.
     places: Vec<Place>,
     fingerprint: u64,
     is_user_visible: bool,
     is_agent_visible: bool,
     is_turn_context: bool,
     has_text: bool,
-    /// Its first text begins with a slash.
+    /// Whether its first text begins with a slash.
     begins_with_slash: bool,
     has_notice: bool,
     has_model: bool,
-    /// Whether goose has counted its tokens, which it does in the last row of an answer.
+    /// Whether it has a count of tokens. goose writes the count into the last row of an answer.
     has_usage: bool,
-    /// Whether it has content besides results.
+    /// Whether it has content other than results.
     has_content: bool,
-    /// The ids and names of the calls.
+    /// The id and the tool's name of each call.
     calls: Vec<(Box<str>, Box<str>)>,
-    /// Ids of the calls.
+    /// The ids of the calls whose results it has.
     results: Vec<Box<str>>,
 }
 
@@ -83,22 +84,23 @@ impl Line {
         line
     }
 
-    /// Whether only the model sees it: a summary, or the answer after it.
+    /// Whether only the model gets the message: it is a summary, or the answer after a summary.
     fn is_hidden(&self) -> bool {
         !self.is_user_visible && !self.is_turn_context
     }
 
-    /// Whether only the user sees it. Messages before a compaction are also hidden from the model.
+    /// Whether only the user sees the message. Messages before a compaction are hidden from the model too.
     fn is_for_user(&self) -> bool {
         self.is_user_visible && !self.is_agent_visible
     }
 
-    /// Whether it may be a command to goose, such as `/compact`. Only the reply decides.
+    /// Whether the message may be a command to goose, such as `/compact`. The message after it decides.
     fn is_command(&self) -> bool {
         self.is_user && self.is_for_user() && self.begins_with_slash && self.results.is_empty()
     }
 
-    /// Whether goose itself may have written it as the reply to a command: it names no model.
+    /// Whether goose itself may have written the message, as the reply to a command. Such a message does not name a
+    /// model.
     fn is_reply(&self) -> bool {
         !self.is_user && self.is_for_user() && !self.has_model && self.calls.is_empty()
     }
@@ -111,16 +113,16 @@ impl Line {
 /// Reads one session.
 #[derive(Debug)]
 pub(super) struct ThreadReader {
-    /// The name of the file, for a session without its own record.
+    /// The name of the file. It is the id of a session that has no record of its own.
     stem: String,
     session: Option<SessionInfo>,
     lines: Vec<Line>,
-    /// How often a name made from content occurred.
+    /// For each id that was made from content, how often it occurred.
     derived: HashMap<String, u64>,
     types: RecordTypes,
 }
 
-/// The session's own record.
+/// The facts in the session's own record.
 #[derive(Debug)]
 struct SessionInfo {
     id: Option<String>,
@@ -130,7 +132,7 @@ struct SessionInfo {
     is_subagent: bool,
     started: Option<Millis>,
     updated: Option<Millis>,
-    /// Provider and model of messages that do not name them, as raw JSON.
+    /// The provider and model for messages that do not name them, as raw JSON.
     model: Option<Box<str>>,
 }
 
@@ -270,17 +272,17 @@ impl Reader for ThreadReader {
     }
 }
 
-/// The kind of the node that a message becomes, besides its results. It does not change when a later compaction
+/// For each message, the kind of its node, apart from its results. The kind stays the same when a later compaction
 /// hides the message from the model.
 fn kinds(lines: &[Line]) -> Vec<NodeKind> {
     let mut kinds = Vec::with_capacity(lines.len());
-    // Whether all messages so far are hidden from the model, as after a compaction.
+    // Whether all messages so far are hidden from the model, which a compaction does.
     let mut are_compacted = true;
     for (index, line) in lines.iter().enumerate() {
         let before = index.checked_sub(1).and_then(|before| lines.get(before));
         let next = lines.get(index + 1);
         let is_followed = next.is_some_and(|next| !next.is_user && next.is_hidden());
-        // A summary that a later compaction hid is recognized by the answer after it.
+        // If a later compaction has hidden a summary, it is recognized by the answer after it.
         let is_summary = index > 0
             && are_compacted
             && line.may_be_summary()
@@ -352,7 +354,7 @@ fn nodes(lines: &[Line], model: Option<&str>) -> Vec<Node> {
         }
     }
     hold_back(&mut nodes, last_answer);
-    // A command waits for its reply.
+    // A command is held back until its reply is there.
     if lines.last().is_some_and(Line::is_command) {
         nodes
             .iter_mut()
@@ -363,7 +365,7 @@ fn nodes(lines: &[Line], model: Option<&str>) -> Vec<Node> {
     nodes
 }
 
-/// Whether the last answer has ended: only its results come after it, and none of them is missing.
+/// Whether the last answer has ended: only its results follow, and none is missing.
 fn has_end_mark(lines: &[Line]) -> bool {
     let is_result = |line: &&Line| line.is_user && !line.has_content;
     let results = lines.iter().rev().take_while(is_result);
@@ -377,7 +379,7 @@ fn has_end_mark(lines: &[Line]) -> bool {
     })
 }
 
-/// The last answer with its results may still grow, unless another message follows.
+/// Marks the last answer and its results as open if no other message follows, because they may still grow.
 fn hold_back(nodes: &mut [Node], last_answer: Option<usize>) {
     let Some(group) = last_answer.and_then(|answer| nodes.get_mut(answer..)) else {
         return;

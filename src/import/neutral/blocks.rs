@@ -1,5 +1,5 @@
-//! Converts the content blocks of a stored message to the parts of a neutral path. Accepts JSON of any
-//! shape, and counts what is lost.
+//! Converts the content blocks of a stored message to the parts of a neutral path. Accepts JSON of any shape, and
+//! counts what is lost.
 
 use super::loss::{Loss, Losses};
 use super::path::Part;
@@ -9,15 +9,15 @@ use std::borrow::Cow;
 use std::fmt::Write;
 use treelined_core::json::{self, Elements};
 
-/// The largest image that agents take, in bytes.
+/// The largest image that agents accept, in bytes.
 const MAX_IMAGE_BYTES: usize = 5 << 20;
-/// The types of images that agents take.
+/// The types of images that agents accept.
 const IMAGE_TYPES: [&str; 4] = ["image/png", "image/jpeg", "image/gif", "image/webp"];
 
 /// A block of a message.
 pub(super) enum Block<'a> {
     Part(Part),
-    /// The text of the thought; empty if the message has no readable text of it.
+    /// The text of a thought; empty if the thought is not readable.
     Thought(String),
     Call {
         id: Cow<'a, str>,
@@ -150,7 +150,7 @@ fn with_unicode(raw: &[u8]) -> String {
     out
 }
 
-/// Returns an image, or a text that replaces it if agents do not take it.
+/// Returns an image, or a text that describes it if agents do not accept the image.
 fn image(data: Cow<'_, str>, mime_type: &str, losses: &mut Losses) -> Part {
     let is_taken = IMAGE_TYPES.contains(&mime_type) && is_base64(&data);
     if is_taken && size(&data) <= MAX_IMAGE_BYTES {
@@ -163,7 +163,7 @@ fn image(data: Cow<'_, str>, mime_type: &str, losses: &mut Losses) -> Part {
     Part::Text(described(&data, mime_type))
 }
 
-/// Whether a text is the Base64 of something.
+/// Whether a text is valid Base64.
 fn is_base64(data: &str) -> bool {
     let digits = data.trim_end_matches('=');
     let is_digit = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'/');

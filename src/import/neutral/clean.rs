@@ -1,4 +1,4 @@
-//! Cleans the messages of a context.
+//! Makes a neutral path from the messages of a context.
 
 use super::blocks::{Block, blocks, described};
 use super::loss::{Loss, Losses};
@@ -14,15 +14,15 @@ use treelined_core::context::handed::PathMessage;
 use treelined_core::entry::Role;
 use treelined_core::json;
 
-/// The result of a call that has none.
+/// The text of the result for a call that has no result.
 const NOT_RUN: &str = "Not run: the branch ends here.";
-/// The first message of a path that does not begin with the user.
+/// The text of the first message, if a path does not begin with the user.
 const BEGINNING: &str = "(The beginning of this conversation is not part of this session.)";
-/// The longest id of a call.
+/// The longest id of a call, in characters.
 const MAX_CALL_ID: usize = 64;
 
 impl NeutralPath {
-    /// Cleans the messages of a context.
+    /// Makes a neutral path from the messages of a context.
     pub fn of(path: impl IntoIterator<Item: Borrow<PathMessage>>, options: Options<'_>) -> Self {
         let mut cleaner = Cleaner::new(options);
         if let Some(summary) = options.summary {
@@ -39,19 +39,19 @@ struct Cleaner<'a> {
     options: Options<'a>,
     messages: Vec<Message>,
     losses: Losses,
-    /// The ids of calls so far.
+    /// The ids of all calls so far.
     ids: HashSet<String>,
-    /// The number from which a free id is looked for.
+    /// The first number that is tried for a new id.
     next_id: usize,
-    /// The calls of the last message of a model, in their order; `None` for one that has its result.
+    /// The calls in the last message of a model, in order. `None` stands for a call that has its result.
     open: Vec<Option<OpenCall>>,
-    /// The positions of the open calls, by their ids in the entry.
+    /// For each id in the entry, the positions of its calls that have no result.
     waiting: HashMap<String, VecDeque<usize>>,
     /// Whether the last results are in the order of their calls.
     is_sorted: bool,
 }
 
-/// A call without a result.
+/// A call that has no result yet.
 struct OpenCall {
     id: String,
     name: String,
@@ -89,7 +89,7 @@ impl<'a> Cleaner<'a> {
         }
     }
 
-    /// A summary that no entry has.
+    /// Adds a summary that is not an entry.
     fn summary(&mut self, text: &str) {
         let summary = serde_json::json!({ "role": "compactionSummary", "summary": text });
         if let Some(json) = for_model(summary.to_string().as_bytes()) {
@@ -132,7 +132,7 @@ impl<'a> Cleaner<'a> {
         }
     }
 
-    /// A part in words.
+    /// The text of a part. An image is described.
     fn text(&mut self, part: Part) -> String {
         match part {
             Part::Text(text) => text,
@@ -146,7 +146,7 @@ impl<'a> Cleaner<'a> {
     fn model(&mut self, json: &[u8], entry: String) {
         let content = json::get(json, "content").unwrap_or_default();
         let found = blocks(content, &mut self.losses);
-        // Calls of the message before must have their results, whether or not this one says anything.
+        // The calls of the message before must have results even if this message is empty.
         self.close_calls();
         let mut parts = Vec::with_capacity(found.len());
         for block in found {
@@ -190,7 +190,7 @@ impl<'a> Cleaner<'a> {
         }));
     }
 
-    /// Gives a call its id and its name, and waits for its result.
+    /// Sets the id and the name of a call, and notes that it has no result yet.
     fn call(&mut self, stored: &str, mut call: Call) -> Call {
         if let Some(tool) = self.options.tool {
             let is_known = rename(&mut call, tool);
@@ -249,8 +249,8 @@ impl<'a> Cleaner<'a> {
         }
     }
 
-    /// Gives a result to each call that has none, and puts the results into the order of the calls: some agents keep each
-    /// in its call.
+    /// Adds a result to each call that has none, and sorts the results in the order of the calls. Some agents store
+    /// each result in its call.
     fn close_calls(&mut self) {
         self.waiting.clear();
         for open in std::mem::take(&mut self.open).into_iter().flatten() {
@@ -303,7 +303,7 @@ impl<'a> Cleaner<'a> {
         path
     }
 
-    /// Takes a question of the user from the end.
+    /// Removes the last message of the user from the end of the path, as the prompt.
     fn prompt(&mut self) -> Option<String> {
         let said = match self.messages.pop()? {
             Message::User(said) if !said.is_summary => said,

@@ -1,5 +1,5 @@
-//! The words of messages, part by part, as every agent gives them back whatever the form in which it keeps them, and their
-//! hash (session-file.md §4.6).
+//! The texts of messages as parts, and their hash (session-file.md §4.6). Every agent returns the same parts,
+//! whatever the form in which it stores messages.
 
 use super::blocks::{Block, blocks};
 use super::loss::Losses;
@@ -8,7 +8,7 @@ use sha2::{Digest, Sha256};
 use std::fmt::Write;
 use treelined_core::json;
 
-/// A part: a letter for its kind, and the text without its white space. It is never empty.
+/// A part: a letter for its kind, and its text without white space. The text is never empty.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Said {
     pub(crate) letter: u8,
@@ -16,19 +16,19 @@ pub(crate) struct Said {
 }
 
 impl Said {
-    /// `None` for a text of white space.
+    /// A part; `None` if the text is only white space.
     pub(crate) fn new(letter: u8, text: &str) -> Option<Self> {
         let text: String = text.split_whitespace().collect();
         (!text.is_empty()).then_some(Self { letter, text })
     }
 
-    /// Whether it may go on in the next part.
+    /// Whether a text of this kind may continue in the next part.
     pub(crate) fn goes_on(letter: u8) -> bool {
         matches!(letter, b'u' | b'a')
     }
 }
 
-/// The hash of the path, in hexadecimal digits.
+/// The hash of a path, in hexadecimal digits.
 pub fn hash(messages: &[Message]) -> String {
     let mut hash = PathHash::default();
     for said in messages.iter().flat_map(parts).flatten() {
@@ -37,7 +37,7 @@ pub fn hash(messages: &[Message]) -> String {
     hash.digits()
 }
 
-/// The parts of a message. A message with results has parts for each result.
+/// The parts of a message. A message with results has a list for each result.
 pub(crate) fn parts(message: &Message) -> Vec<Vec<Said>> {
     match message {
         Message::User(said) => vec![texts(b'u', &said.parts)],
@@ -57,7 +57,7 @@ pub(crate) fn parts(message: &Message) -> Vec<Vec<Said>> {
     }
 }
 
-/// The parts of a stored message of a user, a model or a tool, raw JSON. Other messages have none.
+/// The parts of a stored message, which is raw JSON. Only messages of a user, a model or a tool have parts.
 pub(crate) fn parts_of(message: &[u8]) -> Vec<Said> {
     let role = json::get(message, "role").and_then(json::string);
     let letter = match role.as_deref() {
@@ -88,17 +88,17 @@ fn texts(letter: u8, parts: &[Part]) -> Vec<Said> {
     texts.collect()
 }
 
-/// The texts of one result are one part.
+/// Joins the texts of one result into one part.
 fn joined(parts: Vec<Said>) -> Vec<Said> {
     let text: String = parts.iter().map(|said| said.text.as_str()).collect();
     Said::new(b'r', &text).into_iter().collect()
 }
 
-/// The parts of messages, hashed in order.
+/// The hash of parts, which are added in order.
 #[derive(Default, Clone)]
 pub(crate) struct PathHash {
     hasher: Sha256,
-    /// The letter of the part that may go on.
+    /// The kind of the last part, if it may continue in the next one.
     letter: Option<u8>,
 }
 
@@ -118,7 +118,7 @@ impl PathHash {
         }
     }
 
-    /// The hash of what was pushed, in hexadecimal digits.
+    /// The hash of all added parts, in hexadecimal digits.
     pub(crate) fn digits(mut self) -> String {
         self.end();
         let mut digits = String::with_capacity(64);

@@ -1,8 +1,8 @@
-//! The losses of a path that is handed over.
+//! The losses when a path is handed over.
 
 use std::collections::BTreeMap;
 
-/// A kind of parts that are left out or changed (protocol.md §3.18).
+/// A kind of content that is left out or changed (protocol.md §3.18).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Loss {
     Thoughts,
@@ -35,14 +35,14 @@ impl Losses {
         self.0.get(&loss).copied().unwrap_or_default()
     }
 
-    /// The kinds with a loss, with their numbers.
+    /// The kinds that have losses, with their numbers.
     pub fn iter(&self) -> impl Iterator<Item = (Loss, u64)> + '_ {
         self.0.iter().map(|(loss, count)| (*loss, *count))
     }
 }
 
 impl Loss {
-    /// A loss in English.
+    /// The text for `count` losses of this kind, in English.
     pub fn text(self, count: u64) -> String {
         let (one, many, what) = match self {
             Self::Thoughts => ("thought", "thoughts", "left out"),

@@ -1,8 +1,8 @@
-//! The path that is handed over to another agent: the messages of a context, cleaned by one pure function, so that any
-//! agent takes them (protocol.md §3.18), and their hash (session-file.md §4.6).
+//! The path that is handed over to another agent. One pure function makes it: it cleans the messages of a context so
+//! that any agent accepts them (protocol.md §3.18). The path also has a hash (session-file.md §4.6).
 //!
-//! [`NeutralPath::of`] is that function. The writers of `treelined-handoff` make files of its result; an import compares
-//! with it what an agent gives back.
+//! [`NeutralPath::of`] is that function. `treelined-handoff` writes its result into files. An import compares it with
+//! the conversation that an agent returns.
 
 mod blocks;
 mod clean;

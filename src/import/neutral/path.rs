@@ -1,4 +1,4 @@
-//! The path as data: its messages, and what they have.
+//! The path that is handed over, as data.
 
 use super::loss::Losses;
 use crate::tool::Tool;
@@ -7,22 +7,22 @@ use serde_json::{Map, Value};
 /// The options of a handoff.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Options<'a> {
-    /// The agent; `None` for any.
+    /// The agent that gets the path; `None` for any agent.
     pub tool: Option<Tool>,
-    /// The number of turns, the last ones; `None` for all.
+    /// The number of turns at the end of the path that are handed over; `None` for all.
     pub last: Option<usize>,
-    /// Whether thoughts are put into the text.
+    /// Whether thoughts are written into the text.
     pub keeps_thoughts: bool,
-    /// The text that stands for what was before the path.
+    /// A text that is handed over in place of the messages before the path.
     pub summary: Option<&'a str>,
 }
 
-/// A path as any agent takes it: it begins with the user, roles alternate, each call has one result after it, and a
-/// question of the user at its end is the prompt.
+/// A path that any agent accepts. It begins with the user, the roles alternate, and each call has one result after
+/// it. If its last message is the user's, that message is the prompt.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct NeutralPath {
     pub messages: Vec<Message>,
-    /// The last words of the user, if no model has answered them.
+    /// The last message of the user, if no model has answered it.
     pub prompt: Option<String>,
     pub losses: Losses,
 }
@@ -32,41 +32,41 @@ pub struct NeutralPath {
 pub enum Message {
     User(UserMessage),
     Model(ModelMessage),
-    /// The results of the calls of the message before, one each.
+    /// The results of the calls in the message before, one for each call.
     Results(Vec<CallResult>),
 }
 
 #[derive(Debug, Clone, PartialEq)]
 pub struct UserMessage {
     pub parts: Vec<Part>,
-    /// Whether it stands for what was said before.
+    /// Whether the message replaces earlier messages.
     pub is_summary: bool,
-    /// The entries that it is made of; none if it was added.
+    /// The entries from which the message is made; none if it was added.
     pub entries: Vec<String>,
 }
 
 #[derive(Debug, Clone, PartialEq)]
 pub struct ModelMessage {
     pub parts: Vec<ModelPart>,
-    /// The model that said it first.
+    /// The model that wrote the first of the joined messages.
     pub model: Option<Model>,
     pub entries: Vec<String>,
 }
 
-/// A model as an entry names it.
+/// The model that an entry names.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Model {
     pub provider: String,
     pub id: String,
 }
 
-/// A part of what a user said, or of a result.
+/// A part of a user's message, or of a result.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Part {
     Text(String),
     Image {
         mime_type: String,
-        /// Base64.
+        /// The image in Base64.
         data: String,
     },
 }
@@ -77,12 +77,12 @@ pub enum ModelPart {
     Call(Call),
 }
 
-/// A call of a tool.
+/// The call of a tool.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Call {
-    /// 1 to 64 of `A`–`Z`, `a`–`z`, `0`–`9`, `_`, `-`; unique on the path.
+    /// 1 to 64 characters of `A`–`Z`, `a`–`z`, `0`–`9`, `_`, `-`. It is unique on the path.
     pub id: String,
-    /// The name that the agent has for the tool, if it has one.
+    /// The agent's name for the tool. If the agent does not have the tool, the name in the entry.
     pub name: String,
     pub arguments: Map<String, Value>,
 }
@@ -90,11 +90,11 @@ pub struct Call {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CallResult {
     pub call_id: String,
-    /// The name of the call.
+    /// The name of the tool that was called.
     pub name: String,
     pub parts: Vec<Part>,
     pub is_error: bool,
-    /// The entry; `None` for a call that was closed.
+    /// The entry of the result; `None` if the call had no result and got one.
     pub entry: Option<String>,
 }
 
@@ -111,13 +111,13 @@ impl NeutralPath {
         entries.into_iter().next()
     }
 
-    /// Whether it begins with a text that stands for what was before (`summary` of [`Options`]).
+    /// Whether the path begins with a text that replaces earlier messages (`summary` of [`Options`]).
     pub fn begins_with_summary(&self) -> bool {
         let first = self.messages.first();
         matches!(first, Some(Message::User(said)) if said.is_summary && said.entries.is_empty())
     }
 
-    /// The size in tokens of messages and prompt, estimated (semantics.md §2).
+    /// The estimated size of messages and prompt, in tokens (semantics.md §2).
     pub fn tokens(&self) -> u64 {
         let messages: u64 = self.messages.iter().map(Message::tokens).sum();
         messages + self.prompt.as_deref().map_or(0, tokens_of)
@@ -125,7 +125,7 @@ impl NeutralPath {
 }
 
 impl Message {
-    /// The entries that it is made of.
+    /// The entries from which the message is made.
     pub fn entries(&self) -> Vec<&str> {
         match self {
             Self::User(UserMessage { entries, .. }) | Self::Model(ModelMessage { entries, .. }) => {
@@ -157,12 +157,12 @@ impl Message {
     }
 }
 
-/// The tokens of a text, estimated.
+/// The estimated number of tokens in a text.
 pub fn tokens_of(text: &str) -> u64 {
     (text.chars().count() as u64).div_ceil(4)
 }
 
-/// The tokens that an image counts (semantics.md §2).
+/// The tokens for which an image counts (semantics.md §2).
 const IMAGE_TOKENS: u64 = 1200;
 
 impl Part {
@@ -186,7 +186,7 @@ impl ModelPart {
     }
 }
 
-/// The texts of parts, one below the other.
+/// The texts of the parts, each on new lines.
 pub fn text_of(parts: &[Part]) -> String {
     let texts = parts.iter().filter_map(|part| match part {
         Part::Text(text) => Some(text.as_str()),

@@ -1,12 +1,12 @@
-//! The names that each agent has for the tools that all of them have, and for their arguments. Other arguments stay as
-//! they are: agents take a history with any.
+//! The names of tools and arguments in each agent, for the tools that all agents have. Other arguments keep their
+//! names: agents accept any in a history.
 
 use super::path::Call;
 use crate::tool::Tool;
 use serde_json::{Map, Value};
 use treelined_core::tools::common_name;
 
-/// A tool of an agent: its purpose as [`common_name`] has it, its name, and the names of its arguments by their meaning.
+/// A tool of an agent: its purpose, as in [`common_name`], its name, and the name of each argument by meaning.
 type Row = (
     &'static str,
     &'static str,
@@ -27,7 +27,7 @@ enum Meaning {
 
 use Meaning::{Command, Content, New, Old, Path, Pattern, Url};
 
-/// The names of an argument in any agent.
+/// For each meaning, the names of such arguments in all agents.
 const ARGUMENTS: &[(Meaning, &[&str])] = &[
     (Command, &["command", "cmd", "script"]),
     (
@@ -134,13 +134,13 @@ fn rows(tool: Tool) -> &'static [Row] {
         Tool::Gemini => GEMINI,
         Tool::Goose => GOOSE,
         Tool::Pi => PI,
-        // No conversation goes on there.
+        // Conversations cannot be handed over to these tools.
         Tool::QwenCode | Tool::ChatGpt | Tool::ClaudeAi => &[],
     }
 }
 
-/// Gives a call the names that an agent has for it. Returns whether the agent has this tool; a call that lacks an
-/// argument which the agent's tool needs stays as it is.
+/// Gives a call the names that an agent uses. Returns whether the agent has the tool. If the call lacks an argument
+/// that the agent's tool needs, it is not changed.
 pub(super) fn rename(call: &mut Call, tool: Tool) -> bool {
     let rows = rows(tool);
     let purpose = common_name(&call.name);
@@ -155,7 +155,7 @@ pub(super) fn rename(call: &mut Call, tool: Tool) -> bool {
     true
 }
 
-/// The arguments under the agent's names, in their order; `None` if one is missing.
+/// The arguments with the agent's names, in the agent's order; `None` if one is missing.
 fn renamed(
     arguments: &Map<String, Value>,
     needed: &[(Meaning, &'static str)],
@@ -182,14 +182,14 @@ fn renamed(
     Some(renamed)
 }
 
-/// The name under which arguments have this meaning.
+/// The name in `arguments` of the argument that has this meaning.
 fn argument(arguments: &Map<String, Value>, meaning: Meaning) -> Option<&'static str> {
     let (_, names) = ARGUMENTS.iter().find(|(known, _)| *known == meaning)?;
     let mut names = names.iter();
     names.find(|name| arguments.contains_key(**name)).copied()
 }
 
-/// A command as one text: `["bash", "-lc", "…"]` is the command for the shell.
+/// A command as one text. `["bash", "-lc", "…"]` becomes the command that the shell runs.
 fn command(value: &Value) -> Option<String> {
     match value {
         Value::String(text) => Some(text.clone()),

@@ -1,11 +1,11 @@
-//! The entries of opencode's messages.
+//! Makes the entries of opencode's messages.
 
 use super::super::member::{Body, Node, NodeKind};
 use super::super::value::{Usage, Value, Writer, count, joined, literal, number, text};
 use super::record::{self, Item, image_of};
 use treelined_core::json;
 
-/// `finish` of an answer, and the reason in our entry. Others are kept.
+/// The `stopReason` for each `finish` of an answer. Other values are copied.
 const FINISHES: &[(&str, &str)] = &[
     ("stop", "stop"),
     ("length", "length"),
@@ -13,7 +13,7 @@ const FINISHES: &[(&str, &str)] = &[
     ("error", "error"),
 ];
 
-/// `error.name` of an answer, and the reason in our entry. All others are errors.
+/// The `stopReason` for each `error.name` of an answer. For other names it is `error`.
 const ERRORS: &[(&str, &str)] = &[
     ("MessageAbortedError", "aborted"),
     ("MessageOutputLengthError", "length"),
@@ -95,7 +95,7 @@ fn message<'i, 'a>(item: &'i Item<'a>) -> Option<&'i Value<'a>> {
     }
 }
 
-/// A part with its id, which is a column of its row.
+/// A part, with its id. In a database the id is a column of the row.
 #[derive(Clone, Copy)]
 struct PartData<'i> {
     id: &'i str,
@@ -121,13 +121,13 @@ impl<'i> PartData<'i> {
         json::get_each(self.raw, names)
     }
 
-    /// The id of a call, as a literal.
+    /// The id of a call, as a string literal.
     fn call_id(&self) -> Vec<u8> {
         literal(self.get("callID")).map_or_else(|| json::quoted(self.id), <[u8]>::to_vec)
     }
 }
 
-/// The texts of all parts as one literal.
+/// The texts of all parts, as one string literal.
 fn texts(parts: &[PartData<'_>]) -> Vec<u8> {
     let texts = parts
         .iter()
@@ -151,7 +151,7 @@ fn user(out: &mut Writer, node: &Node, parts: &[PartData<'_>]) {
     out.close_message(node.time);
 }
 
-/// A block with a text, if there is one.
+/// Writes a block with a text, if there is a text.
 fn block(out: &mut Writer, kind: &str, name: &str, text: Option<&[u8]>) {
     if let Some(text) = literal(text) {
         out.block(kind, name, text);
@@ -190,12 +190,12 @@ fn answer(out: &mut Writer, node: &Node, message: Option<&Value<'_>>, parts: &[P
     out.close(b']');
     if let Some(message) = message {
         model(out, message);
-        // All steps of a message share its tokens.
+        // The tokens are those of the whole message, so only its first entry gets them.
         if !node.key.contains('/') {
             tokens(out, message);
         }
     }
-    // Only the last step has the message's end.
+    // The end of the message belongs to its last step.
     let ended = message.filter(|_| node.note.is_none());
     end(out, ended, has_calls);
     out.close_message(node.time);
@@ -211,7 +211,7 @@ fn thinking(out: &mut Writer, part: &PartData<'_>, body: Option<&[u8]>) {
     out.close(b'}');
 }
 
-/// `modelID` of an answer, or `model` of older ones.
+/// Writes the model: `modelID` of an answer, or `model` in older versions.
 fn model(out: &mut Writer, message: &Value<'_>) {
     let [provider, id, model] = message.each(["providerID", "modelID", "model"]);
     let [model_provider, model_id] =
@@ -239,7 +239,7 @@ fn usage(message: &Value<'_>) -> Option<Usage> {
         total: count(total),
         cost: number(cost),
     };
-    // Newer versions count reasoning separately from the output, older ones within it.
+    // Newer versions count the tokens of reasoning apart from the output. In older versions they are a part of it.
     let reasoning = count(reasoning).unwrap_or(0);
     let with_reasoning = Usage {
         output: usage.output.saturating_add(reasoning),
@@ -252,7 +252,7 @@ fn usage(message: &Value<'_>) -> Option<Usage> {
     Some(usage)
 }
 
-/// The reason why an answer ended, and its error.
+/// Writes the reason why an answer ended, and its error.
 fn end(out: &mut Writer, message: Option<&Value<'_>>, has_calls: bool) {
     let [finish, error] = message.map_or([None; 2], |message| message.each(["finish", "error"]));
     let error = error.filter(|error| error.first() == Some(&b'{'));

@@ -1,19 +1,20 @@
 //! opencode: the database `opencode.db`, and the older folder `storage/`.
 //!
-//! A source is one session. Of a database its records are rows, `{"table":"part","rowid":7,"row":{…}}`, of the tables
-//! `session`, `message`, `part`, `event` and others; columns named `data` hold JSON as text. Of a folder they are
-//! files, `{"file":"message/<session>/<message>.json","row":{…}}`, in the order of their paths.
+//! A source is one session. In a database, its records are rows `{"table":"part","rowid":7,"row":{…}}` of the tables
+//! `session`, `message`, `part`, `event` and others. Columns named `data` have JSON as text. In a folder, its records
+//! are files `{"file":"message/<session>/<message>.json","row":{…}}`, in the order of their paths.
 //!
-//! - Messages are in the order of (time created, id). The member `parentID` of an answer names the question, and is not
-//!   the tree's parent: an answer of several steps is several messages in a row.
-//! - When a prompt follows a revert, opencode deletes the reverted rows. The table `event` still has them: its replay
-//!   ([`replay`]) gives the deleted messages and the message before each. They become branches. Where the
-//!   replay ends with something else than the tables, the tables count.
-//! - A pending revert (`session.revert`) keeps its rows: the leaf is before them.
-//! - A compaction is a user message with a part `compaction` and the answer with `summary: true` after it.
-//! - A fork is its own session without a link. Its copied messages have other ids, and the same role, time,
-//!   texts and tools.
-//! - A message is closed once another one follows, or it has `time.completed` and its last part ends its last step.
+//! - Messages are ordered by creation time and id. The member `parentID` of an answer names the question, which is
+//!   not always its parent in the tree: an answer of several steps is several messages, one after the other.
+//! - When a prompt follows a revert, opencode deletes the reverted rows, but their events stay in the table `event`.
+//!   A replay of the events ([`replay`]) finds the deleted messages, and for each the message before it. They become
+//!   branches. If the result of the replay differs from the tables, the tables count.
+//! - A pending revert (`session.revert`) has not deleted its rows yet: the leaf is before them.
+//! - A compaction is a user message that has a part `compaction`, and after it the answer that has `summary: true`.
+//! - A fork is a separate session that does not name its origin. Its copied messages have other ids, but the same
+//!   role, time, texts and tools.
+//! - A message is closed when another message follows. It is also closed when it has `time.completed` and its last
+//!   part ends its last step.
 
 mod map;
 mod nodes;

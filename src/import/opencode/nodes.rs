@@ -1,4 +1,4 @@
-//! The nodes of a session, from its messages and parts.
+//! Makes the nodes of a session from its messages and parts.
 
 use super::super::member::{Node, NodeKind, Parent, Place};
 use super::super::value::mixed;
@@ -7,21 +7,22 @@ use super::replay::{Message, Messages, Replay};
 use hashbrown::{HashMap, HashSet};
 use treelined_core::timestamp::Millis;
 
-/// Most steps of a message that become entries. Each entry is made from the whole message without its parts.
+/// The most model steps of one message that become entries. The limit is needed because each entry is made from the
+/// whole message.
 const MOST_STEPS: usize = 256;
 
-/// A message in the tree.
+/// A message, with its position in the tree.
 #[derive(Debug)]
 struct Step<'a> {
     message: &'a Message,
     info: &'a Info,
-    /// Index of the previous message, less than its own.
+    /// The index of the message before it, which is smaller than its own.
     before: Option<usize>,
-    /// Index of the last listed message on the path to this one.
+    /// The index of the last listed message on the path to this one.
     anchor: Option<usize>,
 }
 
-/// The messages of a session: first the listed ones in order, then the removed ones.
+/// The messages of a session: first those in opencode's list, in order, then those that were removed from the list.
 #[derive(Debug)]
 pub(super) struct Steps<'a> {
     all: Vec<Step<'a>>,
@@ -30,8 +31,8 @@ pub(super) struct Steps<'a> {
 }
 
 impl<'a> Steps<'a> {
-    /// `reverted` is the message at which a pending revert begins. Once it is removed, opencode removes the later ones
-    /// too.
+    /// `reverted` is the message at which a pending revert begins. When it is removed, opencode removes all later
+    /// messages too.
     pub(super) fn new(tables: &'a Messages, replay: &'a Replay, reverted: Option<&str>) -> Self {
         let removing = reverted.filter(|id| replay.is_removed(id));
         let is_leaving = |id: &str| removing.is_some_and(|removed| replay.is_after(id, removed));
@@ -56,7 +57,7 @@ impl<'a> Steps<'a> {
             let before = replay
                 .before(&message.id)
                 .and_then(|id| indexes.get(id).copied());
-            // Damaged times could put a message before its predecessor.
+            // With damaged times, a message could come before its predecessor.
             let before = before.filter(|before| *before < all.len());
             let anchor = before.and_then(|before| all.get(before)?.anchor);
             all.push(Step {
@@ -78,7 +79,7 @@ impl<'a> Steps<'a> {
     }
 }
 
-/// The whole messages with such ids, in the order of (time created, id).
+/// The messages that are complete and whose ids are wanted, ordered by creation time and id.
 fn ordered(messages: &Messages, is_wanted: impl Fn(&str) -> bool) -> Vec<(&Message, &Info)> {
     let whole = messages.all.iter();
     let whole = whole.filter_map(|message| Some((message, message.info.as_ref()?)));
@@ -93,19 +94,20 @@ fn order<'a>((message, info): (&'a Message, &Info)) -> (Millis, &'a str) {
     (info.created.unwrap_or_default(), &message.id)
 }
 
-/// Builds the nodes.
+/// Makes the nodes.
 pub(super) struct Thread<'a> {
     steps: &'a Steps<'a>,
     pub(super) nodes: Vec<Node>,
-    /// The first and the last node of each step; a step without nodes has the last node of the step before.
+    /// For each message, its first and its last node. If a message has no nodes, its last node is the one of the
+    /// message before.
     first: Vec<Option<u32>>,
     last: Vec<Option<u32>>,
-    /// The step that may still grow.
+    /// The index of the message that may still grow.
     open: Option<usize>,
     keys: HashSet<Box<str>>,
 }
 
-/// A planned entry, without its parent and message.
+/// The facts of a node, without its parent and message.
 struct Draft {
     key: Box<str>,
     kind: NodeKind,
@@ -130,7 +132,7 @@ impl<'a> Thread<'a> {
         }
     }
 
-    /// The nodes of all messages, by time; a message comes after its predecessor.
+    /// Makes the nodes of all messages, ordered by time. A message comes after its predecessor.
     pub(super) fn emit(&mut self) {
         let steps = self.steps;
         let mut by_time: Vec<usize> = (0..steps.all.len()).collect();
@@ -158,8 +160,8 @@ impl<'a> Thread<'a> {
         }
     }
 
-    /// Whether the answer that may still grow is completed: opencode copies a completed message before its parts, and
-    /// completes an interrupted one without the end of a step.
+    /// Whether the answer that may still grow says that it is complete. It counts as growing because opencode may
+    /// copy a completed message before its parts. An interrupted message is completed without the end of a step.
     pub(super) fn has_end_mark(&self) -> bool {
         let open = self.open.and_then(|open| self.steps.all.get(open));
         open.is_some_and(|step| step.info.is_completed)
@@ -170,7 +172,7 @@ impl<'a> Thread<'a> {
         self.last_of(self.steps.end())
     }
 
-    /// Like [`Self::end`], for a pending revert to a message or to a part of it.
+    /// The node at which opencode continues if a revert to a message, or to a part of it, is pending.
     pub(super) fn leaf_of_revert(&self, message: &str, keeps_part: bool) -> Option<u32> {
         let index = self.steps.indexes.get(message).copied();
         match index.and_then(|index| self.steps.all.get(index)) {
@@ -221,7 +223,7 @@ impl<'a> Thread<'a> {
         }
     }
 
-    /// The key, or another one if a damaged source repeats it.
+    /// The key, or another key if a damaged source has the same one twice.
     fn unique(&mut self, key: Box<str>, number: u64) -> Box<str> {
         let key = match self.keys.contains(&key) {
             true => format!("{key}#{number}.{}", self.nodes.len()).into_boxed_str(),
@@ -231,7 +233,7 @@ impl<'a> Thread<'a> {
         key
     }
 
-    /// A compaction: the message that requested it, and its summary.
+    /// The draft of a compaction: the message that requested it, and its summary.
     fn summary(&self, step: &Step<'_>) -> Draft {
         let request = step.before.and_then(|before| self.steps.all.get(before));
         let request = request.filter(|request| compaction(request).is_some());
@@ -241,7 +243,7 @@ impl<'a> Thread<'a> {
             _ => None,
         });
         let first_kept = first_kept.and_then(|id| self.steps.indexes.get(id).copied());
-        // A compaction can keep only earlier messages.
+        // A compaction can only keep messages that are earlier.
         let limit = request
             .and_then(|request| request.before)
             .and_then(|before| self.steps.all.get(before)?.anchor);
@@ -267,7 +269,8 @@ impl<'a> Thread<'a> {
     }
 }
 
-/// Whether an answer has all its parts. In a fork, opencode copies a completed message before its parts.
+/// Whether an answer has all its parts. When opencode forks a session, it copies a completed message before its
+/// parts.
 fn is_closed(step: &Step<'_>) -> bool {
     let last = step.message.parts.values().next_back();
     step.info.is_completed
@@ -276,7 +279,7 @@ fn is_closed(step: &Step<'_>) -> bool {
         )
 }
 
-/// The part that makes a message the request for a compaction.
+/// The part because of which a message is the request for a compaction.
 fn compaction<'a>(step: &Step<'a>) -> Option<&'a Part> {
     let mut parts = step.message.parts.values();
     parts.find(|part| {
@@ -289,7 +292,7 @@ fn has_text(step: &Step<'_>) -> bool {
     parts.any(|part| matches!(part.kind, PartKind::Text { .. }))
 }
 
-/// A node of the message with its id, from the message and some of its parts.
+/// A draft with the id of its message as key. It is made from the message and some of its parts.
 fn draft<'p>(step: &Step<'_>, kind: NodeKind, parts: impl IntoIterator<Item = &'p Part>) -> Draft {
     let places = parts.into_iter().map(|part| part.place);
     Draft {
@@ -301,8 +304,8 @@ fn draft<'p>(step: &Step<'_>, kind: NodeKind, parts: impl IntoIterator<Item = &'
     }
 }
 
-/// The text that a person typed, then the text that opencode added. The request for a compaction has no node: its
-/// records belong to the summary's node.
+/// The drafts for a user's message: the text that the user has typed, and the text that opencode has added. The
+/// request for a compaction has no draft, because its records belong to the draft of the summary.
 fn user(step: &Step<'_>) -> Vec<Draft> {
     if compaction(step).is_some() {
         return Vec::new();
@@ -333,7 +336,7 @@ fn user(step: &Step<'_>) -> Vec<Draft> {
     }
 }
 
-/// The answer: for each step of the model, a message with its calls, then their results.
+/// The drafts for an answer. Each step of the model becomes a message with its calls, followed by the results.
 fn assistant(step: &Step<'_>) -> Vec<Draft> {
     let mut drafts = Vec::new();
     let retries = step
@@ -365,7 +368,8 @@ fn assistant(step: &Step<'_>) -> Vec<Draft> {
     drafts
 }
 
-/// The parts of an answer with content, by steps of the model. There is at least one step, which can be empty.
+/// The parts of an answer that have content, divided by steps of the model. There is at least one step, which may be
+/// empty.
 fn segments(message: &Message) -> Vec<Vec<&Part>> {
     let mut segments = vec![Vec::new()];
     let mut is_new_step = false;
@@ -411,7 +415,7 @@ fn result(step: &Step<'_>, part: &Part) -> Option<Draft> {
     })
 }
 
-/// Role, time, texts and tools; 0 without a time.
+/// The hash of role, time, texts and tools; 0 without a time.
 fn fingerprint(step: &Step<'_>) -> u64 {
     let Some(created) = step.info.created else {
         return 0;

@@ -1,4 +1,4 @@
-//! The records of an opencode session.
+//! Reads the records of an opencode session.
 
 use super::super::member::{Place, Record};
 use super::super::value::{self, Value, boxed, literal, millis, text, text_hash};
@@ -6,10 +6,10 @@ use std::borrow::Cow;
 use treelined_core::json;
 use treelined_core::timestamp::Millis;
 
-/// Members that are columns in a table and members in an event.
+/// The names that are columns of a table but members of an event.
 const COLUMNS: &[&str] = &["id", "sessionID", "messageID"];
 
-/// A record by its content.
+/// The content of a record.
 #[derive(Debug)]
 pub(super) enum Item<'a> {
     Session(Value<'a>),
@@ -19,7 +19,7 @@ pub(super) enum Item<'a> {
         data: Value<'a>,
     },
     Part {
-        /// Position among the parts of the message.
+        /// The sort key among the parts of the message.
         order: Box<str>,
         id: Box<str>,
         message: Box<str>,
@@ -34,12 +34,12 @@ pub(super) enum Item<'a> {
     },
 }
 
-/// A record with its kind of source.
+/// A record: its content, and the kind of source that it is from.
 #[derive(Debug)]
 pub(super) struct SourceItem<'a> {
-    /// Its type in the counts.
+    /// The type under which the record is counted.
     pub(super) name: Cow<'a, str>,
-    /// The number of an event; `None` for rows and files, which have the present state.
+    /// The number of the event. `None` for rows and files, which have the present state.
     pub(super) seq: Option<u64>,
     pub(super) item: Option<Item<'a>>,
 }
@@ -155,7 +155,7 @@ fn message(info: Value<'_>) -> Option<Item<'_>> {
     })
 }
 
-/// `file` orders the parts of a folder: older ids do not.
+/// `file` is the name of a part's file. It orders the parts, because older ids do not sort.
 fn part<'a>(file: Option<&str>, part: Value<'a>) -> Option<Item<'a>> {
     let [id, message] = part.each(["id", "messageID"]);
     let (id, message) = (boxed(id), boxed(message));
@@ -188,11 +188,11 @@ pub(super) struct Info {
     pub(super) role: Role,
     pub(super) created: Option<Millis>,
     pub(super) is_completed: bool,
-    /// Hash of the reason why the answer ended.
+    /// The hash of the reason why the answer ended.
     pub(super) finish: u64,
-    /// The answer is the summary of a compaction.
+    /// Whether the answer is the summary of a compaction.
     pub(super) is_summary: bool,
-    /// Hash of the message as stored.
+    /// The hash of the message as it is stored.
     pub(super) hash: u64,
     pub(super) place: Place,
     /// The number of its record.
@@ -233,21 +233,21 @@ pub(super) enum PartKind {
         first_kept: Option<Box<str>>,
     },
     StepStart,
-    /// The end of a step, with a hash of the reason.
+    /// The end of a step of the model, with the hash of its reason.
     StepFinish(u64),
     Subtask,
     Retry,
-    /// A part without content, such as a snapshot.
+    /// A part that has no content for an entry, such as a snapshot.
     Other,
 }
 
-/// A call, with its result if there is one.
+/// A call, with its result if it has one.
 #[derive(Debug)]
 pub(super) struct ToolPart {
     pub(super) call_id: Box<str>,
     pub(super) has_result: bool,
     pub(super) ended: Option<Millis>,
-    /// The session that it spawned.
+    /// The session that the call has spawned.
     pub(super) spawned: Option<Box<str>>,
 }
 
@@ -255,9 +255,9 @@ pub(super) struct ToolPart {
 pub(super) struct Part {
     pub(super) id: Box<str>,
     pub(super) kind: PartKind,
-    /// Hash of the part as stored.
+    /// The hash of the part as it is stored.
     pub(super) hash: u64,
-    /// Hash of the text or the name of the tool; 0 for a part without them.
+    /// The hash of the text, or of the tool's name; 0 for a part that has neither.
     pub(super) content: u64,
     pub(super) place: Place,
 }
@@ -325,18 +325,18 @@ impl ToolPart {
     }
 }
 
-/// The hash of a text; 0 if there is none.
+/// The hash of a text; 0 without a text.
 fn hash_of(raw: Option<&[u8]>) -> u64 {
     literal(raw).map_or(0, text_hash)
 }
 
-/// The base64 text and the media type of an image that is stored in a part.
+/// The Base64 text and the media type of an image that a part contains.
 pub(super) fn image<'v>(part: &'v Value<'_>) -> Option<(Cow<'v, str>, Cow<'v, str>)> {
     let [url, mime] = part.each(["url", "mime"]);
     image_of(url, mime)
 }
 
-/// Like [`image`], for the members of the part.
+/// Like [`image`], for the two members of a part.
 pub(super) fn image_of<'v>(
     url: Option<&'v [u8]>,
     mime: Option<&'v [u8]>,

@@ -1,23 +1,23 @@
-//! Messages with their parts, in the tables and after the events.
+//! Keeps messages with their parts, from the tables and from the events.
 
 use super::record::{Info, Part};
 use hashbrown::HashMap;
 use std::collections::BTreeMap;
 use treelined_core::timestamp::Millis;
 
-/// Index of a message.
+/// The index of a message.
 pub(super) type MessageIndex = usize;
 
-/// A message with its parts in order.
+/// A message, with its parts in order.
 #[derive(Debug)]
 pub(super) struct Message {
     pub(super) id: Box<str>,
-    /// `None` while only parts of it have been read.
+    /// The message's own record; `None` while only parts of it were read.
     pub(super) info: Option<Info>,
     pub(super) parts: BTreeMap<Box<str>, Part>,
 }
 
-/// Messages by id.
+/// The messages, which are found by id.
 #[derive(Debug, Default)]
 pub(super) struct Messages {
     pub(super) all: Vec<Message>,
@@ -33,7 +33,7 @@ impl Messages {
         self.all.get(self.index(id)?)
     }
 
-    /// The message with this id, added if it is new.
+    /// The message with this id. It is added if it is new.
     pub(super) fn enter(&mut self, id: &str) -> (MessageIndex, Option<&mut Message>) {
         let index = self.index(id).unwrap_or_else(|| {
             let index = self.all.len();
@@ -79,31 +79,33 @@ pub(super) enum Change {
     RemovedPart { message: Box<str>, part: Box<str> },
 }
 
-/// The order of the list: time created, then id.
+/// The order of the list: by creation time, then by id.
 pub(super) type ListKey = (Millis, Box<str>);
 
-/// The messages after some events, and the removed ones.
+/// The state after some events: the messages in opencode's list, and those that were removed from it.
 #[derive(Debug, Default)]
 pub(super) struct Replay {
     pub(super) messages: Messages,
     list: BTreeMap<ListKey, MessageIndex>,
-    /// The key of each message at its last entry into the list.
+    /// For each message, its key when it was last added to the list.
     keys: HashMap<MessageIndex, ListKey>,
-    /// The message before each one, at its last time in the list.
+    /// For each message, the message before it when it was last in the list.
     before: HashMap<MessageIndex, MessageIndex>,
-    /// Messages after removed ones, since the last message entered the list.
+    /// The messages that follow removed ones, since the last message was added.
     after_removed: Vec<MessageIndex>,
 }
 
 impl Replay {
-    /// Sorts changes by their numbers, and applies them. `reverted` is the message at which a pending revert begins.
+    /// Sorts the changes by their numbers and applies them. `reverted` is the message at which a pending revert
+    /// begins.
     pub(super) fn of(mut changes: Vec<(u64, Change)>, reverted: Option<&str>) -> Self {
         changes.sort_by_key(|(seq, _)| *seq);
         let mut replay = Self::default();
         for (_, change) in changes {
             replay.apply(change);
         }
-        // If it is still listed, opencode will remove the later messages too.
+        // If the reverted message is still in the list, opencode will remove the later messages too, so they keep
+        // their predecessors.
         if !reverted.is_some_and(|id| replay.is_removed(id)) {
             replay.close_gaps();
         }
@@ -119,7 +121,7 @@ impl Replay {
         key.is_some_and(|key| !self.list.contains_key(key))
     }
 
-    /// Whether a message comes after one of this id.
+    /// Whether the message `id` comes after the message `other`.
     pub(super) fn is_after(&self, id: &str, other: &str) -> bool {
         let key = |id: &str| self.keys.get(&self.messages.index(id)?);
         key(id)
@@ -161,8 +163,8 @@ impl Replay {
         self.list.insert(key, index);
     }
 
-    /// A removed message keeps its predecessor, and so do those removed with it: the reverted part of a conversation
-    /// remains one chain.
+    /// Removes a message from the list. It keeps its predecessor. Messages that are removed together keep theirs too,
+    /// so the reverted part of a conversation stays one chain.
     fn remove(&mut self, id: &str) {
         let Some(key) = self
             .messages
@@ -177,7 +179,7 @@ impl Replay {
         }
     }
 
-    /// Attaches the messages after a removal to those before it.
+    /// Sets the predecessors of messages that follow removed ones: the nearest message that is still in the list.
     fn close_gaps(&mut self) {
         for index in std::mem::take(&mut self.after_removed) {
             let Some(key) = self
@@ -215,7 +217,7 @@ impl Replay {
             .filter_map(|index| self.messages.all.get(*index))
     }
 
-    /// The message before one, at its last time in the list.
+    /// The message before another one, when that was last in the list.
     pub(super) fn before(&self, id: &str) -> Option<&str> {
         let before = self.before.get(&self.messages.index(id)?)?;
         self.messages.all.get(*before).map(|message| &*message.id)

@@ -1,4 +1,4 @@
-//! Reads a session.
+//! Reads the records of a session.
 
 use super::super::member::{Member, Record, Spawner};
 use super::super::value::{RecordTypes, Value, boxed, millis, text};
@@ -10,10 +10,10 @@ use hashbrown::HashMap;
 use treelined_core::json;
 use treelined_core::timestamp::Millis;
 
-/// Beginnings of the titles that opencode gives to a session without a name.
+/// The beginnings of titles that opencode makes itself.
 const UNNAMED: &[&str] = &["New session - ", "Child session - "];
 
-/// The session's own record.
+/// The facts in the session's own record.
 #[derive(Debug, Default)]
 struct SessionInfo {
     id: Option<String>,
@@ -23,12 +23,12 @@ struct SessionInfo {
     title: Option<String>,
     created: Option<Millis>,
     updated: Option<Millis>,
-    /// A pending revert: the message at which it begins, and whether that keeps a part of the message.
+    /// A pending revert: the message at which it begins, and whether a part of this message is kept.
     revert: Option<(Box<str>, bool)>,
 }
 
 impl SessionInfo {
-    /// Columns of a row, or members of a file.
+    /// `data` has the columns of a row, or the members of a file.
     fn new(data: &Value<'_>) -> Self {
         let owned = |names: [&str; 2]| {
             let values = data.each(names);
@@ -54,7 +54,7 @@ impl SessionInfo {
     }
 }
 
-/// `revert` as text with JSON in it, or as an object.
+/// Reads `revert`: an object, or a text that has the JSON of one.
 fn revert(raw: &[u8]) -> Option<(Box<str>, bool)> {
     let revert = Value::of_literal(raw, &[]).or_else(|| Value::of_raw(raw, &[]))?;
     let [message, part] = revert.each(["messageID", "partID"]);
@@ -156,7 +156,7 @@ impl Reader for ThreadReader {
     }
 }
 
-/// The number of messages and parts that differ between the tables and the end of the events.
+/// The number of messages and parts that differ between the tables and the result of the events.
 fn disagreements(tables: &Messages, replay: &Replay) -> u64 {
     if replay.is_empty() {
         return 0;

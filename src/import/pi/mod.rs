@@ -1,9 +1,9 @@
-//! pi and its relatives: session files of this program's own format, versions 1 to 3 (session-file.md §1, §2.5).
+//! pi and its relatives: session files in the format of treelined itself, versions 1 to 3 (session-file.md §1, §2.5).
 //!
-//! Entries are copied: all members but the id and the parent byte for byte. Version 1 has neither; its entries form a
-//! chain. A fork is a separate file that begins with copies of its parent's entries, with their ids. Names of the
-//! session (`session_info`, titles of oh-my-pi) and leaf records become no entries: the importer names the session and
-//! moves its leaf.
+//! Entries are copied: all members except `id` and `parentId` keep their bytes. Version 1 has neither of these
+//! members; its entries form a chain. A fork is a separate file, which begins with copies of its parent's entries
+//! that have the same ids. Two kinds of entries are not copied, because the importer writes its own: names of the
+//! session (`session_info`, titles of oh-my-pi), and leaf records.
 
 mod order;
 mod reader;
@@ -19,7 +19,7 @@ use treelined_core::json::{self, Members};
 
 pub(crate) struct PiFormat;
 
-/// Types of entries that the format knows.
+/// The types of entries in the format.
 const TYPES: &[&str] = &[
     "message",
     "thinking_level_change",
@@ -71,7 +71,7 @@ impl Format for PiFormat {
     }
 }
 
-/// The members of an entry that the writer does not make.
+/// The members of an entry that are copied.
 fn members(entry: &[u8], kind: &str) -> Vec<u8> {
     let mut out = Vec::with_capacity(entry.len());
     let Ok(mut members) = Members::open(entry, json::skip_space(entry, 0)) else {
@@ -99,7 +99,7 @@ fn members(entry: &[u8], kind: &str) -> Vec<u8> {
     out
 }
 
-/// Appends a message. The first versions have another name for the role `custom`.
+/// Appends a message. In the first versions the role `custom` has another name.
 fn push_message(out: &mut Vec<u8>, message: &[u8]) {
     let role = json::get(message, "role").and_then(json::string);
     match role.as_deref() {
@@ -110,7 +110,7 @@ fn push_message(out: &mut Vec<u8>, message: &[u8]) {
     }
 }
 
-/// Copies an entry of an unknown type, or with a repeated id.
+/// The `custom` entry for an entry of an unknown type, or with an id that an earlier entry has.
 fn wrapped(entry: &[u8], node: &Node, kind: &str) -> Body {
     if node.note.as_deref() == Some(DUPLICATE) {
         return Body {

@@ -1,11 +1,11 @@
-//! Orders parents before children.
+//! Moves parents before their children.
 
 use crate::member::{Member, Node, NodeKind, Parent};
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap};
 
-/// Links parents that come after their children, and moves these after them; all others keep their order. A node in a
-/// cycle begins a conversation.
+/// Sorts the nodes of a member so that parents come before their children, and sets the links to parents that came
+/// later. All other nodes keep their order. In a cycle, one node begins a conversation.
 pub(super) fn sort(member: &mut Member) {
     let nodes = &mut member.nodes;
     let own: HashMap<&str, usize> = nodes
@@ -55,7 +55,7 @@ pub(super) fn sort(member: &mut Member) {
     nodes.extend(sorted.into_iter().flatten());
 }
 
-/// The new place of each node, and whether its link to its parent is cut.
+/// For each node, its new index, and whether its link to its parent is cut.
 fn places(parents: &[Option<usize>]) -> (Vec<usize>, Vec<bool>) {
     let mut children: Vec<Vec<usize>> = vec![Vec::new(); parents.len()];
     let mut ready = BinaryHeap::new();

@@ -1,4 +1,4 @@
-//! From the lines of a session file to nodes.
+//! Reads the lines of a session file and makes its nodes.
 
 use super::order;
 use super::references::{DUPLICATE, references_of};
@@ -15,32 +15,32 @@ pub(super) struct PiReader {
     member: Member,
     has_header: bool,
     ids: HashMap<String, ReadId>,
-    /// The parent of an entry of version 1, which does not name it.
+    /// The parent of the next entry. It is used for entries of version 1, which do not name their parents.
     last: Option<Parent>,
     is_version_1: bool,
-    /// Some parents may come after their children.
+    /// Whether some node names its parent by key, because the parent was not read yet.
     has_keys: bool,
-    /// Index of the node at which the conversation continues.
+    /// The index of the node at which the conversation continues.
     leaf: Option<u32>,
 }
 
-/// An id that was read.
+/// The facts about an id that was read.
 struct ReadId {
-    /// The parent of its children: the entry, or for a record without an entry, its parent.
+    /// The parent of nodes that name this id: its entry. If the record has no entry, its parent.
     parent: Parent,
     hash: u64,
-    /// Set for a record without an entry.
+    /// Facts that are kept only if the record has no entry.
     skipped: Option<SkippedRecord>,
 }
 
-/// A record without an entry.
+/// A record that becomes no entry.
 struct SkippedRecord {
     parent_id: Option<String>,
-    /// The first entry that follows it.
+    /// The first entry after the record.
     next: Option<u32>,
 }
 
-/// Most types of records that are counted by name, and the longest such name in bytes.
+/// The most types of records that are counted by name, and the longest name in bytes.
 const MOST_TYPES: usize = 200;
 const LONGEST_TYPE: usize = 64;
 
@@ -100,7 +100,7 @@ impl PiReader {
         reader
     }
 
-    /// Takes the first header. Later ones are ignored.
+    /// Reads the first header. Later headers are ignored.
     fn header(&mut self, header: &[u8]) {
         if std::mem::replace(&mut self.has_header, true) {
             return;
@@ -151,7 +151,7 @@ impl PiReader {
         }
     }
 
-    /// Attaches the children of a record without an entry to its parent.
+    /// Lets the parent of a record without an entry be the parent of its children.
     fn pass(
         &mut self,
         id: Option<Cow<'_, str>>,
@@ -172,7 +172,7 @@ impl PiReader {
         });
     }
 
-    /// The next entry follows this one and the records without an entry before it.
+    /// Notes that the next entry comes after this record, and after the records without an entry before it.
     fn follow(&mut self, parent_id: Option<Cow<'_, str>>) {
         let next = u32::try_from(self.member.nodes.len()).ok();
         let mut at = parent_id.map(Cow::into_owned);
@@ -265,7 +265,7 @@ impl PiReader {
         }
     }
 
-    /// The first entry that a compaction keeps, by its id or, in version 1, by its number.
+    /// The first entry that a compaction keeps. The entry names it by its id, or in version 1 by its number.
     fn first_kept(&self, entry: &[u8]) -> Option<u32> {
         let [id, number] = json::get_each(entry, ["firstKeptEntryId", "firstKeptEntryIndex"]);
         if let Some(id) = id.and_then(json::id) {
@@ -287,7 +287,7 @@ impl PiReader {
         u32::try_from(found.ok()?).ok()
     }
 
-    /// The key of the entry that this one names; if the named one has no entry, the key of its parent.
+    /// The key of the entry to which this entry refers. If the referred record has no entry, the key of its parent.
     fn reference(&self, kind: &str, entry: &[u8]) -> Option<Box<str>> {
         let [name] = references_of(kind) else {
             return None;
@@ -316,7 +316,8 @@ impl PiReader {
     }
 }
 
-/// Whether this is bookkeeping of this program: a move of the leaf, a deletion, a branch, tags, git (session-file.md §4).
+/// Whether an entry is bookkeeping of treelined: a move of the leaf, a deletion, a branch, tags, git (session-file.md
+/// §4).
 fn is_leaf_record(entry: &[u8]) -> bool {
     let custom = json::get(entry, "customType").and_then(json::string);
     let records = [
@@ -336,8 +337,8 @@ fn role(entry: &[u8]) -> Option<Cow<'_, str>> {
     json::get_path(entry, &["message", "role"]).and_then(json::string)
 }
 
-/// Copies of an entry agree in type, role and time, even if another program has changed the body. Ids alone are too
-/// short: unrelated sessions can have entries with the same id.
+/// A hash of type, role and time. Copies of an entry have the same hash, even if another program has changed the
+/// body. The id alone is not enough: it is short, so entries of unrelated sessions may have the same id.
 fn fingerprint(kind: &str, entry: &[u8]) -> u64 {
     let time = json::get(entry, "timestamp").unwrap_or_default();
     let role = role(entry).unwrap_or_default();
@@ -345,7 +346,7 @@ fn fingerprint(kind: &str, entry: &[u8]) -> u64 {
     xxh3_64(&parts.concat()).max(1)
 }
 
-/// The id of a session from its path (`<time>_<id>.jsonl`), or the id itself.
+/// The id of a session, from a path (`<time>_<id>.jsonl`) or from an id.
 fn session_of(path: &str) -> String {
     let name = path.rsplit(['/', '\\']).next().unwrap_or_default();
     let Some(stem) = name.strip_suffix(".jsonl") else {

@@ -1,9 +1,10 @@
-//! The members of an entry that name other entries.
+//! The members of an entry that refer to other entries.
 
-/// The note of a node whose id another entry has already.
+/// The note of a node whose id an earlier entry has.
 pub(super) const DUPLICATE: &str = "duplicate";
 
-/// The members of an entry that name other entries; those of a compaction are the node's.
+/// The members that refer to other entries, for this type of entry. A compaction is not listed: its node has the
+/// reference.
 pub(super) fn references_of(kind: &str) -> &'static [&'static str] {
     match kind {
         "label" | "context_edit" => &["targetId"],

@@ -1,4 +1,4 @@
-//! The entries of a chat's records.
+//! Makes the entries of a chat's nodes.
 
 use super::message::{Part, call_id, parts};
 use crate::member::{Body, Node, NodeKind};
@@ -6,7 +6,7 @@ use crate::message::{self, Blocks, ModelMessage, Object, Usage, elements, whole}
 use crate::value::{is_blank, joined, literal, text};
 use treelined_core::json;
 
-/// The entry of a node, from its one record.
+/// The entry of a node. A node has one record.
 pub(super) fn body(node: &Node, records: &[&[u8]]) -> Body {
     let record = records.first().copied().unwrap_or_default();
     let message = json::get(record, "message");
@@ -30,7 +30,7 @@ pub(super) fn body(node: &Node, records: &[&[u8]]) -> Body {
     Body { kind, members }
 }
 
-/// Texts, thoughts and images.
+/// The blocks of a message: texts, thoughts and images.
 fn blocks(message: Option<&[u8]>) -> Blocks {
     let mut blocks = Blocks::default();
     for part in parts(message) {
@@ -94,7 +94,7 @@ fn tokens(usage: &[u8]) -> Usage {
     }
 }
 
-/// The result of the call that the note names.
+/// The result of the call whose id is in the note.
 fn result(node: &Node, record: &[u8]) -> Vec<u8> {
     let wanted = node.note.as_deref().unwrap_or_default();
     let [message, outcome] = json::get_each(record, ["message", "toolCallResult"]);
@@ -123,7 +123,7 @@ fn result(node: &Node, record: &[u8]) -> Vec<u8> {
     message::tool_result(&json::quoted(wanted), &name, &content, is_error, node.time)
 }
 
-/// The summary is the first message of the history that stays.
+/// The entry of a compression. Its summary is the first message of the history that it keeps.
 fn compaction(record: &[u8]) -> Vec<u8> {
     let history = json::get_path(record, &["systemPayload", "compressedHistory"]);
     let first = history.and_then(|history| elements(history).next());

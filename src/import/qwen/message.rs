@@ -1,4 +1,4 @@
-//! The messages in records.
+//! Reads the messages in records.
 
 use crate::message::elements;
 use crate::value::{literal, text};
@@ -26,7 +26,7 @@ pub(super) enum Part<'a> {
     },
 }
 
-/// The parts of a message, those of unknown types left out.
+/// The parts of a message. Parts of unknown types are left out.
 pub(super) fn parts(message: Option<&[u8]>) -> impl Iterator<Item = Part<'_>> {
     let parts = message.and_then(|message| json::get(message, "parts"));
     parts.into_iter().flat_map(elements).filter_map(part)
@@ -65,7 +65,7 @@ fn part(part: &[u8]) -> Option<Part<'_>> {
         .then_some(Part::Image { data, mime })
 }
 
-/// The id of a call: its own, or the number of the call in the message.
+/// The id of a call: the id in the part, or the number of the call in the message if the part has none.
 pub(super) fn call_id(id: Option<&[u8]>, number: usize) -> Cow<'_, str> {
     let own = text(id).filter(|id| !id.is_empty());
     own.unwrap_or_else(|| Cow::Owned(format!("#{number}")))

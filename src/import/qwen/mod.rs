@@ -1,13 +1,14 @@
 //! Qwen Code: `projects/<folder>/chats/<session>.jsonl` below `~/.qwen`.
 //!
-//! Each line is a record with `uuid` and `parentUuid`, as Claude Code writes them, and a message of Gemini's parts. Records are
-//! only added, and each is whole when it is written.
+//! Each line is a record with `uuid` and `parentUuid`, as in Claude Code, and a message with parts, as in Gemini CLI.
+//! Records are only added, and a record is complete when it is written.
 //!
-//! - A record of the type `system` has no entry, except for a compression; what is below it hangs at the next entry above. A
-//!   rewind makes the next record hang where the conversation went back to, so that what was left stays as a branch.
-//! - The conversation goes on at the last record.
-//! - `chat_compression` has the history after it, which begins with the summary.
-//! - Messages of the types `notification` and `cron` are scaffolding.
+//! - A record of the type `system` has no entry, unless it is a compression. The records below it become children of
+//!   the next entry above it. After a rewind, the parent of the next record is the message to which the conversation
+//!   went back. The messages that were left stay as a branch.
+//! - The conversation continues at the last record.
+//! - `chat_compression` has the history after the compression. The history begins with the summary.
+//! - Messages of the types `notification` and `cron` are scaffolding: messages of the program to the model.
 
 mod map;
 mod message;
@@ -21,7 +22,7 @@ use super::reader::{Format, Reader};
 pub(crate) struct Qwen;
 
 impl Format for Qwen {
-    /// A record keeps its id in a file that was copied.
+    /// A record in a copied file has the same id as the original record.
     fn has_shared_keys(&self) -> bool {
         true
     }

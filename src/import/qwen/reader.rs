@@ -1,4 +1,4 @@
-//! Reads a chat and makes its nodes.
+//! Reads the records of a chat and makes its nodes.
 
 use super::message::{Part, call_id, parts};
 use crate::member::{Member, Node, NodeKind, Parent, Place, Record};
@@ -10,7 +10,8 @@ use treelined_core::json;
 use treelined_core::timestamp::Millis;
 use xxhash_rust::xxh3::xxh3_64;
 
-/// Most results of one record that become entries. Each entry is made from the whole record.
+/// The most results of one record that become entries. The limit is needed because each entry is made from the whole
+/// record.
 const MOST_RESULTS: usize = 256;
 
 /// A record without its content.
@@ -20,25 +21,25 @@ struct Line {
     number: u64,
     time: Option<Millis>,
     kind: Option<NodeKind>,
-    /// The ids of the calls that a record of results answers.
+    /// The ids of the calls whose results the record has.
     results: Vec<Box<str>>,
-    /// Whether an earlier record has its id.
+    /// Whether an earlier record has the same id.
     is_repeated: bool,
 }
 
-/// What the records below a record hang at.
+/// The parent of the nodes that are below a record.
 #[derive(Clone, Copy)]
 enum Tip {
     Base,
     Node(u32),
-    /// Nothing, since the parent of this record is missing.
+    /// The parent is missing: it is the one that this record names.
     Missing(usize),
 }
 
 /// Reads the records of a chat.
 pub(super) struct ChatReader {
     member: Member,
-    /// The name of the file, for a chat whose records do not name it.
+    /// The name of the file. It is the id of a chat whose records do not say one.
     stem: String,
     lines: Vec<Line>,
     parents: Vec<Option<Box<str>>>,
@@ -157,7 +158,7 @@ impl ChatReader {
         }
     }
 
-    /// Makes the nodes of a record below `above`; returns the last one.
+    /// Makes the nodes of a record below `above`. Returns the last of them.
     fn nodes(&mut self, number: usize, above: Tip) -> Tip {
         let Some(line) = self.lines.get(number) else {
             return above;
@@ -243,7 +244,7 @@ impl Reader for ChatReader {
     }
 }
 
-/// The kind of node of a record that has one entry; `None` if it has none.
+/// The kind of the node that a record becomes; `None` if it does not become one.
 fn node_kind(
     kind: Option<&str>,
     subtype: Option<&str>,
@@ -262,7 +263,7 @@ fn node_kind(
     }
 }
 
-/// Whether a message has something that an entry shows.
+/// Whether a message has content that an entry can show.
 fn says(message: Option<&[u8]>) -> bool {
     parts(message).any(|part| match part {
         Part::Text(raw) | Part::Thought(raw) => !is_blank(raw),
@@ -271,7 +272,7 @@ fn says(message: Option<&[u8]>) -> bool {
     })
 }
 
-/// The ids of the calls that a message answers, each once.
+/// The ids of the calls whose results a message has, each once.
 fn result_ids(message: Option<&[u8]>) -> Vec<Box<str>> {
     let mut seen = HashSet::new();
     let results = parts(message).filter_map(|part| match part {

@@ -1,12 +1,15 @@
-//! Finds the records on a line that is not one value: records whose line break was lost, and torn ones between them.
+//! Finds the records on a line that is not exactly one value. Line breaks between them were lost, and there may be
+//! torn records between whole ones.
 //!
-//! An object is a record if another one or the end of the line follows it, with at most white space and NUL between
-//! them. Objects inside a torn record are followed by a comma or a bracket, so they do not count. If the record was
-//! torn directly after such an object, the object counts only if it begins as this source's records do.
+//! An object is a record if another record or the end of the line follows it, with at most white space and NUL
+//! between them. An object inside a torn record is followed by a comma or a bracket, so it is not taken for a record.
+//! If the torn record ends directly after such an object, the object counts only if its first keys are like those of
+//! other records of this source.
 //!
-//! Why it is linear: an object is walked from its opening brace only if no walk has met that brace as the start of a
-//! value. A brace that a running walk has not met is inside a string of that walk. A walk from there reads as text
-//! what the other reads as strings, until one of them fails; so at most two walks pass any byte.
+//! The search is linear for this reason. A walk reads one object from its opening brace. A walk begins at a brace
+//! only if no earlier walk has met this brace as the start of a value. If an earlier walk has passed the brace
+//! without meeting it, the brace is inside a string of that walk. Then one walk reads as text what the other reads as
+//! strings, until one of them fails. So at most two walks pass any byte.
 
 use super::form::{Beginnings, DEEPEST, Form};
 use treelined_core::json::{self, Key, Malformed, Span, Visitor};
@@ -15,9 +18,9 @@ use treelined_core::json::{self, Key, Malformed, Span, Visitor};
 pub(super) struct LineSearch<'a> {
     line: &'a [u8],
     at: usize,
-    /// The positions at which a walk has met an object: one bit each.
+    /// One bit for each position: whether a walk has met an object there.
     met: Vec<u64>,
-    /// Bytes that were read, once for each time.
+    /// The number of byte reads. A byte that is read twice counts twice.
     pub(super) steps: u64,
 }
 
@@ -31,7 +34,7 @@ impl<'a> LineSearch<'a> {
         }
     }
 
-    /// The next object that is a record, except for its depth.
+    /// The next object that is a record, unless it is nested too deeply.
     pub(super) fn next(&mut self, beginnings: &Beginnings) -> Option<(Span, Form)> {
         while let Some(start) = self.next_brace() {
             let mut walk = Walk {
@@ -48,7 +51,8 @@ impl<'a> LineSearch<'a> {
             self.steps += (end - start) as u64 + 1;
             if ended.is_ok() {
                 self.at = end;
-                // Text in a string may have `{}`, but no braces with a key, since its quotes are escaped.
+                // The text of a string may contain `{}`, but not braces with a key, because the quotes of the key are
+                // escaped there.
                 if form.keys > 0 && self.is_followed_by_record(end) {
                     return Some((start..end, form));
                 }
@@ -69,7 +73,7 @@ impl<'a> LineSearch<'a> {
         None
     }
 
-    /// The next brace that no walk has met.
+    /// The position of the next brace that no walk has met.
     fn next_brace(&mut self) -> Option<usize> {
         let rest = self.line.get(self.at..)?;
         let braces = memchr::memchr_iter(b'{', rest).map(|found| self.at + found);
@@ -84,7 +88,7 @@ impl<'a> LineSearch<'a> {
         matches!(self.line.get(next), None | Some(b'{'))
     }
 
-    /// Position after white space and NUL.
+    /// The position after white space and NUL.
     fn skip_blank(&mut self, at: usize) -> usize {
         let rest = self.line.get(at..).unwrap_or_default();
         let is_blank = |byte: &&u8| matches!(**byte, 0 | b' ' | b'\t' | b'\r' | b'\n');
@@ -99,13 +103,13 @@ fn bit(bits: &[u64], at: usize) -> bool {
     word >> (at % 64) & 1 == 1
 }
 
-/// One walk from a brace.
+/// A walk through one object, from its brace.
 struct Walk<'m> {
     met: &'m mut [u64],
     form: Form,
-    /// The open containers of the walk, outermost first, down to the depth of records.
+    /// The positions of the open containers, outermost first. Containers deeper than a record may be are left out.
     open: Vec<usize>,
-    /// The last closed container, if it is an object and not the outermost.
+    /// The container that was closed last, if it is an object and not the outermost one.
     last: Option<Span>,
 }
 

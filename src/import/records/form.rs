@@ -1,28 +1,28 @@
-//! The forms of records: which members a record of the source begins with.
+//! The form of a record: its nesting, and the first keys of its object.
 
 use treelined_core::json;
 use treelined_core::json::{Key, Malformed, Visitor};
 use xxhash_rust::xxh3::xxh3_64;
 
-/// Deepest nesting of containers that are not empty. The innermost may contain an empty one.
+/// The deepest nesting of containers that are not empty. The innermost one may have an empty container in it.
 pub(super) const DEEPEST: u32 = 255;
 
-/// Most beginnings of records that are remembered.
+/// The most beginnings of records that are remembered.
 pub(super) const MOST_BEGINNINGS: usize = 64;
 
-/// The properties of a value that decide whether it is a record.
+/// The facts about a value that decide whether it is a record.
 #[derive(Debug, Default)]
 pub(super) struct Form {
     pub(super) depth: u32,
     pub(super) deepest: u32,
-    /// The number of the outermost object's keys so far, at most two.
+    /// The number of keys of the outermost object that were hashed, at most two.
     pub(super) keys: u8,
-    /// Hash of these keys.
+    /// The hash of these keys.
     pub(super) beginning: u64,
 }
 
 impl Form {
-    /// Checks the value that starts at `start`, and returns the position after it.
+    /// Checks the value that starts at `start`. Returns the position after it.
     pub(super) fn value(&mut self, line: &[u8], start: usize) -> Result<usize, Malformed> {
         match line.get(start) {
             Some(b'{' | b'[') => json::walk(line, start, self),
@@ -30,7 +30,7 @@ impl Form {
         }
     }
 
-    /// The reason why the value is not a record.
+    /// The reason why the value is not a record; `None` if it is one.
     pub(super) fn reason(&self) -> Option<Reason> {
         (self.deepest > DEEPEST).then_some(Reason::TooDeep)
     }
@@ -58,7 +58,8 @@ impl Visitor for Form {
     }
 }
 
-/// The first two keys of the records on lines of their own. They distinguish a record from an object inside a torn one.
+/// The hashes of the first two keys of records that are alone on their lines. They help to distinguish a record from
+/// an object inside a torn record.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Beginnings(pub(super) Vec<u64>);
 
@@ -76,12 +77,12 @@ impl Beginnings {
     }
 }
 
-/// The reason why a stretch of a source is not a record.
+/// The reason why a range of a source is not a record.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Reason {
     NotJson,
-    /// Nested deeper than 256 levels.
+    /// The value is nested deeper than 256 levels.
     TooDeep,
-    /// A line of more than 128 MiB.
+    /// The line has more than 128 MiB.
     TooLong,
 }

@@ -1,8 +1,8 @@
 //! Cuts the bytes of a source into records, which are JSON values.
 //!
-//! Every byte is in exactly one record, in white space, or in a stretch that is reported as unparsable. A record is the
-//! value of one line. Lines that are not one value are searched for whole objects ([`damage`]). The time is linear in
-//! the bytes of any input. UTF-8 is not checked: strings of a record may have invalid bytes.
+//! Every byte is in exactly one record, in white space, or in a range that is reported as unparsable. Normally a
+//! record is the value of one line. If a line is not exactly one value, it is searched for whole objects
+//! ([`damage`]). The time is linear in the bytes of any input. UTF-8 is not checked: strings may have invalid bytes.
 
 mod damage;
 mod form;
@@ -16,48 +16,50 @@ use form::{Beginnings, Form};
 use std::borrow::Cow;
 use treelined_core::json::{self, Span};
 
-/// Longest line that is read, in bytes. It is in memory as a whole. The rest of a longer line is skipped.
+/// The longest line that is read, in bytes. It is in memory as a whole. If a line is longer, its rest is skipped.
 const LONGEST: usize = 128 << 20;
-/// The memory of a line above this size, in bytes, is freed after it.
+/// After a line of more bytes than this, its memory is freed.
 const LARGE: usize = 32 << 20;
 
-/// The arrangement of a source's records.
+/// The layout of a source's records.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Layout {
-    /// One record a line.
+    /// One record on each line.
     Lines,
-    /// The whole source is one record, over any number of lines; but a source whose first line is a record has lines.
+    /// The whole source is one record, over any number of lines. If its first line is a record, the layout is
+    /// `Lines`.
     Document,
 }
 
 /// A part of a source.
 #[derive(Debug)]
 pub enum Piece<'a> {
-    /// The next bytes up to the cut, before their pieces. Together they are the source.
+    /// The next bytes of the source that were cut. They come before the pieces that they contain. All such bytes
+    /// together are the source.
     Text(&'a [u8]),
     Record(Record<'a>),
     Unparsable(Place, Reason),
 }
 
-/// Cuts a stream into pieces. It takes the bytes in chunks of any size, and keeps the incomplete line at the end of the
-/// last chunk.
+/// Cuts a stream into pieces. It reads the bytes in chunks of any size, and keeps the last line of a chunk until it
+/// is complete.
 #[derive(Debug, Clone)]
 pub struct Splitter {
     layout: Layout,
-    /// A line of a document that is not blank has been read.
+    /// Whether a line of a document that is not blank was read.
     has_first_line: bool,
     /// See [`LONGEST`].
     longest: usize,
-    /// The beginning of a line.
+    /// The beginning of the line that is not complete yet.
     kept: Vec<u8>,
-    /// The start of the incomplete line, in bytes.
+    /// The position of that line in the source, in bytes.
     line_at: u64,
-    /// Bytes of this line that were skipped, since it is too long.
+    /// The bytes of that line that were skipped because it is too long.
     passed_over: u64,
-    /// Records so far.
+    /// The number of records so far.
     number: u64,
     beginnings: Beginnings,
-    /// Bytes that were read, once for each time.
+    /// The number of byte reads. A byte that is read twice counts twice.
     steps: u64,
 }
 
@@ -76,7 +78,7 @@ impl Splitter {
         }
     }
 
-    /// Takes the next bytes of the source and gives each piece that they complete to `take`, in order.
+    /// Reads the next bytes of the source. Passes each piece that they complete to `take`, in order.
     pub fn push(&mut self, chunk: &[u8], take: &mut (impl FnMut(Piece<'_>) + ?Sized)) {
         let mut rest = chunk;
         while self.layout == Layout::Document
@@ -106,7 +108,7 @@ impl Splitter {
         self.keep(rest, take);
     }
 
-    /// Whether the first line, which ends with `end`, is a record; `None` if it is blank.
+    /// Whether the first line is a record; `None` if it is blank. `end` has its last bytes.
     fn first_line(&mut self, end: &[u8]) -> Option<bool> {
         let line = match self.kept.is_empty() {
             true => Cow::Borrowed(end),
@@ -119,19 +121,19 @@ impl Splitter {
                 let end = json::skip_value(&line, start).ok();
                 Some(end.is_some_and(|end| json::skip_space(&line, end) == line.len()))
             }
-            // Whatever it is, it is not the beginning of a document.
+            // A complete line with another value is not the beginning of a document.
             _ => Some(true),
         }
     }
 
-    /// Whether the source is one record over several lines.
+    /// Whether the layout is [`Layout::Document`].
     pub fn is_document(&self) -> bool {
         self.layout == Layout::Document
     }
 
-    /// Ends the source. A last line without a line break is cut only if the source is complete (`is_final`) or the line
-    /// is too long; a document only if it is whole or the source is complete. Returns the offset of the end of the cut
-    /// part, in bytes.
+    /// Ends the source. If the last line has no line break, it is cut only if the source is complete (`is_final`) or
+    /// the line is too long. A document is cut only if its value is whole or the source is complete. Returns the end
+    /// of the cut part, in bytes from the beginning.
     pub fn finish(&mut self, is_final: bool, take: &mut (impl FnMut(Piece<'_>) + ?Sized)) -> u64 {
         let is_whole = self.layout == Layout::Document && json::value_span(&self.kept).is_ok();
         if is_final || is_whole || self.passed_over > 0 {
@@ -140,12 +142,12 @@ impl Splitter {
         self.line_at
     }
 
-    /// Records so far.
+    /// The number of records so far.
     pub(crate) fn records(&self) -> u64 {
         self.number
     }
 
-    /// Bytes that were read, once for each time.
+    /// The number of byte reads. A byte that is read twice counts twice.
     pub fn steps(&self) -> u64 {
         self.steps
     }
@@ -165,7 +167,7 @@ impl Splitter {
         }
     }
 
-    /// Cuts the line that ends with `end`.
+    /// Cuts a line into pieces. `end` has its last bytes.
     fn end_line(&mut self, end: &[u8], take: &mut (impl FnMut(Piece<'_>) + ?Sized)) {
         if self.kept.is_empty() && self.passed_over == 0 {
             self.cut(end, take);
@@ -190,7 +192,7 @@ impl Splitter {
         }
     }
 
-    /// Cuts a whole line.
+    /// Cuts a line into pieces. `line` has all its bytes.
     fn cut(&mut self, line: &[u8], take: &mut (impl FnMut(Piece<'_>) + ?Sized)) {
         let at = self.line_at;
         self.line_at += line.len() as u64;
@@ -213,7 +215,7 @@ impl Splitter {
         self.give(line, at, start..end, form.reason(), take);
     }
 
-    /// Cuts a line that is not one value.
+    /// Cuts a line that is not exactly one value.
     fn search(&mut self, line: &[u8], at: u64, take: &mut (impl FnMut(Piece<'_>) + ?Sized)) {
         let mut found = LineSearch::new(line);
         let mut passed = json::skip_space(line, 0);
@@ -226,7 +228,8 @@ impl Splitter {
         self.steps += found.steps;
     }
 
-    /// Gives a part of the line at `at`, without white space at its start: a record, or the reason why it is none.
+    /// Passes a part of the line at `at` to `take`, without white space at its start. `reason` says why the part is
+    /// not a record.
     fn give(
         &mut self,
         line: &[u8],

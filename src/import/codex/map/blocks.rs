@@ -1,13 +1,13 @@
-//! Content of messages, outputs and items of the model as blocks.
+//! Makes content blocks from messages, outputs and items of the model.
 
 pub(super) use super::elements::array_elements as elements;
 use crate::codex::record::{self, Line};
 use treelined_core::json;
 
-/// Deepest nesting of values that are copied unchanged.
+/// The deepest nesting of a value that is copied unchanged.
 const DEEPEST: usize = 200;
 
-/// Appends the blocks of a message's content, with commas between them.
+/// Appends the blocks of a message's content, separated by commas.
 pub(super) fn content(out: &mut Vec<u8>, content: &[u8]) {
     if content.starts_with(b"\"") {
         return text(out, content);
@@ -26,7 +26,7 @@ pub(super) fn content(out: &mut Vec<u8>, content: &[u8]) {
     }
 }
 
-/// Appends one piece of content, or nothing if it has none.
+/// Appends the block of one item of `content`, or nothing if it has no content.
 fn block(out: &mut Vec<u8>, piece: &[u8]) {
     let names = ["type", "text", "refusal", "image_url"];
     let [kind, words, refusal, image] = json::get_each(piece, names);
@@ -41,14 +41,14 @@ fn block(out: &mut Vec<u8>, piece: &[u8]) {
             Some(url) if !data_url(out, url) => value(out, piece),
             _ => {}
         },
-        // Blocks of these types have other members here.
+        // In an entry, blocks of these types have other members, so the item is not copied.
         None | Some("thinking" | "image" | "toolCall" | "encrypted_content") => {}
         Some(_) if json::depth(piece) > DEEPEST => quoted(out, piece),
         Some(_) => json::push_raw(out, piece),
     }
 }
 
-/// Appends a value; a value that is nested too deeply becomes its text.
+/// Appends a value. If it is nested too deeply, its JSON is appended as a string.
 pub(super) fn value(out: &mut Vec<u8>, raw: &[u8]) {
     match json::depth(raw) {
         0..=DEEPEST => json::push_raw(out, raw),
@@ -63,7 +63,7 @@ fn text(out: &mut Vec<u8>, literal: &[u8]) {
     out.push(b'}');
 }
 
-/// Appends an image block for `data:<type>;base64,<bytes>`; false for another URL.
+/// Appends an image block for the URL `data:<type>;base64,<bytes>`. False for any other URL.
 fn data_url(out: &mut Vec<u8>, literal: &[u8]) -> bool {
     let url = json::string(literal).unwrap_or_default();
     let data = url.strip_prefix("data:");
@@ -82,7 +82,7 @@ fn image(out: &mut Vec<u8>, mime: &str, data: &str) {
     out.push(b'}');
 }
 
-/// Appends the blocks of one item of a response. `key` names a call that has no id.
+/// Appends the blocks of one item of a response. `key` makes an id for a call that has none.
 pub(super) fn item(out: &mut Vec<u8>, line: &Line<'_>, key: impl Fn() -> String) {
     let kind = line.payload_kind();
     match &*kind {
@@ -106,7 +106,7 @@ pub(super) fn item(out: &mut Vec<u8>, line: &Line<'_>, key: impl Fn() -> String)
     }
 }
 
-/// Appends the text of a reasoning, or its summary, paragraphs between the parts.
+/// Appends the text of a reasoning item, or its summary. Its parts become paragraphs.
 fn thinking(out: &mut Vec<u8>, payload: &[u8]) {
     let [summary, content] = json::get_each(payload, ["summary", "content"]);
     let parts = |array: Option<&'_ [u8]>| -> Vec<Vec<u8>> {
@@ -138,7 +138,7 @@ fn call_arguments(out: &mut Vec<u8>, kind: &str, payload: &[u8]) {
     }
 }
 
-/// Appends an object with one argument, or without any.
+/// Appends an object with the member `name`, or an empty object without a value.
 fn named(out: &mut Vec<u8>, name: &str, value: Option<&[u8]>) {
     out.push(b'{');
     if let Some(value) = value.filter(|value| *value != b"null") {
@@ -149,7 +149,7 @@ fn named(out: &mut Vec<u8>, name: &str, value: Option<&[u8]>) {
     out.push(b'}');
 }
 
-/// Appends arguments: an object, the text of one, or `_raw` with anything else.
+/// Appends the arguments of a call: an object, the object in a text, or any other value in `_raw`.
 fn object(out: &mut Vec<u8>, raw: &[u8]) {
     let is_object =
         |text: &[u8]| text.trim_ascii_start().starts_with(b"{") && json::depth(text) <= DEEPEST;
@@ -168,13 +168,14 @@ fn object(out: &mut Vec<u8>, raw: &[u8]) {
     named(out, "_raw", Some(raw));
 }
 
-/// Whether a decoded literal has no character that could not be decoded.
+/// Whether all characters of a string literal could be decoded.
 fn is_exact(literal: &[u8], text: &str) -> bool {
     let is_replaced = text.contains(char::REPLACEMENT_CHARACTER);
     !is_replaced || memchr::memmem::find(literal, "\u{fffd}".as_bytes()).is_some()
 }
 
-/// Appends the content of a result: an item with an output, tools that a search found, or an event with results.
+/// Appends the content of a result. It may be the output of an item, the tools that a search has found, or the
+/// results in an event.
 pub(super) fn output(out: &mut Vec<u8>, item: &[u8]) {
     let names = ["output", "tools", "results", "result"];
     let [output, tools, results, result] = json::get_each(item, names);
@@ -182,7 +183,7 @@ pub(super) fn output(out: &mut Vec<u8>, item: &[u8]) {
         return;
     };
     if output.is_none() && result.is_some_and(|image| image == found) {
-        // An image as the provider returns it.
+        // The provider returns an image as Base64 without a type.
         return match json::string(found) {
             Some(data) => image(out, "image/png", &data),
             None => quoted(out, found),
@@ -209,13 +210,13 @@ pub(super) fn output(out: &mut Vec<u8>, item: &[u8]) {
     }
 }
 
-/// Appends a text block with JSON.
+/// Appends a text block whose text is raw JSON.
 fn quoted(out: &mut Vec<u8>, raw: &[u8]) {
     text(out, &json::quoted(&String::from_utf8_lossy(raw)));
 }
 
-/// Whether an output says that the tool failed: a member `success`, or in the first versions the metadata of a text
-/// that is an object.
+/// Whether an output says that the tool has failed, in a member `success`. In the first versions it says so in
+/// metadata, in a text whose JSON is an object.
 pub(super) fn has_failed(item: &[u8]) -> Option<bool> {
     let output = json::get(item, "output")?;
     if output.starts_with(b"{") {

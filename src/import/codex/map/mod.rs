@@ -1,4 +1,4 @@
-//! Makes entries of nodes. The table:
+//! Makes the entries of nodes:
 //!
 //! | Codex | entry |
 //! |---|---|
@@ -30,7 +30,7 @@ use treelined_core::json::{self};
 mod blocks;
 mod elements;
 
-/// Members of events that the details of a result have.
+/// The members of events that become `details` of a result.
 const DETAILS: [&str; 9] = [
     "status",
     "exit_code",
@@ -85,7 +85,7 @@ pub(super) fn body(_member: &Member, node: &Node, records: &[&[u8]]) -> Body {
     Body { kind, members: out }
 }
 
-/// Ends a message with its time, if the record has one.
+/// Ends a message, with the time of its record if there is one.
 fn push_end(out: &mut Vec<u8>, node: &Node) {
     if let Some(time) = node.time {
         out.extend_from_slice(b",\"timestamp\":");
@@ -171,7 +171,7 @@ fn tool_result(out: &mut Vec<u8>, node: &Node, lines: &[Line<'_>]) {
     push_end(out, node);
 }
 
-/// The members of the events, each once.
+/// Appends `details` with the members of the events. Each name is taken from the first event that has it.
 fn push_details(out: &mut Vec<u8>, events: &[&[u8]]) {
     let mut separator: &[u8] = b",\"details\":{";
     let mut given = [false; DETAILS.len()];
@@ -206,8 +206,8 @@ fn compaction(out: &mut Vec<u8>, node: &Node, lines: &[Line<'_>]) {
     out.extend_from_slice(note.as_bytes());
 }
 
-/// The readable part of the history that replaces the earlier one: the summary of a compaction on the provider's side
-/// is encrypted.
+/// The readable text of `replacement_history`. It is used if the provider has made the summary of the compaction,
+/// because that summary is encrypted.
 fn replacement(payload: &[u8]) -> String {
     let history = json::get(payload, "replacement_history").unwrap_or_default();
     let mut texts: Vec<String> = Vec::new();
@@ -260,7 +260,7 @@ fn subagent(out: &mut Vec<u8>, lines: &[Line<'_>]) {
     out.push(b'}');
 }
 
-/// The object of a payload: its item, if it is a completed one.
+/// The object with the members of an event: its `item` if the event says that an item is completed, else the payload.
 fn subject(payload: &[u8]) -> &[u8] {
     let [kind, item] = json::get_each(payload, ["type", "item"]);
     match kind.and_then(json::string).as_deref() {

@@ -1,4 +1,4 @@
-//! The message of the model that a rollout is at.
+//! The message of the model that is being read.
 
 use crate::codex::usage::Tokens;
 use crate::member::Node;
@@ -8,16 +8,16 @@ use std::collections::{HashMap, HashSet};
 #[derive(Debug)]
 pub(super) struct Response {
     pub(super) node: u32,
-    /// Whether it is complete.
+    /// Whether the message is complete.
     pub(super) is_ended: bool,
     pub(super) has_calls: bool,
-    /// Hashes of the ids of calls without a result.
+    /// The hashes of the ids of calls that have no result yet.
     pub(super) unanswered: HashSet<u64>,
-    /// The results, by the hashes of call ids.
+    /// The indices of the results' nodes, by the hashes of call ids.
     pub(super) results: HashMap<u64, u32>,
-    /// Calls that the provider answered: the hash of the id.
+    /// The hashes of the ids of calls that the provider has answered itself.
     pub(super) searches: Vec<u64>,
-    /// Items that contain the provider's answer.
+    /// The nodes of results that are in the call's own record, such as images.
     pub(super) images: Vec<Node>,
     pub(super) usage: Option<Tokens>,
 }

@@ -3,10 +3,10 @@
 use crate::member::Place;
 use treelined_core::timestamp::Millis;
 
-/// An event about a call.
+/// An event that has details about a call.
 #[derive(Debug)]
 pub(super) struct Event {
-    /// The type in the counts if no entry uses the event.
+    /// The type under which the event is counted if no entry uses it.
     pub(super) kind: &'static str,
     pub(super) place: Place,
     pub(super) order: u64,

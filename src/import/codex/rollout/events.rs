@@ -1,4 +1,4 @@
-//! Events: the conversation again, for the terminal. Only the data that items lack is used.
+//! Reads events. They repeat the conversation for the terminal, so only data that items lack is used.
 
 use super::event::Event;
 use super::state::{Item, RolloutReader};
@@ -8,7 +8,7 @@ use crate::member::NodeKind;
 use std::borrow::Cow;
 use treelined_core::json;
 
-/// Types of events with details of a call's result, and types of completed items with such details.
+/// The types of events that have details of a call's result, and the types of completed items that have such details.
 const ABOUT_CALLS: &[&str] = &[
     "exec_command_end",
     "patch_apply_end",
@@ -28,7 +28,7 @@ const ABOUT_CALLS: &[&str] = &[
     "WebSearch",
 ];
 
-/// Events that become separate entries.
+/// The types of events that become entries.
 const SHOWN: &[&str] = &[
     "turn_aborted",
     "error",
@@ -96,7 +96,7 @@ impl RolloutReader {
         self.provider = provider.or(self.provider.take());
     }
 
-    /// Adds a node for a subagent at the first event about it.
+    /// Adds a node for a subagent, at the first event that names it. False if the event names none.
     fn spawn(&mut self, item: &Item<'_>, subject: &[u8]) -> bool {
         let ids = json::get_each(subject, ["agent_thread_id", "new_thread_id"]);
         let id = ids.into_iter().flatten().find_map(json::string);
@@ -108,8 +108,8 @@ impl RolloutReader {
         true
     }
 
-    /// Keeps an event for the result of its call, or adds it to the result; returns false if it has no details for a
-    /// result.
+    /// Adds an event to the result of its call. If the result was not read yet, keeps the event for it. False if the
+    /// event has no details of a result.
     fn about_call(&mut self, item: &Item<'_>, kind: &str, subject: &[u8]) -> bool {
         let Some(kind) = ABOUT_CALLS.iter().find(|known| **known == kind) else {
             return false;

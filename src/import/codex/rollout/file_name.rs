@@ -1,9 +1,9 @@
-//! The name of a rollout's file: `rollout-<time>-<thread>[_<rollout>].jsonl[.zst]`.
+//! Reads the name of a rollout file: `rollout-<time>-<thread>[_<rollout>].jsonl[.zst]`.
 
 /// The ids in the name of a file.
 #[derive(Debug, Default)]
 pub(super) struct FileName {
-    /// The thread; for a file with another name, that name.
+    /// The id of the thread. If the file has another kind of name, the whole name.
     pub(super) thread: String,
     rollout: Option<String>,
     stem: String,
@@ -27,8 +27,8 @@ impl FileName {
         }
     }
 
-    /// The id of the rollout. The first rollout of a thread has the thread's id. A revert whose file was renamed has
-    /// the new name.
+    /// The id of the rollout. The first rollout of a thread has the id of the thread. If the file of a revert was
+    /// renamed, the id is the new name.
     pub(super) fn part_of(&self, thread: &str, is_revert: bool) -> String {
         match &self.rollout {
             Some(rollout) => rollout.clone(),

@@ -96,7 +96,8 @@ impl RolloutReader {
         self.count(kind, "");
     }
 
-    /// Takes the first line of the file. Copies of the parent's first line follow in forks.
+    /// Reads `session_meta`, the first line of the file. In the file of a fork, a copy of the parent's line follows;
+    /// it is ignored.
     fn meta(&mut self, item: &Item<'_>) {
         if std::mem::replace(&mut self.has_meta, true) {
             return;
@@ -144,7 +145,7 @@ impl RolloutReader {
         }
         let model = record::text(item.line.payload, "model").map(|model| model.into_owned());
         let is_new = model.is_some() && model != self.model;
-        // The earlier part has named the first model.
+        // This rollout continues another one, which has the first model already.
         let goes_on = self.model.is_none() && matches!(self.member.base, Base::Before { .. });
         self.model = model.or(self.model.take());
         if !is_new || is_copied || goes_on {
@@ -175,10 +176,10 @@ impl RolloutReader {
         }
     }
 
-    /// Removes the last `turns` messages of the user from the path. They remain as a branch.
+    /// Takes the last `turns` messages of the user, and all below them, off the path. They stay as a branch.
     fn roll_back(&mut self, turns: &[u8]) {
         self.close_response();
-        // Codex reads a number larger than the number of turns as all of them.
+        // Codex takes a number that is larger than the number of turns for all turns.
         let text = str::from_utf8(turns).unwrap_or_default();
         let wanted = text.parse::<f64>().unwrap_or(0.0);
         let most = self.turns.len();
@@ -226,7 +227,8 @@ impl RolloutReader {
         self.member.nodes.get_mut(usize::try_from(index).ok()?)
     }
 
-    /// Orders grow, so that keys are unique: an ordinal that does not grow is ignored.
+    /// The order of the next node. Orders only grow, because keys are made from them: an ordinal that does not grow
+    /// is ignored.
     fn next_order(&mut self, wanted: u64) -> u64 {
         let order = match self.order {
             Some(last) => wanted.max(last.saturating_add(1)),
@@ -236,7 +238,7 @@ impl RolloutReader {
         order
     }
 
-    /// Counts a record without an entry.
+    /// Counts a record that becomes no entry.
     fn count(&mut self, kind: &str, payload_kind: &str) {
         let mut name = match (kind, payload_kind) {
             ("", _) => "unknown".to_owned(),
@@ -258,7 +260,7 @@ impl RolloutReader {
     }
 }
 
-/// The place in another rollout from which this one continues.
+/// The position in another rollout from which this rollout continues.
 fn base(meta: &[u8]) -> Option<Base> {
     let base = json::get(meta, "history_base")?;
     let part_id = record::text(base, "thread_id")?.into_owned();

@@ -1,4 +1,4 @@
-//! One message of the model: the items of a response, and the results of its calls.
+//! Collects one message of the model: the items of a response, and the results of its calls.
 
 use super::answer::Response;
 use super::state::{Item, RolloutReader};
@@ -83,7 +83,7 @@ impl RolloutReader {
         node
     }
 
-    /// The result of an image call, which is in the call's own record.
+    /// The result of a call for an image. It is in the record of the call itself.
     fn image(&self, item: &Item<'_>, name: &str) -> Option<Node> {
         record::text(item.line.payload, "result")?;
         Some(Node {
@@ -119,7 +119,7 @@ impl RolloutReader {
         }
     }
 
-    /// Completes the latest message. The provider's answers follow it.
+    /// Completes the latest message. The nodes of the provider's results follow it.
     pub(super) fn end_response(&mut self) {
         let Some(response) = &mut self.response else {
             return;
@@ -162,7 +162,7 @@ impl RolloutReader {
         self.push_node(node);
     }
 
-    /// Gives the tokens of a response to the latest message. `None`: a record that repeats a total.
+    /// Adds the tokens of a response to the latest message. `None` is a record that only repeats a total.
     pub(super) fn use_tokens(&mut self, tokens: Option<Tokens>) {
         if tokens.is_some() {
             self.end_response();
@@ -184,7 +184,7 @@ impl RolloutReader {
         }
     }
 
-    /// Closes the message: nothing changes it afterwards.
+    /// Closes the message. From now on it does not change.
     pub(super) fn close(&mut self, response: Response) {
         self.response = Some(response);
         self.end_response();
@@ -193,7 +193,7 @@ impl RolloutReader {
         }
     }
 
-    /// The members of the message that its items lack.
+    /// Writes the note of the message: the members that its items do not have.
     pub(super) fn write_note(&mut self, response: &Response) {
         let mut note = String::from(",\"api\":\"openai-responses\"");
         for (name, value) in [("provider", &self.provider), ("model", &self.model)] {
@@ -216,7 +216,7 @@ impl RolloutReader {
     }
 }
 
-/// Whether the message is the answer to a request for a summary.
+/// Whether the message is the model's summary for a compaction.
 fn is_summary(metadata: &[u8]) -> bool {
     json::get(metadata, "compaction_output") == Some(b"true")
 }

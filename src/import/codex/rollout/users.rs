@@ -1,4 +1,5 @@
-//! Messages of persons and of the harness.
+//! Reads the messages of the role `user`. The user or the harness, that is the program around the model, has written
+//! them.
 
 use super::state::{Item, RolloutReader};
 use crate::codex::record::{self, hash};
@@ -6,15 +7,15 @@ use crate::member::NodeKind;
 use std::borrow::Cow;
 use treelined_core::json::{self, Elements};
 
-/// The author of a message of the role `user`.
+/// The author of a message that has the role `user`.
 enum Author {
     Person,
     Harness,
-    /// The record does not name the author; this is the likely one.
+    /// The record does not say the author. This is the likely kind.
     Likely(NodeKind),
 }
 
-/// Beginnings of messages that the harness writes as the user.
+/// The beginnings of texts that the harness writes in the role `user`.
 const HARNESS: &[&str] = &[
     "<environment_context",
     "<user_instructions",
@@ -69,7 +70,8 @@ impl RolloutReader {
         self.push(NodeKind::Scaffolding, item);
     }
 
-    /// An event shows a message of the user: a message of doubtful author with this text is the user's.
+    /// Reads an event that shows a message of the user. If the message of unknown author has the same text, it is the
+    /// user's.
     pub(super) fn confirm(&mut self, text: Option<Cow<'_, str>>) {
         let (Some((index, expected)), Some(text)) = (self.doubtful, text) else {
             return;
@@ -112,7 +114,7 @@ fn author(payload: &[u8]) -> Author {
     }
 }
 
-/// The text of the first piece of content.
+/// The text of the first item of `content`.
 pub(super) fn first_text(payload: &[u8]) -> Option<Cow<'_, str>> {
     let content = json::get(payload, "content")?;
     match json::string(content) {
@@ -126,7 +128,7 @@ fn elements(array: &[u8]) -> impl Iterator<Item = &[u8]> {
     std::iter::from_fn(move || array.get(elements.as_mut()?.next_value().ok()??))
 }
 
-/// The directory in the description of the environment, for files whose first line has none.
+/// The directory in the description of the environment. It is used for files whose first line does not have it.
 fn directory(text: &str) -> Option<String> {
     let (_, rest) = text.split_once("<cwd>")?;
     let (directory, _) = rest.split_once("</cwd>")?;
