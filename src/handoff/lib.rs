@@ -1,10 +1,12 @@
-//! Conversations as new sessions of other agents (protocol.md §3.18).
+//! Hands conversations over to other agents, as new sessions of these agents (protocol.md §3.18).
 //!
-//! Nothing that an agent has is ever changed: a handoff makes files that did not exist, and only below the folder where
-//! the agent keeps its sessions or in a folder of the session directory. No program is started here. In reading order:
-//! [`prepare`] makes a [`Prepared`] of a [`Request`], by the `writers`, one for each agent, which are pure; `text` is the
-//! handoff for every other agent, which begins with an `overview`; `record` is what the session remembers; [`place`] makes the files. The path is cleaned
-//! by [`treelined_import::neutral`]. This crate promises no interface to other programs.
+//! Files of an agent are never changed: a handoff only makes new files, below the folder where the agent keeps its
+//! sessions or in a folder of the session directory. This crate starts no programs.
+//!
+//! The modules in reading order: [`prepare`] makes a [`Prepared`] from a [`Request`]. The `writers`, one for each
+//! agent, are pure and make the bytes of the new session. `text` makes the handoff for any other agent, which begins
+//! with an `overview`. `record` makes the record for the session that is handed over. [`place`] makes the files. The
+//! path is cleaned by [`treelined_import::neutral`]. This crate promises no interface to other programs.
 
 #![cfg_attr(
     test,

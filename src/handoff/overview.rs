@@ -1,19 +1,19 @@
-//! The goal, the decisions and the open work of a conversation, as far as it says them itself: no model is asked.
+//! Finds the goal, the decisions and the open work of a conversation in its own texts. No model is used.
 
 use serde_json::{Map, Value};
 use treelined_import::neutral::{Call, Message, ModelPart, NeutralPath, text_of};
 
-/// The longest section, in characters.
+/// The longest section that is quoted, in characters.
 const MAX_SECTION: usize = 2000;
-/// The most items of a list of tasks.
+/// The most items of a list of tasks that are quoted.
 const MAX_ITEMS: usize = 50;
 
-/// Headings of summaries, by this program and by agents, in lower case.
+/// The headings of such sections in summaries of treelined and of agents, in lower case.
 const GOAL: &[&str] = &["goal", "primary request and intent"];
 const DECISIONS: &[&str] = &["key decisions", "decisions"];
 const OPEN_WORK: &[&str] = &["next steps", "pending tasks", "open work"];
 
-/// Texts of sections; `None` where the conversation says nothing.
+/// The texts of the sections; `None` if the conversation has no such text.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Overview {
     pub(crate) goal: Option<String>,
@@ -43,7 +43,7 @@ fn last_summary(path: &NeutralPath) -> Option<String> {
         })
 }
 
-/// The user's first message.
+/// The text of the user's first message.
 fn first_words(path: &NeutralPath) -> Option<String> {
     path.messages.iter().find_map(|message| match message {
         Message::User(said) if !said.is_summary => shortened(&text_of(&said.parts)),
@@ -51,7 +51,7 @@ fn first_words(path: &NeutralPath) -> Option<String> {
     })
 }
 
-/// What the agent has still to do by its last list of tasks. `None` without a list, and `Some(None)` if all of it is done.
+/// The tasks in the agent's last list that are not done. `None` without a list; `Some(None)` if all tasks are done.
 fn last_tasks(path: &NeutralPath) -> Option<Option<String>> {
     let said = path
         .messages
@@ -88,7 +88,7 @@ fn tasks_of(call: &Call) -> Option<Option<String>> {
     Some((!lines.is_empty()).then(|| lines.join("\n")))
 }
 
-/// A task as a line of a list, if it is not done.
+/// The line for a task; `None` if the task is done.
 fn open_task(task: &Map<String, Value>) -> Option<String> {
     let of = |names: &[&str]| {
         let mut found = names.iter().filter_map(|name| task.get(*name)?.as_str());
@@ -107,7 +107,7 @@ fn open_task(task: &Map<String, Value>) -> Option<String> {
     Some(format!("- {}{begun}", text.trim()))
 }
 
-/// The first section of a Markdown text with one of these headings, as `## Goal` or `1. Goal:`.
+/// The first section of a Markdown text that has one of these headings, in the form `## Goal` or `1. Goal:`.
 fn section_of(text: &str, names: &[&str]) -> Option<String> {
     let mut lines = text.lines();
     let level = lines.find_map(|line| {
@@ -115,7 +115,7 @@ fn section_of(text: &str, names: &[&str]) -> Option<String> {
         let is_named = names.iter().any(|known| name.eq_ignore_ascii_case(known));
         is_named.then_some(level)
     })?;
-    // The path has a summary in a tag.
+    // A summary on the path is inside a tag, which also ends the section.
     let ends = |line: &str| {
         heading(line).is_some_and(|(its, _)| its <= level) || line.trim() == "</summary>"
     };
@@ -123,7 +123,7 @@ fn section_of(text: &str, names: &[&str]) -> Option<String> {
     shortened(&body.join("\n"))
 }
 
-/// The level and the text of a heading.
+/// The level and the text of a heading; `None` if the line is not a heading.
 fn heading(line: &str) -> Option<(usize, &str)> {
     let marks = line.bytes().take_while(|byte| *byte == b'#').count();
     let name = match marks {

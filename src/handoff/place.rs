@@ -1,4 +1,4 @@
-//! Makes files for agents. A file that exists is never touched.
+//! Makes the files of a handoff. A file that exists is never changed.
 
 use std::ffi::OsStr;
 use std::io::{self, Write};
@@ -9,22 +9,22 @@ use treelined_core::error::{Error, Kind, Result};
 use treelined_files::os::file::{Folder, Location};
 use treelined_files::os::temporary::{self, Temporary};
 
-/// The folder of the session directory for files that no agent keeps.
+/// The folder in the session directory for files that are not kept in an agent's folder.
 pub(crate) const FOLDER: &str = ".continuations";
-/// The age after which the files of the own folder are removed.
+/// The age at which files in that folder are removed.
 const MAX_AGE: Duration = Duration::from_secs(30 * 24 * 60 * 60);
 
-/// A file to be made.
+/// A file to make.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NewFile {
-    /// Absolute.
+    /// The absolute path.
     pub path: PathBuf,
     pub bytes: Vec<u8>,
 }
 
-/// Makes the files, readable for their owner only, with their folders. Each has its whole content and is on the disk when
-/// it gets its name. Fails with `fileExists` for a name that is taken. After a failure none of the files is there that were
-/// made.
+/// Makes the files and their folders. Only the owner can read them. A file gets its name when its whole content is on
+/// the disk. Fails with `fileExists` if a name is taken. After a failure, the files that were already made are
+/// removed.
 pub fn place(files: &[NewFile]) -> Result<()> {
     let mut made: Vec<Location> = Vec::new();
     for file in files {
@@ -43,7 +43,8 @@ pub fn place(files: &[NewFile]) -> Result<()> {
     Ok(())
 }
 
-/// The place of a file, whose folder is made. The own folder is not followed where it is a link, and loses its old files.
+/// Opens the folder of a file, or makes it. If it is `FOLDER` in the session directory, it must not be a symbolic
+/// link, and its old files are removed.
 fn location(path: &Path) -> io::Result<Location> {
     let missing = || io::Error::from(io::ErrorKind::InvalidFilename);
     let parent = path.parent().ok_or_else(missing)?;
@@ -51,7 +52,7 @@ fn location(path: &Path) -> io::Result<Location> {
         Some(session_dir) => {
             let session_dir = Arc::new(Folder::open_or_create(session_dir)?);
             let own = session_dir.subfolder_or_create(OsStr::new(FOLDER))?;
-            // A folder that cannot be listed can be written.
+            // Old files cannot be removed if the folder cannot be listed, but a new file can still be written.
             let _unlisted = remove_old(&own, SystemTime::now());
             own
         }
@@ -63,7 +64,7 @@ fn location(path: &Path) -> io::Result<Location> {
     })
 }
 
-/// Removes the files that were made long ago: their agents have their own copies by now.
+/// Removes the files that are older than `MAX_AGE`: agents have copied them by then.
 pub(crate) fn remove_old(folder: &Folder, now: SystemTime) -> io::Result<()> {
     let now = now.duration_since(SystemTime::UNIX_EPOCH);
     let now = now.map_or(0, |now| now.as_secs().cast_signed());
@@ -78,7 +79,7 @@ pub(crate) fn remove_old(folder: &Folder, now: SystemTime) -> io::Result<()> {
     Ok(())
 }
 
-/// Whether a writer gives such a name to a file of the own folder.
+/// Whether a file in `FOLDER` has a name that a writer gives.
 fn is_own(name: &OsStr) -> bool {
     let name = name.to_string_lossy();
     let is_between = |start: &str, end: &str| name.starts_with(start) && name.ends_with(end);
@@ -89,7 +90,8 @@ fn is_own(name: &OsStr) -> bool {
 }
 
 fn write(at: &Location, bytes: &[u8]) -> io::Result<()> {
-    // Those of processes that were killed would stay for ever. A folder that cannot be listed can be written.
+    // Temporary files of killed processes are removed. If the folder cannot be listed, a new file can still be
+    // written.
     let _unlisted = temporary::remove_abandoned(&at.folder);
     let temporary = Temporary::for_name(&at.folder, &at.name)?;
     (&**temporary.file()).write_all(bytes)?;

@@ -1,4 +1,4 @@
-//! Makes a new session of an agent, without its files.
+//! Prepares a new session of an agent. Its files are not made yet.
 
 use crate::place::{FOLDER, NewFile};
 use crate::record::Record;
@@ -14,62 +14,63 @@ use treelined_import::Tool;
 use treelined_import::importer::discover;
 use treelined_import::neutral::{Losses, NeutralPath, Options, PathMessage, tokens_of};
 
-/// The longest argument that a prompt may be, in bytes: systems end arguments at 128 KiB.
+/// The longest prompt that is passed as an argument, in bytes. Systems limit an argument to 128 KiB.
 const MAX_ARGUMENT: usize = 96 << 10;
-/// The largest settings of an agent that are read, in bytes.
+/// The largest settings file of an agent that is read, in bytes.
 const MAX_SETTINGS: u64 = 1 << 20;
 
-/// A conversation to be handed over.
+/// A conversation to hand over.
 pub struct Request<'a> {
-    /// `None`: any other agent, by a text.
+    /// The agent; `None` makes a text for any other agent.
     pub tool: Option<Tool>,
     pub session_id: &'a str,
     pub name: Option<&'a str>,
     /// The working directory of the new session.
     pub cwd: &'a str,
     pub path: Vec<PathMessage>,
-    /// The text that stands for what was before the path.
+    /// A text that is handed over in place of the messages before the path.
     pub summary: Option<&'a str>,
-    /// The summary of the branch that is left.
+    /// The summary of the branch that the conversation leaves.
     pub learned: Option<&'a str>,
-    /// The number of turns, the last ones.
+    /// The number of turns at the end of the path that are handed over; `None` for all.
     pub last: Option<usize>,
     pub keeps_thoughts: bool,
-    /// The most tokens; 0 takes any number.
+    /// The most tokens; 0 means no limit.
     pub limit: u64,
     pub session_dir: &'a Path,
     pub source: &'a dyn Source,
-    /// The variables of the environment.
+    /// Looks up an environment variable.
     pub environment: &'a dyn Fn(&str) -> Option<OsString>,
 }
 
-/// A new session of an agent, without its files.
+/// A prepared session. Its files are not made yet.
 pub struct Prepared {
-    /// Of the continuation: 16 hexadecimal digits.
+    /// The id of the continuation: 16 hexadecimal digits.
     pub id: String,
     pub native_id: Option<String>,
     pub files: Vec<NewFile>,
-    /// Programs to run in the working directory, the agent last.
+    /// The commands to run in the working directory. The last one starts the agent.
     pub steps: Vec<Vec<String>>,
     pub cwd: String,
     pub prompt: Option<String>,
-    /// The handoff for any other agent.
+    /// The text of the conversation, if it is for any other agent.
     pub text: Option<String>,
     pub messages: u64,
     pub tokens: u64,
     pub losses: Losses,
-    /// `data.continuation` of the record, an object of raw JSON.
+    /// `data.continuation` of the leaf record: an object of raw JSON.
     pub record: Vec<u8>,
-    /// The version of the agent that was tested.
+    /// The version of the agent with which its writer was tested.
     pub tested: Option<&'static str>,
 }
 
-/// Fails with `invalidParams` for a working directory of an agent that is missing and for a path without an answer, with
-/// `contextTooLarge`, and with `pathDenied` if the agent's folder is not known or is a relative path.
+/// Prepares a new session. Fails with `invalidParams` if the working directory of an agent is missing, or the path
+/// has no answer. Fails with `contextTooLarge` above the limit, and with `pathDenied` if the agent's folder is not
+/// known or is a relative path.
 pub fn prepare(mut request: Request<'_>) -> Result<Prepared> {
     let cwd = match request.tool {
         Some(_) => folder(request.cwd)?,
-        // Nothing is run.
+        // No program runs in the directory, so it may be missing.
         None => request.cwd.to_owned(),
     };
     let options = Options {
@@ -114,7 +115,7 @@ fn title<'a>(request: &Request<'a>) -> &'a str {
     request.name.unwrap_or("a conversation of treelined")
 }
 
-/// Writes the session of an agent.
+/// Makes the files, commands and record of a session for an agent.
 fn write(
     tool: Tool,
     request: &Request<'_>,
@@ -141,7 +142,7 @@ fn write(
             settings: settings.as_deref().unwrap_or_default(),
         },
     )?;
-    // `last` may leave the summary out.
+    // With `last`, the path may not begin with the summary.
     let summary = request.summary.filter(|_| path.begins_with_summary());
     let record = Record {
         id: &prepared.id,
@@ -170,9 +171,9 @@ fn write(
     Ok(())
 }
 
-/// The text of an agent's settings; `None` without a regular file of at most [`MAX_SETTINGS`] bytes.
+/// The text of an agent's settings. `None` if the file is not regular, or has more than [`MAX_SETTINGS`] bytes.
 fn settings_in(path: &Path) -> Option<String> {
-    // People keep their settings elsewhere, and link to them.
+    // Users often replace the settings file by a link to a file elsewhere, so links are followed.
     let file = file::open_regular(&std::fs::canonicalize(path).ok()?).ok()?;
     let metadata = file.metadata().ok()?;
     if !metadata.is_file() || metadata.len() > MAX_SETTINGS {
@@ -183,10 +184,10 @@ fn settings_in(path: &Path) -> Option<String> {
     Some(text)
 }
 
-/// A prompt as an argument; one that is too long is in a file.
+/// The argument for a prompt. A prompt that is too long goes into a new file, and the argument says to read it.
 fn argument(prompt: &str, path: PathBuf, files: &mut Vec<NewFile>) -> String {
     match prompt.len() {
-        // Agents take a dash for the beginning of an option.
+        // An agent would take a text that begins with a dash for an option.
         0..=MAX_ARGUMENT if prompt.starts_with('-') => format!(" {prompt}"),
         0..=MAX_ARGUMENT => prompt.to_owned(),
         _ => {
@@ -198,7 +199,7 @@ fn argument(prompt: &str, path: PathBuf, files: &mut Vec<NewFile>) -> String {
     }
 }
 
-/// The working directory without links, as programs that run in it see it.
+/// The working directory with symbolic links resolved, as programs in it see it.
 fn folder(cwd: &str) -> Result<String> {
     let refused = |reason: String| Err(Error::invalid_params("cwd", &reason));
     if !Path::new(cwd).is_absolute() {
@@ -223,12 +224,13 @@ fn check_limit(tokens: u64, limit: u64) -> Result<()> {
     Err(Error::new(Kind::ContextTooLarge, message).with_details(details))
 }
 
-/// The first words of the new session: the summary of the branch that is left, then the question that has no answer.
+/// The first prompt of the new session: the summary of the branch that the conversation leaves, and the user's last
+/// message if it has no answer.
 fn first_words(learned: Option<&str>, question: Option<&str>) -> Option<String> {
     let learned = learned.map(|learned| {
         format!(
             "Another way was tried from here and left. What was learned there:\n\n{}",
-            // An argument ends at a NUL.
+            // An argument cannot contain NUL.
             learned.trim().replace('\0', "\u{fffd}")
         )
     });

@@ -1,4 +1,4 @@
-//! The record of a continuation in its session (session-file.md §4.6).
+//! Makes the record of a continuation for its session (session-file.md §4.6).
 
 use serde_json::{Map, Value, json};
 use std::path::Path;
@@ -20,7 +20,7 @@ pub(crate) struct Record<'a> {
 }
 
 impl Record<'_> {
-    /// An object of raw JSON.
+    /// The record as raw JSON, an object.
     pub(crate) fn json(&self) -> Vec<u8> {
         let mut record = Map::new();
         let mut put = |name: &str, value: Option<Value>| {

@@ -1,4 +1,4 @@
-//! The handoff for every other agent: the conversation in Markdown.
+//! Makes the handoff for any other agent: the conversation in Markdown.
 
 use crate::overview::Overview;
 use std::collections::BTreeSet;
@@ -6,12 +6,12 @@ use std::fmt::Write;
 use treelined_core::tools::{CallArguments, FileAccess};
 use treelined_import::neutral::{Call, CallResult, Message, ModelPart, NeutralPath, Part, text_of};
 
-/// The longest result that is quoted in full, in characters; of a longer one the beginning and the end are.
+/// The longest result that is quoted whole, in characters. Of a longer one, the beginning and the end are quoted.
 const MAX_RESULT: usize = 4000;
-/// The most files of a kind that are named.
+/// The most files that are named as changed, and the most that are named as read.
 const MAX_FILES: usize = 100;
 
-/// The path as a document that says what it is.
+/// Makes a document from the path. The document says at its beginning what it is.
 pub(crate) fn handoff(
     path: &NeutralPath,
     title: &str,
@@ -73,7 +73,7 @@ fn push_overview(out: &mut String, path: &NeutralPath) {
     }
 }
 
-/// The files that calls have changed, and those that they have read only.
+/// Appends the files that calls have changed, and those that they have only read.
 fn push_files(out: &mut String, path: &NeutralPath) {
     let (mut changed, mut read) = (BTreeSet::new(), BTreeSet::new());
     let said = path.messages.iter().filter_map(|message| match message {
@@ -136,7 +136,7 @@ fn push_result(out: &mut String, result: &CallResult) {
     );
 }
 
-/// A block of code whose fence is longer than any in the text.
+/// Appends a block of code. Its fence is longer than any fence in the text.
 fn push_fenced(out: &mut String, title: &str, text: &str) {
     let runs = text.split(|char| char != '`').map(str::len);
     let fence = "`".repeat(runs.max().unwrap_or_default().max(2) + 1);

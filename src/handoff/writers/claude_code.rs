@@ -1,5 +1,5 @@
-//! Claude Code: `projects/<cwd>/<uuid>.jsonl`, a chain of records with the whole envelope. `claude --resume` finds it in the
-//! same working directory only.
+//! Writes for Claude Code a chain of complete records, `projects/<cwd>/<uuid>.jsonl`. `claude --resume` finds the
+//! session only in the same working directory.
 
 use super::json::Lines;
 use super::session::{NewSession, Steps, Written, command, tested};
@@ -41,7 +41,7 @@ pub(super) fn write(session: &NewSession<'_>) -> Result<Written> {
     })
 }
 
-/// The name of the folder of a working directory: each UTF-16 unit that is not an ASCII letter or digit is `-`.
+/// The name of the folder of a working directory. Each UTF-16 unit that is not an ASCII letter or digit becomes `-`.
 pub(super) fn slug(cwd: &str) -> String {
     let units = cwd.encode_utf16().map(|unit| match u8::try_from(unit) {
         Ok(byte) if byte.is_ascii_alphanumeric() => char::from(byte),
@@ -54,7 +54,7 @@ struct Records<'a> {
     session: &'a NewSession<'a>,
     id: &'a str,
     lines: Lines,
-    /// The last record of the chain.
+    /// The id of the last record in the chain.
     last: Option<String>,
 }
 
@@ -109,7 +109,8 @@ impl Records<'_> {
             "stop_sequence": null,
             "usage": { "input_tokens": 0, "output_tokens": 0 },
         });
-        // The session goes on with the model of its last message, and with the default one if it has none.
+        // The session continues with the model of its last message. If that has none, it continues with the default
+        // model.
         let model = said
             .model
             .as_ref()
@@ -129,7 +130,7 @@ impl Records<'_> {
     }
 }
 
-/// A text alone is a string.
+/// The content of a message. A single text is written as a string.
 fn content(parts: &[Part]) -> Value {
     match parts {
         [Part::Text(text)] => json!(text),

@@ -1,6 +1,6 @@
-//! Codex: `sessions/Y/M/D/rollout-<time>-<uuid>.jsonl`. The model gets the `response_item` records; a person sees the events
-//! `user_message` and `agent_message`, without which Codex does not list the thread. With the events of a turn around each,
-//! the thread can be forked.
+//! Writes a rollout for Codex, `sessions/Y/M/D/rollout-<time>-<uuid>.jsonl`. The model gets the `response_item`
+//! records. The user sees the events `user_message` and `agent_message`; without them Codex does not list the thread.
+//! Each turn also has its events, so that the thread can be forked.
 
 use super::json::Lines;
 use super::session::{NewSession, Steps, Written, command, tested};
@@ -11,11 +11,11 @@ use treelined_core::timestamp;
 use treelined_import::Tool;
 use treelined_import::neutral::{Call, CallResult, Message, ModelPart, Part, UserMessage, text_of};
 
-/// The file with Codex's settings.
+/// The file that has Codex's settings.
 pub(super) const SETTINGS: &str = "config.toml";
-/// The provider of models without a setting.
+/// The provider, if the settings do not name one.
 const PROVIDER: &str = "openai";
-/// The longest arguments of a call in the words that a person sees, in characters.
+/// The most characters of a call's arguments that the user sees.
 const MAX_SHOWN: usize = 200;
 
 pub(super) fn write(session: &NewSession<'_>) -> Result<Written> {
@@ -73,7 +73,7 @@ pub(super) fn write(session: &NewSession<'_>) -> Result<Written> {
     })
 }
 
-/// The provider with which Codex goes on: it does not load a thread whose provider it does not have.
+/// The provider that the settings name. Codex does not load a thread whose provider is not in its settings.
 fn provider(settings: &str) -> String {
     let settings: toml::Table = settings.parse().unwrap_or_default();
     let named = |table: &toml::Table| Some(table.get("model_provider")?.as_str()?.to_owned());
@@ -98,8 +98,8 @@ impl Records<'_> {
         self.lines.push(&line);
     }
 
-    /// A record of the conversation, as Codex writes it when it forks the thread: it gives an id to one without, and has its own
-    /// order of the members. The import knows the copy by its bytes.
+    /// Adds a record in the form that Codex writes when it forks the thread: with an id, and with Codex's order of
+    /// members. So the bytes of a copy are the same, and an import recognizes it by them.
     fn item(&mut self, kind: &str, prefix: &str, members: Value) {
         let id = format!("{prefix}_{}", self.session.random());
         let mut payload = json!({ "type": kind, "id": id });
@@ -192,7 +192,7 @@ impl Records<'_> {
     }
 }
 
-/// A call in words: Codex shows no call of a thread that it loads.
+/// A text for a call, because Codex does not show the calls of a thread that it loads.
 fn shown(call: &Call, arguments: &str) -> String {
     let shown: String = arguments.chars().take(MAX_SHOWN).collect();
     format!("ran {} {shown}", call.name)
@@ -216,7 +216,7 @@ fn image_url(part: &Part) -> Option<String> {
 mod tests {
     use super::*;
 
-    /// Codex 0.169.0 refused a thread without a provider.
+    /// Once the thread had no provider, and Codex 0.169.0 refused it.
     #[test]
     fn the_provider_is_that_of_the_settings() {
         let profile =

@@ -1,5 +1,6 @@
-//! Gemini CLI: a chat as JSON lines, for `gemini --session-file`. The folder of a project is named in another file of
-//! Gemini CLI, which is not changed here. It copies the chat, with the ids of its messages.
+//! Writes for Gemini CLI a chat as JSON lines, for `gemini --session-file`. Gemini CLI copies the chat into the
+//! folder of the project, and keeps the ids of its messages. So the file in which it lists the folders of projects is
+//! not changed here.
 
 use super::json::Lines;
 use super::session::{NewSession, Steps, Written, command};
@@ -42,7 +43,7 @@ pub(super) fn write(session: &NewSession<'_>) -> Written {
                 };
                 lines.push(&answer(said, results, &record, &time));
             }
-            // Each result is in its call.
+            // The results are in their calls.
             Message::Results(_) => {}
         }
     }
@@ -60,7 +61,7 @@ pub(super) fn write(session: &NewSession<'_>) -> Written {
         })
     };
     Written {
-        // Gemini CLI makes a copy with its own id.
+        // Gemini CLI gives its copy another id.
         native_id: None,
         files: vec![NewFile {
             path,
@@ -143,7 +144,7 @@ fn part(part: &Part) -> Value {
     }
 }
 
-/// SHA-256 in hexadecimal digits.
+/// The SHA-256 of a text, in hexadecimal digits.
 fn hash(text: &str) -> String {
     let mut digits = String::with_capacity(64);
     for byte in Sha256::digest(text) {

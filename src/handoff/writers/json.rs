@@ -1,8 +1,8 @@
-//! Lines of JSON.
+//! Writes lines of JSON.
 
 use serde_json::Value;
 
-/// Values as lines.
+/// Collects JSON values, each on its own line.
 #[derive(Default)]
 pub(super) struct Lines(Vec<u8>);
 

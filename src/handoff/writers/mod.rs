@@ -1,5 +1,5 @@
-//! The writers: a path as the bytes of a new session of each agent. They are pure, except that new ids come from the
-//! caller's source of randomness.
+//! The writers make the bytes of a new session from a path, one writer for each agent. They are pure, except that new
+//! ids come from the caller's source of randomness.
 
 mod claude_code;
 mod codex;

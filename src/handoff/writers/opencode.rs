@@ -1,5 +1,5 @@
-//! opencode: the JSON that `opencode export` writes, for `opencode import`. A message of the model has its calls with their
-//! results as parts.
+//! Writes for opencode the JSON that `opencode export` makes and `opencode import` reads. In a message of the model,
+//! each call has its result in the same part.
 
 use super::session::{NewSession, Steps, Written, command, tested};
 use crate::place::NewFile;
@@ -13,9 +13,9 @@ use treelined_import::neutral::{
 
 /// The digits of the random part of an id.
 const DIGITS: &[u8; 62] = b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
-/// The length of the random part.
+/// The number of digits in the random part of an id.
 const RANDOM: usize = 14;
-/// The agent of opencode that goes on.
+/// The agent of opencode that continues the session.
 const AGENT: &str = "build";
 
 pub(super) fn write(session: &NewSession<'_>) -> Written {
@@ -45,7 +45,7 @@ pub(super) fn write(session: &NewSession<'_>) -> Written {
                 };
                 document.answer(at, said, results);
             }
-            // Each result is a part of its call.
+            // The results are in the parts of their calls.
             Message::Results(_) => {}
         }
     }
@@ -82,7 +82,7 @@ pub(super) fn write(session: &NewSession<'_>) -> Written {
     }
 }
 
-/// The model of the last answer: opencode goes on with the model that the last question names.
+/// The model of the last answer. opencode continues with the model that the last message of the user names.
 fn last_model(session: &NewSession<'_>) -> Model {
     let models = session
         .path
@@ -106,7 +106,7 @@ struct Document<'a> {
     ids: Ids<'a>,
     model: Model,
     messages: Vec<Value>,
-    /// The id of the last message of the user.
+    /// The id of the last message of the user, as JSON.
     question: Value,
 }
 
@@ -204,7 +204,7 @@ impl Document<'_> {
         self.messages.push(json!({ "info": info, "parts": parts }));
     }
 
-    /// A part with its id and those of its message and session.
+    /// Adds to a part its own id, and the ids of its message and session.
     fn owned(&mut self, mut part: Map<String, Value>, message: &str) -> Map<String, Value> {
         part.insert("id".to_owned(), json!(self.ids.next("prt")));
         part.insert("sessionID".to_owned(), json!(self.id));
@@ -229,7 +229,7 @@ fn object(value: Value) -> Map<String, Value> {
     }
 }
 
-/// Ids of opencode: 48 bits of time and count, by which they sort, and random digits.
+/// Makes ids of opencode. An id has 48 bits of time and count, by which ids sort, and random digits.
 struct Ids<'a> {
     source: &'a dyn Source,
     now: Millis,
@@ -237,7 +237,7 @@ struct Ids<'a> {
 }
 
 impl Ids<'_> {
-    /// Ids of sessions sort the newest first.
+    /// The id of a session. Such ids sort from the newest to the oldest.
     fn session(&mut self) -> String {
         let order = !self.order();
         self.id("ses", order)

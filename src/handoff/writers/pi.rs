@@ -1,4 +1,5 @@
-//! pi: a session file in pi's format, which is also treelined's; and goose, which imports such a file with one path.
+//! Writes for pi a session file in pi's format, which is also treelined's. goose imports such a file, if it has one
+//! path.
 
 use super::json::Lines;
 use super::session::{NATIVE_ID, NewSession, Steps, Written, command};
@@ -9,11 +10,11 @@ use treelined_core::error::Result;
 use treelined_core::timestamp::{self, Millis};
 use treelined_import::neutral::{CallResult, Message, ModelMessage, ModelPart, Part};
 
-/// Whether a result keeps the mark that it is an error.
+/// Whether results are marked as errors.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Errors {
     Keep,
-    /// For goose, which adds `-32603:` to the text of an error each time that it reads the error.
+    /// No result is marked. goose adds `-32603:` to the text of an error each time that it reads the error.
     Drop,
 }
 
@@ -36,7 +37,8 @@ pub(super) fn write(session: &NewSession<'_>) -> Result<Written> {
     })
 }
 
-/// goose gives the session its own id, and takes the working directory from the file.
+/// Writes the session file for goose. goose makes the id of the session itself, and reads the working directory from
+/// the file.
 pub(super) fn write_for_goose(session: &NewSession<'_>) -> Written {
     let id = session.sorted_uuid().to_string();
     let path = session.store.own.join(format!("goose-{id}.jsonl"));
@@ -71,7 +73,7 @@ pub(super) fn write_for_goose(session: &NewSession<'_>) -> Written {
     }
 }
 
-/// pi's name of the folder of a working directory.
+/// The name that pi gives to the folder of a working directory.
 fn folder(cwd: &str) -> String {
     let inner = cwd.strip_prefix('/').unwrap_or(cwd);
     format!("--{}--", inner.replace(['/', '\\', ':'], "-"))

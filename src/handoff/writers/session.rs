@@ -1,4 +1,4 @@
-//! The session to be written, and what a writer makes of it.
+//! The input and the output of a writer.
 
 use crate::place::NewFile;
 use std::path::{Path, PathBuf};
@@ -9,39 +9,39 @@ use treelined_import::Tool;
 use treelined_import::neutral::{Message, NeutralPath};
 use uuid::Uuid;
 
-/// The session to be written.
+/// The session to write: the input of a writer.
 pub(crate) struct NewSession<'a> {
     pub(crate) path: &'a NeutralPath,
     pub(crate) cwd: &'a str,
     pub(crate) title: &'a str,
-    /// The session of the path.
+    /// The id of the session that is handed over.
     pub(crate) session_id: &'a str,
     pub(crate) now: Millis,
     pub(crate) source: &'a dyn Source,
     pub(crate) store: Store<'a>,
-    /// The text of the agent's own settings, if the writer needs them; empty without.
+    /// The text of the agent's settings, if the writer needs them; else empty.
     pub(crate) settings: &'a str,
 }
 
-/// Where files may be made.
+/// The folders in which new files may be made.
 pub(crate) struct Store<'a> {
-    /// The folder where the agent keeps its sessions; `None` if the environment does not say it.
+    /// The folder where the agent keeps its sessions; `None` if the environment does not name it.
     pub(crate) agent: Option<PathBuf>,
-    /// The folder for files that no agent keeps.
+    /// The folder for files that are not kept in an agent's folder.
     pub(crate) own: &'a Path,
 }
 
-/// The programs to run, for what is to be said first.
+/// Makes the commands to run. The argument is the first prompt of the new session, if there is one.
 pub(crate) type Steps = Box<dyn Fn(Option<&str>) -> Vec<Vec<String>>>;
 
-/// A written session.
+/// A written session: the output of a writer.
 pub(crate) struct Written {
     pub(crate) native_id: Option<String>,
     pub(crate) files: Vec<NewFile>,
     pub(crate) steps: Steps,
 }
 
-/// The argument that stands for the id that the step before it prints.
+/// An argument that is replaced by the id which the command before it prints.
 pub(crate) const NATIVE_ID: &str = "{nativeId}";
 
 /// The version of an agent with which its writer was tested.
@@ -53,7 +53,7 @@ pub(crate) fn tested(tool: Tool) -> &'static str {
         Tool::Gemini => "0.61.0",
         Tool::Goose => "1.52.0",
         Tool::Pi => "1.5.2",
-        // No conversation goes on there.
+        // Conversations cannot be handed over to these tools.
         Tool::QwenCode | Tool::ChatGpt | Tool::ClaudeAi => "",
     }
 }
@@ -63,25 +63,27 @@ impl NewSession<'_> {
         self.source.random()
     }
 
-    /// A UUID of version 7, as agents that sort sessions by their ids make it.
+    /// A UUID of version 7. Agents that sort sessions by id use this version.
     pub(super) fn sorted_uuid(&self) -> Uuid {
         let millis = u64::try_from(self.now).unwrap_or(0);
         let [_, _, _, _, _, _, random @ ..] = self.random().into_bytes();
         uuid::Builder::from_unix_timestamp_millis(millis, &random).into_uuid()
     }
 
-    /// The times of messages: they end now, a millisecond apart. Times of the source would say that a copy was made there.
+    /// The time of the message with the index `at`. Messages are a millisecond apart, and the last one is just before
+    /// now. With the original times, the agent's session would look like a copy made in the past.
     pub(super) fn time(&self, at: usize) -> Millis {
         let later = self.path.messages.len().saturating_sub(at);
         self.now - Millis::try_from(later).unwrap_or(0)
     }
 
-    /// The folder of the agent, an absolute path.
+    /// The folder of the agent, as an absolute path. Fails with `pathDenied` if it is not known or is relative.
     pub(super) fn agent_store(&self) -> Result<&Path> {
         let denied = |why: String| Err(Error::new(Kind::PathDenied, why));
         match self.store.agent.as_deref() {
             Some(folder) if folder.is_absolute() => Ok(folder),
-            // The daemon and the agent would look for it below different working directories.
+            // The daemon and the agent have different working directories, so they would look for a relative folder
+            // in different places.
             Some(folder) => denied(format!(
                 "the folder of the agent is a relative path, {}: set the variable that names it to an absolute one",
                 folder.display()
@@ -95,13 +97,13 @@ impl NewSession<'_> {
         format!("⑂ {}", self.title)
     }
 
-    /// The messages with their results: each message of the user or the model, and the results after it.
+    /// The messages, each with its index.
     pub(super) fn steps(&self) -> impl Iterator<Item = (usize, &Message)> {
         self.path.messages.iter().enumerate()
     }
 }
 
-/// The command of an agent, with what is to be said first as its last argument.
+/// The command of an agent. The first prompt, if there is one, is its last argument.
 pub(super) fn command(words: &[&str], prompt: Option<&str>) -> Vec<String> {
     let words = words.iter().copied().chain(prompt);
     words.map(str::to_owned).collect()
