@@ -1,4 +1,4 @@
-//! Brings files of a root from one tree to another (files.md §5).
+//! Changes the files of a root from one tree to another (files.md §5).
 
 use crate::changes::{Change, Kind};
 use crate::git::Shadow;
@@ -13,30 +13,31 @@ use std::io::{self, BufRead, BufReader, Read, Write};
 use std::os::unix::ffi::OsStrExt;
 use std::process::{Child, ChildStdin, ChildStdout};
 
-/// Changes to make. Their `old` sides are in the safety snapshot.
+/// The changes to make. The safety snapshot has all their `old` sides.
 pub struct Job<'a> {
     pub shadow: &'a Shadow,
     pub changes: &'a [Change],
-    /// The modes that files have had, where an undo knows them.
+    /// The modes that files had before, if this is an undo and they are known.
     pub modes: &'a BTreeMap<Name, u32>,
-    /// The id of the restore, 16 hexadecimal digits.
+    /// The id of the restore: 16 hexadecimal digits.
     pub id: &'a str,
 }
 
-/// How it ended.
+/// The result of the changes.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Outcome {
     pub written: usize,
     pub removed: usize,
-    /// Files that stay as they are, and why.
+    /// The files that were not changed, with the reasons.
     pub conflicts: Vec<(Name, String)>,
-    /// Whether the stage still holds bytes that are not saved.
+    /// Whether the stage has bytes that are saved nowhere else.
     pub keeps_stage: bool,
-    /// Stages of killed restores that hold bytes which are saved nowhere else.
+    /// The stages of killed restores that have bytes which are saved nowhere else.
     pub left: Vec<Name>,
 }
 
-/// Makes the changes. `step` is called before each change of the disk. If the new files find no room, nothing is changed.
+/// Makes the changes. `step` is called before each change of the disk. If there is no room for the new files, nothing
+/// is changed.
 pub fn apply(job: &Job<'_>, step: &mut dyn FnMut()) -> anyhow::Result<Outcome> {
     step();
     let mut place = Place::open(&job.shadow.root, job.id)?;
@@ -62,7 +63,8 @@ pub fn apply(job: &Job<'_>, step: &mut dyn FnMut()) -> anyhow::Result<Outcome> {
     step();
     for (at, change) in job.changes.iter().enumerate() {
         let (staged, aside) = (staged(at), aside(at));
-        // Either is saved: the old side in the safety snapshot, the new one in the target.
+        // The file may be removed, because its bytes are saved: the old side in the safety snapshot, the new side in
+        // the target.
         for side in [&change.old, &change.new].into_iter().flatten() {
             place.drop_staged(&staged, side);
             place.drop_staged(&aside, side);
@@ -78,7 +80,7 @@ pub fn apply(job: &Job<'_>, step: &mut dyn FnMut()) -> anyhow::Result<Outcome> {
     Ok(outcome)
 }
 
-/// Why changes are not made, by their places.
+/// The reasons why changes are not made, by the indices of the changes.
 type Refused = BTreeMap<usize, String>;
 
 fn staged(at: usize) -> String {
@@ -123,7 +125,7 @@ fn fill(job: &Job<'_>, place: &Place, step: &mut dyn FnMut()) -> anyhow::Result<
     Ok(refused)
 }
 
-/// Gives the new file mode and owner of the one that it replaces.
+/// Gives a new file the mode and owner of the file that it replaces.
 fn keep_mode(
     job: &Job<'_>,
     place: &Place,
@@ -169,7 +171,7 @@ fn remove(
         .filter(|change| change.new.is_some())
         .map(|change| &change.name)
         .collect();
-    // They are sorted: the names below a folder follow each other.
+    // The names are sorted, so all names below one folder follow each other.
     let is_needed = |folder: &[u8]| {
         let with_slash = [folder, b"/"].concat();
         let first = written.partition_point(|name| name.0 < with_slash);
@@ -219,7 +221,7 @@ fn write(
     }
 }
 
-/// Reads saved files, with one process for all.
+/// Reads the bytes of saved files. One process of git serves all reads.
 struct Contents {
     child: Child,
     to: Option<ChildStdin>,

@@ -146,20 +146,20 @@ impl EntryArgs {
 }
 
 impl Args {
-    /// A client of the daemon at stdin and stdout.
+    /// Connects to the daemon on stdin and stdout.
     pub async fn attach(&self, navigations: Option<&Navigations>) -> anyhow::Result<Client> {
         let builder = Client::builder();
         let mut builder = builder.client_info("treelined-files", env!("CARGO_PKG_VERSION"));
         if let Some(navigations) = navigations.cloned() {
             let answer = move |event, question| navigations.clone().answer(event, question);
-            // It is a question to a person, and not a guard.
+            // The answer is the user's choice and not a guard, so a failure does not stop the navigation.
             builder = builder.answer_tree(answer).on_failure(OnFailure::Proceed);
         }
         let (daemon, to) = (tokio::io::stdin(), tokio::io::stdout());
         Ok(builder.attach(daemon, to).await?)
     }
 
-    /// A client of a daemon; of the shared one, if its notifications are needed.
+    /// Connects to a daemon. `shared` connects to the shared daemon, whose notifications are needed.
     pub async fn client(&self, shared: bool) -> anyhow::Result<Client> {
         let mut daemon = self.daemon.clone();
         daemon.shared |= shared;

@@ -1,4 +1,4 @@
-//! The files at an entry, and a restore to them.
+//! Finds the files at an entry, and compares them with the present ones.
 
 use crate::changes::changes;
 use crate::git::Shadow;
@@ -15,7 +15,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::io::Write;
 use std::path::Path;
 
-/// The record of a session about the files at an entry.
+/// The record about the files at an entry, with its session and root.
 pub struct Found {
     root: Root,
     session: String,
@@ -24,14 +24,14 @@ pub struct Found {
     record: Record,
 }
 
-/// The saved files at an entry, under the root's lock.
+/// The saved files at an entry. It holds the lock of the root.
 pub struct At {
     found: Found,
     lock: Lock,
     pub shadow: Shadow,
 }
 
-/// The root of a session that is on.
+/// The root of a session. Fails if its files are not saved.
 pub fn root_of(state: &State, opened: &Opened) -> anyhow::Result<Root> {
     let root = state.nearest(Path::new(&opened.cwd))?;
     root.with_context(|| {
@@ -41,7 +41,7 @@ pub fn root_of(state: &State, opened: &Opened) -> anyhow::Result<Root> {
 }
 
 impl Found {
-    /// Finds the files at an entry; at the leaf without one.
+    /// Finds the record for an entry. Without an entry, it is the record for the leaf.
     pub async fn of(state: &State, opened: &Opened, entry: Option<&str>) -> anyhow::Result<Found> {
         let root = root_of(state, opened)?;
         let entry = opened.entry(entry).await?;
@@ -69,7 +69,7 @@ impl Found {
 }
 
 impl At {
-    /// Fails if the files were dropped or are not of this machine.
+    /// Takes the lock. Fails if the files were removed, or were saved on another machine.
     pub fn open(found: Found) -> anyhow::Result<At> {
         let lock = found.root.lock(WAIT)?;
         let shadow = found.root.shadow(&lock)?;
@@ -94,7 +94,7 @@ impl At {
         (self.found.root, self.lock)
     }
 
-    /// Returns the target of a restore: the files of the session, or all.
+    /// The target of a restore: only the files that the session has changed, or all files.
     pub fn target(&self, all: bool) -> anyhow::Result<Target> {
         let Found {
             session,
@@ -119,7 +119,7 @@ impl At {
         })
     }
 
-    /// The files that differ from the last record of the session: others have changed them since.
+    /// Those of the files to change that differ from the last record of the session: others have changed them since.
     fn outside(&self, plan: &Plan) -> anyhow::Result<BTreeSet<Name>> {
         let kept = self.found.records.iter().rev();
         let mut kept = kept.filter(|record| record.is_kept(&self.shadow, &self.found.session));
@@ -130,13 +130,13 @@ impl At {
         Ok(changed.into_iter().map(|change| change.name).collect())
     }
 
-    /// Whether HEAD or the branch of the user's repository is another one since.
+    /// Whether HEAD or the branch of the user's repository has changed since the record.
     pub fn has_moved(&self) -> anyhow::Result<bool> {
         let head = snapshot::head(&self.found.root.path)?;
         Ok(show::moved(self.record(), &head).is_some())
     }
 
-    /// Shows what a restore would change.
+    /// Writes what a restore would change.
     pub fn preview(&self, out: &mut impl Write, plan: &Plan) -> anyhow::Result<()> {
         writeln!(out, "{}", show::record(self.record()))?;
         show::plan(out, plan, &self.outside(plan)?)?;
@@ -146,7 +146,7 @@ impl At {
         Ok(())
     }
 
-    /// Compares the files with a target.
+    /// Plans a restore to a target.
     pub fn plan(&self, target: &Target) -> anyhow::Result<Plan> {
         crate::restore::plan(&self.shadow, target, self.found.root.limits)
     }

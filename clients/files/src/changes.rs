@@ -4,11 +4,11 @@ use crate::git::Shadow;
 use crate::name::Name;
 use anyhow::{Context, bail};
 
-/// A file as git has it.
+/// The state of a file in a tree.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Side {
     pub kind: Kind,
-    /// The hash of its bytes, or of a link's target.
+    /// The hash of the file's bytes, or of the target of a symbolic link.
     pub id: String,
 }
 
@@ -27,7 +27,8 @@ pub struct Change {
     pub new: Option<Side>,
 }
 
-/// The files that differ, in the order of their names. Repositories within the root are left out: their content is not saved.
+/// The files that differ, in the order of their names. Repositories inside the root are left out, because their
+/// content is not saved.
 pub fn changes(shadow: &Shadow, old: &str, new: &str) -> anyhow::Result<Vec<Change>> {
     let args = [
         "diff-tree",

@@ -1,4 +1,4 @@
-//! The commands, which read sessions through a daemon.
+//! The commands of the command line that read sessions through a daemon.
 
 use crate::args::Args;
 use crate::at::{At, Found, root_of};
@@ -22,9 +22,9 @@ use std::process::ExitCode;
 use std::time::Duration;
 use treelined_client::OpenMode;
 
-/// How long an extension waits before it looks again whether it is the only one.
+/// How often an extension checks whether it is now the only one that follows the sessions.
 const LOOK: Duration = Duration::from_secs(5);
-/// The exit code of a person who has not agreed.
+/// The exit code if the user does not agree.
 const NOT_AGREED: u8 = 2;
 
 pub fn on(state: &State, folder: &Path) -> anyhow::Result<()> {
@@ -64,7 +64,7 @@ fn skipped(out: &mut impl Write, skipped: &crate::exclude::Skipped) -> io::Resul
 }
 
 pub fn off(state: &State, folder: &Path, deletes: bool) -> anyhow::Result<()> {
-    // The folder may be gone.
+    // If the folder does not exist any more, its name is used as given.
     let path = folder
         .canonicalize()
         .or_else(|_| std::path::absolute(folder))?;
@@ -156,7 +156,8 @@ pub async fn watch(
             None if !is_extension => {
                 bail!("another `treelined files watch` follows these sessions")
             }
-            // An extension that ends is started again, and given up in the end.
+            // This process stays although it does nothing: the daemon would start an extension that ends again, and
+            // give it up after some times.
             None if client.is_closed() => return Ok(()),
             None => tokio::time::sleep(LOOK).await,
         }
@@ -175,7 +176,7 @@ pub async fn watch(
     }
 }
 
-/// Saves the files at the last message of a session.
+/// Saves the files now, and records them at the last message of a session.
 pub async fn save(args: &Args, state: &State, session: Option<&str>) -> anyhow::Result<()> {
     git::check()?;
     let client = args.client(false).await?;
@@ -279,7 +280,7 @@ pub fn undo(
     finish(root, lock, &target, &plan, (yes, false))
 }
 
-/// Asks, and makes the changes. The lock is free while a person thinks.
+/// Asks the user, and makes the changes. The lock is free while the user decides.
 fn finish(
     root: Root,
     lock: Lock,

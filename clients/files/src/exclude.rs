@@ -1,4 +1,5 @@
-//! The files that are not saved: by the user's rules, by ours, and large or foreign ones (files.md §3).
+//! Decides which files are not saved: by the user's rules and by our own, and because they are large or in another
+//! repository (files.md §3).
 
 use crate::foreign::Repositories;
 use crate::git::{Shadow, ask_user};
@@ -15,24 +16,24 @@ use std::io::{self, Read};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-/// New files above this are not saved.
+/// A new file of more bytes than this is not saved.
 const MAX_NEW: u64 = 2 << 20;
-/// The most files that are left out one by one.
+/// The most files that may be left out individually, that is without a rule.
 const MAX_SKIPPED: usize = 5_000;
-/// The most names of them in a record.
+/// The most names of such files in a record.
 const MAX_NAMED: usize = 100;
-/// The most bytes of a file of rules.
+/// The most bytes of a file with rules.
 const MAX_RULES: u64 = 1 << 20;
 
-/// Rules of files that are not saved, unless a `.gitignore` says otherwise.
+/// Our own rules. A `.gitignore` may overrule them.
 const RULES: &str = "node_modules/\ntarget/\n.venv/\n.env*\n";
 
-/// The limits of a root.
+/// The limits for saving a root.
 #[derive(Debug, Clone, Copy)]
 pub struct Limits {
     pub files: usize,
     pub bytes: u64,
-    /// The free space that must be left, in bytes.
+    /// The free space that saving must leave on the disk, in bytes.
     pub free: u64,
 }
 
@@ -44,18 +45,18 @@ impl Limits {
     };
 }
 
-/// The files that were left out one by one.
+/// The files that were left out individually.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Skipped {
-    /// How many.
+    /// The number of these files.
     pub files: usize,
-    /// Their size in bytes, without repositories.
+    /// Their total size in bytes. Repositories do not count.
     pub bytes: u64,
-    /// The first of them in the order of their bytes; a repository ends with `/`.
+    /// The first names, in the order of their bytes. The name of a repository ends with `/`.
     pub paths: Vec<Name>,
 }
 
-/// New files: those that are saved are counted, the others are named.
+/// The new files: the number of those that are saved, and the names of the others.
 pub struct New {
     pub files: usize,
     pub bytes: u64,
@@ -73,7 +74,7 @@ impl New {
     }
 }
 
-/// Copies the user's rules into the shadow repository.
+/// Writes the user's rules and our own into the shadow repository.
 pub fn write_rules(shadow: &Shadow) -> anyhow::Result<()> {
     let id = "[0-9a-f]".repeat(16);
     let mut rules = format!("/{STAGE}{id}/\n/{STAGE}{id}{UNFILLED}/\n{RULES}").into_bytes();
@@ -84,21 +85,21 @@ pub fn write_rules(shadow: &Shadow) -> anyhow::Result<()> {
         }
     }
     let path = shadow.dir.join("info/exclude");
-    // Git keeps what it knows about folders as long as the rules are the same.
+    // The file is written only if it differs, because git forgets what it knows about folders when the file changes.
     if fs::read(&path).ok().as_deref() != Some(&rules) {
         fs::write(&path, rules).context("write the rules of what is saved")?;
     }
     Ok(())
 }
 
-/// The files with rules that only the user's repository names; later ones outrank earlier ones.
+/// The files with rules that git reads outside of `.gitignore` files. Later ones overrule earlier ones.
 fn user_rules(root: &Path) -> anyhow::Result<Vec<PathBuf>> {
     let path = |bytes: Vec<u8>| PathBuf::from(OsStr::from_bytes(&bytes));
     let named = ask_user(
         root,
         &["config", "--type=path", "--get", "core.excludesFile"],
     )?;
-    // Git takes it from the top of the working tree.
+    // git resolves a relative path from the top of the working tree.
     let named = named.map(|named| root.join(path(named)));
     let global = named.or_else(|| {
         let config = std::env::var_os("XDG_CONFIG_HOME").filter(|folder| !folder.is_empty());
@@ -116,7 +117,7 @@ fn user_rules(root: &Path) -> anyhow::Result<Vec<PathBuf>> {
 
 fn read_rules(file: &Path) -> anyhow::Result<Vec<u8>> {
     let failed = || format!("read the rules in {}", file.display());
-    // One that is not regular, such as a pipe, might never end.
+    // Opening a file that is not regular, such as a pipe, could wait for ever.
     let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::CLOEXEC;
     let opened = match rustix::fs::open(file, flags, Mode::empty()) {
         Err(Errno::NOENT | Errno::NOTDIR) => return Ok(Vec::new()),
@@ -136,7 +137,7 @@ fn read_rules(file: &Path) -> anyhow::Result<Vec<u8>> {
     Ok(rules)
 }
 
-/// Looks at the files that no rule leaves out and that were not saved before. Fails above the limits.
+/// Finds the files that no rule leaves out and that were not saved before. Fails if they exceed the limits.
 pub fn new_files(shadow: &Shadow, limits: Limits) -> anyhow::Result<New> {
     let args = ["ls-files", "-z", "--others", "--exclude-standard"];
     let answer = shadow.run(args, None)?;
@@ -161,7 +162,7 @@ pub fn new_files(shadow: &Shadow, limits: Limits) -> anyhow::Result<New> {
         let name = repository.as_ref().map_or(name, |one| one.0.as_slice());
         let size = match name.last() {
             _ if repository.is_some() => None,
-            // A repository of the user's within the root.
+            // The name is a repository of the user's inside the root.
             Some(b'/') => None,
             _ => match shadow.root.join(OsStr::from_bytes(name)).symlink_metadata() {
                 Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
@@ -194,7 +195,7 @@ pub fn new_files(shadow: &Shadow, limits: Limits) -> anyhow::Result<New> {
     Ok(new)
 }
 
-/// The paths for `git add`: all but those that are skipped.
+/// The paths for `git add`: the whole root without the skipped names.
 pub fn pathspecs(skipped: &[Name]) -> Vec<u8> {
     let mut specs = b":(top)\0".to_vec();
     for name in skipped {

@@ -1,4 +1,4 @@
-//! `treelined files watch`: saves the files at the turns of all sessions in roots that are on (files.md §4).
+//! `treelined files watch`: saves the files at each turn of all sessions in the roots that are on (files.md §4).
 
 use crate::navigate::Navigations;
 use crate::offer;
@@ -14,19 +14,19 @@ use std::io::{self, Write};
 use std::path::Path;
 use treelined_client::{Client, Entry, ErrorKind, Notification};
 
-/// The snapshots after which the space is looked at.
+/// The space is checked each time that this many snapshots were made.
 const SNAPSHOTS: usize = 16;
-/// The sessions whose last message is remembered.
+/// The most sessions whose last message is remembered.
 const MAX_FOLLOWED: usize = 1_000;
 
-/// The file `failure.json`: why the last snapshot was not made.
+/// The content of `failure.json`: the reason why the last snapshot was not made.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct Failure {
     pub session: String,
     pub why: String,
 }
 
-/// Saves files until the daemon ends.
+/// Saves files until the connection with the daemon ends.
 pub async fn run(
     client: &Client,
     state: &State,
@@ -81,9 +81,9 @@ pub async fn run(
 struct Follower {
     client: Client,
     state: State,
-    /// The last message of each session that was looked at.
+    /// For each session that was checked, its last message.
     last: HashMap<String, String>,
-    /// The messages of a session that was not looked at count from here on.
+    /// In a session that was not checked before, only messages after this time count.
     since: Timestamp,
     saved: usize,
 }
@@ -114,15 +114,15 @@ impl Follower {
         }
     }
 
-    /// Looks at the messages that are new. Returns whether the files were saved.
+    /// Checks the new messages of a session. Returns whether the files were saved.
     async fn save_if_due(&mut self, root: &Root, session: &str) -> anyhow::Result<bool> {
         let opened = match self.client.open_session().session_id(session).await {
-            // It was deleted meanwhile.
+            // The session was deleted meanwhile.
             Err(error) if error.is(ErrorKind::SessionNotFound) => return Ok(false),
             opened => Opened::of(&self.client, opened?.session),
         };
         let saved = self.save_in(root, &opened).await;
-        // During a turn it stays open until the next time.
+        // If a turn is running, the session cannot be closed, and stays open until the next check.
         let _busy = opened.client.close_session().await;
         saved
     }
@@ -138,7 +138,7 @@ impl Follower {
             self.since = Timestamp::now();
         }
         self.last.insert(opened.id.clone(), last.id().to_owned());
-        // A turn that ended before has not made what the files have become since.
+        // If the last turn ended before this time, the present files do not belong to it.
         if is_first && !self.is_due(opened, &last).await? {
             return Ok(false);
         }
@@ -148,7 +148,8 @@ impl Follower {
         }
     }
 
-    /// Whether the last message of a session that is seen for the first time is new, and not recorded.
+    /// Whether the last message of a session is new and not recorded. It is asked for a session that was not checked
+    /// before.
     async fn is_due(&self, opened: &Opened, last: &Entry) -> anyhow::Result<bool> {
         let time = last.timestamp().parse::<Timestamp>();
         if !time.is_ok_and(|time| time >= self.since) {
@@ -159,7 +160,8 @@ impl Follower {
     }
 }
 
-/// Saves the files, and writes a record about a message. Returns its id; `None` if the nearest record has the same files.
+/// Saves the files, and writes a record about a message. Returns the id of the record; `None` if the nearest record
+/// has the same files.
 pub async fn save(
     root: &Root,
     opened: &Opened,
@@ -187,7 +189,7 @@ pub async fn save(
     let Some(data) = made else {
         return Ok(None);
     };
-    // At the leaf: a record moves nobody.
+    // The record becomes a child of the leaf, and the leaf does not move for the user.
     opened
         .client
         .append_entries([record::entry(&id, &data)])
@@ -195,7 +197,7 @@ pub async fn save(
     Ok(Some(id))
 }
 
-/// Drops the oldest records of a root above its budget.
+/// Removes the oldest records of a root if it exceeds its budget.
 fn make_room(root: &Root) {
     let pruned = root.lock(WAIT).and_then(|lock| {
         let used = space::of(root, &lock)?;
@@ -210,7 +212,7 @@ fn make_room(root: &Root) {
     }
 }
 
-/// If stderr is closed, `failure.json` still says it.
+/// Writes an error to stderr. If stderr is closed, `failure.json` still has the error.
 fn say(session: &str, error: &anyhow::Error) {
     let _written = writeln!(
         io::stderr(),

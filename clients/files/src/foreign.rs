@@ -1,4 +1,4 @@
-//! Repositories of the user's below the root, which are neither saved nor written (files.md §3).
+//! Finds repositories of the user's inside the root. They are neither saved nor changed (files.md §3).
 
 use crate::name::{FOREIGN, Name};
 use rustix::fs::{AtFlags, FileType, statat};
@@ -8,7 +8,8 @@ use std::os::fd::AsFd;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
-/// Whether a folder is the repository itself, as git would take it: bare, beside its working tree, or one of a linked tree.
+/// Whether git would take a folder for a repository itself: a bare one, one beside its working tree, or one of a
+/// linked working tree.
 pub fn is_repository(folder: impl AsFd) -> bool {
     let is = |name: &str, kind: FileType| {
         statat(&folder, name, AtFlags::empty())
@@ -19,16 +20,16 @@ pub fn is_repository(folder: impl AsFd) -> bool {
     has_head() && (is_whole() || is("commondir", FileType::RegularFile))
 }
 
-/// Whether this folder, or one above it, is a repository itself.
+/// Whether this folder, or a folder above it, is a repository itself.
 pub fn is_in_repository(folder: &Path) -> bool {
     let mut above = folder.ancestors();
     above.any(|above| std::fs::File::open(above).is_ok_and(is_repository))
 }
 
-/// Finds the repositories that hold files of a root.
+/// Finds the repositories that have files below a root.
 pub struct Repositories<'r> {
     root: &'r Path,
-    /// Whether a folder is foreign, by its path.
+    /// For each path of a folder that was checked: whether it is a repository.
     known: HashMap<Vec<u8>, bool>,
 }
 
@@ -38,7 +39,8 @@ impl<'r> Repositories<'r> {
         Repositories { root, known }
     }
 
-    /// The outermost repository that holds this file, or that it is; one that is a folder ends with `/`.
+    /// The outermost repository that has this file or that this name is; `None` if there is none. If it is a folder,
+    /// its name ends with `/`.
     pub fn of(&mut self, name: &Name) -> Option<Name> {
         let mut begin = 0;
         for part in name.0.split(|byte| *byte == b'/') {

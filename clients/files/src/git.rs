@@ -1,4 +1,4 @@
-//! Calls of `git` on a shadow repository, apart from the user's repository and configuration (files.md §2).
+//! Runs `git` on a shadow repository. The user's repository and configuration have no influence on it (files.md §2).
 
 use anyhow::{Context, anyhow, bail};
 use std::ffi::{OsStr, OsString};
@@ -11,19 +11,19 @@ use std::sync::mpsc;
 use std::thread;
 use std::time::Duration;
 
-/// The longest that one call may take.
+/// The longest time that one call of git may take.
 const TIMEOUT: Duration = Duration::from_secs(300);
-/// The most bytes of what a call writes to stderr that are kept.
+/// The most bytes of a call's stderr that are kept.
 const MAX_SAID: u64 = 16 << 10;
-/// The most bytes of one answer that is held in memory: the names of [`crate::snapshot::MAX_FILES`] files.
+/// The most bytes of a call's output. It must be enough for the names of [`crate::snapshot::MAX_FILES`] files.
 const MAX_ANSWER: u64 = 256 << 20;
 
-/// The most bytes of what the user's repository answers.
+/// The most bytes of output when the user's repository is asked.
 const MAX_LINE: u64 = 64 << 10;
 
-/// Settings that outrank those of any file.
+/// Settings that overrule those of any configuration file.
 const SETTINGS: [&str; 18] = [
-    // Names that only another system would take for others.
+    // These names are special only on other systems.
     "core.protectNTFS=false",
     "core.hooksPath=/dev/null",
     "core.fsmonitor=false",
@@ -44,24 +44,24 @@ const SETTINGS: [&str; 18] = [
     "advice.addEmbeddedRepo=false",
 ];
 
-/// The bytes of `info/attributes`: nothing changes the bytes of a file.
+/// The content of `info/attributes`: git saves and restores all files byte for byte.
 const ATTRIBUTES: &str = "* -text -filter -ident !working-tree-encoding\n";
 
-/// A repository that nobody but this program uses, and the folder that it saves.
+/// A shadow repository, which only this program uses, and the folder that it saves.
 #[derive(Debug, Clone)]
 pub struct Shadow {
-    /// The repository.
+    /// The folder of the repository itself.
     pub dir: PathBuf,
-    /// The folder.
+    /// The folder whose files are saved.
     pub root: PathBuf,
 }
 
 impl Shadow {
-    /// The repository in `dir` for the folder `root`, made if it is missing.
+    /// Opens the repository in `dir` for the folder `root`. It is made if it is missing.
     pub fn open(dir: PathBuf, root: PathBuf) -> anyhow::Result<Shadow> {
         let shadow = Shadow { dir, root };
         let attributes = shadow.dir.join("info/attributes");
-        // They are not whole after a crash.
+        // After a crash, the attributes are missing or incomplete.
         if std::fs::read(&attributes).ok().as_deref() != Some(ATTRIBUTES.as_bytes()) {
             let mut command = plain_git();
             command.args(["init", "--quiet", "--bare", "--object-format=sha256"]);
@@ -69,13 +69,13 @@ impl Shadow {
             command.arg(&shadow.dir);
             run(command, Input::None, MAX_ANSWER)?;
             std::fs::create_dir_all(shadow.dir.join("info"))?;
-            // The last step: without it the repository is not whole.
+            // The attributes are written last, so a repository that has them is complete.
             std::fs::write(attributes, ATTRIBUTES)?;
         }
         Ok(shadow)
     }
 
-    /// A call with the folder as its working tree.
+    /// A call of git whose working tree is the folder.
     pub fn command<S: AsRef<OsStr>>(&self, args: impl IntoIterator<Item = S>) -> Command {
         let mut command = plain_git();
         let with = |name: &str, path: &Path| {
@@ -94,7 +94,7 @@ impl Shadow {
             "-c",
             "user.email=treelined@localhost",
         ]);
-        // The root of an old state may be gone.
+        // The folder of an old state may not exist any more.
         command.args(args).current_dir(match self.root.is_dir() {
             true => &self.root,
             false => &self.dir,
@@ -102,7 +102,7 @@ impl Shadow {
         command
     }
 
-    /// Makes a call and returns what it writes. Fails if it fails or takes too long.
+    /// Runs a call and returns its output. Fails if the call fails, or takes too long.
     pub fn run<S: AsRef<OsStr>>(
         &self,
         args: impl IntoIterator<Item = S>,
@@ -111,7 +111,7 @@ impl Shadow {
         run(self.command(args), input.into(), MAX_ANSWER)
     }
 
-    /// Makes a call with another index.
+    /// Runs a call that uses another index file.
     pub fn run_with_index(
         &self,
         args: &[&str],
@@ -123,7 +123,7 @@ impl Shadow {
         Ok(run(command, input.into(), MAX_ANSWER)?.out)
     }
 
-    /// Makes a call that ends with the code 1 if it finds nothing.
+    /// Runs a call that has exit code 1 if it finds nothing; returns `None` in this case.
     pub fn find<S: AsRef<OsStr>>(
         &self,
         args: impl IntoIterator<Item = S>,
@@ -136,7 +136,7 @@ impl Shadow {
         }
     }
 
-    /// Makes a call that reads a file.
+    /// Runs a call whose input is a file.
     pub fn run_on<S: AsRef<OsStr>>(
         &self,
         args: impl IntoIterator<Item = S>,
@@ -145,7 +145,7 @@ impl Shadow {
         Ok(run(self.command(args), Input::File(file), MAX_ANSWER)?.out)
     }
 
-    /// Makes a call that answers with one line.
+    /// Runs a call whose output is one line.
     pub fn line<S: AsRef<OsStr>>(
         &self,
         args: impl IntoIterator<Item = S>,
@@ -154,7 +154,7 @@ impl Shadow {
         Ok(String::from_utf8(answer.out)?.trim_end().to_owned())
     }
 
-    /// Starts a call whose input and output the caller handles.
+    /// Starts a call. The caller writes its input and reads its output.
     pub fn spawn<S: AsRef<OsStr>>(
         &self,
         args: impl IntoIterator<Item = S>,
@@ -165,14 +165,14 @@ impl Shadow {
     }
 }
 
-/// The output of a call.
+/// The output of a call that has not failed.
 pub struct Answer {
     pub out: Vec<u8>,
-    /// Warnings; a call that fails is an error.
+    /// The text on stderr: warnings.
     pub said: String,
 }
 
-/// The bytes that a call reads.
+/// The input of a call.
 enum Input {
     None,
     Bytes(Vec<u8>),
@@ -185,7 +185,7 @@ impl From<Option<Vec<u8>>> for Input {
     }
 }
 
-/// `git` without the variables and configuration of the user.
+/// A call of `git` without the user's environment variables and configuration.
 fn plain_git() -> Command {
     let mut command = Command::new("git");
     without_variables(&mut command);
@@ -211,8 +211,8 @@ fn without_variables(command: &mut Command) {
         .env("LC_ALL", "C");
 }
 
-/// Reads something from the user's own repository, with the user's configuration. Returns `None` if `git` answers that it
-/// does not exist.
+/// Asks the user's own repository, with the user's configuration. Returns `None` if git answers that the value does
+/// not exist.
 pub fn ask_user(root: &Path, args: &[&str]) -> anyhow::Result<Option<Vec<u8>>> {
     let mut command = Command::new("git");
     without_variables(&mut command);
@@ -228,7 +228,7 @@ pub fn ask_user(root: &Path, args: &[&str]) -> anyhow::Result<Option<Vec<u8>>> {
     Ok((status.success() && !out.is_empty()).then_some(out))
 }
 
-/// Fails if `git` is missing or cannot make a shadow repository.
+/// Fails if git is not installed, or is too old to make a shadow repository.
 pub fn check() -> anyhow::Result<()> {
     let mut command = plain_git();
     command.arg("version");
@@ -263,7 +263,7 @@ fn run(command: Command, input: Input, most: u64) -> anyhow::Result<Answer> {
     }
 }
 
-/// Makes a call, whatever its code is.
+/// Runs a call, and returns its exit status and output, even if it fails.
 fn call(mut command: Command, input: Input, most: u64) -> anyhow::Result<(ExitStatus, Answer)> {
     let name = name(&command);
     let (stdin, input) = match input {
@@ -275,7 +275,7 @@ fn call(mut command: Command, input: Input, most: u64) -> anyhow::Result<(ExitSt
     command.stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut child = command.spawn().map_err(absent)?;
     if let Some(mut stdin) = child.stdin.take() {
-        // A call that does not read to the end says why on stderr.
+        // If the call ends before it has read all input, it says the reason on stderr.
         thread::spawn(move || stdin.write_all(&input));
     }
     let (send, ended) = mpsc::channel();
@@ -313,7 +313,7 @@ fn call(mut command: Command, input: Input, most: u64) -> anyhow::Result<(ExitSt
     }
 }
 
-/// The name of the call, for errors.
+/// The name of a call for error messages.
 fn name(command: &Command) -> String {
     let words = command.get_args().map(OsStr::to_string_lossy);
     let mut words = words.skip_while(|word| word.starts_with('-') || word.contains('='));

@@ -1,4 +1,5 @@
-//! Files that a program has open for writing: what it writes after they are replaced is lost (files.md §5).
+//! Finds files that a program has open for writing. If a restore replaces such a file, the program's later writes are
+//! lost (files.md §5).
 
 use crate::changes::Change;
 use crate::name::Name;
@@ -6,7 +7,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// The files among `changes` that a program of this user has open for writing, as far as `/proc` shows.
+/// Those of the changed files that a program of this user has open for writing. Only `/proc` shows this, so on other
+/// systems none is found.
 pub fn held(root: &Path, changes: &[Change]) -> BTreeSet<Name> {
     let there = changes.iter().filter(|change| change.old.is_some());
     let names: BTreeMap<PathBuf, &Name> = there
@@ -41,7 +43,7 @@ fn entries(folder: &Path) -> impl Iterator<Item = PathBuf> {
     entries.flatten().map(|entry| entry.path())
 }
 
-/// The mode of a link in `/proc/ID/fd` says how the file was opened.
+/// Whether a file was opened for writing. The mode of the link in `/proc/ID/fd` shows it.
 fn is_for_writing(link: &fs::Metadata) -> bool {
     std::os::unix::fs::MetadataExt::mode(link) & 0o200 != 0
 }

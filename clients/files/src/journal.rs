@@ -1,4 +1,4 @@
-//! The journal: a file for each restore (files.md §5).
+//! The journal of a root: one file for each restore (files.md §5).
 
 use crate::name::Name;
 use crate::state::{self, Root};
@@ -10,30 +10,30 @@ use std::path::PathBuf;
 /// How long safety snapshots are kept, in milliseconds.
 pub const KEPT: u64 = 30 * 24 * 60 * 60 * 1000;
 
-/// A restore, in `restores` of the root's state.
+/// A restore, as its file in the folder `restores` has it.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Journal {
     pub id: String,
-    /// Milliseconds since 1970.
+    /// The time in Unix milliseconds.
     pub time: u64,
-    /// The commit of the files as they were before.
+    /// The commit that has the files from before the restore.
     pub safety: String,
-    /// The commit to which it went.
+    /// The commit to which the files were restored.
     pub target: String,
     pub session: Option<String>,
     pub entry: Option<String>,
     pub undoes: Option<String>,
-    /// Whether that was an undo.
+    /// Whether the restore that this one takes back was an undo.
     #[serde(default)]
     pub redoes: bool,
-    /// Whether it ran to its end.
+    /// Whether the restore ran to its end.
     pub is_done: bool,
-    /// Whether it was taken back.
+    /// Whether the restore was taken back.
     pub is_undone: bool,
-    /// The files that it was to change.
+    /// The files that the restore had to change.
     pub names: Vec<Name>,
-    /// The modes that they had.
+    /// The modes that these files had before.
     pub modes: BTreeMap<Name, u32>,
 }
 
@@ -50,7 +50,7 @@ pub fn path(root: &Root, id: &str) -> PathBuf {
     root.restores().join(format!("{id}.json"))
 }
 
-/// The restores of a root, the oldest first.
+/// All restores of a root, the oldest first.
 pub fn all(root: &Root) -> anyhow::Result<Vec<Journal>> {
     let Ok(files) = fs::read_dir(root.restores()) else {
         return Ok(Vec::new());
@@ -67,7 +67,7 @@ pub fn all(root: &Root) -> anyhow::Result<Vec<Journal>> {
     Ok(all)
 }
 
-/// Notes that a restore or an undo was taken back.
+/// Notes in the journal that a restore, or an undo, was taken back.
 pub fn note_undone(root: &Root, journal: &Journal) -> anyhow::Result<()> {
     let undone = journal.undoes.as_ref();
     let mut all = all(root)?;

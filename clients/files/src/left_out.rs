@@ -1,5 +1,5 @@
-//! The files that a record does not have because they were left out when it was made (files.md §5): a restore does not remove
-//! them.
+//! Finds the files that a record lacks because they were left out when it was made (files.md §5). A restore does not
+//! remove such files.
 
 use crate::git::Shadow;
 use crate::name::Name;
@@ -8,12 +8,12 @@ use std::collections::HashSet;
 use std::fs;
 use std::path::Path;
 
-/// The text of a commit with the names of the files that were left out one by one.
+/// The message of a commit. It has the names of the files that were left out individually.
 pub fn message(skipped: &[Name]) -> anyhow::Result<String> {
     Ok(format!("files\n\n{}\n", serde_json::to_string(skipped)?))
 }
 
-/// The names that a commit says were left out one by one; `None` if it says nothing.
+/// The names in the message of a commit. `None` if the message has no names.
 pub fn named(shadow: &Shadow, commit: &str) -> anyhow::Result<Option<Vec<Name>>> {
     let text = shadow.run(["cat-file", "commit", commit], None)?.out;
     let text = String::from_utf8(text)?;
@@ -22,8 +22,8 @@ pub fn named(shadow: &Shadow, commit: &str) -> anyhow::Result<Option<Vec<Name>>>
         .transpose()
 }
 
-/// The names among `names` that the rules of a commit leave out: the `.gitignore` of that commit, and the other rules
-/// as they are now. The rules are written to `folder`, a temporary folder outside of the root.
+/// Those of the names that the rules of a commit leave out. The rules are the `.gitignore` files of the commit, and
+/// all other rules as they are now. They are written to `folder`, a temporary folder outside of the root.
 pub fn by_rules(
     shadow: &Shadow,
     commit: &str,
@@ -41,7 +41,7 @@ pub fn by_rules(
         };
         let mut input = Vec::new();
         for name in names {
-            // Git takes a name that begins with a colon as a pattern.
+            // git would take a name that begins with a colon for a pattern.
             input.extend(b"./");
             input.extend(&name.0);
             input.push(0);
@@ -81,7 +81,7 @@ fn write_rules(
         let path = name.as_path();
         let is_rules = path.file_name().is_some_and(|name| name == ".gitignore")
             && path.parent().is_some_and(|folder| above.contains(folder));
-        // Git does not follow a `.gitignore` that is a link.
+        // git ignores a `.gitignore` that is a symbolic link.
         if !is_rules || !name.is_safe() || !head.starts_with(b"100") {
             continue;
         }

@@ -1,4 +1,4 @@
-//! Names of files: bytes, which JSON and terminals show as text.
+//! Names of files. A name is bytes, and JSON and terminals show it as text.
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 use std::ffi::OsStr;
@@ -7,7 +7,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use treelined_redact::unseen::is_control;
 
-/// Files and folders that hold repositories, in any case of letters.
+/// The names of files and folders that belong to repositories. Upper and lower case do not differ.
 pub const FOREIGN: [&[u8]; 9] = [
     b".git",
     b".hg",
@@ -20,7 +20,7 @@ pub const FOREIGN: [&[u8]; 9] = [
     b".fslckout",
 ];
 
-/// A path below the root, with `/` between its parts, as git has it. Any bytes but zero.
+/// A path relative to the root, with `/` between its parts, as in git. It may have any bytes except zero.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Name(pub Vec<u8>);
 
@@ -29,13 +29,14 @@ impl Name {
         Path::new(OsStr::from_bytes(&self.0))
     }
 
-    /// Whether the file is in a folder.
+    /// Whether the file is below a folder.
     pub fn is_below(&self, folder: &[u8]) -> bool {
         let rest = self.0.strip_prefix(folder);
         rest.is_some_and(|rest| rest.first() == Some(&b'/'))
     }
 
-    /// Whether it may be written: no part leads out of the root or into a repository of the user's.
+    /// Whether a file of this name may be written: no part of the name leads out of the root, or into a repository of
+    /// the user's.
     pub fn is_safe(&self) -> bool {
         let mut parts = self.0.split(|byte| *byte == b'/');
         let is_foreign = |part: &[u8]| FOREIGN.iter().any(|name| part.eq_ignore_ascii_case(name));
@@ -43,7 +44,8 @@ impl Name {
     }
 }
 
-/// As text: a backslash, what is not UTF-8, and characters that a terminal would obey are escaped as `\xHH`.
+/// Shows the name as text. Backslashes, bytes that are not UTF-8, and characters that a terminal would obey are
+/// escaped as `\xHH`.
 impl fmt::Display for Name {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for chunk in self.0.utf8_chunks() {

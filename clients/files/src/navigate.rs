@@ -1,4 +1,5 @@
-//! The offer at a navigation: the answer to `session_before_tree` (protocol.md §5) asks the person whether the files go too.
+//! Asks at a navigation whether the files go too. The question is the answer to `session_before_tree` (protocol.md
+//! §5).
 
 use crate::at::Found;
 use crate::offer::{Preview, THINKING, blocking, bring_back, preview};
@@ -14,21 +15,21 @@ use treelined_client::{
 };
 
 const TITLE: &str = "The files differ there. What goes?";
-/// The choices. Without an answer it is the first one.
+/// The choices. Without an answer, the first one is taken.
 const ALONE: &str = "The conversation alone";
 const BOTH: &str = "The conversation and the files";
 const FILES: &str = "The files alone";
-/// The most navigations whose files are to go too.
+/// The most navigations that are remembered until their files are restored.
 const MAX_AGREED: usize = 64;
 
-/// The navigations that the person was asked about.
+/// The navigations about which the user was asked.
 #[derive(Clone)]
 pub struct Navigations(Arc<Shared>);
 
 struct Shared {
     state: State,
     client: OnceLock<Client>,
-    /// The restores that follow navigations, by the ids of the session and of the navigation.
+    /// The restores that must follow navigations, by the ids of the session and of the navigation.
     agreed: Mutex<HashMap<(String, String), Preview>>,
 }
 
@@ -41,12 +42,13 @@ impl Navigations {
         }))
     }
 
-    /// Says by which client the person is asked.
+    /// Sets the client through which the user is asked.
     pub fn set_client(&self, client: &Client) {
         let _only_one = self.0.client.set(client.clone());
     }
 
-    /// Answers before a navigation. Where no files can go, or nobody can be asked, it has no opinion.
+    /// Answers before a navigation. If there is nothing to restore, or the user cannot be asked, the answer has no
+    /// opinion.
     pub async fn answer(self, event: SessionBeforeTree, question: Question) -> EventAnswer {
         let key = (event.session_id.clone(), event.navigation_id.clone());
         self.take(&key);
@@ -115,7 +117,7 @@ impl Navigations {
         agreed.remove(key)
     }
 
-    /// Brings the files back behind a navigation, if the person has said so, and says what was done.
+    /// Restores the files after a navigation, if the user has chosen so, and reports what was done.
     pub async fn moved(self, tree: SessionTree) {
         let Some(navigation) = tree.navigation_id else {
             return;

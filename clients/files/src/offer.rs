@@ -1,5 +1,5 @@
-//! Commands that other clients show and run (protocol.md §12). With them, the terminal client and the editors can
-//! restore files.
+//! Commands that other clients list and run (protocol.md §12). With these commands, the terminal client and the
+//! editors can restore files.
 
 use crate::at::{At, Found};
 use crate::git;
@@ -13,17 +13,17 @@ use treelined_client::{AskKind, Client, CommandInvoked, Error, ErrorKind, EventA
 
 const DIFF: &str = "files-diff";
 const RESTORE: &str = "files-restore";
-/// The commands, and what they do.
+/// The names of the commands, with their descriptions.
 const COMMANDS: [(&str, &str); 2] = [
     (DIFF, "Show which files a restore would change"),
     (RESTORE, "Bring the files back to an entry; asks first"),
 ];
-/// How long a person may think, in milliseconds.
+/// How long the user may take to answer, in milliseconds.
 pub const THINKING: u64 = 600_000;
-/// The most bytes of a preview that a person is asked about.
+/// The most bytes of a preview in a question.
 const MAX_SHOWN: usize = 16 << 10;
 
-/// Offers the commands. A name that another client has registered is skipped.
+/// Registers the commands. If another client has registered a name, that command is left out.
 pub async fn register(client: &Client) -> Result<(), Error> {
     for (name, description) in COMMANDS {
         let call = client.register_command(name).description(description);
@@ -37,7 +37,7 @@ pub async fn register(client: &Client) -> Result<(), Error> {
     Ok(())
 }
 
-/// Runs a command that somebody has called, and answers.
+/// Runs a command that a client has called, and sends the answer.
 pub async fn run(client: Client, state: State, invoked: CommandInvoked) {
     let call = client.answer_event(&invoked.event_id).extend_ms(THINKING);
     let _is_over = call.await;
@@ -80,7 +80,7 @@ pub async fn blocking<T: Send + 'static>(
     done.context("look at the files")?
 }
 
-/// The restore that a person is asked about.
+/// A restore about which the user is asked.
 pub struct Preview {
     root: Root,
     target: Target,
@@ -89,7 +89,7 @@ pub struct Preview {
 }
 
 impl Preview {
-    /// Whether the files are as they were.
+    /// Whether the restore would change nothing.
     pub fn is_empty(&self) -> bool {
         self.plan.changes.is_empty()
     }
@@ -99,7 +99,7 @@ impl Preview {
     }
 }
 
-/// Compares the files with those at an entry.
+/// Compares the present files with those at an entry.
 pub fn preview(found: Found) -> anyhow::Result<Preview> {
     let at = At::open(found)?;
     let target = at.target(false)?;
@@ -113,7 +113,7 @@ pub fn preview(found: Found) -> anyhow::Result<Preview> {
         text.truncate(end.unwrap_or(0));
         text.push_str("\n…\n");
     }
-    // The lock is free while the person thinks.
+    // The lock is released, because the user may take long to answer.
     let (root, _lock) = at.into_root();
     Ok(Preview {
         root,
@@ -123,7 +123,7 @@ pub fn preview(found: Found) -> anyhow::Result<Preview> {
     })
 }
 
-/// Asks the person in front of a client that has the session open, and restores.
+/// Asks the user, in a client that has the session open, and restores the files.
 async fn restore(client: &Client, preview: Preview) -> anyhow::Result<String> {
     let call = client.ask_user(AskKind::Confirm, "Bring these files back?");
     let asked = call.message(&preview.text).timeout_ms(THINKING).await?;
@@ -134,7 +134,7 @@ async fn restore(client: &Client, preview: Preview) -> anyhow::Result<String> {
     bring_back(preview).await
 }
 
-/// Restores what a person has agreed to, and says what was done.
+/// Restores the files after the user has agreed. Returns a text about what was done.
 pub async fn bring_back(preview: Preview) -> anyhow::Result<String> {
     blocking(move || {
         let lock = preview.root.lock(WAIT)?;

@@ -1,4 +1,4 @@
-//! `treelined files open`: the files of a record in another folder, which the root does not hold.
+//! `treelined files open`: writes the files of a record into another folder, outside of the root.
 
 use crate::git::Shadow;
 use anyhow::{Context, bail};
@@ -7,7 +7,8 @@ use std::io;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::Path;
 
-/// Writes the files of a commit into a folder that does not exist or is empty: all or none. Returns their number.
+/// Writes the files of a commit into a folder, which must not exist or must be empty. If one file fails, none stays.
+/// Returns the number of files.
 pub fn checkout(shadow: &Shadow, commit: &str, into: &Path) -> anyhow::Result<usize> {
     let shown = into.display();
     let into = std::path::absolute(into)?;
@@ -31,7 +32,7 @@ pub fn checkout(shadow: &Shadow, commit: &str, into: &Path) -> anyhow::Result<us
         );
     }
     let beside = parent.join(format!(".treelined-open-{}", uuid::Uuid::new_v4().simple()));
-    // The files may have been private.
+    // The original files may have been private, so only the owner gets access to the folder.
     let made = fs::DirBuilder::new().mode(0o700).create(&beside);
     made.with_context(|| format!("make {shown}"))?;
     let index = shadow.dir.join("open.index");

@@ -1,5 +1,5 @@
-//! The files of a root: read and replaced without following a link on the way, and without losing what somebody writes
-//! meanwhile (files.md §5).
+//! Reads and replaces files of a root. It does not follow symbolic links, and it does not lose bytes that another
+//! program writes meanwhile (files.md §5). The stage is a folder in the root through which files are exchanged.
 
 use crate::changes::{Kind, Side};
 use crate::foreign::is_repository;
@@ -15,9 +15,9 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
-/// The beginning of the name of the folder in the root that holds files while they are exchanged.
+/// The beginning of the stage's name.
 pub const STAGE: &str = ".treelined-restore-";
-/// The end of its name while new files are written to it.
+/// The end of the stage's name while new files are written to it.
 pub const UNFILLED: &str = ".new";
 
 pub const FOLDER: OFlags = OFlags::RDONLY
@@ -25,13 +25,13 @@ pub const FOLDER: OFlags = OFlags::RDONLY
     .union(OFlags::NOFOLLOW)
     .union(OFlags::CLOEXEC);
 
-/// The bits of a mode for `chmod`.
+/// The permission bits of a mode, for `chmod`.
 #[allow(clippy::useless_conversion, reason = "it has 16 bits on macOS")]
 pub fn mode_of(stat: &Stat) -> u32 {
     u32::from(stat.st_mode) & 0o777
 }
 
-/// The mode with these bits.
+/// A mode with these bits.
 #[allow(
     clippy::unnecessary_fallible_conversions,
     reason = "it has 16 bits on macOS"
@@ -46,7 +46,7 @@ pub enum Found {
     Missing,
     Saved(Side),
     Folder,
-    /// A socket, a device, or a file that changes while it is read.
+    /// A socket, a device, or a file that changed while it was read.
     Other,
 }
 
@@ -60,7 +60,7 @@ impl Found {
     }
 }
 
-/// A root, and its stage.
+/// An opened root with its stage.
 #[derive(Debug)]
 pub struct Place {
     root: OwnedFd,
@@ -69,8 +69,8 @@ pub struct Place {
 }
 
 impl Place {
-    /// Opens the root, and makes the stage with this id. Until [`Place::filled`] nothing of the user's is in it, as its
-    /// name says.
+    /// Opens the root, and makes a stage for the restore `id`. Until [`Place::filled`], the stage has no files of the
+    /// user, and its name says so.
     pub fn open(root: &Path, id: &str) -> anyhow::Result<Place> {
         let failed = || format!("open {}", root.display());
         let root = fs::open(root, FOLDER, Mode::empty()).with_context(failed)?;
@@ -84,7 +84,7 @@ impl Place {
         })
     }
 
-    /// Says in the name of the stage that files are exchanged with it from here on.
+    /// Renames the stage to say that from now on it may have files of the user.
     pub fn filled(&mut self) -> io::Result<()> {
         let name = self.stage_name.as_bytes();
         let name = name.strip_suffix(UNFILLED.as_bytes()).unwrap_or(name);
@@ -98,25 +98,27 @@ impl Place {
         self.stage.as_fd()
     }
 
-    /// Removes the stage. One that still holds a file stays.
+    /// Removes the stage. Fails if it still has files.
     pub fn close(self) -> io::Result<()> {
         fs::unlinkat(&self.root, &self.stage_name, AtFlags::REMOVEDIR)?;
         Ok(())
     }
 
-    /// The folder of a file and the name in it. No part may be a link. Missing folders are made, if `makes`.
+    /// Opens the folder of a file. Returns it with the name of the file in it. No part of the path may be a symbolic
+    /// link. Missing folders are made if `makes` is set.
     fn parent<'n>(&self, name: &'n Name, makes: bool) -> io::Result<(OwnedFd, &'n OsStr)> {
         parent(&self.root, name, makes)
     }
 
-    /// Mode and owner of a regular file, if one is there.
+    /// The status of a file, if it exists and is regular.
     pub fn stat(&self, name: &Name) -> Option<Stat> {
         let (folder, last) = self.parent(name, false).ok()?;
         let stat = fs::statat(&folder, last, AtFlags::SYMLINK_NOFOLLOW).ok()?;
         (FileType::from_raw_mode(stat.st_mode) == FileType::RegularFile).then_some(stat)
     }
 
-    /// Moves a file with the content `old` to the stage. Returns why not, in words. `step` is called before the move.
+    /// Moves a file away to the stage, if its content is `old`. If it is not, returns the reason as a text. `step` is
+    /// called before the move.
     pub fn take_away(
         &self,
         name: &Name,
@@ -135,15 +137,16 @@ impl Place {
             Ok(_) => CHANGED.to_owned(),
             Err(error) => error.to_string(),
         };
-        // Another program wrote it between the two looks.
+        // Another program has written the file between the check and the move, so the file is moved back.
         match move_new(self.stage(), staged.as_ref(), folder.as_fd(), last) {
             Ok(()) => Err(why),
             Err(error) => Err(self.stays(staged, &error)),
         }
     }
 
-    /// Puts the staged file in the place of one with the content `old`, which is staged under `aside` or the same name then.
-    /// Returns why not, in words. `step` is called before the exchange.
+    /// Exchanges the staged file with the file at `name`, if that has the content `old`. The old file is then in the
+    /// stage, as `aside` or under the name of the new one. If the content differs, returns the reason as a text.
+    /// `step` is called before the exchange.
     pub fn put(
         &self,
         name: &Name,
@@ -165,7 +168,7 @@ impl Place {
         let exchange = RenameFlags::EXCHANGE;
         match fs::renameat_with(&self.stage, staged, &folder, last, exchange) {
             Ok(()) => {}
-            // The file system cannot exchange names.
+            // This file system cannot exchange two names, so the old file is moved away first.
             Err(Errno::INVAL | Errno::NOSYS | Errno::OPNOTSUPP) => {
                 self.take_away(name, old, aside, step)?;
                 return move_new(self.stage(), staged.as_ref(), folder.as_fd(), last);
@@ -176,7 +179,7 @@ impl Place {
             Ok(found) if found.is(Some(old)) => return Ok(()),
             _ => {}
         }
-        // Another program wrote it between the look and the exchange.
+        // Another program has written the file between the check and the exchange, so the files are exchanged back.
         let back = fs::renameat_with(&self.stage, staged, &folder, last, exchange);
         let ours = found(self.stage(), staged.as_ref());
         match (back, ours) {
@@ -190,7 +193,7 @@ impl Place {
         format!("{why}; its bytes are in {stage}/{staged}")
     }
 
-    /// Removes the folders above a removed file that are empty, up to the first that `keeps` wants.
+    /// Removes the empty folders above a removed file. Stops at the first folder for which `keeps` is true.
     pub fn remove_empty(&self, name: &Name, keeps: impl Fn(&[u8]) -> bool) {
         let mut path = name.0.as_slice();
         while let Some(end) = path.iter().rposition(|byte| *byte == b'/') {
@@ -215,7 +218,7 @@ impl Place {
         }
     }
 
-    /// Removes a staged file that still has a content. Returns whether it is gone.
+    /// Removes a staged file if its content is `content`. Returns whether it was removed.
     pub fn drop_staged(&self, staged: &str, content: &Side) -> bool {
         match found(self.stage(), staged.as_ref()) {
             Ok(Found::Missing) => true,
@@ -226,7 +229,7 @@ impl Place {
         }
     }
 
-    /// Removes what was staged and not put into its place.
+    /// Removes the staged files that were not used, and the stage.
     pub fn discard(self, staged: impl Iterator<Item = String>) {
         for name in staged {
             let _missing = fs::unlinkat(&self.stage, name.as_str(), AtFlags::empty());
@@ -235,7 +238,7 @@ impl Place {
     }
 }
 
-/// See [`Place::parent`].
+/// Opens the folder of a file below `root`, like [`Place::parent`].
 fn parent<'n>(root: &OwnedFd, name: &'n Name, makes: bool) -> io::Result<(OwnedFd, &'n OsStr)> {
     if !name.is_safe() {
         return Err(io::Error::other("its name leads elsewhere"));
@@ -268,7 +271,7 @@ fn parent<'n>(root: &OwnedFd, name: &'n Name, makes: bool) -> io::Result<(OwnedF
     Ok((folder, last))
 }
 
-/// Reads the state of a path below a root. No part may be a link.
+/// Reads the state of a path below a root. No part of the path may be a symbolic link.
 pub fn look(root: &Path, name: &Name) -> io::Result<Found> {
     let root = fs::open(root, FOLDER, Mode::empty())?;
     match parent(&root, name, false) {
@@ -279,7 +282,7 @@ pub fn look(root: &Path, name: &Name) -> io::Result<Found> {
     }
 }
 
-/// The names in a folder; `None` if it is not one.
+/// Opens a folder and lists its names; `None` if the path is not a folder.
 fn names_in(folder: BorrowedFd<'_>, name: &OsStr) -> Option<(OwnedFd, Vec<OsString>)> {
     let opened = fs::openat(folder, name, FOLDER, Mode::empty()).ok()?;
     let mut names = Vec::new();
@@ -293,7 +296,7 @@ fn names_in(folder: BorrowedFd<'_>, name: &OsStr) -> Option<(OwnedFd, Vec<OsStri
     Some((opened, names))
 }
 
-/// Whether no file is in this folder or below it. Nothing of it is saved.
+/// Whether there are only folders below this folder, and no files. Such folders are not saved.
 fn is_without_files(folder: BorrowedFd<'_>, name: &OsStr) -> bool {
     names_in(folder, name).is_some_and(|(opened, names)| {
         let mut names = names.iter();
@@ -301,7 +304,7 @@ fn is_without_files(folder: BorrowedFd<'_>, name: &OsStr) -> bool {
     })
 }
 
-/// Removes a folder without files. One that has got a file meanwhile stays.
+/// Removes a folder and the folders below it. A folder that has got a file meanwhile stays.
 fn remove_folders(folder: BorrowedFd<'_>, name: &OsStr) {
     if let Some((opened, names)) = names_in(folder, name) {
         for name in &names {
@@ -324,7 +327,7 @@ fn check(folder: BorrowedFd<'_>, name: &OsStr, side: Option<&Side>) -> Result<()
     }
 }
 
-/// Renames a file to a name that must be free.
+/// Renames a file. Fails if the new name is taken.
 fn move_new(
     from: BorrowedFd<'_>,
     name: &OsStr,
@@ -339,7 +342,7 @@ fn move_new(
     }
 }
 
-/// Reads the state of this name in a folder.
+/// Reads the state of a name in a folder.
 pub fn found(folder: BorrowedFd<'_>, name: &OsStr) -> io::Result<Found> {
     let stat = match fs::statat(folder, name, AtFlags::SYMLINK_NOFOLLOW) {
         Err(Errno::NOENT | Errno::NOTDIR) => return Ok(Found::Missing),
@@ -385,7 +388,7 @@ fn id(bytes: &[u8]) -> io::Result<String> {
     id_of(bytes, size)?.ok_or_else(|| io::Error::other("a link changes while it is read"))
 }
 
-/// The hash that git gives these bytes; `None` if there are not as many.
+/// The hash that git gives to these bytes; `None` if there are more or fewer than `size`.
 pub fn id_of(reader: impl Read, size: u64) -> io::Result<Option<String>> {
     let mut hash = Sha256::new();
     hash.update(format!("blob {size}\0"));

@@ -1,4 +1,4 @@
-//! The record of a snapshot: an entry of the session, and a ref of the shadow repository (files.md §4).
+//! A record of saved files: an entry of the session, and a ref of the shadow repository (files.md §4).
 
 use crate::changes::changes;
 use crate::exclude::{Limits, Skipped};
@@ -15,7 +15,7 @@ use treelined_client::Entry;
 /// The custom type of records.
 pub const TYPE: &str = "files";
 
-/// Whether the files were saved before or after the agent worked.
+/// Whether the files were saved before or after the agent has worked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum When {
@@ -28,12 +28,12 @@ pub enum When {
 #[serde(rename_all = "camelCase")]
 pub struct Data {
     pub when: When,
-    /// The message of the user at the start of a turn, or the last message of a turn.
+    /// The message of the user with which a turn begins, or the last message of a turn.
     pub entry_id: String,
     pub root: String,
     pub tree: String,
     pub commit: String,
-    /// The tree of the root when it was saved before.
+    /// The tree of the root when its files were saved the time before.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub before: Option<String>,
     #[serde(default)]
@@ -46,7 +46,7 @@ pub struct Data {
     pub ms: u64,
 }
 
-/// A record of a session. Its texts are untrusted until [`Record::is_kept`].
+/// A record in a session. Until [`Record::is_kept`] is true, its texts may come from anybody.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Record {
     pub id: String,
@@ -55,7 +55,7 @@ pub struct Record {
 }
 
 impl Record {
-    /// The record that an entry holds; `None` if it is another entry, or one of another form.
+    /// The record in an entry. `None` if the entry is of another type, or its data has another form.
     pub fn of(entry: &Entry) -> Option<Record> {
         let body: Value = entry.json().parse().ok()?;
         if body.get("type")? != "custom" || body.get("customType")? != TYPE {
@@ -77,7 +77,7 @@ impl Record {
         })
     }
 
-    /// Whether this machine has made the record in this session, and still has its files.
+    /// Whether this machine has made the record in this session, and still has the files.
     pub fn is_kept(&self, shadow: &Shadow, session: &str) -> bool {
         let reference = reference(session, &self.id);
         let commit = shadow.line(["rev-parse", "--quiet", "--verify", &reference]);
@@ -87,12 +87,13 @@ impl Record {
     }
 }
 
-/// The entry that records a snapshot.
+/// The entry that has the record.
 pub fn entry(id: &str, data: &Data) -> Value {
     json!({ "type": "custom", "id": id, "customType": TYPE, "data": data })
 }
 
-/// The ref of a record. Ids of sessions and entries may be any text.
+/// The name of the ref for a record. Ids of sessions and entries may be any text, so bytes that are not letters,
+/// digits, `-` or `_` are escaped.
 pub fn reference(session: &str, entry: &str) -> String {
     format!("refs/tl/{}/{}", part(session), part(entry))
 }
@@ -108,7 +109,8 @@ fn part(text: &str) -> String {
     part
 }
 
-/// Saves the files and keeps them by a ref. Returns `None` if they are as in `nearest`, the record above it.
+/// Saves the files, and makes a ref that keeps them. Returns `None` if the files are the same as in `nearest`, the
+/// nearest record above.
 pub fn make(
     (root, lock): (&Root, &Lock),
     (session, id): (&str, &str),
@@ -120,7 +122,8 @@ pub fn make(
     let taken = snapshot::take(&shadow, limits)?;
     let before = snapshot::last(&shadow);
     let is_same = |nearest: &Data| {
-        // A file that was left out then may be saved later, and a restore must not remove it.
+        // The same tree is not enough: the list of left-out files must be equal too. A file that was left out then
+        // may be saved later, and a restore must not remove it.
         nearest.tree == taken.tree
             && left_out::named(&shadow, &nearest.commit)
                 .is_ok_and(|named| named.as_ref() == Some(&taken.names))
@@ -152,7 +155,7 @@ pub fn make(
     }))
 }
 
-/// The files that the turns of a session have changed, as its records say. A record whose files were dropped says nothing.
+/// The files that the turns of a session have changed, by its records. A record whose files were removed is skipped.
 pub fn changed(
     shadow: &Shadow,
     session: &str,

@@ -1,4 +1,4 @@
-//! Restores and their undo: what would change, the safety snapshot, the journal (files.md §5).
+//! Plans and runs restores. The undo of a restore is a restore too (files.md §5).
 
 use crate::apply::{self, Job, Outcome};
 use crate::changes::{Change, Kind, changes};
@@ -24,39 +24,40 @@ use std::os::unix::ffi::OsStrExt;
 pub struct Target {
     /// The commit in the shadow repository.
     pub commit: String,
-    /// The files that the target does not have because they were not saved, so that their absence says nothing.
+    /// The files that the target lacks only because they were left out when it was saved.
     pub not_saved: Vec<Name>,
-    /// The only files that may change; `None`: all.
+    /// The files that may change; `None`: all files.
     pub only: Option<BTreeSet<Name>>,
-    /// Modes of files, where they are known.
+    /// The modes of files, as far as they are known.
     pub modes: BTreeMap<Name, u32>,
     pub session: Option<String>,
     pub entry: Option<String>,
-    /// The restore that this one takes back.
+    /// The id of the restore that this one takes back.
     pub undoes: Option<String>,
-    /// Whether that was an undo.
+    /// Whether the restore that is taken back was an undo.
     pub redoes: bool,
 }
 
 /// The changes that a restore would make.
 #[derive(Debug)]
 pub struct Plan {
-    /// The tree of the files as they are.
+    /// The tree of the present files.
     pub now: String,
     pub changes: Vec<Change>,
-    /// Files that a program has open for writing.
+    /// The files that a program has open for writing.
     pub held: BTreeSet<Name>,
-    /// Differences that stay: files that are not of the session.
+    /// The number of differences that stay because the session has not changed these files.
     pub left: usize,
-    /// Files that stay because they were left out when the target was saved, so that its lack of them says nothing.
+    /// The files that stay because they were left out when the target was saved. So it is not known whether they
+    /// existed then.
     pub kept: Vec<Name>,
-    /// Files that stay because they have changed since the restore that is taken back.
+    /// The files that stay because they have changed since the restore that is taken back.
     pub since: Vec<Name>,
-    /// The number of added and removed lines by file; `None` for bytes that are not text.
+    /// For each file, the number of added and of removed lines; `None` if it is not text.
     pub lines: BTreeMap<Name, Option<(u64, u64)>>,
 }
 
-/// Compares the files as they are with a target.
+/// Compares the present files with a target.
 pub fn plan(shadow: &Shadow, target: &Target, limits: Limits) -> anyhow::Result<Plan> {
     let now = snapshot::take(shadow, limits)?;
     let mut all = changes(shadow, &now.tree, &target.commit)?;
@@ -123,7 +124,7 @@ pub fn lines(
     Ok(all)
 }
 
-/// Makes the changes of a plan that a person has agreed to. `step` is called before each change of the disk.
+/// Makes the changes of a plan after the user has agreed. `step` is called before each change of the disk.
 pub fn run(
     (root, lock): (&Root, &Lock),
     target: &Target,
@@ -132,9 +133,10 @@ pub fn run(
     step: &mut dyn FnMut(),
 ) -> anyhow::Result<(Journal, Outcome)> {
     let shadow = root.shadow(lock)?;
-    // Nothing is removed before a person has agreed.
+    // Stages of killed restores are removed only now, because the user has agreed.
     let left = tidy(root, &shadow)?;
-    // The preview is of these files. An undo has saved those that it changes, and no others.
+    // The user has agreed to changes of the files that were shown. An undo does not check this here: it has saved
+    // just the files that it changes.
     if target.undoes.is_none() && snapshot::take(&shadow, limits)?.tree != plan.now {
         bail!("files have changed since they were shown; nothing was changed: run it again");
     }
@@ -176,22 +178,23 @@ pub fn run(
     outcome.left = left;
     step();
     journal.is_done = true;
-    // On a full disk the journal says less: an undo looks at the files again.
+    // If the disk is full, the journal lacks the result of the restore. An undo then compares the files again.
     let _less = journal::write(root, &journal).and_then(|()| {
         step();
         match &target.undoes {
-            // Those that have changed since can still be taken back.
+            // If some files have changed since the restore, it is not noted as taken back: the user can still take
+            // these back.
             Some(_) if plan.since.is_empty() => journal::note_undone(root, &journal),
             _ => Ok(()),
         }
     });
-    // The next turn has not made these changes.
+    // These changes are remembered, so that they do not count as changes of the next turn.
     let _its =
         snapshot::take(&shadow, limits).and_then(|taken| snapshot::remember(&shadow, &taken.tree));
     Ok((journal, outcome))
 }
 
-/// Removes what a restore that has changed nothing would leave. While its stage is there, the journal says what that is.
+/// Removes the journal and the snapshot of a restore that has changed nothing. They stay while its stage exists.
 fn forget(root: &Root, shadow: &Shadow, id: &str) {
     let is_there = |end: &str| {
         let stage = root.path.join(format!("{STAGE}{id}{end}"));

@@ -1,4 +1,4 @@
-//! Sessions of the daemon: the one that a person means, its entries and its records.
+//! Reads sessions through the daemon: finds the one that the user names, its entries and its records.
 
 use crate::record::{Record, TYPE, When};
 use anyhow::{Context, bail};
@@ -6,9 +6,9 @@ use serde_json::Value;
 use std::path::Path;
 use treelined_client::{Client, Entry, ErrorKind, ListSessionsResult, OpenMode, Session};
 
-/// The rows of one answer of the daemon.
+/// The number of rows in one answer of the daemon.
 const ROWS: u64 = 200;
-/// The bytes of entries in one answer of the daemon.
+/// The most bytes of entries in one answer of the daemon.
 const PAGE: u64 = 1 << 20;
 
 /// An open session.
@@ -19,7 +19,8 @@ pub struct Opened {
     pub leaf: Option<String>,
 }
 
-/// Opens the session that is named by its id, its file or the beginning of its id; the newest of the folder without a name.
+/// Opens a session by its id, the beginning of its id, or its file. Without a name, opens the newest session of the
+/// folder.
 pub async fn open(
     client: &Client,
     named: Option<&str>,
@@ -41,7 +42,8 @@ pub async fn open(
     Ok(Opened::of(client, call.mode(mode).await?.session))
 }
 
-/// The id of the session: the only one whose id begins so, or the newest of the folder.
+/// The id of the only session whose id begins with `named`. Without a name, the id of the newest session of the
+/// folder.
 async fn find(client: &Client, named: Option<&str>, folder: &Path) -> anyhow::Result<String> {
     let mut cursor = None::<String>;
     let mut found: Vec<String> = Vec::new();
@@ -91,7 +93,8 @@ impl Opened {
         }
     }
 
-    /// The entry that is named by its id, its label or the beginning of its id; the leaf without a name.
+    /// The id of an entry, found by its id, the beginning of its id, or its label. Without a name, the id of the
+    /// leaf.
     pub async fn entry(&self, named: Option<&str>) -> anyhow::Result<String> {
         let Some(named) = named else {
             let leaf = self.leaf.clone();
@@ -160,8 +163,8 @@ impl Opened {
         Ok(entries.iter().filter_map(Record::of).collect())
     }
 
-    /// The record of the files at an entry (files.md §4): its own, else the nearest one above. At a message of the user it is
-    /// the one before the agent answered.
+    /// The record about the files at an entry (files.md §4): the entry's own record, or the nearest one above. At a
+    /// message of the user, it is the record from before the agent's answer.
     pub async fn nearest<'r>(
         &self,
         records: &'r [Record],
@@ -204,7 +207,7 @@ pub fn role(entry: &Entry) -> Option<String> {
     Some(role.to_owned())
 }
 
-/// Whether a message begins or ends a turn; `None` in between.
+/// Whether a message begins or ends a turn; `None` if it is in the middle of one.
 pub fn turn(entry: &Entry) -> Option<When> {
     let body: Value = entry.json().parse().ok()?;
     let message = body.get("message")?;
@@ -218,7 +221,7 @@ pub fn turn(entry: &Entry) -> Option<When> {
                 .filter_map(|block| block.get("type"));
             let calls = kinds.any(|kind| kind == "toolCall");
             let reason = message.get("stopReason").and_then(Value::as_str);
-            // Calls are followed by their results, unless somebody has ended the turn.
+            // After calls their results follow, unless the turn was aborted or failed.
             let is_over = matches!(reason, Some("aborted" | "error"));
             (!calls || is_over).then_some(When::End)
         }

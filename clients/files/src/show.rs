@@ -1,4 +1,4 @@
-//! The output of commands. Names and texts of sessions never reach a terminal as they are.
+//! The output of commands. Names and texts of sessions are escaped before they reach a terminal.
 
 use crate::apply::Outcome;
 use crate::changes::Change;
@@ -12,12 +12,12 @@ use std::io::{self, Write};
 /// The most files that a preview lists.
 const MAX_LISTED: usize = 200;
 
-/// Text that a terminal shows and does not obey.
+/// A text in which all characters that a terminal would obey are escaped.
 pub fn safe(text: &str) -> String {
     Name(text.as_bytes().to_vec()).to_string()
 }
 
-/// Bytes in the largest unit of which there is at least one.
+/// A size in the largest unit in which it is at least 1.
 pub fn size(bytes: u64) -> String {
     match bytes {
         0..1_000 => format!("{bytes} B"),
@@ -27,7 +27,7 @@ pub fn size(bytes: u64) -> String {
     }
 }
 
-/// `1 file`, `2 files`.
+/// A count with its noun: `1 file`, `2 files`.
 pub fn count(number: usize, what: &str) -> String {
     match number {
         1 => format!("1 {what}"),
@@ -35,7 +35,8 @@ pub fn count(number: usize, what: &str) -> String {
     }
 }
 
-/// The changes of a plan: what is written, what is removed, and which files others have changed since.
+/// Writes the changes of a plan: the files to write and to remove, with a mark at those that others have changed
+/// since.
 pub fn plan(out: &mut impl Write, plan: &Plan, outside: &BTreeSet<Name>) -> io::Result<()> {
     let removed = plan
         .changes
@@ -109,14 +110,14 @@ fn lines(counts: Option<Option<(u64, u64)>>) -> String {
     }
 }
 
-/// When the files of a record were saved.
+/// A text about the time at which the files of a record were saved.
 pub fn record(record: &Record) -> String {
     let when = safe(&record.timestamp);
     let entry = safe(&record.data.entry_id);
     format!("the files of {when}, at {entry}")
 }
 
-/// Whether the user's repository has moved since a record, in words.
+/// A text that says how the user's repository has moved since a record; `None` if it has not.
 pub fn moved(record: &Record, head: &Head) -> Option<String> {
     let short = |commit: &Option<String>| {
         let commit = commit.as_deref().unwrap_or("no commit");

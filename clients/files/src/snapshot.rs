@@ -1,4 +1,4 @@
-//! A snapshot: the files of a root as a tree of the shadow repository (files.md §2 and §3).
+//! A snapshot: the files of a root, as a tree of the shadow repository (files.md §2 and §3).
 
 use crate::exclude::{self, Limits, Skipped};
 use crate::foreign::is_in_repository;
@@ -12,24 +12,24 @@ use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 const LAST: &str = "refs/tl-last";
 
-/// The files of a root at one time.
+/// The files of a root at one moment.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Snapshot {
     pub tree: String,
     pub skipped: Skipped,
-    /// All names of it.
+    /// The names of all files in the tree.
     pub names: Vec<Name>,
     pub ms: u64,
 }
 
-/// The user's HEAD and branch.
+/// HEAD and the branch of the user's repository.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Head {
     pub commit: Option<String>,
     pub branch: Option<String>,
 }
 
-/// Saves the files of the root. Nothing refers to the tree yet.
+/// Saves the files of the root as a tree. No ref keeps the tree yet.
 pub fn take(shadow: &Shadow, limits: Limits) -> anyhow::Result<Snapshot> {
     let start = Instant::now();
     check_space(&shadow.dir, limits)?;
@@ -37,10 +37,11 @@ pub fn take(shadow: &Shadow, limits: Limits) -> anyhow::Result<Snapshot> {
     let new = exclude::new_files(shadow, limits)?;
     let mut said = add(shadow, &new.skipped)?;
     if !said.is_empty() {
-        // Git warns of the files of a folder that has become a link to itself, and has forgotten them then.
+        // git warns about the files of a folder that was replaced by a link to itself. It then removes them from the
+        // index, so the second call does not warn.
         said = add(shadow, &new.skipped)?;
     }
-    // A folder that cannot be read is a warning to git.
+    // If a folder cannot be read, git only warns. Here that is an error.
     if !said.is_empty() {
         bail!("{said}");
     }
@@ -54,7 +55,7 @@ pub fn take(shadow: &Shadow, limits: Limits) -> anyhow::Result<Snapshot> {
     })
 }
 
-/// Brings the index to the files as they are. Returns the warnings.
+/// Updates the index to the present files. Returns git's warnings.
 fn add(shadow: &Shadow, skipped: &[Name]) -> anyhow::Result<String> {
     let args = [
         "add",
@@ -65,7 +66,7 @@ fn add(shadow: &Shadow, skipped: &[Name]) -> anyhow::Result<String> {
     Ok(shadow.run(args, Some(exclude::pathspecs(skipped)))?.said)
 }
 
-/// A commit of a tree, which names what was left out one by one.
+/// Makes a commit of a tree. Its message names the files that were left out individually.
 pub fn commit(
     shadow: &Shadow,
     tree: &str,
@@ -79,14 +80,14 @@ pub fn commit(
     Ok(String::from_utf8(id)?.trim_end().to_owned())
 }
 
-/// The files of the root when they were saved last: the ref `refs/tl-last` names a commit without parents.
+/// The tree of the root when it was last saved. The ref `refs/tl-last` points to its commit, which has no parents.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Last {
     pub tree: String,
     pub commit: String,
 }
 
-/// When nothing was saved, or what was saved is lost, there is none.
+/// The tree that was last saved. `None` if nothing was saved, or if it is lost.
 pub fn last(shadow: &Shadow) -> Option<Last> {
     let args = ["for-each-ref", "--format=%(objectname) %(tree)", LAST];
     let line = shadow.line(args).ok()?;
@@ -95,7 +96,7 @@ pub fn last(shadow: &Shadow) -> Option<Last> {
     Some(Last { tree, commit })
 }
 
-/// Remembers a tree as the state in which the root was saved last.
+/// Remembers a tree as the one that was last saved.
 pub fn remember(shadow: &Shadow, tree: &str) -> anyhow::Result<Last> {
     if let Some(last) = last(shadow).filter(|last| last.tree == tree) {
         return Ok(last);
@@ -119,7 +120,7 @@ fn check_space(folder: &Path, limits: Limits) -> anyhow::Result<()> {
     }
 }
 
-/// The bytes that this user may still write.
+/// The number of bytes that this user may still write.
 pub fn free_space(folder: &Path) -> anyhow::Result<u64> {
     let StatVfs {
         f_bavail, f_frsize, ..
@@ -127,7 +128,7 @@ pub fn free_space(folder: &Path) -> anyhow::Result<u64> {
     Ok(f_bavail.saturating_mul(f_frsize))
 }
 
-/// Where the user's repository is, if the root has one.
+/// HEAD and the branch of the user's repository, if the root has a repository.
 pub fn head(root: &Path) -> anyhow::Result<Head> {
     if root.join(".git").symlink_metadata().is_err() {
         return Ok(Head::default());
@@ -138,7 +139,7 @@ pub fn head(root: &Path) -> anyhow::Result<Head> {
     Ok(Head { commit, branch })
 }
 
-/// The folder that is saved for a folder: the working tree that it is in, else the folder.
+/// The root for a folder: the working tree that the folder is in, or the folder itself.
 pub fn working_tree(folder: &Path) -> anyhow::Result<PathBuf> {
     let folder = folder
         .canonicalize()
@@ -148,7 +149,7 @@ pub fn working_tree(folder: &Path) -> anyhow::Result<PathBuf> {
     Ok(top.unwrap_or(&folder).to_owned())
 }
 
-/// Refuses folders that are never saved.
+/// Fails for a folder that must not be saved.
 pub fn check_root(path: &Path) -> anyhow::Result<()> {
     let shown = path.display();
     let home = std::env::var_os("HOME").and_then(|home| Path::new(&home).canonicalize().ok());
@@ -175,7 +176,8 @@ pub fn check_root(path: &Path) -> anyhow::Result<()> {
 
 #[cfg(target_os = "linux")]
 fn is_remote(path: &Path) -> anyhow::Result<bool> {
-    // NFS, SMB, CIFS, SMB2, 9p, FUSE, AFS, Ceph, Coda, NCP (linux/magic.h).
+    // The file systems are NFS, SMB, CIFS, SMB2, 9p, FUSE, AFS, Ceph, Coda and NCP, by their numbers in
+    // linux/magic.h.
     const REMOTE: [u64; 10] = [
         0x6969,
         0x517b,
@@ -199,7 +201,7 @@ fn is_remote(_path: &Path) -> anyhow::Result<bool> {
     Ok(false)
 }
 
-/// Milliseconds since 1970.
+/// The present time in Unix milliseconds.
 pub fn now() -> u64 {
     let now = SystemTime::now().duration_since(UNIX_EPOCH);
     now.map_or(0, |now| u64::try_from(now.as_millis()).unwrap_or(u64::MAX))

@@ -1,4 +1,4 @@
-//! The space of shadow repositories: how much, and what is dropped (files.md §6).
+//! The space that shadow repositories need: measures it, and removes old records (files.md §6).
 
 use crate::git::Shadow;
 use crate::journal::{self, KEPT, safety_ref};
@@ -8,10 +8,10 @@ use anyhow::{Context, bail};
 use std::fs;
 use std::path::Path;
 
-/// The most bytes of the shadow repository of a root.
+/// The most bytes of a root's shadow repository.
 pub const BUDGET: u64 = 2 << 30;
 
-/// The contents of a shadow repository.
+/// The size and the number of records of a shadow repository.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Use {
     pub bytes: u64,
@@ -42,7 +42,7 @@ fn size(folder: &Path) -> anyhow::Result<u64> {
     Ok(bytes)
 }
 
-/// Refs below a prefix, the oldest first.
+/// The refs that begin with a prefix, the oldest first.
 fn refs(shadow: &Shadow, prefix: &str) -> anyhow::Result<Vec<String>> {
     let names = shadow.run(
         [
@@ -66,8 +66,8 @@ fn delete(shadow: &Shadow, names: &[String]) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Drops restores above their age, then the oldest records until the repository fits the budget. Returns the number of records
-/// that were dropped.
+/// Removes restores that are too old, and then the oldest records until the repository fits the budget. Returns the
+/// number of removed records.
 pub fn prune(root: &Root, lock: &Lock, budget: u64) -> anyhow::Result<usize> {
     let shadow = root.shadow(lock)?;
     drop_old_restores(root, &shadow)?;
@@ -97,7 +97,7 @@ fn drop_old_restores(root: &Root, shadow: &Shadow) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Packs what refs and the index reach, and removes the rest.
+/// Packs the objects that refs and the index reach, and removes all other objects.
 fn pack(root: &Root, shadow: &Shadow) -> anyhow::Result<()> {
     let bytes = size(&root.repository())?;
     let free = free_space(&root.repository())?;

@@ -1,4 +1,5 @@
-//! The folder of states: for each root a folder with its shadow repository, its lock and its restores (files.md §1).
+//! The folder of states. For each root it has a folder with the shadow repository, the lock and the restores
+//! (files.md §1).
 
 use crate::exclude::Limits;
 use crate::git::Shadow;
@@ -15,7 +16,7 @@ use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-/// How long a command waits for another one that uses the same root.
+/// How long a command waits while another command uses the same root.
 pub const WAIT: Duration = Duration::from_secs(10);
 
 /// The folder of all states.
@@ -25,12 +26,12 @@ pub struct State {
     limits: Limits,
 }
 
-/// A folder whose files are saved.
+/// A root: a folder whose files are saved.
 #[derive(Debug, Clone)]
 pub struct Root {
-    /// The folder, without links.
+    /// The path of the folder, with symbolic links resolved.
     pub path: PathBuf,
-    /// Its state.
+    /// The folder of the root's state.
     pub folder: PathBuf,
     pub limits: Limits,
 }
@@ -45,7 +46,7 @@ fn digits(hash: Sha256) -> String {
         .collect()
 }
 
-/// The file `root.json`.
+/// The content of `root.json`.
 #[derive(Debug, Serialize, Deserialize)]
 struct About {
     path: PathBuf,
@@ -53,7 +54,7 @@ struct About {
 }
 
 impl State {
-    /// The folder that is named, else the one of the platform.
+    /// Uses the folder `named`; without it, the folder of the platform.
     pub fn new(named: Option<&Path>, limits: Limits) -> anyhow::Result<State> {
         if let Some(folder) = named {
             let folder = std::path::absolute(folder)?;
@@ -69,7 +70,7 @@ impl State {
         Ok(State { folder, limits })
     }
 
-    /// The root at a path, on or off.
+    /// The root at a path. Its files need not be saved.
     pub fn root(&self, path: &Path) -> anyhow::Result<Root> {
         let shown = path.display();
         let path = path
@@ -93,7 +94,7 @@ impl State {
         })
     }
 
-    /// The nearest root that holds a folder and is on. The files of a repository are not those of a root around it.
+    /// The nearest root above a folder whose files are saved. A repository inside a root is not a part of that root.
     pub fn nearest(&self, folder: &Path) -> anyhow::Result<Option<Root>> {
         let Ok(folder) = folder.canonicalize() else {
             return Ok(None);
@@ -110,8 +111,8 @@ impl State {
         Ok(None)
     }
 
-    /// The right to follow the sessions of a folder; `None` if another process has it. Two followers would record each turn
-    /// twice.
+    /// Takes the lock for following the sessions of a session directory. `None` if another process has it. Two
+    /// followers would record each turn twice.
     pub fn follow(&self, sessions: Option<&Path>) -> anyhow::Result<Option<File>> {
         make_folder(&self.folder)?;
         let mut hash = Sha256::new();
@@ -129,7 +130,8 @@ impl State {
         }
     }
 
-    /// All roots that have a state, also those that are off or gone.
+    /// All roots that have a state. The boolean says whether their files are saved. The folder of a root may not
+    /// exist any more.
     pub fn all(&self) -> anyhow::Result<Vec<(Root, bool)>> {
         let folders = match fs::read_dir(&self.folder) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
@@ -138,7 +140,7 @@ impl State {
         let mut all = Vec::new();
         for folder in folders {
             let folder = folder?;
-            // The locks of followers are beside the folders.
+            // The lock files of followers are beside the folders of roots.
             if !folder.file_type()?.is_dir() {
                 continue;
             }
@@ -160,7 +162,7 @@ impl State {
 }
 
 impl Root {
-    /// Whether the files are saved.
+    /// Whether the files of the root are saved.
     pub fn is_on(&self) -> anyhow::Result<bool> {
         let about: Option<About> = read(&self.folder.join("root.json"))?;
         Ok(about.is_some_and(|about| about.is_on && about.path == self.path))
@@ -172,7 +174,7 @@ impl Root {
         write(&self.folder.join("root.json"), &About { path, is_on })
     }
 
-    /// Whether a folder is in the root, and not in a separate repository below it.
+    /// Whether a folder is in the root, and not in a repository inside the root.
     pub fn holds(&self, folder: &Path) -> bool {
         let own =
             |above: &Path| above != self.path && above.join(".git").symlink_metadata().is_ok();
@@ -189,12 +191,12 @@ impl Root {
         self.folder.join("restores")
     }
 
-    /// The shadow repository; it is used under the lock alone.
+    /// The shadow repository. It may be used only under the lock.
     pub fn shadow(&self, _lock: &Lock) -> anyhow::Result<Shadow> {
         Shadow::open(self.repository(), self.path.clone())
     }
 
-    /// Waits for the root's lock, and removes what a killed call has left in the shadow repository.
+    /// Waits for the lock of the root, and removes files that killed calls have left in the shadow repository.
     pub fn lock(&self, wait: Duration) -> anyhow::Result<Lock> {
         make_folder(&self.folder)?;
         let mut options = OpenOptions::new();
@@ -214,18 +216,19 @@ impl Root {
                 Err(error) => return Err(error).context("lock the saved files"),
             }
         }
-        // Calls of git hold it too: one that outlives this process is waited for.
+        // Calls of git inherit the lock. So if a call outlives this process, the next process waits for it.
         fcntl_setfd(&file, FdFlags::empty()).context("lock the saved files")?;
         remove_leftovers(&self.repository())?;
         Ok(Lock(file))
     }
 }
 
-/// The right to use a root's shadow repository. Dropping it ends it.
+/// The lock of a root, under which its shadow repository may be used. It is released on drop.
 #[derive(Debug)]
 pub struct Lock(#[allow(dead_code, reason = "closed when it is dropped")] File);
 
-/// Removes locks and temporary files of calls that were killed. Nobody else uses the repository.
+/// Removes locks and temporary files of killed calls. They cannot be in use, because the caller holds the lock of the
+/// root.
 fn remove_leftovers(repository: &Path) -> anyhow::Result<()> {
     for name in [
         "index.lock",
@@ -291,7 +294,7 @@ pub fn read<T: serde::de::DeserializeOwned>(path: &Path) -> anyhow::Result<Optio
     })?))
 }
 
-/// Writes a file of the state, whole or not at all.
+/// Writes a file of the state. After a crash it has its old or its new content, never a part.
 pub fn write<T: Serialize>(path: &Path, value: &T) -> anyhow::Result<()> {
     let beside = path.with_extension("new");
     let written = (|| -> io::Result<()> {

@@ -1,4 +1,4 @@
-//! Removes what killed restores have left in the root (files.md §5).
+//! Removes the stages that killed restores have left in the root (files.md §5).
 
 use crate::changes::{Change, Side, changes};
 use crate::git::Shadow;
@@ -13,8 +13,9 @@ use std::ffi::OsStr;
 use std::io::Read;
 use std::os::fd::{AsFd, OwnedFd};
 
-/// Removes the stages of this root's restores, as far as the safety snapshot or the target has their bytes. Returns
-/// those that stay. A folder with such a name that no restore has made is not touched.
+/// Removes the stages of this root's restores. A file in a stage is removed only if the safety snapshot or the target
+/// has its bytes. Returns the stages that stay. A folder with the name of a stage is not touched if no restore of
+/// this root has made it.
 pub fn tidy(root: &Root, shadow: &Shadow) -> anyhow::Result<Vec<Name>> {
     let mut kept = Vec::new();
     for journal in journal::all(root)? {
@@ -34,14 +35,14 @@ pub fn tidy(root: &Root, shadow: &Shadow) -> anyhow::Result<Vec<Name>> {
     Ok(kept)
 }
 
-/// Removes the files of a stage that are saved.
+/// Removes those files of a stage whose bytes are saved.
 fn empty(
     shadow: &Shadow,
     journal: &Journal,
     stage: &OwnedFd,
     is_unfilled: bool,
 ) -> anyhow::Result<()> {
-    // Without the changes it is not known which files are saved.
+    // If the changes are not known, it is not known which files are saved.
     let Ok(all) = changes(shadow, &journal.safety, &journal.target) else {
         return Ok(());
     };
@@ -61,7 +62,7 @@ fn empty(
                 .into_iter()
                 .flatten()
                 .any(|side| there.is(Some(side)));
-            // The restore was killed while it wrote this file.
+            // The restore was killed while it wrote this file: it has the beginning of a saved file.
             let is_begun = || match (&there, new) {
                 (Found::Saved(there), Some(new)) if is_unfilled => {
                     begins(shadow, stage, file, there, new)
@@ -76,7 +77,7 @@ fn empty(
     Ok(())
 }
 
-/// Whether a staged file has the first bytes of a saved one.
+/// Whether the bytes of a staged file are the beginning of a saved file.
 fn begins(
     shadow: &Shadow,
     stage: &OwnedFd,

@@ -1,4 +1,4 @@
-//! Undo: takes back what the last restore has changed, and not what somebody has written since (files.md §5).
+//! Undo: takes back the changes of the last restore. Files that were written since stay as they are (files.md §5).
 
 use crate::changes::{Change, Kind, Side, changes};
 use crate::foreign::Repositories;
@@ -16,11 +16,11 @@ use std::ffi::OsStr;
 use std::fs::File;
 use std::os::unix::ffi::OsStrExt;
 
-/// The last restore that was not taken back; with `redo` the last undo.
+/// The last restore that was not taken back. With `redo`, the last undo.
 pub fn last(root: &Root, redo: bool) -> anyhow::Result<Journal> {
     let mut all = journal::all(root)?.into_iter().rev();
     let path = root.path.display();
-    // An undo that was killed has not ended, and the restore is taken back again.
+    // If an undo was killed, it counts as not done: the same restore is taken back again.
     match redo {
         false => all
             .find(|one| one.undoes.is_none() && !one.is_undone)
@@ -33,7 +33,7 @@ pub fn last(root: &Root, redo: bool) -> anyhow::Result<Journal> {
     }
 }
 
-/// The plan that takes a restore or an undo back. Files that have changed since are left out, unless `all` are meant.
+/// Plans how to take a restore or an undo back. Files that have changed since are left out, unless `all` is set.
 pub fn prepare(
     root: &Root,
     shadow: &Shadow,
@@ -59,7 +59,7 @@ pub fn prepare(
         if is_known && there == old {
             continue;
         }
-        // One that was killed may have moved the old file away, and not yet written the new one.
+        // If the restore was killed, it may have moved the old file away without writing the new one.
         let is_ours = is_known && (there == new || (is_interrupted && there.is_none()));
         if !is_ours && !all {
             since.push(name);
@@ -102,7 +102,7 @@ pub fn prepare(
     Ok((target, plan))
 }
 
-/// Saves the bytes of one file.
+/// Saves the bytes of one file in the shadow repository.
 fn save(root: &Root, shadow: &Shadow, name: &Name, side: &Side) -> anyhow::Result<()> {
     let path = root.path.join(OsStr::from_bytes(&name.0));
     let args = ["hash-object", "-w", "--no-filters", "--stdin"];
@@ -124,7 +124,7 @@ fn save(root: &Root, shadow: &Shadow, name: &Name, side: &Side) -> anyhow::Resul
     }
 }
 
-/// A tree of saved files.
+/// Makes a tree from saved files. Returns its id.
 fn tree<'a>(
     shadow: &Shadow,
     sides: impl Iterator<Item = (&'a Name, &'a Side)>,
