@@ -1,4 +1,4 @@
-//! One answer of a model, read from its entry.
+//! Reads the usage of one answer of a model from its entry.
 
 use treelined_core::json;
 use treelined_core::stats::{self, Tokens};
@@ -6,29 +6,30 @@ use treelined_core::timestamp::{self, Millis};
 use treelined_core::tree::Tree;
 use xxhash_rust::xxh3::Xxh3;
 
-/// Names of models and tools are cut behind so many bytes: a client can write any.
+/// The most bytes of the name of a model or tool, because a client may write a name of any length. A longer name is
+/// cut.
 const NAME_BYTES: usize = 128;
-/// The tool of entries that no import has written.
+/// The tool of entries that were not imported.
 const OWN: &str = "treelined";
 
-/// What an answer has used.
+/// The usage of one answer.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Answer {
-    /// Equal for all copies of an answer.
+    /// A hash that is equal for all copies of the answer.
     pub key: u64,
-    /// When it was given; `None` if no time is written.
+    /// The time of the answer; `None` if the entry has none.
     pub at: Option<Millis>,
-    /// Both are empty for entries that do not name their model, such as summaries.
+    /// The provider and the model. Both are empty if the entry does not name a model, as in a summary.
     pub provider: String,
     pub model: String,
     pub tool: String,
     pub tokens: Tokens,
-    /// In dollars; `None` if none is recorded.
+    /// The cost in dollars; `None` if it is not recorded.
     pub cost: Option<f64>,
 }
 
 impl Answer {
-    /// The answer of an entry; `None` if it has used nothing, or is a copy of another entry of its session.
+    /// Reads the usage in an entry. `None` if it has none, or is a copy of another entry of its session.
     pub(crate) fn read(entry: &[u8], tree: &Tree) -> Option<Self> {
         let names = [
             "id",
@@ -53,7 +54,7 @@ impl Answer {
             model,
         ] = json::get_each(entry, names);
         let id = id.and_then(json::string).unwrap_or_default();
-        // The summary of a branch of another session was paid for here.
+        // The summary of a merge has `copiedFrom` too, but it is not a copy: its cost arose in this session.
         let source = copied_from.filter(|_| merge != Some(b"true"));
         let source = source.and_then(|raw| source_of(raw, &id, tree));
         if source == Some(Source::Here) {
@@ -73,7 +74,7 @@ impl Answer {
         }
         let sent = sent.and_then(whole);
         let key = match (message, &sent, &source) {
-            // The copies of a message are equal to the byte.
+            // Copies of a message are equal byte for byte.
             (Some(message), Some(_), _) => hash(&[message]),
             (Some(message), None, Some(Source::Elsewhere(source))) => {
                 hash(&[source.as_bytes(), message])
@@ -106,16 +107,17 @@ impl Answer {
     }
 }
 
-/// Where the entry is that an entry was copied from.
+/// The position of the entry from which an entry was copied.
 #[derive(Debug, PartialEq, Eq)]
 enum Source {
-    /// Another entry of the same session.
+    /// In the same session.
     Here,
-    /// An entry of this id in another session, or in a part of this one that was not copied with the copy.
+    /// In another session, or in a part of this session that was not copied together with the copy. The text is the
+    /// id of the entry there.
     Elsewhere(String),
 }
 
-/// The source of a copy with the id `own`, from the raw `copiedFrom`.
+/// Reads the raw `copiedFrom` of the entry with the id `own`.
 fn source_of(copied_from: &[u8], own: &str, tree: &Tree) -> Option<Source> {
     let of_session = || json::get(copied_from, "entryId").and_then(json::string);
     match json::string(copied_from) {

@@ -21,43 +21,43 @@ use treelined_files::store::Store;
 use treelined_files::store::catalogue::CatalogueRow;
 use treelined_files::store::conversations::Conversations;
 
-/// Most threads that read files.
+/// The most threads that read files.
 const MAX_THREADS: usize = 8;
-/// The most answers of one count. Their keys take 16 bytes each, in a table that may be half empty.
+/// The most answers of one count. The key of an answer takes 16 bytes, in a table that may be half empty.
 const MOST_ANSWERS: usize = 4 << 20;
-/// The key of answers without a time, in counts by day.
+/// The row of answers that have no time, if rows are days.
 const NO_DAY: &str = "unknown";
 
-/// What the rows are.
+/// The groups that become rows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum By {
-    /// Days in UTC.
+    /// The days in UTC.
     Day,
-    /// `provider/model`.
+    /// The models, as `provider/model`.
     Model,
-    /// The tools of which answers were imported.
+    /// The tools from which answers were imported.
     Tool,
     Session,
     /// The directories of sessions.
     Directory,
 }
 
-/// Which answers count, and how.
+/// The options of a count.
 #[derive(Debug, Clone)]
 pub struct Request {
     pub by: By,
-    /// Only those of sessions of this directory and of those below it.
+    /// Only sessions of this directory, and of directories below it, count.
     pub cwd: Option<String>,
-    /// Only those given at this time or later.
+    /// Only answers from this time on count.
     pub since: Option<Millis>,
 }
 
-/// A group of answers.
+/// The sums of one group.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Row {
-    /// The day, model, tool, directory, or id of the session.
+    /// The day, the model, the tool, the directory, or the id of the session.
     pub key: String,
-    /// The name of a session, or its first message.
+    /// If the group is a session: its name, or its first message.
     pub title: Option<String>,
     pub sums: Sums,
 }
@@ -69,17 +69,17 @@ pub struct UnreadFile {
     pub error: Error,
 }
 
-/// What sessions have used.
+/// The result of a count.
 #[derive(Debug, Default)]
 pub struct Usage {
-    /// Days in their order, other groups by their cost and tokens.
+    /// The rows. Days are in order of time; other groups are ordered by cost and tokens.
     pub rows: Vec<Row>,
     pub total: Sums,
     pub unread: Vec<UnreadFile>,
 }
 
-/// Counts the answers of all sessions of the store. An answer that several sessions have counts for the session that was
-/// created first.
+/// Counts the answers of all sessions in the store. If several sessions have the same answer, it counts for the
+/// session that was created first.
 pub fn usage(store: &Store, request: &Request, prices: &Prices, cancel: &Cancel) -> Result<Usage> {
     let sessions = sessions(store, request)?;
     let read = |_: &mut (), number: usize| {
@@ -141,7 +141,7 @@ pub fn usage(store: &Store, request: &Request, prices: &Prices, cancel: &Cancel)
     Ok(usage)
 }
 
-/// The sessions to read, those first that were created first.
+/// The sessions to read, ordered by the time at which they were created.
 fn sessions(store: &Store, request: &Request) -> Result<Vec<Arc<CatalogueRow>>> {
     let rows = store.rows()?;
     let conversations = Conversations::of(&rows);
@@ -150,7 +150,8 @@ fn sessions(store: &Store, request: &Request) -> Result<Vec<Arc<CatalogueRow>>> 
         .filter(|row| row.listing.source.is_some())
         .filter_map(|row| Some(row.listing.header.as_ref()?.id.as_str()))
         .collect();
-    // A conversation that has a record beside its import, of an older program, counts as it was imported.
+    // An older program may have recorded a conversation in one session and imported it into another. Only the import
+    // counts.
     let is_repeated = |row: &CatalogueRow| {
         row.listing.source.is_none()
             && conversations
@@ -170,7 +171,7 @@ fn sessions(store: &Store, request: &Request) -> Result<Vec<Arc<CatalogueRow>>> 
     Ok(taken)
 }
 
-/// The answers in a session file, without copies of others in it.
+/// The answers in a session file. Copies of other answers in the file are left out.
 fn answers(location: Location) -> Result<Vec<Answer>> {
     let opened = Log::open(location)?;
     let (tree, bodies) = (&opened.tree, opened.log.bodies());
@@ -194,7 +195,7 @@ fn may_be_answer(tree: &Tree, node: Node) -> bool {
     )
 }
 
-/// Whether an entry may have the member `usage`. Names of members can be escaped.
+/// Whether an entry may have the member `usage`. Its name may be written with escapes.
 fn says_usage(entry: &[u8]) -> bool {
     memmem::find(entry, b"usage").is_some() || memmem::find(entry, b"\\u").is_some()
 }
@@ -244,7 +245,7 @@ impl By {
     }
 }
 
-/// `2026-11-22`.
+/// The day of a time, such as `2026-11-22`.
 fn day(at: Millis) -> String {
     timestamp::format(at)
         .chars()

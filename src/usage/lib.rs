@@ -1,9 +1,9 @@
-//! Tokens and cost of all sessions of the session directory (usage.md).
+//! Counts tokens and cost of all sessions in the session directory (usage.md).
 //!
-//! The session files alone are true; nothing is kept between two counts. In reading order: [`Request`] says which answers
-//! count and how they are grouped; [`usage`] reads the files and counts each `answer` once, whichever sessions have it;
-//! [`Prices`] gives an estimate where no cost is recorded; [`Sums`] are the result. This crate promises no interface to
-//! other programs.
+//! Every count reads the session files; nothing is kept between two counts. In reading order: [`Request`] says which
+//! answers count and how they are grouped. [`usage`] reads the files, and counts each `answer` once even if several
+//! sessions have it. [`Prices`] estimates the cost where none is recorded. [`Sums`] are the result. This crate
+//! promises no interface to other programs.
 
 #![cfg_attr(
     test,

@@ -1,4 +1,4 @@
-//! The prices of models: those of the user, then those of `prices.tsv`.
+//! The prices of models: first those of the user, then those of `prices.tsv`.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::OnceLock;
@@ -6,23 +6,24 @@ use treelined_core::stats::{self, Tokens};
 
 const TABLE: &str = include_str!("prices.tsv");
 
-/// Dollars for a million tokens of each kind. What has no price makes the cost of its answer unknown.
+/// The price of a million tokens of each kind, in dollars. If a kind that an answer has used has no price, the cost
+/// of the answer is unknown.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct Price {
     pub input: Option<f64>,
     pub output: Option<f64>,
     pub cache_read: Option<f64>,
     pub cache_write: Option<f64>,
-    /// The most tokens that are sent at this price, those of the cache counted too.
+    /// The most input tokens for which this price holds. Tokens of the cache count too.
     pub until: Option<u64>,
 }
 
 /// The prices of models.
 #[derive(Debug, Clone, Default)]
 pub struct Prices {
-    /// Those of the user, by `provider/model` or by the name of the model.
+    /// The prices of the user, by `provider/model` or by model.
     own: BTreeMap<String, Price>,
-    /// Those of the table, by the beginning of the provider's name, and the model. It is read when it is needed.
+    /// The prices of the table, by the first part of the provider's name and by model. The table is read on demand.
     listed: OnceLock<Listed>,
 }
 
@@ -35,7 +36,7 @@ impl stats::Prices for Prices {
 }
 
 impl Prices {
-    /// The prices of the user before those of the table.
+    /// Uses the prices of the user `own` before those of the table.
     pub fn new(own: BTreeMap<String, Price>) -> Self {
         Self {
             own,
@@ -43,7 +44,7 @@ impl Prices {
         }
     }
 
-    /// The source of the table and its day, as a person reads them.
+    /// The source of the table and its day, as a text for the user.
     pub fn source() -> &'static str {
         let first = TABLE.lines().next().unwrap_or_default();
         let said = first.trim_start_matches("# ").split(". ").next();
@@ -56,8 +57,8 @@ impl Prices {
         own.or_else(|| self.listed(provider, model))
     }
 
-    /// The price of the table. `openai-codex` has the prices of `openai`; a provider that is named otherwise sells the
-    /// same model at another price.
+    /// The price in the table. `openai-codex` has the same prices as `openai`. A provider with another name may sell
+    /// the same model at another price.
     fn listed(&self, provider: &str, model: &str) -> Option<&Price> {
         let listed = provider.split('-').next().unwrap_or_default();
         self.listed.get_or_init(table).get(listed)?.get(model)

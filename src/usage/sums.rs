@@ -1,15 +1,15 @@
-//! Sums over answers.
+//! Adds up the usage of answers.
 
 use crate::answer::Answer;
 use crate::prices::Prices;
 use treelined_core::stats::{Cost, Prices as _, Tokens};
 
-/// Sums over answers.
+/// The sums over some answers.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Sums {
-    /// Number of answers, and of summaries that a model has written.
+    /// The number of answers. Summaries that a model has written count too.
     pub answers: u64,
-    /// Those of them for which no tokens are recorded.
+    /// The number of answers without recorded tokens.
     pub without_tokens: u64,
     pub tokens: Tokens,
     pub cost: Cost,
@@ -31,7 +31,7 @@ impl Sums {
         self.without_tokens += u64::from(!answer.has_used_tokens());
     }
 
-    /// All tokens.
+    /// The number of tokens of all kinds.
     pub fn all_tokens(&self) -> u64 {
         let Tokens {
             input,
