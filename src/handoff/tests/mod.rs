@@ -1,4 +1,4 @@
-//! Each writer, read back by the importer of its agent.
+//! Writes a path with each writer, and imports the files again.
 
 mod home;
 mod placing;
@@ -23,7 +23,7 @@ use treelined_import::neutral::{
     Message, ModelPart, NeutralPath, Options, Part, PathMessage, hash,
 };
 
-/// A home with the folders of all agents, and a project.
+/// A home directory with the folders of all agents, and the folder of a project.
 struct World {
     root: tempfile::TempDir,
 }
@@ -86,7 +86,7 @@ fn stored(path: &[Value]) -> Vec<PathMessage> {
     messages.collect()
 }
 
-/// A conversation with all that a path may have.
+/// A conversation with every kind of content that a path may have.
 fn conversation() -> Vec<Value> {
     let call = |id: &str, name: &str, arguments: Value| json!({ "type": "toolCall", "id": id, "name": name, "arguments": arguments });
     let model = |content: Value| json!({ "role": "assistant", "content": content, "provider": "anthropic", "model": "claude-opus-4-6" });
@@ -115,7 +115,7 @@ fn conversation() -> Vec<Value> {
     ]
 }
 
-/// The first conversation that an import of these files brings, as a path.
+/// The first conversation in these files, imported, as a path.
 fn imported(tool: Tool, files: &Path) -> Vec<PathMessage> {
     let sessions = tempfile::tempdir().unwrap();
     let store = Store::new(sessions.path().to_owned());
@@ -140,7 +140,7 @@ fn imported(tool: Tool, files: &Path) -> Vec<PathMessage> {
     context_of(&store, Path::new(file))
 }
 
-/// The context at the leaf of a session file, without what an agent wrote for itself.
+/// The context at the leaf of a session file, without messages that the agent has added itself.
 fn context_of(store: &Store, file: &Path) -> Vec<PathMessage> {
     let at = treelined_files::os::file::Location::of_path(file).unwrap();
     let opened = store.open(at, &Cancel::new()).unwrap();
@@ -171,7 +171,7 @@ fn context_of(store: &Store, file: &Path) -> Vec<PathMessage> {
     messages.collect()
 }
 
-/// A path without what agents do not keep: ids, entries, models, and which of several texts is which.
+/// The path without facts that agents do not keep: ids, entries, models, and the borders between texts.
 fn comparable(path: &NeutralPath) -> Vec<String> {
     let parts = |parts: &[Part]| {
         let words = parts.iter().map(|part| match part {
@@ -207,7 +207,7 @@ fn written(tool: Tool) -> NeutralPath {
     NeutralPath::of(stored(&conversation()), options)
 }
 
-/// The path that was written, and the same after it was placed and imported.
+/// The path that was written, and the path that was imported from its files.
 fn round_trip(
     tool: Tool,
     arrange: impl FnOnce(&World, &Prepared) -> PathBuf,
@@ -233,7 +233,7 @@ fn claude_code_gives_back_what_was_written() {
     assert_eq!(hash(&read.messages), hash(&written.messages));
 }
 
-/// Codex keeps no mark of an error in a result.
+/// Codex does not keep whether a result is an error.
 #[test]
 fn codex_gives_back_what_was_written() {
     let (written, read) = round_trip(Tool::Codex, |world, _| world.at("home/.codex"));
@@ -254,7 +254,7 @@ fn pi_gives_back_what_was_written() {
     assert_eq!(hash(&read.messages), hash(&written.messages));
 }
 
-/// The chat as Gemini CLI keeps it in its own folder.
+/// The chat in the form in which Gemini CLI keeps it in its own folder.
 #[test]
 fn gemini_gives_back_what_was_written() {
     let (written, read) = round_trip(Tool::Gemini, |world, prepared| {
@@ -281,7 +281,7 @@ fn the_file_for_goose_is_one_of_pi_with_its_names_of_tools() {
         ..Options::default()
     };
     let read = NeutralPath::of(context_of(&store, file), options);
-    // goose repeats a number before the text of each error: nothing is marked as one.
+    // goose adds a number before the text of each error, so no result is marked as an error.
     let text = String::from_utf8(prepared.files.first().unwrap().bytes.clone()).unwrap();
     assert!(!text.contains("\"isError\":true"));
     assert_eq!(hash(&read.messages), hash(&written(Tool::Goose).messages));
@@ -290,7 +290,7 @@ fn the_file_for_goose_is_one_of_pi_with_its_names_of_tools() {
     assert!(start.contains(&"{nativeId}".to_owned()), "{start:?}");
 }
 
-/// The document is what `opencode export` writes: each call has its result, and an answer names its question.
+/// The document has the form of `opencode export`: each call has its result, and an answer names its question.
 #[test]
 fn the_document_for_opencode_has_the_results_in_their_calls() {
     let world = World::new();
@@ -358,12 +358,12 @@ fn two_handoffs_of_one_path_are_two_sessions() {
             .keys()
             .filter(|id| other.contains_key(*id) && id.chars().any(|char| char.is_ascii_digit()))
             .collect();
-        // The hash of the project is not an id.
+        // The hash of the project is not used as an id.
         assert!(both.iter().all(|id| id.len() == 64), "{tool:?}: {both:?}");
     }
 }
 
-/// The record has the hash of what was written, and names the last entry that was handed over.
+/// The record has the hash of the path that was written, and names its last entry.
 #[test]
 fn the_record_has_the_hash_of_what_was_written() {
     let world = World::new();
@@ -401,7 +401,7 @@ fn what_was_learned_is_said_before_the_question() {
     );
 }
 
-/// The limit counted the messages only: a long question passed it.
+/// Once the limit counted only the messages, so a long prompt exceeded it.
 #[test]
 fn the_first_words_count_for_the_limit() {
     let world = World::new();
@@ -422,7 +422,7 @@ fn the_first_words_count_for_the_limit() {
     assert_eq!(within(&path, None), Err(Kind::ContextTooLarge));
 }
 
-/// An argument ends at 128 KiB on Linux.
+/// On Linux an argument has at most 128 KiB.
 #[test]
 fn a_long_prompt_is_a_file() {
     let world = World::new();
@@ -435,7 +435,7 @@ fn a_long_prompt_is_a_file() {
     assert_eq!(file.bytes.len(), 200 << 10);
 }
 
-/// `-x` was an option of the agent.
+/// Once a prompt `-x` was taken for an option of the agent.
 #[test]
 fn a_prompt_is_no_option() {
     let world = World::new();
@@ -470,7 +470,7 @@ fn a_missing_folder_an_empty_path_and_a_long_one_are_refused() {
     assert_eq!(refused(nowhere), Some(Kind::PathDenied));
 }
 
-/// A NUL in a summary ended the argument, or kept the agent from starting.
+/// Once a NUL in a summary ended the argument, or kept the agent from starting.
 #[test]
 fn a_prompt_has_no_nul() {
     let world = World::new();
@@ -482,7 +482,7 @@ fn a_prompt_has_no_nul() {
     assert!(said.ends_with("stale\u{fffd}cache"), "{said:?}");
 }
 
-/// The daemon wrote below its own working directory, where the agent does not look.
+/// Once the daemon wrote below its own working directory, where the agent does not look.
 #[test]
 fn a_relative_folder_of_an_agent_is_refused() {
     let world = World::new();
@@ -498,7 +498,7 @@ fn a_relative_folder_of_an_agent_is_refused() {
     }
 }
 
-/// A pipe kept the daemon waiting, and a file of any size was read.
+/// Once a pipe in place of the settings kept the daemon waiting, and a file of any size was read.
 #[test]
 fn settings_are_a_regular_file_of_a_sensible_size() {
     let world = World::new();

@@ -1,4 +1,4 @@
-//! Files are made whole or not at all, and none that is there is touched.
+//! A file is made whole or not at all, and an existing file is never changed.
 
 use super::World;
 use crate::place::{NewFile, place};
@@ -9,7 +9,7 @@ use std::path::Path;
 use std::time::{Duration, SystemTime};
 use treelined_core::error::Kind;
 
-/// A handoff never touches a file that is there, and leaves none behind that is not whole.
+/// A handoff never changes an existing file, and leaves no incomplete file.
 #[test]
 fn a_file_that_exists_is_never_touched() {
     let world = World::new();
@@ -31,7 +31,7 @@ fn a_file_that_exists_is_never_touched() {
     assert_eq!(fs::read_dir(path.parent().unwrap()).unwrap().count(), 1);
 }
 
-/// Of two files of which the second could not be made, the first stayed.
+/// Once the first of two files stayed although the second could not be made.
 #[test]
 fn a_failure_leaves_none_of_the_files() {
     let world = World::new();
@@ -56,7 +56,7 @@ fn names(folder: &Path) -> Vec<OsString> {
     names
 }
 
-/// Any old file was removed: also one that is not of a continuation, and all below a link.
+/// Once any old file was removed, even one that belongs to no continuation, or is below a link.
 #[test]
 fn only_own_old_files_are_removed_and_no_link_is_followed() {
     let world = World::new();

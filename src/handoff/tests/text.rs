@@ -1,4 +1,4 @@
-//! The handoff for agents without a store of their own.
+//! The handoff as text, for agents that have no writer.
 
 use super::*;
 
@@ -26,7 +26,8 @@ fn a_text_says_that_it_is_history() {
     assert!(prepared.files.is_empty() && prepared.steps.is_empty());
 }
 
-/// A handoff began with the first words of the history: the agent had to read all of it to know what is to be done.
+/// Once a handoff began with the first words of the history, so the agent had to read all of it to know the open
+/// work.
 #[test]
 fn a_text_begins_with_goal_decisions_and_open_work() {
     let world = World::new();
@@ -69,7 +70,7 @@ fn a_text_begins_with_goal_decisions_and_open_work() {
     );
 }
 
-/// Another agent has to find in a long text which files it is about.
+/// In a long text, an agent must be able to find the names of the files that matter.
 #[test]
 fn a_text_names_the_files() {
     let world = World::new();

@@ -1,6 +1,6 @@
 use super::*;
 
-/// The names of a turn's calls, and the names in their results.
+/// The name in each call of a turn, and the name in each result.
 fn names(updates: &[Value]) -> Vec<String> {
     let mut turn = Turn::default();
     updates.iter().for_each(|update| turn.update(update));
@@ -20,7 +20,8 @@ fn names(updates: &[Value]) -> Vec<String> {
     names
 }
 
-/// A record had `execute` where the import of the same conversation has `bash`: later titles of a call hid its name.
+/// Once a record had `execute` where the import of the same conversation has `bash`, because later titles of a call
+/// hid its name.
 #[test]
 fn a_call_has_the_name_that_the_agent_gives_its_tool() {
     let begun = |id: &str, title: &str, meta: Value| {
@@ -33,10 +34,10 @@ fn a_call_has_the_name_that_the_agent_gives_its_tool() {
     };
     let none = Value::Null;
     let cases = [
-        // opencode: the first title is the name, the later ones say what the call does.
+        // In opencode the first title is the name. Later titles describe the call.
         (begun("c1", "bash", none.clone()), "Lists files", "bash"),
         (begun("c1", "bash", none.clone()), "ls", "bash"),
-        // goose and Claude Code name the tool in `_meta`.
+        // goose and Claude Code have the name of the tool in `_meta`.
         (
             begun(
                 "c1",
@@ -55,7 +56,7 @@ fn a_call_has_the_name_that_the_agent_gives_its_tool() {
             "`ls`",
             "Bash",
         ),
-        // Gemini CLI: the id begins with the name. The title of its call may be one word.
+        // In Gemini CLI the id begins with the name. The title of a call may be one word.
         (
             begun(
                 "run_shell_command__run_shell_command_1795315873489_0",
@@ -70,7 +71,7 @@ fn a_call_has_the_name_that_the_agent_gives_its_tool() {
             "ls -l",
             "run_shell_command",
         ),
-        // Nothing names it.
+        // Nothing in this call is a name.
         (
             begun("call-1", "List files", none.clone()),
             "List files",
@@ -87,8 +88,8 @@ fn a_call_has_the_name_that_the_agent_gives_its_tool() {
     }
 }
 
-/// A record of Gemini CLI 0.61 had `execute` where the import of the same conversation has `run_shell_command`: the id
-/// of the model's own was after the name. These are its messages; those without such an id have a time.
+/// Once a record of Gemini CLI 0.61 had `execute` where the import of the same conversation has `run_shell_command`,
+/// because the model's own id came after the name. These are its messages. Ids without the model's have a time.
 #[test]
 fn every_tool_of_gemini_cli_has_its_name() {
     let cases = [
@@ -134,10 +135,10 @@ fn every_tool_of_gemini_cli_has_its_name() {
             update("tool_call_update", "completed"),
         );
         assert_eq!(names(&[begun, ended.clone()]), [name, name], "{id}");
-        // A call for which permission was asked has its end alone.
+        // For a call that needed permission, there is only the end.
         assert_eq!(names(&[ended]), [name, name], "{id}");
     }
-    // The program makes such ids where no model calls, for files that a prompt names.
+    // Gemini CLI itself makes such ids for files that a prompt names: the model calls nothing then.
     for id in ["mcp_a-b_echo-1795790480275-1", "mcp_a-b_echo-1795790480275"] {
         assert_eq!(name_in_id(id, false), Some("mcp_a-b_echo"));
     }
@@ -158,7 +159,7 @@ fn every_tool_of_gemini_cli_has_its_name() {
     }
 }
 
-/// Some providers hide a signature in the id of a call, after `__`.
+/// Some providers put a signature into the id of a call, after `__`.
 #[test]
 fn an_id_of_another_agent_names_nothing() {
     let call = json!({"sessionUpdate": "tool_call", "toolCallId": "call_1__thought__Zm9v", "title": "bash",
@@ -166,7 +167,7 @@ fn an_id_of_another_agent_names_nothing() {
     assert_eq!(names(&[call]), ["bash", "bash"]);
 }
 
-/// A turn of 8,000 calls took 58 s: each update searched all parts of the turn.
+/// Once a turn of 8,000 calls took 58 s, because each update searched all parts of the turn.
 #[test]
 fn a_turn_takes_time_linear_in_its_updates() {
     let began = std::time::Instant::now();
@@ -195,7 +196,7 @@ fn a_turn_takes_time_linear_in_its_updates() {
     assert!(began.elapsed().as_secs() < 30, "{:?}", began.elapsed());
 }
 
-/// The messages of a turn, each with its texts, and the other entries.
+/// The texts of each message of a turn, and the types of its other entries.
 fn told(turn: Turn) -> Vec<(String, String)> {
     let items = turn.finish(Some("end_turn"), None).into_iter();
     let row = items.map(|item| match item {
@@ -211,8 +212,8 @@ fn told(turn: Turn) -> Vec<(String, String)> {
     row.collect()
 }
 
-/// Codex and Claude Code show what a command writes in a terminal, beside the content of its call. A record had the id of the
-/// terminal in its place, and after a move the model got that.
+/// In Codex and Claude Code, a command shows its output in a terminal, beside the content of its call. Once a record
+/// had the id of the terminal in place of the output, and the model got this id after a move.
 #[test]
 fn what_a_terminal_shows_is_the_result_of_its_call() {
     let mut turn = Turn::default();
@@ -259,8 +260,8 @@ fn what_a_terminal_shows_is_the_result_of_its_call() {
     assert_eq!(results, ["one\ntwo\n", "three", "four", "[terminal c4]"]);
 }
 
-/// Codex and Claude Code for ACP say warnings of their own in messages of the agent, without an id. They were recorded as words of
-/// the model, which it got back after a move.
+/// Codex and Claude Code for ACP send their own warnings as messages of the agent without an id. Once such warnings
+/// were recorded as texts of the model, which got them back after a move.
 #[test]
 fn a_text_without_an_id_is_a_notice_where_messages_have_ids() {
     let chunk = |id: Option<&str>, text: &str| {
@@ -284,12 +285,12 @@ fn a_text_without_an_id_is_a_notice_where_messages_have_ids() {
         told(turn),
         [&[row("assistant", "ab")], &notices[..]].concat()
     );
-    // Earlier chunks count.
+    // Ids of earlier chunks count.
     let mut turn = Turn::default();
     turn.set_has_ids();
     turn.update(&chunk(None, "Done."));
     assert_eq!(told(turn), [row("acp.notice", "Done.")]);
-    // An agent without ids says all of it.
+    // If an agent has no ids, all its texts are the model's.
     let mut turn = Turn::default();
     turn.update(&chunk(None, "Warning"));
     assert_eq!(told(turn), [row("assistant", "Warning")]);

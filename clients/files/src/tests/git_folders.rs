@@ -1,4 +1,5 @@
-//! Folders that git knows: repositories within, submodules, attributes, sparse and linked working trees.
+//! Folders that are special to git: repositories inside the root, submodules, attributes, sparse and linked working
+//! trees.
 
 use super::restoring::Scene;
 use super::world::{git, repository};
@@ -23,7 +24,7 @@ fn commit_all(folder: &std::path::Path) {
     );
 }
 
-/// `git add` fails at a repository without a commit, and saves nothing of one with a commit.
+/// Without care, `git add` fails at a repository that has no commit, and saves no files of one that has commits.
 #[test]
 fn repositories_within_are_left_out_and_named() {
     let scene = Scene::new();
@@ -46,7 +47,7 @@ fn repositories_within_are_left_out_and_named() {
     assert!(own == repository(&scene.work.join("with")));
 }
 
-/// A restore put back the branch, the index and the configuration of a repository that was not called `.git`.
+/// Once a restore replaced the branch, the index and the configuration of a repository that was not called `.git`.
 #[test]
 fn repositories_by_any_name_are_left_alone() {
     let scene = Scene::new();
@@ -54,7 +55,7 @@ fn repositories_by_any_name_are_left_alone() {
     scene.write(".git", "gitdir: ./.bare\n");
     git(&scene.work, &["config", "core.bare", "false"]);
     git(&scene.work, &["init", "--quiet", "--bare", "deep/shared"]);
-    // Rules of the person outrank ours.
+    // The user's rules overrule our own.
     scene.write(".gitignore", "!.bare/\n!.hg/\n!*\n");
     let foreign = [".hg/store", "sub/.svn/wc.db", ".JJ/repo", "_darcs/x"];
     for name in foreign {
@@ -97,7 +98,7 @@ fn repositories_by_any_name_are_left_alone() {
     }
 }
 
-/// A folder that was saved has become a repository since.
+/// A folder is saved, and later becomes a repository.
 #[test]
 fn a_folder_that_has_become_a_repository_is_left_alone() {
     let scene = Scene::new();
@@ -141,7 +142,7 @@ fn a_submodule_is_left_alone() {
     assert!(!scene.work.join("own").exists());
 }
 
-/// Attributes changed line ends, and a filter of LFS would store a pointer.
+/// Without care, attributes change line ends, and the filter of LFS stores a pointer in place of the file.
 #[test]
 fn attributes_change_no_bytes() {
     let scene = Scene::new();
@@ -162,7 +163,7 @@ fn attributes_change_no_bytes() {
     assert_eq!(texts, ["one\r\n$Id$\r\n", "odd", "not a pointer"]);
 }
 
-/// A crash left them empty, and line ends were changed from then on.
+/// Once a crash left the attributes empty, and line ends were changed from then on.
 #[test]
 fn attributes_that_are_not_whole_are_written_again() {
     let scene = Scene::new();
@@ -176,7 +177,8 @@ fn attributes_that_are_not_whole_are_written_again() {
     assert_eq!(scene.read("a.txt"), "one\r\n");
 }
 
-/// It was read from the folder in which the program runs, and secrets were saved.
+/// Once a relative path of a file with rules was resolved in the folder in which the program runs, and secrets were
+/// saved.
 #[test]
 fn rules_may_be_named_from_the_top() {
     let scene = Scene::new();
@@ -191,7 +193,7 @@ fn rules_may_be_named_from_the_top() {
     assert_eq!(files.unwrap(), "rules");
 }
 
-/// A snapshot waited for ever under the lock.
+/// Once a snapshot waited for ever at a pipe, and kept the lock.
 #[test]
 fn rules_that_are_a_pipe_are_refused() {
     let scene = Scene::new();
@@ -270,7 +272,7 @@ fn sparse_and_linked_working_trees_are_restored() {
         ],
     );
     git(&scene.work, &["sparse-checkout", "set", "in"]);
-    // The folder was made anew.
+    // The folder was removed and made again.
     let root = super::root_in(scene.folder.path(), &scene.work);
     let scene = Scene { root, ..scene };
     assert!(!scene.work.join("out").exists());
@@ -322,7 +324,7 @@ fn folders_that_are_never_saved_are_refused() {
     }
 }
 
-/// A failure of git must not leave the tree of an earlier snapshot.
+/// If git fails, the tree of an earlier snapshot is not used.
 #[test]
 fn a_file_that_git_cannot_save_makes_no_snapshot() {
     let scene = Scene::new();
@@ -341,7 +343,7 @@ fn a_file_that_git_cannot_save_makes_no_snapshot() {
     snapshot::take(&shadow, LIMITS).unwrap();
 }
 
-/// Git warned of the files that were in the folder, and nothing was saved from then on.
+/// Once git warned about the files of such a folder, and nothing was saved from then on.
 #[test]
 fn a_link_to_itself_in_the_place_of_a_folder_is_saved() {
     let scene = Scene::new();
@@ -356,7 +358,7 @@ fn a_link_to_itself_in_the_place_of_a_folder_is_saved() {
     assert!(scene.work.join("a").is_symlink());
 }
 
-/// A folder that cannot be read was a warning, and its files were kept from an earlier snapshot.
+/// Once a folder that cannot be read was only a warning, and its files stayed as in an earlier snapshot.
 #[test]
 fn a_folder_that_cannot_be_read_makes_no_snapshot() {
     use std::os::unix::fs::PermissionsExt;

@@ -1,4 +1,4 @@
-//! Tests with the real git. `world` makes folders and histories by chance, `model` restores them.
+//! Tests with the real git. `world` makes random folders and histories, and `model` restores them.
 
 mod git_folders;
 mod model;
@@ -20,7 +20,7 @@ const LIMITS: Limits = Limits {
     ..Limits::USUAL
 };
 
-/// A commit of the files as they are.
+/// A commit of the present files.
 fn save(root: &Root, lock: &Lock) -> anyhow::Result<String> {
     let shadow = root.shadow(lock)?;
     let taken = snapshot::take(&shadow, LIMITS)?;
@@ -45,7 +45,7 @@ fn to(commit: &str) -> Target {
     }
 }
 
-/// Restores as the command does.
+/// Restores files, as the command does.
 fn go(root: &Root, target: &Target, step: &mut dyn FnMut()) -> anyhow::Result<Outcome> {
     let lock = root.lock(WAIT)?;
     let shadow = root.shadow(&lock)?;
@@ -60,7 +60,7 @@ fn undo(root: &Root) -> anyhow::Result<Outcome> {
     Ok(outcome)
 }
 
-/// An undo or a redo. Returns the files that have changed since.
+/// Takes back a restore, or an undo. Returns the files that have changed since.
 fn take_back(root: &Root, redo: bool, all: bool) -> anyhow::Result<(Vec<Name>, Outcome)> {
     take_back_by(root, (redo, all), &mut || {})
 }
@@ -78,7 +78,7 @@ fn take_back_by(
     Ok((plan.since, done.1))
 }
 
-/// A root with a state beside it.
+/// A root, with its state in another folder.
 fn root_in(folder: &Path, root: &Path) -> Root {
     let state = crate::state::State::new(Some(&folder.join("state")), LIMITS).unwrap();
     let root = state.root(root).unwrap();
@@ -86,10 +86,10 @@ fn root_in(folder: &Path, root: &Path) -> Root {
     root
 }
 
-/// In place of a commit: an undo.
+/// Used in place of a commit to ask for an undo.
 const UNDO: &str = "undo";
 
-/// Restores to a commit in another process, which is killed before the change of the disk with this number.
+/// Restores to a commit in another process, and kills it before the change of the disk with this number.
 fn go_and_die(folder: &Path, root: &Root, commit: &str, at: usize) {
     let child = std::process::Command::new(std::env::current_exe().unwrap())
         .args(["--exact", "tests::child", "--ignored", "--quiet"])
@@ -106,7 +106,7 @@ fn go_and_die(folder: &Path, root: &Root, commit: &str, at: usize) {
     );
 }
 
-/// The process of [`go_and_die`].
+/// The test that runs as the process of [`go_and_die`].
 #[test]
 #[ignore = "started by other tests"]
 fn child() {
@@ -138,7 +138,7 @@ fn child() {
     }
 }
 
-/// The changes of an agent whose turn was ended by the user counted as the user's own.
+/// Once the changes of an agent counted as the user's own if the user ended the turn.
 #[test]
 fn a_turn_that_was_ended_is_over() {
     let turn = |message: serde_json::Value| {
@@ -158,7 +158,7 @@ fn a_turn_that_was_ended_is_over() {
     );
 }
 
-/// Applying nothing leaves nothing.
+/// A restore without changes leaves no files.
 #[test]
 fn an_empty_restore_changes_nothing() {
     let folder = tempfile::tempdir().unwrap();

@@ -1,4 +1,4 @@
-//! Histories by chance: whatever happens during a restore, all bytes are in the folder or in the safety snapshot.
+//! Random histories: whatever happens during a restore, all bytes are in the folder or in the safety snapshot.
 //!
 //! `TREELINED_FILES_HISTORIES` is the number of histories, and `TREELINED_TEST_SEED` the first seed.
 
@@ -16,11 +16,11 @@ enum Fault {
     None,
     /// The process is killed.
     Kill,
-    /// A person writes a file.
+    /// Another program writes a file.
     Editor,
-    /// The disk of the folder is full.
+    /// The disk with the root is full.
     FullFolder,
-    /// The disk of the state is full.
+    /// The disk with the state is full.
     FullState,
 }
 
@@ -91,7 +91,7 @@ fn history(seed: u64, disk: Option<&Disk>) {
     );
 }
 
-/// Without a fault the folder is as it was, and ignored files are as they are.
+/// Without a fault, the folder is as it was saved, and ignored files have not changed.
 fn whole(world: &World, root: &Root, commit: &str, target: &Files, before: &Files) {
     let outcome = go(root, &to(commit), &mut || {}).unwrap();
     let after = world.files();
@@ -99,7 +99,7 @@ fn whole(world: &World, root: &Root, commit: &str, target: &Files, before: &File
     if outcome.conflicts.is_empty() {
         same(&saved(&after), &saved(target), "restored");
     } else {
-        // A file that is not saved is in the way.
+        // A file that is not saved blocks a path.
         assert!(!ignored(before).is_empty(), "{:?}", outcome.conflicts);
         for (name, _) in saved(before) {
             let kept = after.get(&name) == before.get(&name);
@@ -117,7 +117,7 @@ fn undone(world: &World, root: &Root, before: &Files) {
     }
     let outcome = undo(root).unwrap();
     assert_eq!(outcome.conflicts, [], "of the undo");
-    // With modes.
+    // The modes are equal too.
     same(&world.files(), before, "after the undo");
 }
 
@@ -139,7 +139,7 @@ fn killed(
     undone(world, root, before);
 }
 
-/// Fails with the names of the files that differ.
+/// Fails, and names the files that differ.
 #[track_caller]
 fn same(found: &Files, wanted: &Files, what: &str) {
     let names = found.keys().chain(wanted.keys());
@@ -148,7 +148,7 @@ fn same(found: &Files, wanted: &Files, what: &str) {
     assert!(differ.is_empty(), "{what}: {differ:?}");
 }
 
-/// Each file is in the folder, or in a safety snapshot.
+/// Checks that each file is in the folder or in a safety snapshot.
 fn lost_nothing(world: &World, root: &Root, before: &Files) {
     let there = bytes(&world.files());
     let lock = root.lock(WAIT).unwrap();
@@ -184,7 +184,8 @@ fn bytes(files: &Files) -> BTreeSet<Vec<u8>> {
     files.values().map(content).collect()
 }
 
-/// The bytes that an editor writes between steps are there, and so are those before them, except for those that it replaced.
+/// Bytes that an editor writes during a restore are kept. So are the bytes from before, unless the editor replaced
+/// them.
 fn edited(
     world: &mut World,
     root: &Root,
@@ -222,7 +223,7 @@ fn edited(
     lost_nothing(world, root, &others);
 }
 
-/// With a full disk the folder is as before, or restored.
+/// If the disk is full, the folder is either as before or restored.
 fn full(
     world: &World,
     root: &Root,
@@ -236,7 +237,7 @@ fn full(
         Fault::FullFolder => world.root.parent().unwrap(),
         _ => states,
     };
-    // Outside of the root, and without a limit of files.
+    // The filler is outside of the root, so it is not saved itself.
     let filler = disk.join("filler");
     fill(&filler, u64::try_from(chance.below(24)).unwrap() << 12);
     let done = go(root, &to(commit), &mut || {});
@@ -247,7 +248,7 @@ fn full(
             same(&unchanged, before, "an error changes nothing");
         }
         Ok(outcome) if outcome.conflicts.is_empty() => {}
-        // The folder of a file found no room.
+        // There was no room for the folder of a file.
         Ok(_) => {}
     }
     undone(world, root, before);
@@ -258,14 +259,14 @@ fn lost_nothing_full(world: &World, filler: &Path, root: &Root, before: &Files) 
     lost_nothing(world, root, before);
 }
 
-/// Writes a file until the disk has this room left.
+/// Writes a file until this many bytes are free on the disk.
 fn fill(file: &Path, room: u64) {
     let free = snapshot::free_space(file.parent().unwrap()).unwrap();
     let filler = vec![0; usize::try_from(free.saturating_sub(room)).unwrap()];
     fs::write(file, filler).unwrap();
 }
 
-/// A small disk, which needs root.
+/// A small disk. To make it, the test needs root.
 struct Disk(tempfile::TempDir);
 
 impl Disk {
@@ -293,7 +294,7 @@ impl Drop for Disk {
     }
 }
 
-/// The limits of tests leave no room: full disks are theirs.
+/// The tests set no limit for free space, because some of them fill a disk.
 #[test]
 fn a_disk_with_too_little_room_is_refused() {
     let folder = tempfile::tempdir().unwrap();

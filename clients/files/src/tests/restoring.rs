@@ -1,4 +1,4 @@
-//! Restores of one kind each.
+//! Each test restores one kind of change.
 
 use super::{go, go_and_die, root_in, save, take_back, to, undo};
 use crate::journal;
@@ -49,7 +49,7 @@ impl Scene {
     }
 }
 
-/// The prototype left the folder of a removed file.
+/// Once the folder of a removed file stayed.
 #[test]
 fn folders_that_a_restore_empties_are_removed() {
     let scene = Scene::new();
@@ -64,8 +64,8 @@ fn folders_that_a_restore_empties_are_removed() {
     assert_eq!(scene.read("new/deep/file"), "2");
 }
 
-/// A restore that was killed left the folder of a file that it was about to write, and the undo then found a folder where a
-/// file had been.
+/// Once a killed restore left the folder of a file that it was about to write. The undo then found a folder in the
+/// place of the file.
 #[test]
 fn a_folder_without_files_gives_way() {
     let scene = Scene::new();
@@ -87,7 +87,7 @@ fn a_link_on_the_way_is_not_followed() {
     fs::create_dir(&outside).unwrap();
     fs::remove_dir_all(scene.work.join("inside")).unwrap();
     let outcome = go(&scene.root, &to(&commit), &mut || {
-        // A link is put there during the restore.
+        // During the restore, another program puts a link in the place of the folder.
         let _there = symlink(&outside, scene.work.join("inside"));
     });
     assert_eq!(outcome.unwrap().conflicts.len(), 1);
@@ -173,7 +173,7 @@ fn a_restore_that_is_killed_at_any_step_is_undone() {
     assert!(ran_to_its_end);
 }
 
-/// An editor that saves between the look and the exchange, too.
+/// The steps include the moment between the check of a file and its exchange.
 #[test]
 fn an_edit_at_any_step_is_kept() {
     for victim in ["replaced", "removed"] {
@@ -204,7 +204,8 @@ fn an_edit_at_any_step_is_kept() {
     }
 }
 
-/// Every restore, and even a preview, removed folders of the person whose names began so, with all that was in them.
+/// Once every restore, and even a preview, removed folders of the user whose names begin like a stage's, with all
+/// their files.
 #[test]
 fn folders_that_only_have_the_name_of_a_stage_stay() {
     let scene = Scene::new();
@@ -224,7 +225,7 @@ fn folders_that_only_have_the_name_of_a_stage_stay() {
     for name in &names {
         scene.write(name, "1");
     }
-    // Of the restore: its own bytes, whole or begun.
+    // These files are the restore's own: whole files, and the beginning of one.
     scene.write(&format!(".treelined-restore-{own}/n0"), "1");
     scene.write(&format!(".treelined-restore-{own}.new/n0"), "");
     let target = Target {
@@ -243,7 +244,7 @@ fn folders_that_only_have_the_name_of_a_stage_stay() {
     }
 }
 
-/// An undo overwrote what had been written since the restore, and could not be taken back.
+/// Once an undo overwrote bytes that were written since the restore, and could not be taken back.
 #[test]
 fn an_undo_leaves_what_was_written_since() {
     let scene = Scene::new();
@@ -255,7 +256,7 @@ fn an_undo_leaves_what_was_written_since() {
     scene.write("b", "2");
     go(&scene.root, &to(&commit), &mut || {}).unwrap();
     scene.write("a", "hours of work");
-    // It is not saved, and in nobody's way.
+    // This file is not saved, and does not block a path.
     fs::create_dir(scene.work.join("git~1")).unwrap();
     let (since, outcome) = take_back(&scene.root, false, false).unwrap();
     assert_eq!(
@@ -271,12 +272,12 @@ fn an_undo_leaves_what_was_written_since() {
     take_back(&scene.root, true, false).unwrap();
     assert_eq!(texts(), ["hours of work", "1"]);
     assert!(take_back(&scene.root, true, false).is_err());
-    // Both undos were taken back: the restore can be undone again.
+    // Both undos were taken back, so the restore can be undone again.
     take_back(&scene.root, false, true).unwrap();
     assert_eq!(texts(), ["2", "2"]);
 }
 
-/// An undo that had been killed, of a restore that was undone after it, was gone on with for ever.
+/// Once an undo that had been killed was continued for ever, although its restore was undone later.
 #[test]
 fn an_undo_that_was_killed_is_not_undone_twice() {
     let scene = Scene::new();
@@ -297,7 +298,7 @@ fn an_undo_that_was_killed_is_not_undone_twice() {
     assert_eq!(scene.read("a"), "newer");
 }
 
-/// A restore that had changed nothing could be undone, which wrote old files over newer ones.
+/// Once a restore that had changed nothing could be undone, and the undo wrote old files over newer ones.
 #[test]
 fn a_restore_that_fails_leaves_nothing_to_undo() {
     let scene = Scene::new();
@@ -327,7 +328,7 @@ fn a_restore_that_fails_leaves_nothing_to_undo() {
     assert_eq!(scene.names(), ["a"]);
 }
 
-/// Files that a restore had brought back counted as the work of the next turn.
+/// Once files that a restore had written counted as changes of the next turn.
 #[test]
 fn the_next_turn_has_not_made_what_a_restore_has() {
     let scene = Scene::new();
@@ -352,7 +353,7 @@ fn the_next_turn_has_not_made_what_a_restore_has() {
     assert_ne!(last(), trees(&commit));
 }
 
-/// A restore removed files that the rules of that time had left out, as soon as other rules let them be saved.
+/// Once a restore removed files that the rules of the target leave out, as soon as other rules let them be saved.
 #[test]
 fn files_that_rules_left_out_then_are_not_removed() {
     let scene = Scene::new();
@@ -380,7 +381,7 @@ fn files_that_rules_left_out_then_are_not_removed() {
     assert!(!scene.work.join("in/:(top).out").exists());
 }
 
-/// A file named a commit that was gone, and nothing was saved from then on.
+/// Once a file named a commit that did not exist any more, and nothing was saved from then on.
 #[test]
 fn what_was_saved_last_may_be_lost() {
     let scene = Scene::new();
@@ -404,7 +405,7 @@ fn what_was_saved_last_may_be_lost() {
     assert!(save("r3").unwrap().unwrap().before.is_some());
 }
 
-/// A server went on to write into a log that a restore had replaced, and nobody was told.
+/// Once a server continued to write into a log that a restore had replaced, without a warning.
 #[test]
 #[cfg(target_os = "linux")]
 fn files_that_a_program_has_open_are_marked() {
@@ -429,7 +430,7 @@ fn files_that_a_program_has_open_are_marked() {
     assert_eq!(shown.matches("a program has it open").count(), 1, "{shown}");
 }
 
-/// A killed git left its lock, and every later snapshot failed.
+/// Once a killed git left its lock, and every later snapshot failed.
 #[test]
 fn locks_and_temporary_files_of_killed_calls_are_removed() {
     let scene = Scene::new();

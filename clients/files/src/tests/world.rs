@@ -1,4 +1,4 @@
-//! A folder with files of every kind, changed by chance.
+//! A folder with files of every kind, which change at random.
 
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
@@ -8,7 +8,7 @@ use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-/// Numbers by chance, the same for the same seed (SplitMix64).
+/// Random numbers. The same seed gives the same numbers (SplitMix64).
 pub(super) struct Chance(pub(super) u64);
 
 impl Chance {
@@ -25,7 +25,7 @@ impl Chance {
     }
 }
 
-/// A file, a link or an empty folder.
+/// The state of a path: a file, a link or an empty folder.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Node {
     File(Vec<u8>, u32),
@@ -34,7 +34,8 @@ pub(super) enum Node {
 
 pub(super) type Files = BTreeMap<Vec<u8>, Node>;
 
-/// Names with line ends, bytes that are not UTF-8, pairs that differ in case, and what git and shells obey.
+/// Names with line ends, with bytes that are not UTF-8, with case as the only difference, and with characters that
+/// git and shells obey.
 const NAMES: [&[u8]; 16] = [
     b"a",
     b"b",
@@ -65,7 +66,7 @@ pub(super) struct World {
 }
 
 impl World {
-    /// A new folder; one in two is a repository of the user's.
+    /// A new folder. Half of these folders are a repository of the user's.
     pub(super) fn new(root: &Path, chance: &mut Chance) -> World {
         fs::create_dir(root).unwrap();
         fs::write(root.join(".gitignore"), "*.log\nignored\n").unwrap();
@@ -90,7 +91,7 @@ impl World {
         path
     }
 
-    /// Makes some changes.
+    /// Makes some random changes.
     pub(super) fn change(&mut self, chance: &mut Chance, most: usize) {
         for _ in 0..chance.below(most + 1) {
             self.change_once(chance);
@@ -101,7 +102,7 @@ impl World {
         let path = self.path(chance);
         self.number += 1;
         let mut bytes = format!("{} {}\r\n", self.number, chance.below(1 << 30)).into_bytes();
-        // One in four changes may put a folder in the place of a file, or a file in the place of a folder.
+        // One in four changes may replace a file by a folder, or a folder by a file.
         let replaces = chance.below(4) == 0;
         if !clear_way(&self.root, &path, replaces) {
             return;
@@ -130,7 +131,7 @@ impl World {
         }
     }
 
-    /// Writes a file as an editor does: in place, or beside it and then over it.
+    /// Writes a file as an editor does: in place, or as a new file that replaces the old one.
     pub(super) fn edit(&mut self, name: &[u8], chance: &mut Chance) {
         let path = self.root.join(OsStr::from_bytes(name));
         self.number += 1;
@@ -149,7 +150,7 @@ impl World {
         }
     }
 
-    /// All files but those of the user's repository.
+    /// All files except those of the user's repository.
     pub(super) fn files(&self) -> Files {
         let mut files = Files::new();
         walk(&self.root, &self.root, &mut files);
@@ -157,7 +158,8 @@ impl World {
     }
 }
 
-/// Whether only folders are above a path, once files and links there are removed, if they may be.
+/// Clears the way to a path: removes files and links above it if they may be removed. Returns whether only folders
+/// are above it now.
 fn clear_way(root: &Path, path: &Path, replaces: bool) -> bool {
     for above in path.ancestors().skip(1) {
         if above == root {
@@ -173,7 +175,7 @@ fn clear_way(root: &Path, path: &Path, replaces: bool) -> bool {
     false
 }
 
-/// Removes a file or a link, and a folder if it may be.
+/// Removes a file or a link. Removes a folder only if it may be removed.
 fn remove(path: &Path, there: Option<fs::Metadata>, replaces: bool) {
     match there {
         Some(file) if !file.is_dir() => fs::remove_file(path).unwrap(),
@@ -182,7 +184,7 @@ fn remove(path: &Path, there: Option<fs::Metadata>, replaces: bool) {
     }
 }
 
-/// Makes the folder of a path, and whether the path is free.
+/// Makes the folder of a path. Returns whether the path is free.
 fn put_folder(path: &Path, there: Option<fs::Metadata>, replaces: bool) -> bool {
     remove(path, there, replaces);
     fs::create_dir_all(path.parent().unwrap()).unwrap();
@@ -213,7 +215,7 @@ fn walk(root: &Path, folder: &Path, files: &mut Files) {
     }
 }
 
-/// Those that are saved, with the bit of a program in place of the mode.
+/// The files that are saved. In place of the mode, each has the bit that makes it a program.
 pub(super) fn saved(files: &Files) -> Files {
     let kept = files.iter().filter(|(name, _)| !is_ignored(name));
     kept.map(|(name, node)| {
@@ -232,7 +234,7 @@ pub(super) fn ignored(files: &Files) -> Files {
         .collect()
 }
 
-/// Everything below the user's repository, with the times of changes.
+/// All files of the user's repository, with the times of their changes.
 pub(super) fn repository(root: &Path) -> BTreeMap<PathBuf, (Vec<u8>, i64)> {
     let mut found = BTreeMap::new();
     let mut folders = vec![root.join(".git")];

@@ -1,4 +1,4 @@
-//! The program beside a daemon: a session, its records, and the files.
+//! The program, together with a daemon: a session, its records, and the files.
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, missing_docs)]
 
 mod navigate;
@@ -14,10 +14,10 @@ use std::process::{Child, Stdio};
 use std::time::{Duration, Instant};
 use treelined_client::{AskKind, Client, EventAnswer, Notification};
 
-/// The longest wait for something that happens.
+/// The longest wait for something that must happen.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// A session with two turns, each of which has changed a file.
+/// A session with two turns. Each turn has changed a file.
 fn two_turns() -> Scene {
     let scene = Scene::new();
     scene.create();
@@ -35,7 +35,7 @@ fn two_turns() -> Scene {
     scene
 }
 
-/// The limit of free space is the person's to choose: 5 GiB are too many on a small disk.
+/// The user can set the limit of free space, because 5 GiB are too many on a small disk.
 #[test]
 fn a_person_says_how_much_space_must_be_left() {
     let scene = Scene::new();
@@ -76,7 +76,7 @@ fn files_are_off_until_they_are_turned_on() {
 fn a_turn_without_changes_has_no_record() {
     let scene = two_turns();
     let of = |when: &str, entry: &str| (when.to_owned(), entry.to_owned());
-    // The files at u2 are those at a1.
+    // The files at u2 are the same as at a1.
     assert_eq!(
         scene.records(&[]),
         [of("start", "u1"), of("end", "a1"), of("end", "a2")]
@@ -122,7 +122,7 @@ fn the_files_of_an_entry_are_written_elsewhere() {
             .contains("elsewhere")
     );
     assert!(!scene.work().join("inside").exists());
-    // Before the agent had done anything.
+    // This is before the agent has changed anything.
     scene.ok(&[
         "open",
         "u1",
@@ -197,7 +197,7 @@ fn files_that_were_too_large_then_are_not_removed() {
     assert_eq!(scene.read("large100"), "small");
 }
 
-/// The turns of a session in a working tree below another one were recorded, without any of its files.
+/// Once the turns of a session in a working tree below another one were recorded without its files.
 #[test]
 fn a_session_in_a_repository_within_a_root_has_no_files() {
     let scene = Scene::new();
@@ -232,7 +232,7 @@ fn a_move_offers_the_files() {
     let said = String::from_utf8(moved.stdout).unwrap();
     let offer = "treelined files diff --session=tour -- a1 shows how the files were";
     assert!(said.contains(offer), "{said}");
-    // A command to paste must not run what the id of an imported entry says.
+    // If a user pastes the printed command, the id of an imported entry must not run as a command.
     let mut sessions = vec![scene.path("sessions")];
     while let Some(path) = sessions.pop() {
         match fs::read_dir(&path) {
@@ -250,7 +250,7 @@ fn a_move_offers_the_files() {
         said.contains("--session=tour -- '-u2;touch x' shows"),
         "{said}"
     );
-    // No terminal is there to agree at.
+    // There is no terminal at which the user could agree.
     let moved = go(&["tour", "u1", "--files"]);
     let said = String::from_utf8(moved.stdout).unwrap();
     assert!(said.contains("1 file to write, 1 file to remove"), "{said}");
@@ -260,7 +260,7 @@ fn a_move_offers_the_files() {
     );
 }
 
-/// A record can be written by anybody, and could name the files of another session.
+/// Any program can write a record, so a record may name the files of another session.
 #[test]
 fn a_forged_record_says_nothing() {
     let scene = two_turns();
@@ -303,7 +303,7 @@ fn without_git_nothing_is_saved() {
     assert!(said.contains("git is not installed"), "{said}");
 }
 
-/// The variables of a person who works on a commit would name their repository.
+/// While the user commits, git sets variables that name the user's repository.
 #[test]
 fn the_variables_of_the_user_change_nothing() {
     let scene = two_turns();
@@ -339,7 +339,7 @@ fn the_space_is_shown() {
     assert_eq!(scene.read("file"), "2");
 }
 
-/// A program that is ended with the test.
+/// A program that is killed when the test ends.
 struct Watch(Child);
 
 impl Drop for Watch {
@@ -363,7 +363,7 @@ fn turns_are_followed() {
     assert!(line.contains("follows the sessions"), "{line}");
     let said = scene.fails(&["watch"]);
     assert!(said.contains("another `treelined files watch`"), "{said}");
-    // The lock of the follower was taken for a root.
+    // Once the lock file of the follower was taken for a root.
     scene.ok(&["du"]);
     let shared = ["connect", "--start"];
     let wait = |number: usize| {
@@ -383,7 +383,7 @@ fn turns_are_followed() {
     scene.say(&shared, "a1");
     let records = wait(2);
     assert_eq!(records[1], ("end".to_owned(), "a1".to_owned()));
-    // Another process writes the file of the session.
+    // Another process writes the session file.
     scene.write("file", "2");
     scene.say(&[], "u2");
     wait(3);
@@ -394,7 +394,7 @@ fn turns_are_followed() {
     assert!(stopped.status.success());
 }
 
-/// Changes that the person had made while no program followed counted as the work of a turn that had ended before.
+/// Once changes that the user had made while no program followed counted as the work of a turn that had ended before.
 #[test]
 fn turns_that_ended_before_are_not_recorded() {
     let scene = two_turns();
@@ -419,7 +419,7 @@ fn turns_that_ended_before_are_not_recorded() {
         assert!(start.elapsed() < PATIENCE, "no record");
         std::thread::sleep(Duration::from_millis(50));
     }
-    // They are looked at one after the other.
+    // The sessions are checked one after the other.
     let wanted = json!({"customType": "files"});
     let results = scene.call(&[], &[("open_session", open), ("get_entries", wanted)]);
     assert_eq!(results[1]["entries"], json!([]));
@@ -427,7 +427,7 @@ fn turns_that_ended_before_are_not_recorded() {
     scene.command(&daemon()).arg("stop").output().unwrap();
 }
 
-/// The daemon starts the program by itself, and another daemon's waits.
+/// The daemon starts the program itself. The program of a second daemon waits.
 #[test]
 fn an_extension_follows_the_turns() {
     let scene = Scene::new();
@@ -447,7 +447,7 @@ fn an_extension_follows_the_turns() {
     let _daemons = [start(&args), start(&args)];
     scene.write("file", "1");
     let begin = Instant::now();
-    // It may not have begun when the first turns end.
+    // The program may not have started when the first turns end.
     for number in 0.. {
         assert!(begin.elapsed() < PATIENCE, "no record");
         scene.write("file", &number.to_string());
@@ -462,7 +462,7 @@ fn an_extension_follows_the_turns() {
     assert_eq!(entries.len(), records.len(), "{records:?}");
 }
 
-/// The terminal client and the editors list the commands, and ask the person.
+/// The terminal client and the editors list the commands, and ask the user.
 #[test]
 fn other_clients_run_the_commands() {
     let scene = two_turns();

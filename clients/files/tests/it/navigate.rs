@@ -1,4 +1,4 @@
-//! Navigations at which the person is asked whether the files go too.
+//! Navigations at which the user is asked whether the files go too.
 
 use crate::scene::{Scene, daemon};
 use crate::{PATIENCE, two_turns};
@@ -6,7 +6,7 @@ use std::fs;
 use std::time::Instant;
 use treelined_client::{AskKind, Client, EventAnswer, Navigation, Notification, UserAsked};
 
-/// A daemon with the extension, and a client in front of which a person is.
+/// A daemon with the extension, and a client that answers as the user.
 async fn with_extension(scene: &Scene) -> Client {
     let program = env!("CARGO_BIN_EXE_treelined-files");
     let state = scene.path("state");
@@ -32,7 +32,7 @@ async fn with_extension(scene: &Scene) -> Client {
     client
 }
 
-/// Goes to an entry, and makes a choice if it is asked for. Returns the question too.
+/// Moves to an entry, and makes a choice if there is a question. Returns the question too.
 async fn go(client: &Client, to: &str, choice: &str) -> (Navigation, Option<UserAsked>) {
     let (mut notifications, answerer) = (client.notifications(), client.clone());
     let choice = choice.to_owned();
@@ -57,7 +57,7 @@ async fn go(client: &Client, to: &str, choice: &str) -> (Navigation, Option<User
     (moved, answering.await.unwrap())
 }
 
-/// The files stayed as they were at every navigation.
+/// Once the files never changed at a navigation.
 #[test]
 fn the_files_go_with_a_navigation_if_the_person_says_so() {
     let scene = two_turns();
@@ -74,7 +74,7 @@ fn the_files_go_with_a_navigation_if_the_person_says_so() {
         );
         assert_eq!(asked.options.unwrap()[0], "The conversation alone");
         assert_eq!((moved.cancelled, scene.read("file").as_str()), (false, "2"));
-        // There the files are as they are now.
+        // At this entry the files are the same as now.
         let (moved, asked) = go(&client, "a2", "").await;
         assert!(!moved.cancelled && asked.is_none(), "{asked:?}");
 

@@ -1,4 +1,4 @@
-//! A folder, a daemon and a session for the program.
+//! A folder, a daemon and a session for tests of the program.
 
 use serde_json::{Value, json};
 use std::fs;
@@ -7,7 +7,7 @@ use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
-/// The daemon that the workspace has built.
+/// The program of the daemon, from the build of the workspace.
 pub fn daemon() -> PathBuf {
     let given = std::env::var_os("TREELINED_BIN").map(PathBuf::from);
     given.unwrap_or_else(|| {
@@ -48,7 +48,7 @@ impl Scene {
             .env("XDG_RUNTIME_DIR", self.path("run"))
             .env("TREELINED_SESSION_DIR", self.path("sessions"))
             .env("TREELINED_FILES", self.path("state"))
-            // The space on the disk of the tests is not their subject.
+            // The free space on the disk does not matter in these tests.
             .env("TREELINED_FILES_FREE", "0")
             .env("TREELINED_BIN", daemon())
             .stdin(Stdio::null())
@@ -109,7 +109,7 @@ impl Scene {
         );
     }
 
-    /// Appends a message; `u1` is one of the user.
+    /// Appends a message. The id `u1` makes it a message of the user.
     pub fn say(&self, args: &[&str], id: &str) {
         let message = match id.starts_with('u') {
             true => json!({"role": "user", "content": id}),
@@ -128,7 +128,7 @@ impl Scene {
         fs::read_to_string(self.work().join(name)).unwrap()
     }
 
-    /// The records of the session: when, and about which entry.
+    /// For each record of the session: when its files were saved, and its entry.
     pub fn records(&self, args: &[&str]) -> Vec<(String, String)> {
         let open = json!({"sessionId": "tour"});
         let wanted = json!({"customType": "files"});

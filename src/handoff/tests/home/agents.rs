@@ -1,18 +1,18 @@
-//! The agents in which a conversation goes on: their files, as they write them.
+//! The agents in which a conversation continues, with their files in their own form.
 
 use super::super::*;
 use super::NOW;
 use crate::place::NewFile;
 
-/// A conversation that was handed over.
+/// A conversation that was handed over to an agent.
 pub(super) struct Guest {
     pub(super) tool: Tool,
     pub(super) prepared: Prepared,
-    /// The messages that were added, each with its role.
+    /// The messages that the agent has added, each with its role.
     pub(super) added: Vec<(&'static str, String)>,
 }
 
-/// Where the files of an agent are.
+/// The folder with the files of an agent.
 pub(super) fn place_of(tool: Tool) -> &'static str {
     match tool {
         Tool::ClaudeCode => "home/.claude",
@@ -30,13 +30,13 @@ impl Guest {
         self.prepared.files.first().unwrap()
     }
 
-    /// The agent adds a question and its answer.
+    /// Adds a question and its answer, as the agent would.
     pub(super) fn say(&mut self, question: &str, answer: &str) {
         self.added.push(("user", question.to_owned()));
         self.added.push(("assistant", answer.to_owned()));
     }
 
-    /// Makes the agent's files with what was added.
+    /// Writes the agent's files, with the added messages.
     pub(super) fn arrange(&self, world: &World) {
         match self.tool {
             Tool::ClaudeCode | Tool::Codex | Tool::Pi => {
@@ -54,8 +54,8 @@ impl Guest {
         }
     }
 
-    /// The lines of a fork that Codex 0.169.0 makes of the whole thread: after two first records, the records with their
-    /// ids after their types.
+    /// The lines of a fork that Codex 0.169.0 makes of the whole thread. The first two lines are new. In each other
+    /// record, the id follows the type.
     pub(super) fn forked_by_codex(&self, fork: &str) -> String {
         let mut text = String::new();
         for (at, line) in self.lines().lines().enumerate() {
@@ -109,7 +109,7 @@ impl Guest {
         text
     }
 
-    /// The records of one more message.
+    /// The records of one further message.
     fn records(&self, role: &str, words: &str, id: &str, parent: Option<&str>) -> Vec<Value> {
         let time = "2027-01-15T07:00:00.000Z";
         let native = self.prepared.native_id.as_deref();
@@ -212,7 +212,7 @@ impl Guest {
         }
     }
 
-    /// goose takes the messages of the file into its database, under ids of its own.
+    /// goose copies the messages of the file into its database, with its own ids.
     fn arrange_goose(&self, world: &World) {
         let folder = world.at(place_of(self.tool));
         fs::create_dir_all(&folder).unwrap();
@@ -273,7 +273,7 @@ impl Guest {
     }
 }
 
-/// The role and the content of a message of pi, as goose keeps them.
+/// The role and the content of a pi message, in goose's form.
 fn goose_content(message: &Value) -> (&'static str, Value) {
     let blocks = match &message["content"] {
         Value::String(text) => vec![json!({ "type": "text", "text": text })],

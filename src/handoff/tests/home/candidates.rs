@@ -1,8 +1,8 @@
-//! Which of several continuations counts, and where what was handed over ends.
+//! Decides which of several continuations counts, and where the path that was handed over ends.
 
 use super::*;
 
-/// An earlier record took a conversation whose latest record says nothing true.
+/// Once an earlier record got a conversation whose latest record is not valid.
 #[test]
 fn only_the_latest_continuation_of_a_native_id_counts() {
     let check = |change: &dyn Fn(&mut Value)| {
@@ -30,7 +30,7 @@ fn only_the_latest_continuation_of_a_native_id_counts() {
     assert_eq!(replaced, 1, "the same one with another id");
 }
 
-/// A conversation without an id begins with each of two paths that were handed over, one the beginning of the other.
+/// Two paths were handed over, and one is the beginning of the other. A conversation without an id begins with both.
 #[test]
 fn of_several_beginnings_the_longest_counts() {
     for tool in [Tool::Gemini, Tool::Goose] {
@@ -48,8 +48,8 @@ fn of_several_beginnings_the_longest_counts() {
     }
 }
 
-/// Two equal sessions went on in an agent that gives conversations ids of its own: each answer came to the one that the list
-/// names first.
+/// Once two equal sessions continued in an agent that makes its own ids, and each answer went to the session that the
+/// list names first.
 #[test]
 fn of_two_equal_sessions_the_one_that_went_on_last_counts() {
     let other = "01a20124-4777-7de2-915b-000000000000";
@@ -79,7 +79,7 @@ fn of_two_equal_sessions_the_one_that_went_on_last_counts() {
     }
 }
 
-/// A result without text at the end came back as a new entry below itself.
+/// Once a tool result without text, at the end of the path, came back as a new entry below itself.
 #[test]
 fn a_result_without_text_at_the_end_is_adopted() {
     let image = json!([{ "type": "image", "mimeType": "image/png", "data": "iVBORw0KGgo=" }]);
@@ -100,8 +100,8 @@ fn a_result_without_text_at_the_end_is_adopted() {
     }
 }
 
-/// The record named a summary that `last` had left out, so that the path made again was another one, and nothing was adopted
-/// but the end.
+/// Once the record named a summary that `last` had left out. The path that was made again then differed, and only its
+/// end was adopted.
 #[test]
 fn a_summary_that_is_left_out_is_not_recorded() {
     for tool in Tool::AGENTS {
@@ -116,7 +116,8 @@ fn a_summary_that_is_left_out_is_not_recorded() {
         guest.say("QUESTION", "ANSWER");
         tour.import(&guest);
         tour.check_branch("e6", "QUESTION", "ANSWER");
-        // Of the path as it was made again, each node has its entry; of another one all have the last.
+        // If the path that is made again is the same, each node has its own entry. Otherwise all nodes have the last
+        // entry.
         let text = tour.text();
         let mut lines = text.lines().filter(|line| line.contains("\"adopted\""));
         assert!(
@@ -127,7 +128,7 @@ fn a_summary_that_is_left_out_is_not_recorded() {
     }
 }
 
-/// One session that could not be read ended the import of all conversations of its agent.
+/// Once one session that could not be read ended the import of all conversations of its agent.
 #[test]
 fn a_session_that_cannot_be_read_hinders_no_other() {
     let tour = Tour::new();
@@ -146,8 +147,8 @@ fn a_session_that_cannot_be_read_hinders_no_other() {
     assert_eq!(fs::read_to_string(&damaged).unwrap(), "not a session\n");
 }
 
-/// Codex gives ids to the records of a fork that have none. None of our records had one, so that the fork was once a
-/// separate session.
+/// Codex adds ids to the records of a fork that have none. Once treelined wrote no ids, so the fork became a separate
+/// session.
 #[test]
 fn a_fork_by_codex_is_a_branch_below_its_answer() {
     let tour = Tour::new();

@@ -1,8 +1,8 @@
-//! The stories of conversations that went on elsewhere and came back.
+//! Conversations that were handed over, continued in an agent, and were imported again.
 
 use super::*;
 
-/// An answer of an agent was once a separate session, with a second copy of all that was handed over.
+/// Once the answer of an agent became a separate session, with a second copy of the messages that were handed over.
 #[test]
 fn an_answer_is_a_branch_below_the_entry_that_was_handed_over() {
     for tool in Tool::AGENTS {
@@ -32,7 +32,7 @@ fn an_answer_is_a_branch_below_the_entry_that_was_handed_over() {
     }
 }
 
-/// A session that no import had made was from Codex once an answer of Codex had come home.
+/// Once a session that no import had made counted as Codex's own when an answer of Codex was imported into it.
 #[test]
 fn an_answer_that_comes_home_changes_no_origin() {
     for (tour, origin) in [
@@ -51,7 +51,7 @@ fn an_answer_that_comes_home_changes_no_origin() {
     }
 }
 
-/// The importer of a tool takes a call without a result from the path, and the writer has closed it.
+/// The writer closes a call that has no result, and the importer of a tool removes such a call from the path.
 #[test]
 fn a_call_that_was_closed_is_not_an_entry() {
     for tool in Tool::AGENTS {
@@ -64,7 +64,7 @@ fn a_call_that_was_closed_is_not_an_entry() {
     }
 }
 
-/// An import before the agent has said anything made a session, or moved the leaf.
+/// Once an import made a session, or moved the leaf, before the agent had added a message.
 #[test]
 fn what_was_handed_over_alone_changes_nothing() {
     for tool in Tool::AGENTS {
@@ -81,7 +81,7 @@ fn what_was_handed_over_alone_changes_nothing() {
     }
 }
 
-/// From one agent to another and back: each path has what the one before it had said.
+/// From one agent to another and back: each path has the messages that the agent before has added.
 #[test]
 fn three_hops_are_one_session() {
     for [first, second] in [
@@ -112,7 +112,7 @@ fn three_hops_are_one_session() {
     }
 }
 
-/// Two agents go on from one entry. The one that spoke first has the leaf.
+/// Two agents continue from the same entry. The leaf is at the one that answered first.
 #[test]
 fn two_agents_at_once_are_two_branches() {
     let tour = Tour::new();
@@ -131,7 +131,7 @@ fn two_agents_at_once_are_two_branches() {
     tour.check_settled(&[Tool::Codex, Tool::Gemini]);
 }
 
-/// A session was in a report once, with the agent of the first source that has it, so that an import of everything told of
+/// Once a report had each session only once, with the agent of the first source. So an import of all agents reported
 /// nothing new for the others.
 #[test]
 fn a_report_has_a_row_of_a_session_for_each_agent() {
@@ -165,7 +165,7 @@ fn a_report_has_a_row_of_a_session_for_each_agent() {
     }
 }
 
-/// One agent goes on twice.
+/// One agent continues the same path twice.
 #[test]
 fn two_conversations_of_one_agent_are_two_branches() {
     for tool in Tool::AGENTS {
@@ -186,7 +186,7 @@ fn two_conversations_of_one_agent_are_two_branches() {
     }
 }
 
-/// A user who has gone elsewhere in the tree stays there.
+/// If the user has moved elsewhere in the tree, the leaf stays there.
 #[test]
 fn the_leaf_stays_where_the_user_went() {
     let tour = Tour::new();
@@ -211,7 +211,7 @@ fn the_leaf_stays_where_the_user_went() {
     );
 }
 
-/// A record took the conversation of another agent into a session from which it was not handed over.
+/// Once the conversation of another agent got into a session from which it was not handed over.
 #[test]
 fn a_forged_record_takes_nothing() {
     let forge = |change: &dyn Fn(&mut Value)| {
@@ -237,21 +237,21 @@ fn a_forged_record_takes_nothing() {
             .find(|(_, text)| text.contains(SESSION));
         assert_eq!(file.unwrap().1, before);
     };
-    // The hash is of neither path.
+    // The hash belongs to neither path.
     forge(&|record| {
         record["sessionId"] = json!(SESSION);
         record["sha256"] = json!("0".repeat(64));
     });
-    // The hash is of the agent's path, and the record is of another session.
+    // The hash belongs to the agent's path, but the record to another session.
     forge(&|_| {});
-    // The entry is not there.
+    // The entry does not exist.
     forge(&|record| {
         record["sessionId"] = json!(SESSION);
         record["entryId"] = json!("nowhere");
     });
 }
 
-/// In a copy of a session file under another id the records say nothing.
+/// In a copy of a session file under another id, the records are ignored.
 #[test]
 fn a_copied_session_takes_nothing() {
     let tour = Tour::new();
@@ -273,7 +273,7 @@ fn a_copied_session_takes_nothing() {
     tour.import(&guest);
     assert_eq!(fs::read_to_string(&path).unwrap(), text);
     assert!(fs::read_to_string(&file).unwrap().contains("QUESTION"));
-    // The copy has the record of the import too.
+    // The copy also has the record of the import.
     let (path, text) = copy(&tour, &file);
     fs::remove_dir_all(tour.world.at("sessions/.imports")).unwrap();
     guest.say("MORE", "FURTHER");
@@ -283,8 +283,8 @@ fn a_copied_session_takes_nothing() {
     assert_eq!(tour.files().len(), 2);
 }
 
-/// An agent that writes its history anew is a branch below the entry, not a root or a session. If an agent gives the
-/// session another id, the session is not recognized then.
+/// If an agent writes its history anew, the conversation becomes a branch below the entry, and not a root or another
+/// session. If the agent also gives the conversation another id, it is not recognized.
 #[test]
 fn a_rewritten_beginning_is_a_branch_with_a_label() {
     for tool in [Tool::ClaudeCode, Tool::Codex, Tool::Pi] {
@@ -324,7 +324,7 @@ fn a_rewritten_beginning_is_a_branch_with_a_label() {
     }
 }
 
-/// A path that was cut, or begins with a summary, is one all the same.
+/// A path may be cut, or begin with a summary.
 #[test]
 fn a_part_of_a_path_is_adopted() {
     for tool in Tool::AGENTS {
@@ -360,7 +360,7 @@ fn a_part_of_a_path_is_adopted() {
     }
 }
 
-/// Thoughts that were put into the text are the entry's own.
+/// Thoughts that are written into the text belong to the entry that has them.
 #[test]
 fn thoughts_in_the_text_are_adopted() {
     for tool in Tool::AGENTS {
@@ -378,7 +378,7 @@ fn thoughts_in_the_text_are_adopted() {
     }
 }
 
-/// A record without its file, as after a crash, names a conversation that never begins.
+/// A record may exist without its file, after a crash for example. It names a conversation that never begins.
 #[test]
 fn a_record_without_a_file_is_harmless() {
     let tour = Tour::new();
@@ -393,7 +393,7 @@ fn a_record_without_a_file_is_harmless() {
     tour.check_branch("e4", "QUESTION", "ANSWER");
 }
 
-/// The agent works in another folder than the session.
+/// The agent works in another folder than the session's.
 #[test]
 fn a_continuation_in_another_folder_stays_a_branch() {
     let tour = Tour::new();
@@ -408,7 +408,7 @@ fn a_continuation_in_another_folder_stays_a_branch() {
     tour.check_settled(&[Tool::ClaudeCode]);
 }
 
-/// The title of a branch was the name of the session.
+/// Once the title of a branch became the name of the session.
 #[test]
 fn the_name_of_the_session_stays() {
     for tool in Tool::AGENTS {
@@ -433,7 +433,7 @@ fn the_name_of_the_session_stays() {
     }
 }
 
-/// Writing a session anew took the entries from which agents went on.
+/// Once a session that was written anew lost the entries from which agents had continued.
 #[test]
 fn a_session_that_went_on_is_not_written_anew() {
     let tour = Tour::imported();
@@ -450,7 +450,7 @@ fn a_session_that_went_on_is_not_written_anew() {
     }
 }
 
-/// Each record of an agent's file is accounted for, as `doctor --origin` adds them up.
+/// Every record of an agent's file is counted: `doctor --origin` adds up the numbers.
 #[test]
 fn records_that_are_adopted_repeat_others() {
     for tool in [Tool::ClaudeCode, Tool::Codex, Tool::Gemini, Tool::Pi] {
@@ -476,14 +476,14 @@ fn records_that_are_adopted_repeat_others() {
     }
 }
 
-/// A dry run wrote the cache of the list.
+/// Once a dry run wrote the cache of the list.
 #[test]
 fn a_dry_run_writes_nothing() {
     let tour = Tour::new();
     let mut guest = tour.hand_over("e6", Tool::Codex);
     guest.say("QUESTION", "ANSWER");
     guest.arrange(&tour.world);
-    // Enough for the list to be kept, and no file is so long that its index is.
+    // There are enough sessions for the list to be cached. No file is so long that its index is cached.
     let header = tour.text().lines().next().unwrap().to_owned();
     for number in 0..2 {
         let text =

@@ -1,4 +1,5 @@
-//! An addition of an agent to a conversation that was handed over is a branch of the session that it came from.
+//! Messages that an agent adds to a conversation that was handed over become a branch of the session that it came
+//! from.
 
 mod agents;
 mod candidates;
@@ -10,11 +11,11 @@ use super::*;
 use agents::{Guest, place_of};
 use std::collections::BTreeMap;
 
-/// The session that goes on elsewhere.
+/// The id of the session that is handed over.
 const SESSION: &str = "01a20124-4777-7de2-915b-ef7ddcee9bbf";
 const NOW: i64 = 1_800_000_000_000;
 
-/// A session, and the agents in which it goes on.
+/// A session, and the agents in which it continues.
 struct Tour {
     world: World,
 }
@@ -26,7 +27,7 @@ impl Tour {
         Self { world }
     }
 
-    /// A session of this program with the messages of [`conversation`], entries `e0` to `e6`.
+    /// A session of treelined that has the messages of [`conversation`], with the entries `e0` to `e6`.
     fn new() -> Self {
         let tour = Self::empty();
         let folder = tour.world.at("sessions/project");
@@ -61,7 +62,7 @@ impl Tour {
         files
     }
 
-    /// The only session.
+    /// The file of the only session.
     #[track_caller]
     fn file(&self) -> PathBuf {
         let files = self.files();
@@ -78,7 +79,7 @@ impl Tour {
         context_of(&store, &self.file())
     }
 
-    /// The words of the messages on the path to the place where the file opens.
+    /// The texts of the messages on the path to the leaf in the file.
     fn words(&self) -> Vec<String> {
         self.path().iter().map(words).collect()
     }
@@ -96,7 +97,7 @@ impl Tour {
         header["id"].as_str().unwrap().to_owned()
     }
 
-    /// Hands the path to an entry over, and remembers it.
+    /// Hands over the path to an entry, and writes the record.
     fn hand_over(&self, entry: &str, tool: Tool) -> Guest {
         self.hand_over_with(entry, tool, |_| {})
     }
@@ -145,7 +146,7 @@ impl Tour {
         }
     }
 
-    /// Writes the record of a continuation at the place where the file opens.
+    /// Appends the record of a continuation below the leaf in the file.
     fn remember(&self, record: &Value) {
         let leaf = self.path().last().unwrap().entry_id.clone();
         self.append(&json!({ "type": "custom", "customType": "treelined.leaf",
@@ -193,7 +194,7 @@ impl Tour {
         report.map(|report| serde_json::from_slice(&report).unwrap())
     }
 
-    /// A further import finds nothing new, with the ledger and without it.
+    /// Checks that a further import finds nothing new, with the ledger and without it.
     #[track_caller]
     fn check_settled(&self, tools: &[Tool]) {
         let before = self.files();
@@ -228,7 +229,7 @@ fn words(message: &PathMessage) -> String {
 }
 
 impl Tour {
-    /// The entry with these words.
+    /// The entry that has this text.
     #[track_caller]
     fn entry(&self, words: &str) -> Value {
         let text = self.text();
@@ -246,7 +247,7 @@ impl Tour {
         assert_eq!(answered["parentId"], asked["id"]);
     }
 
-    /// A session that an import of Claude Code made, of the same conversation.
+    /// A session that an import of Claude Code has made, with the same conversation.
     fn imported() -> Self {
         let tour = Self::new();
         let first = tour.hand_over("e6", Tool::ClaudeCode);
@@ -255,7 +256,7 @@ impl Tour {
         tour
     }
 
-    /// The entry of the last message of the model, and the one two turns before.
+    /// The entry of the model's last message, and the one two turns before it.
     fn answers(&self) -> (String, String) {
         let path = self.path();
         let id = |at: usize| path[at].entry_id.clone();

@@ -1,4 +1,4 @@
-//! From each agent to each agent and back, with conversations that the agents wrote themselves.
+//! Handoffs from each agent to each agent and back, with conversations that the agents have written themselves.
 
 use super::*;
 
@@ -15,7 +15,7 @@ fn data(tool: Tool) -> &'static str {
     }
 }
 
-/// The bytes of the session with the longest path of those that an import of an agent's files makes.
+/// Imports the files of an agent, and returns the bytes of the session that has the longest path.
 fn imported_from(tool: Tool) -> String {
     let tour = Tour::empty();
     let from = Path::new(env!("CARGO_MANIFEST_DIR"))
@@ -41,7 +41,7 @@ fn imported_from(tool: Tool) -> String {
     longest.unwrap().1
 }
 
-/// The losses on the way, by kind, for the table of the README.
+/// The losses of a handoff, by kind, in the form of the README's table.
 fn lost(prepared: &Prepared) -> String {
     let losses = prepared.losses.iter();
     let losses: Vec<String> = losses.map(|(loss, count)| loss.text(count)).collect();
@@ -51,8 +51,8 @@ fn lost(prepared: &Prepared) -> String {
     }
 }
 
-/// 36 pairs: the answer is a branch of the session, and a second import finds nothing. The README says what is lost in
-/// each; `TREELINED_UPDATE=1` writes it anew.
+/// In each of 36 pairs, the answer becomes a branch of the session, and a second import finds nothing. The README has
+/// the losses of each pair; `TREELINED_UPDATE=1` writes them anew.
 #[test]
 fn from_each_agent_to_each_agent_and_back() {
     let mut table = "| from | to | lost |\n|---|---|---|\n".to_owned();

@@ -1,11 +1,11 @@
-//! A conversation that a recorder wrote and its import are one session (session-file.md §5.8, "Records").
+//! A conversation that a recorder has written and its import become one session (session-file.md §5.8, "Records").
 
 use super::*;
 use crate::place::NewFile;
 use std::time::Duration;
 use treelined_files::log::append::TryLock;
 
-/// A conversation of an agent, and a session in which a recorder writes it.
+/// A conversation of an agent, and the session into which a recorder writes it.
 struct Recording {
     tour: Tour,
     guest: Guest,
@@ -42,7 +42,7 @@ fn native_id(prepared: &Prepared, tool: Tool) -> String {
 }
 
 impl Recording {
-    /// The agent has these messages, and the recorder none of them so far.
+    /// Adds these messages to the agent's file. The recorder has none of them yet.
     fn new(tool: Tool, messages: &[Value]) -> Self {
         let tour = Tour::new();
         fs::remove_file(tour.file()).unwrap();
@@ -81,7 +81,7 @@ impl Recording {
         self
     }
 
-    /// The recorder writes these messages below an entry; returns the id of the last one.
+    /// The recorder writes these messages below an entry. Returns the id of the last one.
     fn record(&self, parent: &str, messages: &[Value]) -> String {
         let mut parent = parent.to_owned();
         for message in messages {
@@ -99,7 +99,7 @@ impl Recording {
         self.tour.import(&self.guest)
     }
 
-    /// Nothing but the name of the session was written.
+    /// Checks that only the name of the session was written.
     #[track_caller]
     fn check_adopted(&self, messages: usize) {
         self.import();
@@ -114,13 +114,13 @@ impl Recording {
     }
 }
 
-/// The record of a conversation and its import were two sessions, and each message was found twice.
+/// Once the record of a conversation and its import were two sessions, and a search found each message twice.
 #[test]
 fn a_record_and_an_import_are_one_session() {
     for tool in Tool::AGENTS {
         let mut it = Recording::new(tool, &beginning());
         let mut messages = beginning();
-        // The editor saw another text of the result, and a title for the name of the tool.
+        // The editor has another text of the result, and a title in place of the tool's name.
         messages[1]["content"][1]["name"] = json!("List files");
         messages[2]["content"][0]["text"] = json!("Shown to the editor");
         let last = it.begin().record("about", &messages);
@@ -148,7 +148,7 @@ fn a_record_and_an_import_are_one_session() {
     }
 }
 
-/// An import makes the session, and the recorder goes on in it.
+/// An import makes the session, and then the recorder continues in it.
 #[test]
 fn a_recorder_goes_on_in_an_import() {
     for tool in Tool::AGENTS {
@@ -199,7 +199,7 @@ fn a_continuation_goes_on_behind_a_recorder() {
     }
 }
 
-/// Between two texts of a turn ACP does not say where a message ends.
+/// ACP does not say where a message ends between two texts of a turn.
 #[test]
 fn one_message_of_a_record_may_be_several_nodes() {
     for tool in Tool::AGENTS {
@@ -219,7 +219,7 @@ fn one_message_of_a_record_may_be_several_nodes() {
     }
 }
 
-/// A turn in the agent's own window, after which the recorder resumed without a history.
+/// The agent has a turn in its own window. Then the recorder resumes without a history.
 #[test]
 fn a_turn_that_the_record_lacks_is_a_branch_in_its_place() {
     for tool in Tool::AGENTS {
@@ -237,7 +237,7 @@ fn a_turn_that_the_record_lacks_is_a_branch_in_its_place() {
     }
 }
 
-/// A record that names a conversation, but has no message of it.
+/// A record names a conversation, but has none of its messages.
 #[test]
 fn a_forged_record_takes_nothing() {
     for tool in Tool::AGENTS {
@@ -284,7 +284,7 @@ fn a_recorded_conversation_that_says_nothing_waits() {
     }
 }
 
-/// The recorder writes between the comparison and the write of an import.
+/// The recorder writes after the comparison, before the import has written.
 #[test]
 fn a_session_that_grows_during_the_comparison_is_left_to_the_next_import() {
     let is_seen = [100, 400, 1_500].into_iter().any(|pause| {
@@ -318,10 +318,11 @@ fn a_session_that_grows_during_the_comparison_is_left_to_the_next_import() {
     assert!(is_seen, "no import compared the session before it grew");
 }
 
-/// The time at which the agents' messages of these tests are said.
+/// The time at which all messages of the agents are written.
 const SAID: &str = "2027-01-15T07:00:00.000Z";
 
-/// A repeated message of the user was once found in the first one: the second answer of the agent was written below it.
+/// Once a repeated message of the user was taken for the first one, and the agent's second answer was written below
+/// that.
 #[test]
 fn the_same_words_said_later_are_not_those_of_the_record() {
     let mut it = Recording::new(Tool::ClaudeCode, &beginning());
@@ -330,7 +331,8 @@ fn the_same_words_said_later_are_not_those_of_the_record() {
         &last,
         &[text("user", "Go on"), text("assistant", "RECORDED")],
     );
-    // The agent's file has a turn that the record lacks, and then the same words an hour after they were recorded.
+    // The agent's file has a turn that the record lacks. Then it has the same text again, an hour after the text was
+    // recorded.
     it.guest.say("ELSEWHERE", "THERE");
     it.guest.say("Go on", "OTHERWISE");
     it.guest.arrange(&it.tour.world);
@@ -374,8 +376,8 @@ fn a_question_that_begins_as_another_is_its_own() {
     }
 }
 
-/// Among many sessions, the rows of the list say which have a record. This one gets its record after the imports of
-/// all, so that the ledger does not know of it.
+/// If there are many sessions, the rows of the list say which ones have a record. This session gets its record after
+/// the import of all sessions, so the ledger does not have it.
 #[test]
 fn a_record_is_known_among_many_sessions() {
     let mut it = Recording::new(Tool::ClaudeCode, &beginning());

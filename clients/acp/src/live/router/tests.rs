@@ -1,4 +1,4 @@
-//! Messages of both sides, without a process.
+//! Routes messages of both sides, without a process.
 
 use super::*;
 
@@ -6,7 +6,7 @@ fn id(json: &str) -> Box<RawValue> {
     serde_json::from_str(json).unwrap()
 }
 
-/// A router in which the editor's session `a` is the agent's session `b`.
+/// A router in which the editor session `a` continues in the agent session `b`.
 fn moved() -> Router {
     let mut router = Router::default();
     router.agents.switch("a", "b");
@@ -69,7 +69,7 @@ fn responses_to_our_requests_are_for_nobody_else() {
     let answered = router.agent_says(answer.as_bytes());
     assert!(answered.is_unrecorded && matches!(answered.passes, Passes::Not));
     assert_eq!(response.try_recv().unwrap().get(), answer);
-    // An agent that answers twice is not heard twice.
+    // A second answer of the agent to the same request goes nowhere.
     let again = router.agent_says(answer.as_bytes());
     assert!(matches!(again.passes, Passes::Not), "{again:?}");
 }
