@@ -7,7 +7,7 @@ use treelined_files::store::Store;
 
 const ANSWER: &str = r#""message":{"role":"assistant","content":[],"provider":"p","model":"m","usage":{"input":10,"output":5,"cost":{"total":0}},"timestamp":1764320400000}"#;
 
-/// Writes a session of these lines.
+/// Writes a session file with these lines.
 fn session(dir: &Path, id: &str, cwd: &str, created: &str, lines: &[String]) {
     let folder = dir.join("--folder--");
     fs::create_dir_all(&folder).unwrap();
@@ -48,7 +48,7 @@ fn keys(usage: &Usage) -> Vec<(&str, u64)> {
     rows.map(|it| (it.key.as_str(), row(it).1)).collect()
 }
 
-/// `get_stats` drops copies within one session only: a fork and its source together said twice as much.
+/// `get_stats` only leaves out copies within one session, so a fork and its source together would count twice.
 #[test]
 fn an_answer_counts_once_in_all_sessions_and_branches() {
     let dir = tempfile::tempdir().unwrap();
@@ -62,9 +62,9 @@ fn an_answer_counts_once_in_all_sessions_and_branches() {
         "2025-11-28T09:00:00.000Z",
         &[first.clone(), picked],
     );
-    // A fork has the line itself.
+    // The fork has the same line.
     session(dir, "fork", "/p", "2025-11-28T11:00:00.000Z", &[first]);
-    // An import of a fork in another directory, and a pick of another session.
+    // These are an import of a fork in another directory, and a copy that was picked from another session.
     let own = entry("a1", None, &format!(r#""copiedFrom":"a1",{ANSWER}"#));
     let other = format!(r#""copiedFrom":{{"sessionId":"original","entryId":"a1"}},{ANSWER}"#);
     let other = entry("x1", Some("a1"), &other);
@@ -79,7 +79,7 @@ fn an_answer_counts_once_in_all_sessions_and_branches() {
     assert_eq!(keys(&usage), [("original", 10)]);
     assert_eq!((usage.total.answers, usage.total.tokens.output), (1, 5));
 
-    // Without the original, one of the copies counts.
+    // If the original is missing, one of the copies counts.
     fs::remove_file(dir.join("--folder--/original.jsonl")).unwrap();
     fs::remove_file(dir.join("--folder--/fork.jsonl")).unwrap();
     assert_eq!(keys(&counted(dir, By::Session)), [("copies", 10)]);
@@ -101,7 +101,7 @@ fn equal_answers_without_a_time_are_different_ones() {
     assert_eq!(counted(dir, By::Day).total.answers, 2);
 }
 
-/// Imports write a cost of 0 where the tool has recorded none, since pi reads one from each message.
+/// If the tool has recorded no cost, an import writes a cost of 0, because pi reads a cost from each message.
 #[test]
 fn a_cost_of_zero_is_estimated_or_unknown() {
     let dir = tempfile::tempdir().unwrap();

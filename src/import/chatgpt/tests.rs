@@ -5,7 +5,7 @@ use crate::tests::{MappedMember, imported};
 use serde_json::{Value, json};
 use std::path::Path;
 
-/// The conversations of the fixture, by their titles.
+/// The conversations in the fixture, by title.
 fn fixture(title: &str) -> String {
     let path = "../../tests/data/import/chatgpt/conversations.json";
     let text = std::fs::read(Path::new(env!("CARGO_MANIFEST_DIR")).join(path)).unwrap();
@@ -164,7 +164,7 @@ fn conversation(nodes: impl Iterator<Item = (String, Option<String>)>) -> String
     format!(r#"{{"id":"c","mapping":{{{}}}}}"#, nodes.join(","))
 }
 
-/// Nothing is called again for each node, and nothing is searched.
+/// No work is repeated for each node, and nothing is searched for.
 #[test]
 fn a_row_of_100_000_siblings_and_a_path_of_100_000_nodes_are_read() {
     let name = |number: usize| format!("n{number}");
@@ -184,7 +184,7 @@ fn a_row_of_100_000_siblings_and_a_path_of_100_000_nodes_are_read() {
             .iter()
             .all(|node| node.parent == Parent::Node(0))
     );
-    // The children come first in the file.
+    // In the file, the children come before their parents.
     let path = (0..100_000).rev();
     let path = path.map(|number| (name(number), number.checked_sub(1).map(name)));
     let path = conversation(path);
@@ -196,7 +196,7 @@ fn a_row_of_100_000_siblings_and_a_path_of_100_000_nodes_are_read() {
     assert_eq!(member.nodes[99_999].kind, NodeKind::User);
 }
 
-/// A long id is in each node that names it: it must not be there 100,000 times.
+/// A long id is not copied into each node that names it: there are 100,000 such nodes.
 #[test]
 fn a_long_id_is_shortened() {
     let long = "x".repeat(1 << 16);

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use std::path::Path;
 use treelined_core::timestamp;
 
-/// The conversations of the fixture, by their names.
+/// The conversations in the fixture, by name.
 fn fixture(name: &str) -> String {
     let path = "../../tests/data/import/claude-ai/conversations.json";
     let text = std::fs::read(Path::new(env!("CARGO_MANIFEST_DIR")).join(path)).unwrap();

@@ -85,7 +85,7 @@ fn a_list_with_fewer_messages_is_a_compaction() {
     );
     let summary = entry(&Gemini, source.as_bytes(), &member, &member.nodes[4]);
     assert!(summary.contains(r#""summary":"In short""#), "{summary}");
-    // Only the oldest are left. They were taken for a rewind, which the tool records.
+    // Only the oldest messages are left. Once this was taken for a rewind, but the tool records a rewind differently.
     let source = format!(
         "{all}{{\"$set\":{{\"messages\":[{a},{b}]}}}}\n{}\n",
         user("e", "5")
@@ -98,7 +98,7 @@ fn a_list_with_fewer_messages_is_a_compaction() {
             first_kept: Some(0)
         }
     );
-    // Only the newest are left.
+    // Only the newest messages are left.
     let source = format!(
         "{all}{{\"$set\":{{\"messages\":[{c},{d}]}}}}\n{}\n",
         user("e", "5")
@@ -164,7 +164,8 @@ fn updates_of_a_message_are_one_entry_with_its_results() {
     assert_eq!(open, [false, false, false, false, false, true]);
 }
 
-/// Gemini CLI adds the calls to a message when they are done, so that neither text nor tokens end it.
+/// Gemini CLI adds the calls to a message when they have ended. So neither a text nor a count of tokens ends the
+/// message.
 #[test]
 fn a_summary_ends_the_last_message() {
     let begin = format!("{}\n{}\n", user("a", "1"), model("b", "2"));
@@ -180,7 +181,7 @@ fn a_summary_ends_the_last_message() {
     ));
 }
 
-/// A list repeats messages with their texts only.
+/// A list repeats the messages with their texts only.
 #[test]
 fn a_message_in_a_list_changes_the_text_and_nothing_else() {
     let (a, b) = (user("a", "1"), model("b", "2"));
@@ -211,7 +212,7 @@ fn events_are_links_and_never_leaves() {
     assert_eq!(shape(&member), ["- a"]);
     assert_eq!(member.origin_only.get("warning"), Some(&1));
     assert_eq!(member.leaf, Some(0));
-    // An error says why the conversation ends there. It left no entry.
+    // An error says why the conversation ends there. Once it left no entry.
     let error = info.replace("warning", "error");
     let source = format!(
         "{}\n{error}\n{{\"$set\":{{\"summary\":\"T\"}}}}\n",
@@ -249,7 +250,7 @@ fn a_session_says_where_it_is_from() {
     assert_eq!(member.nodes[0].kind, NodeKind::Scaffolding);
 }
 
-/// A legacy document is one record, and its messages are places in it.
+/// An old document is one record, and its messages are places in the record.
 #[test]
 fn the_messages_of_a_document_have_places_in_it() {
     let source = format!(
@@ -284,8 +285,8 @@ fn real_files_are_read_whole() {
     }
 }
 
-/// A chat that Gemini CLI could not load was written as `compaction` with 0 tokens: the tool begins the list again after
-/// a second header, with a context whose id differs on another day. Nothing was compressed.
+/// Once a chat that Gemini CLI could not load became a `compaction` with 0 tokens. The tool begins the list again
+/// after a second header, with a context whose id is another one on another day. Nothing was compressed.
 #[test]
 fn a_chat_that_was_not_loaded_begins_again() {
     let header = r#"{"sessionId":"s","projectHash":"p","startTime":"2026-01-01T00:00:00.000Z"}"#;
@@ -307,10 +308,10 @@ fn a_chat_that_was_not_loaded_begins_again() {
         shape(&one(&next_day)),
         ["- c", "c a", "a b", "- c2", "c2 d"]
     );
-    // It was loaded: the whole list follows.
+    // The chat was loaded, because the whole list follows.
     let loaded = format!("{first}{}\n{}\n{d}\n", list(&[&c]), list(&[&c, &a, &b]));
     assert_eq!(shape(&one(&loaded)), ["- c", "c a", "a b", "b d"]);
-    // Without a header it is a compression.
+    // Without a header, the same list is a compression.
     let compressed = format!(
         "{header}\n{}\n{a}\n{b}\n{}\n{d}\n",
         list(&[&c]),

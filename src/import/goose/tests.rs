@@ -154,7 +154,7 @@ fn calls_and_results_of_all_forms_are_read() {
     assert_eq!(session.member.title.as_deref(), Some("About"));
 }
 
-/// Rows from before the column `message_id` are named by their content, so copies get equal names.
+/// Rows that are older than the column `message_id` are named by their content, so copies have equal names.
 #[test]
 fn messages_without_an_id_have_names_that_follow_from_their_content() {
     let rows = || {

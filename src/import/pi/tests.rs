@@ -297,7 +297,8 @@ proptest! {
     }
 }
 
-/// Eight times the entries take eight times as long, and not 64 times, even if each one names the next as its parent.
+/// Eight times as many entries take eight times as long, and not 64 times, even if each entry names the next one as
+/// its parent.
 #[test]
 fn time_is_linear_in_the_number_of_entries() {
     let bytes = |size: usize| {

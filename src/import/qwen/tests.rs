@@ -6,7 +6,7 @@ use std::path::Path;
 
 const NAME: &str = "895b6a71-0d2f-4c42-b450-055c158c7720";
 
-/// The recorded chat.
+/// The chat that was recorded.
 fn fixture() -> String {
     let folder = "../../tests/data/import/qwen-code/projects/-tmp-project/chats";
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join(folder);
@@ -23,7 +23,7 @@ fn mapped(chat: &str) -> MappedMember {
     member
 }
 
-/// A record below another one.
+/// A record whose parent is another record.
 fn record(id: &str, parent: Option<&str>, kind: &str, more: &Value) -> String {
     let mut record = json!({ "uuid": id, "parentUuid": parent, "sessionId": "s", "type": kind,
         "timestamp": "2026-01-01T00:00:00.000Z", "cwd": "/w", "version": "0.15.10" });

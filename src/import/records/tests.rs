@@ -1,17 +1,17 @@
 use super::*;
 use proptest::prelude::*;
 
-/// Longest line in these tests, in bytes.
+/// The longest line in these tests, in bytes.
 const LONGEST: usize = 1 << 16;
 
-/// A piece without borrowed bytes.
+/// A piece with its own copy of the bytes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Part {
     Record(u64, String),
     Unparsable(u64, u64, Reason),
 }
 
-/// Cuts `text`, given in chunks of `chunk` bytes. Returns the parts and the end of the last one.
+/// Cuts `text`, which is passed in chunks of `chunk` bytes. Returns the parts, and the end of the last one.
 fn cut_in(layout: Layout, text: &[u8], chunk: usize, is_final: bool) -> (Vec<Part>, u64) {
     let mut splitter = Splitter {
         longest: LONGEST,
@@ -57,7 +57,7 @@ fn bad(at: u64, len: u64) -> Part {
     Part::Unparsable(at, len, Reason::NotJson)
 }
 
-/// Every byte is in one part, or white space.
+/// Checks that every byte is either in one part, or white space.
 fn check_parts(text: &[u8], parts: &[Part], end: u64) {
     let mut at = 0;
     let is_space = |from: u64, to: u64| {
@@ -118,7 +118,7 @@ fn a_record_glued_to_a_torn_one_is_found_wherever_it_was_torn() {
         let text = format!("{torn}{whole}\n");
         let parts = cut(&text);
         if torn.ends_with([':', ',', '[']) && !torn.ends_with("\",") {
-            // It is read as a part of the torn one: no record of the source begins like it.
+            // This object is read as a part of the torn record, because no record of the source begins like it.
             continue;
         }
         let at = torn.len() as u64;
@@ -196,8 +196,8 @@ fn a_document_is_one_record() {
     assert_eq!((parts, end), (vec![bad(0, 9)], 9));
 }
 
-/// Gemini's documents were read by the ending of their names: one that was printed over several lines, and named
-/// `.jsonl`, had no record.
+/// Once the ending of its name decided how a Gemini document was read. A document over several lines with the name
+/// `.jsonl` then had no record.
 #[test]
 fn a_source_has_lines_if_its_first_line_is_a_record() {
     let lines = "\n {\"a\":1}\n{\"b\":[\n{\"a\":2}\n";
@@ -207,7 +207,7 @@ fn a_source_has_lines_if_its_first_line_is_a_record() {
         let document = "\n{\n\"a\":\n{}\n}\n";
         let (parts, _) = cut_in(Layout::Document, document.as_bytes(), chunk, false);
         assert_eq!(parts, [record(1, document.trim())]);
-        // The first line of a growing file.
+        // This is the first line of a file that grows.
         let (parts, end) = cut_in(Layout::Document, b"{\"a\":1", chunk, false);
         assert_eq!((parts, end), (vec![], 0));
     }
@@ -232,7 +232,7 @@ fn a_record_that_is_too_deep_or_too_long_is_reported() {
     }
 }
 
-/// A search that restarts at each brace would read each line many times.
+/// A search that begins again at each brace would read a line many times.
 #[test]
 fn hostile_lines_take_linear_time() {
     const TIMES: usize = 5000;

@@ -1,5 +1,5 @@
-//! Sources cut at every byte of their last 4 KB, for every tool: each whole record is in an entry, kept only in the
-//! origin, or a repetition, and each entry is JSON.
+//! For every tool, cuts sources at every byte of their last 4 KB. Each whole record must be in an entry, kept only in
+//! the origin, or a repetition. Each entry must be JSON.
 
 use super::testing::real_files;
 use crate::format;
@@ -13,7 +13,7 @@ use treelined_core::json;
 use treelined_core::test_support::sample;
 
 const LAST: usize = 4 << 10;
-/// Longer files are read in the long run only.
+/// Files that are longer are read only in the long form of the test.
 const MAX_LEN: usize = 40 << 10;
 
 /// Reads every cut of a source. The lines before the last ones are split only once, and cuts with equal records are
@@ -49,7 +49,7 @@ fn add(piece: Piece<'_>, places: &mut Vec<Place>) {
     }
 }
 
-/// Reads these records of a source, and maps the nodes that have a record from `mapped_from` on.
+/// Reads these records of a source. Maps only the nodes that have a record with at least the number `mapped_from`.
 fn read(tool: Tool, path: &str, source: &[u8], places: &[Place], mapped_from: u64) {
     let format = format(tool);
     let mut reader = format.reader(path);
@@ -78,7 +78,7 @@ fn read(tool: Tool, path: &str, source: &[u8], places: &[Place], mapped_from: u6
         others += member.origin_only.values().sum::<u64>() + member.duplicates;
     }
     let found = used.len() as u64 + others;
-    // Without its own record, a session of a database is none.
+    // A session of a database is not a session if it lacks its own record.
     if !used.is_empty() || others > 0 {
         assert_eq!(
             found,

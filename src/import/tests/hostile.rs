@@ -1,4 +1,4 @@
-//! Sources that no tool has written: cut, at random, and large. The checks are those of [`crate::tests::testing`].
+//! Sources that no tool has written: cut ones, random ones, and large ones. [`crate::tests::testing`] has the checks.
 
 use crate::claude_code::ClaudeCode;
 use crate::gemini::Gemini;
@@ -11,7 +11,7 @@ use treelined_core::test_support::{random, sample};
 
 const FORMATS: [(&dyn Format, &str); 2] = [(&ClaudeCode, "claude-code"), (&Gemini, "gemini")];
 
-/// A sample of the bytes, unless all are wanted: each cut reads the whole file.
+/// A sample of the positions, unless all are wanted, because for each cut the whole file is read.
 #[test]
 fn files_cut_at_any_byte_are_read() {
     let mut random = random::Random(sample::seed(sample::of_the_clock()));
@@ -89,7 +89,7 @@ fn parent_key(member: &Member, parent: &Parent) -> String {
     }
 }
 
-/// A generator of numbers: xorshift.
+/// A generator of random numbers: xorshift.
 struct Random(pub u64);
 
 impl Random {
@@ -254,7 +254,7 @@ fn value(random: &mut Random, depth: usize, out: &mut String) {
     }
 }
 
-/// Records with the members of real ones, and values of any type in some of them.
+/// Records with the members of real records. Some members have a value of any type.
 const LIKELY: &[&str] = &[
     r#"{"type":"user","uuid":U,"parentUuid":U,"message":{"content":V}}"#,
     r#"{"type":"user","uuid":U,"parentUuid":U,"timestamp":V,"message":{"content":"x"},"isSidechain":V,"agentId":U}"#,
@@ -314,7 +314,7 @@ fn claude_user(at: usize, parent: &str) -> String {
     )
 }
 
-/// Any part that takes more than linear time would take minutes here.
+/// If a part takes more than linear time, this test runs for minutes.
 #[test]
 fn large_sessions_of_claude_code_take_linear_time() {
     let above = |at: usize| match at {

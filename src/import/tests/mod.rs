@@ -1,4 +1,4 @@
-//! Reads sources in tests, and draws the resulting nodes.
+//! Reads sources in tests, and draws their nodes as text.
 
 pub(crate) mod cuts;
 mod hostile;
@@ -80,7 +80,8 @@ fn bodies(format: &dyn Format, member: &Member, lines: &[u8]) -> Vec<Value> {
 }
 
 impl MappedMember {
-    /// A line for each node: index, parent, kind, and its text, calls and errors. `…` marks an open one, `*` the leaf.
+    /// A line for each node: its index, parent and kind, and its text, calls and errors. `…` marks an open node, `*`
+    /// the leaf.
     pub(crate) fn drawn(&self) -> String {
         let nodes = self.member.nodes.iter().zip(&self.bodies).enumerate();
         let lines = nodes.map(|(index, (node, body))| {

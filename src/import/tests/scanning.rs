@@ -1,4 +1,4 @@
-//! Sources for the tests of formats: fixtures, real files, and a plain family of members.
+//! Sources for the tests of formats: fixtures, real files, and a simple model of a family of members.
 
 use crate::member::{Base, Member, Node, NodeKind, Parent, Place, Record};
 use crate::reader::Format;
@@ -17,7 +17,7 @@ pub(crate) struct Source {
     pub(crate) member: Member,
 }
 
-/// Reads a source whose lines are its records; other lines are skipped.
+/// Reads a source whose lines are its records. Other lines are skipped.
 pub(crate) fn read(format: &dyn Format, path: &str, bytes: &[u8]) -> Source {
     let mut reader = format.reader(path);
     let (mut at, mut number) = (0, 0);
@@ -40,7 +40,7 @@ pub(crate) fn read(format: &dyn Format, path: &str, bytes: &[u8]) -> Source {
 }
 
 impl Source {
-    /// The entry of a node, without the members that the writer adds.
+    /// The entry of a node, without the members that the importer adds.
     pub(crate) fn entry(&self, format: &dyn Format, node: &Node) -> Value {
         let at = |place: &Place| place.at as usize..(place.at + place.len) as usize;
         let records: Vec<&[u8]> = node.places.iter().map(|p| &self.bytes[at(p)]).collect();
@@ -52,7 +52,7 @@ impl Source {
         ]
         .concat();
         json::value_span(&text).unwrap_or_else(|e| panic!("{e}: {}", text.escape_ascii()));
-        // serde reads no lone surrogates.
+        // serde cannot read lone surrogates.
         let text_of_serde = String::from_utf8_lossy(&text).replace("\\ud8", "\\ue8");
         let entry: Value =
             serde_json::from_str(&text_of_serde).unwrap_or_else(|e| panic!("{e}: {text_of_serde}"));
@@ -63,8 +63,8 @@ impl Source {
         entry
     }
 
-    /// Each record is in an entry, counted as kept only in the origin, or a duplicate; parents come first; keys are
-    /// unique; each node has an entry.
+    /// Checks a source. Each record is in an entry, counted as kept only in the origin, or a duplicate. Parents come
+    /// first. Keys are unique. Each node has an entry.
     #[track_caller]
     pub(crate) fn check(&self, format: &dyn Format) {
         let member = &self.member;
@@ -90,15 +90,15 @@ impl Source {
     }
 }
 
-/// A fixture of the repository.
+/// A fixture in the repository.
 pub(crate) fn fixture(path: &str) -> Vec<u8> {
     let data = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/data/import");
     let path = data.join(path);
     fs::read(&path).unwrap_or_else(|e| panic!("{}: {e}", path.display()))
 }
 
-/// The files of a tool in `shared/data/import` of a folder above the repository. They are not part of it: without them
-/// the list is empty, and the test prints that.
+/// The files of a tool in `shared/data/import` of a folder above the repository. The repository does not have them;
+/// without them the list is empty, and the test says so.
 pub(crate) fn real_files(tool: Tool) -> Vec<PathBuf> {
     let above = Path::new(env!("CARGO_MANIFEST_DIR")).ancestors();
     let mut roots = above.map(|folder| folder.join("shared/data/import").join(tool.name()));
@@ -128,8 +128,9 @@ fn collect(folder: &Path, files: &mut Vec<PathBuf>) {
     }
 }
 
-/// The conversations of a family: each path from a root to a tip, as the texts of its entries joined by ` > `. A plain
-/// model of the join: parts by their order, copies by their fingerprints from the first node on.
+/// The conversations of a family: each path from a root to a tip, as the texts of its entries joined by ` > `. It is
+/// a simple model of the join: parts are ordered by their order, and copies are found by their fingerprints from the
+/// first node on.
 pub(crate) fn paths(format: &dyn Format, sources: &[Source]) -> BTreeSet<String> {
     let mut nodes: Vec<(Option<usize>, String, u64)> = Vec::new();
     let mut known: Vec<Vec<usize>> = vec![Vec::new(); sources.len()];
@@ -192,7 +193,7 @@ fn base_of(sources: &[Source], member: &Member) -> Option<usize> {
     })
 }
 
-/// Role and texts of an entry; nothing for scaffolding.
+/// The role and the texts of an entry. Scaffolding has none.
 fn words_of(entry: &Value, node: &Node) -> String {
     let message = &entry["message"];
     let texts = message["content"].as_array().into_iter().flatten();

@@ -1,4 +1,4 @@
-//! Helpers of the format tests: records of a source, checks of a reader's nodes, real files.
+//! Helpers for the tests of formats: the records of a source, checks of a reader's nodes, and real files.
 
 use crate::member::{Body, Member, Node, NodeKind, Parent, Place, Record};
 use crate::reader::Format;
@@ -36,7 +36,7 @@ pub(crate) fn bytes(source: &[u8], place: Place) -> &[u8] {
     &source[at..at + usize::try_from(place.len).unwrap()]
 }
 
-/// Reads a source whose records are its lines, and checks the properties of all sources.
+/// Reads a source whose lines are its records, and checks everything that must hold for any source.
 #[track_caller]
 pub(crate) fn read(format: &dyn Format, path: &str, source: &[u8]) -> Vec<Member> {
     read_records(format, path, source, &records(source).0)
@@ -62,8 +62,8 @@ pub(crate) fn read_records(
     members
 }
 
-/// Every record is in a node, in the report, or a duplicate; parents come first; keys differ; bodies have the shape of
-/// their entry.
+/// Checks nodes. Every record is in a node, in the report, or a duplicate. Parents come first. Keys differ. Bodies
+/// have the form of their entry.
 #[track_caller]
 fn check(format: &dyn Format, source: &[u8], places: &[Place], members: &[Member]) {
     assert!(!members.is_empty(), "a source has a main conversation");
@@ -153,11 +153,11 @@ pub(crate) fn entry(format: &dyn Format, source: &[u8], member: &Member, node: &
     String::from_utf8_lossy(&entry).into_owned()
 }
 
-/// The tree of a member in a few numbers.
+/// The tree of a member, as a few numbers.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Outline {
-    /// Messages except results, messages of the harness, and compactions, which count twice: they are made of two
-    /// records.
+    /// The number of messages, without results, messages of the harness, and compactions. A compaction counts twice,
+    /// because it is made from two records.
     pub(crate) messages: usize,
     pub(crate) forks: usize,
     pub(crate) roots: usize,
@@ -200,7 +200,7 @@ pub(crate) fn shape(member: &Member) -> Vec<String> {
         .collect()
 }
 
-/// Each result is below its call, and no path has two results of one call.
+/// Checks that each result is below its call, and that no path has two results of one call.
 #[track_caller]
 pub(crate) fn check_calls(format: &dyn Format, source: &[u8], member: &Member) {
     let entries = member
@@ -230,7 +230,7 @@ pub(crate) fn check_calls(format: &dyn Format, source: &[u8], member: &Member) {
     }
 }
 
-/// Files of other tools: those of the repository, and those of `shared/data/import` in a folder above it, or of the
+/// Files of other tools: those in the repository, and those in `shared/data/import` of a folder above it, or in the
 /// folder that TREELINED_IMPORT_DATA names.
 pub(crate) fn real_files(folder: &str) -> Vec<PathBuf> {
     let repository = Path::new(env!("CARGO_MANIFEST_DIR"));

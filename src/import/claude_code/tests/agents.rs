@@ -1,4 +1,4 @@
-//! Subagents, wherever their records are.
+//! Subagents, in all places where their records may be.
 
 use super::super::ClaudeCode;
 use super::{all, main, part, record, result, said, user};
@@ -70,7 +70,7 @@ fn sidechain_records_are_a_conversation_of_their_own() {
         shape(&members[0]),
         ["- u", "u M", "M r/1", "r/1 r/r:c", "r/r:c Z"]
     );
-    // Older ones have no name, but the call has the same prompt.
+    // In older versions the subagent is not named, but its first message is the prompt of the call.
     let unnamed: String = records.lines().map(|line| aside(line, "") + "\n").collect();
     check(&all(&session(&unnamed, "")), "S/agent-su", Some("c"));
 }
@@ -124,7 +124,7 @@ fn the_file_of_a_subagent_is_its_conversation() {
     }
 }
 
-/// The text of older results names the subagent.
+/// In older versions the text of the result names the subagent.
 #[test]
 fn the_text_of_a_result_names_its_subagent() {
     let told = "agentId: a0853aa (for resuming to continue this agent's work if needed)";

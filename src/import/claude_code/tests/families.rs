@@ -1,4 +1,4 @@
-//! Sessions that go on from each other.
+//! Sessions that continue other sessions.
 
 use super::super::ClaudeCode;
 use super::{called, record, result, said, user};
@@ -27,7 +27,7 @@ fn joined(members: &mut [Member]) -> Forest {
     join(members, &rules)
 }
 
-/// The entries of the first session, each as the keys of its parent and itself.
+/// The entries of the first session, each as the key of its parent and its own key.
 #[track_caller]
 fn tree(files: &[(&str, &str)]) -> Vec<String> {
     let mut members = read_all(files);
@@ -51,7 +51,7 @@ fn first() -> String {
         + &record("system", "t", "r", 3, r#""subtype":"turn_duration""#)
 }
 
-/// A resumed session's parent may be a record that is not an entry: a result, or the end of a turn.
+/// A resumed session may name a record as its parent that has no entry, such as a result, or the end of a turn.
 #[test]
 fn a_session_goes_on_from_any_record_of_another() {
     for parent in ["r", "t", "a"] {

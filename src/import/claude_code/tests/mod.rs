@@ -1,4 +1,4 @@
-//! Small sessions, and real ones.
+//! Reads small sessions that the tests write, and real ones.
 
 mod agents;
 mod bodies;
@@ -27,7 +27,7 @@ fn user(uuid: &str, parent: &str, seconds: u32, text: &str) -> String {
     record("user", uuid, parent, seconds, &message)
 }
 
-/// A part of the model message `id`: one block.
+/// A record with one block of the model message `id`.
 fn part(uuid: &str, parent: &str, seconds: u32, id: &str, block: &str) -> String {
     let message = format!(
         r#""message":{{"id":"{id}","model":"m","content":[{block}],"usage":{{"input_tokens":3,"output_tokens":{seconds}}}}}"#
@@ -81,7 +81,7 @@ fn main_unchecked(source: &str) -> Member {
     read(&ClaudeCode, "S.jsonl", source.as_bytes()).remove(0)
 }
 
-/// Every real file is read without a loss, with the numbers that another program found.
+/// No record of a real file is lost. The expected numbers come from another program.
 #[test]
 fn real_files_have_the_tree_that_another_program_found() {
     let files = real_files("claude-code");

@@ -1,12 +1,12 @@
-//! The trees that records make.
+//! The trees that are made from records.
 
 use super::super::ClaudeCode;
 use super::{called, main, main_unchecked, record, result, said, text, user};
 use crate::member::{Base, NodeKind};
 use crate::tests::testing::{outline, read, shape};
 
-/// Parallel calls are written as A1 → A2 and A1 → R1, A2 → R2, and the conversation continues from either: a plain tree
-/// would leave one call and its result on a dead branch.
+/// Parallel calls are written as A1 → A2, A1 → R1 and A2 → R2, and the conversation continues from R1 or from R2. A
+/// tree of the records themselves would have one call and its result on a branch that ends.
 #[test]
 fn records_with_one_message_id_are_one_message_with_its_results_below() {
     let source = user("u", "-", 0, "go")
@@ -157,13 +157,14 @@ fn a_boundary_with_its_summary_is_one_compaction() {
         summary.contains(r#""summary":"In short","tokensBefore":77"#),
         "{summary}"
     );
-    // Without the summary, the earlier messages must remain.
+    // If there is no summary, the earlier messages stay.
     let torn = source.replace(r#""isCompactSummary":true,"#, "");
     let member = main(&torn);
     assert!(matches!(member.nodes[4].kind, NodeKind::Custom));
 }
 
-/// Newer versions keep the last messages. Later records name them as parent, although the compaction is between.
+/// Newer versions keep the last messages. Later records name a kept message as their parent, although the compaction
+/// is between the two.
 #[test]
 fn messages_that_stay_in_the_context_are_kept_by_the_compaction() {
     let segment = r#","preservedSegment":{"headUuid":"v","anchorUuid":"cs","tailUuid":"b"}"#;
@@ -216,7 +217,7 @@ fn a_compaction_after_a_rewind_is_on_the_branch_that_it_goes_on_from() {
     assert_eq!(shape(&member)[4], "?gone cb");
 }
 
-/// A compaction may write messages again with new uuids, at the same place with the same time.
+/// A compaction may write messages again, at the same position and with the same time, but with new uuids.
 #[test]
 fn a_sibling_with_the_same_time_and_content_is_a_copy() {
     let source = user("u", "-", 0, "go")
@@ -413,7 +414,7 @@ fn the_last_model_message_is_open_until_it_is_answered_and_followed() {
     );
 }
 
-/// The second record left no entry; only the number of records in the origin showed it.
+/// Once the second record left no entry, and only the number of records in the origin showed it.
 #[test]
 fn a_second_record_with_an_id_and_another_body_is_kept() {
     let begin =
@@ -432,14 +433,14 @@ fn a_second_record_with_an_id_and_another_body_is_kept() {
         "{kept}"
     );
     assert!(kept.contains("something else"), "{kept}");
-    // The third record has the bytes of the second.
+    // The third record has the same bytes as the second.
     assert_eq!((member.duplicates, member.origin_only.len()), (1, 0));
-    // The last entry, but not the leaf.
+    // This is the last entry, but not the leaf.
     let source = begin + &other;
     let member = main(&source);
     assert_eq!(shape(&member), chain[..4]);
     assert_eq!(member.leaf, Some(2));
-    // An answer that has an id of the user, and a command that has no body.
+    // These are an answer with the id of a message of the user, and a command without a body.
     let source =
         source + &said("u1", "u2", 5, "M3") + &record("progress", "u1", "u2", 6, r#""data":1"#);
     let member = main(&source);
@@ -447,7 +448,8 @@ fn a_second_record_with_an_id_and_another_body_is_kept() {
     assert_eq!(member.origin_only.get("progress"), Some(&1));
 }
 
-/// The user's words beside a result were in the tool's: `[tool_result, text]` became one entry `toolResult`.
+/// Once the user's text beside a result became part of the tool's: `[tool_result, text]` became one entry
+/// `toolResult`.
 #[test]
 fn a_text_beside_a_result_is_a_message_of_the_user() {
     let with_text = |uuid: &str, parent: &str, call: &str, text: &str| {
@@ -472,7 +474,7 @@ fn a_text_beside_a_result_is_a_message_of_the_user() {
         told.contains(r#""content":[{"type":"text","text":"no, the other one"}]"#),
         "{told}"
     );
-    // Results of parallel calls come before the text of any of them.
+    // The results of parallel calls come before the texts beside them.
     let parallel = user("u", "-", 0, "go")
         + &called("a", "u", 1, "M", "c")
         + &called("a2", "a", 1, "M", "d")
@@ -492,7 +494,8 @@ fn a_text_beside_a_result_is_a_message_of_the_user() {
     );
 }
 
-/// A message to a model that worked was there twice: Claude Code 2.1.330 writes an attachment and the end of its wait.
+/// Once a message that the model got while it worked became two entries, because Claude Code 2.1.330 writes an
+/// attachment and the end of the wait.
 #[test]
 fn a_message_to_a_working_model_is_one_entry() {
     let attachment = record(
@@ -517,10 +520,10 @@ fn a_message_to_a_working_model_is_one_entry() {
     let one = members(&[&remove, &attachment]);
     assert_eq!(shape(&one), ["- u", "u M", "M r/r:c", "r/r:c #3", "#3 N"]);
     assert_eq!(one.origin_only.get("attachment/queued_command"), Some(&1));
-    // Older versions give no ids to the end of a wait.
+    // In older versions the end of the wait has no id.
     let older = remove.replace(r#","commandUuid":"k","deliveryId":"d""#, "");
     assert_eq!(members(&[&older, &attachment]).nodes.len(), 5);
-    // Other messages stay.
+    // Other messages are still entries.
     let other = remove
         .replace(r#""k""#, r#""k2""#)
         .replace(r#""d""#, r#""d2""#);

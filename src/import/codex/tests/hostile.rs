@@ -1,4 +1,4 @@
-//! Damage and malice.
+//! Damaged and malicious files.
 
 use super::*;
 use proptest::prelude::*;
@@ -12,7 +12,7 @@ const FIXTURES: [&str; 3] = [
     "0.130-rollback/rollout-2026-11-22T02-58-01-01a20130-6fe2-74f2-ab32-1ba913fb223d",
 ];
 
-/// A torn line is not a record, so a cut within a line has the same result as a cut before it.
+/// A torn line is not a record. So a cut inside a line gives the same result as a cut before the line.
 #[test]
 fn a_file_cut_at_any_byte_is_read_as_far_as_it_goes() {
     for name in FIXTURES {
@@ -182,7 +182,7 @@ fn values() -> impl Strategy<Value = Value> {
     })
 }
 
-/// A line with the format's outer form and anything in it.
+/// A line that has the outer form of the format, with any content.
 fn lines() -> impl Strategy<Value = Value> {
     let payload = prop::collection::vec((keys(), values()), 0..6);
     let typed = (words(), words(), payload).prop_map(|(kind, inner, members)| {
@@ -237,7 +237,7 @@ fn long_conversations_are_read() {
     };
     let mut turns = (0..100_000).map(|turn| said(&turn.to_string()));
     assert_eq!(read(&mut turns).nodes.len(), 100_000);
-    // Rollbacks of more turns than there are, and of more turns than a number can count.
+    // These rollbacks go back more turns than there are, or more than a number can count.
     let turns = (0..20_000).map(|turn| said(&turn.to_string()));
     let back_by_one = (0..10_000).map(|_| back(&json!(1)));
     let rest = [said("branch"), back(&json!(u64::MAX)), said("new")];

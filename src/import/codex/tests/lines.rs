@@ -1,9 +1,9 @@
-//! Small rollouts, written for one rule each.
+//! Small rollouts. Each is written for one rule.
 
 use super::*;
 use serde_json::{Value, json};
 
-/// A rollout of these records: the type and the payload of each, a second apart.
+/// A rollout with these records. Each has a type and a payload, and is a second later than the one before.
 fn rollout(records: &[(&str, Value)]) -> Source {
     let mut bytes = Vec::new();
     for (number, (kind, payload)) in records.iter().enumerate() {
@@ -62,7 +62,7 @@ fn one(source: &Source) -> BTreeSet<String> {
     paths(&CodexFormat, std::slice::from_ref(source))
 }
 
-/// The entries of the nodes of a kind.
+/// The entries of all nodes of a kind.
 fn entries(source: &Source, kind: &NodeKind) -> Vec<Value> {
     let nodes = source.member.nodes.iter();
     let wanted = nodes.filter(|node| node.kind == *kind);
@@ -338,7 +338,7 @@ fn a_subagent_begins_after_the_copy_of_its_parent() {
     assert_eq!(source.member.base, Base::None);
     let spawner = source.member.spawned_by.as_ref().unwrap();
     assert_eq!(spawner.native_id, "parent");
-    // In the parent the first event about it is an entry.
+    // In the parent's rollout, the first event about the subagent becomes an entry.
     let active =
         json!({"type": "SubAgentActivity", "agent_thread_id": "child", "agent_path": "/root/a"});
     let active = || event(json!({"type": "item_completed", "item": active.clone()}));
@@ -410,7 +410,7 @@ fn another_model_is_an_entry_once() {
     assert_eq!(answers[1]["message"]["model"], "n");
 }
 
-/// Ordinals name nodes, so they must be unique in any file.
+/// Nodes are named by ordinals, which must therefore be unique in every file.
 #[test]
 fn a_record_whose_ordinal_does_not_grow_is_skipped() {
     let said = |ordinal: Value, text: &str| {

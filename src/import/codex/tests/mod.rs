@@ -23,7 +23,8 @@ fn rollouts<const N: usize>(folder: &str, names: [&str; N]) -> Vec<Source> {
 const FIRST: &str = "stub-1 > U:First question > A:";
 const CALL: &str = "A:(**Thinking**) exec_command{\"cmd\":\"echo hello\"} > R:exec_command > A:";
 
-/// The three conversations of the script that made the files: the first one, the one after its revert, and its fork.
+/// The three conversations of the script that made the files: the first one, the one after its revert, and the fork
+/// of the first.
 fn expected(answers: [u32; 8]) -> [String; 3] {
     let [first, second, third, fork, again, after, ..] = answers;
     let before = format!(
@@ -68,7 +69,7 @@ fn a_revert_and_a_fork_of_a_paginated_thread_are_branches() {
     assert_eq!(names[thread], "My thread");
 }
 
-/// Each response has its own usage: of records in 0.169, of differences of totals in 0.130.
+/// Each response has its own usage. In 0.169 it comes from records, in 0.130 from the difference of two totals.
 #[test]
 fn usage_is_that_of_each_response() {
     let first = "47-32-01a20126-d5a1-7780-b7c1-2668a09993de";
@@ -108,7 +109,7 @@ fn a_legacy_fork_repeats_its_parent() {
             "47-32-01a20126-d84d-7e30-8bb8-c82a25e866fc",
         ],
     );
-    // The program of this version cannot revert a legacy thread.
+    // Codex of this version cannot revert a legacy thread.
     let third = "U:Third question > A:Answer 15. > U:Third question, asked otherwise";
     let [_, fork, after] = expected([12, 14, 15, 17, 18, 20, 0, 0]);
     let after = after.replace("U:Third question, asked otherwise", third);
@@ -127,7 +128,7 @@ fn turns_that_were_rolled_back_stay_as_a_branch() {
         ],
     );
     let [third, _, after] = expected([3, 5, 6, 8, 9, 11, 0, 0]);
-    // A fork of this version copies the whole session.
+    // In this version, a fork copies the whole session.
     let fork =
         format!("{third} > U:In the fork: RUN other way > {CALL}Done with the tool, answer 8.");
     assert_eq!(paths(&CodexFormat, &sources), [fork, after].into());

@@ -1,4 +1,4 @@
-//! Families: the members of a tree, and the parent of each node.
+//! Joins members into families, and finds the parent of each node.
 
 use super::*;
 use crate::family::forest::{EntryContent, Placement, SessionTree, TreeEntry};
@@ -120,7 +120,7 @@ fn one_member_is_one_session() {
     );
 }
 
-/// The first by name became the root, and the end of the session that it copies got a label.
+/// Once the session whose name is first became the root, and the end of the session that it copies got a label.
 #[test]
 fn the_parent_that_a_copy_names_is_the_root_even_if_both_began_at_one_time() {
     let copy = |native_id: &str, of: &str, nodes: &[&str]| Member {
@@ -137,7 +137,7 @@ fn the_parent_that_a_copy_names_is_the_root_even_if_both_began_at_one_time() {
     let sessions = joined(members, true, false);
     assert_eq!(sessions.len(), 1);
     assert!(sessions[0].starts_with("z: >1 1>2 2>3"), "{sessions:?}");
-    // Two that name each other are read all the same.
+    // If two sessions name each other, both are read all the same.
     let members = vec![copy("a", "b", &["u:1", "2"]), copy("b", "a", &["u:1", "3"])];
     assert_eq!(joined(members, true, false).len(), 1);
 }
@@ -157,7 +157,7 @@ fn shared_keys_make_a_fork_a_branch_with_a_label_at_its_first_own_entry() {
     assert_eq!(joined(vec![fork(), root()], true, false), expected);
 }
 
-/// The label was the UUID of the fork, which told nobody anything.
+/// Once the label was the UUID of the fork, which means nothing to the user.
 #[test]
 fn the_label_of_a_fork_without_a_title_is_a_word() {
     let mut fork = member("f", 5, &["u:1", "2", "u:5"]);
@@ -191,7 +191,8 @@ fn an_edited_node_with_the_key_of_another_is_a_branch() {
     assert_eq!(joined(members, true, false), ["a: >1 1>2 1>2*\"b\""]);
 }
 
-/// Files of one native session may differ in a node, as copies that went on apart do. Ids of labels follow from the key.
+/// Two files of one native session may differ in a node, if they are copies that continued separately. The ids of
+/// labels are made from the keys.
 #[test]
 fn files_of_one_fork_that_differ_have_one_label() {
     let mut members = vec![
@@ -227,7 +228,7 @@ fn a_copy_whose_parent_is_named_is_recognized_by_content_in_order() {
         joined(vec![root, fork], false, false),
         ["r: >r1 r1>r2 r2>r3 r2>f3*\"f\""]
     );
-    // Two copies of a session whose file is missing.
+    // These are two copies of a session whose file is missing.
     let mut one = member("f", 2, &["u:f1=a", "f2=b"]);
     let mut two = member("g", 3, &["u:g1=a", "g2=c"]);
     (one.base, two.base) = (copy(), copy());
@@ -286,7 +287,7 @@ fn members_of_one_project_are_joined_by_content_and_exact_time() {
     assert_eq!(joined(vec![root(), later], false, false).len(), 2);
 }
 
-/// Times in whole seconds may be equal by chance: two messages of a person must agree.
+/// Times in whole seconds may be equal by chance, so two messages of the user must be equal.
 #[test]
 fn times_in_seconds_need_two_messages_of_a_person() {
     let seconds = |native_id: &str, started: i64, nodes: &[&str]| {

@@ -35,7 +35,7 @@ impl Place {
         self.put(path, fs::read(data.join(fixture)).unwrap());
     }
 
-    /// `tool path` of each source, below the folder.
+    /// For each source, its tool and its path below the folder.
     fn find(&self, from: Option<Tool>, paths: &[&str]) -> Vec<String> {
         self.shown(&self.discover(from, paths).unwrap())
     }
@@ -110,10 +110,10 @@ fn each_tool_is_found_where_it_keeps_its_sessions() {
     }
 }
 
-/// A tool, the variables that are set, and the expected places.
+/// A tool, the variables that are set, and the locations that are expected.
 type Case<'c> = (Tool, &'c [(&'c str, &'c str)], &'c [&'c str]);
 
-/// A report names the variables; those that count are the ones that are looked up.
+/// A report names the variables. The test checks that these are the variables that are looked up.
 #[test]
 fn the_variables_that_are_told_are_those_that_count() {
     for tool in Tool::ALL {
@@ -215,7 +215,7 @@ fn files_elsewhere_are_recognized_by_their_content() {
     ] {
         assert_eq!(place.find(None, &[file]).len(), 1, "{file}");
     }
-    // A folder with an unknown file was imported as if the file were not there.
+    // Once a folder was imported as if its unknown file did not exist.
     let failures = |from: Option<Tool>| {
         let found = place.discover(from, &["mixed"]).unwrap();
         let failures = found.failures.into_iter();
@@ -234,7 +234,8 @@ fn files_elsewhere_are_recognized_by_their_content() {
     );
 }
 
-/// Qwen Code writes Gemini's messages in records of Claude Code, and was taken for Claude Code: nothing of it was read.
+/// Qwen Code writes Gemini's messages in records like those of Claude Code. Once it was taken for Claude Code, and
+/// nothing was read.
 #[test]
 fn files_of_qwen_code_are_not_taken_for_those_of_others() {
     let place = Place::new();
@@ -297,7 +298,7 @@ fn a_missing_path_and_one_in_the_session_directory_are_errors() {
     assert_eq!(place.find(None, &[""]), ["pi e.jsonl"], "ours are left out");
 }
 
-/// A folder named `sessions` is how pi and Codex arrange theirs.
+/// pi and Codex both have a folder named `sessions`.
 #[test]
 fn the_session_directory_is_no_home_of_a_tool() {
     let place = Place::new();
@@ -421,7 +422,7 @@ fn folders_without_permission_are_failures_and_the_rest_is_found() {
     allow(0o000);
     let is_root = fs::read_dir(&folder).is_ok();
     let found = place.discover(None, &["c"]).unwrap();
-    // The folder itself is not a home of Codex: its files are searched by content.
+    // The folder itself is not a home of Codex, so its files are recognized by their content.
     let named = place.discover(Some(Tool::Codex), &["c"]).unwrap();
     allow(0o700);
     assert!(
@@ -494,8 +495,8 @@ fn a_database_that_is_imported_is_not_opened_before_it_changes() {
     assert_eq!(again(&ledger).databases.len(), 1);
 }
 
-/// Its name says nothing, and its tool is unknown, but it may have conversations. A database of another program is
-/// nobody's.
+/// The name of such a file says nothing, and its tool is unknown, but it may have conversations. A database of
+/// another program has none.
 #[test]
 fn a_damaged_database_is_reported_under_any_name() {
     let place = Place::new();

@@ -1,4 +1,4 @@
-//! The inputs of hooks, and the files that they may name.
+//! The inputs of hooks, and the files that a hook may name.
 
 use super::event::{HookEvent, MAX_INPUT};
 use super::place::{begins_with, files};
@@ -52,7 +52,7 @@ fn the_events_of_each_tool_are_read() {
             some("s"),
             false,
         ),
-        // A null hid the other names.
+        // Once a null hid the other names.
         (
             r#"{"session_id":null,"thread-id":"t","hook_event_name":null,"type":"agent-turn-complete"}"#,
             None,
@@ -64,7 +64,7 @@ fn the_events_of_each_tool_are_read() {
     }
 }
 
-/// A file that became a pipe after its folder was listed kept the hook waiting.
+/// Once a file that became a pipe after its folder was listed kept the hook waiting.
 #[test]
 fn a_pipe_in_place_of_a_rollout_is_not_waited_for() {
     let machine = Machine::new();
@@ -134,7 +134,7 @@ impl Machine {
     }
 }
 
-/// A hook could name any file of the user, which an import would have copied into the session directory.
+/// Once a hook could name any file of the user, and the import copied it into the session directory.
 #[test]
 fn a_hook_names_only_files_of_its_tool() {
     let machine = Machine::new();
@@ -184,7 +184,7 @@ fn a_hook_names_only_files_of_its_tool() {
         "an id alone"
     );
 
-    // Links, to a file there or elsewhere, and a folder that is a link.
+    // These are links to a file in the folder and to one elsewhere, and a folder that is a link.
     let link = |name: &str, to: &Path| {
         let at = machine.home.join(".claude/projects/p").join(name);
         symlink(to, &at).unwrap();
@@ -204,7 +204,7 @@ fn a_hook_names_only_files_of_its_tool() {
 #[test]
 fn a_thread_of_codex_is_found_by_the_time_in_its_id() {
     let machine = Machine::new();
-    // 2026-03-01T23:30:00Z: on the day after where the clock is two hours ahead.
+    // This is 2026-03-01T23:30:00Z. With a clock two hours ahead, it is the next day.
     let id = "019cabc5-9740-7000-8000-000000000001";
     let at = uuid::Uuid::try_parse(id)
         .unwrap()

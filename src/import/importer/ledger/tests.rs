@@ -113,7 +113,7 @@ fn a_reader_writes_nothing() {
     assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0);
 }
 
-/// A crash can tear the last line; rows that are written later must not be lost with it.
+/// A crash can tear the last line. Rows that are written later are not lost with it.
 #[test]
 fn damaged_lines_cost_only_themselves() {
     let folder = tempfile::tempdir().unwrap();
@@ -275,7 +275,7 @@ fn rows_are_read_when_they_are_asked_for() {
     assert_eq!(read(&ledger), 2);
 }
 
-/// People may name a session by the id that its tool gave to it.
+/// The user may name a session by the id that its tool has given to it.
 #[test]
 fn a_session_is_named_by_its_id_or_that_of_its_tool() {
     let folder = tempfile::tempdir().unwrap();

@@ -193,8 +193,8 @@ fn a_file_that_belongs_to_a_source_is_kept_as_it_is() {
     origins.keep_side_file(Tool::ClaudeCode, &file).unwrap();
 }
 
-/// After a power cut the ledger had a source whose kept bytes were still being named: the source was not read again, and
-/// a temporary file stayed in its folder. The next import sees such files without a look into each folder.
+/// Once, after a power cut, the ledger had a source whose kept bytes were not named yet. The source was not read
+/// again, and a temporary file stayed in its folder. The next import must see such files without opening each folder.
 #[test]
 fn unfinished_files_are_in_the_folder_of_all_origins_and_removed_there() {
     let session_dir = tempfile::tempdir().unwrap();
@@ -222,7 +222,7 @@ fn unfinished_files_are_in_the_folder_of_all_origins_and_removed_there() {
     assert!(writer.settle().unwrap());
     writer.finish().unwrap();
     assert!(unfinished().is_empty());
-    // As the kill leaves it: without the lock of its writer.
+    // A kill leaves the file like this: no process holds the lock of its writer.
     let left = session_dir.path().join(FOLDER).join(name);
     fs::write(&left, "a segm").unwrap();
     Origins::names(session_dir.path());

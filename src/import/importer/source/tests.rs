@@ -9,7 +9,7 @@ use std::os::unix::fs::symlink;
 use std::path::Path;
 use treelined_files::os::file::Identity;
 
-/// Collects the records.
+/// Collects the records of a source.
 #[derive(Default)]
 struct Collector(std::sync::Arc<std::sync::Mutex<Vec<String>>>);
 
@@ -120,7 +120,7 @@ fn a_spooled_source_above_the_limit_of_memory_is_read_from_a_file() {
     check_places(&source(&path, Medium::Compressed), &text);
 }
 
-/// Codex compresses its files while others read them.
+/// Codex compresses its files while other programs read them.
 #[test]
 fn a_file_that_is_compressed_meanwhile_is_still_read() {
     let folder = tempfile::tempdir().unwrap();
@@ -164,7 +164,7 @@ fn a_growing_file_is_read_up_to_its_last_line_break() {
     assert_eq!(whole.len, 13);
 }
 
-/// The bodies of entries would otherwise come from other records than their origin has.
+/// Otherwise the body of an entry would come from another record than its origin names.
 #[test]
 fn places_of_a_file_that_was_rewritten_are_refused() {
     let folder = tempfile::tempdir().unwrap();
@@ -222,7 +222,7 @@ fn a_break_of_the_progress_cancels() {
     assert!(matches!(cancelled, Err(ScanFailure::Import(_))));
 }
 
-/// Rows as lines.
+/// Makes lines from rows.
 struct Rows;
 
 impl Extraction for Rows {

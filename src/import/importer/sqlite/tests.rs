@@ -22,7 +22,7 @@ fn lines(database: &Database, session: &str) -> Vec<u8> {
     lines
 }
 
-/// The sessions of a fixture by title, in the order of their rows.
+/// The sessions in a fixture by title, in the order of their rows.
 fn sessions(name: &str, tool: Tool, format: &dyn Format) -> Vec<MappedMember> {
     let scratch = tempfile::tempdir().unwrap();
     let database = Database::open(&fixture(name), tool, scratch.path()).unwrap();
@@ -31,8 +31,8 @@ fn sessions(name: &str, tool: Tool, format: &dyn Format) -> Vec<MappedMember> {
         .collect()
 }
 
-/// The real program wrote the fixture: three questions, a fork before the third, a revert to before it, another
-/// question, a revert that was undone, a compaction, and one more question.
+/// opencode itself wrote the fixture. It has three questions, a fork before the third, a revert to the position
+/// before it, another question, a revert that was undone, a compaction, and one more question.
 #[test]
 fn opencode_gives_the_tree_that_was_made_with_reverted_messages_as_a_branch() {
     let sessions = sessions(OPENCODE_DB, Tool::Opencode, &opencode::Opencode);
@@ -121,7 +121,7 @@ fn goose_forks_share_the_keys_of_their_messages() {
     assert_eq!(root.bodies[12]["message"]["model"], "stub-1");
 }
 
-/// The real program wrote the fixture: it compacted a conversation twice.
+/// goose itself wrote the fixture. It compacted a conversation twice.
 #[test]
 fn goose_compactions_are_entries_and_commands_are_no_part_of_the_conversation() {
     let sessions = sessions("goose/compacted.db", Tool::Goose, &goose::Goose);
@@ -312,7 +312,7 @@ fn a_database_that_cannot_be_read_says_why() {
     assert!(message.contains("99"), "{message}");
 }
 
-/// A view runs its query whenever it is read: this one never ends.
+/// Reading a view runs its query. The query of this view never ends.
 #[test]
 fn a_view_in_place_of_a_table_is_not_read() {
     let folder = tempfile::tempdir().unwrap();
@@ -346,7 +346,7 @@ fn a_locked_database_is_reported_after_a_while() {
     }
 }
 
-/// The files in a folder with their content.
+/// The files in a folder, each with its content.
 fn content(folder: &Path) -> Vec<(PathBuf, Vec<u8>)> {
     let files = fs::read_dir(folder)
         .unwrap()
@@ -407,7 +407,7 @@ fn a_database_in_write_ahead_mode_that_is_closed_gets_no_files_beside_it() {
     assert_eq!(content(folder.path()).len(), 1);
 }
 
-/// A crash left an incomplete transaction, with the journal that rolls it back.
+/// A crash left an incomplete transaction, together with the journal that rolls it back.
 #[test]
 fn a_half_written_transaction_is_taken_back_in_a_copy() {
     let folder = tempfile::tempdir().unwrap();
@@ -433,7 +433,7 @@ fn a_half_written_transaction_is_taken_back_in_a_copy() {
     assert_eq!(content(crashed.path()), before);
 }
 
-/// Reads as much of a database as possible; returns whether all of it was readable.
+/// Reads as much of a database as possible. Returns whether all of it was readable.
 fn read_all(path: &Path, scratch: &Path) -> bool {
     let Ok(database) = Database::open(path, Tool::Opencode, scratch) else {
         return false;
@@ -465,7 +465,7 @@ fn damaged_databases_fail_or_give_valid_entries() {
         failed += u32::from(!read_all(&path, folder.path()));
     }
     assert!(failed > 30, "{failed}");
-    // A different byte in each page, and at the beginning of each page, where its structure is.
+    // One byte differs in each page, and at the beginning of each page, where the structure of the page is.
     for (number, start) in (0..whole.len()).step_by(3 * 4096).enumerate() {
         for at in [start + number * 37 % 4096, start + number % 12] {
             let mut bytes = whole.clone();
@@ -496,7 +496,7 @@ fn a_row_of_many_megabytes_is_read_whole() {
     assert_eq!(entry.as_str().map(str::len), Some(40 << 20));
 }
 
-/// The closed entries of successive states of one source. None changes, and none is lost.
+/// The closed entries of successive states of one source. No entry changes, and none is lost.
 #[derive(Default)]
 struct ClosedEntries(BTreeMap<Box<str>, (Option<Box<str>>, serde_json::Value)>);
 
@@ -524,8 +524,8 @@ impl ClosedEntries {
     }
 }
 
-/// An import while opencode writes holds back every entry that changes later: checked after each event of the fixture,
-/// with the tables at that time.
+/// An import while opencode writes must hold back every entry that changes later. The test imports after each event
+/// of the fixture, with the tables at that time.
 #[test]
 fn entries_of_a_growing_opencode_session_never_change_once_they_are_closed() {
     let scratch = tempfile::tempdir().unwrap();
@@ -567,7 +567,7 @@ fn entries_of_a_growing_opencode_session_never_change_once_they_are_closed() {
                     state.retain(|_, row| row["message_id"] != data["messageID"]);
                 }
                 _ => {
-                    // A pending revert is in the session's row.
+                    // The row of the session has the pending revert.
                     let revert = info["revert"]
                         .as_object()
                         .map(|revert| serde_json::json!(revert).to_string());

@@ -1,8 +1,8 @@
-//! The numbers of a result, and origins that are gone.
+//! The numbers in a report, and origins that were deleted.
 
 use super::*;
 
-/// The entries of a session's file besides leaf records.
+/// The entries of a session file, without leaf records.
 fn entries(row: &ImportedSession) -> u64 {
     let text = fs::read_to_string(&row.path).unwrap();
     let lines = text.lines().skip(1);
@@ -11,7 +11,8 @@ fn entries(row: &ImportedSession) -> u64 {
         .count() as u64
 }
 
-/// Labels of forks and names were left out, so the sum was less than the entries in the file.
+/// Once the sum was smaller than the number of entries in the file, because labels of forks and names were not
+/// counted.
 #[test]
 fn labels_and_names_count_as_added_entries() {
     let home = Home::new(Tool::Codex);
@@ -33,7 +34,7 @@ fn labels_and_names_count_as_added_entries() {
     assert_eq!(entries(&after), before.entries_added + 1);
 }
 
-/// A session whose only tip the tool had left had no branch beside the first one, but one that was recovered.
+/// Once a session whose only tip the tool had left had a recovered branch, but no branch other than the first.
 #[test]
 fn no_more_branches_are_recovered_than_there_are() {
     let home = Home::new(Tool::ClaudeCode);
@@ -44,7 +45,7 @@ fn no_more_branches_are_recovered_than_there_are() {
     assert_eq!((row.branches, row.recovered), (0, 0));
 }
 
-/// Deleted origins of unchanged sources were never made again.
+/// Once deleted origins of unchanged sources were never made again.
 #[test]
 fn origins_that_are_gone_are_kept_again() {
     let home = Home::new(Tool::ClaudeCode);

@@ -1,11 +1,11 @@
-//! Damaged files: whole records are imported, the rest is reported.
+//! Damaged files: whole records are imported, and the other bytes are reported.
 
 use super::*;
 use crate::importer::origin::Origins;
 use std::collections::BTreeSet;
 use std::io::Read as _;
 
-/// Imports the file cut at bytes of its last 4 KB: every byte near the end, and some before.
+/// Imports a file that is cut at bytes of its last 4 KB: at every byte near the end, and at some bytes before.
 fn cut(tool: Tool, name: &str, bytes: &[u8]) {
     let first = bytes.len().saturating_sub(4 << 10);
     let near = bytes.len().saturating_sub(64);
@@ -76,8 +76,8 @@ fn a_source_that_cannot_be_read_is_reported_and_the_rest_is_imported() {
     assert_eq!(result.totals.entries_added, 21);
 }
 
-/// Codex moves and compresses its files, so their origins are found by the names of the files. Two folders may have files
-/// of one name, as a backup does: each is kept whole.
+/// Codex moves and compresses its files, so their origins are found by file name. Two folders may have files of the
+/// same name, for instance in a backup. The bytes of both are kept whole.
 #[test]
 fn files_of_one_name_are_kept_apart() {
     let home = Home::new(Tool::Codex);

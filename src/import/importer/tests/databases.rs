@@ -1,4 +1,4 @@
-//! Databases: growing row by row, damaged, locked, and of another version.
+//! Databases that grow row by row, are damaged, are locked, or have another version.
 
 use super::*;
 use crate::importer::sqlite::Database;
@@ -7,7 +7,7 @@ use rusqlite::{Connection, params};
 
 const OPENCODE: &str = "opencode/opencode.db";
 
-/// A copy of a database of the test data in the home.
+/// Copies a database of the test data into the home.
 fn copy(home: &Home, name: &str, of: &str) -> Connection {
     let path = home.write(name, fs::read(fixture(of)).unwrap());
     Connection::open(path).unwrap()
@@ -133,7 +133,7 @@ fn importing_after_each_event_of_opencode_ends_at_the_same_path() {
     grow_opencode(true);
 }
 
-/// Older versions have no events; their tables lose what a revert removes.
+/// Older versions have no events, and their tables lose the rows that a revert removes.
 #[test]
 fn importing_after_each_change_of_opencode_without_events_ends_at_the_same_path() {
     grow_opencode(false);
@@ -273,13 +273,13 @@ fn the_rows_of_a_session_cut_at_every_byte_of_their_end_are_read_as_far_as_they_
     }
 }
 
-/// A damaged database is imported, or reported with tool, path and reason.
+/// A damaged database is either imported, or reported with tool, path and reason.
 fn check_damaged(home: &Home, tool: Tool, name: &str, bytes: &[u8], case: &str) {
     let path = home.write(name, bytes);
     let done = home.import();
     for file in done.files.iter().filter(|file| file.error.is_some()) {
         let error = file.error.as_ref().unwrap();
-        // Damage may hide whose database it is.
+        // The damage may hide which tool's database it is.
         let named = file.tool.as_deref();
         assert!(
             named.is_none_or(|named| named == tool.name()),
@@ -315,7 +315,7 @@ fn a_truncated_or_damaged_database_is_reported_and_the_others_are_imported() {
             let home = Home::new(tool);
             let mut bytes = whole.clone();
             if case < 40 {
-                // Cuts: bytes of the end, then anywhere.
+                // The file is cut by single bytes at its end, then anywhere.
                 let cut = if case < 25 {
                     7 * case * case
                 } else {
@@ -342,7 +342,7 @@ fn a_truncated_or_damaged_database_is_reported_and_the_others_are_imported() {
     }
 }
 
-/// The tables won, and nothing said that the events had another end.
+/// Once the tables counted, and the report did not say that the events have another result.
 #[test]
 fn events_that_end_otherwise_than_the_tables_are_reported() {
     let home = Home::new(Tool::Opencode);

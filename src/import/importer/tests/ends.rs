@@ -1,10 +1,10 @@
-//! The last message of a conversation: when it is imported, and what is said until then.
+//! The last message of a conversation: when it is imported, and what reports say before.
 
 use super::*;
 use rusqlite::Connection;
 use std::time::Duration;
 
-/// A time in the future: no import of a slow machine is later.
+/// A time in the future. No import of a slow machine is later.
 fn start() -> SystemTime {
     UNIX_EPOCH + Duration::from_secs(4_000_000_000)
 }
@@ -20,7 +20,8 @@ impl Home {
         file.set_modified(at).unwrap();
     }
 
-    /// Imports what the tool may still write on, at this time. Returns the number of new entries and of those held back.
+    /// Imports while the tool may still write, at this time. Returns the number of new entries, and the number of
+    /// those held back.
     #[track_caller]
     fn grow(&self, at: SystemTime) -> (u64, u64) {
         let done = self.try_import_at(at, |request| request.is_final = false);
@@ -30,7 +31,7 @@ impl Home {
     }
 }
 
-/// A part of a model message, with the reason why the message ended.
+/// A record with a part of a model message, and with the reason why the message ended.
 fn part(uuid: &str, parent: &str, text: &str, reason: &str) -> String {
     let message = format!(
         "{{\"id\":\"m1\",\"role\":\"assistant\",\"model\":\"m\",\"stop_reason\":{reason},\
@@ -39,7 +40,8 @@ fn part(uuid: &str, parent: &str, text: &str, reason: &str) -> String {
     record("assistant", uuid, parent, &message)
 }
 
-/// The last answer of Claude Code came ten minutes after its end, although its record says that it has ended.
+/// Once the last answer of Claude Code was imported ten minutes after its end, although its record says that it has
+/// ended.
 #[test]
 fn a_marked_answer_is_imported_once_its_file_is_quiet_for_a_second() {
     for reason in ["end_turn", "stop_sequence", "refusal"] {
@@ -48,14 +50,14 @@ fn a_marked_answer_is_imported_once_its_file_is_quiet_for_a_second() {
         let text = user("u1", "", "one") + &part("a1", "u1", "done", &reason);
         home.write_at("s.jsonl", &text, start);
         assert_eq!(home.grow(start + millis(999)), (1, 1));
-        // The file has not changed since.
+        // The file has not changed since the last import.
         assert_eq!(home.grow(start + millis(1000)), (1, 0));
         assert_eq!(home.grow(start + millis(1001)), (0, 0));
     }
 }
 
-/// A turn was in the tree a second after its end, although the tool's hook says that it has ended: also where an import
-/// has just held it back.
+/// Once a turn was imported a second after its end, although the tool's hook says that it has ended. This was so even
+/// if an import had just held it back.
 #[test]
 fn a_mark_counts_sooner_once_the_turn_has_ended() {
     let (home, start) = (Home::new(Tool::ClaudeCode), start());
@@ -92,7 +94,7 @@ fn an_answer_without_a_mark_is_imported_after_ten_minutes() {
     }
 }
 
-/// One message is several records, and each of them may have the mark.
+/// One message is several records. Each of them may have the mark.
 #[test]
 fn a_mark_waits_for_the_other_records_of_its_message() {
     let (home, start) = (Home::new(Tool::ClaudeCode), start());
@@ -112,7 +114,7 @@ fn a_mark_waits_for_the_other_records_of_its_message() {
     assert_eq!(texts, ["first", "second"]);
 }
 
-/// The tool was inside the next record.
+/// The tool was killed, or still writes, inside the next record.
 #[test]
 fn a_mark_does_not_count_before_an_unfinished_line() {
     let (home, start) = (Home::new(Tool::ClaudeCode), start());
@@ -121,7 +123,7 @@ fn a_mark_does_not_count_before_an_unfinished_line() {
     assert_eq!(home.grow(start + millis(5_000)), (1, 1));
 }
 
-/// A mark of a message whose call has no result says nothing.
+/// If a call of the message has no result, the mark does not count.
 #[test]
 fn a_mark_does_not_end_a_message_whose_call_has_no_result() {
     let (home, start) = (Home::new(Tool::ClaudeCode), start());
@@ -164,14 +166,14 @@ fn a_result_says_until_when_entries_are_held_back() {
         until(&later),
         (vec![(0, None), (1, minutes.clone())], minutes.clone())
     );
-    // Also of a session that was not read again.
+    // This also holds for a session that was not read again.
     let same = import(start + millis(2_000));
     assert_eq!((same.totals.unchanged, until(&same).1), (2, minutes));
     let done = home.import();
     assert_eq!((done.totals.held, done.totals.held_until), (0, None));
 }
 
-/// A tool deleted a conversation within the ten minutes, and its last answer never came.
+/// Once the last answer of a conversation was never imported if the tool deleted the conversation within ten minutes.
 #[test]
 fn the_end_of_a_deleted_source_is_imported_from_the_kept_bytes() {
     let (home, start) = (Home::new(Tool::ClaudeCode), start());
@@ -181,7 +183,7 @@ fn the_end_of_a_deleted_source_is_imported_from_the_kept_bytes() {
     assert_eq!(home.grow(start).1, 2);
     let files = home.root.path().join("files");
     fs::remove_file(files.join("s.jsonl")).unwrap();
-    // A moved file is not gone.
+    // A file that was moved still exists.
     fs::create_dir(files.join("moved")).unwrap();
     fs::rename(files.join("t.jsonl"), files.join("moved/t.jsonl")).unwrap();
     let at = start + millis(2_000);
@@ -201,7 +203,7 @@ fn the_end_of_a_deleted_source_is_imported_from_the_kept_bytes() {
     assert_eq!(home.import().totals.entries_added, 0);
 }
 
-/// The folder that an import names is gone with the source.
+/// The folder that the request names was deleted together with the source.
 #[test]
 fn the_end_of_a_source_is_imported_after_its_folder_was_deleted() {
     let (home, start) = (Home::new(Tool::ClaudeCode), start());
@@ -213,7 +215,7 @@ fn the_end_of_a_source_is_imported_after_its_folder_was_deleted() {
     assert_eq!(failed.kind, treelined_core::error::Kind::InvalidParams);
 }
 
-/// A database of goose with the last answer of each session as given, and the time of its last change.
+/// Makes a database of goose. Each session has this last answer, and this time of its last change.
 fn goose(home: &Home, at: SystemTime, metadata: &str) -> Connection {
     let path = home.write(
         "sessions.db",
@@ -240,12 +242,12 @@ fn touch(path: &Path, at: SystemTime) {
     file.set_modified(at).unwrap();
 }
 
-/// goose counts the tokens of an answer in its last row.
+/// goose writes the number of an answer's tokens into the last row of the answer.
 #[test]
 fn an_answer_of_goose_with_its_usage_has_ended() {
     let (home, start) = (Home::new(Tool::Goose), start());
     let _database = goose(&home, start, "'$.none'");
-    // Both sessions have it, one is a fork of the other: it was counted twice, and added once.
+    // Both sessions have the answer, because one is a fork of the other. Once it was counted twice, but added once.
     let (added, held) = home.grow(start);
     assert!(added > 0 && held == 1, "{added} {held}");
     assert_eq!(home.grow(start + millis(1_000)), (1, 0));
@@ -257,7 +259,7 @@ fn an_answer_of_goose_with_its_usage_has_ended() {
     assert_eq!(result.totals.entries_added, 1);
 }
 
-/// goose deletes the rows of a session.
+/// Deletes the rows of a session, as goose does.
 #[test]
 fn the_end_of_a_session_that_was_deleted_from_a_database_is_imported() {
     let (home, start) = (Home::new(Tool::Goose), start());

@@ -1,4 +1,4 @@
-//! Exports of accounts: the conversations of years in one file.
+//! Exports of accounts: one file has the conversations of years.
 
 use super::*;
 use crate::importer::discover::Request;
@@ -32,7 +32,7 @@ fn talk(id: &str, turns: usize) -> Value {
     json!({"title": id, "create_time": 1, "update_time": turns, "mapping": mapping, "current_node": above, "id": id})
 }
 
-/// A `.zip` with these files; an odd one is stored, an even one packed.
+/// A `.zip` with these files. Files with an even index are packed, the others are stored.
 fn zip(files: &[(&str, &[u8])]) -> Vec<u8> {
     let (mut out, mut list) = (Vec::new(), Vec::new());
     for (number, (name, bytes)) in files.iter().enumerate() {
@@ -83,7 +83,7 @@ fn origins(home: &Home) -> usize {
         .count()
 }
 
-/// The kinds and messages of what failed.
+/// The kind and the message of each failure.
 fn failures(report: &ImportReport) -> Vec<(String, String)> {
     let failed = report.files.iter().filter_map(|file| file.error.as_ref());
     failed
@@ -98,7 +98,7 @@ fn each_conversation_is_a_session() {
     let done = home.try_import(|request| request.from = None).unwrap();
     assert_eq!(failures(&done), []);
     assert_eq!(done.totals.files, 12);
-    // One of them says nothing.
+    // One of the conversations has no text.
     assert_eq!((done.totals.sessions, done.totals.created), (11, 11));
     let cache = done
         .sessions
@@ -127,7 +127,7 @@ fn a_zip_is_read_in_place_and_numbered_files_are_one_export() {
     let done = home.try_import(|request| request.from = None).unwrap();
     assert_eq!(failures(&done), []);
     assert_eq!(done.totals.created, 3);
-    // The same conversations without the `.zip`, and packed otherwise.
+    // The same conversations without a `.zip`, and in a `.zip` that is packed otherwise.
     home.write(
         "conversations.json",
         serde_json::to_string(&conversations()[..3]).unwrap(),
@@ -156,7 +156,7 @@ fn a_later_export_adds_only_new_turns() {
     let first = write("first.json", &[talk("a", 2), talk("b", 1)]);
     let done = home.import();
     assert_eq!((done.totals.created, done.totals.entries_added), (2, 8));
-    // The first file is gone, as downloads are.
+    // The first file was deleted, as users delete downloads.
     fs::remove_file(first).unwrap();
     write("later.json", &[talk("b", 1), talk("a", 3), talk("c", 1)]);
     let done = home.import();
@@ -173,7 +173,7 @@ fn a_later_export_adds_only_new_turns() {
         .unwrap();
     assert_eq!(path_of(a).len(), 6);
     assert_eq!(done.totals.revised, 0);
-    // Both in one import, the older one with the later name.
+    // Both exports are in one import. The older one has the later name.
     let home = Home::new(Tool::ChatGpt);
     home.write("1.json", serde_json::to_string(&[talk("a", 3)]).unwrap());
     home.write("2.json", serde_json::to_string(&[talk("a", 2)]).unwrap());
@@ -186,7 +186,7 @@ fn a_later_export_adds_only_new_turns() {
     assert_eq!((done.totals.created, path_of(a).len()), (1, 6));
 }
 
-/// More conversations than are read together.
+/// There are more conversations than are read together.
 #[test]
 fn a_large_export_is_read_in_parts() {
     let home = Home::new(Tool::ChatGpt);
@@ -197,7 +197,7 @@ fn a_large_export_is_read_in_parts() {
     let done = home.import();
     assert_eq!((done.totals.created, done.totals.entries_added), (60, 420));
     assert_eq!(home.import().totals.unchanged, 60);
-    // An older and a later export in one import.
+    // An older and a later export are in one import.
     let home = Home::new(Tool::ChatGpt);
     let later: Vec<Value> = (0..60)
         .map(|number| talk(&format!("t{number}"), 4))
@@ -221,7 +221,7 @@ fn what_is_whole_of_a_torn_export_is_imported() {
     };
     assert_eq!(kind, "importFailed");
     assert!(message.contains("download it again"), "{message}");
-    // It is said again, and the rest is imported when the file is whole.
+    // The failure is reported again. When the file is whole, the other conversations are imported.
     assert_eq!(home.import().totals.failed, 1);
     home.write("torn.json", text);
     let done = home.import();
@@ -268,7 +268,8 @@ fn damaged_and_hostile_files_are_named() {
     }
 }
 
-/// A list of files names places beyond the end, or itself: every cut and changed byte of it is an answer.
+/// The list names positions beyond the end of the file, or itself. For every cut and every changed byte there is an
+/// answer.
 #[test]
 fn no_byte_of_a_zip_breaks_the_reader() {
     let talks = serde_json::to_vec(&[talk("a", 1)]).unwrap();
@@ -310,7 +311,7 @@ fn an_export_is_recognized_by_its_content() {
     let ledger = Default::default();
     let found = crate::importer::discover::discover(&request, &home.sessions(), &ledger).unwrap();
     assert!(found.failures.is_empty(), "{:?}", found.failures);
-    // The conversations of the two exports are the same.
+    // Both exports have the same conversations.
     assert_eq!(found.sources.len(), 12 + 1);
     assert!(
         found

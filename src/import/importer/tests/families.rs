@@ -1,8 +1,8 @@
-//! Families of which a part turns up later.
+//! Families with a part that is found later.
 
 use super::*;
 
-/// The rollouts of a folder of the test data.
+/// The rollouts in a folder of the test data.
 fn rollouts(folder: &str) -> Vec<(String, Vec<u8>)> {
     let mut files: Vec<_> = fs::read_dir(fixture(folder))
         .unwrap()
@@ -25,7 +25,7 @@ fn messages(row: &ImportedSession) -> Vec<String> {
     messages.map(|entry| entry["message"].to_string()).collect()
 }
 
-/// The base became its own session, and nothing said that the two belong together.
+/// Once the base became a separate session, and the report did not say that both belong together.
 #[test]
 fn a_base_that_turns_up_after_its_fork_joins_the_session_of_the_fork() {
     let files = rollouts("codex/0.169-paginated");
@@ -58,7 +58,7 @@ fn a_base_that_turns_up_after_its_fork_joins_the_session_of_the_fork() {
     assert_eq!(home.files(), files);
 }
 
-/// Here the fork has a copy of its parent's records, and no gap.
+/// Here the fork has a copy of its parent's records, so there is no gap.
 #[test]
 fn a_parent_that_turns_up_after_its_legacy_fork_joins_its_session() {
     let files = rollouts("codex/0.169-legacy");
@@ -81,8 +81,8 @@ fn a_parent_that_turns_up_after_its_legacy_fork_joins_its_session() {
     assert_eq!(after.totals.branches, 1);
 }
 
-/// A fork that was imported by its path, alone and later, became its own session: its links were looked up among the
-/// sources of the same import only.
+/// Once a fork became a separate session if it was imported later and alone, by its path. Its links were looked up
+/// only among the sources of the same import.
 #[test]
 fn a_fork_that_is_imported_alone_joins_its_family() {
     let record = |uuid: &str, session: &str, line: String| {
@@ -114,7 +114,7 @@ fn a_fork_that_is_imported_alone_joins_its_family() {
         "two messages and a label"
     );
     assert_eq!(alone.totals.files, 2);
-    // A rollout of Codex that goes on from one at another place.
+    // A rollout of Codex continues one that is in another folder.
     let home = Home::new(Tool::Codex);
     let is_fork = |name: &String| name.contains("01a20124-4b01");
     let mut forks = Vec::new();

@@ -1,15 +1,16 @@
-//! Sessions that an older program has imported: its output is in `tests/data/import/former`.
+//! Sessions that an older program has imported. `tests/data/import/former` has what that program wrote.
 //!
-//! A mapper that makes something else of a record would give each such session a branch as soon as its source grows: the
-//! new entries stand beside the old ones. So what an import has read stays as it was mapped then.
+//! If a new mapper changed the entry of such a record, each of these sessions would get a branch as soon as its
+//! source grows, because the new entries would be siblings of the old ones. So records that an import has read keep
+//! the mapping of that time.
 
 use super::*;
 use sha2::{Digest, Sha256};
 
-/// Where the older program had the sources.
+/// The folder in which the older program had the sources.
 const ROOT: &str = "/tmp/former";
 
-/// A session directory of the older program, moved to its own place, with the source.
+/// A session directory of the older program with its source, copied to a folder of the test.
 struct Former {
     home: Home,
     source: PathBuf,
@@ -41,7 +42,7 @@ impl Former {
         fs::write(&self.source, before + text).unwrap();
     }
 
-    /// Imports, and checks that the one session has no branch. Returns its entries that were added, and its path.
+    /// Imports, and checks that the only session has no branch. Returns the number of added entries, and the path.
     #[track_caller]
     fn import(&self) -> (u64, Vec<String>) {
         let imported = self.home.import();
@@ -60,7 +61,7 @@ impl Former {
     }
 }
 
-/// Copies a tree whose files name their place.
+/// Copies a folder whose files contain their own path.
 struct Moved<K: Fn(&str) -> String> {
     from: String,
     to: String,
@@ -103,7 +104,7 @@ impl<K: Fn(&str) -> String> Moved<K> {
     }
 }
 
-/// The path to the leaf: of each message the role and the last text.
+/// The path to the leaf: the role and the last text of each message.
 fn told(row: &ImportedSession) -> Vec<String> {
     let told = path_of(row).into_iter().map(|entry| {
         let message = &entry["message"];
@@ -157,7 +158,7 @@ fn a_session_of_an_older_program_gains_no_branch() {
     assert_eq!(former.text()[..before.len()], before);
 }
 
-/// The ledger may be lost, and so may the kept bytes: each says alone which records were read before.
+/// The ledger may be lost, and so may the kept bytes. Each of them alone says which records were read before.
 #[test]
 fn ledger_and_kept_bytes_say_what_an_older_program_has_read() {
     for lost in [".imports/ledger.jsonl", ".origins"] {
@@ -182,7 +183,7 @@ fn a_chat_of_an_older_program_keeps_its_compaction() {
     assert_eq!(former.import().0, 0);
     former.append(&former.rest);
     let imported = former.home.import();
-    // The new message begins again below the context, which is a branch of the conversation.
+    // The new message begins a second time below the context, which is a branch of the conversation.
     assert_eq!(imported.sessions[0].entries_added, 2);
     assert_eq!(former.text()[..before.len()], before);
     let compactions = |text: &[u8]| memchr::memmem::find_iter(text, b"\"compaction\"").count();
@@ -190,7 +191,7 @@ fn a_chat_of_an_older_program_keeps_its_compaction() {
     assert_eq!(compactions(&former.text()), 1);
 }
 
-/// `--again` of a session that exists: a new file by the present mapper, and the old one in the trash.
+/// `--again` for a session that exists makes a new file with the present mapper. The old file goes to the trash.
 #[test]
 fn a_session_is_written_anew_and_its_old_file_is_in_the_trash() {
     let former = Former::new(Tool::ClaudeCode, CLAUDE_CODE);
@@ -213,13 +214,13 @@ fn a_session_is_written_anew_and_its_old_file_is_in_the_trash() {
     let trashed: Vec<_> = fs::read_dir(trash).unwrap().map(Result::unwrap).collect();
     assert_eq!(trashed.len(), 1);
     assert_eq!(fs::read(trashed[0].path()).unwrap(), before);
-    // Its records are those of the present mapper from now on, also without the ledger.
+    // From now on its records have the mapping of the present mapper, even if the ledger is lost.
     assert_eq!(former.import().0, 0);
     fs::remove_file(former.home.sessions().join(".imports/ledger.jsonl")).unwrap();
     former.append(&former.rest);
     let (added, path) = former.import();
     assert_eq!((added, path.len()), (10, 20));
-    // Without its source nothing changes.
+    // If the source does not exist, nothing changes.
     let before = former.text();
     fs::remove_file(&former.source).unwrap();
     let refused = again().unwrap_err();

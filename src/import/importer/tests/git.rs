@@ -1,11 +1,11 @@
-//! Where in git an imported session is.
+//! The position in git of an imported session.
 
 use super::*;
 use std::collections::BTreeMap;
 use treelined_core::tags::GitPlace;
 use treelined_files::store::Store;
 
-/// Branch and commit of each session, by its row in the list.
+/// The branch and commit of each session, from its row in the list.
 fn places(home: &Home) -> Vec<String> {
     let rows = Store::new(home.sessions()).rows().unwrap();
     let of = |place: &GitPlace| {
@@ -20,7 +20,7 @@ fn on(branch: &str, records: &str) -> String {
     records.replace("\"cwd\":", &format!("\"gitBranch\":\"{branch}\",\"cwd\":"))
 }
 
-/// Nothing said on which branch an imported conversation was.
+/// Once nothing showed on which branch an imported conversation was.
 #[test]
 fn branch_and_commit_come_with_the_entries() {
     let home = Home::new(Tool::ClaudeCode);
@@ -31,7 +31,7 @@ fn branch_and_commit_come_with_the_entries() {
     let files = home.files();
     home.import();
     assert_eq!(home.files(), files);
-    // A commit without a branch.
+    // This is a commit without a branch.
     let second = first + &on("HEAD", &user("u2", "a1", "two"));
     home.write("s.jsonl", &second);
     assert_eq!(home.import().totals.entries_added, 1);
@@ -60,7 +60,8 @@ fn branch_and_commit_come_with_the_entries() {
     assert_eq!(places(&home), ["main 0123abcd"]);
 }
 
-/// A watch that had imported a turn before its hook ran took the place of the turn from the hook: nothing was new then.
+/// Once a watch that had imported a turn before its hook ran kept the hook's position in git out of the session,
+/// because nothing else was new.
 #[test]
 fn a_hook_that_comes_after_a_watch_says_where_the_turn_was() {
     let home = Home::new(Tool::ClaudeCode);

@@ -104,7 +104,7 @@ fn importing_while_a_document_of_gemini_grows_ends_at_the_same_path() {
     assert_eq!(grown.sessions.len(), 1);
 }
 
-/// Real files of Claude Code, with `TREELINED_IMPORT_DATA` set to a folder that has `claude-code`.
+/// Uses real files of Claude Code, if `TREELINED_IMPORT_DATA` names a folder that has `claude-code`.
 #[test]
 fn real_files_that_grow_end_at_the_same_path() {
     for path in crate::tests::testing::real_files("claude-code") {

@@ -7,13 +7,13 @@ use std::io::Write as _;
 
 const ROLLOUT: &str = "rollout-2026-11-22T02-44-44-01a20124-4777-7de2-915b-000000000000.jsonl.zst";
 
-/// The kinds of the failures of a report.
+/// The kind of each failure in a report.
 fn kinds(report: &ImportReport) -> Vec<&str> {
     let errors = report.files.iter().filter_map(|file| file.error.as_ref());
     errors.map(|error| &*error.kind).collect()
 }
 
-/// A file of Codex of a few kB that makes `megabytes`.
+/// A file of Codex with a few kB that decompresses to `megabytes`.
 fn bomb(megabytes: usize) -> Vec<u8> {
     let mut encoder = zstd::Encoder::new(Vec::new(), 1).unwrap();
     let line = [&vec![b' '; (1 << 20) - 3][..], b"{}\n"].concat();
@@ -23,7 +23,7 @@ fn bomb(megabytes: usize) -> Vec<u8> {
     encoder.finish().unwrap()
 }
 
-/// So many subagents in one file, each with one message.
+/// A file with this many subagents, each with one message.
 fn sidechains(count: usize) -> String {
     let roots = (0..count).map(|number| {
         user(&format!("x{number}"), "", "do it")
@@ -104,7 +104,7 @@ fn nothing_is_kept_of_a_source_that_is_refused() {
     let refused = refused(&home.sessions());
     assert_eq!(refused.len(), 1);
     assert_eq!(Path::new(&refused[0].source), path);
-    // A file that is gone is not named.
+    // A file that does not exist any more is not listed.
     fs::remove_file(path).unwrap();
     assert!(super::large::refused(&home.sessions()).is_empty());
 }
@@ -115,7 +115,7 @@ fn a_refused_source_is_not_read_again_until_it_changes() {
     let small = |request: &mut ImportRequest| request.limits.entries = 5;
     home.write("s.jsonl", conversation());
     assert_eq!(kinds(&home.try_import(small).unwrap()), ["importTooLarge"]);
-    // The limit is another one now, but the file is the same.
+    // The limit has changed, but the file is the same.
     assert_eq!(kinds(&home.import()), ["importTooLarge"]);
     home.write("s.jsonl", conversation() + &user("u3", "a3", "three"));
     let report = home.import();
@@ -136,12 +136,13 @@ fn what_was_allowed_once_grows_without_asking() {
     let report = home.try_import(small).unwrap();
     assert_eq!(kinds(&report), [""; 0]);
     assert_eq!(report.totals.entries_added, 1);
-    // Another one is still refused.
+    // Another large source is still refused.
     home.write("t.jsonl", conversation().replace("\"s\"", "\"t\""));
     assert_eq!(kinds(&home.try_import(small).unwrap()), ["importTooLarge"]);
 }
 
-/// A session of a database with a value beyond the limit is refused alone, and SQLite does not read the value.
+/// If a session of a database has a value beyond the limit, only this session is refused. SQLite does not read the
+/// value.
 #[test]
 fn a_value_of_a_database_has_a_limit() {
     let home = Home::new(Tool::Goose);
@@ -164,7 +165,7 @@ fn a_value_of_a_database_has_a_limit() {
     assert_eq!(report.sessions.len(), 1);
 }
 
-/// Work for each subagent that grows with their number would take minutes for 100,000.
+/// If the work for each subagent grew with their number, 100,000 would take minutes.
 #[test]
 fn as_many_subagents_as_the_limit_are_read() {
     let home = Home::new(Tool::ClaudeCode);

@@ -1,4 +1,4 @@
-//! Whole imports in process, from files to sessions.
+//! Whole imports inside the test process, from files to sessions.
 
 mod counts;
 mod damage;
@@ -37,7 +37,7 @@ struct Home {
 
 impl Home {
     fn new(tool: Tool) -> Self {
-        // In memory if possible: an import syncs each session.
+        // The folders are in memory if possible, because an import syncs each session.
         let memory = tempfile::tempdir_in("/dev/shm");
         let root = memory.unwrap_or_else(|_| tempfile::tempdir().unwrap());
         fs::create_dir(root.path().join("files")).unwrap();
@@ -130,7 +130,7 @@ fn path_of(row: &ImportedSession) -> Vec<Value> {
     nodes.into_iter().map(entry).collect()
 }
 
-/// The texts of the path, without ids and origins.
+/// The texts of a path, without ids and origins.
 fn texts(path: &[Value]) -> Vec<String> {
     let text = |entry: &Value| {
         let mut entry = entry.clone();
@@ -260,7 +260,8 @@ fn a_second_import_writes_nothing() {
     assert!(second.sessions.iter().all(|row| !row.created));
 }
 
-/// The file of the fork is before that of its root in every list, and still the root owns what they share.
+/// In every list the file of the fork comes before the file of its root. The root still owns the entries that they
+/// share.
 #[test]
 fn a_family_that_grows_keeps_the_ids_of_its_common_prefix() {
     let home = Home::new(Tool::ClaudeCode);
@@ -277,7 +278,8 @@ fn a_family_that_grows_keeps_the_ids_of_its_common_prefix() {
     assert_eq!((second.totals.branches, second.totals.revised), (1, 0));
 }
 
-/// The root of a fork turns up after the fork, and joins its session. Without the ledger, it would get one of its own.
+/// The root of a fork is found after the fork, and joins the fork's session. Without the ledger, it would become a
+/// separate session.
 #[test]
 fn a_lost_ledger_is_rebuilt_from_the_sessions() {
     let home = Home::new(Tool::ClaudeCode);
@@ -344,14 +346,14 @@ fn a_node_that_its_tool_has_changed_gets_a_new_version_beside_it() {
         .collect();
     assert_eq!(copies, [false, false, false, true, true, true, false]);
     assert_eq!(path[3]["message"]["content"][0]["text"], "first, corrected");
-    // A new import for comparison.
+    // Everything is imported once more, for comparison.
     let fresh = Home::new(Tool::ClaudeCode);
     fresh.write(
         "s.jsonl",
         fs::read(home.root.path().join("files/s.jsonl")).unwrap(),
     );
     assert_eq!(texts(&path), texts(&path_of(&fresh.import().sessions[0])));
-    // Imports without a change, then with one.
+    // First comes an import without a change, then one with a change.
     assert_eq!(home.import().totals.entries_added, 0);
     let again = fs::read_to_string(home.root.path().join("files/s.jsonl")).unwrap();
     home.write("s.jsonl", again.replace("corrected", "corrected twice"));
@@ -383,7 +385,7 @@ fn an_import_does_not_move_a_leaf_that_the_user_moved() {
     let path = path_of(&row);
     assert_eq!(path.len(), 4);
     assert_eq!(path[3]["id"], "mine");
-    // The import before left it there, but it is still the user's.
+    // The last import kept this leaf, but the user has chosen it.
     let more = user("u3", "a3", "three") + &assistant("a4", "u3", "third");
     home.write("s.jsonl", conversation() + &more);
     let row = home.import().sessions.remove(0);
@@ -463,7 +465,7 @@ fn only_sessions_of_the_directory_and_time_that_are_asked_for_are_imported() {
         request.since = Some(1_767_225_600_001);
     });
     assert_eq!(found.unwrap().sessions.len(), 1);
-    // The same once nothing is new.
+    // The result is the same when nothing is new.
     let none = home.try_import(|request| request.cwd = Some("/elsewhere".to_owned()));
     assert!(none.unwrap().sessions.is_empty());
     assert_eq!(home.import().sessions.len(), 1);

@@ -19,8 +19,8 @@ fn ids(result: &ImportReport) -> Vec<String> {
     ids
 }
 
-/// goose counts its sessions anew in each database and on each day, so that the ids of different conversations are
-/// equal.
+/// goose numbers its sessions in each database, beginning anew on each day. So different conversations may have equal
+/// ids.
 #[test]
 fn conversations_of_two_databases_with_one_id_are_two_sessions() {
     let home = Home::new(Tool::Goose);
@@ -41,7 +41,7 @@ fn conversations_of_two_databases_with_one_id_are_two_sessions() {
     assert_eq!(ids(&home.import()), found, "its id stays");
     assert_eq!(home.files().len(), files.len());
 
-    // One after the other, each alone.
+    // The databases are imported one after the other.
     let apart = Home::new(Tool::Goose);
     goose(&apart, "a.db", "");
     let first = ids(&apart.import());

@@ -1,10 +1,10 @@
-//! Imports that find nothing new are answered again only while nothing changes.
+//! If an import finds nothing new, the last report is returned again only while nothing changes.
 
 use super::*;
 use crate::importer::repeat::LastImport;
 use std::time::Duration;
 
-/// Longer than the clock of a file system stays the same.
+/// Longer than the time for which the clock of a file system may stay the same.
 const TICK: Duration = Duration::from_millis(60);
 
 /// A folder of Claude Code with two sessions, and a session directory.
@@ -24,7 +24,7 @@ impl Repeated {
         Self { home, last, store }
     }
 
-    /// Imports; returns the totals, and whether the import was made rather than answered again.
+    /// Imports. Returns the totals, and whether files were read, so that the answer is not the last report.
     fn import(&self, change: impl FnOnce(&mut ImportRequest)) -> (Value, bool) {
         let mut request = ImportRequest {
             paths: vec![self.home.root.path().join("files")],
@@ -47,7 +47,7 @@ impl Repeated {
         (result["totals"].clone(), is_made)
     }
 
-    /// Imports until an import is answered again.
+    /// Imports until the last report is returned again.
     fn settle(&self) -> Value {
         std::thread::sleep(TICK);
         let (made, _) = self.import(|_| {});
@@ -120,7 +120,7 @@ fn any_change_of_sources_sessions_origins_or_ledger_is_seen() {
     );
 }
 
-/// Its end is imported once it is old enough, though nothing changes.
+/// The end of the source becomes old enough and is imported, although nothing changes.
 #[test]
 fn a_source_with_an_open_end_is_always_examined() {
     let repeated = Repeated::new();
@@ -143,7 +143,7 @@ fn sources_in_a_database_are_always_examined() {
     }
 }
 
-/// A session whose file somebody has shortened lacks entries, although its source is unchanged.
+/// If another program has shortened a session file, entries are missing although the source is unchanged.
 #[test]
 fn a_shortened_session_is_completed_by_the_next_import() {
     let repeated = Repeated::new();
@@ -179,7 +179,7 @@ fn leaf_of(path: &Path) -> String {
         .to_owned()
 }
 
-/// The ids of the entries in a session file that are not leaf records.
+/// The ids of the entries in a session file, without leaf records.
 fn entry_ids(bytes: &[u8]) -> std::collections::BTreeSet<String> {
     let lines = bytes.split(|byte| *byte == b'\n');
     let entries = lines.filter_map(|line| serde_json::from_slice::<Value>(line).ok());

@@ -1,8 +1,8 @@
-//! Many calls, of which each has its result in time that grows with their number only.
+//! Many calls with results. The time may grow only with the number of calls.
 
 use super::*;
 
-/// More than the square of it takes minutes.
+/// With this many calls, an algorithm that takes quadratic time runs for minutes.
 const MANY: usize = 50_000;
 
 fn results_of(path: &NeutralPath) -> &[CallResult] {
@@ -13,7 +13,7 @@ fn results_of(path: &NeutralPath) -> &[CallResult] {
     results.unwrap_or_default()
 }
 
-/// Each result looked for its call among all open ones.
+/// Once each result looked for its call among all calls without a result.
 #[test]
 fn many_results_find_their_calls() {
     let calls: Vec<Value> = (0..MANY)
@@ -29,7 +29,7 @@ fn many_results_find_their_calls() {
     assert_eq!(path.losses.count(Loss::ClosedCalls), 0);
 }
 
-/// Calls of one id get their results in their order.
+/// If calls have the same id, their results are in the order of the calls.
 #[test]
 fn results_of_one_id_go_to_its_calls_in_order() {
     let calls = json!([
@@ -48,7 +48,7 @@ fn results_of_one_id_go_to_its_calls_in_order() {
     assert_eq!(path.losses.count(Loss::OrphanResults), 1);
 }
 
-/// The search for a free id began at the same number for each call, after which all were taken.
+/// Once the search for a free id began with the same number for each call.
 #[test]
 fn free_ids_are_found_among_hostile_ones() {
     let few = MANY / 5;
@@ -63,7 +63,7 @@ fn free_ids_are_found_among_hostile_ones() {
     assert_eq!(ids.len(), 3 * few);
 }
 
-/// Messages that say nothing put the results before them into order, each once more.
+/// Once each empty message sorted the results before it again.
 #[test]
 fn silent_messages_sort_nothing() {
     let few = MANY / 10;

@@ -1,4 +1,4 @@
-//! Images: kept, or described in words.
+//! Images are either kept, or described in words.
 
 use super::*;
 
@@ -16,7 +16,7 @@ fn clean_for(tool: Option<Tool>, messages: &[Value]) -> NeutralPath {
     NeutralPath::of(path(messages), options)
 }
 
-/// The handoff as a text left images out without a word, and counted none.
+/// Once the handoff as a text left images out, did not say so, and did not count them.
 #[test]
 fn a_text_describes_all_images() {
     let shown = json!({ "role": "toolResult", "toolCallId": "c", "isError": false,
@@ -41,7 +41,7 @@ fn a_text_describes_all_images() {
     assert_eq!(path.losses.count(Loss::Images), 2);
 }
 
-/// The image of a question vanished: the prompt had its words only.
+/// Once the image of the prompt was lost, because the prompt had only the text.
 #[test]
 fn an_image_of_the_prompt_is_described() {
     let question = json!({ "role": "user", "content": [
@@ -56,7 +56,7 @@ fn an_image_of_the_prompt_is_described() {
     }
 }
 
-/// Data that is not Base64 became a part of a file that the agent's provider refuses.
+/// Once data that is not Base64 was written into a file, which the agent's provider then refused.
 #[test]
 fn an_image_without_base64_is_described() {
     let is_kept = |data: &str| {
@@ -76,7 +76,7 @@ fn an_image_without_base64_is_described() {
     }
 }
 
-/// The size of an image was counted in two ways: one of 5 MB and a byte was within the limit.
+/// Once the size of an image was counted in two ways, so an image of 5 MB and one byte was accepted.
 #[test]
 fn the_largest_image_has_five_megabytes() {
     // Each digit stands for six bits.
@@ -87,7 +87,7 @@ fn the_largest_image_has_five_megabytes() {
         let path = clean_for(Some(Tool::Codex), &[said_, said("I see.")]);
         path.losses.count(Loss::Images) == 0
     };
-    // 5 MiB is 3 n + 2 bytes: the last two have three digits.
+    // 5 MiB is 3 n + 2 bytes. The last two bytes have three digits.
     assert!(is_kept(whole + 3));
     assert!(!is_kept(whole + 4));
 }

@@ -1,4 +1,4 @@
-//! The table of protocol.md §3.18, row by row.
+//! Each test checks a row of the table in protocol.md §3.18.
 
 mod calls;
 mod images;
@@ -46,7 +46,7 @@ fn result(id: &str, text: &str) -> Value {
         "content": [{ "type": "text", "text": text }] })
 }
 
-/// The path in words, a word or a list for each message.
+/// The path in short form: a word or a list for each message.
 fn shape(path: &NeutralPath) -> Vec<String> {
     let parts = |parts: &[Part]| -> String {
         let words = parts.iter().map(|part| match part {
@@ -107,7 +107,8 @@ fn a_plain_conversation_stays_as_it_is() {
     );
 }
 
-/// The signatures of thoughts hold for one conversation: an agent that got them was refused by its provider.
+/// The signature of a thought is valid in one conversation only. Once an agent got such a signature, and its provider
+/// refused the request.
 #[test]
 fn thoughts_are_left_out_or_put_into_the_text() {
     let thought = json!({ "type": "thinking", "thinking": "Hm.", "thinkingSignature": "x" });
@@ -165,7 +166,7 @@ fn each_call_gets_one_result_and_each_result_has_its_call() {
     assert_eq!(closed, Some((true, None)));
 }
 
-/// `call_abc.1` passed one agent, and its provider refused it.
+/// Once `call_abc.1` was kept as an id: the agent accepted it, but its provider did not.
 #[test]
 fn ids_of_calls_are_those_that_every_provider_takes() {
     let long = "x".repeat(65);
@@ -267,7 +268,7 @@ fn summaries_commands_and_messages_of_plugins_are_the_users() {
     assert_eq!(shape.len(), 5);
 }
 
-/// A summary may be the last thing that was said.
+/// The last message may be a summary.
 #[test]
 fn a_summary_at_the_end_is_handed_over() {
     let summary = json!({ "role": "compactionSummary", "summary": "Much.", "tokensBefore": 9 });
@@ -310,7 +311,7 @@ fn images_that_agents_do_not_take_are_described() {
     assert_eq!(path.losses.count(Loss::Images), 2);
 }
 
-/// Agents in Rust could not read a file with a lone surrogate at all.
+/// Once agents that are written in Rust could not read a file at all, because it had a lone surrogate.
 #[test]
 fn text_that_is_not_unicode_and_nul_are_replaced() {
     let raw = |text: &str| PathMessage {
@@ -337,7 +338,7 @@ fn text_that_is_not_unicode_and_nul_are_replaced() {
         panic!("no call");
     };
     assert_eq!(Value::Object(call.arguments.clone()), expected);
-    // The text that has U+FFFD itself is whole.
+    // A text that has U+FFFD itself has lost nothing.
     assert_eq!(path.losses.count(Loss::Characters), 3);
 }
 
@@ -364,7 +365,7 @@ fn arguments_that_are_no_object_become_a_text() {
     }
 }
 
-/// The call of a tool as an agent gets it, and how many names of tools it does not have.
+/// The call of a tool as an agent gets it, and the number of tool names that the agent does not have.
 fn renamed(name: &str, arguments: Value, tool: Tool) -> (String, Value, u64) {
     let options = Options {
         tool: Some(tool),
@@ -389,7 +390,7 @@ fn renamed(name: &str, arguments: Value, tool: Tool) -> (String, Value, u64) {
     (name.clone(), Value::Object(arguments.clone()), losses)
 }
 
-/// Claude Code shows nothing for `exec_command`.
+/// Claude Code shows nothing for a call named `exec_command`.
 #[test]
 fn tools_that_an_agent_has_get_its_names() {
     let check = |given: (&str, Value), tool, expected: (&str, Value, u64)| {
@@ -428,7 +429,7 @@ fn tools_that_an_agent_has_get_its_names() {
         Tool::Gemini,
         ("read_file", json!({ "file_path": "a" }), 0),
     );
-    // Without the argument that the agent's tool needs, and without such a tool, names stay.
+    // A name stays if the call lacks an argument that the agent's tool needs, or if the agent has no such tool.
     check(
         ("read", json!({ "x": 1 })),
         Tool::Gemini,
@@ -496,7 +497,7 @@ fn a_summary_stands_for_what_was_before() {
     assert_eq!(path.first_entry(), Some("e0"));
 }
 
-/// The last turns had no summary, and yet one was said to stand for what was before.
+/// Once the path had only the last turns and no summary, but a summary was reported.
 #[test]
 fn the_last_turns_leave_the_summary_out() {
     let messages = [user("One."), said("A."), user("Two."), said("B.")];
@@ -531,7 +532,7 @@ fn nothing_but_a_question_hands_nothing_over() {
     );
 }
 
-/// Messages that an agent gives back in another form have the same hash, and other messages have another one.
+/// If an agent returns messages in another form, their hash is the same. Other messages have another hash.
 #[test]
 fn the_hash_is_over_what_every_agent_gives_back() {
     let plain = clean(&[

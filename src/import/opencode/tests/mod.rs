@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 mod random;
 
-/// Lines of a session in a database.
+/// The lines of a session in a database.
 #[derive(Default)]
 struct Rows(Vec<u8>);
 
@@ -119,7 +119,7 @@ fn a_message_that_was_deleted_alone_is_a_branch_and_the_later_ones_go_on_without
         session.drawn(),
         drawn(&["0 - user A", "1 0 user B", "2 0 user C", "3 2 assistant*"])
     );
-    // The answer has no event.
+    // There is no event for the answer.
     assert_eq!(session.member.disagreements, 1);
 }
 
@@ -149,7 +149,7 @@ fn reverts_one_after_another_leave_a_branch_each() {
     assert_eq!(rows.drawn(), drawn(&expected));
 }
 
-/// A revert to before the first message empties the list: the conversation begins a second time.
+/// A revert to the position before the first message empties the list. The conversation begins a second time.
 #[test]
 fn a_conversation_that_was_reverted_as_a_whole_has_two_roots() {
     let rows = Rows::new(json!({}))
@@ -263,7 +263,7 @@ fn an_answer_has_its_calls_and_each_result_follows() {
     );
 }
 
-/// Older versions kept all steps of an answer in one message: calls and texts follow a result.
+/// In older versions one message had all steps of an answer: after a result come further calls and texts.
 #[test]
 fn each_step_of_an_answer_is_an_entry_with_its_own_results_and_the_usage_counts_once() {
     let tool = json!({"type": "tool", "tool": "ls", "callID": "1", "state": {"status": "success", "input": {}, "output": "x"}});

@@ -1,4 +1,4 @@
-//! Random rows and histories.
+//! Random rows, and random histories of events.
 
 use super::*;
 use crate::member::Parent;
@@ -115,7 +115,7 @@ proptest! {
         imported(&Opencode, "x", lines.as_bytes());
     }
 
-    /// After each event of a random history, the present state equals a plain list, and nothing is lost.
+    /// After each event of a random history, the present state equals a simple list, and no message is lost.
     #[test]
     fn the_replay_ends_with_the_listed_messages_and_keeps_the_removed_ones(history in prop::collection::vec((any::<bool>(), 0_usize..6), 1..60)) {
         let mut list: Vec<u64> = Vec::new();
@@ -155,7 +155,7 @@ proptest! {
     }
 }
 
-/// Ten times as many records take about ten times as long, also in the worst order.
+/// Ten times as many records take about ten times as long, even in the worst order.
 #[test]
 fn reading_is_linear_in_the_records() {
     let time = |count: u64| {
