@@ -69,7 +69,7 @@ pub(crate) struct Member {
 /// The position that a member continues.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) enum Base {
-    /// No position, or the one that the member's nodes name by the keys of their parents.
+    /// The member continues nothing, or its nodes name their parents in other members by key.
     #[default]
     None,
     /// The last node of the part `part_id` whose `order` is less than `order`.
@@ -138,7 +138,7 @@ pub(crate) enum NodeKind {
     ModelChange,
     /// A state or an event, which becomes an entry of type `custom`.
     Custom,
-    /// An entry of type `custom`, `subagent`, at the call that has spawned this native session.
+    /// A `custom` entry of the type `subagent`, at the call that has spawned this native session.
     Subagent {
         native_id: Box<str>,
     },

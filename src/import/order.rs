@@ -51,8 +51,8 @@ impl Hanging {
         self.by_id.get(id).copied()
     }
 
-    /// All records with their parents, in an order in which a record comes after its parent. If records form a cycle
-    /// that has no other parent, its first record gets no parent.
+    /// All records with their parents, in an order in which a record comes after its parent. The first record of a
+    /// cycle gets no parent.
     pub(crate) fn order(&self) -> Vec<(usize, Above)> {
         let count = self.parents.len();
         let mut children: Vec<Vec<usize>> = vec![Vec::new(); count];

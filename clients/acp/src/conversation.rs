@@ -21,7 +21,7 @@ impl Side {
     }
 }
 
-/// A change of one session of treelined: the one that records the agent's session `agent_session`.
+/// A change of the session of treelined in which the agent's session `agent_session` is recorded.
 #[derive(Debug, PartialEq)]
 pub struct Change {
     pub agent_session: String,
@@ -177,7 +177,8 @@ impl Conversation {
         self.has_gap = self.sessions.is_empty();
     }
 
-    /// The state of a session that has a new message. A gap of an unknown session goes into it.
+    /// The state of a session that has a new message. If a message of an unknown session was lost before, this
+    /// session gets the gap.
     fn open(&mut self, session: String) -> &mut Open {
         self.latest.clone_from(&session);
         let open = self.sessions.entry(session).or_default();
@@ -386,8 +387,8 @@ mod tests {
         assert_eq!(result["content"][0]["text"], "one\n");
     }
 
-    /// Without the ids of the earlier turn, the warning would be taken for an answer: no message of its turn has an
-    /// id.
+    /// The second turn has only a warning, which has no id. The ids of the first turn show that answers of this agent
+    /// have ids, so the warning is not an answer.
     #[test]
     fn ids_of_an_earlier_turn_count() {
         let mut conversation = Conversation::default();

@@ -33,9 +33,10 @@ pub async fn find(
     Ok(at)
 }
 
-/// Finds a whole history in a tree, and returns the last entry that matches. Looks on the path of `leaf` first, where
-/// the record ends: other branches may begin with the same words. If no branch matches from its root, the end of that
-/// path is compared, since an agent may replay a path that was handed over with other words at its beginning.
+/// Finds a whole history in a tree. Returns the last entry that matches. The path to `leaf`, where the record ends,
+/// is compared first, because other branches may begin with the same words. Then all branches are compared from their
+/// roots. If none matches, only the end of the path to `leaf` is compared, because an agent may replay the beginning
+/// of a path in other words.
 pub async fn found(
     client: &Client,
     leaf: Option<&str>,
@@ -105,7 +106,8 @@ pub async fn pass_results(
     Ok(at)
 }
 
-/// The last entry that imports have written below `at`. Stops where they have written no entry, or several.
+/// Follows the entries that imports have written below `at`, and returns the last one. Stops at an entry that has no
+/// such child, or several.
 pub async fn imported_tip(client: &Client, at: Option<String>) -> anyhow::Result<Option<String>> {
     let mut at = at;
     loop {

@@ -1,5 +1,5 @@
-//! Tests: a message that is not recorded leaves an entry `acp.gap`, of any kind and at any position, and changes
-//! nothing else.
+//! Tests that a message that cannot be recorded leaves an entry `acp.gap`, and changes nothing else. This holds for
+//! every kind of message, at every position.
 
 use crate::conversation::{Change, ChangeKind, Conversation, Side};
 use crate::journal::{Journal, MAX_MESSAGE};
@@ -57,8 +57,8 @@ fn script() -> Vec<(Side, Value, bool)> {
     ]
 }
 
-/// The message with a faulty member before or after its other members. The faults: too long, nested too deeply, half
-/// of a surrogate pair, a byte that is not UTF-8.
+/// The message with one more member, before or after its other members. The member is too long, is nested too deeply,
+/// has half of a surrogate pair, or has a byte that is not UTF-8.
 fn damaged(message: &Value) -> Vec<Vec<u8>> {
     let whole = message.to_string();
     let members = &whole.as_bytes()[1..whole.len() - 1];

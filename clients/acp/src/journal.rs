@@ -507,7 +507,7 @@ fn see(conversation: &mut Conversation, from: Side, raw: &RawValue) -> Vec<Chang
     }
 }
 
-/// The changes that a line makes which is not JSON. Such a line is output that is not a message, a message with bytes
+/// The changes that a line makes if it is not JSON. Such a line is output that is not a message, a message with bytes
 /// that are not UTF-8, or the part of a message before a gap.
 fn see_torn(conversation: &mut Conversation, line: &[u8]) -> Vec<Change> {
     let sides = [Side::Editor, Side::Agent].into_iter();

@@ -172,7 +172,7 @@ async fn record(
     let mut recorder = recorder(args, &state)?;
     complete_unfinished(&state, &mut recorder).await?;
     loop {
-        // This is asked before the journal is read, so that the journal then has the agent's last messages.
+        // If the agent has ended at this point, the journal already has its last messages.
         let has_ended = journal.has_ended();
         make_changes(&mut journal, &mut recorder).await?;
         if has_ended {

@@ -298,9 +298,9 @@ impl Recorder {
         Ok(())
     }
 
-    /// Looks for items that an import has already written, since the agent also stores its messages itself. Returns
-    /// three things: the last entry that is there, the entries to append below it, and the last entry after the
-    /// append.
+    /// Looks for items that an import has already written. This is possible because the agent stores its messages
+    /// too, and an import reads them. Returns three things: the last entry that is there, the entries to append below
+    /// it, and the last entry after the append.
     async fn missing(
         &self,
         client: &Client,
@@ -344,8 +344,8 @@ impl Recorder {
         }
     }
 
-    /// Finds the history that the agent has replayed in the tree, and appends a branch from the first message that
-    /// differs.
+    /// Finds in the tree the history that the agent has replayed. If it differs from the tree, appends the messages
+    /// from the first difference on, as a branch.
     async fn align(
         &mut self,
         agent_session: &str,

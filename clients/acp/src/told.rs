@@ -93,7 +93,8 @@ pub struct Told {
 }
 
 impl Told {
-    /// A history that is not found yet. If it has no calls, the calls of entries are not compared.
+    /// Makes a history whose position is its beginning. If the history has no calls, the calls of entries are not
+    /// compared.
     pub fn of(items: &[Item]) -> Told {
         let mut told = Told::of_all(items.iter());
         told.has_calls = told.parts.iter().any(|(_, (kind, _))| *kind == Kind::Call);
@@ -143,7 +144,8 @@ impl Told {
             let mut words = words.as_str();
             loop {
                 let Some((_, (told_kind, told))) = self.parts.get(part) else {
-                    // This holds for answers only: a message of the user is always replayed whole.
+                    // Only an answer may have more text than the history: a message of the user is always replayed
+                    // whole.
                     let is_begun = part > self.part && *kind != Kind::User;
                     (self.part, self.bytes) = if is_begun {
                         (part, 0)
@@ -189,8 +191,9 @@ impl Told {
         is_told
     }
 
-    /// Moves the position to where the end of a handed-over path is found best. Only the end of the path is compared,
-    /// since the agent may replay its beginning in other words. False if the end is not found.
+    /// Moves the position to the end of a path that was handed over. Only the last parts of the path are compared,
+    /// because the agent may replay its beginning in other words. The longest match counts. False if there is no
+    /// match.
     pub fn pass_path(&mut self, path: &[Said]) -> bool {
         let path = joined(self.compared(path.to_vec()).into_iter());
         let told = joined(self.parts.iter().map(|(_, said)| said.clone()));
@@ -337,8 +340,8 @@ mod tests {
         Item::Message(json!({ "role": "assistant", "content": blocks }))
     }
 
-    /// Codex replays a session that was handed over to it without its calls. Once the next run took this for another
-    /// history, and recorded all of it again.
+    /// When Codex replays a session that was handed over to it, the calls are missing. Once the next run took this
+    /// for another history, and recorded all of it again.
     #[test]
     fn a_history_without_calls_is_found_beside_them() {
         let path = [

@@ -1,4 +1,5 @@
-//! Changes the files of a root from one tree to another (files.md §5).
+//! Changes the files of a root from one tree to another (files.md §5). The old files were saved before, in the safety
+//! snapshot. Files are exchanged through the stage, a folder in the root ([`crate::place`]).
 
 use crate::changes::{Change, Kind};
 use crate::git::Shadow;
@@ -13,7 +14,7 @@ use std::io::{self, BufRead, BufReader, Read, Write};
 use std::os::unix::ffi::OsStrExt;
 use std::process::{Child, ChildStdin, ChildStdout};
 
-/// The changes to make. The safety snapshot has all their `old` sides.
+/// The changes to make. The bytes of all `old` sides are in the safety snapshot.
 pub struct Job<'a> {
     pub shadow: &'a Shadow,
     pub changes: &'a [Change],

@@ -119,7 +119,8 @@ impl At {
         })
     }
 
-    /// Those of the files to change that differ from the last record of the session: others have changed them since.
+    /// The files of the plan that differ from the last record of the session, because another program has changed
+    /// them since.
     fn outside(&self, plan: &Plan) -> anyhow::Result<BTreeSet<Name>> {
         let kept = self.found.records.iter().rev();
         let mut kept = kept.filter(|record| record.is_kept(&self.shadow, &self.found.session));

@@ -156,8 +156,8 @@ pub async fn watch(
             None if !is_extension => {
                 bail!("another `treelined files watch` follows these sessions")
             }
-            // This process stays although it does nothing: the daemon would start an extension that ends again, and
-            // give it up after some times.
+            // This process waits and does nothing. If it ended, the daemon would start it again, and would give up
+            // after some attempts.
             None if client.is_closed() => return Ok(()),
             None => tokio::time::sleep(LOOK).await,
         }

@@ -1,5 +1,5 @@
-//! Decides which files are not saved: by the user's rules and by our own, and because they are large or in another
-//! repository (files.md §3).
+//! Decides which files are not saved (files.md §3). A file is left out by a rule of the user, by one of our own
+//! rules, because it is large, or because it is in another repository.
 
 use crate::foreign::Repositories;
 use crate::git::{Shadow, ask_user};

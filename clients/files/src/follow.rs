@@ -1,4 +1,5 @@
-//! `treelined files watch`: saves the files at each turn of all sessions in the roots that are on (files.md §4).
+//! `treelined files watch`: saves the files at each turn of a session, if the session's folder is in a root that is
+//! turned on (files.md §4).
 
 use crate::navigate::Navigations;
 use crate::offer;
@@ -138,7 +139,8 @@ impl Follower {
             self.since = Timestamp::now();
         }
         self.last.insert(opened.id.clone(), last.id().to_owned());
-        // If the last turn ended before this time, the present files do not belong to it.
+        // If the last turn ended before this process started, the files may have changed since. They are not saved
+        // for that turn.
         if is_first && !self.is_due(opened, &last).await? {
             return Ok(false);
         }
@@ -148,8 +150,8 @@ impl Follower {
         }
     }
 
-    /// Whether the last message of a session is new and not recorded. It is asked for a session that was not checked
-    /// before.
+    /// Whether the last message of a session is new and has no record. This is used for a session that was not
+    /// checked before.
     async fn is_due(&self, opened: &Opened, last: &Entry) -> anyhow::Result<bool> {
         let time = last.timestamp().parse::<Timestamp>();
         if !time.is_ok_and(|time| time >= self.since) {
@@ -189,7 +191,7 @@ pub async fn save(
     let Some(data) = made else {
         return Ok(None);
     };
-    // The record becomes a child of the leaf, and the leaf does not move for the user.
+    // The record is appended at the leaf, so that the user's position does not change.
     opened
         .client
         .append_entries([record::entry(&id, &data)])

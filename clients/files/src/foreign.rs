@@ -8,8 +8,8 @@ use std::os::fd::AsFd;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
-/// Whether git would take a folder for a repository itself: a bare one, one beside its working tree, or one of a
-/// linked working tree.
+/// Whether a folder has the files of a repository directly in it. Such a folder is a bare repository, a folder
+/// `.git`, or the folder of a linked working tree.
 pub fn is_repository(folder: impl AsFd) -> bool {
     let is = |name: &str, kind: FileType| {
         statat(&folder, name, AtFlags::empty())
@@ -20,7 +20,7 @@ pub fn is_repository(folder: impl AsFd) -> bool {
     has_head() && (is_whole() || is("commondir", FileType::RegularFile))
 }
 
-/// Whether this folder, or a folder above it, is a repository itself.
+/// Whether this folder, or a folder above it, has the files of a repository directly in it.
 pub fn is_in_repository(folder: &Path) -> bool {
     let mut above = folder.ancestors();
     above.any(|above| std::fs::File::open(above).is_ok_and(is_repository))
@@ -29,7 +29,7 @@ pub fn is_in_repository(folder: &Path) -> bool {
 /// Finds the repositories that have files below a root.
 pub struct Repositories<'r> {
     root: &'r Path,
-    /// For each path of a folder that was checked: whether it is a repository.
+    /// For each folder that was checked, by its path: whether it is a repository.
     known: HashMap<Vec<u8>, bool>,
 }
 
@@ -39,8 +39,8 @@ impl<'r> Repositories<'r> {
         Repositories { root, known }
     }
 
-    /// The outermost repository that has this file or that this name is; `None` if there is none. If it is a folder,
-    /// its name ends with `/`.
+    /// The first name on the way down to this one that belongs to a repository: a folder, or a file `.git`. `None` if
+    /// there is none. The name of a folder ends with `/`.
     pub fn of(&mut self, name: &Name) -> Option<Name> {
         let mut begin = 0;
         for part in name.0.split(|byte| *byte == b'/') {

@@ -7,8 +7,8 @@ use std::io;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::Path;
 
-/// Writes the files of a commit into a folder, which must not exist or must be empty. If one file fails, none stays.
-/// Returns the number of files.
+/// Writes the files of a commit into a folder, which must not exist or must be empty. If a file cannot be written, no
+/// file stays. Returns the number of files.
 pub fn checkout(shadow: &Shadow, commit: &str, into: &Path) -> anyhow::Result<usize> {
     let shown = into.display();
     let into = std::path::absolute(into)?;

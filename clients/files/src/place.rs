@@ -117,8 +117,8 @@ impl Place {
         (FileType::from_raw_mode(stat.st_mode) == FileType::RegularFile).then_some(stat)
     }
 
-    /// Moves a file away to the stage, if its content is `old`. If it is not, returns the reason as a text. `step` is
-    /// called before the move.
+    /// Moves a file away to the stage, if its content is `old`. If the content differs, returns the reason as a text.
+    /// `step` is called before the move.
     pub fn take_away(
         &self,
         name: &Name,

@@ -135,8 +135,8 @@ pub fn run(
     let shadow = root.shadow(lock)?;
     // Stages of killed restores are removed only now, because the user has agreed.
     let left = tidy(root, &shadow)?;
-    // The user has agreed to changes of the files that were shown. An undo does not check this here: it has saved
-    // just the files that it changes.
+    // If the files have changed since they were shown, the user has not agreed to this restore. For an undo this is
+    // not checked here, because only the files that it changes were saved.
     if target.undoes.is_none() && snapshot::take(&shadow, limits)?.tree != plan.now {
         bail!("files have changed since they were shown; nothing was changed: run it again");
     }
@@ -182,8 +182,8 @@ pub fn run(
     let _less = journal::write(root, &journal).and_then(|()| {
         step();
         match &target.undoes {
-            // If some files have changed since the restore, it is not noted as taken back: the user can still take
-            // these back.
+            // If some files have changed since the restore, the restore does not count as taken back. The user can
+            // then take these files back later.
             Some(_) if plan.since.is_empty() => journal::note_undone(root, &journal),
             _ => Ok(()),
         }

@@ -221,7 +221,8 @@ pub fn turn(entry: &Entry) -> Option<When> {
                 .filter_map(|block| block.get("type"));
             let calls = kinds.any(|kind| kind == "toolCall");
             let reason = message.get("stopReason").and_then(Value::as_str);
-            // After calls their results follow, unless the turn was aborted or failed.
+            // A message with calls does not end the turn, because results follow. It ends the turn if the turn was
+            // aborted or failed.
             let is_over = matches!(reason, Some("aborted" | "error"));
             (!calls || is_over).then_some(When::End)
         }

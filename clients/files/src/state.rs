@@ -94,7 +94,8 @@ impl State {
         })
     }
 
-    /// The nearest root above a folder whose files are saved. A repository inside a root is not a part of that root.
+    /// The nearest root that contains a folder, among the roots that are turned on. A repository inside a root is not
+    /// a part of that root.
     pub fn nearest(&self, folder: &Path) -> anyhow::Result<Option<Root>> {
         let Ok(folder) = folder.canonicalize() else {
             return Ok(None);

@@ -91,7 +91,7 @@ struct Messages<'a> {
     record: &'a Record<'a>,
     items: Vec<&'a [u8]>,
     ids: Vec<Box<str>>,
-    /// For each message, the id of its parent. The ids of missing parents are read here.
+    /// For each message, the id of its parent, even if that parent is missing.
     parents: Vec<Option<Box<str>>>,
     hanging: Hanging,
 }

@@ -16,10 +16,10 @@ enum Teller {
 /// The deliveries that were read so far.
 #[derive(Debug, Default)]
 pub(super) struct Deliveries {
-    /// The ids of deliveries and commands.
+    /// The ids of deliveries and commands, with the kind of the record that has them.
     named: HashSet<(Teller, Box<str>)>,
-    /// For the text of each delivery since the model's last answer: whether each record of it has an id. Older
-    /// versions do not write an id into the `remove`.
+    /// The records since the model's last answer whose other record was not read yet, by kind and by the hash of the
+    /// text. The boolean says whether the record has an id: older versions do not write one into the `remove`.
     recent: HashMap<(Teller, u64), Vec<bool>>,
 }
 

@@ -214,8 +214,8 @@ fn user_content(content: &[u8]) -> Vec<u8> {
     blocks.array()
 }
 
-/// The note of a result's node. It has the index of the result's block in the record, whether the texts beside the
-/// results are added to this result, and the name of the tool.
+/// The note of a result's node. It has three parts: the index of the result's block in the record, a mark that says
+/// whether the texts beside the results belong to this result, and the name of the tool.
 pub(super) fn result_note(block: usize, takes_rest: bool, name: &str) -> Box<str> {
     let mark = if takes_rest { '.' } else { ',' };
     format!("{block}{mark}{name}").into()

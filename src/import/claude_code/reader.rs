@@ -98,8 +98,8 @@ impl SessionReader {
         }
     }
 
-    /// Reads a record that does not belong to the tree. A record that comes between messages does belong to it; its
-    /// role is returned.
+    /// Reads a record that is neither a message nor linked to one. If it comes between messages, it belongs to the
+    /// tree, and its role is returned.
     fn state(&mut self, fields: &Fields<'_>) -> Option<Role> {
         let kind = fields.kind.and_then(json::string).unwrap_or_default();
         let text = |raw: Option<&[u8]>| raw.and_then(json::string).map(Into::into);
@@ -287,8 +287,8 @@ impl SessionReader {
         true
     }
 
-    /// The role of a record, unless another record has reported the same message. For a record that an older version
-    /// of the reader has read, the role is the one of that version.
+    /// The role of a record. It is a link if an earlier record has reported the same message. A record that an older
+    /// version of the reader has read keeps the role of that version.
     fn once(&mut self, record: &Record<'_>, fields: &Fields<'_>, role: Role) -> Role {
         let is_former = self.former.version_at(record.at) < 2;
         match role {

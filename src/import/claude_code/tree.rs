@@ -13,7 +13,7 @@ struct Builder<'a> {
     anchors: Vec<Anchor>,
     turns: Vec<Turn>,
     groups: HashMap<(usize, &'a str), usize>,
-    /// For each call, by conversation and id: the index of its record, and its index in the record.
+    /// For each call, by conversation and id: the index of its record, and the index of the call in that record.
     calls: HashMap<(usize, &'a str), (usize, usize)>,
     answered: HashSet<(usize, &'a str)>,
     /// For each message, by its parent, time and content: its turn. A compaction repeats these three when it writes a
@@ -21,13 +21,13 @@ struct Builder<'a> {
     written: HashMap<(Anchor, Option<Millis>, u64), usize>,
     /// The parts of model messages, by turn, time and content.
     parts: HashSet<(usize, Option<Millis>, u64)>,
-    /// For each kept record, by its uuid: the compaction's record, to which the children of the kept record are
-    /// attached.
+    /// For each record that a compaction keeps, by its uuid: the record of the compaction. The children of the kept
+    /// record are attached there.
     moved: HashMap<&'a str, usize>,
     /// For each conversation, its last message.
     tips: Vec<Option<usize>>,
-    /// For each conversation, the turns between the last message and the next one: the turn above them, and the last
-    /// of them.
+    /// For each conversation, the turns that come between the last message and the next one. They are given by the
+    /// turn above them, and by the last of them.
     between: Vec<Option<(usize, usize)>>,
     /// The records without a node.
     dropped: Vec<usize>,
@@ -225,7 +225,7 @@ impl<'a> Builder<'a> {
         turn
     }
 
-    /// Attaches the turn that follows a message below the turns between the two.
+    /// Attaches a turn that follows a message. If there are turns between the two, it is attached below these.
     fn after_between(
         &mut self,
         record: &TreeRecord,
@@ -379,7 +379,8 @@ impl<'a> Builder<'a> {
         }
     }
 
-    /// Marks the last model message of each conversation as open if it may still grow, and all turns below it.
+    /// Marks the last model message of each conversation, and all turns below it, as open if the message may still
+    /// grow.
     fn mark_open(&mut self) {
         let mut last: Vec<Option<(usize, bool)>> = vec![None; self.source.threads.len()];
         for (at, record) in self.source.records.iter().enumerate() {

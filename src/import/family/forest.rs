@@ -68,8 +68,8 @@ pub(crate) struct Adopted {
     /// For each adopted node, by the index of its planned entry: the entry that stands for it. `None`: the node is at
     /// the empty position, before the first entry.
     pub(crate) entries: HashMap<usize, Option<String>>,
-    /// For the id that the entry of an adopted node would have: the entry that stands for it. Only pairs that no
-    /// import has recorded so far.
+    /// The same, by the id that the entry of the adopted node would have. Pairs that an import has already recorded
+    /// are left out.
     pub(crate) new: BTreeMap<String, Option<String>>,
     /// The entry below which a planned entry without a parent is written.
     pub(crate) below: BTreeMap<usize, String>,
@@ -77,8 +77,8 @@ pub(crate) struct Adopted {
     /// leaf is one of these entries: the last adopted entry on the path to the native session's leaf, or the entry
     /// that was handed over last.
     pub(crate) starts: Vec<String>,
-    /// The native sessions that were handed over or recorded. For these, the last leaf of the session may be another
-    /// program's.
+    /// The native sessions that were handed over or recorded. For these, another program may have moved the leaf of
+    /// the session.
     pub(crate) guests: HashSet<String>,
     /// The number of nodes in the session file when its records were compared; `None` without records.
     pub(crate) compared: Option<usize>,

@@ -373,7 +373,7 @@ fn copied(
         let users = users(member, &found).filter(|node| node.time.is_some());
         let users = users.count();
         if users > 1 || (users == 1 && is_timed_in_millis(member)) {
-            // Between members of one native session, equal content is not a heuristic.
+            // If two members belong to one native session, it is not a heuristic to join them by content.
             let is_other = |shared: &NodeNumber| {
                 let owner = nodes
                     .owners

@@ -130,7 +130,7 @@ impl<'a> Resolver<'a> {
                 let parent = usize::try_from(*parent).ok().filter(|parent| *parent < at);
                 let of = self.nodes.of.get(number);
                 let parent = parent.and_then(|parent| of?.get(parent).copied());
-                // A node cannot be its own parent, which it would be if its parent were a copy of it.
+                // A parent that is a copy of the node itself is left out, because a node cannot be its own parent.
                 match parent.filter(|parent| self.nodes.owners.get(*parent) != Some(&(number, at)))
                 {
                     Some(parent) => Link::Node(parent),

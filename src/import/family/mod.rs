@@ -55,7 +55,7 @@ fn order(members: &[Member], rules: &Rules<'_>) -> Vec<MemberNumber> {
     order
 }
 
-/// For each native session that is a copy: the number of sessions above it, each of which the one below copies.
+/// For each native session that is a copy: the length of its chain of originals.
 fn copies(members: &[Member]) -> HashMap<String, usize> {
     let mut parents: HashMap<&str, &str> = HashMap::new();
     for member in members {

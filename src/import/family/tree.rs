@@ -418,7 +418,8 @@ impl Context<'_> {
         labels
     }
 
-    /// The number of tips that are not the leaf of a member, or only of a superseded member.
+    /// The number of tips that the tool does not show: they are not the leaf of any member, or only of superseded
+    /// members.
     fn recovered(&self, group: &Group, layout: &Layout) -> u64 {
         let mut is_shown = vec![false; layout.entries.len()];
         for number in &group.members {

@@ -276,7 +276,7 @@ impl Reader for ThreadReader {
 /// hides the message from the model.
 fn kinds(lines: &[Line]) -> Vec<NodeKind> {
     let mut kinds = Vec::with_capacity(lines.len());
-    // Whether all messages so far are hidden from the model, which a compaction does.
+    // Whether all messages so far are hidden from the model, as they are after a compaction.
     let mut are_compacted = true;
     for (index, line) in lines.iter().enumerate() {
         let before = index.checked_sub(1).and_then(|before| lines.get(before));

@@ -23,7 +23,8 @@ pub(super) struct Adoption<'a> {
     pub(super) planned: &'a SessionTree,
     /// The entries that the session has.
     pub(super) tree: &'a Tree,
-    /// For the id that the entry of a node would have: the entry that an earlier import has adopted for the node.
+    /// For each node that an earlier import has adopted, by the id that its own entry would have: the entry that
+    /// stands for it.
     pub(super) recorded: &'a HashMap<String, Option<String>>,
     /// For each native session that continues a path: the path that was handed over to it.
     pub(super) continuations: &'a HashMap<String, Continuation>,
@@ -404,7 +405,7 @@ impl<'a> Adoption<'a> {
         labels.collect()
     }
 
-    /// For each member: the number of records all of whose nodes are adopted, and the number of these nodes.
+    /// For each member: the number of records whose nodes are all adopted, and the number of these nodes.
     pub(super) fn counts(&self, adopted: &Adopted) -> HashMap<MemberNumber, (u64, u64)> {
         let mut records: HashMap<MemberNumber, (HashSet<u64>, HashSet<u64>, u64)> = HashMap::new();
         for (at, entry) in self.planned.entries.iter().enumerate() {

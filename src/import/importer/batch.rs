@@ -49,8 +49,8 @@ pub(super) struct Batch {
     /// For each session, the number of subagents that it spawned.
     pub(super) spawned: HashMap<String, u64>,
     pub(super) forest: Forest,
-    /// The sessions that are not written because a comparison failed, with the error. Conversations were handed over
-    /// from these sessions.
+    /// The sessions that are not written because their nodes could not be compared, each with the error. From these
+    /// sessions conversations were handed over.
     pub(super) not_compared: HashMap<usize, Error>,
     redaction: Redaction,
 }
@@ -364,8 +364,8 @@ impl Batch {
         failed: &HashMap<usize, Error>,
     ) -> Result<()> {
         let written: HashSet<usize> = rows.iter().map(|(at, _)| *at).collect();
-        // These rows come before the rows of sources, because the first row of a native session decides. Sources have
-        // another order.
+        // The first row about a native session decides in which session it is. So these rows come before the rows of
+        // sources, which are in another order.
         let trees = rows
             .iter()
             .filter_map(|(at, _)| self.forest.sessions.get(*at));
@@ -390,7 +390,8 @@ impl Batch {
             let (natives, targets) = members().filter_map(placed).unzip();
             let mut origin = read.origin.clone();
             if origin.is_empty() {
-                // The bytes that an earlier import has kept stay known, so that they can be deleted later.
+                // The name of the bytes that an earlier import has kept stays in the row, so that they can be deleted
+                // later.
                 let before = ledger.source(self.tool, &read.source.name());
                 origin = before.map_or_else(String::new, |row| row.origin.clone());
             }

@@ -57,7 +57,7 @@ impl SessionWork<'_> {
     }
 
     /// Writes the file of a new session. The file gets its name once it is complete. The name becomes durable when
-    /// the returned folder is synced. If the file replaces an older one, that goes to the trash just before.
+    /// the returned folder is synced. If there is an older file of the session, it goes to the trash just before.
     pub(super) fn create(
         mut self,
         store: &Store,
@@ -150,11 +150,13 @@ impl SessionWork<'_> {
         self.row.created = true;
         self.row.entries_added = (entries.len() + labels.count()) as u64 + u64::from(has_name);
         self.row.branches = (tips as u64).saturating_sub(1);
-        // The first branch is not counted in `branches`, even if the tool does not show it.
+        // The first branch is never counted. So it is not counted as recovered either, even if the tool does not show
+        // it.
         self.row.recovered = self.row.recovered.min(self.row.branches);
     }
 
-    /// The entry that names the session. `entries` makes the ids of names given at different times differ.
+    /// The entry that names the session. `entries` is a part of its id, so that names of different times have
+    /// different ids.
     pub(super) fn name_line(
         &self,
         name: &str,

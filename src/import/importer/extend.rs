@@ -291,7 +291,7 @@ struct Step {
     entry: usize,
     id: NodeId,
     parent: Option<String>,
-    /// The entry whose newer version this is, or of whose branch this is a copy.
+    /// The original of this entry: an older version of the same node, or the entry of a branch that is copied.
     copied_from: Option<NodeId>,
 }
 
@@ -328,7 +328,7 @@ impl Extension {
             newer: HashMap::new(),
         };
         let adopted = &work.tree.adopted;
-        // For each planned entry: the id of its current version, and why it gets this version now.
+        // For each planned entry: the id of its current version, and the reason if it gets this version now.
         let mut ids: Vec<(Option<String>, Renewal)> = Vec::with_capacity(entries.len());
         for (at, entry) in entries.iter().enumerate() {
             work.check()?;

@@ -22,9 +22,9 @@ pub(crate) struct HandedOver {
 /// A message, or the result of a call.
 #[derive(Debug, Clone)]
 struct Step {
-    /// The entry that has the beginning of the step, or the entry before it.
+    /// The entry that has the beginning of the step. If a step has no entry, it is the last entry before the step.
     first: Option<String>,
-    /// The entry that has the end of the step, or the entry before it.
+    /// The entry that has the end of the step. If a step has no entry, it is the last entry before the step.
     last: Option<String>,
     is_summary: bool,
 }

@@ -52,12 +52,13 @@ struct ContinuationRecord {
 pub(super) struct Records {
     /// The native sessions that imports have brought.
     natives: HashSet<String>,
-    /// For the id that the entry of a node would have: the entry that was adopted for it.
+    /// For each node that an import has adopted, by the id that its own entry would have: the entry that stands for
+    /// it.
     pub(super) adopted: HashMap<String, Option<String>>,
     /// For each native session, by its id: the latest continuation.
     named: HashMap<String, ContinuationRecord>,
     /// The continuations that do not say a native id, by the hash of their paths. If several have the same hash, the
-    /// one with the most messages.
+    /// one with the most messages counts.
     unnamed: HashMap<String, ContinuationRecord>,
     /// For each native session, by its id: the entries at which its records begin.
     pub(super) recorded: HashMap<String, Vec<Node>>,
@@ -139,8 +140,8 @@ impl Records {
         self.natives.contains(native)
     }
 
-    /// The continuation of a native session: the latest one with its id. If there is none, the longest one without an
-    /// id with whose path the native session begins.
+    /// The continuation to which a native session belongs. This is the latest one that has the native id. If there is
+    /// none, it is the longest one without an id whose path is the beginning of the native session.
     pub(super) fn continuation(
         &self,
         opened: &OpenedLog,
@@ -196,14 +197,15 @@ impl ContinuationRecord {
         }))
     }
 
-    /// Makes the path that was handed over again. `None` if this fails, or if the path has changed since.
+    /// Computes the path of the continuation from the session as it is now. `None` if this fails, or if the path has
+    /// changed since it was handed over.
     fn path(&self, opened: &OpenedLog, tool: Tool) -> Option<NeutralPath> {
         let path = path_of(opened, tool, self).ok()?;
         (hash(&path.messages) == self.sha256).then_some(path)
     }
 }
 
-/// Makes the path of a continuation again.
+/// Computes the path of a continuation from the session as it is now.
 fn path_of(opened: &OpenedLog, tool: Tool, record: &ContinuationRecord) -> Result<NeutralPath> {
     let options = Options {
         tool: Some(tool),
@@ -463,8 +465,8 @@ struct Offers {
     imported: HashMap<String, String>,
     /// For each native session: the best offer among paths that have not changed since they were handed over.
     same: HashMap<String, Offer>,
-    /// For each native session, and the hash of a path that has changed since: the best offer. It counts if the
-    /// native session begins with messages of this hash.
+    /// For each native session, and for each hash of a path that has changed since: the best offer. It counts only if
+    /// the beginning of the native session has this hash.
     changed: HashMap<String, HashMap<String, Offer>>,
     /// For each native session: the session that has a record of it with the same beginning.
     recorded: HashMap<String, String>,

@@ -9,7 +9,7 @@ pub struct Limits {
     /// The most bytes to which a compressed file may be decompressed, or to which a session of a database or folder
     /// may be extracted. A source may always have this many.
     pub bytes: u64,
-    /// A source may have more bytes than `bytes`: this many for each byte on the disk.
+    /// A source may also have this many bytes for each of its bytes on the disk, if that is more than `bytes`.
     pub times: u64,
     /// The most records, counted together with places that are not records.
     pub records: u64,

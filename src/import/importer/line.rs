@@ -15,7 +15,7 @@ use treelined_core::{json, timestamp};
 const MAX_ENTRY_BYTES: usize = 48 << 20;
 /// The least bytes that are left of a string that is cut.
 const LEAST_STRING_BYTES: usize = 1 << 10;
-/// The most bytes of a buffer for a record that is used again, and the most such buffers.
+/// Buffers for records are used again. These are the most bytes of such a buffer, and the most buffers.
 const MAX_KEPT_BYTES: usize = 256 << 10;
 const MAX_KEPT_RECORDS: usize = 8;
 /// The mark at the end of a string that was cut.
@@ -41,7 +41,7 @@ pub(super) struct LineMaker<'a> {
     /// For each adopted node, its entry.
     pub(super) adopted: HashMap<NodeId, String>,
     pub(super) redaction: &'a Redaction,
-    /// For members whose entries refer to other nodes: the indices of the nodes, by their keys.
+    /// For each member whose entries refer to other entries: the index of each node, by its key.
     pub(super) keys: RefCell<HashMap<MemberNumber, HashMap<Box<str>, usize>>>,
     /// Buffers for the records of an entry, which the next entry uses again.
     pub(super) records: RefCell<Vec<Vec<u8>>>,
@@ -166,8 +166,8 @@ impl LineMaker<'_> {
         self.node_ids.get(member)?.get(*keys.get(key)?).copied()
     }
 
-    /// Appends `,"origin":{…}`: the places of the entry's records in the source. Appends nothing if the source is not
-    /// kept.
+    /// Appends `,"origin":{…}` with the tool and the key of the node. If the bytes of the source are kept, it also
+    /// has the places of the entry's records.
     fn push_origin(&self, line: &mut Vec<u8>, member: MemberNumber, node: &Node) {
         let source = self.origins.get(member).map_or("", String::as_str);
         line.extend_from_slice(b",\"origin\":{\"tool\":");

@@ -18,8 +18,9 @@ pub(super) fn count_held<'a>(members: impl Iterator<Item = &'a HeldNodes>) -> u6
 }
 
 /// Removes the open nodes from the members of growing sources, and adds their marks to `held`. A node stays if
-/// another member has a complete copy of it. Otherwise the copy would be imported first, as a message of its own
-/// session, and the original later once more. `has_shared_keys`: see [`crate::reader::Format::has_shared_keys`].
+/// another member has a complete copy of it. Otherwise the copy would be imported now as an entry of the other
+/// session, and the original later as one more entry. `has_shared_keys`: see
+/// [`crate::reader::Format::has_shared_keys`].
 pub(super) fn hold_back_open(sources: &mut [ReadSource], has_shared_keys: bool) {
     let complete = complete_copies(sources, has_shared_keys);
     for source in sources.iter_mut() {

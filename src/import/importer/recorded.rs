@@ -234,7 +234,8 @@ impl<'a> Record<'a> {
     }
 
     /// Looks for a message of the user anywhere below a position, and returns the position after it. The record may
-    /// lack the nodes above the message. The message must not be recorded before the time at which it was said.
+    /// lack the nodes above the message. A message that was recorded before `time`, by more than `SLACK`, does not
+    /// count.
     pub(super) fn find(&mut self, at: At, said: &[Said], time: Millis) -> Result<Option<At>> {
         let mut found = None;
         self.walk(at.entry, |record, entry, words| {

@@ -1,7 +1,7 @@
 //! Says whether imports into a session directory replace secrets, and replaces them (session-file.md §5.9).
 //!
-//! The user turns it on once for a session directory. From then on it holds for every import, also for those of
-//! hooks. Otherwise a hook would write the secrets of the next turn.
+//! Redaction is off until the user turns it on for a session directory. From then on it applies to every import, also
+//! to those that hooks start. Otherwise a hook would write the secrets of the next turn.
 
 use std::borrow::Cow;
 use std::ffi::OsStr;

@@ -23,7 +23,7 @@ pub(super) struct Relatives<'a> {
     find: &'a dyn Fn(&Path) -> Option<Source>,
 }
 
-/// Facts of the sources that were read, by which other sources belong to their families.
+/// Facts about the sources that were read. Another source that matches one of them may be of the same family.
 struct Links<'a> {
     /// The sessions to which the sources belong.
     sessions: HashSet<&'a str>,

@@ -71,11 +71,11 @@ pub struct ImportedSession {
     /// The number of entries of earlier imports that the tool has changed since; each has a new version beside
     /// it.
     pub revised: u64,
-    /// The number of entries held back because they may still grow. The next record of the conversation brings them, or
-    /// `final`, or an import from `heldUntil` on.
+    /// The number of entries held back because they may still grow. They are imported with the next record of the
+    /// conversation, by an import with `final`, or by any import from `heldUntil` on.
     pub held: u64,
-    /// From when an import brings entries that are held back although nothing was written since, ISO 8601. Absent if none
-    /// are.
+    /// The time from which an import brings the entries that are held back, even if nothing was written since, in ISO
+    /// 8601. Absent if no entries are held back.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub held_until: Option<String>,
     /// The number of subagents that the session spawned.

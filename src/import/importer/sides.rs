@@ -14,7 +14,7 @@ use treelined_files::lock::lock;
 /// The most bytes of a side file that are read.
 const MAX_BYTES: u64 = 16 << 20;
 
-/// For each list of names that was read: the name of each native session. A list is read once.
+/// The lists of names that were read, by path. A list has the name of each native session, and is read only once.
 type Names = HashMap<PathBuf, Arc<HashMap<String, String>>>;
 
 /// The contents of side files that belong to many sources.
@@ -93,7 +93,8 @@ fn root(side: &SideFile) -> Option<String> {
     Some(text.trim().to_owned()).filter(|text| !text.is_empty())
 }
 
-/// The directory of a project, from `projects.json`. The key there is the name of a folder above the source.
+/// The directory of a project. `projects.json` gives a name to each directory. The name of this one is also the name
+/// of a folder above the source.
 fn project(side: &SideFile, source: &Path) -> Option<String> {
     let bytes = read(side)?;
     let projects = json::get(&bytes, "projects")?;

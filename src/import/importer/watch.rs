@@ -1,7 +1,7 @@
 //! Waits until a tool may have written. The waiting thread does no work meanwhile.
 //!
 //! An event only starts the next import, which finds the changes by the status of the files. So events may be
-//! dropped, as long as another event says that they were.
+//! dropped, as long as one more event says that some were dropped.
 
 use super::discover::WatchedPlace;
 use notify::{Event, EventKind, RecommendedWatcher, RecursiveMode, Watcher};
@@ -206,8 +206,8 @@ mod tests {
         assert_eq!(watch.wait(SHORT), Wake::TimedOut);
     }
 
-    /// How many changes one wake stands for depends on the machine: beside a build, the watcher's thread may pause
-    /// for longer than `CALM`.
+    /// The number of changes for each wake depends on the machine: beside a build, the watcher's thread may pause for
+    /// longer than `CALM`.
     #[test]
     fn many_changes_wake_few_times() {
         let folder = tempfile::tempdir().unwrap();

@@ -160,8 +160,9 @@ impl<'a> Thread<'a> {
         }
     }
 
-    /// Whether the answer that may still grow says that it is complete. It counts as growing because opencode may
-    /// copy a completed message before its parts. An interrupted message is completed without the end of a step.
+    /// Whether the last answer, which may still grow, says that it is complete. This alone does not close the answer:
+    /// in a fork, opencode copies a completed message before its parts. An interrupted message is complete too, but
+    /// it has no end of its last step.
     pub(super) fn has_end_mark(&self) -> bool {
         let open = self.open.and_then(|open| self.steps.all.get(open));
         open.is_some_and(|step| step.info.is_completed)

@@ -155,7 +155,8 @@ fn message(info: Value<'_>) -> Option<Item<'_>> {
     })
 }
 
-/// `file` is the name of a part's file. It orders the parts, because older ids do not sort.
+/// `file` is the name of a part's file. It orders the parts, because ids of older versions do not sort in the order
+/// of parts.
 fn part<'a>(file: Option<&str>, part: Value<'a>) -> Option<Item<'a>> {
     let [id, message] = part.each(["id", "messageID"]);
     let (id, message) = (boxed(id), boxed(message));

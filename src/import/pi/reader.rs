@@ -26,7 +26,8 @@ pub(super) struct PiReader {
 
 /// The facts about an id that was read.
 struct ReadId {
-    /// The parent of nodes that name this id: its entry. If the record has no entry, its parent.
+    /// The parent for nodes that name this id. It is the entry of the record or, if the record has no entry, the
+    /// parent of the record.
     parent: Parent,
     hash: u64,
     /// Facts that are kept only if the record has no entry.
@@ -151,7 +152,7 @@ impl PiReader {
         }
     }
 
-    /// Lets the parent of a record without an entry be the parent of its children.
+    /// Handles a record without an entry: its children become children of its parent.
     fn pass(
         &mut self,
         id: Option<Cow<'_, str>>,

@@ -10,8 +10,8 @@ use anyhow::{Context, bail};
 use std::collections::HashSet;
 use treelined_client::{Branch, Client};
 
-/// Does a job. All messages before the job must be recorded already. A failure becomes the text of the answer. A
-/// command that asks the user gets its answer later, after the user's.
+/// Does a job. All messages before the job must be recorded already. A failure becomes the text of the answer. If a
+/// command asks the user a question, it is answered only after the user has answered.
 pub(crate) async fn answer(
     answers: &Answers,
     job: &Job,
@@ -77,8 +77,8 @@ async fn text(
     Ok(None)
 }
 
-/// The branches of a session. Each has the nearest entry at or above its tip that the outline shows, and whether the
-/// conversation is on it.
+/// The branches of a session. The entry beside a branch is the nearest one at or above its tip that has a row in the
+/// outline. The boolean says whether the conversation is on the branch.
 async fn branches(
     client: &Client,
     outline: &Outline,
@@ -97,7 +97,7 @@ async fn branches(
     Ok(rows)
 }
 
-/// The tip of a branch at or above an entry, if only bookkeeping is between them.
+/// The nearest entry at or above `entry` that is not bookkeeping or is one of the tips.
 async fn step_among(
     client: &Client,
     entry: Option<String>,

@@ -135,7 +135,7 @@ pub(crate) enum Job {
     Fork(Fork),
 }
 
-/// An editor's request for a list of sessions, to an agent that cannot list them.
+/// An editor's request for a list of sessions. The relay answers it if the agent cannot list sessions.
 #[derive(Debug)]
 pub(crate) struct List {
     pub(crate) id: Box<RawValue>,
@@ -155,7 +155,7 @@ pub(crate) struct Fork {
     pub(crate) setup: Setup,
 }
 
-/// An editor's request to open a branch as a session, or a session that the agent cannot load.
+/// An editor's request to open a session that stands for a branch, or that the agent cannot load.
 #[derive(Debug)]
 pub(crate) struct Load {
     pub(crate) id: Box<RawValue>,

@@ -77,8 +77,8 @@ async fn path(place: &Place) -> anyhow::Result<Vec<Value>> {
     Ok(entries.collect::<Result<_, _>>()?)
 }
 
-/// The last entry of a copy that ends at the message with this id: the message itself, or the entry before it if it
-/// is a prompt. `None` if no message has the id.
+/// The last entry of a copy that ends at the message `id`. If the message is a prompt, this is the entry before it.
+/// `None` if no message has the id.
 fn end_at(path: &[Value], id: &str) -> Option<Option<String>> {
     let message = |entry: &Value, name: &str| entry.get("message")?.get(name).cloned();
     let has = |entry: &&Value| {

@@ -108,8 +108,8 @@ fn notice(target: &Target, words: &str) -> String {
 pub(super) fn switch(live: &Live, editor: &str, agent: &str, recorder: &mut Recorder) {
     let old = live.router().agents.agent_or_same(editor);
     live.router().agents.switch(editor, agent);
-    // If both ids differ, the change is written to disk when the agent gets a prompt there: until then that session
-    // is not used.
+    // If the ids differ, the change is written to disk only with the next prompt, because the session `agent` has
+    // nothing new before.
     if editor == agent {
         live.store.remove(editor);
     }
@@ -221,7 +221,7 @@ fn is_note(entry: &Entry) -> bool {
     entry.r#type() == "custom"
 }
 
-/// Whether an entry begins a record. The entries below it are another branch then.
+/// Whether an entry is the beginning of a record. The entries below it belong to another branch.
 fn is_record(entry: &Entry) -> bool {
     member(entry, "customType") == Some(json!("acp.session"))
 }
@@ -444,7 +444,8 @@ fn id_in(output: &str) -> Option<String> {
     words.find(is_id).map(str::to_owned)
 }
 
-/// Makes the settings of the editor's session in a new session too. Returns a text about those that failed.
+/// Repeats the settings of the editor's session in the session `there`. Returns a text about the settings that
+/// failed.
 pub(super) async fn settings(live: &Live, editor: &str, there: &mut There) -> String {
     let settings = live.router().settings(editor);
     let mut failures = String::new();

@@ -18,8 +18,8 @@ const MOST: usize = 3;
 /// How often the relay looks for sessions to close.
 pub(super) const LOOK: Duration = Duration::from_secs(30);
 
-/// Finds a session of the agent that ends at the position `step`. It is a session that the conversation has left in
-/// this run, or one of an earlier run that the agent replays exactly as it is recorded.
+/// Finds a session of the agent whose last step is `step`, and opens it if needed. Either the conversation has left
+/// it in this run, or it is from an earlier run and the agent replays exactly what is recorded.
 pub(super) async fn at(
     live: &Live,
     editor: &str,
@@ -75,8 +75,8 @@ async fn ends_at(
     Ok(ends.then_some(found))
 }
 
-/// Loads a session of the agent that is not open. Fails if its history differs from its record: it has then continued
-/// without the recorder.
+/// Loads a session of the agent that is not open. Fails if the history that the agent replays differs from the
+/// record, because the session has then continued without the recorder.
 async fn open_again(
     live: &Live,
     editor: &str,
@@ -110,8 +110,8 @@ async fn open_again(
     Ok(())
 }
 
-/// Closes the sessions that the conversation left long ago, and all but the last few, if the agent can load them
-/// again.
+/// Closes sessions that the conversation has left, if the agent can load them again. These are the sessions that it
+/// left long ago, and the oldest ones if there are many.
 pub(super) fn close(live: &Live) {
     let mut router = live.router();
     let about = router.about();
@@ -141,7 +141,7 @@ pub(super) fn take_back(live: &Live, agent: &str, recorder: &mut Recorder) {
 }
 
 /// Deletes a session that was made for a move and got no prompt. If the agent cannot delete it, the files that were
-/// made for it are removed. False if the session is not of this kind.
+/// made for it are removed. False if the session was not made for a move, or got a prompt.
 pub(super) fn discard(live: &Live, agent: &str) -> bool {
     let mut router = live.router();
     let Some(files) = router.agents.take_fresh(agent) else {

@@ -199,14 +199,15 @@ impl Live {
                 self.store.remove(&made);
             }
             if let Some(job) = route.job {
-                // The job may be refused, and then writes to the editor. So the lock of the editor is released first.
+                // If the job is refused, the refusal is written to the editor. So the lock of the editor is released
+                // first.
                 drop(editor);
                 self.ask(job);
                 continue;
             }
             if let Some(reply) = route.reply {
-                // A thread of its own writes: the agent may read its input only after this thread has read more of
-                // its output.
+                // Another thread writes, because the agent may not read its input before this thread has read more of
+                // the agent's output.
                 let live = self.clone();
                 std::thread::spawn(move || live.send(&reply));
             }
@@ -216,8 +217,8 @@ impl Live {
         self.router().agents.end();
     }
 
-    /// Whether a line that is too long may need another session id, which cannot be set in it. `is_begun`: a part of
-    /// it has passed.
+    /// Whether a line that is too long must not pass, because it may need another session id. The id of such a line
+    /// cannot be replaced. `is_begun`: a part of the line has passed already.
     fn may_not_pass(&self, is_begun: bool) -> bool {
         !is_begun && self.router().agents.has_moved()
     }
@@ -225,7 +226,7 @@ impl Live {
     fn ask(&self, job: Job) {
         match self.commands.try_send(job) {
             Ok(()) => self.alarm.ring(),
-            // The queue is full. It is closed only if the recorder has ended, which it does after the agent.
+            // The queue is full, or the recorder has ended. The recorder ends only after the agent.
             Err(TrySendError::Full(job) | TrySendError::Disconnected(job)) => {
                 self.refuse(&job, BUSY);
             }

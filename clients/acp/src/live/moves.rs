@@ -33,8 +33,8 @@ pub(crate) struct Agents {
     requests: u64,
     /// The relay's requests without a response, by their ids as JSON.
     own: HashMap<String, oneshot::Sender<Box<RawValue>>>,
-    /// While a request of the relay makes an agent session whose id is not known yet: the editor session for which it
-    /// is made.
+    /// The editor session for which the agent is making a session now. The id of that agent session is not known yet.
+    /// `None` if the agent makes no session for a move.
     unnamed: Option<String>,
     /// The receiver of each agent session. One that is missing here belongs to the editor session of the same id.
     whose: HashMap<String, Whose>,
@@ -103,8 +103,8 @@ impl Agents {
         }
     }
 
-    /// Maps an id to the agent session of the same id. If another editor session already continues in that agent
-    /// session, nothing changes, and its id is returned.
+    /// Lets the editor use an agent session under the id of that session. If another editor session already continues
+    /// in it, nothing changes, and the id of that editor session is returned.
     pub(crate) fn claim(&mut self, session: &str) -> Option<String> {
         if self.agent_of.contains_key(session) {
             return None;
@@ -139,8 +139,8 @@ impl Agents {
         }
     }
 
-    /// Whether some editor session has another agent session, or a text waits for the first prompt of an agent
-    /// session.
+    /// Whether some editor session continues in an agent session of another id, or a text waits for the first prompt
+    /// of an agent session.
     pub(crate) fn has_moved(&self) -> bool {
         !self.agent_of.is_empty() || !self.handoffs.is_empty()
     }
@@ -184,8 +184,8 @@ impl Agents {
         self.open.insert(agent.to_owned(), Instant::now());
     }
 
-    /// Removes and returns the sessions to close: those that were left at least `age` ago, and all but the last
-    /// `most` that were left.
+    /// Removes and returns the sessions to close. These are the sessions that were left at least `age` ago. If more
+    /// than `most` sessions are left and open, the oldest of them are closed too.
     pub(crate) fn due_to_close(&mut self, now: Instant, age: Duration, most: usize) -> Vec<String> {
         let mut left: Vec<_> = self
             .open
@@ -236,7 +236,7 @@ impl Agents {
         self.fresh.keys().cloned().collect()
     }
 
-    /// Whether an agent session was made for a move and has, or had, no prompt.
+    /// Whether an agent session was made for a move and never got a prompt. It may be deleted already.
     pub(crate) fn is_unprompted(&self, agent: &str) -> bool {
         self.fresh.contains_key(agent) || self.gone.contains(agent)
     }
@@ -290,7 +290,7 @@ impl Agents {
         self.heard.remove(agent);
     }
 
-    /// Sets the editor session for which the agent makes a session now; `None` when that session has its id.
+    /// Notes for which editor session the agent is making a session now. `None`: that session is made.
     pub(crate) fn set_unnamed(&mut self, editor: Option<&str>) {
         self.unnamed = editor.map(str::to_owned);
     }

@@ -143,7 +143,7 @@ impl Questions {
             return Some(Answer::Nothing);
         };
         if !message.is_success() {
-            // The editor cannot show the question, so the command does what needs no answer.
+            // The editor cannot show the question. The command then runs in the way that needs no answer.
             let words = if command.verb == Verb::Undo {
                 CONVERSATION
             } else {

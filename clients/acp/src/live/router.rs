@@ -174,7 +174,7 @@ impl Router {
         }
     }
 
-    /// The treatment of the editor's response: to a question of the relay, or to a request of the agent.
+    /// The treatment of a response of the editor. It is for a question of the relay, or for a request of the agent.
     fn answered(&mut self, message: &Message<'_>) -> FromEditor {
         let Some(id) = message.id else {
             return FromEditor::passes();
@@ -234,7 +234,7 @@ impl Router {
         }
     }
 
-    /// The treatment of a message whose editor session has an agent session with another id.
+    /// The treatment of a message for which the ids of the editor session and the agent session differ.
     fn readdressed(
         &mut self,
         line: &[u8],

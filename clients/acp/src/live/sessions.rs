@@ -119,7 +119,7 @@ async fn with_branches(
     let (mut shown, mut rows) = (Vec::new(), Vec::<Row>::new());
     for raw in &all {
         let row: Row = serde_json::from_str(raw.get())?;
-        // A session that was made for a move and got no prompt shows a branch that is listed itself.
+        // A session that was made for a move and got no prompt is left out: its branch has a row already.
         if !live.router().agents.is_unprompted(&row.session_id) {
             shown.push(raw.get().to_owned());
             rows.push(row);

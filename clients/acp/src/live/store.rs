@@ -1,4 +1,4 @@
-//! Remembers for the next runs in which agent session each moved conversation continues.
+//! Remembers in which agent session a moved conversation continues, for later runs.
 
 use crate::journal::make_folder;
 use serde::{Deserialize, Serialize};

@@ -6,7 +6,7 @@ use treelined_client::{Branch, TreeNode};
 
 /// The most rows that are shown.
 const MAX_ROWS: usize = 200;
-/// If there are more rows: the number of rows that are shown before the position of the conversation.
+/// The number of rows that are shown before the position of the conversation, if not all rows are shown.
 const BEFORE: usize = 150;
 /// The longest preview, in characters.
 const MAX_PREVIEW: usize = 72;
@@ -14,7 +14,7 @@ const MAX_PREVIEW: usize = 72;
 pub(crate) struct Row {
     id: String,
     parent: Option<usize>,
-    /// The number of a prompt, counted by time; `None` if the message is not a prompt.
+    /// The number of the prompt in the order of time; `None` if the message is not a prompt.
     number: Option<usize>,
     preview: String,
     label: Option<String>,
@@ -184,7 +184,8 @@ impl Outline {
         format!("{number}{name} ({messages}, {minute}){here}")
     }
 
-    /// The list of branches. Each has an entry with a row at or above its tip, and whether the conversation is there.
+    /// The list of branches. The entry beside a branch has a row, from which the number comes. The boolean says
+    /// whether the conversation is on the branch.
     pub(crate) fn branches(&self, branches: &[(Branch, Option<String>, bool)]) -> String {
         if branches.is_empty() {
             return "There are no branches yet.".to_owned();

@@ -138,7 +138,7 @@ fn call_arguments(out: &mut Vec<u8>, kind: &str, payload: &[u8]) {
     }
 }
 
-/// Appends an object with the member `name`, or an empty object without a value.
+/// Appends an object with the member `name`. Without a value, appends an empty object.
 fn named(out: &mut Vec<u8>, name: &str, value: Option<&[u8]>) {
     out.push(b'{');
     if let Some(value) = value.filter(|value| *value != b"null") {
@@ -215,8 +215,8 @@ fn quoted(out: &mut Vec<u8>, raw: &[u8]) {
     text(out, &json::quoted(&String::from_utf8_lossy(raw)));
 }
 
-/// Whether an output says that the tool has failed, in a member `success`. In the first versions it says so in
-/// metadata, in a text whose JSON is an object.
+/// Whether an output says that the tool has failed. The member `success` says it. In the first versions the output is
+/// a text with JSON, and its metadata say it.
 pub(super) fn has_failed(item: &[u8]) -> Option<bool> {
     let output = json::get(item, "output")?;
     if output.starts_with(b"{") {

@@ -176,10 +176,10 @@ impl RolloutReader {
         }
     }
 
-    /// Takes the last `turns` messages of the user, and all below them, off the path. They stay as a branch.
+    /// Removes the last `turns` messages of the user, and all nodes below them, from the path. They stay as a branch.
     fn roll_back(&mut self, turns: &[u8]) {
         self.close_response();
-        // Codex takes a number that is larger than the number of turns for all turns.
+        // Codex removes all turns if the number is larger than the number of turns.
         let text = str::from_utf8(turns).unwrap_or_default();
         let wanted = text.parse::<f64>().unwrap_or(0.0);
         let most = self.turns.len();

@@ -1,5 +1,5 @@
-//! Reads the messages of the role `user`. The user or the harness, that is the program around the model, has written
-//! them.
+//! Reads the messages of the role `user`. Such a message is from the user, or from the harness, which is the program
+//! around the model.
 
 use super::state::{Item, RolloutReader};
 use crate::codex::record::{self, hash};
@@ -70,8 +70,8 @@ impl RolloutReader {
         self.push(NodeKind::Scaffolding, item);
     }
 
-    /// Reads an event that shows a message of the user. If the message of unknown author has the same text, it is the
-    /// user's.
+    /// Reads an event that shows a message of the user. If the latest message of unknown author has the same text, it
+    /// is from the user.
     pub(super) fn confirm(&mut self, text: Option<Cow<'_, str>>) {
         let (Some((index, expected)), Some(text)) = (self.doubtful, text) else {
             return;

@@ -76,7 +76,7 @@ impl Walk {
         for (name, kind) in listed {
             let path = folder.path().join(&name);
             let kind = match kind {
-                // The file system does not say the kind in the list, so it is asked for the file.
+                // The list does not say the kind of this file, so its status is read.
                 FileKind::Unknown => kind_of(&path),
                 kind => kind,
             };
@@ -111,7 +111,7 @@ fn kind_of(path: &Path) -> FileKind {
 pub(super) fn statuses(
     files: &[PathBuf],
 ) -> impl Iterator<Item = (&PathBuf, io::Result<Option<Status>>)> {
-    // The key is the bytes of the path, since hashing a path goes part by part and is slow.
+    // The key is the bytes of the path. To hash the path itself is slow, because it is hashed part by part.
     let mut by_folder: HashMap<&[u8], Vec<usize>> = HashMap::new();
     let mut names = Vec::with_capacity(files.len());
     for (number, file) in files.iter().enumerate() {

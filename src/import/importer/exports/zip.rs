@@ -14,7 +14,7 @@ pub(super) const ZIP: &[u8] = b"PK\x03\x04";
 const TAIL: u64 = 66 << 10;
 /// The longest list that is read, in bytes.
 const LONGEST_LIST: u64 = 64 << 20;
-/// The most unpacked bytes for each byte of the `.zip`. Conversations shrink to a tenth at most.
+/// The most unpacked bytes for each byte of the `.zip`. Packing makes conversations at most ten times smaller.
 const MOST_TIMES: u64 = 100;
 /// The number of bytes to which every file may be unpacked, however small it is.
 const LEAST: u64 = 16 << 20;

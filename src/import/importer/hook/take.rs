@@ -189,8 +189,8 @@ fn run(
 }
 
 impl Imported {
-    /// The files to import again. When answers that were held back count, these are all files; before, the files that
-    /// have changed.
+    /// The files to import again. As soon as answers that were held back may be imported, these are all files. Until
+    /// then, they are the files that have changed.
     fn again(&self) -> Groups {
         let counts = |at| at <= SystemSource.now_ms();
         if !self.held_until.is_some_and(counts) {

@@ -40,8 +40,8 @@ const NAME: &str = "ledger.jsonl";
 const LOCK: &str = "lock";
 /// How long the lock of a killed import may still be held while the system ends its process.
 const DYING: Duration = Duration::from_millis(400);
-/// The ledger is rewritten without its outdated lines if there are more of them than this, and more than there are
-/// current ones.
+/// The ledger is rewritten without its outdated lines if their number is greater than this, and greater than the
+/// number of current lines.
 const OLD_LINES: usize = 256;
 
 /// The imports into a session directory.
@@ -55,7 +55,7 @@ pub(crate) struct Ledger {
     sources: HashMap<(Tool, String), Stored<SourceRow>>,
     /// For each database, by its name: the last line.
     databases: HashMap<(Tool, String), Stored<DatabaseRow>>,
-    /// For each session, by its id, and for each tool that it has conversations of: the last line.
+    /// For each session, by its id, and for each tool whose conversations it has: the last line.
     sessions: HashMap<(Tool, String), Stored<SessionRow>>,
     /// For each native session: its session, and its rank. The rank says how many native sessions were placed before
     /// it.

@@ -60,7 +60,7 @@ pub(crate) struct SessionRow {
     /// The session in the report of that import, as JSON. It is decoded on demand, because an import needs few of
     /// them.
     pub(super) row: Option<Box<RawValue>>,
-    /// Whether nodes of the tool were adopted by entries of the session that another program wrote.
+    /// Whether entries of the session that another program wrote stand for nodes of the tool.
     pub(crate) is_home: bool,
 }
 

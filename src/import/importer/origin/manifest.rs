@@ -99,7 +99,8 @@ impl Manifest {
         &self.former
     }
 
-    /// Sets the records that older versions of the reader have read. Returns whether they were others before.
+    /// Sets the records that older versions of the reader have read. Returns whether they differ from the earlier
+    /// ones.
     pub(super) fn set_former(&mut self, former: &Former) -> bool {
         if self.former == *former {
             return false;

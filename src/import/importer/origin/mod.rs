@@ -6,8 +6,9 @@
 //! the ledger.
 //!
 //! Unfinished files are in the folder of all origins. So the next import finds the files of a killed import even if
-//! it reads no source. After a crash, a segment may be missing in the manifest: the next import replaces it. Or the
-//! manifest may list segments whose bytes never reached the disk: they are skipped and kept again.
+//! it reads no source. After a crash, there may be a segment that the manifest does not list: the next import
+//! replaces it. Or the manifest may list segments whose bytes never reached the disk: they are skipped and kept
+//! again.
 
 mod manifest;
 mod names;

@@ -1,6 +1,7 @@
 //! One source: streams its records, and reads single places of it again for the bodies of entries.
 //!
-//! The longest line of a source is in memory, and no more of it. Files of the tool are never written.
+//! The memory that is needed grows with the longest line of a source, but not with the length of the source. Files of
+//! the tool are never written.
 
 pub(super) mod facts;
 mod kept;
@@ -25,7 +26,7 @@ use std::ops::ControlFlow;
 use treelined_core::error::Error;
 
 impl Source {
-    /// The name of the source in reports and in the ledger: its path, with `#` and the part after it if it is a part.
+    /// The name of the source in reports and in the ledger: its path. For a part, `#` and the id of the part follow.
     pub(crate) fn name(&self) -> String {
         let path = self.path.to_string_lossy();
         match &self.part {
@@ -34,8 +35,8 @@ impl Source {
         }
     }
 
-    /// The time at which the scanned bytes last changed, as far as it is known: the time of the file, or the time of
-    /// its database. A folder only says the second of the session's last activity.
+    /// The size and the time of the last change, from the file or the database. For a folder, only the second of the
+    /// session's last activity is known.
     pub(crate) fn last_change(&self, scan: &Scan) -> SourceStatus {
         if let Some(status) = scan.status {
             return SourceStatus::of_file(status);

@@ -1,8 +1,9 @@
 //! Opens a database without writing into its folder.
 //!
-//! SQLite writes beside a database in two cases. In write-ahead mode it makes `-wal` and `-shm`, and if a crash has
-//! left a `-journal`, it rolls that back. In these cases the database is copied together with these files, and the
-//! copy is opened. Every other database is opened in place, read only.
+//! SQLite writes into the folder of a database in two cases. In write-ahead mode it makes the files `-wal` and
+//! `-shm`. If a crash has left a file `-journal`, it takes back the changes of the last transaction. In these cases
+//! the database is copied together with these files, and the copy is opened. Every other database is opened in place,
+//! read only.
 
 use super::super::native::{FaultKind, NativeError};
 use super::fault::failed;
@@ -25,7 +26,7 @@ const ATTEMPTS: u32 = 8;
 const PAUSE: Duration = Duration::from_millis(60);
 /// The precision of the times of files, in nanoseconds.
 const TICK_NANOS: i64 = 20_000_000;
-/// The number of bytes at the beginning of a `-wal` that change when SQLite starts it again.
+/// The number of bytes in the header of a `-wal`. They change when SQLite writes the log from its beginning again.
 const WAL_HEADER: usize = 32;
 /// The number of bytes at the beginning of a database that are read. Byte 18 is 2 in write-ahead mode.
 const HEADER: usize = 20;
