@@ -73,7 +73,7 @@ fn push_overview(out: &mut String, path: &NeutralPath) {
     }
 }
 
-/// Appends the files that calls have changed, and those that they have only read.
+/// Appends the files that calls have changed, and the files that calls have only read.
 fn push_files(out: &mut String, path: &NeutralPath) {
     let (mut changed, mut read) = (BTreeSet::new(), BTreeSet::new());
     let said = path.messages.iter().filter_map(|message| match message {

@@ -146,7 +146,7 @@ impl<'a> Object<'a> {
 /// The tokens of a model's message.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Usage {
-    /// The tokens that were sent, without those from the cache.
+    /// The tokens that were sent, without the tokens from the cache.
     pub(crate) input: u64,
     pub(crate) output: u64,
     pub(crate) cache_read: u64,

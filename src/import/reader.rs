@@ -39,8 +39,8 @@ pub(crate) struct Head {
 
 /// Reads one source from beginning to end. It is linear in the bytes of the source, and keeps nodes but no bodies.
 pub(crate) trait Reader: Send {
-    /// Sets which records older versions have read: these records become the same nodes as in those versions. It is
-    /// called before the first record.
+    /// Sets which records older versions of the reader have read. These records become the same nodes as before. This
+    /// is called before the first record.
     fn formerly(&mut self, _former: Former) {}
 
     /// Reads the next record, which is one JSON value. If it is not a record of the tool, it is counted as kept only

@@ -252,7 +252,7 @@ impl TypeNames {
     }
 }
 
-/// The types of all records of a source, to count those that become no node.
+/// The types of all records of a source. They are used to count the records that do not become a node.
 #[derive(Debug, Default)]
 pub(super) struct RecordTypes {
     names: TypeNames,

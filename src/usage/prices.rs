@@ -1,4 +1,4 @@
-//! The prices of models: first those of the user, then those of `prices.tsv`.
+//! The prices of models: the prices of the user, and the table `prices.tsv`.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::OnceLock;
@@ -36,7 +36,7 @@ impl stats::Prices for Prices {
 }
 
 impl Prices {
-    /// Uses the prices of the user `own` before those of the table.
+    /// Uses the prices of the user (`own`) first, and then the table.
     pub fn new(own: BTreeMap<String, Price>) -> Self {
         Self {
             own,

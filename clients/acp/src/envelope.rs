@@ -119,7 +119,7 @@ impl Envelope {
         }
     }
 
-    /// Keeps the scalar that ends here if its member is one of those to keep.
+    /// Keeps the scalar that ends here, if the list of members has its key.
     fn end_token(&mut self) {
         let token = std::mem::take(&mut self.token);
         let [outer, inner] = &self.places;

@@ -84,7 +84,7 @@ pub enum Command {
     Diff {
         #[command(flatten)]
         at: EntryArgs,
-        /// Files that no turn of the session has changed, too
+        /// Also files that no turn of the session has changed
         #[arg(long)]
         all: bool,
     },
@@ -92,7 +92,7 @@ pub enum Command {
     Restore {
         #[command(flatten)]
         at: EntryArgs,
-        /// Files that no turn of the session has changed, too
+        /// Also files that no turn of the session has changed
         #[arg(long)]
         all: bool,
         /// Do not ask
@@ -104,7 +104,7 @@ pub enum Command {
         /// The folder
         #[arg(default_value = ".")]
         folder: PathBuf,
-        /// Files that have changed since the restore, too
+        /// Also files that have changed since the restore
         #[arg(long)]
         all: bool,
         /// Take the last undo back
@@ -116,7 +116,7 @@ pub enum Command {
     },
     /// Show the space that saved files take
     Du,
-    /// Drop the oldest saved files until a folder's take at most a number of bytes
+    /// Drop the oldest saved files of each folder until the rest takes at most this many bytes
     Prune {
         /// The bytes
         #[arg(long, value_name = "BYTES", default_value_t = space::BUDGET)]

@@ -1,4 +1,4 @@
-//! Finds the files at an entry, and compares them with the present ones.
+//! Finds the files at an entry, and compares them with the present files.
 
 use crate::changes::changes;
 use crate::git::Shadow;

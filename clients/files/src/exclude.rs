@@ -56,7 +56,7 @@ pub struct Skipped {
     pub paths: Vec<Name>,
 }
 
-/// The new files: the number of those that are saved, and the names of the others.
+/// The new files: the number of files that are saved, and the names of all other new files.
 pub struct New {
     pub files: usize,
     pub bytes: u64,
@@ -92,7 +92,7 @@ pub fn write_rules(shadow: &Shadow) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// The files with rules that git reads outside of `.gitignore` files. Later ones overrule earlier ones.
+/// The files with rules that git reads in addition to `.gitignore` files. Later files overrule earlier files.
 fn user_rules(root: &Path) -> anyhow::Result<Vec<PathBuf>> {
     let path = |bytes: Vec<u8>| PathBuf::from(OsStr::from_bytes(&bytes));
     let named = ask_user(

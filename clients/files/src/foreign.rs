@@ -39,8 +39,8 @@ impl<'r> Repositories<'r> {
         Repositories { root, known }
     }
 
-    /// The first name on the way down to this one that belongs to a repository: a folder, or a file `.git`. `None` if
-    /// there is none. The name of a folder ends with `/`.
+    /// Looks for a repository at each folder of the path `name`, from the root down. Returns the path of the first
+    /// one, which ends with `/` unless it is a file. `None` if there is no repository.
     pub fn of(&mut self, name: &Name) -> Option<Name> {
         let mut begin = 0;
         for part in name.0.split(|byte| *byte == b'/') {

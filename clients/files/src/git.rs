@@ -21,7 +21,7 @@ const MAX_ANSWER: u64 = 256 << 20;
 /// The most bytes of output when the user's repository is asked.
 const MAX_LINE: u64 = 64 << 10;
 
-/// Settings that overrule those of any configuration file.
+/// Settings that overrule all configuration files.
 const SETTINGS: [&str; 18] = [
     // These names are special only on other systems.
     "core.protectNTFS=false",

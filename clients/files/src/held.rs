@@ -7,8 +7,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// Those of the changed files that a program of this user has open for writing. Only `/proc` shows this, so on other
-/// systems none is found.
+/// The changed files that a program of this user has open for writing. Only `/proc` shows this, so on other systems
+/// no file is found.
 pub fn held(root: &Path, changes: &[Change]) -> BTreeSet<Name> {
     let there = changes.iter().filter(|change| change.old.is_some());
     let names: BTreeMap<PathBuf, &Name> = there

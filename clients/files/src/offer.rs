@@ -99,7 +99,7 @@ impl Preview {
     }
 }
 
-/// Compares the present files with those at an entry.
+/// Compares the present files with the files at an entry.
 pub fn preview(found: Found) -> anyhow::Result<Preview> {
     let at = At::open(found)?;
     let target = at.target(false)?;

@@ -35,8 +35,8 @@ pub fn count(number: usize, what: &str) -> String {
     }
 }
 
-/// Writes the changes of a plan: the files to write and to remove, with a mark at those that others have changed
-/// since.
+/// Writes the changes of a plan: the files to write and the files to remove. A file that another program has changed
+/// since gets a mark.
 pub fn plan(out: &mut impl Write, plan: &Plan, outside: &BTreeSet<Name>) -> io::Result<()> {
     let removed = plan
         .changes

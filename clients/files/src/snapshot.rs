@@ -37,8 +37,8 @@ pub fn take(shadow: &Shadow, limits: Limits) -> anyhow::Result<Snapshot> {
     let new = exclude::new_files(shadow, limits)?;
     let mut said = add(shadow, &new.skipped)?;
     if !said.is_empty() {
-        // git warns about the files of a folder that was replaced by a link to itself. It then removes them from the
-        // index, so the second call does not warn.
+        // If a folder was replaced by a link to itself, git warns once about the files that were in it, and removes
+        // these files from the index. So the second call does not warn about them.
         said = add(shadow, &new.skipped)?;
     }
     // If a folder cannot be read, git only warns. Here that is an error.

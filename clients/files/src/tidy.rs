@@ -35,7 +35,7 @@ pub fn tidy(root: &Root, shadow: &Shadow) -> anyhow::Result<Vec<Name>> {
     Ok(kept)
 }
 
-/// Removes those files of a stage whose bytes are saved.
+/// Removes the files of a stage whose bytes are saved.
 fn empty(
     shadow: &Shadow,
     journal: &Journal,

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-/// Collects JSON values, each on its own line.
+/// Collects JSON values, one on each line.
 #[derive(Default)]
 pub(super) struct Lines(Vec<u8>);
 

@@ -26,8 +26,8 @@ struct Builder<'a> {
     moved: HashMap<&'a str, usize>,
     /// For each conversation, its last message.
     tips: Vec<Option<usize>>,
-    /// For each conversation, the turns that come between the last message and the next one. They are given by the
-    /// turn above them, and by the last of them.
+    /// For each conversation, the turns that come between the last message and the next one: the turn above all of
+    /// them, and the last of them.
     between: Vec<Option<(usize, usize)>>,
     /// The records without a node.
     dropped: Vec<usize>,
@@ -89,8 +89,8 @@ impl<'a> Builder<'a> {
         self.anchors.get(record).copied().unwrap_or_default()
     }
 
-    /// Finds the position of every record, after the positions of those on which it depends. A cycle is cut where it
-    /// is found.
+    /// Finds the position of every record. If the position depends on another record, the position of that record is
+    /// found first. A cycle is cut where it is found.
     fn place_all(&mut self) {
         let mut is_begun = vec![false; self.source.records.len()];
         let mut waiting = Vec::new();
@@ -346,7 +346,7 @@ impl<'a> Builder<'a> {
         Anchor::Turn(turn)
     }
 
-    /// Lets records that follow the kept records follow the compaction.
+    /// Notes that the children of kept records become children of the compaction.
     fn keep(&mut self, boundary: usize, kept: &'a [Box<str>]) {
         let first = kept.first().and_then(|head| self.source.by_uuid.get(head));
         if let Some(Anchor::Turn(first)) = first.map(|head| self.anchor(*head))

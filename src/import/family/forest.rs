@@ -65,8 +65,8 @@ pub(crate) struct SessionTree {
 /// The nodes of native sessions that a session already has as entries.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Adopted {
-    /// For each adopted node, by the index of its planned entry: the entry that stands for it. `None`: the node is at
-    /// the empty position, before the first entry.
+    /// The adopted nodes. The key is the index of the planned entry, and the value is the entry that stands for the
+    /// node. `None`: the node is at the empty position, before the first entry.
     pub(crate) entries: HashMap<usize, Option<String>>,
     /// The same, by the id that the entry of the adopted node would have. Pairs that an import has already recorded
     /// are left out.

@@ -408,7 +408,7 @@ fn is_timed_in_millis(member: &Member) -> bool {
     times.any(|at| at.rem_euclid(1000) != 0)
 }
 
-/// Those of the found nodes that the user has typed.
+/// The found nodes that the user has typed.
 fn users<'a>(
     member: &'a Member,
     found: &'a [Option<NodeNumber>],

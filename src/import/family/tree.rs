@@ -306,7 +306,7 @@ impl Context<'_> {
         id.copied().unwrap_or_else(|| NodeId::of(self.tool, "", ""))
     }
 
-    /// The time of an entry: its own, or its parent's, or the start of the member.
+    /// The time of an entry. Without a time, the time of its parent; without a parent, the start of the member.
     fn time(
         &self,
         layout: &Layout,

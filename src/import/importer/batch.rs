@@ -390,8 +390,8 @@ impl Batch {
             let (natives, targets) = members().filter_map(placed).unzip();
             let mut origin = read.origin.clone();
             if origin.is_empty() {
-                // The name of the bytes that an earlier import has kept stays in the row, so that they can be deleted
-                // later.
+                // Without new kept bytes, the row keeps the name of the earlier origin, so that this origin can be
+                // deleted later.
                 let before = ledger.source(self.tool, &read.source.name());
                 origin = before.map_or_else(String::new, |row| row.origin.clone());
             }

@@ -1,5 +1,5 @@
-//! Finds the session to which a native session belongs: the session that already has it, or from which its
-//! conversation was handed over (session-file.md §4.6 and §5.8, "Home").
+//! Finds the session to which a native session belongs (session-file.md §4.6 and §5.8, "Home"). It is the session
+//! that already has the native session, or the session from which the conversation was handed over.
 
 use super::handed::{Continuation, HandedOver, said};
 use super::ledger::Ledger;
@@ -52,8 +52,8 @@ struct ContinuationRecord {
 pub(super) struct Records {
     /// The native sessions that imports have brought.
     natives: HashSet<String>,
-    /// For each node that an import has adopted, by the id that its own entry would have: the entry that stands for
-    /// it.
+    /// The nodes that imports have adopted. The key is the id that an entry of the node would have, and the value is
+    /// the entry that stands for the node.
     pub(super) adopted: HashMap<String, Option<String>>,
     /// For each native session, by its id: the latest continuation.
     named: HashMap<String, ContinuationRecord>,
@@ -328,7 +328,7 @@ pub(super) struct Homes<'a> {
 #[derive(Debug, Default)]
 pub(super) struct Found {
     pub(super) homes: HashMap<String, String>,
-    /// The native sessions with a record that have no text so far.
+    /// The native sessions that have no text so far, but of which there is a record.
     pub(super) silent: HashSet<String>,
 }
 
@@ -468,7 +468,8 @@ struct Offers {
     /// For each native session, and for each hash of a path that has changed since: the best offer. It counts only if
     /// the beginning of the native session has this hash.
     changed: HashMap<String, HashMap<String, Offer>>,
-    /// For each native session: the session that has a record of it with the same beginning.
+    /// For each native session that a recorder has recorded: the session with the record, if both have the same
+    /// beginning.
     recorded: HashMap<String, String>,
     /// For the hash of a path that was handed over without a native id: the best offer.
     unnamed: HashMap<String, Offer>,

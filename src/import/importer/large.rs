@@ -1,5 +1,5 @@
-//! The sources that exceed the limits on one source: those that imports refused, and those that the user has allowed
-//! (`.imports/large.jsonl`, session-file.md §5.9).
+//! The sources that exceed the limits on one source (`.imports/large.jsonl`, session-file.md §5.9). Imports have
+//! refused them, or the user has allowed them.
 //!
 //! Only one import writes the file at a time: it holds the lock of the ledger. If the file is lost, the sources are
 //! only read and refused again.

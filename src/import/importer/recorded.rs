@@ -71,7 +71,7 @@ pub(super) struct Record<'a> {
 enum Walk {
     /// With the entries below it, after all others that wait.
     Below,
-    /// With other entries. Those below it are left out.
+    /// With other entries. The entries below it are left out.
     Beside,
     End,
 }
@@ -133,14 +133,14 @@ impl<'a> Record<'a> {
         !self.taken.contains(&entry) && (!words.is_imported || self.path.contains(&entry))
     }
 
-    /// The children of an entry, those on the path first.
+    /// The children of an entry. Children on the path come first.
     fn below(&self, entry: Option<Node>) -> Vec<Node> {
         let mut below = self.tree().children(entry);
         below.sort_by_key(|node| !self.path.contains(node));
         below
     }
 
-    /// Calls `see` for the entries below `entry`, level by level, and in each level first those on the path. Ends
+    /// Calls `see` for the entries below `entry`, level by level. In each level, entries on the path come first. Ends
     /// when `see` says so, or when too many entries were examined.
     fn walk(
         &mut self,

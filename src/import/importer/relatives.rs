@@ -56,8 +56,8 @@ impl<'a> Links<'a> {
 }
 
 impl<'a> Relatives<'a> {
-    /// `found` has all sources of the tool that were found, `unread` those of them that have not changed. `find`
-    /// returns the source in a file, if the file exists.
+    /// `found` has all sources of the tool that were found. `unread` has the found sources that have not changed.
+    /// `find` returns the source in a file, if the file exists.
     pub(super) fn of(
         tool: Tool,
         found: &[Source],
@@ -88,8 +88,8 @@ impl<'a> Relatives<'a> {
     /// links, a source is also taken if it is in the same folder or database as a new native session.
     ///
     /// A source that was not found is taken only if a link leads to it, or if it is in the folder of a source whose
-    /// records lack their parents. The sources in `anew` count as new. `homes` has the sessions of the native
-    /// sessions that the ledger does not have.
+    /// records lack their parents. The sources in `anew` count as new. If the ledger does not have a native session,
+    /// `homes` may have the session of it.
     pub(super) fn take(
         &mut self,
         read: &[ReadSource],

@@ -15,7 +15,7 @@ use treelined_files::store::conversations::Conversations;
 pub struct ImportReport {
     /// The sessions of all conversations that were found.
     pub sessions: Vec<ImportedSession>,
-    /// The files that were read, and those that could not be read. Files that have not changed since the last
+    /// The files that were read, and the files that could not be read. Files that have not changed since the last
     /// import are left out.
     pub files: Vec<ImportedFile>,
     /// Sums.

@@ -1,4 +1,4 @@
-//! One import. It finds the sources, reads those that have changed together with their relatives, joins them into
+//! One import. It finds the sources, reads the changed sources and their relatives, joins their conversations into
 //! sessions, and writes the sessions.
 
 use super::batch::Batch;

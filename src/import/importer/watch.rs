@@ -17,7 +17,7 @@ use treelined_files::lock::lock;
 const CALM: Duration = Duration::from_millis(if cfg!(test) { 50 } else { 1000 });
 /// A wait ends after this time even if changes continue.
 const LONGEST_UNREST: Duration = Duration::from_millis(if cfg!(test) { 500 } else { 10_000 });
-/// The most paths whose last change is remembered. The changes of all others count as those of one path.
+/// The most paths whose last change is remembered. All other paths count as one path.
 const MAX_PATHS: usize = 1_024;
 
 /// Watches the locations in which tools keep their sessions.

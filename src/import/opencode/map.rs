@@ -190,7 +190,7 @@ fn answer(out: &mut Writer, node: &Node, message: Option<&Value<'_>>, parts: &[P
     out.close(b']');
     if let Some(message) = message {
         model(out, message);
-        // The tokens are those of the whole message, so only its first entry gets them.
+        // The tokens belong to the whole message, so only the first entry of the message gets them.
         if !node.key.contains('/') {
             tokens(out, message);
         }

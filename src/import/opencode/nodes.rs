@@ -16,13 +16,14 @@ const MOST_STEPS: usize = 256;
 struct Step<'a> {
     message: &'a Message,
     info: &'a Info,
-    /// The index of the message before it, which is smaller than its own.
+    /// The index of the message before it. It is smaller than the index of this message.
     before: Option<usize>,
     /// The index of the last listed message on the path to this one.
     anchor: Option<usize>,
 }
 
-/// The messages of a session: first those in opencode's list, in order, then those that were removed from the list.
+/// The messages of a session: first the messages in opencode's list, in order, then the messages that were removed
+/// from the list.
 #[derive(Debug)]
 pub(super) struct Steps<'a> {
     all: Vec<Step<'a>>,

@@ -82,16 +82,16 @@ pub(super) enum Change {
 /// The order of the list: by creation time, then by id.
 pub(super) type ListKey = (Millis, Box<str>);
 
-/// The state after some events: the messages in opencode's list, and those that were removed from it.
+/// The state after some events: the messages in opencode's list, and the messages that were removed from it.
 #[derive(Debug, Default)]
 pub(super) struct Replay {
     pub(super) messages: Messages,
     list: BTreeMap<ListKey, MessageIndex>,
     /// For each message, its key when it was last added to the list.
     keys: HashMap<MessageIndex, ListKey>,
-    /// For each message, the message before it when it was last in the list.
+    /// For each message, its predecessor when the message was last in the list.
     before: HashMap<MessageIndex, MessageIndex>,
-    /// The messages that follow removed ones, since the last message was added.
+    /// The messages whose predecessor was removed since the last message was added.
     after_removed: Vec<MessageIndex>,
 }
 
@@ -163,8 +163,8 @@ impl Replay {
         self.list.insert(key, index);
     }
 
-    /// Removes a message from the list. It keeps its predecessor. Messages that are removed together keep theirs too,
-    /// so the reverted part of a conversation stays one chain.
+    /// Removes a message from the list. The removed message keeps its predecessor. Messages that are removed together
+    /// keep their predecessors too, so that the reverted part of a conversation stays one chain.
     fn remove(&mut self, id: &str) {
         let Some(key) = self
             .messages
@@ -179,7 +179,8 @@ impl Replay {
         }
     }
 
-    /// Sets the predecessors of messages that follow removed ones: the nearest message that is still in the list.
+    /// For each message whose predecessor was removed: the nearest earlier message in the list becomes its
+    /// predecessor.
     fn close_gaps(&mut self) {
         for index in std::mem::take(&mut self.after_removed) {
             let Some(key) = self
@@ -217,7 +218,7 @@ impl Replay {
             .filter_map(|index| self.messages.all.get(*index))
     }
 
-    /// The message before another one, when that was last in the list.
+    /// The message that was before `id` when `id` was last in the list.
     pub(super) fn before(&self, id: &str) -> Option<&str> {
         let before = self.before.get(&self.messages.index(id)?)?;
         self.messages.all.get(*before).map(|message| &*message.id)

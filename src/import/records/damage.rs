@@ -1,5 +1,5 @@
-//! Finds the records on a line that is not exactly one value. Line breaks between them were lost, and there may be
-//! torn records between whole ones.
+//! Finds the records on a line that is not exactly one value. Line breaks between records were lost, and there may be
+//! torn records between whole records.
 //!
 //! An object is a record if another record or the end of the line follows it, with at most white space and NUL
 //! between them. An object inside a torn record is followed by a comma or a bracket, so it is not taken for a record.

@@ -1,5 +1,5 @@
-//! The capabilities that the editor and the agent promise in `initialize`, and those that the relay promises in the
-//! agent's place. Pure.
+//! The capabilities that the editor and the agent promise in `initialize`. The relay promises further capabilities in
+//! the agent's place. Pure.
 
 use super::message::{Message, replaced, span};
 use serde::Deserialize;

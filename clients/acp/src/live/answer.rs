@@ -77,8 +77,8 @@ async fn text(
     Ok(None)
 }
 
-/// The branches of a session. The entry beside a branch is the nearest one at or above its tip that has a row in the
-/// outline. The boolean says whether the conversation is on the branch.
+/// The branches of a session. Each comes with an entry: the tip of the branch, or the nearest entry above the tip
+/// that has a row in the outline. The boolean says whether the conversation is on the branch.
 async fn branches(
     client: &Client,
     outline: &Outline,
@@ -97,7 +97,7 @@ async fn branches(
     Ok(rows)
 }
 
-/// The nearest entry at or above `entry` that is not bookkeeping or is one of the tips.
+/// Goes up from `entry`, over bookkeeping, to the first tip or the first step of the conversation.
 async fn step_among(
     client: &Client,
     entry: Option<String>,

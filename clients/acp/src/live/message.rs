@@ -46,7 +46,7 @@ impl<'a> Message<'a> {
         serde_json::from_slice(line).ok()
     }
 
-    /// The params, or those members of them that `T` has.
+    /// The params. If `T` has only some of their members, only these are read.
     pub(crate) fn params<T: Deserialize<'a>>(&self) -> Option<T> {
         serde_json::from_str(self.params?.get()).ok()
     }
@@ -66,7 +66,7 @@ impl<'a> Message<'a> {
         self.params::<OfSessionText<'a>>().map(|of| of.session_id)
     }
 
-    /// The result, or those members of it that `T` has.
+    /// The result. If `T` has only some of its members, only these are read.
     pub(crate) fn result<T: Deserialize<'a>>(&self) -> Option<T> {
         serde_json::from_str(self.result?.get()).ok()
     }

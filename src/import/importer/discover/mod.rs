@@ -418,7 +418,7 @@ impl Search<'_> {
     fn file(&mut self, path: &Path, tools: &[Tool]) {
         let found = content::recognize(path, tools);
         let found = match (tools, found) {
-            // The records of a Qwen Code file resemble those of Claude Code, and its name resembles those of Gemini
+            // A file of Qwen Code has records like the records of Claude Code, and a name like the names of Gemini
             // CLI.
             ([tool], Ok(Recognition::Tool(Tool::QwenCode))) if *tool != Tool::QwenCode => {
                 self.unrecognized(

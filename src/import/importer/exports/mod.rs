@@ -1,8 +1,9 @@
 //! Exports of a whole account: the file `conversations.json`, or the `.zip` that the user has downloaded.
 //!
 //! An export is streamed once to find the places of its conversations. Each conversation is a part. The bytes of a
-//! part are those of its JSON object on one line: line breaks become spaces. A `.zip` is unpacked to a temporary
-//! file, because packed bytes cannot be read from the middle. Memory holds one conversation, and the places of all.
+//! part are the JSON object of the conversation on one line: line breaks become spaces. A `.zip` is unpacked to a
+//! temporary file, because packed bytes cannot be read from the middle. Memory holds one conversation, and the places
+//! of all conversations.
 
 mod cut;
 mod zip;

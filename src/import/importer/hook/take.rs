@@ -31,7 +31,7 @@ const MAX_ROUNDS: usize = 4;
 /// The position in git of each conversation, by its tool and native id.
 type Places = BTreeMap<(Tool, String), GitPlace>;
 
-/// The files of each tool, in two groups: those whose turn has ended, and those whose turn has not.
+/// The files of each tool, in two groups: files whose turn has ended, and files whose turn has not ended.
 type Groups = BTreeMap<(Tool, bool), BTreeMap<PathBuf, Option<SourceStatus>>>;
 
 /// The settings that all imports of a round share.
@@ -50,9 +50,9 @@ struct Imported {
     held_until: Option<Millis>,
 }
 
-/// Imports the requested files until no request is left, and returns the errors of those that failed. If another
-/// import is running, waits for its end, at most `patience`. Then it fails with `importBusy`, and the requests stay
-/// for a later call.
+/// Imports the requested files until no request is left. Returns the errors of files and imports that failed. If
+/// another import is running, waits for its end, at most `patience`. Then it fails with `importBusy`, and the
+/// requests stay for a later call.
 ///
 /// A file is imported again if it changes soon after its import, since a tool may write after its hook. It is also
 /// imported again if its last answer, or that of a subagent, was held back because it was too new.

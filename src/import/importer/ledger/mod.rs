@@ -251,7 +251,7 @@ impl Ledger {
         )
     }
 
-    /// Adds the rows of those databases whose `sources` are all imported.
+    /// Adds the row of each database whose `sources` are all imported.
     pub(crate) fn note_databases(
         &mut self,
         databases: Vec<DatabaseRow>,
@@ -321,7 +321,7 @@ impl Ledger {
         sessions
     }
 
-    /// Removes the origins of a session from its rows. Returns those origins that no other session uses.
+    /// Removes the origins of a session from its rows. Returns the origins that no other session uses.
     pub(crate) fn forget(&mut self, session: &str) -> Result<Vec<String>> {
         let of_session = |row: &&SourceRow| row.targets.iter().any(|target| target == session);
         let is_shared = |row: &SourceRow| row.targets.iter().any(|target| target != session);

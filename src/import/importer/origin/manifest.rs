@@ -99,8 +99,7 @@ impl Manifest {
         &self.former
     }
 
-    /// Sets the records that older versions of the reader have read. Returns whether they differ from the earlier
-    /// ones.
+    /// Sets the records that older versions of the reader have read. Returns whether this is a change.
     pub(super) fn set_former(&mut self, former: &Former) -> bool {
         if self.former == *former {
             return false;

@@ -201,7 +201,7 @@ impl Origins {
     }
 }
 
-/// Compares the bytes of one source with the kept ones, from the beginning, and keeps the new ones.
+/// Compares the bytes of one source with the kept bytes, from the beginning, and keeps the new bytes.
 pub struct OriginWriter {
     origins: Arc<Folder>,
     /// The name of the folder without its generation.
@@ -221,12 +221,12 @@ pub struct OriginWriter {
     /// The bytes that are hashed next.
     block: Vec<u8>,
     state: State,
-    /// If set, the manifest gets this in place of its own.
+    /// If set, this replaces the value in the manifest.
     former: Option<Former>,
 }
 
 enum State {
-    /// The bytes so far equal the kept ones.
+    /// The bytes so far equal the kept bytes.
     Passing,
     /// All kept bytes were passed, and new bytes are added. The segment begins with the first new byte.
     Adding(Option<SegmentWriter>),
@@ -400,8 +400,8 @@ impl OriginWriter {
         segment.push(block)
     }
 
-    /// Whether the bytes are a prefix of the kept ones. This happens if an earlier import kept a line that was
-    /// unfinished, because the source seemed complete.
+    /// Whether the bytes are a prefix of the kept bytes. This happens if an earlier import kept an unfinished line
+    /// because the source seemed complete.
     fn is_beginning_of_kept(&self) -> Result<bool> {
         let mut kept = OriginReader::open(&self.origins, &self.name)?.take(self.len);
         let mut hash = Sha256::new();
