@@ -81,7 +81,7 @@ pub fn prepare(mut request: Request<'_>) -> Result<Prepared> {
     };
     let path = NeutralPath::of(std::mem::take(&mut request.path), options);
     if path.last_entry().is_none() {
-        let reason = "names a place before the first answer of a model: begin with the text in the agent itself";
+        let reason = "names a position before the first answer of a model: start the agent and send the text there";
         return Err(Error::invalid_params("entryId", reason));
     }
     let tokens = path.tokens() + request.learned.map_or(0, tokens_of);

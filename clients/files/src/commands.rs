@@ -252,7 +252,7 @@ pub async fn restore(
     let plan = at.plan(&target)?;
     at.preview(&mut io::stdout().lock(), &plan)?;
     if plan.changes.is_empty() {
-        writeln!(io::stdout(), "nothing is to be restored")?;
+        writeln!(io::stdout(), "there is nothing to restore")?;
         return Ok(ExitCode::SUCCESS);
     }
     let has_moved = at.has_moved()?;
@@ -304,7 +304,7 @@ fn finish(
     if outcome.keeps_stage {
         writeln!(
             out,
-            "{}{} has bytes that somebody wrote meanwhile",
+            "{}{} has bytes that another program has written meanwhile",
             crate::place::STAGE,
             journal.id
         )?;

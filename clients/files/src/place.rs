@@ -320,7 +320,7 @@ fn check(folder: BorrowedFd<'_>, name: &OsStr, side: Option<&Side>) -> Result<()
     match found(folder, name) {
         Ok(found) if found.is(side) => Ok(()),
         Ok(Found::Folder) => Err("a folder with files that are not saved is there".to_owned()),
-        Ok(Found::Missing) => Err("it is gone meanwhile".to_owned()),
+        Ok(Found::Missing) => Err("it was removed meanwhile".to_owned()),
         Ok(_) if side.is_none() => Err("a file that is not saved is there".to_owned()),
         Ok(_) => Err(CHANGED.to_owned()),
         Err(error) => Err(error.to_string()),
@@ -336,7 +336,7 @@ fn move_new(
 ) -> Result<(), String> {
     match fs::renameat_with(from, name, to, new, RenameFlags::NOREPLACE) {
         Ok(()) => Ok(()),
-        Err(Errno::EXIST) => Err("somebody has made a file there meanwhile".to_owned()),
+        Err(Errno::EXIST) => Err("another program has made a file there meanwhile".to_owned()),
         Err(Errno::XDEV) => Err("it is on another file system than the root".to_owned()),
         Err(error) => Err(error.to_string()),
     }

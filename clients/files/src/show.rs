@@ -50,7 +50,7 @@ pub fn plan(out: &mut impl Write, plan: &Plan, outside: &BTreeSet<Name>) -> io::
             false => "",
         };
         let held = match plan.held.contains(&change.name) {
-            true => "  ! a program has it open, and loses what it writes later",
+            true => "  ! a program has it open for writing, and its later writes are lost",
             false => "",
         };
         let counts = plan.lines.get(&change.name).copied();

@@ -26,7 +26,7 @@ pub(crate) fn write(tool: Tool, session: &NewSession<'_>) -> Result<Written> {
         Tool::Pi => pi::write(session),
         Tool::QwenCode | Tool::ChatGpt | Tool::ClaudeAi => Err(Error::invalid_params(
             "tool",
-            "no conversation goes on there",
+            "names a tool that cannot continue a conversation",
         )),
     }
 }

@@ -20,7 +20,7 @@ pub(super) fn sources(
 ) -> Result<HashSet<String>> {
     if is_recorded || ledger.rows(session).any(|row| row.is_home) {
         let message = format!(
-            "session {session} is not written anew: agents went on from it, and a new file would lose what they went on from"
+            "session {session} is not written anew: agents have continued it, and a new file would lose the entries from which they continued"
         );
         return Err(Error::new(Kind::ImportFailed, message));
     }

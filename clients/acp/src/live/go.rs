@@ -286,7 +286,8 @@ pub(super) async fn open(
         match native(live, editor, setup, place, entry, tool).await {
             Ok(there) => return Ok(there),
             Err(error) => {
-                failure = format!(" (Its own session of it could not be made: {error:#}.)")
+                failure =
+                    format!(" (A session of the agent's own kind could not be made: {error:#}.)")
             }
         }
     }

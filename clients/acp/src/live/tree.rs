@@ -72,5 +72,5 @@ pub(super) async fn up_to(
         }
         at = entry.parent_id().map(str::to_owned);
     }
-    bail!("the way up from this place is too long")
+    bail!("the path up from this position is too long")
 }

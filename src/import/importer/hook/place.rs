@@ -36,7 +36,7 @@ pub(super) fn files(
         (Some(transcript), _) => Ok(vec![within(&homes, transcript, environment)?]),
         (None, Some(session)) if tool == Tool::Codex => rollouts(&homes, session),
         _ => {
-            let message = format!("a hook of {} has to name its transcript_path", tool.name());
+            let message = format!("a hook of {} must name its transcript_path", tool.name());
             Err(Error::new(Kind::InvalidParams, message))
         }
     }

@@ -96,7 +96,7 @@ pub fn take(store: &Store, patience: Duration, redact: MakeRedact<'_>) -> Result
 }
 
 fn busy() -> Error {
-    let message = "another import is running; what the hook asks for waits for the next one";
+    let message = "another import is running; the request of the hook waits for the next import";
     Error::new(Kind::ImportBusy, message)
 }
 
