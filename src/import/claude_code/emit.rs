@@ -102,7 +102,7 @@ fn native_id(source: &Source, thread: usize) -> String {
     }
 }
 
-/// Sets the facts about a member that its own records have.
+/// Sets the id, the directory, the title and the times of a member.
 fn describe(source: &Source, index: usize, member: &mut Member) {
     member.native_id = native_id(source, index);
     member.part_id = member.native_id.clone();

@@ -46,7 +46,7 @@ pub enum Piece<'a> {
 #[derive(Debug, Clone)]
 pub struct Splitter {
     layout: Layout,
-    /// Whether a line of a document that is not blank was read.
+    /// Whether the first line of a document was read. Blank lines do not count.
     has_first_line: bool,
     /// See [`LONGEST`].
     longest: usize,
@@ -54,7 +54,7 @@ pub struct Splitter {
     kept: Vec<u8>,
     /// The position of that line in the source, in bytes.
     line_at: u64,
-    /// The bytes of that line that were skipped because it is too long.
+    /// The number of bytes of that line that were skipped because the line is too long.
     passed_over: u64,
     /// The number of records so far.
     number: u64,

@@ -16,7 +16,7 @@ const TAIL: u64 = 66 << 10;
 const LONGEST_LIST: u64 = 64 << 20;
 /// The most unpacked bytes for each byte of the `.zip`. Packing makes conversations at most ten times smaller.
 const MOST_TIMES: u64 = 100;
-/// The number of bytes to which every file may be unpacked, however small it is.
+/// The number of unpacked bytes that are always allowed, even if the `.zip` is very small.
 const LEAST: u64 = 16 << 20;
 
 /// The row of a packed file in the list.
@@ -185,7 +185,7 @@ fn packed(line: &[u8], name: &[u8], extra: &[u8]) -> Packed {
     }
 }
 
-/// The sizes of eight bytes each, from the further members of a row.
+/// The extra field of a row that has its sizes as numbers of eight bytes; empty if there is none.
 fn large_sizes(mut extra: &[u8]) -> &[u8] {
     while extra.len() >= 4 {
         let len = usize::from(short(extra, 2));

@@ -27,8 +27,8 @@ pub(crate) struct Source {
     pub(crate) medium: Medium,
     /// The tool's other files that have data of this source.
     pub(crate) side_files: Vec<SideFile>,
-    /// The origins and the name of the origin from which the source is read, if the source itself does not exist any
-    /// more.
+    /// If the source itself does not exist any more, it is read from its origin: the folder of origins, and the name
+    /// of the origin there.
     pub(crate) kept: Option<(Arc<Origins>, String)>,
 }
 
@@ -44,7 +44,7 @@ pub(crate) struct SourceStatus {
     pub(crate) version: u64,
 }
 
-/// The form in which a source has its bytes.
+/// The way to get the records of a source from its bytes.
 #[derive(Clone, Copy)]
 pub(crate) enum Medium {
     Plain(Layout),
@@ -166,7 +166,7 @@ impl SourceStatus {
 }
 
 impl SourceFailure {
-    /// The failure for a system call on `path` that failed.
+    /// The failure of a system call on `path`.
     pub(crate) fn io(tool: Option<Tool>, path: &Path, error: &io::Error) -> Self {
         let kind = match error.kind() {
             io::ErrorKind::NotFound => "notFound",

@@ -160,7 +160,7 @@ impl Source {
         }
     }
 
-    /// The failure for a system call on the source that failed.
+    /// The failure of a system call on the source.
     fn unreadable(&self, error: &io::Error) -> ScanFailure {
         ScanFailure::Source(SourceFailure::io(Some(self.tool), &self.path, error))
     }

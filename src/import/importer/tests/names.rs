@@ -63,7 +63,7 @@ fn a_copy_of_a_database_has_the_same_sessions() {
     assert_eq!((ids(&again), again.totals.entries_added), (first, 0));
 }
 
-/// The first records of a file may name another session than the later ones.
+/// The first records of a file may name one session, and later records another one.
 #[test]
 fn a_file_that_later_names_another_session_keeps_its_own() {
     let home = Home::new(Tool::ClaudeCode);

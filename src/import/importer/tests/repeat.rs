@@ -24,7 +24,8 @@ impl Repeated {
         Self { home, last, store }
     }
 
-    /// Imports. Returns the totals, and whether files were read, so that the answer is not the last report.
+    /// Imports. Returns the totals. The boolean is true if files were read, and false if the last report was returned
+    /// again.
     fn import(&self, change: impl FnOnce(&mut ImportRequest)) -> (Value, bool) {
         let mut request = ImportRequest {
             paths: vec![self.home.root.path().join("files")],
