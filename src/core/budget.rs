@@ -1,41 +1,42 @@
-//! The limits in bytes of the memory that the daemon keeps between requests, for speed or for slow clients.
-//! They are one table, so that their sum is known (`KEPT`). Other memory is the index of an open session,
-//! which grows with its entries and is freed with the session, or an answer in progress, whose size the
-//! client limits.
+//! The limits, in bytes, of the memory that the daemon keeps between requests: caches, and queues for slow clients.
+//! One table has all limits (`KEPT`), so that their sum is known. Two kinds of memory are not in the table: the index
+//! of an open session, which grows with its entries and is freed with the session; and an answer that is being made,
+//! whose size the client limits.
 //!
-//! The input of a connection is another 64 KiB (`stdio::frame`), and frames that arrive and summaries that are made share
-//! `max_working_bytes` of the settings (`service::memory`).
+//! The input buffer of each connection adds 64 KiB (`stdio::frame`). Frames that are arriving and summaries that are
+//! being made share the setting `max_working_bytes` (`service::memory`).
 //!
 //! Each limit names the module that enforces it.
 
-/// The rows of the latest views of all sessions together. A larger view is not kept; a new view displaces
-/// those of other sessions (`rpc::tree`).
+/// The rows of the latest tree views, for all sessions together. A view that is larger than this is not kept. A new
+/// view displaces the views of other sessions (`rpc::tree`).
 pub const VIEW_BYTES: usize = 192 << 20;
-/// Events that wait for one hook. Further events are dropped and the log says so (`hooks`).
+/// Events that wait for one hook. If they have more bytes than this, new events are dropped, and the log says so
+/// (`hooks`).
 pub const HOOK_QUEUE_BYTES: usize = 8 << 20;
 /// The file of marks of sessions. A larger one is refused (`files::store::marks`).
 pub const MARKS_BYTES: usize = 16 << 20;
-/// The names and ids of the session files, in a large session directory. If they need more, the directory is read at each
-/// call (`files::store::watched`).
+/// The names and ids of the session files of a large session directory. If they have more bytes than this, each call
+/// reads the directory (`files::store::watched`).
 pub const KNOWN_FILES_BYTES: usize = 96 << 20;
-/// The JSON of one row of `list_sessions`. A longer row is written again each time (`rpc::list`).
+/// The JSON of one row of `list_sessions`. A longer row is made again for each call (`rpc::list`).
 pub const SHOWN_ROW_BYTES: usize = 4 << 10;
 /// The statistics of one session by role. Larger ones are computed again for each request (`stats`).
 pub(crate) const STATS_BYTES: usize = 64 << 10;
 
-/// The result of the last import that found nothing new, with the names of its sources. A longer one is not kept
+/// The result of the last import that found nothing new, with the names of its sources. A longer result is not kept
 /// (`importer::repeat`).
 pub const LAST_IMPORT_BYTES: usize = 8 << 20;
 
-/// The answers of the last searches in the mode `ask`, for their later pages (`find::ask::ranking`).
+/// The answers of the last searches in the mode `ask`, kept for their later pages (`find::ask::ranking`).
 pub const RANKING_BYTES: usize = 8 << 20;
 
-/// The tables of the counts of terms, and as many of the entries as there is room for. Other entries are read by each
-/// question (`find::ask::segments`).
+/// The segments of the search index: the tables of term counts, and as many of the lists of entries as fit. Each
+/// question reads the other lists from their files (`find::ask::segments`).
 pub const SEGMENT_BYTES: usize = 64 << 20;
 
-/// The rows of the team's sessions, and as much again each for their ids, for the sessions that others have open, and
-/// twice for the list made of them. Rows beyond it are left out of the list (`fleet::team`).
+/// The rows of the team's sessions. Their ids take as much again, so do the sessions that others have open, and the
+/// list that is made of all takes twice as much. Rows beyond the limit are left out of the list (`fleet::team`).
 pub const TEAM_BYTES: usize = 12 << 20;
 
 /// How many instances of a limit there are.
@@ -47,7 +48,7 @@ pub(crate) enum Per {
     Session,
     /// One for each file in the session directory.
     Row,
-    /// One if the daemon keeps its sessions in a log.
+    /// One if the daemon keeps its sessions in a team.
     Log,
 }
 
@@ -65,7 +66,7 @@ pub(crate) const KEPT: &[(&str, Per, usize)] = &[
     ("rows of the list", Per::Row, SHOWN_ROW_BYTES),
 ];
 
-/// The most bytes kept with this many hooks, open sessions, and files in the session directory, without a log.
+/// The most bytes kept with this many hooks, open sessions, and files in the session directory, without a team.
 pub fn most_kept(hooks: usize, sessions: usize, files: usize) -> usize {
     let times = |per| match per {
         Per::Process => 1,

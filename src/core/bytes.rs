@@ -1,15 +1,15 @@
-//! Parts of byte strings, and the encoding of fields in cache files: little-endian numbers and counted bytes.
-//! Reading accepts any bytes.
+//! Parts of byte strings, and the encoding of fields in cache files: little-endian numbers, and byte strings
+//! after their length. Reading accepts any bytes.
 
 use std::slice::SliceIndex;
 
-/// A file offset or length as an index. A value that is too large saturates: no buffer is that long, so every
+/// A file offset or length as an index. A value that does not fit saturates: no buffer is that long, so every
 /// later `get` fails.
 pub fn index(value: u64) -> usize {
     usize::try_from(value).unwrap_or(usize::MAX)
 }
 
-/// The part of `bytes` in `span`, which a parser found in the same bytes.
+/// The part of `bytes` at `span`. A parser has found the span in these bytes.
 #[inline]
 pub fn part<I: SliceIndex<[u8], Output = [u8]>>(bytes: &[u8], span: I) -> &[u8] {
     let part = bytes.get(span);
@@ -52,7 +52,7 @@ impl Fields {
     }
 }
 
-/// Decodes fields in order; each gives `None` if the bytes hold no such field.
+/// Decodes fields in order. Each method returns `None` if the next bytes are not a field of its type.
 pub struct Cursor<'a>(&'a [u8]);
 
 impl<'a> Cursor<'a> {
@@ -91,7 +91,8 @@ impl<'a> Cursor<'a> {
     pub fn i64(&mut self) -> Option<i64> {
         self.array().map(i64::from_le_bytes)
     }
-    /// The number of items that follow, each of at least one byte.
+    /// Reads the number of items that follow. `None` if it is greater than the number of bytes left, since
+    /// each item has at least one byte.
     pub fn count(&mut self) -> Option<usize> {
         let count = usize::try_from(self.u64()?).ok()?;
         (count <= self.0.len()).then_some(count)

@@ -105,8 +105,8 @@ pub trait Source: Send + Sync {
     fn now_ms(&self) -> i64;
     /// A random UUID (version 4).
     fn random(&self) -> Uuid;
-    /// The length of new entry ids. Ids in one file are checked under its lock. Ids from several machines must differ
-    /// by chance.
+    /// The number of digits of new entry ids. Ids of one file are checked under its lock, so few digits suffice. Ids
+    /// from several machines are not checked against each other, so they need more.
     fn id_digits(&self) -> usize {
         8
     }

@@ -3,11 +3,12 @@
 use crate::terminal::is_control;
 use std::borrow::Cow;
 
-/// The most bytes of the name of a branch: it is in each list and tree (protocol.md §3.20).
+/// The most bytes of the name of a branch. It is limited because each list and tree has it (protocol.md
+/// §3.20).
 pub const MOST_BRANCH_NAME: usize = 1024;
 
-/// `text` on one line and trimmed. Line breaks (a pair counts as one) and other control characters
-/// become spaces. Empty if nothing is left to show.
+/// `text` on one line and trimmed. Line breaks (CR LF counts as one) and other control characters become
+/// spaces. Empty if nothing is left to show.
 pub fn normalized(text: &str) -> Cow<'_, str> {
     if !text.contains(is_control) {
         return Cow::Borrowed(text.trim());
@@ -16,12 +17,12 @@ pub fn normalized(text: &str) -> Cow<'_, str> {
     Cow::Owned(line.trim().to_owned())
 }
 
-/// The normalized text; `None` if it is blank, which clears.
+/// The normalized text; `None` if it is blank, which removes the name or label.
 pub fn given(text: &str) -> Option<String> {
     Some(normalized(text).into_owned()).filter(|text| !text.is_empty())
 }
 
-/// The normalized name of a branch up to its limit; `None` if it is blank.
+/// The normalized name of a branch, cut at its limit; `None` if it is blank.
 pub fn of_branch(text: &str) -> Option<String> {
     let mut name = given(text)?;
     let mut ends = (0..=MOST_BRANCH_NAME.min(name.len())).rev();
@@ -30,8 +31,8 @@ pub fn of_branch(text: &str) -> Option<String> {
     Some(name)
 }
 
-/// A working directory as it is compared: without repeated and trailing `/` and without `.`. Links and `..`
-/// stay.
+/// A working directory in the form in which directories are compared: without repeated and trailing `/` and
+/// without `.`. Links and `..` stay.
 pub fn directory(cwd: &str) -> String {
     let parts = cwd
         .split('/')

@@ -1,5 +1,5 @@
-//! The members of messages and of content: one table for both the check of appended entries
-//! ([`crate::flow::validate`]) and the schema (the crate of the wire), so that the two agree.
+//! The members of messages and of content. One table serves both the check of appended entries
+//! ([`crate::flow::validate`]) and the schema (in the crate `wire`), so that the two agree.
 //!
 //! Members and roles that are not in the table are allowed and kept.
 
@@ -171,8 +171,8 @@ pub struct ShapeFault {
     pub reason: String,
 }
 
-/// Checks a message: it needs a role, and with a known role the members of that role. A role that is nearly a known one
-/// is refused; any other is the client's own.
+/// Checks a message. It must have a role; a message with a known role must have the members of that role. A role that
+/// is similar to a known one is refused, as a mistyped one; any other is the client's own.
 pub fn check_message(message: &[u8]) -> Result<(), ShapeFault> {
     let fault = |member: &str, reason: &str| ShapeFault {
         member: member.to_owned(),
@@ -187,7 +187,7 @@ pub fn check_message(message: &[u8]) -> Result<(), ShapeFault> {
         Some(record) => found
             .check(record)
             .map_err(|ShapeFault { member, reason }| fault(&member, &reason)),
-        // Such a message would be in the file, and no model would ever see it.
+        // The message would be in the file, but no model would ever see it.
         None => match suggest::nearest(&role, ROLES.iter().map(|record| record.tag)) {
             Some(meant) => Err(fault(
                 "role",
@@ -198,7 +198,7 @@ pub fn check_message(message: &[u8]) -> Result<(), ShapeFault> {
     }
 }
 
-/// Checks a value by its shape; the fault's member is the path below the value.
+/// Checks a value by its shape. The `member` of the fault is the path below the value.
 pub fn check(shape: Shape, value: &[u8]) -> Result<(), ShapeFault> {
     let fault = |reason: String| ShapeFault {
         member: String::new(),
@@ -245,7 +245,7 @@ fn check_blocks(shape: Shape, value: &[u8]) -> Result<(), String> {
     Ok(())
 }
 
-/// The members of an object that are in the table; of duplicates the last one.
+/// The members of an object that are in the table. Of duplicate members, the last one counts.
 struct FoundMembers<'a>(Vec<(&'static str, &'a [u8])>);
 
 impl<'a> FoundMembers<'a> {

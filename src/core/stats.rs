@@ -14,7 +14,7 @@ pub struct Stats {
     pub tool_calls: u64,
     pub tokens: Tokens,
     pub cost: Cost,
-    /// The use of each model, by provider and model; an empty name where the entries have none.
+    /// The use of each model, by provider and model. The name is empty if the entries have none.
     pub models: BTreeMap<String, BTreeMap<String, ModelUse>>,
 }
 
@@ -27,12 +27,13 @@ pub struct ModelUse {
     pub cost: Cost,
 }
 
-/// The cost of answers in dollars, by what is known of it (usage.md).
+/// The cost of answers in dollars, divided by how it is known (usage.md).
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct Cost {
     /// The cost that tools have recorded; `None` if they have recorded none.
     pub recorded: Option<f64>,
-    /// The cost of answers without a recorded one, by the prices of their models; `None` if there are none such.
+    /// The cost, computed with the prices of models, of the answers that have no recorded cost; `None` if there are no
+    /// such answers.
     pub estimated: Option<f64>,
     /// Number of answers with tokens whose cost is unknown.
     pub unknown: u64,
@@ -65,11 +66,11 @@ impl AddAssign for Cost {
 
 /// The prices of models.
 pub trait Prices: Send + Sync {
-    /// The cost of these tokens of a model in dollars; `None` if that is unknown.
+    /// The cost of these tokens of a model in dollars; `None` if the price is unknown.
     fn estimate(&self, provider: &str, model: &str, tokens: &Tokens) -> Option<f64>;
 }
 
-/// Of no model it is known what it costs.
+/// No prices: the cost of every model is unknown.
 pub struct NoPrices;
 
 impl Prices for NoPrices {
@@ -123,7 +124,8 @@ impl AddAssign for Tokens {
 }
 
 impl Stats {
-    /// Adds an entry, and returns its own use. The cost of a copy from another branch was counted with its original.
+    /// Adds an entry, and returns the use of this entry. A copy from another branch costs nothing: its original was
+    /// counted.
     pub fn add(&mut self, entry: &[u8], prices: &dyn Prices) -> ModelUse {
         let names = [
             "message",
@@ -157,7 +159,7 @@ impl Stats {
                 is_answer: role == "assistant",
             };
         }
-        // The summary of a branch of another session was paid for here.
+        // A merged summary of a branch of another session was paid for in this session.
         if copied_from.is_some() && merge != Some(b"true") {
             return ModelUse::default();
         }
@@ -180,7 +182,7 @@ impl Stats {
         }
         self.tokens += used.tokens;
         self.cost += used.cost;
-        // Names are copied once for each model.
+        // Copy the names only for a new model.
         if let Some(known) = self.models.get_mut(&*provider)
             && let Some(known) = known.get_mut(&*model)
         {
@@ -202,8 +204,8 @@ struct EntryUse<'a> {
     is_answer: bool,
 }
 
-/// The tokens and the recorded cost of a `usage` object. A cost of 0 says nothing: imports write it where the tool has
-/// recorded none.
+/// The tokens and the recorded cost of a `usage` object. A cost of 0 counts as unknown: imports write 0 if the tool
+/// has not recorded the cost.
 pub fn used(usage: &[u8]) -> ModelUse {
     let number = |raw: Option<&[u8]>| raw.map_or(0, whole);
     let names = ["input", "output", "cacheRead", "cacheWrite", "cost"];
@@ -226,20 +228,20 @@ pub fn used(usage: &[u8]) -> ModelUse {
     }
 }
 
-/// Pauses longer than this, in milliseconds, do not count as time that a conversation took.
+/// The longest pause, in milliseconds, that counts as time of the conversation.
 const LONGEST_PAUSE: i64 = 10 * 60 * 1000;
 
-/// The time that entries took, in Unix milliseconds.
+/// The first and last time of entries, in Unix milliseconds, and the time that the conversation took.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TimeSpan {
     pub start: i64,
     pub end: i64,
-    /// The time between successive entries, without pauses.
+    /// The sum of the times between successive entries, without long pauses. In milliseconds.
     pub active: u64,
 }
 
 impl TimeSpan {
-    /// The time of entries written at these times; `None` without entries.
+    /// The time span of entries written at these times; `None` without entries.
     pub fn of(mut times: Vec<i64>) -> Option<Self> {
         times.sort_unstable();
         let (start, end) = (*times.first()?, *times.last()?);
@@ -254,12 +256,12 @@ impl TimeSpan {
     }
 }
 
-/// Bytes counted for a role besides its name.
+/// The bytes that count for a role besides its name.
 const ROLE_BYTES: usize = 64;
-/// Bytes counted for a model besides its name.
+/// The bytes that count for a model besides its name.
 const MODEL_BYTES: usize = 128;
 
-/// The sums over the first entries of a session, kept so that the next request counts only later entries.
+/// The sums over the first entries of a session. They are kept, so that the next request counts only later entries.
 #[derive(Clone, Default)]
 pub struct PrefixStats {
     /// The tree ([`Tree::origin`](crate::tree::Tree::origin)) that these entries are in.
@@ -270,7 +272,7 @@ pub struct PrefixStats {
 }
 
 impl PrefixStats {
-    /// These sums if they are of the tree `origin`, else sums over no entries of that tree.
+    /// These sums if they belong to the tree `origin`, else empty sums for that tree.
     pub fn for_tree(&self, origin: u64) -> Self {
         match self.origin == origin {
             true => self.clone(),
@@ -281,7 +283,7 @@ impl PrefixStats {
         }
     }
 
-    /// Whether the sums may be kept: a client can invent any number of roles.
+    /// Whether the sums are small enough to be kept, since a client can invent any number of roles.
     pub fn fits_budget(&self) -> bool {
         let roles = self.stats.messages.keys();
         let models = self.stats.models.iter();
@@ -307,7 +309,7 @@ fn tool_calls(content: &[u8]) -> u64 {
     calls
 }
 
-/// Adds two numbers without overflow: JSON has no infinity.
+/// Adds two numbers without overflow, since JSON has no infinity.
 fn finite_sum(one: f64, other: f64) -> f64 {
     (one + other).clamp(f64::MIN, f64::MAX)
 }

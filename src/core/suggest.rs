@@ -1,10 +1,11 @@
 //! Finds the known name that somebody probably meant by a wrong one.
 
-/// A longer text is not a mistyped name.
+/// The most characters of a text that can be a mistyped name.
 const MAX_CHARS: usize = 64;
 
-/// The nearest of the known names; `None` if all of them differ in more than a third of the letters.
-/// Case, `_` and `-` make no difference. The name itself is never meant: it is known, but does not fit.
+/// The nearest of the known names; `None` if each of them differs in more than a third of the letters.
+/// Case, `_` and `-` make no difference. `wrong` itself is never returned: a known name can be wrong
+/// here too.
 pub fn nearest<'n>(wrong: &str, known: impl IntoIterator<Item = &'n str>) -> Option<&'n str> {
     if wrong.is_empty() || wrong.chars().nth(MAX_CHARS).is_some() {
         return None;

@@ -10,11 +10,11 @@ use std::collections::BTreeSet;
 pub const MOST_TAGS: usize = 64;
 /// The longest tag, in bytes.
 const MOST_TAG_BYTES: usize = 64;
-/// The longest branch, commit or worktree that counts, in bytes.
+/// The longest branch, commit or worktree that is read, in bytes.
 pub const MOST_GIT_BYTES: usize = 4096;
 
-/// A tag as it is stored: in lower case, without a leading `#`. `None` if it is empty, longer than 64 bytes, or has white
-/// space, control characters, `#`, `,` or `"`.
+/// A tag in its stored form: in lower case, without a leading `#`. `None` if the tag is empty, is longer than 64 bytes,
+/// or has white space, control characters, `#`, `,` or `"`.
 pub fn given(text: &str) -> Option<String> {
     let text = text.trim();
     let tag = text.strip_prefix('#').unwrap_or(text).to_lowercase();
@@ -36,7 +36,7 @@ impl GitPlace {
         *self == Self::default()
     }
 
-    /// The place that the data of a record say. A text of more than [`MOST_GIT_BYTES`] says nothing.
+    /// The place in git that the data of a record name. A text with more than [`MOST_GIT_BYTES`] is ignored.
     pub fn of_data(data: &[u8]) -> Self {
         let text = |name: &str| {
             let text = json::get(data, name).and_then(json::string);
@@ -50,7 +50,7 @@ impl GitPlace {
         }
     }
 
-    /// The raw JSON of the data of a record.
+    /// The data of a record, as raw JSON.
     pub fn data(&self) -> Vec<u8> {
         let mut data = b"{".to_vec();
         let members = [
@@ -69,7 +69,7 @@ impl GitPlace {
     }
 }
 
-/// The words of a session's records for its row: the last record about each thing counts.
+/// The tags and the place in git of a session, for its row. Of records about the same thing the last one counts.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Sorting {
     pub tags: BTreeSet<String>,
@@ -77,7 +77,7 @@ pub struct Sorting {
 }
 
 impl Sorting {
-    /// Adds what a record says. Other records say nothing.
+    /// Applies a record about tags or git. Other records are ignored.
     pub fn take(&mut self, record: &[u8]) {
         let custom = json::get(record, "customType").and_then(json::string);
         let data = json::get(record, "data").unwrap_or_default();
@@ -100,7 +100,7 @@ impl Sorting {
     }
 }
 
-/// The raw JSON of the data of a record that changes tags.
+/// The data of a record that changes tags, as raw JSON.
 pub fn change(add: &BTreeSet<String>, remove: &BTreeSet<String>) -> Vec<u8> {
     let mut data = b"{".to_vec();
     for (name, tags) in [("add", add), ("remove", remove)] {

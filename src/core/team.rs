@@ -1,10 +1,11 @@
-//! The sessions of a log as other machines see them: a description of each, and the machines that have it open.
+//! The sessions of a team: a description of each session, and the machines that have it open.
 
 use crate::error::Kind;
 use std::collections::HashMap;
 use std::sync::Arc;
 
-/// A session as the machine that wrote to it last describes it. The texts are those of that machine: untrusted.
+/// A session as described by the machine that wrote to it last. Its texts are from that machine, so they are
+/// untrusted.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TeamRow {
     pub session_id: String,
@@ -14,11 +15,12 @@ pub struct TeamRow {
     pub created: String,
     /// The last activity, in ISO 8601.
     pub modified: String,
-    /// Entries of the session, messages and others.
+    /// The number of entries of the session, messages and others.
     pub entries: u64,
     /// The name of the machine.
     pub host: String,
-    /// The last message of the session when it was described. A description with a greater one is newer.
+    /// The number of the session's last message in the stream at the time of the description. Of two
+    /// descriptions the one with the greater number is newer.
     pub sequence: u64,
     pub is_trashed: bool,
 }
@@ -32,31 +34,32 @@ pub struct OpenElsewhere {
     pub since: String,
 }
 
-/// A session of the log.
+/// A session of the team.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TeamSession {
     pub session_id: String,
     /// `None` if no machine has described the session.
     pub row: Option<TeamRow>,
-    /// The other daemons that have it open, by host.
+    /// The other daemons that have the session open, sorted by host.
     pub open_on: Vec<OpenElsewhere>,
 }
 
-/// The sessions of a log at one time.
+/// The sessions of a team at one time.
 #[derive(Debug, Clone, Default)]
 pub struct TeamList {
-    /// The name of the log's stream.
+    /// The name of the team's stream.
     pub stream: String,
-    /// The last active first; those without a description at the end, by id.
+    /// The session with the latest activity first. Sessions without a description are at the end, sorted by id.
     pub sessions: Vec<TeamSession>,
     by_id: HashMap<String, usize>,
     /// Why the list may lack sessions or machines.
     pub incomplete: Option<(Kind, String)>,
 }
 
-/// The sessions of a team, for a daemon whose sessions are in a log.
+/// The sessions of a team, for a daemon that keeps its sessions in the team's stream.
 pub trait TeamView: Send + Sync {
-    /// The sessions of the log. Waits for the servers at most 2 s, and says in the list what it lacks.
+    /// The sessions of the team. Waits at most 2 s for the servers; the list says in `incomplete` why it may
+    /// lack sessions.
     fn list(&self) -> Arc<TeamList>;
 }
 

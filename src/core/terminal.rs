@@ -1,16 +1,16 @@
 //! Makes text safe for a terminal, and measures its width in columns.
 //!
-//! Sessions have text of models, tools and strangers. Printed unchanged, such text could move the cursor,
-//! retitle the window, fill the clipboard, or reorder words. This module replaces the characters that do that; the
-//! crate `treelined_redact` has their table.
+//! Sessions have text of models, tools and strangers. If such text is printed unchanged, it can move the cursor,
+//! change the window's title, fill the clipboard, or reorder words. This module replaces the characters that do
+//! so; the crate `treelined_redact` has the table of these characters.
 
 use std::borrow::Cow;
 use std::fmt::Write;
 pub use treelined_redact::unseen::is_control;
 pub use treelined_redact::unseen::is_unseen;
 
-/// `text` as one line in which every control is a visible character without effect: C0 and DEL become their
-/// pictures (`␛`), the others U+FFFD. An escape sequence without its ESC is plain text.
+/// `text` as one line, in which each control character is replaced by a visible character without effect: C0 and
+/// DEL by their pictures (`␛`), the others by U+FFFD. What remains of an escape sequence is plain text.
 pub fn line(text: &str) -> Cow<'_, str> {
     if !text.contains(is_control) {
         return Cow::Borrowed(text);
@@ -29,8 +29,8 @@ fn picture(code: u32) -> char {
     char::from_u32(0x2400 + code).unwrap_or(char::REPLACEMENT_CHARACTER)
 }
 
-/// JSON text in which every raw control is its `\u` escape, which has the same value and no effect. Line
-/// feeds, which separate tokens, stay.
+/// JSON text in which each raw control character becomes its `\u` escape, which has the same value and no effect.
+/// Line feeds separate tokens and stay.
 pub fn json(text: &str) -> Cow<'_, str> {
     let escaped = |char| is_control(char) && char != '\n';
     if !text.contains(escaped) {
@@ -39,7 +39,7 @@ pub fn json(text: &str) -> Cow<'_, str> {
     let mut out = String::with_capacity(text.len() + 16);
     for char in text.chars() {
         match char {
-            // Only between tokens: inside strings JSON has them escaped.
+            // These characters are only between tokens: in strings, JSON has them escaped.
             '\t' | '\r' => out.push(' '),
             char if escaped(char) => {
                 for unit in char.encode_utf16(&mut [0; 2]) {
@@ -58,7 +58,7 @@ pub fn width(text: &str) -> usize {
     text.chars().map(char_width).sum()
 }
 
-/// `text` if it fits into `columns`, else its beginning and `mark`, together no wider.
+/// `text` if it fits into `columns`; else its beginning and `mark`, which together fit.
 pub fn cut<'a>(text: &'a str, columns: usize, mark: &str) -> Cow<'a, str> {
     if width(text) <= columns {
         return Cow::Borrowed(text);
@@ -75,8 +75,8 @@ pub fn cut<'a>(text: &'a str, columns: usize, mark: &str) -> Cow<'a, str> {
     Cow::Owned(head)
 }
 
-/// The width of one character in columns, as terminals commonly draw it. It goes by blocks of Unicode, not by
-/// character: an error only makes an edge ragged.
+/// The width of one character in columns, as terminals commonly draw it. It is decided for blocks of Unicode, not
+/// for each character. A wrong width only makes an edge ragged.
 const fn char_width(char: char) -> usize {
     match char {
         '\u{300}'..='\u{36f}'

@@ -5,7 +5,7 @@ use jiff::Timestamp;
 /// A timestamp in Unix milliseconds.
 pub type Millis = i64;
 
-/// `2025-01-31T09:05:07.123Z`.
+/// A timestamp as text, such as `2025-01-31T09:05:07.123Z`.
 pub fn format(at: Millis) -> String {
     let text = canonical_text(at).map(|text| String::from_utf8_lossy(&text).into_owned());
     text.unwrap_or_else(|| format_any(at))
@@ -26,11 +26,11 @@ fn format_any(at: Millis) -> String {
     }
 }
 
-/// Like [`format`], without the general formatter: a tree has as many timestamps as rows. `None` outside the
-/// years 0 to 9999.
+/// Like [`format`], without the general formatter, since a tree has as many timestamps as rows. `None`
+/// outside the years 0 to 9999.
 fn canonical_text(at: Millis) -> Option<[u8; 24]> {
     let (days, millis) = (at.div_euclid(DAY), at.rem_euclid(DAY));
-    // Civil from days: the inverse of `canonical`.
+    // Computes the date from the number of days: the inverse of `canonical`.
     let shifted = days + DAYS_TO_1970;
     let (era, day_of_era) = (
         shifted.div_euclid(DAYS_OF_ERA),
@@ -82,19 +82,19 @@ pub fn instant_or_day(text: &str) -> Option<Millis> {
     parse(text).or_else(|| parse(&format!("{text}T00:00:00.000Z")))
 }
 
-/// Milliseconds of a day.
+/// The milliseconds of a day.
 pub const DAY: i64 = 86_400_000;
-/// Days of the 400 years after which the Gregorian calendar repeats itself.
+/// The days of 400 years, after which the Gregorian calendar repeats itself.
 const DAYS_OF_ERA: i64 = 146_097;
-/// Days from 0000-03-01 to 1970-01-01.
+/// The days from 0000-03-01 to 1970-01-01.
 const DAYS_TO_1970: i64 = 719_468;
 
-/// Parses ISO 8601; `None` if the text names no instant.
+/// Parses ISO 8601; `None` if the text is not a time.
 pub fn parse(text: &str) -> Option<Millis> {
     canonical(text.as_bytes()).or_else(|| Some(text.parse::<Timestamp>().ok()?.as_millisecond()))
 }
 
-/// Like [`parse`], with whether [`format`] would write exactly this text.
+/// Like [`parse`], and also returns whether [`format`] would write exactly this text.
 pub(crate) fn parse_exact(text: &str) -> Option<(Millis, bool)> {
     match canonical(text.as_bytes()) {
         Some(at) => Some((at, true)),
@@ -102,7 +102,7 @@ pub(crate) fn parse_exact(text: &str) -> Option<(Millis, bool)> {
     }
 }
 
-/// Parses the form that [`format`] writes, without the general parser: opening a session parses one
+/// Parses the form that [`format`] writes, without the general parser, since opening a session parses one
 /// timestamp per line.
 fn canonical(text: &[u8]) -> Option<Millis> {
     let &[
@@ -146,14 +146,15 @@ fn canonical(text: &[u8]) -> Option<Millis> {
         number(&[d1, d2])?,
     );
     let (hour, minute, second) = (number(&[h1, h2])?, number(&[mi1, mi2])?, number(&[s1, s2])?);
-    // Days 29 to 31 take the general parser, which knows the calendar.
+    // The general parser handles the days 29 to 31, since it knows the lengths of months.
     if !(1..=12).contains(&month) || !(1..=28).contains(&day) {
         return None;
     }
     if hour > 23 || minute > 59 || second > 59 {
         return None;
     }
-    // Days from civil, in the proleptic Gregorian calendar with years that start in March.
+    // Computes the number of days from the date, in the proleptic Gregorian calendar with years that start
+    // in March.
     let shifted_year = if month <= 2 { year - 1 } else { year };
     let era = shifted_year.div_euclid(400);
     let year_of_era = shifted_year.rem_euclid(400);

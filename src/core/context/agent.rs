@@ -1,7 +1,7 @@
 //! The messages of one entry for a running agent (`format:"agent"`, semantics.md §1).
 //!
 //! Stored messages keep their bytes; summaries and custom messages are built from the raw values of their
-//! entry. The caller decides which entries of a path count.
+//! entry. The caller decides which entries of a path are in the context.
 
 use crate::entry::{Kind, Role};
 use crate::json;
@@ -15,8 +15,8 @@ pub(crate) struct AgentMessage {
     pub json: Vec<u8>,
 }
 
-/// The messages of `entry`: none, one, or up to two for a compaction (its system message first). A
-/// `message` that is not an object makes none.
+/// The messages of `entry`: none, one, or two for a compaction that has a system message (which comes
+/// first). A message entry whose `message` is not an object has none.
 pub(crate) fn messages(kind: Kind, role: Role, entry: &[u8]) -> Vec<AgentMessage> {
     match kind {
         Kind::Message => stored(role, entry).into_iter().collect(),
@@ -33,8 +33,9 @@ pub(crate) fn messages(kind: Kind, role: Role, entry: &[u8]) -> Vec<AgentMessage
     }
 }
 
-/// `entry` with other content and all other bytes unchanged, if its role takes an edit: user, assistant,
-/// toolResult and custom. For the two roles that need blocks, a text becomes a block.
+/// `entry` with `content` in place of its content; all other bytes stay. Only the roles user, assistant,
+/// toolResult and custom can be edited: other entries are returned unchanged. In the two roles whose
+/// content must be blocks, a text becomes a block.
 pub(crate) fn with_content(kind: Kind, role: Role, entry: Vec<u8>, content: &[u8]) -> Vec<u8> {
     let block = match (role, content) {
         (Role::Assistant | Role::ToolResult, [b'"', ..]) => Some(text_block(content)),
@@ -104,7 +105,7 @@ fn custom(entry: &[u8]) -> AgentMessage {
         .finish(entry)
 }
 
-/// No message if the summary is empty or not a text.
+/// The message of a branch summary; `None` if the summary is empty or not a text.
 fn branch_summary(entry: &[u8]) -> Option<AgentMessage> {
     let summary = json::get(entry, "summary").filter(|raw| raw.starts_with(b"\""))?;
     if summary == b"\"\"" {
@@ -117,7 +118,8 @@ fn branch_summary(entry: &[u8]) -> Option<AgentMessage> {
     Some(message)
 }
 
-/// An empty summary also makes a message: it shows that something came before.
+/// The message of a compaction. An empty summary makes a message too: it shows that something came
+/// before.
 fn compaction_summary(entry: &[u8]) -> AgentMessage {
     let summary = json::get(entry, "summary").filter(|raw| raw.starts_with(b"\""));
     MessageBuilder::new(Role::CompactionSummary)
@@ -166,7 +168,8 @@ impl MessageBuilder {
     }
 }
 
-/// Unix milliseconds; 0 if the stored text names no instant, since clients expect a number.
+/// The time of `entry` in Unix milliseconds. 0 if the stored text is not a time, since clients expect a
+/// number.
 fn created(entry: &[u8]) -> Millis {
     json::get(entry, "timestamp")
         .and_then(json::string)

@@ -1,4 +1,4 @@
-//! Pairs tool calls with their results, as models' providers require (semantics.md §1).
+//! Pairs tool calls with their results, as the providers of models require (semantics.md §1).
 //!
 //! A conversation that was stopped, imported or forked may hold calls without results, and results whose call is
 //! not in the context. Providers refuse both.
@@ -8,27 +8,27 @@ use crate::json::{self, Elements};
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 
-/// The text of the added result of a call without one.
+/// The text of the result that is added for a call without one.
 const NO_RESULT: &str = "No result was recorded.";
 
-/// A call without a result so far. Its values are raw JSON.
+/// A call that has no result so far. Its values are raw JSON.
 struct Call {
     id: Vec<u8>,
     name: Option<Vec<u8>>,
     timestamp: Option<Vec<u8>>,
 }
 
-/// The calls of the last assistant message of a context that is built in order.
+/// The open calls of the last assistant message, while the messages of a context are added in order.
 #[derive(Default)]
 pub(super) struct OpenCalls {
-    /// In their order; `None` once answered.
+    /// In the order of the message; `None` for a call that has its result.
     calls: Vec<Option<Call>>,
-    /// The index of each call by its id. Of calls with one id only the first counts.
+    /// The index of each call by its id. If several calls have the same id, only the first one counts.
     indexes: HashMap<String, usize>,
 }
 
 impl OpenCalls {
-    /// Adds the calls of an assistant message. Those of the message before it must be closed.
+    /// Adds the calls of an assistant message. The calls of the assistant message before must be closed.
     pub(super) fn open(&mut self, message: &[u8]) {
         let content = json::get(message, "content").unwrap_or_default();
         let Ok(mut blocks) = Elements::open(content, 0) else {
@@ -54,7 +54,7 @@ impl OpenCalls {
         }
     }
 
-    /// Whether a tool result answers an open call, which it closes.
+    /// Whether the tool result answers an open call. If so, the call is no longer open.
     pub(super) fn answer(&mut self, result: &[u8]) -> bool {
         let id = json::get(result, "toolCallId").and_then(json::string);
         let index = id.and_then(|id| self.indexes.get(&*id));
@@ -62,7 +62,7 @@ impl OpenCalls {
         call.and_then(Option::take).is_some()
     }
 
-    /// Error results for the calls that are open, in their order; then none is.
+    /// Closes all open calls; returns an error result for each, in their order.
     pub(super) fn close(&mut self) -> impl Iterator<Item = Vec<u8>> + '_ {
         self.indexes.clear();
         self.calls.drain(..).flatten().map(|call| {

@@ -1,5 +1,5 @@
-//! The context of a path as it is handed over to another agent (protocol.md §3.18). The context that is handed over and
-//! the one that an import compares with it must be the same.
+//! The context of a path that is handed over to another agent (protocol.md §3.18). An import compares the other agent's
+//! conversation with this context later, so the handover and the import must compute the same one.
 
 use super::{Format, Kept, PathStep, build_within};
 use crate::entry::Kind;
@@ -15,9 +15,9 @@ pub const MAX_BYTES: usize = 512 << 20;
 pub struct PathMessage {
     /// One JSON object.
     pub json: Vec<u8>,
-    /// Empty for a message that no entry has.
+    /// The id of the entry of the message; empty for an added result, which has no entry.
     pub entry_id: String,
-    /// Whether another agent wrote it for itself.
+    /// Whether another agent's program wrote the message for its own model, and an import copied it.
     pub is_scaffolding: bool,
 }
 
@@ -28,7 +28,7 @@ pub struct HandedContext {
     pub model: Option<(String, String)>,
 }
 
-/// The context at the end of `path`. `body` is that of [`build_within`].
+/// The context at the end of `path`. `body` reads an entry, as in [`build_within`].
 /// Fails with the errors of `body`, and with `contextTooLarge` for more than [`MAX_BYTES`].
 pub fn context(
     tree: &Tree,

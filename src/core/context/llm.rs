@@ -1,9 +1,9 @@
 //! Converts a message of a running agent to one that a provider of models accepts (`format:"llm"`,
 //! semantics.md §1).
 //!
-//! The sentences around summaries and commands are those of the program that defined the session format, so
-//! that a conversation reads the same to the model in both. Text is spliced without decoding: the model
-//! gets what the file holds.
+//! The sentences around summaries and commands are the same as in the program that defined the session
+//! format, so that the model reads the same conversation in both programs. Text is spliced without
+//! decoding: the model gets the bytes of the file.
 
 use super::agent::{AgentMessage, text_block};
 use crate::entry::Role;
@@ -18,7 +18,8 @@ const BRANCH: [&str; 2] = [
     "</summary>",
 ];
 
-/// `None` for roles that no provider knows, and for commands kept out of the context.
+/// The message in a role that providers accept. `None` for roles that no provider knows, and for commands
+/// that the user kept out of the context.
 pub(crate) fn convert(message: AgentMessage) -> Option<AgentMessage> {
     let AgentMessage { role, json } = message;
     let content = match role {
@@ -38,7 +39,7 @@ pub(crate) fn convert(message: AgentMessage) -> Option<AgentMessage> {
     })
 }
 
-/// Whether JavaScript takes the value for true: the files are written by JavaScript.
+/// Whether JavaScript treats the value as true, since programs in JavaScript wrote the files.
 fn is_true(raw: Option<&[u8]>) -> bool {
     match raw {
         None | Some(b"null" | b"false" | b"\"\"") => false,
@@ -121,7 +122,7 @@ impl LiteralBuilder {
         self.push_raw(Some(&literal));
     }
 
-    /// Appends the text of `literal`; nothing if it is not a string.
+    /// Appends the text of `literal`, or nothing if `literal` is not a string.
     fn push_raw(&mut self, literal: Option<&[u8]>) {
         if let Some([b'"', inner @ .., b'"']) = literal {
             self.0.extend_from_slice(inner);

@@ -1,8 +1,9 @@
-//! The messages that a model sees: from a path of the tree to its context (semantics.md §1).
+//! Makes a context, the messages that a model sees, from a path of the tree (semantics.md §1).
 //!
-//! Owns which entries of a path count (the latest compaction, context edits, settings) and which bodies are read. Pure:
-//! bodies come from the caller. `agent` makes messages of one entry, `llm` converts them for a provider, `calls`
-//! pairs calls with results, `content` reads the content of a message, `handed` makes the context for another agent.
+//! This module decides which entries of a path count (the latest compaction, context edits, settings) and which bodies
+//! are read. It is pure: the caller reads the bodies. `agent` makes the messages of one entry, `llm` converts them for
+//! a provider, `calls` pairs calls with results, `content` reads the content of a message, `handed` makes the context
+//! for another agent.
 
 pub(crate) mod agent;
 mod calls;
@@ -50,7 +51,7 @@ pub struct Context {
     /// Provider and model id, as last used or set on the path.
     pub model: Option<(String, String)>,
     /// The entry of each message, in the same order: one id per message. The id of a compaction appears for its summary
-    /// and for its system message. `None` for a result that no entry has (`calls`).
+    /// and for its system message. `None` for a result that `calls` has added, which has no entry.
     pub entry_ids: Vec<Option<String>>,
 }
 
@@ -86,8 +87,8 @@ pub struct Kept {
 }
 
 impl Kept {
-    /// `body` reads the latest compaction (its error is returned); `find` finds the node of its
-    /// `firstKeptEntryId`.
+    /// The part of `path` in the context. `body` reads the latest compaction, and its error is returned. `find` returns
+    /// the node of an id, here of the compaction's `firstKeptEntryId`.
     pub fn of(
         path: &[PathStep],
         body: impl FnOnce(Node) -> Result<Vec<u8>, Error>,
@@ -112,7 +113,7 @@ impl Kept {
         path.get(self.latest?)
     }
 
-    /// The entries before the compaction that count; none without a compaction.
+    /// The entries before the compaction that it keeps; none without a compaction.
     pub(crate) fn before<'p>(&self, path: &'p [PathStep]) -> &'p [PathStep] {
         let end = self.latest.unwrap_or_default();
         path.get(self.first..end).unwrap_or_default()
@@ -124,7 +125,7 @@ impl Kept {
         path.get(start..).unwrap_or_default()
     }
 
-    /// The steps that may be messages of the context, in its order.
+    /// The steps of `path` that may be messages of the context, in the order of the context.
     fn contributing<'p>(
         &self,
         path: &'p [PathStep],
@@ -136,8 +137,8 @@ impl Kept {
         compaction.chain(before).chain(after).copied()
     }
 
-    /// The nodes whose bodies [`build_within`] may read: those that count, settings, and the nearest answer before
-    /// them.
+    /// The nodes whose bodies [`build_within`] may read: the entries that count, the settings, and the nearest answer
+    /// before the entries that count.
     pub fn nodes<'p>(&self, path: &'p [PathStep]) -> impl Iterator<Item = Node> + use<'p> {
         let (earlier, counting) = path.split_at_checked(self.first).unwrap_or_default();
         let answer = earlier.iter().rfind(|step| is_answer(step));
@@ -149,13 +150,12 @@ impl Kept {
     }
 }
 
-/// The context at the end of `path`; an empty path has no messages. `kept` is [`Kept::of`] the path.
+/// The context at the end of `path`; an empty path has no messages. `kept` is the result of [`Kept::of`] for `path`.
 ///
-/// `body` returns an entry as delivered: one JSON object, version 3, references resolved. It is called for
-/// some of [`Kept::nodes`]: the entries of the context, and one or two settings. Of the messages before the
-/// kept part it reads at most the nearest answer, if no later entry names a model. Fails with the
-/// errors of `body`, and with `responseTooLarge` as soon as the messages have more than `max_bytes` together, so that
-/// memory stays bounded.
+/// `body` returns an entry as delivered: one JSON object, version 3, references resolved. It is called for some of
+/// [`Kept::nodes`]: the entries of the context, and one or two settings. Before the kept part it is called for at most
+/// one message: the nearest answer, if no later entry names a model. Fails with the errors of `body`, and with
+/// `responseTooLarge` as soon as the messages together have more than `max_bytes`, so that memory stays bounded.
 pub fn build_within(
     path: &[PathStep],
     kept: Kept,
@@ -200,8 +200,8 @@ pub(crate) fn build(
     build_within(path, kept, format, usize::MAX, body)
 }
 
-/// The entries of a context, in order: the latest compaction, the entries it keeps without system messages,
-/// then the entries after it; with edits, settings and labels (semantics.md §1).
+/// The entries of a context, in order: the latest compaction, the entries that it keeps (without system messages), then
+/// the entries after it. Edits, settings and labels are included (semantics.md §1).
 pub fn entries(path: &[PathStep], kept: Kept) -> impl Iterator<Item = &PathStep> {
     let before = kept.before(path).iter();
     let before = before.filter(|step| step.role != Role::System);
@@ -223,10 +223,10 @@ pub fn settings(
     })
 }
 
-/// The size of the context at the end of a path, in tokens: the provider's last count plus an estimate of
-/// later entries (⌈characters/4⌉, 1,200 for an image). A count before a compaction, before an edit, or
-/// copied from another branch was of another context and is ignored. Reads bodies one at a time, from the
-/// end, and no more than needed.
+/// The size of the context at the end of a path, in tokens: the provider's last count plus an estimate of later entries
+/// (⌈characters/4⌉, 1,200 for an image). A count is ignored if it is about another context: if it is from before a
+/// compaction or an edit, or copied from another branch. Reads bodies one at a time, from the end, and no more than
+/// needed.
 pub fn tokens(
     path: &[PathStep],
     kept: Kept,
@@ -268,7 +268,7 @@ pub fn tokens(
     Ok(since)
 }
 
-/// A message of [`Format::Agent`] as [`Format::Llm`] has it; `None` if no model sees it.
+/// Converts a message of [`Format::Agent`] to [`Format::Llm`]; `None` if no model sees it.
 pub fn for_model(message: &[u8]) -> Option<Vec<u8>> {
     llm::convert(agent_message(message)).map(|message| message.json)
 }
@@ -281,7 +281,7 @@ fn agent_message(message: &[u8]) -> AgentMessage {
     }
 }
 
-/// The provider's count in an assistant message that ended well.
+/// The tokens that the provider counted for an assistant message; `None` if the message failed or was aborted.
 fn counted_tokens(message: &[u8]) -> Option<u64> {
     let text = |name: &str| json::get(message, name).and_then(json::string);
     if text("role").as_deref() != Some("assistant")
@@ -337,7 +337,7 @@ pub(crate) fn kind_and_role(entry: &[u8]) -> Option<(Kind, Role)> {
 }
 
 impl Edits {
-    /// The edits on the part of a path that counts.
+    /// The edits in the part of a path that counts.
     pub(crate) fn of(
         path: &[PathStep],
         kept: Kept,
@@ -432,8 +432,8 @@ impl MessageCollector {
         }
     }
 
-    /// Pairs calls and results up to a message, and says whether the message belongs to the context: a result
-    /// without a call does not.
+    /// Pairs calls with results up to `message`. Returns whether the message belongs to the context: a result without a
+    /// call does not.
     fn pair(&mut self, message: &AgentMessage) -> bool {
         if calls::ends_calls(message.role) {
             self.close_calls();
@@ -453,8 +453,8 @@ impl MessageCollector {
     }
 }
 
-/// Whether an entry of this kind can be a message at its place on the path. Of compactions only the latest
-/// one is, which the caller handles.
+/// Whether an entry of this kind can be a message at this position of the path. Of several compactions only the latest
+/// one can; the caller handles it.
 fn contributes(step: &PathStep) -> bool {
     matches!(
         step.kind,
@@ -491,9 +491,8 @@ pub fn current_model(
     model(above, &MessageCollector::new(Format::Agent), body)
 }
 
-/// The model last used or set. `above` leads to the root and has for each step whether it is in the
-/// context. Entries that name no model are skipped; of the answers before the context only the nearest is
-/// read.
+/// The model last used or set. `above` leads to the root, and says for each step whether it is in the context. Entries
+/// that name no model are skipped. Of the answers before the context only the nearest one is read.
 fn model(
     above: impl Iterator<Item = (bool, PathStep)>,
     collected: &MessageCollector,

@@ -1,4 +1,5 @@
-//! Lines of other tools that look like those of a session: `uuid` and `parentUuid` in place of `id` and `parentId`.
+//! Lines of other tools that look like lines of a session: they have `uuid` and `parentUuid` in place of `id` and
+//! `parentId`.
 
 use crate::json;
 
@@ -6,7 +7,7 @@ use crate::json;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Writer {
     ClaudeCode,
-    /// Its lines have the same members as lines of Claude Code, and messages like Gemini CLI.
+    /// Its lines have the same members as lines of Claude Code; their messages are like messages of Gemini CLI.
     QwenCode,
 }
 
@@ -19,7 +20,7 @@ impl Writer {
     }
 }
 
-/// The tool that writes such an object; `None` for entries of sessions and any other value.
+/// The tool that writes objects like this one; `None` for entries of sessions and for any other value.
 pub fn writer(object: &[u8]) -> Option<Writer> {
     let names = [
         "uuid",

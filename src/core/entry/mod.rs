@@ -1,7 +1,7 @@
 //! One entry of a session, as plain data: its kind, its role, and the envelope that the index keeps.
 //!
-//! Pure. [`scan`] reads a line into these types, [`draft`] the text that goes back to an editor,
-//! [`foreign`] knows the lines of other tools.
+//! The module is pure. [`scan`] reads a line into these types, [`draft`] extracts the text that goes back to an
+//! editor, [`foreign`] recognizes the lines of other tools.
 
 pub mod draft;
 pub mod foreign;
@@ -13,9 +13,9 @@ use std::fmt;
 
 /// The `customType` of leaf records.
 pub const LEAF_RECORD: &str = "treelined.leaf";
-/// The `customType` of the record that ends the log of a deleted session.
+/// The `customType` of the record that ends a deleted session.
 pub const TRASHED: &str = "treelined.trashed";
-/// The `customType` of the record after it, once the session is restored.
+/// The `customType` of the record that follows [`TRASHED`] when the session is restored.
 pub const RESTORED: &str = "treelined.restored";
 /// The `customType` of the record that names a branch.
 pub(crate) const BRANCH: &str = "treelined.branch";
@@ -27,14 +27,14 @@ pub(crate) const UNARCHIVED: &str = "treelined.unarchived";
 pub const TAGS: &str = "treelined.tags";
 /// The `customType` of the record that says where in git the session is.
 pub const GIT: &str = "treelined.git";
-/// The cause of records that move no leaf.
+/// The cause of records that do not move the leaf.
 pub(crate) const NO_MOVE: &str = "";
-/// The cause of the leaf record that leaves a file where it opens (session-file.md §4.3).
+/// The cause of the leaf record that keeps the position where the file opens (session-file.md §4.3).
 pub(crate) const KEEP: &str = "keep";
-/// The cause of the leaf record that remembers a continuation (session-file.md §4.6).
+/// The cause of the leaf record that stores a continuation (session-file.md §4.6).
 pub(crate) const CONTINUE: &str = "continue";
 
-/// The `type` of an entry; `session` is a [`HeaderFacts`] instead.
+/// The `type` of an entry. A line of type `session` is a header ([`HeaderFacts`]).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(u8)]
 pub enum Kind {
@@ -49,12 +49,12 @@ pub enum Kind {
     SessionInfo,
     Usage,
     ContextEdit,
-    /// A `custom` of type `treelined.leaf`: a durable move of the leaf (session-file.md §4). Also a record of a
-    /// deletion, of a branch, of tags or of git, which moves nothing.
+    /// A `custom` entry of type `treelined.leaf`: a durable move of the leaf (session-file.md §4). A record of a
+    /// deletion, of a branch, of tags or of git also has this kind; it moves nothing.
     LeafRecord,
     /// A type unknown to this program; the entry is kept.
     Unknown,
-    /// A `custom` of type `note` about another entry (session-file.md §1.4).
+    /// A `custom` entry of type `note`, which is about another entry (session-file.md §1.4).
     Note,
     /// A change of the mode of oh-my-pi.
     ModeChange,
@@ -79,12 +79,12 @@ impl Kind {
         Self::ModeChange,
     ];
 
-    /// The kind with this number (`as u8`). The numbers are part of the format of the side index.
+    /// The kind with this number (`kind as u8`). The numbers are part of the format of the side index.
     pub fn from_number(number: u8) -> Option<Self> {
         Self::ALL.get(usize::from(number)).copied()
     }
 
-    /// The `type` in the file; `None` for [`Kind::Unknown`], where only the entry has it.
+    /// The `type` in the file. `None` for [`Kind::Unknown`]: only the entry itself has its type.
     pub fn name(self) -> Option<&'static str> {
         Some(match self {
             Self::Message => "message",
@@ -103,8 +103,8 @@ impl Kind {
         })
     }
 
-    /// Whether entries of this kind are bookkeeping and not steps of the conversation: two positions with only such
-    /// entries between them are the same conversation (semantics.md, "The terms").
+    /// Whether entries of this kind are bookkeeping and not steps of the conversation. Two positions are the same
+    /// conversation if only bookkeeping is between them (semantics.md, "The terms").
     pub fn is_bookkeeping(self) -> bool {
         matches!(
             self,
@@ -112,7 +112,8 @@ impl Kind {
         )
     }
 
-    /// The kind of this type. Never [`Kind::LeafRecord`] or [`Kind::Note`], which the type alone does not show.
+    /// The kind of this type. Never [`Kind::LeafRecord`] or [`Kind::Note`]: these have the type `custom`, and only
+    /// their `customType` shows their kind.
     pub fn of(name: &str) -> Self {
         match name {
             "message" => Self::Message,
@@ -166,12 +167,12 @@ impl Role {
         Self::Other,
     ];
 
-    /// The role with this number (`as u8`). The numbers are part of the format of the side index.
+    /// The role with this number (`role as u8`). The numbers are part of the format of the side index.
     pub fn from_number(number: u8) -> Option<Self> {
         Self::ALL.get(usize::from(number)).copied()
     }
 
-    /// The role in a version 3 file; `None` where only the entry has it.
+    /// The role in a version 3 file. `None` for a role that only the entry itself has.
     pub fn name(self) -> Option<&'static str> {
         Some(match self {
             Self::User => "user",
@@ -217,22 +218,22 @@ pub struct Envelope<'a> {
     pub kind: Kind,
     pub id: Option<Cow<'a, str>>,
     pub parent: Parent<'a>,
-    /// As written; ISO 8601 if the writer kept to the format.
+    /// The text of the file. It is ISO 8601 if the writer kept to the format.
     pub timestamp: Option<Cow<'a, str>>,
     pub facts: Facts<'a>,
-    /// Of an entry that was appended in the background (session-file.md §4.9).
+    /// Present for an entry that was appended in the background (session-file.md §4.9).
     pub background: Option<Background<'a>>,
-    /// Of an entry that came from another session (semantics.md §5.4).
+    /// Present for an entry that came from another session (semantics.md §5.4).
     pub copied_from: Option<CopiedFrom<'a>>,
     /// Whether the line differs from the usual form: its members do not begin with `type, id, parentId,
     /// timestamp`, one of these comes twice, or a key has an escape. For information only.
     pub odd: bool,
 }
 
-/// An append in the background: it grew a branch, and moved nobody.
+/// An append in the background: it extended a branch, and did not move the leaf.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Background<'a> {
-    /// The question of which this branch is one of the candidates.
+    /// The name of the question, if the branch is one of the candidates for its answer.
     pub group: Option<Cow<'a, str>>,
 }
 
@@ -243,16 +244,16 @@ pub struct CopiedFrom<'a> {
     pub entry_id: Cow<'a, str>,
 }
 
-/// The facts of an entry that rows, labels and the navigation log need, by its kind.
+/// The facts of an entry that rows, labels and the navigation log need. They depend on its kind.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Facts<'a> {
     None,
     Message {
         role: Role,
-        /// Whether it is an assistant message without text (blank text aside) that did not end early: with
-        /// tool calls or thinking only.
+        /// Whether it is an assistant message with tool calls or thinking only (no text, or blank text), which did
+        /// not end early.
         silent: bool,
-        /// A failed tool result or command, or an answer that ended in an error or was aborted.
+        /// Whether it is a failed tool result or command, or an answer that ended in an error or was aborted.
         is_error: bool,
         /// The tool of a tool result.
         tool_name: Option<Cow<'a, str>>,
@@ -261,7 +262,7 @@ pub enum Facts<'a> {
     Compaction {
         tokens_before: Option<u64>,
         first_kept_entry_id: Option<Cow<'a, str>>,
-        /// Version 1: index into the parsed lines, with the header counted.
+        /// In version 1: the index of the entry among the parsed lines, where the header has the index 0.
         first_kept_entry_index: Option<u64>,
     },
     BranchSummary {
@@ -284,12 +285,12 @@ pub enum Facts<'a> {
     ContextEdit {
         target_id: Option<Cow<'a, str>>,
     },
-    /// Of a deletion, the cause is `NO_MOVE`.
+    /// The cause is `NO_MOVE` for a record of a deletion.
     LeafRecord {
         from: Option<Cow<'a, str>>,
         cause: Option<Cow<'a, str>>,
     },
-    /// A record of a branch (session-file.md §4.7), of [`Kind::LeafRecord`].
+    /// A record of a branch (session-file.md §4.7). Its kind is [`Kind::LeafRecord`].
     BranchRecord {
         /// The first entry of the branch.
         entry_id: Option<Cow<'a, str>>,
@@ -306,15 +307,15 @@ pub enum BranchChange<'a> {
     Unarchive,
 }
 
-/// The largest time of JavaScript, in Unix milliseconds.
+/// The latest time that JavaScript can represent, in Unix milliseconds.
 const MAX_MILLIS: f64 = 8.64e15;
 
 /// The time at which a message of the user or the assistant was sent.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum MessageTime {
-    /// It is another message, or has no content.
+    /// The entry is not such a message, or the message has no content.
     Never,
-    /// A message without a time has the time of its entry.
+    /// The message has no time, so the time of its entry counts.
     WithEntry,
     /// In Unix milliseconds.
     At(i64),
@@ -326,28 +327,28 @@ pub enum Line<'a> {
     Entry(Envelope<'a>),
     /// An object of type `session`, on any line.
     Header(HeaderFacts<'a>),
-    /// The line with the session's title with which some programs begin a file; not an entry.
+    /// The session's title. Some programs write this line at the start of a file; it is not an entry.
     Title(Option<Cow<'a, str>>),
     /// White space only.
     Blank,
 }
 
-/// The version of a header that does not state a whole number: newer than every known version.
+/// The version of a header whose `version` is not a whole number. It counts as newer than every known version.
 pub(super) const UNREADABLE_VERSION: u64 = u64::MAX;
 
 /// The first line of a session file (session-file.md §1).
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct HeaderFacts<'a> {
-    /// 1 if absent or null; `UNREADABLE_VERSION` if it is not a whole number, so that the file is not migrated.
+    /// 1 if absent or null; `UNREADABLE_VERSION` if it is not a whole number: then the file is not migrated.
     pub version: u64,
     pub id: Option<Cow<'a, str>>,
     pub timestamp: Option<Cow<'a, str>>,
     pub cwd: Option<Cow<'a, str>>,
     pub parent_session: Option<Cow<'a, str>>,
-    /// The entry of the parent session at which a fork ends.
+    /// The last entry of the fork in its parent session.
     pub parent_entry_id: Option<Cow<'a, str>>,
     pub spawned_by: Option<SpawnedBy>,
-    /// The session's name, which some programs write here.
+    /// The session's name, which some programs write into the header.
     pub title: Option<Cow<'a, str>>,
 }
 

@@ -38,7 +38,7 @@ impl Error {
         self
     }
 
-    /// −32602 for one field; `field` is the path of the wrong member.
+    /// The error −32602 for one wrong member; `field` is the path of the member.
     pub fn invalid_params(field: impl Into<String>, reason: impl Into<String>) -> Self {
         let (field, reason) = (field.into(), reason.into());
         let message = if field.is_empty() {
@@ -65,7 +65,8 @@ impl Error {
         )
     }
 
-    /// For an entry from a client that breaks protocol.md §9 in `field`; `index` is its position in the request.
+    /// The error for an entry from a client that breaks protocol.md §9 in the member `field`; `index` is the
+    /// index of the entry in the request.
     pub fn entry_invalid(index: usize, field: impl Into<String>, reason: &str) -> Self {
         let field = field.into();
         Self::new(
@@ -79,7 +80,7 @@ impl Error {
         Self::new(Kind::Cancelled, "the request was cancelled")
     }
 
-    /// For a failed system call on `what`; the errno decides the kind.
+    /// The error for a failed system call on `what`; the errno decides the kind.
     pub fn io(what: &str, error: &io::Error) -> Self {
         let kind = match error.kind() {
             io::ErrorKind::StorageFull

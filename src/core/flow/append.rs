@@ -28,11 +28,11 @@ pub fn plan(
     Ok(planned)
 }
 
-/// Plans operations that are written together, each as if those before it were written already.
+/// Plans operations that are written together. Each is planned as if the operations before it were written already.
 pub struct Planner<'a> {
     tree: &'a Tree,
     minter: IdAllocator<'a>,
-    /// Ids of planned entries, which are not in the tree.
+    /// The ids of planned entries. These entries are not in the tree yet.
     ahead: HashSet<Arc<str>>,
     last: Option<EntryId>,
     /// Whether the operations planned so far are in the background; `None` before the first one.
@@ -57,8 +57,8 @@ impl<'a> Planner<'a> {
         self.last.as_ref()
     }
 
-    /// Plans one more operation. `None` if it can only be planned after those before it are written, for
-    /// instance because it repeats one of them.
+    /// Plans one more operation. `None` if the operations before it must be written first, for instance because it
+    /// repeats one of them.
     pub fn plan(
         &mut self,
         entries: &[NewEntry],
@@ -138,8 +138,8 @@ impl<'a> Planner<'a> {
         Ok(Some(planned))
     }
 
-    /// Whether an operation must wait until those before it are written. The record after background entries names a
-    /// place that the file has.
+    /// Whether an operation must wait until the planned operations are written. The record after background entries
+    /// names a position, which must be in the file already.
     fn must_wait(&self, background: bool) -> bool {
         self.is_full || self.background.is_some_and(|before| before != background)
     }
@@ -149,8 +149,8 @@ impl<'a> Planner<'a> {
         !self.ahead.is_empty()
     }
 
-    /// Ends all that was planned, if it is bookkeeping or in the background, with a record of the place where the file
-    /// opens.
+    /// Ends the planned operations with a record of the position where the file opens, if they are bookkeeping or in
+    /// the background.
     pub fn keep(&mut self, planned: &mut PlannedLines) {
         leaf::keep(planned, &mut self.minter, self.tree);
     }
@@ -165,7 +165,7 @@ impl<'a> Planner<'a> {
                 self.last = Some(id.clone());
             }
         }
-        // Clients are notified of each new name, and the tree has only the last one: so a name ends the batch.
+        // Clients are notified of each new name, but the tree keeps only the last one. So a name ends the batch.
         self.is_full |= entries
             .iter()
             .any(|entry| entry.type_name == "session_info");
@@ -184,7 +184,7 @@ fn target(entry: &NewEntry) -> Option<String> {
     entry.text("targetId")
 }
 
-/// Whether the stored entry equals the one that the client sends: then it is a retry.
+/// Whether the stored entry equals the entry that the client sends. If so, the request is a retry.
 fn is_repetition(
     tree: &Tree,
     taken: Node,
@@ -226,7 +226,7 @@ fn is_repetition(
     Ok(parsed(&known).is_some_and(|known| Some(known) == parsed(&sent)))
 }
 
-/// A blank label removes the label, as an absent one does.
+/// Removes a blank label: it removes the stored label, like an absent one.
 fn without_blank_label(object: Vec<u8>) -> Vec<u8> {
     match json::get(&object, "label") {
         Some(b"null" | b"\"\"") => json::without_member(&object, "label"),

@@ -1,4 +1,4 @@
-//! Names and archive of branches: records that move no leaf (session-file.md §4.7).
+//! Names and archives branches, with records that do not move the leaf (session-file.md §4.7).
 
 use super::leaf;
 use super::{IdAllocator, PlannedLines};
@@ -9,7 +9,8 @@ use crate::json;
 use crate::tree::{Cause, Node, Tree};
 use serde_json::json;
 
-/// Names the branch that begins with `head`; `None` removes its name. No line if it has this name.
+/// Names the branch that begins with `head`; `None` removes its name. Plans no line if the branch has this name
+/// already.
 pub fn plan_name(tree: &Tree, source: &dyn Source, head: Node, name: Option<&str>) -> PlannedLines {
     if tree.branch_name(head) == name {
         return PlannedLines::default();
@@ -23,9 +24,9 @@ pub fn plan_name(tree: &Tree, source: &dyn Source, head: Node, name: Option<&str
     staying(vec![leaf::record_line(&mut minter, BRANCH, at, &data)])
 }
 
-/// Archives the branch that begins with `head` and does not have the leaf. The branches `within` are in it, and each
-/// gets its own record. No line for what is archived. `leafMoved` if the file opens in it: another program is at work
-/// there.
+/// Archives the branch that begins with `head`; the leaf must not be in it. `within` are the first entries of branches
+/// inside it, and each gets its own record. Plans no line for a branch that is archived already. Fails with `leafMoved`
+/// if the file opens in the branch: another program works there.
 pub fn plan_archive(
     tree: &Tree,
     source: &dyn Source,
@@ -54,8 +55,8 @@ pub fn plan_archive(
     Ok(staying(lines.collect()))
 }
 
-/// Plans a redo to a position. A branch that the undo has brought back is archived again; `may_archive` says whether that is
-/// allowed now, for the first entry of the outermost one.
+/// Plans a redo to a position. A branch that the undo has brought back is archived again. `may_archive` gets the first
+/// entry of the outermost such branch, and says whether it may be archived now.
 pub fn plan_redo(
     tree: &Tree,
     source: &dyn Source,
@@ -81,7 +82,7 @@ pub fn plan_redo(
     planned
 }
 
-/// The entries of these ids, which must be within the branch that begins with `head`.
+/// The entries with these ids. Each must be within the branch that begins with `head`.
 pub fn within(tree: &Tree, ids: &[String], head: Node) -> Result<Vec<Node>> {
     let found = ids.iter().map(|id| {
         let node = tree.find(id).ok_or_else(|| Error::entry_not_found(id))?;
@@ -94,7 +95,7 @@ pub fn within(tree: &Tree, ids: &[String], head: Node) -> Result<Vec<Node>> {
     found.collect()
 }
 
-/// Brings the branches back that begin with these entries.
+/// Brings back the branches that begin with these entries.
 pub fn plan_unarchive(tree: &Tree, source: &dyn Source, heads: &[Node]) -> PlannedLines {
     let mut minter = IdAllocator::new(tree, source);
     let at = tree.file_leaf().map(|leaf| tree.id(leaf));
@@ -106,7 +107,7 @@ pub fn plan_unarchive(tree: &Tree, source: &dyn Source, heads: &[Node]) -> Plann
     staying(lines.collect())
 }
 
-/// The record that archives a branch; `at` is the id of the place where the file opens.
+/// The record that archives a branch; `at` is the id of the position where the file opens.
 pub(super) fn archived_record(
     minter: &mut IdAllocator<'_>,
     tree: &Tree,

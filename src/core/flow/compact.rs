@@ -1,5 +1,5 @@
-//! Compaction: the cut in the context, the entries to summarize, and the new entry (semantics.md §4). Bodies come from
-//! the caller, the summary from a summarizer or a client.
+//! Compaction: the cut in the context, the entries to summarize, and the new entry (semantics.md §4). The caller reads
+//! the bodies; the summary comes from a summarizer or a client.
 
 use super::{IdAllocator, push_raw_member, push_text_member};
 use crate::context::agent;
@@ -20,24 +20,25 @@ use std::collections::HashMap;
 /// Tokens kept by default.
 pub const KEEP_RECENT_TOKENS: u64 = 20_000;
 
-/// The entries that a compaction replaces and keeps.
+/// The entries that a compaction replaces, and the first entry that it keeps.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CompactionPlan {
     pub first_kept_entry_id: String,
-    /// The entries to summarize in file order, with context edits applied, without system messages and
-    /// without the prefix of a split turn. Empty if no model would see any of them.
+    /// The bodies of the entries to summarize, in file order, with context edits applied. They have no system
+    /// messages, and no prefix of a split turn. Empty if no model would see any of them.
     pub history: Vec<Vec<u8>>,
-    /// The part of a split turn before the cut; `None` if the cut is between turns.
+    /// The bodies of a split turn before the cut; `None` if the cut is between turns.
     pub turn_prefix: Option<Vec<Vec<u8>>>,
-    /// The ids of both, if their bodies have more bytes than the limit; then both lists have no bodies.
+    /// The ids of the entries of `history` and of `turn_prefix`, if their bodies have more bytes than the limit; then
+    /// these two lists are empty.
     pub ids: Option<(Vec<String>, Option<Vec<String>>)>,
     /// The summary of the previous compaction, as stored.
     pub previous_summary: Option<String>,
-    /// That summary without the file lists at its end, which are collected again.
+    /// `previous_summary` without the file lists at its end. The files are collected again.
     pub previous_text: Option<String>,
     /// The compactions on the path, newest first.
     pub previous_compactions: Vec<String>,
-    /// The files that the summarized entries touched, and those of the previous compaction.
+    /// The files that the summarized entries touched, and the files that the previous compaction lists.
     pub files: FileLists,
 }
 
@@ -45,7 +46,7 @@ pub struct CompactionPlan {
 #[derive(Debug, Clone)]
 pub struct Compaction {
     pub summary: String,
-    /// The first kept entry; the entry's own id if nothing is kept.
+    /// The first kept entry; `None` if nothing is kept: the new entry then names itself.
     pub first_kept_entry_id: Option<String>,
     pub tokens_before: u64,
     /// Raw JSON.
@@ -248,7 +249,7 @@ struct ContextPart {
 /// The entries of a context, without system messages and compactions.
 struct ContextRange {
     parts: Vec<ContextPart>,
-    /// Of each part.
+    /// The step of each part.
     steps: Vec<PathStep>,
     edits: Edits,
     /// The latest compaction.
@@ -358,7 +359,7 @@ fn calls(message: &[u8]) -> Vec<String> {
     blocks.filter_map(id).collect()
 }
 
-/// The index of the first kept part; `None` if all parts together have less than `keep` tokens.
+/// The index of the first kept part; `None` if all parts together have fewer than `keep` tokens.
 fn cut(parts: &[ContextPart], keep: u64) -> Option<usize> {
     let inside = between_call_and_result(parts);
     let cuts: Vec<usize> = parts

@@ -1,4 +1,4 @@
-//! Forks: the entries of a fork, and how their lines are linked again (session-file.md §5).
+//! Forks: the entries of a fork, and the new links between their lines (session-file.md §5).
 
 use super::push_text_member;
 use super::subtree::relinked;
@@ -12,7 +12,7 @@ use crate::json::{self, Elements};
 use crate::tree::{Node, Tree};
 use std::collections::{HashMap, HashSet};
 
-/// The side of the entry at which the fork ends.
+/// Whether the fork ends before or at the entry that was chosen.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ForkSide {
     /// The fork ends above a user message, whose text goes back to the editor.
@@ -36,7 +36,7 @@ pub struct ForkPlan {
     pub kept: Vec<Node>,
     /// The current labels of kept entries, as their `label` entries, in file order.
     pub labels: Vec<Node>,
-    /// The next kept entry for each left-out entry that a kept compaction names.
+    /// For each left-out entry that a kept compaction names: the next kept entry.
     boundaries: HashMap<String, String>,
 }
 
@@ -96,7 +96,8 @@ pub fn plan(tree: &Tree, end: End) -> ForkPlan {
 }
 
 impl ForkPlan {
-    /// A copied line: byte for byte, except a parent or boundary that the fork leaves out.
+    /// The line of a kept entry. It is copied byte for byte, except for a parent or boundary that the fork leaves
+    /// out.
     pub fn copy(&self, entry: Vec<u8>, parent_id: Option<&str>) -> Vec<u8> {
         let entry = relinked(entry, parent_id, None);
         if self.boundaries.is_empty() {
@@ -145,7 +146,7 @@ pub fn closing_messages(tree: &Tree, tip: Option<Node>) -> Vec<Node> {
     Vec::new()
 }
 
-/// The calls of the first message that none of the other messages answers.
+/// The calls of the first message that no other message answers.
 pub fn unanswered_calls(messages: &[Vec<u8>]) -> Vec<OpenCall> {
     let Some((assistant, results)) = messages.split_first() else {
         return Vec::new();
@@ -186,7 +187,8 @@ pub fn refuse(open: &[OpenCall]) -> Error {
     .with_details(serde_json::json!({ "toolCallIds": ids }))
 }
 
-/// Makes results that say that the calls were aborted, then the name of the fork; returns the lines and the last id.
+/// Makes the lines that a fork adds: results that say that the calls were aborted, then the name of the fork.
+/// Returns the lines and the last id.
 pub fn added_lines(
     tree: &Tree,
     source: &dyn Source,

@@ -8,7 +8,7 @@ use crate::id::Source;
 use crate::json::quoted_or_null;
 use crate::tree::{Cause, Node, Tree};
 
-/// A summary of the branch that is left.
+/// A summary of the branch that the leaf leaves.
 #[derive(Debug, Clone)]
 pub struct BranchSummary {
     pub text: String,
@@ -61,8 +61,8 @@ pub(crate) fn record(
     record_from(minter, tree, tree.leaf(), to, cause.name())
 }
 
-/// Ends bookkeeping with a record of the place where the file opens, if the leaf is elsewhere (session-file.md §4.3), and
-/// background entries in any case (session-file.md §4.9).
+/// Ends planned bookkeeping with a record of the position where the file opens, if the leaf is elsewhere
+/// (session-file.md §4.3). Ends planned background entries with this record in any case (session-file.md §4.9).
 pub(crate) fn keep(planned: &mut PlannedLines, minter: &mut IdAllocator<'_>, tree: &Tree) {
     let opens_at = tree.file_leaf();
     let is_there = planned.has_steps || opens_at == tree.leaf();
@@ -75,14 +75,14 @@ pub(crate) fn keep(planned: &mut PlannedLines, minter: &mut IdAllocator<'_>, tre
     planned.stays = planned.background;
 }
 
-/// The record of the place where the file opens, for programs that open it at another line.
+/// The record of the position where the file opens. Programs that do not read it open the file at its last line.
 pub fn plan_keep(tree: &Tree, source: &dyn Source) -> Vec<u8> {
     let opens_at = tree.file_leaf();
     let mut minter = IdAllocator::new(tree, source);
     record_from(&mut minter, tree, opens_at, opens_at, KEEP)
 }
 
-/// The record of a continuation, an object of raw JSON, at the place where the file opens (session-file.md §4.6).
+/// The record of a continuation (a raw JSON object), at the position where the file opens (session-file.md §4.6).
 pub fn plan_continuation(tree: &Tree, source: &dyn Source, continuation: &[u8]) -> PlannedLines {
     let mut members = Vec::with_capacity(continuation.len() + 16);
     push_raw_member(&mut members, "continuation", continuation);
@@ -101,7 +101,7 @@ pub fn plan_continuation(tree: &Tree, source: &dyn Source, continuation: &[u8]) 
     }
 }
 
-/// The leaf record of any cause and from any position.
+/// A leaf record with any cause and from any position.
 pub fn record_from(
     minter: &mut IdAllocator<'_>,
     tree: &Tree,
@@ -112,7 +112,7 @@ pub fn record_from(
     record_with(minter, tree, (from, to), cause, b"")
 }
 
-/// `members` are more of `data`, each `,"name":value`.
+/// `members` are further members of `data`, each in the form `,"name":value`.
 fn record_with(
     minter: &mut IdAllocator<'_>,
     tree: &Tree,
@@ -158,8 +158,8 @@ pub struct Merged<'a> {
     pub session_id: Option<&'a str>,
 }
 
-/// A `branch_summary` at the new leaf, from the old leaf (semantics.md §6) or from the tip of the merged
-/// branch.
+/// Plans a `branch_summary` at the new leaf. It summarizes the branch that ends at the old leaf (semantics.md §6), or
+/// at the tip of the merged branch.
 pub fn plan_summary(
     tree: &Tree,
     minter: &mut IdAllocator<'_>,

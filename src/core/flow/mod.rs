@@ -1,6 +1,6 @@
 //! Plans the operations on a session: computes the lines to write from the tree.
 //!
-//! Pure: no files, no clock, no waiting, no JSON-RPC. The session writes the lines.
+//! This module is pure: no files, no clock, no waiting, no JSON-RPC. The session writes the lines.
 
 pub mod append;
 pub mod branch;
@@ -23,7 +23,7 @@ use crate::timestamp;
 use crate::tree::Tree;
 use hashbrown::HashSet;
 
-/// Lines that a flow has planned, ready to be written.
+/// The lines that a flow has planned, ready to be written.
 #[derive(Debug, Default)]
 pub struct PlannedLines {
     /// Complete entries, without line breaks, in file order.
@@ -34,29 +34,30 @@ pub struct PlannedLines {
     pub ends: Vec<usize>,
     /// Whether an append has steps, and not bookkeeping alone.
     pub has_steps: bool,
-    /// Whether one more line, the last one, leaves the file where it opens (session-file.md §4.3).
+    /// Whether the last line is a record that was added to keep the position where the file opens
+    /// (session-file.md §4.3).
     pub keeps: bool,
-    /// Whether the lines leave the file where it opens, and the daemon where it is.
+    /// Whether the lines change neither the position where the file opens nor the daemon's leaf.
     pub stays: bool,
-    /// Whether they were appended in the background: then both `keeps` and `stays` hold.
+    /// Whether the lines were appended in the background. Then both `keeps` and `stays` are true.
     pub background: bool,
 }
 
 /// The leaf of the daemon after a write.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LeafAfter {
-    /// Where the file opens.
+    /// The position where the file opens.
     OfFile,
-    /// The last entry of the operation; the file keeps the place where it opens.
+    /// The last entry of the operation. The file still opens where it did.
     Own,
-    /// Where it was.
+    /// The leaf before the write.
     Stays,
-    /// Where it was; the lines were appended in the background.
+    /// The leaf before the write. The lines were appended in the background.
     Background,
 }
 
 impl LeafAfter {
-    /// Whether the daemon's leaf is where it was.
+    /// Whether the daemon's leaf stays.
     pub fn stays(self) -> bool {
         matches!(self, Self::Stays | Self::Background)
     }
@@ -73,7 +74,8 @@ impl PlannedLines {
         }
     }
 
-    /// The lines of the operation, without the one that leaves the file where it opens.
+    /// The number of lines of the operation, without the record that keeps the position where the
+    /// file opens.
     pub fn own_lines(&self) -> usize {
         self.lines.len() - usize::from(self.keeps)
     }
@@ -112,7 +114,7 @@ impl<'a> IdAllocator<'a> {
         }
     }
 
-    /// Reserves an id from the client.
+    /// Reserves an id that the client has chosen.
     pub(crate) fn keep_off(&mut self, id: &EntryId) {
         self.minted.insert(id.clone());
     }

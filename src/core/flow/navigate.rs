@@ -19,19 +19,21 @@ pub struct NavigationPlan {
     pub common_ancestor_id: Option<EntryId>,
     /// The branch that the leaf leaves: from below the common ancestor to its end.
     pub abandoned: Vec<Node>,
-    /// The number of those that its nearest compaction covers, including the compaction.
+    /// The number of entries of `abandoned` that the nearest compaction covers, including the compaction.
     compacted: usize,
     /// The entry whose text goes back to the editor.
     pub editor_entry: Option<Node>,
     /// Whether the branch has anything worth a summary.
     pub worth_summarizing: bool,
-    /// The tip of the branch to merge: then the leaf does not move, and the summary is of that branch.
+    /// The tip of the branch to merge. If there is one, the leaf does not move, and the summary is about that branch.
     pub merges: Option<EntryId>,
-    /// The session of that branch, if it is another one: `abandoned` and `common_ancestor_id` are of its tree.
+    /// The session of the branch to merge, if it is another session. Then `abandoned` and `common_ancestor_id` belong
+    /// to the tree of that session.
     pub from_session: Option<String>,
-    /// The judgement about candidates that were not chosen.
+    /// The judgements about the candidates that were not chosen.
     pub judgements: Vec<Judgement>,
-    /// The first entries of the branches to archive, once the leaf has left them: the one that holds it, then those within.
+    /// The first entries of the branches to archive after the leaf has left them: first the branch that has the leaf,
+    /// then the branches within it.
     pub archives: Vec<EntryId>,
 }
 
@@ -47,12 +49,12 @@ pub struct Judgement {
 /// The outcome of planning.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Navigation {
-    /// The target has the step of the leaf.
+    /// The target is at the same step as the leaf.
     AlreadyThere,
     Move(NavigationPlan),
 }
 
-/// Plans a navigation to `target`. With `rewind` it goes above a user message even if that is the leaf.
+/// Plans a navigation to `target`. With `rewind` the new leaf is above a user message even if this message is the leaf.
 pub fn plan(tree: &Tree, target: Node, rewind: bool) -> Navigation {
     let old_leaf = tree.leaf();
     let is_input = is_users(tree, target) || tree.kind(target) == Kind::CustomMessage;
@@ -84,8 +86,8 @@ pub fn plan(tree: &Tree, target: Node, rewind: bool) -> Navigation {
     })
 }
 
-/// Plans the way to the end of a candidate. Unlike [`plan`], it goes to a message of the user itself: it may be all that the
-/// candidate has.
+/// Plans the way to the end of a candidate. Unlike [`plan`], it goes to a user message itself and not above it: this
+/// message may be all that the candidate has.
 pub fn plan_choice(tree: &Tree, tip: Node) -> Navigation {
     let old_leaf = tree.leaf();
     if tree.is_same_conversation(old_leaf, Some(tip)) {
@@ -110,9 +112,8 @@ pub fn plan_choice(tree: &Tree, tip: Node) -> Navigation {
     })
 }
 
-/// Plans a merge: a summary of the branch that ends at `tip`, from its common ancestor with the leaf on
-/// (semantics.md §5). If the path to the leaf has the step of the tip already, there is
-/// nothing to merge.
+/// Plans a merge: a summary of the branch that ends at `tip`. The branch begins below its common ancestor with the leaf
+/// (semantics.md §5). There is nothing to merge if the path to the leaf has the step of the tip already.
 pub fn plan_merge(tree: &Tree, tip: Node) -> Navigation {
     let leaf = tree.leaf();
     let (ancestor, abandoned) = tree.branch(Some(tip), leaf);
@@ -137,8 +138,8 @@ pub fn plan_merge(tree: &Tree, tip: Node) -> Navigation {
     })
 }
 
-/// Plans a merge of the branch of another session that ends at `tip`: of what only that session has. A fork has the beginning
-/// of its path in common with the session that it comes from.
+/// Plans a merge of the branch of another session that ends at `tip`. The summary covers only entries that this session
+/// does not have: a fork shares the beginning of its path with the session that it comes from.
 pub fn plan_merge_from(tree: &Tree, session_id: &str, other: &Tree, tip: Node) -> Navigation {
     let path = other.path(Some(tip));
     let is_shared = |node: &&Node| is_shared(tree, other, **node);
@@ -167,8 +168,8 @@ pub fn plan_merge_from(tree: &Tree, session_id: &str, other: &Tree, tip: Node) -
     })
 }
 
-/// Whether both sessions have an entry of the other one. Ids alone do not tell: clients choose them. A fork leaves labels out,
-/// and may begin in the middle.
+/// Whether `tree` has the entry `node` of `other` too. An equal id is not enough, since clients choose ids. The entries
+/// above are compared without bookkeeping, since a fork leaves out labels and may begin in the middle.
 fn is_shared(tree: &Tree, other: &Tree, node: Node) -> bool {
     let Some(own) = tree.find(other.id(node)) else {
         return false;
@@ -179,7 +180,7 @@ fn is_shared(tree: &Tree, other: &Tree, node: Node) -> bool {
     has_parent && tree.kind(own) == other.kind(node) && tree.timestamp(own) == other.timestamp(node)
 }
 
-/// The summary of this branch of another session that the path to the leaf has.
+/// The summary of this branch of another session on the path to the leaf, from an earlier merge.
 pub fn merged_before(tree: &Tree, session_id: &str, tip_id: &str) -> Option<Node> {
     let copies = tree.copies_of(session_id, tip_id).into_iter().rev();
     let is_here = |node: Node| tree.leaf().is_some_and(|leaf| tree.is_ancestor(node, leaf));
@@ -188,8 +189,8 @@ pub fn merged_before(tree: &Tree, session_id: &str, tip_id: &str) -> Option<Node
     merged.next()
 }
 
-/// Plans the way out of the branch that begins with `head`, to the position above it. The target is `head`. If the leaf
-/// is elsewhere, it stays.
+/// Plans to leave the branch that begins with `head`, for the position above it. The target is `head`. A leaf outside
+/// of the branch stays.
 pub fn plan_archive(tree: &Tree, head: Node) -> Navigation {
     let old_leaf = tree.leaf();
     if !old_leaf.is_some_and(|leaf| tree.is_ancestor(head, leaf)) {
@@ -221,12 +222,12 @@ impl NavigationPlan {
         self.abandoned.get(self.compacted..).unwrap_or_default()
     }
 
-    /// The entries that the nearest compaction of the branch covers, itself included.
+    /// The entries that the nearest compaction of the branch covers, including the compaction.
     pub fn compacted(&self) -> &[Node] {
         self.abandoned.get(..self.compacted).unwrap_or_default()
     }
 
-    /// The nearest compaction of the branch; its summary is the earlier context.
+    /// The nearest compaction of the branch. Its summary is the earlier context.
     pub fn previous_compaction(&self) -> Option<Node> {
         self.compacted().last().copied()
     }
@@ -280,7 +281,7 @@ impl NavigationPlan {
     }
 }
 
-/// Where the leaf goes: nowhere, if the position has its step.
+/// The position of the leaf after the navigation: the present leaf, if it is at the same step as `new_leaf`.
 fn from_leaf(tree: &Tree, new_leaf: Option<Node>) -> Option<Node> {
     match tree.is_same_conversation(new_leaf, tree.leaf()) {
         true => tree.leaf(),
@@ -398,7 +399,7 @@ pub fn judge_at_leaf(tree: &Tree, source: &dyn Source, judgements: &[Judgement])
     planned
 }
 
-/// Notes about the candidates that were not chosen (session-file.md §1.4), each below the one before.
+/// Notes about the candidates that were not chosen (session-file.md §1.4). Each note is a child of the note before it.
 fn push_judgements(
     planned: &mut PlannedLines,
     minter: &mut IdAllocator<'_>,

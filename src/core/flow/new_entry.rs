@@ -1,4 +1,4 @@
-//! An entry that a client gives.
+//! An entry that a client sends.
 
 use super::{push_raw_member, push_text_member, validate};
 use crate::bytes::part;
@@ -21,7 +21,7 @@ pub struct NewEntry {
     pub timestamp: Option<String>,
     /// All other members, as `,"name":value…` on one line.
     pub members: Vec<u8>,
-    /// Whether it grows a branch in the background (session-file.md §4.9).
+    /// Whether it extends a branch in the background (session-file.md §4.9).
     pub background: bool,
     /// Whether it is a compaction that keeps nothing: then it names itself as the first kept entry.
     pub keeps_nothing: bool,
@@ -100,7 +100,7 @@ impl NewEntry {
         text.map(std::borrow::Cow::into_owned)
     }
 
-    /// Normalized; `None` and blank text remove the label.
+    /// A `label` entry, with the label normalized. `None` and blank text remove the label.
     pub fn label(target_id: &str, label: Option<&str>) -> Self {
         let mut members = Vec::new();
         push_text_member(&mut members, "targetId", target_id);
@@ -110,7 +110,7 @@ impl NewEntry {
         Self::of("label", members)
     }
 
-    /// Normalized; blank text removes the name.
+    /// A `session_info` entry, with the name normalized. Blank text removes the name.
     pub fn session_info(name: &str) -> Self {
         let mut members = Vec::new();
         push_text_member(&mut members, "name", &name::normalized(name));
@@ -140,8 +140,9 @@ impl NewEntry {
         self
     }
 
-    /// Makes it an entry of a background branch, at `index` of its operation; `group` names the question of which the branch
-    /// is a candidate. A compaction or a summary is refused, since it is about the conversation of the leaf.
+    /// Makes this entry an entry of a background branch. `index` is its index in the operation; `group` names the
+    /// question, if the branch is one of the candidates for its answer. Refuses a compaction or a summary, since these
+    /// are about the conversation of the leaf.
     pub fn in_background(mut self, index: usize, group: Option<&str>) -> Result<Self> {
         if let "compaction" | "branch_summary" = self.type_name.as_str() {
             let reason = "cannot be written in the background: leave out keepLeaf";
@@ -227,8 +228,8 @@ impl NewEntry {
     }
 }
 
-/// `members` with the texts at `places` normalized; the places are in order. Texts that are normalized
-/// already keep their bytes.
+/// Normalizes the texts at `places` in `members`; the places must be in order. A text that is normalized already keeps
+/// its bytes.
 pub(super) fn with_normal_names(
     members: &[u8],
     places: impl Iterator<Item = Range<usize>>,

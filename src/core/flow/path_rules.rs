@@ -21,19 +21,20 @@ pub(crate) struct PathRules<'a> {
     paths: Paths<'a>,
     /// The entries of the operation so far, by id.
     batch: HashMap<String, InBatch>,
-    /// The last result of the search for the nearest compaction in the tree, with its start.
+    /// The last search for the nearest compaction in the tree: the node where it started, and its
+    /// result.
     looked_at: Option<(Node, Option<Node>)>,
 }
 
 struct InBatch {
-    /// The number of the entry in the operation.
+    /// The index of the entry in the operation.
     index: usize,
     /// The id of the nearest compaction at or above the entry.
     compaction: Option<String>,
 }
 
 impl<'a> PathRules<'a> {
-    /// `None` if no rule applies to these entries.
+    /// The rules for these entries; `None` if no rule applies to them.
     pub(crate) fn of(
         tree: &'a Tree,
         entries: &'a [NewEntry],
@@ -50,7 +51,7 @@ impl<'a> PathRules<'a> {
         })
     }
 
-    /// Checks the next entry, then adds it. The entries that it names exist.
+    /// Checks the next entry, then adds it. The caller has checked that the entries that it names exist.
     pub(crate) fn add(
         &mut self,
         index: usize,

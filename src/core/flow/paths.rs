@@ -23,7 +23,7 @@ struct BatchEntry {
     base: Option<Node>,
     /// The number of its ancestors in the batch.
     depth: usize,
-    /// The number of its parent; its own if the parent is not in the batch.
+    /// The number of its parent; its own number if the parent is not in the batch.
     parent: usize,
     /// The number of an ancestor further up.
     jump: usize,
@@ -86,8 +86,8 @@ impl<'a> Paths<'a> {
         }
     }
 
-    /// A child of this entry. Its jump is the sum of two equal jumps of the parent, else it leads to the
-    /// parent.
+    /// A child of the entry `parent`. If the next two jumps above have the same length, the child jumps
+    /// over both; else it jumps to its parent.
     fn below(&self, parent: usize) -> Option<BatchEntry> {
         let above = self.entries.get(parent)?;
         let first = self.entries.get(above.jump)?;

@@ -17,9 +17,9 @@ pub struct PickedMessage {
     pub entry: Vec<u8>,
 }
 
-/// Plans the copies at the leaf, in the given order, byte for byte except id, parent, timestamp and
-/// `copiedFrom`, which names the session too if it is another one. Only messages can be copied (`invalidParams`), and calls only with all their results right
-/// after them (`unansweredToolCalls`).
+/// Plans copies at the leaf, in the given order. They are copied byte for byte, except for id, parent, timestamp and
+/// `copiedFrom`, which also names the source session if it is another one. Only messages can be copied
+/// (`invalidParams`), and calls only with all their results right after them (`unansweredToolCalls`).
 pub fn plan(
     tree: &Tree,
     source: &dyn Source,
@@ -76,8 +76,8 @@ pub(super) fn copied_from(entry_id: &str, session_id: Option<&str>) -> Vec<u8> {
     value
 }
 
-/// The copies of these messages of another session, if the path to the leaf has them one after the other: then the request
-/// is a repetition.
+/// The copies of these messages of another session, if they are on the path to the leaf, one after the other. If so,
+/// the request is a repetition.
 fn copied_before(
     tree: &Tree,
     picked: &[PickedMessage],

@@ -1,4 +1,5 @@
-//! Tags of a session and its place in git: records that move no leaf (session-file.md §4.8).
+//! Records the tags of a session and its place in git. The records do not move the leaf
+//! (session-file.md §4.8).
 
 use super::leaf;
 use super::{IdAllocator, PlannedLines};
@@ -8,7 +9,7 @@ use crate::tags::{self, GitPlace};
 use crate::tree::Tree;
 use std::collections::BTreeSet;
 
-/// Adds tags to the session and removes others. No line if there is nothing to change.
+/// Adds tags to the session and removes others. Plans no line if nothing changes.
 pub fn plan_tags(
     tree: &Tree,
     source: &dyn Source,
@@ -21,7 +22,7 @@ pub fn plan_tags(
     record(tree, source, TAGS, &tags::change(add, remove))
 }
 
-/// Says where in git the session is.
+/// Records the session's place in git: branch, commit and worktree.
 pub fn plan_git(tree: &Tree, source: &dyn Source, git: &GitPlace) -> PlannedLines {
     record(tree, source, GIT, &git.data())
 }

@@ -1,5 +1,5 @@
-//! Subtrees: the entries of a session that begins with an entry in the middle of another one, and how their lines are
-//! linked again (protocol.md §16).
+//! Subtrees: the entries of a new session that begins with an entry in the middle of another session, and the new links
+//! between their lines (protocol.md §16).
 
 use crate::entry::Kind;
 use crate::error::Result;
@@ -10,9 +10,9 @@ use crate::tree::{Node, Tree};
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SubtreeEntry {
     pub node: Node,
-    /// The nearest entry above it that the subtree has.
+    /// The nearest ancestor that is in the subtree.
     pub parent: Option<Node>,
-    /// The entry with which the kept part of a compaction begins, if the stored one is left out.
+    /// For a compaction, the entry with which its kept part begins, if the subtree leaves out the stored one.
     pub boundary: Option<Node>,
 }
 
@@ -71,11 +71,11 @@ pub fn plan(
 /// The path from the top to the entry of a depth-first walk.
 struct SubtreeWalk<'t> {
     tree: &'t Tree,
-    /// The entries above and the entry itself, by depth.
+    /// The current entry and its ancestors, by depth.
     path: Vec<Node>,
     /// The kept entries of the path with their depths, ascending.
     kept: Vec<(usize, Node)>,
-    /// For each node of the tree its depth, if it was entered.
+    /// The depth of each node of the tree; `None` if the walk has not entered the node.
     depths: Vec<Option<usize>>,
 }
 
@@ -104,7 +104,7 @@ impl<'t> SubtreeWalk<'t> {
         self.kept.push((depth, node));
     }
 
-    /// The nearest kept entry above.
+    /// The nearest kept entry above the current one.
     fn nearest(&self) -> Option<Node> {
         self.kept.last().map(|(_, node)| *node)
     }
@@ -117,7 +117,8 @@ impl<'t> SubtreeWalk<'t> {
         self.depths.get(node.number()).copied().flatten()
     }
 
-    /// The first kept entry of the path after a boundary that the subtree leaves out; `None` if it stays.
+    /// The first kept entry of the path after the boundary `at`, if the subtree leaves `at` out; `None` if the boundary
+    /// stays.
     fn moved_boundary(&self, at: Node) -> Option<Node> {
         let first = match self.depth(at) {
             Some(depth) if self.path.get(depth) == Some(&at) => {
@@ -134,8 +135,8 @@ impl<'t> SubtreeWalk<'t> {
     }
 }
 
-/// The entry with this parent, and with this boundary if it is given. It is not a background entry in the new session, whose
-/// leaf may be there.
+/// `entry` with this parent, and with this boundary if one is given. The background mark is removed, since the leaf of
+/// the new session may be at this entry.
 pub fn relinked(entry: Vec<u8>, parent: Option<&str>, boundary: Option<&str>) -> Vec<u8> {
     let entry = match json::get(&entry, "background") {
         Some(b"true") => {

@@ -12,7 +12,7 @@ const RESERVED_CUSTOM_PREFIX: &str = "treelined.";
 
 /// Refuses nesting that common parsers cannot read.
 pub(crate) fn nesting(index: usize, field: &str, text: &[u8]) -> Result<()> {
-    // With few opening brackets the nesting needs no closer look.
+    // An entry with few opening brackets cannot be too deep.
     let opens = memchr::memchr2_iter(b'[', b'{', text).count();
     if opens > MAX_NESTING && json::depth(text) > MAX_NESTING {
         return Err(Error::entry_invalid(
@@ -98,7 +98,7 @@ pub(crate) fn entry(index: usize, type_name: &str, object: &[u8]) -> Result<()> 
     }
 }
 
-/// Checks the members of a client's summary besides its text; `path` names the summary.
+/// Checks the members of a client's summary other than its text; `path` names the summary in the params.
 pub fn summary(path: &str, details: Option<&[u8]>, usage: Option<&[u8]>) -> Result<()> {
     if let Some(details) = details {
         nesting(0, &format!("{path}.details"), details)?;

@@ -1,5 +1,5 @@
-//! JSON text that is written or edited: string literals, lines of the protocol and the file, changed
-//! members. An edit keeps all other bytes.
+//! Writes and edits JSON text: string literals, lines of the protocol and of the file, members. An edit keeps all
+//! other bytes.
 
 use super::plain::next_to_escape;
 use super::read::{Member, Members};
@@ -19,8 +19,8 @@ pub fn push_strings(out: &mut Vec<u8>, texts: &[String]) {
     out.push(b']');
 }
 
-/// Appends `text` as a JSON string literal. U+2028 and U+2029 are escaped, because readers in the
-/// field take them for line ends (protocol.md §1).
+/// Appends `text` as a JSON string literal. U+2028 and U+2029 are escaped, because some readers treat them as line
+/// ends (protocol.md §1).
 pub fn push_string(out: &mut Vec<u8>, text: &str) {
     push_utf8(out, text.as_bytes());
 }
@@ -85,14 +85,13 @@ pub fn push_one_line(out: &mut Vec<u8>, raw: &[u8]) {
     push_replaced(out, raw, memchr::memchr2_iter(b'\n', b'\r', raw));
 }
 
-/// Appends JSON for a line of the protocol (protocol.md §1, §3): as [`push_one_line`], and U+2028 and
-/// U+2029 are escaped, which are only inside strings.
+/// Appends JSON for a line of the protocol (protocol.md §1, §3), like [`push_one_line`]. It also escapes U+2028 and
+/// U+2029, which can only be inside strings.
 pub fn push_raw(out: &mut Vec<u8>, raw: &[u8]) {
     push_replaced(out, raw, memchr::memchr3_iter(b'\n', b'\r', 0xe2, raw));
 }
 
-/// Appends `raw` with line breaks replaced by spaces and line separators by escapes, where `places` has
-/// them. At other places the bytes stay.
+/// Appends `raw`. At `places`, line breaks become spaces and line separators become escapes; all other bytes stay.
 fn push_replaced(out: &mut Vec<u8>, raw: &[u8], places: impl Iterator<Item = usize>) {
     out.reserve(raw.len());
     let mut copied = 0;
@@ -169,8 +168,8 @@ pub fn with_member(object: &[u8], name: &str, value: &[u8]) -> Vec<u8> {
 pub fn without_member(object: &[u8], name: &str) -> Vec<u8> {
     let members = members_of(object).unwrap_or_default();
     let mut edits: Vec<(Span, &[u8])> = Vec::new();
-    // A member goes together with the comma before it, save those at the head of the object: they
-    // go up to the first one that stays.
+    // Removing a member also removes the comma before it. Removed members at the start of the object have none:
+    // everything up to the first member that stays is removed.
     let mut head = None;
     let mut previous_end = None;
     for member in &members {

@@ -1,6 +1,6 @@
 //! JSON string literals: skips them quickly, and decodes them.
 //!
-//! Most bytes of a session are in strings, so this decides the speed of opening one.
+//! Most bytes of a session are in strings, so this module decides how fast a session opens.
 
 use std::borrow::Cow;
 
@@ -34,8 +34,8 @@ pub fn string(raw: &[u8]) -> Option<Cow<'_, str>> {
     Some(Cow::Owned(out))
 }
 
-/// Like [`string`], for an id: a lone surrogate becomes U+FFFD and its four hexadecimal digits, so that ids
-/// that differ only there differ still.
+/// Like [`string`], for an id. A lone surrogate becomes U+FFFD and its four hexadecimal digits, so that two ids that
+/// differ only in a surrogate still differ.
 pub fn id(raw: &[u8]) -> Option<Cow<'_, str>> {
     let text = string(raw)?;
     let is_plain = matches!(text, Cow::Borrowed(_)) || !text.contains(char::REPLACEMENT_CHARACTER);
@@ -58,7 +58,8 @@ pub fn id(raw: &[u8]) -> Option<Cow<'_, str>> {
     Some(Cow::Owned(out))
 }
 
-/// The digits of the escape at the start of `text`, which represents `char`, if it is a lone surrogate.
+/// The four digits of the escape at the start of `text`, if it is the escape of a lone surrogate. `char` is the
+/// character that it decodes to, `length` its length in bytes.
 fn lone_surrogate(text: &[u8], char: char, length: usize) -> Option<&str> {
     let digits = text
         .get(2..6)
@@ -72,7 +73,7 @@ fn lone_surrogate(text: &[u8], char: char, length: usize) -> Option<&str> {
 #[inline]
 fn short_and_plain(raw: &[u8]) -> Option<&[u8]> {
     let inner = raw.strip_prefix(b"\"")?.strip_suffix(b"\"")?;
-    // The first and the last bytes, which overlap.
+    // In each case the first and the last bytes are tested. They may overlap.
     let specials = match inner.len() {
         16..=32 => {
             let is_plain = |bytes: &[u8; 16]| block::first_special(*bytes).is_none();
@@ -99,10 +100,10 @@ fn short_and_plain(raw: &[u8]) -> Option<&[u8]> {
     (specials == 0).then_some(inner)
 }
 
-/// The high bit of each byte of a word that is a quote, a backslash or a control character.
+/// Sets the high bit of each byte of the word that is a quote, a backslash or a control character.
 #[inline]
 fn specials(word: u64) -> u64 {
-    // As in `skip_words`.
+    // The comment in `skip_words` explains this.
     let low = word & LOW;
     let not_quote = (low ^ (EACH * 0x22)) + LOW;
     let not_slash = (low ^ (EACH * 0x5c)) + LOW;
@@ -110,7 +111,7 @@ fn specials(word: u64) -> u64 {
     !(not_quote & not_slash & printable | word) & HIGH
 }
 
-/// The text of `bytes`. Valid UTF-8 is the rule, and the check alone is quicker than the repair.
+/// The text of `bytes`. Most text is valid UTF-8, and checking it is quicker than repairing it.
 #[inline]
 fn lossy(bytes: &[u8]) -> Cow<'_, str> {
     match simdutf8::basic::from_utf8(bytes) {
@@ -119,11 +120,11 @@ fn lossy(bytes: &[u8]) -> Cow<'_, str> {
     }
 }
 
-/// The longest a character can be in a string literal, in bytes: a surrogate pair.
+/// The most bytes of one character in a string literal: those of an escaped surrogate pair.
 pub const LONGEST_CHAR: usize = 12;
 
-/// The characters of a valid JSON string literal, quotes included, decoded lazily, for callers that need
-/// only the beginning of a long one. Decodes like [`string`]; none if it is not a string.
+/// The characters of a valid JSON string literal (quotes included), decoded lazily, for callers that need only the
+/// beginning of a long literal. Decodes like [`string`]; yields no characters if `raw` is not a string.
 pub fn chars(raw: &[u8]) -> impl Iterator<Item = char> + '_ {
     let mut rest = raw.strip_prefix(b"\"").unwrap_or_default();
     std::iter::from_fn(move || {
@@ -133,8 +134,8 @@ pub fn chars(raw: &[u8]) -> impl Iterator<Item = char> + '_ {
     })
 }
 
-/// The first character of `text`, which is the inside of a literal, and its length in bytes; `None` at the
-/// closing quote.
+/// The first character of `text`, and its length in bytes; `None` at the closing quote. `text` is the inside of a
+/// literal, up to its closing quote.
 #[inline]
 pub fn first_char(text: &[u8]) -> Option<(char, usize)> {
     match text.first()? {
@@ -193,12 +194,12 @@ pub(super) struct Literal {
     pub(super) escaped: bool,
 }
 
-/// The byte 0x01, the low seven bits and the high bit, in each byte of a word.
+/// Words whose bytes are all equal: 0x01, the low seven bits, and the high bit.
 const EACH: u64 = u64::MAX / 255;
 const LOW: u64 = EACH * 0x7f;
 const HIGH: u64 = EACH * 0x80;
 
-/// Skips the string literal at `at`; anything else there is malformed.
+/// Skips the string literal at `at`. Fails if there is no valid literal.
 #[inline]
 pub(super) fn skip_string(text: &[u8], at: usize) -> Result<Literal, Malformed> {
     if text.get(at) != Some(&b'"') {
@@ -221,7 +222,7 @@ pub(super) fn skip_string(text: &[u8], at: usize) -> Result<Literal, Malformed> 
 }
 
 /// Continues inside a string literal, at the start of a character or escape; `escaped` says whether there was an escape
-/// before. Uses the widest registers of the processor: `skip_blocks` is the same for any.
+/// before. Uses the widest registers of the processor. `skip_blocks` is the same function for any processor.
 #[allow(
     unsafe_code,
     reason = "calling what is compiled for some processors is safe only on those"
@@ -230,11 +231,11 @@ fn skip_on(text: &[u8], at: usize, escaped: bool) -> Result<Literal, Malformed> 
     #[cfg(target_arch = "x86_64")]
     {
         if is_x86_feature_detected!("avx512bw") && is_x86_feature_detected!("bmi1") {
-            // SAFETY: this processor has the instructions; nothing else is asked of a caller.
+            // SAFETY: this processor has the instructions, and the function requires nothing else.
             return unsafe { skip_on_avx512(text, at, escaped) };
         }
         if is_x86_feature_detected!("avx2") && is_x86_feature_detected!("bmi1") {
-            // SAFETY: as above.
+            // SAFETY: this processor has the instructions, and the function requires nothing else.
             return unsafe { skip_on_avx2(text, at, escaped) };
         }
     }
@@ -253,11 +254,11 @@ fn skip_on_avx2(text: &[u8], at: usize, escaped: bool) -> Result<Literal, Malfor
     skip_blocks(text, at, escaped, |bytes| block::marks_avx2(bytes))
 }
 
-/// Like `skip_on`, where `marks` finds the marks of a block.
+/// Like `skip_on`; `marks` computes the marks of a block.
 ///
-/// In real sessions every twentieth byte is an escape, nearly always `\n`, `\t` or `\"`, at places that no
-/// branch predictor can know. So these are skipped without a branch. All others (the end of the string,
-/// other escapes, control characters) are events, examined one by one.
+/// In real sessions every twentieth byte is an escape, nearly always `\n`, `\t` or `\"`, at positions that no branch
+/// predictor can know. So these escapes are skipped without a branch. All other special bytes (the end of the string,
+/// other escapes, control characters) are events, which are examined one by one.
 #[inline(always)]
 fn skip_blocks(
     text: &[u8],
@@ -280,7 +281,7 @@ fn skip_blocks(
                 at += BLOCK;
                 continue;
             }
-            // The first byte is escaped: it needs a look.
+            // The first byte is escaped, so the escape must be examined.
             None => match bytes.first() {
                 Some(b'n' | b'r' | b't') => Marks {
                     usual: 1,
@@ -293,7 +294,7 @@ fn skip_blocks(
         let after = block::escaped(slashes, &mut carry);
         let usual = quotes | slashes | found.usual;
         let event = quotes & !after | found.controls | after & !usual;
-        // All bits if there is no event.
+        // All bits below the first event; all bits if there is no event.
         let before_event = (event & event.wrapping_neg()).wrapping_sub(1);
         escaped |= slashes & before_event != 0;
         if event == 0 {
@@ -320,13 +321,12 @@ fn skip_blocks(
 
 /// Like `skip_on`, eight bytes at a time, if the text ends within the next block.
 fn skip_words(text: &[u8], mut at: usize, mut found: bool) -> Result<Literal, Malformed> {
-    // The high bit of the lowest byte: whether the byte before this word is a backslash that escapes the
-    // first byte.
+    // The high bit of the lowest byte is set if the byte before this word is a backslash that escapes the first byte.
     let mut carried = 0;
     while let Some(word) = text.get(at..).and_then(<[u8]>::first_chunk::<8>) {
         let word = u64::from_le_bytes(*word);
-        // The sum in seven bits cannot carry into the next byte. The high bits of the first sums say "differs", and
-        // that of the last one says "is not a control character". Bytes above 0x7f have it set in `word`.
+        // A sum of seven-bit values cannot carry into the next byte. In the first sums a high bit means "differs"; in
+        // the last sum it means "is not a control character". Bytes above 0x7f have the high bit set in `word`.
         let low = word & LOW;
         let not_quote = (low ^ (EACH * 0x22)) + LOW;
         let not_slash = (low ^ (EACH * 0x5c)) + LOW;
@@ -338,7 +338,7 @@ fn skip_words(text: &[u8], mut at: usize, mut found: bool) -> Result<Literal, Ma
         let plain = (printable & (not_quote | escaped)) | word;
         let rare_escape = escaped & (word | (not_quote & not_n & not_t));
         let event = (!plain | rare_escape) & HIGH;
-        // All bits if there is no event.
+        // All bits below the first event; all bits if there is no event.
         let before_event = (event & event.wrapping_neg()).wrapping_sub(1);
         found |= slash & before_event != 0;
         let Some(hit) = first_byte(event) else {
@@ -399,7 +399,7 @@ fn skip_escape(text: &[u8], at: usize) -> Result<usize, Malformed> {
     }
 }
 
-/// Index of the first byte whose high bit is marked.
+/// The index of the lowest byte whose high bit is set.
 #[inline]
 fn first_byte(marks: u64) -> Option<usize> {
     (marks != 0).then_some((marks.trailing_zeros() / 8) as usize)

@@ -1,10 +1,11 @@
-//! Raw JSON over bytes: validate, find members, decode strings, splice.
+//! Works on raw JSON in bytes: validates it, finds members, decodes strings, splices.
 //!
-//! Owns the grammar by which stored lines are read and edited: RFC 8259 as JavaScript's `JSON.parse`
-//! accepts it. So lone surrogate escapes, numbers out of range, any nesting depth and duplicate members
-//! (the last one counts) are valid. Nothing here builds a value or serializes one: an edit keeps all other
-//! bytes. It does not know entries and does not check UTF-8: bytes above 0x7f are accepted, and a decoded
-//! string has U+FFFD for invalid ones. Nothing recurses: nesting costs one bit per level.
+//! This module has the grammar by which stored lines are read and edited: RFC 8259 as JavaScript's
+//! `JSON.parse` accepts it. So lone surrogate escapes, numbers out of range, any nesting depth and
+//! duplicate members (the last one counts) are valid. The module never builds or serializes a value: an
+//! edit keeps all other bytes. It does not know entries. It does not check UTF-8: bytes above 0x7f are
+//! accepted, and a decoded string has U+FFFD for invalid ones. Nothing recurses: nesting costs one bit per
+//! level.
 
 mod block;
 mod edit;
@@ -31,7 +32,8 @@ pub use literal::{LONGEST_CHAR, chars, first_char, id, string};
 pub use plain::{first_of, plain_words};
 pub use walk::{Visitor, walk};
 
-/// `number` without its fraction; the ends of the range for larger and smaller numbers, 0 for NaN.
+/// `number` without its fraction. Numbers outside of the range of `u64` become its nearest end, NaN
+/// becomes 0.
 #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
 pub fn saturated(number: f64) -> u64 {
     number as u64

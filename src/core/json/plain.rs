@@ -3,8 +3,8 @@
 use super::block::special;
 use wide::u8x16;
 
-/// Position of the first byte from `at` on that a string literal must escape, or that may start a line
-/// separator: a quote, a backslash, a control character, 0xe2. The end of the text if there is none.
+/// The index of the first byte from `at` on that a string literal must escape (a quote, a backslash, a
+/// control character) or that may start a line separator (0xe2). The length of the text if there is none.
 pub(super) fn next_to_escape(text: &[u8], mut at: usize) -> usize {
     while let Some(bytes) = text.get(at..).and_then(<[u8]>::first_chunk::<16>) {
         let bytes = u8x16::new(*bytes);
@@ -31,23 +31,23 @@ pub(super) fn next_to_escape(text: &[u8], mut at: usize) -> usize {
 fn is_plain_word(bytes: u64) -> bool {
     const EACH: u64 = u64::MAX / 255;
     const HIGH: u64 = EACH * 0x80;
-    // The high bit of a byte is set if the byte is zero. A zero may set it in higher bytes too, which does
-    // not matter here.
+    // The high bit of a byte is set if the byte is zero. A zero byte may also set it in the bytes above,
+    // which does not matter here.
     let zeros = |bytes: u64| bytes.wrapping_sub(EACH) & !bytes & HIGH;
     let is = |byte: u8| zeros(bytes ^ (EACH * u64::from(byte)));
     let control = bytes.wrapping_sub(EACH * 0x20) & !bytes & HIGH;
     (control | is(b'"') | is(b'\\') | is(0xe2)) == 0
 }
 
-/// Length of the text at the start of `text` that needs neither decoding nor folding: visible ASCII with
-/// single spaces between, which is nearly all text. It starts and ends without a space.
+/// The length of the text at the start of `text` that needs neither decoding nor folding: visible ASCII,
+/// with single spaces between. Nearly all text is such. The result neither starts nor ends with a space.
 pub fn plain_words(text: &[u8]) -> usize {
     let mut at = 0;
-    // Whether a space, or nothing, is before this block.
+    // 1 if the byte before this block is a space, or if there is no byte before it.
     let mut carry = 1;
     while let Some(bytes) = text.get(at..).and_then(<[u8]>::first_chunk::<16>) {
         let bytes = u8x16::new(*bytes);
-        // At least 0x7f: a remainder is left after 0x7e is subtracted.
+        // Bytes of at least 0x7f: subtracting 0x7e leaves a remainder.
         let high = bytes.saturating_sub(u8x16::splat(0x7e));
         let visible = high.simd_eq(u8x16::splat(0)).to_bitmask();
         let spaces = bytes.simd_eq(u8x16::splat(b' ')).to_bitmask();
@@ -71,7 +71,8 @@ pub fn plain_words(text: &[u8]) -> usize {
     at - usize::from(at > 0 && after_space)
 }
 
-/// Position of the first of the bytes `wanted`, none of which is zero; the end of the text if there is none.
+/// The index of the first byte that is in `wanted`; the length of the text if there is none. No byte of
+/// `wanted` may be zero.
 #[inline]
 pub fn first_of<const N: usize>(text: &[u8], wanted: &[u8; N]) -> usize {
     let hits = |block: &[u8; 16]| {

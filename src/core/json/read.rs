@@ -6,7 +6,7 @@ use super::span::{Malformed, Span};
 use super::walk::walk;
 use std::borrow::Cow;
 
-/// Validates a whole text, one value with white space around it, and returns the value's span.
+/// Validates a whole text (one value, with white space around it) and returns the value's span.
 pub fn value_span(text: &[u8]) -> Result<Span, Malformed> {
     let start = skip_space(text, 0);
     let end = skip_value(text, start)?;
@@ -16,8 +16,8 @@ pub fn value_span(text: &[u8]) -> Result<Span, Malformed> {
     }
 }
 
-/// Validates the value that starts exactly at `at` and returns the position after it. The rest of the text
-/// is not read: `01` is a `0` with another byte after it.
+/// Validates the value that starts exactly at `at` and returns the position after it. The rest of the text is not
+/// read: in `01` the value is `0`.
 #[inline]
 pub fn skip_value(text: &[u8], at: usize) -> Result<usize, Malformed> {
     match text.get(at) {
@@ -81,7 +81,7 @@ impl<'a> Members<'a> {
         }
     }
 
-    /// Continues after a member that ends at `at`, the first or a later one.
+    /// Continues after a member that ends at `at`.
     pub(crate) fn behind(text: &'a [u8], at: usize) -> Self {
         Self {
             text,
@@ -91,7 +91,7 @@ impl<'a> Members<'a> {
         }
     }
 
-    /// The next key; the walk is then at its value and waits for [`resume`](Self::resume).
+    /// Reads the next key. The walk then stops at the value of the key until [`resume`](Self::resume) is called.
     #[inline]
     pub fn next_key(&mut self) -> Result<Option<Key>, Malformed> {
         if !next_item(
@@ -114,7 +114,7 @@ impl<'a> Members<'a> {
         self.at = end;
     }
 
-    /// Skips the value at which the walk is, and returns its span.
+    /// Skips the value at which the walk has stopped, and returns its span.
     #[inline]
     pub fn value(&mut self) -> Result<Span, Malformed> {
         let start = self.at;
@@ -135,7 +135,7 @@ impl<'a> Members<'a> {
         }))
     }
 
-    /// After the last member: the position after the closing brace.
+    /// The position after the closing brace. Call it only after the last member.
     pub fn end(&self) -> usize {
         self.at
     }
@@ -164,7 +164,7 @@ impl<'a> Elements<'a> {
         }
     }
 
-    /// Where the next element starts; the walk then waits for [`resume`](Self::resume).
+    /// The position where the next element starts. The walk then stops until [`resume`](Self::resume) is called.
     #[inline]
     pub(crate) fn next_at(&mut self) -> Result<Option<usize>, Malformed> {
         let more = next_item(
@@ -192,7 +192,7 @@ impl<'a> Elements<'a> {
         Ok(Some(start..self.at))
     }
 
-    /// After the last element: the position after the closing bracket.
+    /// The position after the closing bracket. Call it only after the last element.
     pub(crate) fn end(&self) -> usize {
         self.at
     }
@@ -225,8 +225,8 @@ pub(super) fn next_item(
     Ok(true)
 }
 
-/// The raw value of a top-level member of a valid object (the last one of that name), white space
-/// around the object allowed; `None` if there is none or the text is not an object.
+/// The raw value of a top-level member of a valid object; of several with this name, the last one. White space may
+/// surround the object. `None` if there is no such member or the text is not an object.
 pub fn get<'a>(object: &'a [u8], name: &str) -> Option<&'a [u8]> {
     let mut found = None;
     let mut members = Members::open(object, skip_space(object, 0)).ok()?;
@@ -243,10 +243,11 @@ pub fn get_each<'a, const N: usize>(object: &'a [u8], names: [&str; N]) -> Membe
     pick(object, skip_space(object, 0), names).map_or([None; N], |(picked, _)| picked)
 }
 
-/// The raw values of several members, each the last one of its name.
+/// The raw values of several members. Of members with the same name the last one counts.
 pub type MemberValues<'a, const N: usize> = [Option<&'a [u8]>; N];
 
-/// Like [`get`], for several members of the object that starts exactly at `at`. Also returns the position after it.
+/// Like [`get`], for several members of the object that starts exactly at `at`. Also returns the position after the
+/// object.
 pub(crate) fn pick<'a, const N: usize>(
     text: &'a [u8],
     at: usize,

@@ -21,7 +21,7 @@ pub struct Key {
     pub key: Span,
     /// Whether the key has a backslash, so that its bytes are not its name.
     pub escaped: bool,
-    /// Where the value starts.
+    /// The position where the value starts.
     pub value_at: usize,
 }
 
@@ -53,12 +53,12 @@ pub(super) fn key_name<'a>(text: &'a [u8], key: &Span, escaped: bool) -> Cow<'a,
     }
 }
 
-/// The open containers, innermost last, one bit each: set for an object.
+/// The open containers, the innermost one last. Each is one bit, which is set for an object.
 #[derive(Default)]
 pub(super) struct Nesting {
     pub(super) innermost: u64,
     pub(super) depth: usize,
-    /// The bits of full words further out.
+    /// The full words of the outer levels.
     pub(super) outer: Vec<u64>,
 }
 
@@ -105,7 +105,7 @@ pub(super) fn skip_key(text: &[u8], at: usize) -> Result<Key, Malformed> {
     })
 }
 
-/// Skips a number or one of the three words.
+/// Skips a number, `true`, `false` or `null`.
 #[inline]
 pub(super) fn skip_scalar(text: &[u8], at: usize) -> Result<usize, Malformed> {
     let rest = text.get(at..).unwrap_or_default();
@@ -146,7 +146,7 @@ pub(super) fn skip_number(text: &[u8], at: usize) -> Result<usize, Malformed> {
 /// Skips at least one decimal digit.
 pub(super) fn skip_digits(text: &[u8], start: usize) -> Result<usize, Malformed> {
     let mut at = start;
-    // No branch predictor can know the end of a number: so eight digits at a time.
+    // No branch predictor can know where a number ends, so eight digits are tested at a time.
     while let Some(word) = text.get(at..).and_then(<[u8]>::first_chunk::<8>) {
         let digits = leading_digits(*word);
         at += digits;
@@ -174,8 +174,8 @@ pub(super) fn some_digits(start: usize, at: usize) -> Result<usize, Malformed> {
 pub(super) fn leading_digits(bytes: [u8; 8]) -> usize {
     const EACH: u64 = u64::MAX / 255;
     let word = u64::from_le_bytes(bytes);
-    // A digit has 3 as its upper half, also with 6 added. A carry into the next byte comes from a byte that
-    // is not a digit, so it affects only later bytes.
+    // The upper half of a digit's byte is 3, and stays 3 if 6 is added. Only a byte that is not a digit
+    // carries into the next byte, so a carry affects only bytes after the last digit.
     let upper = word & (EACH * 0xf0) ^ (EACH * 0x30);
     let upper_of_more = word.wrapping_add(EACH * 6) & (EACH * 0xf0) ^ (EACH * 0x30);
     ((upper | upper_of_more).trailing_zeros() / 8) as usize

@@ -1,4 +1,4 @@
-//! Places in a text, and the error of a text that is not JSON.
+//! Positions in a text, and the error for a text that is not JSON.
 
 use std::fmt;
 

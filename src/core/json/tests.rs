@@ -1,4 +1,4 @@
-//! Differential against serde_json and against a naive reader, and the odd cases one by one.
+//! Compares the module with serde_json and with a naive reader, and tests unusual texts one by one.
 
 use super::*;
 use crate::test_support::random::Random;

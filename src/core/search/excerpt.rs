@@ -16,20 +16,20 @@ pub(crate) const EXCERPT_CHARS: usize = 200;
 const BEFORE: usize = 60;
 /// The most characters of the field that an excerpt reads, since white space may fill many.
 const LOOKED_THROUGH: usize = 4000;
-/// Characters by which an excerpt is shorter at most, so that no word is cut.
+/// An excerpt may be this many characters shorter, so that no word is cut.
 const NEAR: usize = 20;
-/// The sign for text that was cut.
+/// The sign in place of text that was cut.
 const CUT: char = '…';
-/// Bytes of a field that are folded at first; then as many again.
+/// The number of bytes of a field that are folded at first. The number is doubled until there is a match.
 const FOLDED_FIRST: usize = 256;
 /// The most marked ranges of an excerpt.
 const MOST_RANGES: usize = 16;
 
-/// One line of a field, and the ranges of the matches in it.
+/// An excerpt of a field on one line, and the ranges of the matches in it.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Excerpt {
-    /// White space folded to single spaces, control characters removed. Begins and ends with `…` where the field has
-    /// more text.
+    /// White space is folded to single spaces, and control characters are removed. It begins or ends with `…` where the
+    /// field has more text.
     pub text: String,
     /// Ranges in characters (Unicode scalar values) of the text, ascending and disjoint.
     pub ranges: Vec<Range<usize>>,
@@ -57,7 +57,8 @@ impl Excerpt {
         Self::around(field, 0, Vec::new())
     }
 
-    /// The excerpt of a field around the byte `first`, with these ranges marked. They are ascending, in bytes.
+    /// The excerpt of a field around the byte `first`, with the ranges `places` marked, which are in bytes and
+    /// ascending.
     pub(super) fn around(field: &str, first: usize, places: Vec<Range<usize>>) -> Self {
         Self::from(field, first, |start, end| {
             let places = places.into_iter().filter(|place| place.start >= start);
@@ -66,7 +67,8 @@ impl Excerpt {
         })
     }
 
-    /// The excerpt around the byte `first`; `places` gives the matches after a start that begin before an end.
+    /// The excerpt around the byte `first`. `places(start, end)` returns the matches after `start` that begin before
+    /// `end`.
     fn from(
         field: &str,
         first: usize,
@@ -102,7 +104,7 @@ impl Excerpt {
     }
 }
 
-/// Finds the first of several fields with the most needles.
+/// Finds the field with the most needles; of equal fields, the first one.
 pub struct BestField<'q> {
     query: &'q Query,
     matcher: Matcher<'q>,
@@ -120,14 +122,14 @@ impl<'q> BestField<'q> {
         }
     }
 
-    /// Examines a field; breaks if no later field could be better.
+    /// Examines a field. Breaks if no later field can be better.
     pub fn see(&mut self, field: Cow<'_, str>) -> ControlFlow<()> {
         self.matcher.begin(0);
         let _seen = self.matcher.see(&field);
         self.take(|| field.into_owned())
     }
 
-    /// Examines all fields of a stored line, until none could be better. Most fields need not be decoded.
+    /// Examines the fields of a stored line, until no later field can be better. Most fields need not be decoded.
     pub fn see_line(&mut self, line: &[u8], kind: Kind) -> ControlFlow<()> {
         let mut seen = ControlFlow::Continue(());
         each_field(line, kind, |raw| {
@@ -139,7 +141,7 @@ impl<'q> BestField<'q> {
         seen
     }
 
-    /// Keeps the field that the matcher has seen if it is better.
+    /// Keeps the field that the matcher has just searched, if it is better than the best one so far.
     fn take(&mut self, field: impl FnOnce() -> String) -> ControlFlow<()> {
         let found = self.matcher.found().count_ones();
         if found > self.found {
@@ -152,13 +154,13 @@ impl<'q> BestField<'q> {
         }
     }
 
-    /// `None` if no field has a match.
+    /// The excerpt of the best field; `None` if no field has a match.
     pub fn excerpt(&self) -> Option<Excerpt> {
         (self.found > 0).then(|| Excerpt::of(self.query, &self.field))
     }
 }
 
-/// The start of the next word, if `at` is within a word and its end is near; else `at`. The text is the one before the
+/// The start of the next word, if `at` is within a word whose end is near; else `at`. `text` is the text before the
 /// first match.
 fn next_word(text: &str, at: usize) -> usize {
     let (before, rest) = text.split_at_checked(at).unwrap_or((text, ""));
@@ -178,8 +180,8 @@ fn is_shown(char: char) -> bool {
     !is_gap(char) && !is_control(char)
 }
 
-/// The part of a text that an excerpt contains; the first match begins at the byte `first`. `is_cut` says whether other
-/// text precedes it.
+/// The part of a text that an excerpt contains. The first match begins at the byte `first`. `is_cut` says whether the
+/// excerpt leaves out text before this part.
 fn one_line(text: &str, first: usize, is_cut: bool) -> (String, Vec<ExcerptChar>) {
     let mut line = String::with_capacity(EXCERPT_CHARS);
     line.extend(is_cut.then_some(CUT));
@@ -217,11 +219,12 @@ fn one_line(text: &str, first: usize, is_cut: bool) -> (String, Vec<ExcerptChar>
     (line, shown)
 }
 
-/// Cuts the end of a line off, so that the sign for it fits: between two words after `first`, if that is near.
+/// Cuts off the end of a line, so that the sign for cut text fits. Cuts between two words after `first`, if such a
+/// position is near.
 fn cut(line: &mut String, shown: &mut Vec<ExcerptChar>, first: usize, is_at_word: bool) {
     let fits = |char: &ExcerptChar| char.after < EXCERPT_CHARS;
     let most = shown.partition_point(fits);
-    // Whether a space precedes the character of this number.
+    // Whether a space precedes the character with this number.
     let begins_word = |number: usize| {
         let char = shown.get(number);
         let before = number.checked_sub(1).and_then(|before| shown.get(before));
@@ -242,7 +245,7 @@ fn cut(line: &mut String, shown: &mut Vec<ExcerptChar>, first: usize, is_at_word
     line.push(CUT);
 }
 
-/// The ranges in order, with overlapping ones merged, and at most as many as allowed.
+/// The ranges in order, with overlapping ranges merged, and at most `MOST_RANGES` of them.
 fn apart(mut places: Vec<Range<usize>>) -> Vec<Range<usize>> {
     places.sort_unstable_by_key(|place| (place.start, place.end));
     let mut apart: Vec<Range<usize>> = Vec::new();
@@ -258,8 +261,8 @@ fn apart(mut places: Vec<Range<usize>>) -> Vec<Range<usize>> {
     apart
 }
 
-/// The offset of the first of these words in a field, in bytes of its folded form. Folds not much more than the text
-/// before it: most matches are near the beginning of a long field.
+/// The offset of the first of these words in a field, in bytes of the folded field. Folds little more than the text
+/// before the word: in a long field most matches are near the beginning.
 fn first_folded(words: &[Finder<'_>], field: &str) -> Option<usize> {
     let longest = words.iter().map(|word| word.needle().len()).max()?;
     let mut folded = Vec::new();
@@ -272,7 +275,7 @@ fn first_folded(words: &[Finder<'_>], field: &str) -> Option<usize> {
         push_folded(&mut folded, text);
         rest = after;
         let first = words.iter().filter_map(|word| word.find(&folded)).min();
-        // A longer word may begin before the one that was found, and end further on.
+        // A longer word may begin before the word that was found, and end after the folded text.
         match first.filter(|first| rest.is_empty() || first + longest <= folded.len()) {
             Some(first) => return Some(first),
             None if rest.is_empty() => return None,
@@ -289,7 +292,7 @@ impl Query {
             Needles::Regex(regex) => regex.find(field).map(|found| found.start()),
             Needles::Words(words) => {
                 let first = first_folded(words, field)?;
-                // Each character of ASCII is folded to one.
+                // Each ASCII character is folded to one byte, so the offsets are the same.
                 if field.get(..=first).is_some_and(str::is_ascii) {
                     return Some(first);
                 }
@@ -307,7 +310,7 @@ impl Query {
         }
     }
 
-    /// The matches from `first` on that begin before `end`; both are in bytes after `start`.
+    /// The matches from `first` on that begin before `end`. Both are offsets in bytes from `start`.
     fn places(&self, field: &str, start: usize, first: usize, end: usize) -> Vec<Range<usize>> {
         let from_start = |place: Range<usize>| place.start - start..place.end - start;
         let rest = field.get(start..).unwrap_or_default();

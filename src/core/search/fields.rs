@@ -1,5 +1,5 @@
-//! The text of an entry: the strings of its line that people write or search for, and what plugins keep. Names of
-//! members and custom types, ids, times and images are not searched.
+//! The text of an entry: the strings of its line that people write or search for, and the data of plugins. Names
+//! of members and custom types, ids, times and images are not searched.
 
 use crate::entry::{Kind, Role};
 use crate::json::{self, Elements, Malformed, Members};
@@ -40,10 +40,10 @@ impl From<Malformed> for FieldStop {
     }
 }
 
-/// Levels of a call's arguments, and of a plugin's data, that are searched.
+/// The levels of a call's arguments, or of a plugin's data, that are searched.
 const DEEPEST_VALUE: usize = 64;
 
-/// The members of an entry that are text; a content may consist of blocks.
+/// The members of an entry that are text. A content may consist of blocks.
 const fn texts(kind: Kind) -> &'static [&'static [u8]] {
     match kind {
         Kind::Message
@@ -84,7 +84,7 @@ fn message_field_kind(role: Role, name: &[u8]) -> FieldKind {
     }
 }
 
-/// The members of a message that are text, for all roles.
+/// The members of a message that are text, whatever its role.
 const OF_MESSAGES: &[&[u8]] = &[
     b"content",
     b"summary",
@@ -94,8 +94,8 @@ const OF_MESSAGES: &[&[u8]] = &[
     b"toolName",
 ];
 
-/// Passes each field of a stored line to `see`, in order, as raw JSON: a string, or a number in the
-/// arguments of a call or the data of a plugin. Text after damage is not read.
+/// Passes each field of a stored line to `see`, in order, as raw JSON. A field is a string, or a number in the
+/// arguments of a call or in the data of a plugin. Text after invalid JSON is not read.
 pub fn each_field<'a>(
     line: &'a [u8],
     kind: Kind,
@@ -104,7 +104,7 @@ pub fn each_field<'a>(
     each_field_with_kind(line, kind, Role::None, |_, raw| see(raw));
 }
 
-/// Like [`each_field`], with the kind of each field in a message of this role.
+/// Like [`each_field`], and also passes the kind of each field. `role` is the role of the message.
 pub fn each_field_with_kind<'a>(
     line: &'a [u8],
     kind: Kind,
@@ -144,7 +144,7 @@ impl<'a, F: FnMut(FieldKind, &'a [u8]) -> ControlFlow<()>> FieldWalk<'a, F> {
         Ok(())
     }
 
-    /// Reads these members of an object; returns the position after it.
+    /// Reads the members `texts` of an object; returns the position after the object.
     fn object(&mut self, at: usize, texts: &[&[u8]]) -> Result<usize, FieldStop> {
         if self.text.get(at) != Some(&b'{') {
             return Ok(json::skip_value(self.text, at)?);
@@ -178,7 +178,7 @@ impl<'a, F: FnMut(FieldKind, &'a [u8]) -> ControlFlow<()>> FieldWalk<'a, F> {
         Ok(blocks.end())
     }
 
-    /// Reads a block: text and thinking of any type of block, the name and arguments of a call.
+    /// Reads a block: the text and thinking of any type of block, the name and arguments of a call.
     fn block(&mut self, at: usize, kind: FieldKind) -> Result<usize, FieldStop> {
         let mut members = Members::open(self.text, at)?;
         while let Some(key) = members.next_key()? {
@@ -195,7 +195,7 @@ impl<'a, F: FnMut(FieldKind, &'a [u8]) -> ControlFlow<()>> FieldWalk<'a, F> {
         Ok(members.end())
     }
 
-    /// Reads all strings and numbers in a value, without recursion, except in this member of it.
+    /// Reads all strings and numbers in a value, without recursion. The member `except` of the value is not read.
     fn values(
         &mut self,
         at: usize,

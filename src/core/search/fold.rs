@@ -3,7 +3,7 @@
 use std::ops::RangeInclusive;
 use std::sync::LazyLock;
 
-/// Appends `text`, folded character by character by way of upper case. There "ß" becomes "ss", and both
+/// Appends `text` in its folded form. Each character is converted to upper case first: so "ß" becomes "ss", and both
 /// small sigmas become the same.
 pub(super) fn push_folded(out: &mut Vec<u8>, text: &str) {
     let mut rest = text;
@@ -47,8 +47,9 @@ pub(super) fn push_folded_char(out: &mut Vec<u8>, char: char) {
     }
 }
 
-/// The characters outside ASCII that fold to another one, or to which another one folds, and others between them. To
-/// look up the rest would take most of the time of folding Chinese or Japanese text.
+/// Ranges with all characters outside ASCII that fold to another character, or to which another one folds. The
+/// ranges have other characters too. Characters outside of the ranges are not looked up: that would take most of the
+/// time of folding Chinese or Japanese text.
 const CASED: [RangeInclusive<char>; 8] = [
     '\u{80}'..='\u{24ff}',
     '\u{2c00}'..='\u{2d2f}',
@@ -70,7 +71,7 @@ pub(super) fn folded(char: char) -> impl Iterator<Item = char> {
     upper.flat_map(char::to_lowercase)
 }
 
-/// The characters outside ASCII whose folded form has ASCII in it.
+/// The characters outside ASCII whose folded form contains an ASCII character.
 pub(super) const FOLDED_TO_ASCII: [char; 20] = [
     'ß', 'İ', 'ŉ', 'ı', 'ſ', 'ǰ', 'ẖ', 'ẗ', 'ẘ', 'ẙ', 'ẚ', 'ẞ', '\u{212a}', 'ﬀ', 'ﬁ', 'ﬂ', 'ﬃ',
     'ﬄ', 'ﬅ', 'ﬆ',
@@ -78,7 +79,8 @@ pub(super) const FOLDED_TO_ASCII: [char; 20] = [
 
 /// The characters whose folded form contains `char`, which is not ASCII; ascending.
 pub(super) fn folded_to(char: char) -> Vec<char> {
-    /// Pairs of a folded character and its source, without characters that fold to themselves.
+    /// Pairs of a folded character and the character that folds to it. Characters that fold to themselves are left
+    /// out.
     static MOVED: LazyLock<Vec<(char, char)>> = LazyLock::new(|| {
         let chars = CASED.into_iter().flatten();
         let chars = chars.filter(|char| !folded(*char).eq([*char]));

@@ -9,7 +9,7 @@ use crate::json;
 use std::borrow::Cow;
 use std::ops::ControlFlow;
 
-/// The needles found in the fields of one entry so far.
+/// The needles that were found in the fields of one entry so far.
 #[derive(Debug)]
 pub struct Matcher<'q> {
     query: &'q Query,
@@ -27,7 +27,7 @@ impl<'q> Matcher<'q> {
         }
     }
 
-    /// Starts another entry, in which the needles `found` (one bit each) are already found.
+    /// Starts the next entry. The needles `found` (one bit each) count as found already.
     pub fn begin(&mut self, found: u64) {
         self.found = found;
     }
@@ -82,8 +82,8 @@ impl<'q> Matcher<'q> {
         }
     }
 
-    /// Whether this line may have every missing needle. Other lines can be skipped, unless partial matches
-    /// are wanted.
+    /// Whether this line may have every missing needle. Lines that may not can be skipped, unless partial
+    /// matches are wanted.
     pub fn may_complete(&self, line: &[u8]) -> bool {
         let prefilters = self.query.prefilters.iter().enumerate();
         let mut missing = prefilters.filter(|(at, _)| self.found & 1 << at == 0);
@@ -104,7 +104,7 @@ pub fn decoded(raw: &[u8]) -> Cow<'_, str> {
 }
 
 impl Query {
-    /// The needles in `text`, besides those `known`.
+    /// The needles in `text` other than the needles `known`.
     pub(crate) fn found_in(&self, text: &str, known: u64, folded: &mut Vec<u8>) -> u64 {
         let is_found = match &self.needles {
             Needles::Literal(literal) => literal.find(text.as_bytes()).is_some(),

@@ -1,10 +1,10 @@
 //! Finds words, literal text and patterns in the whole text of entries.
 //!
-//! Owns the meaning of a query ([`Query`]), the text of an entry (`fields`), the test of one against the
-//! other ([`Matcher`]), the ranking of entries by a question ([`ask`]), and the excerpt that shows
-//! the match ([`Excerpt`]). Pure: callers pass stored lines. The decoded text decides, field by
-//! field; stored bytes only help to skip lines that cannot match (`prefilter`). A person types
-//! [`Filters`]: a query with filters.
+//! This module has the meaning of a query ([`Query`]), the text of an entry (`fields`), the test whether
+//! an entry matches a query ([`Matcher`]), the ranking of entries by a question ([`ask`]), and the
+//! excerpt that shows the match ([`Excerpt`]). It is pure: callers pass stored lines. Matches are
+//! decided on the decoded text, field by field; the stored bytes are used only to skip lines that cannot
+//! match (`prefilter`). A person types [`Filters`], which are a query with filters.
 
 pub mod ask;
 mod excerpt;

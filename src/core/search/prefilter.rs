@@ -1,7 +1,8 @@
 //! Skips stored lines that cannot match, by their bytes alone.
 //!
-//! A line that is skipped never matches. JSON may write any character as an escape. So the prefilter searches a run of
-//! characters that a literal usually has unescaped, and never skips a line with escapes for such characters.
+//! A matching line is never skipped, although JSON may write any character as an escape. So the prefilter searches a
+//! run of characters that a string literal usually has unescaped, and never skips a line that has escapes for such
+//! characters.
 
 use super::fold::{FOLDED_TO_ASCII, folded, folded_to};
 use aho_corasick::{AhoCorasick, Input, packed};
@@ -28,30 +29,31 @@ pub(super) enum Presence {
 #[derive(Debug)]
 struct Search {
     how: How,
-    /// The text around the searched bytes, if the word has more.
+    /// The text around the searched bytes, if the word is longer than these.
     run: Option<Run>,
     /// Whether the bytes found are the whole needle.
     is_whole: bool,
     /// The rest of a word, if the bytes found are a part of it.
     rest: Option<Rest>,
-    /// Escapes, and other characters whose folded form may be part of the needle: one search for both.
+    /// Finds other spellings with one search: escapes, and other characters whose folded form may be part of the
+    /// needle.
     hidden: How,
-    /// Bytes that are found: the more, the fewer lines have them.
+    /// The number of bytes that are searched. The more bytes, the fewer lines have them.
     len: usize,
 }
 
-/// A part of a word in ASCII, in any case.
+/// A part of a word in ASCII letters of any case.
 #[derive(Debug)]
 struct Run {
     text: Vec<u8>,
-    /// The offset of the bytes that are searched first.
+    /// The offset in the part of the bytes that are searched first.
     at: usize,
 }
 
-/// The characters of a word around those that are searched first.
+/// The characters of a word before and after those that are searched first.
 #[derive(Debug)]
 struct Rest {
-    /// From the last one to the first.
+    /// From the nearest character to the first one of the word.
     before: Vec<char>,
     /// The number of characters that are searched first.
     window: usize,
@@ -65,19 +67,20 @@ enum How {
     Any(AhoCorasick),
 }
 
-/// Bytes of a word that are searched: all their cases together are as many patterns as the fastest search takes.
+/// The number of bytes of a word that are searched. Their spellings in both cases are as many patterns as the fastest
+/// search takes.
 const WINDOW: usize = 3;
 /// The most patterns of the fastest search.
 const MOST_PATTERNS: usize = 8;
-/// Shorter texts occur in nearly all lines.
+/// Texts with fewer bytes occur in nearly all lines.
 const SHORTEST: usize = 2;
-/// Bytes of a word that are compared before and after the window.
+/// The number of bytes of a word that are compared before and after the window.
 const AROUND: usize = 16;
-/// Bytes of the longest escape, without its last one.
+/// The length in bytes of the longest escape without its last byte.
 const ESCAPE: usize = 5;
 
 impl Prefilter {
-    /// For a word, folded.
+    /// The prefilter for a word, which is folded.
     pub(super) fn folded(word: &[u8]) -> Self {
         let search = Search::ascii(word, WINDOW)
             .or_else(|| Search::beyond_ascii(word))
@@ -85,14 +88,14 @@ impl Prefilter {
         Self(search)
     }
 
-    /// For a literal text.
+    /// The prefilter for a literal text.
     pub(super) fn literal(text: &str) -> Self {
         let run = longest_run(text.as_bytes());
         let is_whole = run.as_ref().is_some_and(|run| run.len() == text.len());
         Self::any_of(run.into_iter().collect(), is_whole)
     }
 
-    /// For a valid pattern: by the text with which each match begins or ends, if it can be determined.
+    /// The prefilter for a valid pattern. It searches the text with which each match begins or ends, if there is one.
     pub(super) fn pattern(pattern: &str) -> Self {
         let literals = pattern_literals(pattern).unwrap_or_default();
         let runs = literals.iter().map(|literal| longest_run(literal));
@@ -104,13 +107,13 @@ impl Prefilter {
         Self(Search::new(&runs, None, is_whole, len, Vec::new()))
     }
 
-    /// The number of bytes that are found; 0 if all lines pass.
+    /// The number of bytes that are searched; 0 if all lines pass.
     pub(super) fn len(&self) -> usize {
         self.0.as_ref().map_or(0, |search| search.len)
     }
 
-    /// Passes the lines in `lines` that pass to `each`, with their offsets, in order. Other lines cost one search for
-    /// the bytes and one for their other spellings, whatever their number.
+    /// Passes to `each`, in order, the lines in `lines` that may have the needle, with their offsets. However many
+    /// other lines there are, they cost one search for the bytes and one for their other spellings.
     pub(super) fn each_passing<'a>(&self, lines: &'a [u8], mut each: impl FnMut(usize, &'a [u8])) {
         let Some(search) = &self.0 else {
             let mut at = 0;
@@ -145,7 +148,7 @@ impl Prefilter {
         search.next(line, 0).is_some() || search.may_hide(line)
     }
 
-    /// Whether this field (raw JSON) has the needle.
+    /// Whether this field (raw JSON) contains the needle.
     pub(super) fn tell(&self, raw: &[u8]) -> Presence {
         let Some(search) = &self.0 else {
             return Presence::Maybe;
@@ -153,11 +156,11 @@ impl Prefilter {
         let (mut from, mut is_open) = (0, false);
         while let Some(at) = search.next(raw, from) {
             let (start, told) = match &search.rest {
-                Some(rest) => rest.tell(raw, at),
+                Some(rest) => rest.presence(raw, at),
                 None if search.is_whole => (at, Presence::Yes),
                 None => (at, Presence::Maybe),
             };
-            // Its first bytes may be part of an escape.
+            // The first bytes of the match may be part of an escape.
             let before = start.saturating_sub(ESCAPE)..start;
             let is_escape = may_be_in_escape(raw.get(before).unwrap_or_default());
             match told {
@@ -176,7 +179,7 @@ impl Prefilter {
 }
 
 impl Search {
-    /// `None` without patterns. `others` are other spellings of any part of the needle.
+    /// A search for `patterns`; `None` if there are none. `others` are other spellings of any part of the needle.
     fn new(
         patterns: &[Vec<u8>],
         run: Option<Run>,
@@ -228,7 +231,7 @@ impl Search {
     fn beyond_ascii(word: &[u8]) -> Option<Self> {
         let word = str::from_utf8(word).ok()?;
         let is_plain = |char: &char| !char.is_ascii() && is_unescaped(*char);
-        // The range of the searched characters, and their patterns.
+        // The best range of characters so far, and its patterns.
         let mut best: (Range<usize>, Vec<String>) = (0..0, Vec::new());
         for (start, _) in word.char_indices().filter(|(_, char)| is_plain(char)) {
             let (mut len, mut patterns) = (0, vec![String::new()]);
@@ -268,7 +271,7 @@ impl Search {
         let Some(run) = &self.run else {
             return self.how.next(line, from);
         };
-        // A run that begins before `from` has its window further on.
+        // A run that starts at or after `from` has its searched bytes at or after this offset.
         from += run.at;
         loop {
             let at = self.how.next(line, from)?.checked_sub(run.at)?;
@@ -280,8 +283,8 @@ impl Search {
         }
     }
 
-    /// The next offset from `from` on that may be a part of the needle in another spelling: an escape of anything but a
-    /// control character, or another character.
+    /// The next offset from `from` on that may be a part of the needle in another spelling: an escape, except for a
+    /// control character, or a character that folds to a part of the needle.
     fn next_hidden(&self, line: &[u8], mut from: usize) -> Option<usize> {
         loop {
             let at = self.hidden.next(line, from)?;
@@ -292,7 +295,7 @@ impl Search {
                     }
                     from = at + 2;
                 }
-                // Too short for an escape.
+                // The rest of the line is too short for an escape.
                 None if line.get(at) == Some(&b'\\') => from = at + 2,
                 _ => return Some(at),
             }
@@ -306,7 +309,7 @@ impl Search {
 }
 
 impl Rest {
-    /// `None` without a window: one of its characters may then be a part of another one's folded form.
+    /// `None` if the window is empty: a character of the word may then be a part of another character's folded form.
     fn of(word: &str, window: Range<usize>) -> Option<Self> {
         let searched = word.get(window.clone()).filter(|text| !text.is_empty())?;
         Some(Self {
@@ -316,8 +319,8 @@ impl Rest {
         })
     }
 
-    /// Whether the word is around the characters found at `at`, and its start.
-    fn tell(&self, raw: &[u8], at: usize) -> (usize, Presence) {
+    /// Whether the rest of the word is around the characters found at `at`. Also returns the start of the word.
+    fn presence(&self, raw: &[u8], at: usize) -> (usize, Presence) {
         let text = simdutf8::basic::from_utf8(raw).ok();
         let Some((before, found)) = text.and_then(|text| text.split_at_checked(at)) else {
             return (at, Presence::Maybe);
@@ -334,7 +337,8 @@ impl Rest {
     }
 }
 
-/// Whether the characters fold to the expected ones. An escape, and a character that folds to several, are not decided.
+/// Whether the characters fold to the expected ones. The answer is `Maybe` at an escape, and at a character that folds
+/// to several.
 fn same(expected: &[char], mut chars: impl Iterator<Item = char>) -> Presence {
     for expected in expected {
         let Some(char) = chars.next() else {
@@ -376,8 +380,8 @@ impl How {
     }
 }
 
-/// The texts with which matches of a valid pattern begin, or those with which they end; `None` if neither list is
-/// known. All are long enough to search.
+/// The texts with which all matches of a valid pattern begin, or all end; `None` if neither is known. Each text is long
+/// enough to be searched.
 pub(super) fn pattern_literals(pattern: &str) -> Option<Vec<Vec<u8>>> {
     let parser = regex_syntax::ParserBuilder::new().multi_line(true).build();
     let hir = { parser }.parse(pattern).ok()?;
@@ -399,7 +403,7 @@ fn folded_into(text: &[u8]) -> Vec<Vec<u8>> {
     let may_be = |char: &&char| {
         let form: String = folded(**char).collect();
         let form = form.as_bytes();
-        // `form` begins at `shift - form.len()` of the text.
+        // The folded form begins at the offset `shift - form.len()` of the text.
         (1..form.len() + text.len()).any(|shift| {
             let in_form = form.get(form.len().saturating_sub(shift)..);
             let in_text = text.get(shift.saturating_sub(form.len())..);
@@ -414,12 +418,12 @@ fn folded_into(text: &[u8]) -> Vec<Vec<u8>> {
     chars.map(|char| char.to_string().into_bytes()).collect()
 }
 
-/// Whether the byte after these may belong to an escape.
+/// Whether the byte after `before` may belong to an escape.
 fn may_be_in_escape(before: &[u8]) -> bool {
     before.ends_with(b"\\") || before.windows(2).any(|two| two == br"\u")
 }
 
-/// Whether a literal has the character unescaped, unless it is written as `\u…`.
+/// Whether a string literal usually has the character unescaped (it may still be written as `\u…`).
 fn is_unescaped(char: char) -> bool {
     !matches!(
         char,
@@ -427,8 +431,8 @@ fn is_unescaped(char: char) -> bool {
     ) && !char.is_control()
 }
 
-/// The longest run of characters in a text that a literal has unescaped; `None` if it is too short to be
-/// useful.
+/// The longest run of characters in a text that a string literal usually has unescaped; `None` if all runs are too
+/// short to be useful.
 fn longest_run(text: &[u8]) -> Option<Vec<u8>> {
     let text = text.utf8_chunks().map(|chunk| chunk.valid());
     let runs = text.flat_map(|valid| valid.split(|char| !is_unescaped(char)));
@@ -436,7 +440,7 @@ fn longest_run(text: &[u8]) -> Option<Vec<u8>> {
     (longest.len() >= SHORTEST).then(|| longest.as_bytes().to_vec())
 }
 
-/// All spellings of a folded ASCII text in upper and lower case.
+/// All spellings of a folded ASCII text in upper and lower case letters.
 fn cases(folded: &[u8]) -> Vec<Vec<u8>> {
     let mut cases = vec![Vec::new()];
     for byte in folded {
@@ -451,7 +455,7 @@ fn cases(folded: &[u8]) -> Vec<Vec<u8>> {
     cases
 }
 
-/// How common a byte is in the text of agents; an estimate.
+/// How common a byte is in the text of agents. This is an estimate.
 fn commonness(byte: u8) -> u32 {
     const ORDER: &[u8] = b"zqxjkvbpygwfmuclhdrsianot e";
     let mut ranks = (2..).zip(ORDER);

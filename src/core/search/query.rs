@@ -23,7 +23,7 @@ pub enum Mode {
 
 /// Most words of a query.
 const MOST_WORDS: usize = 64;
-/// Most bytes of a pattern. A longer one would be compiled for seconds before it is too large.
+/// The most bytes of a pattern. Compiling a longer pattern would take seconds before it turns out to be too large.
 const LONGEST_PATTERN: usize = 64 << 10;
 /// Most bytes of a compiled pattern.
 const LARGEST_PATTERN: usize = 1 << 20;
@@ -46,7 +46,7 @@ pub(super) enum Needles {
 }
 
 impl Query {
-    /// `None` for an empty query, which matches everything. The error explains the fault in `text`.
+    /// Reads a query; `None` for an empty query, which matches everything. The error explains the fault in `text`.
     pub fn parse(text: &str, mode: Mode) -> Result<Option<Self>, String> {
         if text.is_empty() {
             return Ok(None);
@@ -81,7 +81,7 @@ impl Query {
         }))
     }
 
-    /// The query that each entry with text matches, and of which nothing is marked.
+    /// A query that matches each entry with text, and marks nothing.
     pub fn any() -> Result<Self, String> {
         Self::pattern("")
     }
@@ -103,7 +103,8 @@ impl Query {
         })
     }
 
-    /// Texts that occur in each match, folded: for one of the lists all texts in it. `None` if there are none known.
+    /// Folded texts that occur in each match: all texts of at least one of the lists. `None` if no such texts are
+    /// known.
     pub fn required_texts(&self) -> Option<Vec<Vec<String>>> {
         let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
         match &self.needles {
@@ -113,7 +114,7 @@ impl Query {
             Needles::Literal(literal) => Some(vec![vec![folded_text(&text(literal.needle()))]]),
             Needles::Regex(regex) => {
                 let literals = pattern_literals(regex.as_str())?;
-                // A text that ends within a character cannot be searched.
+                // A text that ends within a character cannot be searched as text.
                 let texts = literals
                     .into_iter()
                     .map(|literal| String::from_utf8(literal).ok());
@@ -123,7 +124,7 @@ impl Query {
         }
     }
 
-    /// Passes each line in `lines` that may have all needles to `each`, with its offset, in order.
+    /// Passes to `each`, in order, each line in `lines` that may have all needles, with its offset.
     pub fn each_candidate<'a>(&self, lines: &'a [u8], mut each: impl FnMut(usize, &'a [u8])) {
         let prefilters = self.prefilters.iter().enumerate();
         let Some((rarest, prefilter)) = prefilters.max_by_key(|(_, prefilter)| prefilter.len())
@@ -144,7 +145,7 @@ impl Query {
     }
 }
 
-/// The message on one line. The parser's drawing below the pattern makes no sense without line breaks.
+/// The message on one line. The parser draws a mark below the pattern, which makes no sense without line breaks.
 fn reason(error: &regex::Error) -> String {
     match error {
         regex::Error::CompiledTooBig(limit) => {

@@ -1,7 +1,7 @@
 //! A conversation as text, within a token budget (semantics.md §2).
 //!
-//! It is text, so that a model does not continue it as a conversation. Owns the choice of messages and the
-//! text of each one; the caller chooses the entries.
+//! The form is text, so that a model does not continue it as a conversation. This module chooses the
+//! messages and makes the text of each; the caller chooses the entries.
 
 use crate::bytes::part;
 use crate::context::agent::{self, AgentMessage};
@@ -19,7 +19,7 @@ const TOOL_RESULT_CHARACTERS: usize = 2000;
 pub struct TokenBudget {
     /// The context window of the model.
     pub context_window: u64,
-    /// Reserved for the prompt and the answer.
+    /// The tokens reserved for the prompt and the answer.
     pub reserve_tokens: u64,
 }
 
@@ -39,9 +39,9 @@ impl TokenBudget {
     }
 }
 
-/// The text of these entries, which are in file order with edits applied: the newest that the budget
-/// allows, oldest first. A tool result is left out if its call is among them. If the newest message alone
-/// exceeds the budget, it is cut.
+/// The text of these entries, which are in file order with edits applied: the newest messages that fit
+/// into the budget, oldest first. A tool result is left out if its call is included. If the newest message
+/// alone exceeds the budget, it is cut.
 pub(crate) fn within(entries: &[Vec<u8>], budget: TokenBudget) -> String {
     let budget = budget.tokens();
     let mut calls = HashSet::new();
@@ -93,7 +93,7 @@ fn is_represented(result: &AgentMessage, calls: &HashSet<String>) -> bool {
         .is_some_and(|id| calls.contains(&*id))
 }
 
-/// Like [`content::estimated_tokens`], but a tool result counts only as far as its text is shown.
+/// Like [`content::estimated_tokens`], but of a tool result only the text that is shown counts.
 fn estimated_tokens(message: &AgentMessage) -> u64 {
     let tokens = content::estimated_tokens(message);
     match message.role {
@@ -102,7 +102,7 @@ fn estimated_tokens(message: &AgentMessage) -> u64 {
     }
 }
 
-/// The text of a message, in parts; `None` if it has none. Thinking is left out.
+/// The text of a message, in parts; `None` if it has no text. Thinking is left out.
 pub(crate) fn serialize(message: AgentMessage) -> Option<Vec<String>> {
     let role = message.role;
     let message = llm::convert(message)?.json;
@@ -148,7 +148,7 @@ pub(crate) fn serialize(message: AgentMessage) -> Option<Vec<String>> {
     (!parts.is_empty()).then_some(parts)
 }
 
-/// `read(path="a.rs", limit=10)`, with values as raw JSON.
+/// A call as text, with values as raw JSON: `read(path="a.rs", limit=10)`.
 fn written_call(call: &ToolCallBlock<'_>) -> String {
     let raw = |span| String::from_utf8_lossy(part(call.arguments, span));
     let mut written = format!("{}(", call.name);
@@ -172,7 +172,7 @@ fn written_call(call: &ToolCallBlock<'_>) -> String {
     written
 }
 
-/// `text` cut to `room` characters, with the number of those cut.
+/// `text` cut to `room` characters, with a note that says how many characters were cut.
 pub(crate) fn cut(mut text: String, room: usize) -> String {
     if let Some((at, _)) = text.char_indices().nth(room) {
         let more = text.get(at..).unwrap_or_default().chars().count();

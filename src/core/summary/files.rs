@@ -10,10 +10,10 @@ use crate::tools::{self, FileAccess};
 use std::borrow::Cow;
 use std::collections::BTreeSet;
 
-/// Levels of JSON within a call's arguments that are searched for further calls.
+/// The levels of JSON within a call's arguments that are searched for further calls.
 const NESTED_CALL_LEVELS: usize = 8;
 
-/// Collects the files of all entries, even of those that edits or the budget leave out.
+/// Collects the files of all entries, also of entries that edits or the budget leave out.
 #[derive(Default)]
 pub struct FileCollector {
     read: BTreeSet<String>,
@@ -42,7 +42,7 @@ impl FileCollector {
                     }
                 }
             }
-            // The calls that a tool made are recorded on its result.
+            // A tool result records the calls that its tool made.
             Some((Kind::Message, Role::ToolResult)) => {
                 if let Some(nested) = json::get_path(entry, &["message", "nestedCalls"]) {
                     self.note_nested(nested);
@@ -59,7 +59,7 @@ impl FileCollector {
         self.modified.extend(other.modified);
     }
 
-    /// The lists, sorted, with each file in one list only.
+    /// The sorted lists. Each file is in one list only.
     pub fn into_lists(self) -> FileLists {
         let Self { mut read, modified } = self;
         read.retain(|path| !modified.contains(path));
@@ -79,8 +79,8 @@ impl FileCollector {
         files.extend(call.files().into_iter().map(Cow::into_owned));
     }
 
-    /// Adds the calls within `value`: objects with a tool's name and its arguments. A value without such a
-    /// name has no calls and is skipped.
+    /// Adds the calls within `value`: objects with the name of a tool and its arguments. A value that
+    /// contains no name of a tool has no calls, and is skipped.
     fn note_nested(&mut self, value: &[u8]) {
         let mut open = vec![(value, 0)];
         let names: [&[u8]; 2] = [b"name", b"tool"];
@@ -118,7 +118,7 @@ impl FileCollector {
         }
     }
 
-    /// Adds the lists of an earlier summary. Lists that a client wrote may have any form and are skipped.
+    /// Adds the lists of an earlier summary. Lists that a client wrote in another form are skipped.
     fn note_details(&mut self, summary: &[u8]) {
         if json::get(summary, "fromHook") == Some(b"true") {
             return;

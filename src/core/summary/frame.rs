@@ -4,7 +4,7 @@
 use super::{FileLists, MERGE_PREAMBLE, PREAMBLE, SummarySubject};
 use crate::terminal::is_control;
 
-/// The text of a summary entry: an opening line where the context has none, the summary, and the files.
+/// The text of a summary entry: the opening line (unless the context has one), the summary, and the files.
 pub fn finish(subject: SummarySubject, text: &str, files: &FileLists) -> String {
     let mut whole = opening(subject);
     whole.push_str(text.trim());
@@ -42,8 +42,8 @@ pub fn without_files(summary: &str) -> &str {
     rest
 }
 
-/// The summary of a context whose last turn is split: the summary of the turns before it, if there are any, then the
-/// summary of the beginning of that turn.
+/// The summary of a context whose last turn is split: the summary of the earlier turns, if there are any, then the
+/// summary of the beginning of the split turn.
 pub fn joined(history: Option<&str>, turn_prefix: &str) -> String {
     let history = history.unwrap_or("There was nothing before this turn.");
     format!(
@@ -62,7 +62,7 @@ fn push_files(out: &mut String, tag: &str, paths: &[String]) {
     }
     out.push_str(&format!("\n\n<{tag}>\n"));
     for path in paths {
-        // One line for each path, even if the path has line breaks.
+        // Each path is on one line, even if it has line breaks.
         for char in path.chars() {
             if is_control(char) {
                 out.extend(char.escape_default());

@@ -1,7 +1,7 @@
 //! Summaries of branches and of contexts (semantics.md §2, §3): the request that a summarizer gets, the
-//! words for a model, the embedded outline, and the frame around a finished summary.
+//! prompt for a model, the embedded outline, and the text around a finished summary.
 //!
-//! Pure. Navigation decides which entries are summarized; the daemon runs the configured
+//! The module is pure. Navigation decides which entries are summarized; the daemon runs the configured
 //! summarizer.
 
 pub mod conversation;
@@ -13,7 +13,8 @@ pub mod request;
 
 use crate::json;
 
-/// The first line of the summary of a branch that was left. Summarizers that quote a summary leave it out.
+/// The first line of the summary of a branch that the leaf has left. Summarizers that quote a summary
+/// leave out this line.
 pub const PREAMBLE: &str =
     "This is a summary of a branch that was explored before the conversation returned here.";
 
@@ -21,7 +22,7 @@ pub const PREAMBLE: &str =
 pub const MERGE_PREAMBLE: &str =
     "This is a summary of another branch of this conversation, merged here.";
 
-/// The summary of a branch without its first line, which is the same in all of them.
+/// The summary of a branch without its first line, which is the same in all such summaries.
 pub fn without_preamble(summary: &str) -> &str {
     let rest = [PREAMBLE, MERGE_PREAMBLE]
         .iter()
@@ -36,20 +37,20 @@ pub struct SummaryRequest {
     /// The goal of the branch, in the user's words.
     pub goal: Option<String>,
     /// The conversation as text, oldest first, cut to the token budget; empty if a model would see none of
-    /// it.
+    /// the entries.
     pub conversation: String,
     /// For a branch: the summary of its nearest compaction, as earlier context. For a context: the summary
     /// to update.
     pub previous_summary: Option<String>,
     pub custom_instructions: Option<String>,
-    /// The custom instructions replace the usual structure instead of adding to it.
+    /// Whether the custom instructions replace the usual structure instead of adding to it.
     pub replace_instructions: bool,
     /// Texts that clients added for the summarizer.
     pub context: Vec<String>,
-    /// All entries in file order, one JSON object each, with context edits applied: without the edits and
-    /// without the entries they leave out. Not cut to the budget.
+    /// All entries in file order, one JSON object each, with context edits applied. The edits themselves,
+    /// and the entries that they leave out, are not in the list. It is not cut to the budget.
     pub entries: Vec<Vec<u8>>,
-    /// The number of entries, from the first on, that the compaction of `previous_summary` kept; `None`
+    /// The number of entries, from the first on, that the compaction with `previous_summary` kept; `None`
     /// without a compaction.
     pub kept_count: Option<usize>,
     pub files: FileLists,
@@ -70,7 +71,7 @@ pub enum SummarySubject {
 }
 
 impl SummarySubject {
-    /// The name for programs.
+    /// The name of the subject for programs.
     pub const fn name(self) -> &'static str {
         match self {
             SummarySubject::Branch => "branch",
@@ -93,7 +94,7 @@ pub struct FileLists {
 /// A finished summary.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Summary {
-    /// The summarizer's text, without the frame that [`frame::finish`] adds.
+    /// The text of the summarizer, without the text that [`frame::finish`] adds.
     pub text: String,
     /// Its tokens, if known.
     pub usage: Option<Usage>,
@@ -102,14 +103,14 @@ pub struct Summary {
 /// The tokens of a summary, as the provider counted them.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Usage {
-    /// Without tokens read from or written to a cache.
+    /// Without the tokens read from or written to a cache.
     pub input: u64,
     pub output: u64,
     pub cache_read: u64,
     pub cache_write: u64,
 }
 
-/// A model, as conversations name it.
+/// A model, by the names that conversations use.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ModelName {
     pub provider: String,
@@ -117,8 +118,8 @@ pub struct ModelName {
 }
 
 impl Usage {
-    /// The `usage` of an entry, raw JSON, in the shape of the session format. The cost in money is not
-    /// known and written as 0.
+    /// The `usage` of an entry as raw JSON, in the shape of the session format. The cost in money is
+    /// unknown, and written as 0.
     pub fn to_json(self) -> Vec<u8> {
         let Self {
             input,

@@ -15,12 +15,12 @@ const GOAL_CHARACTERS: usize = 2000;
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct SummaryOptions {
     pub custom_instructions: Option<String>,
-    /// The custom instructions replace the usual structure.
+    /// Whether the custom instructions replace the usual structure.
     pub replace_instructions: bool,
 }
 
-/// Whether an entry is worth a summary: a message that a model can see, a custom message, or an earlier
-/// summary. Labels, settings and other bookkeeping are not.
+/// Whether an entry has content for a summary: a message that a model can see, a custom message, or an
+/// earlier summary. Labels, settings and other bookkeeping have none.
 pub(crate) fn is_content(kind: Kind, role: Role) -> bool {
     match kind {
         Kind::Message => !matches!(role, Role::None | Role::Other | Role::System),
@@ -29,7 +29,7 @@ pub(crate) fn is_content(kind: Kind, role: Role) -> bool {
     }
 }
 
-/// The material for the summary of a branch, with entries as delivered.
+/// The input for the summary of a branch, with entries as delivered.
 #[derive(Debug, Clone, Default)]
 pub struct Material {
     /// The goal of the branch.
@@ -38,13 +38,13 @@ pub struct Material {
     pub previous_summary: Option<String>,
     /// The entries that this compaction kept; `None` without a compaction.
     pub kept: Option<Vec<Vec<u8>>>,
-    /// The entries after it.
+    /// The entries after this compaction.
     pub entries: Vec<Vec<u8>>,
     /// The files of the whole branch.
     pub files: FileLists,
 }
 
-/// The request for these entries (as delivered, in file order), which follow `previous_summary`.
+/// The request for these entries, which are as delivered, in file order, and follow `previous_summary`.
 pub fn request(
     entries: Vec<Vec<u8>>,
     previous_summary: Option<String>,
@@ -91,7 +91,7 @@ pub fn branch_request(
     }
 }
 
-/// The text of an entry as a goal; `None` if it has none, or an edit left it out.
+/// The text of an entry as a goal; `None` if it has no text, or an edit leaves it out.
 pub fn goal(entry: Vec<u8>, edits: &Edits) -> Option<String> {
     let (kind, role) = kind_and_role(&entry)?;
     let entry = edits.apply(kind, role, entry)?;

@@ -1,10 +1,11 @@
-//! Random choices for tests, of this crate and of `tests/it`: the same for the same seed on every machine.
+//! Random choices for the tests of this crate and of `tests/it`. They are the same for the same seed on
+//! every machine.
 
 /// The random generator SplitMix64.
 pub struct Random(pub u64);
 
 impl Random {
-    /// A number below `limit`, which is above zero and below 2^32.
+    /// A number below `limit`. The limit must be above zero and below 2^32.
     pub fn below(&mut self, limit: usize) -> usize {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut z = self.0;

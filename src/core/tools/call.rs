@@ -13,14 +13,14 @@ pub enum FileAccess {
     Change,
 }
 
-/// How the row of a call says it.
+/// How the row of a call describes its result.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Saying {
-    /// A command, which says itself what runs.
+    /// The tool runs a command, and the command says what it does.
     Command,
-    /// The result is text of which only the length is told: a file, or what a search has found.
+    /// The result is text, of which the row shows only the number of lines: a file, or the matches of a search.
     Lines,
-    /// The result has a line that tells it.
+    /// One line of the result describes it.
     Line,
 }
 
@@ -235,17 +235,17 @@ pub(super) const FAMILIES: &[Family] = &[
     },
 ];
 
-/// Longest argument of an unknown tool that counts as short, in characters.
+/// The longest string, in characters, that describes a call of an unknown tool.
 pub(super) const SHORT: usize = 80;
 
-/// Most elements of an argument that are read.
+/// The most elements of an argument that are read.
 pub(super) const MOST_ELEMENTS: usize = 64;
 
 /// A call with its arguments.
 #[derive(Debug, Clone)]
 pub struct CallArguments<'a> {
     pub(super) family: Option<&'static Family>,
-    /// Names and raw values.
+    /// The names of the arguments, and their raw values.
     pub(super) arguments: Vec<(Cow<'a, [u8]>, &'a [u8])>,
 }
 
@@ -258,8 +258,8 @@ impl<'a> CallArguments<'a> {
         }
     }
 
-    /// The argument that describes the call, raw: of any length, with any lines. For an unknown tool its
-    /// first short string.
+    /// The argument that describes the call: decoded, but not shortened, and with its line breaks. For an unknown tool
+    /// it is the first short string.
     pub(crate) fn summary(&self) -> Option<Cow<'a, str>> {
         let telling = self.family.map_or(&[][..], |family| family.telling);
         let values = telling.iter().filter_map(|name| self.argument(name));
@@ -270,7 +270,7 @@ impl<'a> CallArguments<'a> {
 
     pub fn access(&self) -> FileAccess {
         match self.family.map_or(FileAccess::None, |family| family.access) {
-            // Editors with one tool for both name the operation in `command`.
+            // Editors that have one tool for reading and changing name the operation in `command`.
             FileAccess::Change => match self.text("command") {
                 Some(command) if command == "view" => FileAccess::Read,
                 _ => FileAccess::Change,
@@ -279,7 +279,7 @@ impl<'a> CallArguments<'a> {
         }
     }
 
-    /// The files that it reads or changes, as far as its arguments name them.
+    /// The files that the call reads or changes, if its arguments name them.
     pub fn files(&self) -> BTreeSet<Cow<'a, str>> {
         let mut files = BTreeSet::new();
         if self.access() == FileAccess::None {
@@ -298,7 +298,7 @@ impl<'a> CallArguments<'a> {
         files
     }
 
-    /// Of duplicates the last one counts, as everywhere.
+    /// The raw value of an argument. Of duplicates the last one counts, as everywhere.
     pub(super) fn argument(&self, name: &str) -> Option<&'a [u8]> {
         let mut arguments = self.arguments.iter().rev();
         let (_, value) = arguments.find(|(key, _)| **key == *name.as_bytes())?;
@@ -309,7 +309,7 @@ impl<'a> CallArguments<'a> {
         self.argument(name).and_then(json::string)
     }
 
-    /// The patch of Codex among the arguments of a tool that changes files.
+    /// The patch in the format of Codex, if the arguments of a tool that changes files have one.
     pub fn patch(&self) -> Option<Cow<'a, str>> {
         if self.family?.access != FileAccess::Change {
             return None;
@@ -332,13 +332,13 @@ impl<'a> CallArguments<'a> {
     }
 }
 
-/// One name for all tools with the purpose of this one: `bash`, `read`, `write`, `edit`, `grep`, `glob`, `ls`, `webfetch`
-/// and others; `None` for an unknown tool.
+/// One name for all tools with the same purpose: `bash`, `read`, `write`, `edit`, `grep`, `glob`, `ls`, `webfetch` and
+/// others; `None` for an unknown tool.
 pub fn common_name(name: &str) -> Option<&'static str> {
     family(name)?.names.first().copied()
 }
 
-/// How rows say the calls of the tool with this name.
+/// How rows describe the results of the tool with this name.
 pub(crate) fn saying(name: &str) -> Saying {
     family(name).map_or(Saying::Line, |family| family.saying)
 }
@@ -352,19 +352,19 @@ pub(super) fn family(name: &str) -> Option<&'static Family> {
         let mut families = FAMILIES.iter();
         families.find(|family| family.names.contains(&name))
     };
-    // Most names are known as they are written.
+    // Most names are in the table as they are written.
     of(name).or_else(|| of(&normalized(name)))
 }
 
-/// The name without a prefix (`developer__shell`, `container.exec`), in lower case and without separators
-/// of words.
+/// The name without its prefix (`developer__shell`, `container.exec`), in lower case, and without the characters
+/// between its words.
 pub(super) fn normalized(name: &str) -> String {
     let own = name.rsplit("__").next().unwrap_or(name);
     let letters = own.chars().filter(|char| char.is_alphanumeric());
     letters.flat_map(char::to_lowercase).collect()
 }
 
-/// The members of an object, as far as it can be read.
+/// The members of an object, up to the first byte that cannot be read.
 pub(super) fn members(object: &[u8]) -> impl Iterator<Item = (Cow<'_, [u8]>, &[u8])> {
     let mut members = Members::open(object, 0).ok();
     std::iter::from_fn(move || {
@@ -407,7 +407,7 @@ pub(super) fn told_in(object: &[u8]) -> Option<Cow<'_, str>> {
     texts.find_map(|value| json::string(value).or_else(|| words(value)))
 }
 
-/// The words of an array; of `["bash", "-lc", "…"]` only the command for the shell.
+/// The words of an array, joined; of `["bash", "-lc", "…"]` only the command for the shell.
 pub(super) fn words(array: &[u8]) -> Option<Cow<'_, str>> {
     let mut words: Vec<_> = strings(array).take(MOST_ELEMENTS).collect();
     match &*words {
@@ -417,7 +417,7 @@ pub(super) fn words(array: &[u8]) -> Option<Cow<'_, str>> {
     }
 }
 
-/// The files that a patch of Codex names.
+/// The files that a patch in the format of Codex names.
 pub(super) fn patched(patch: &str) -> impl Iterator<Item = &str> {
     patch.lines().filter_map(|line| {
         let (what, path) = line.strip_prefix("*** ")?.split_once(" File: ")?;

@@ -1,4 +1,4 @@
-//! The number of lines that a call adds to files and removes from them, as far as its arguments tell.
+//! The number of lines that a call adds to files and removes from them, if its arguments show it.
 
 use super::call::{CallArguments, FileAccess, elements};
 use crate::json;
@@ -15,7 +15,8 @@ pub const EDITS: &[[&str; 2]] = &[
 pub const DIFFS: [&str; 3] = ["diff", "patch", "unified_diff"];
 /// The arguments that have the whole text of a file.
 pub(crate) const WRITTEN: [&str; 3] = ["content", "file_text", "contents"];
-/// The most pairs of lines that are compared: an edit of more counts as a replacement.
+/// The most pairs of lines that are compared. An edit with more pairs counts as a replacement of all
+/// lines.
 const MOST_PAIRS: usize = 1 << 12;
 
 /// Lines added and removed.
@@ -26,7 +27,8 @@ pub struct LineCounts {
 }
 
 impl CallArguments<'_> {
-    /// `None` if the call changes no file, or its arguments do not have the change.
+    /// The lines that the call adds and removes; `None` if the call changes no file, or its arguments
+    /// do not contain the change.
     pub(crate) fn changed_lines(&self) -> Option<LineCounts> {
         if self.access() != FileAccess::Change {
             return None;
@@ -80,7 +82,7 @@ fn of_edit<'a>(text: impl Fn(&str) -> Option<Cow<'a, str>>) -> Option<LineCounts
         })
 }
 
-/// By the longest common lines.
+/// Counts all lines that are not in the longest common subsequence.
 fn of_texts(old: &str, new: &str) -> LineCounts {
     let old: Vec<&str> = old.lines().collect();
     let new: Vec<&str> = new.lines().collect();
@@ -103,7 +105,7 @@ fn of_texts(old: &str, new: &str) -> LineCounts {
 fn common(old: &[&str], new: &[&str]) -> usize {
     let mut above = vec![0; new.len() + 1];
     for old_line in old {
-        // The entry before this one in the row above.
+        // The value of the previous row in the column before this one.
         let mut corner = 0;
         let mut left = 0;
         for (new_line, slot) in new.iter().zip(above.iter_mut().skip(1)) {

@@ -1,8 +1,8 @@
 //! The well-known tools of agents: the argument that describes a call, and the files that a call reads or
 //! changes.
 //!
-//! Owns the one table of these tools, by the names that several agents give them. Reads raw JSON of any
-//! shape, damaged too.
+//! This module has the only table of these tools, with the names that several agents give them. It reads
+//! raw JSON of any shape, even damaged.
 
 mod call;
 mod lines;

@@ -4,16 +4,17 @@ use super::node::{Node, raw, some};
 use super::state::Tree;
 
 impl Tree {
-    /// The deepest node that is an ancestor of both, or one of them; `None` if there is none.
+    /// The deepest node that is at or above both nodes; `None` if there is none.
     pub fn common_ancestor(&self, a: Option<Node>, b: Option<Node>) -> Option<Node> {
         self.nearby_ancestor(a, b)
             .unwrap_or_else(|| self.common_ancestor_by_depth(a, b))
     }
 
-    /// The same, in as many steps as the nodes are apart. The node that is later in the file cannot be an ancestor of
-    /// the other, so it moves up. `None` if a parent on the way is later in the file than its child.
+    /// Like [`Tree::common_ancestor`], in as many steps as the nodes are apart. Of two nodes, the one that is later
+    /// in the file cannot be an ancestor of the other, so it moves up. `None` if a parent on the way is later in the
+    /// file than its child.
     pub(super) fn nearby_ancestor(&self, a: Option<Node>, b: Option<Node>) -> Option<Option<Node>> {
-        // From 1 on; 0 is the empty position above all roots.
+        // Nodes are numbered from 1; 0 is the empty position above all roots.
         let number = |node: Option<Node>| raw(node).wrapping_add(1);
         let (mut one, mut other) = (number(a), number(b));
         while one != other {
@@ -52,13 +53,14 @@ impl Tree {
         (ancestor, branch)
     }
 
-    /// The same in one walk, with the branch from `tip` upwards; `None` as in [`Tree::nearby_ancestor`].
+    /// Like [`Tree::branch`], in one walk. The branch runs from `tip` upwards. `None` as in
+    /// [`Tree::nearby_ancestor`].
     pub(super) fn nearby_branch(
         &self,
         tip: Option<Node>,
         other: Option<Node>,
     ) -> Option<(Option<Node>, Vec<Node>)> {
-        // From 1 on; 0 is the empty position above all roots.
+        // Nodes are numbered from 1; 0 is the empty position above all roots.
         let number = |node: Option<Node>| raw(node).wrapping_add(1);
         let above = |of: u32| Some(number(self.parent(Node(of - 1)))).filter(|above| *above < of);
         let (mut own, mut across) = (number(tip), number(other));

@@ -7,14 +7,14 @@ use super::state::Tree;
 use crate::entry::Kind;
 use hashbrown::{HashMap, HashSet};
 
-/// The archived branches of a tree. The path of the leaf is in none of them.
+/// The archived branches of a tree. None of them contains the leaf.
 #[derive(Default)]
 pub struct Archived {
-    /// The first entry of each.
+    /// The first entry of each archived branch.
     heads: HashSet<Node>,
-    /// Whether a node is in one; empty if there is none.
+    /// For each node, whether it is in an archived branch; empty if there is none.
     hidden: Vec<bool>,
-    /// Those that are in no other one.
+    /// The number of archived branches that are not inside another one.
     count: usize,
 }
 
@@ -29,7 +29,7 @@ impl Archived {
         self.heads.contains(&node)
     }
 
-    /// The archived branches that are in no other one.
+    /// The number of archived branches that are not inside another one.
     pub fn count(&self) -> usize {
         self.count
     }
@@ -50,8 +50,9 @@ impl Tree {
         marks.any(|mark| mark.name.is_some())
     }
 
-    /// The first entry of the branch of a position: its highest step below a fork, a root, or the first one that was appended
-    /// in the background. A background branch without a group also begins below the path of the leaf. `None` without a step.
+    /// The first entry of the branch of a position. This is the highest step below a fork, or a root, or the first
+    /// entry that was appended in the background. A background branch without a group also begins where it leaves the
+    /// path of the leaf. `None` if there is no step at or above the position.
     pub fn branch_head(&self, position: Option<Node>) -> Option<Node> {
         let mut head = self.skip_bookkeeping(position)?;
         let leaves = [self.leaf(), self.file_leaf()].map(|leaf| {
@@ -69,8 +70,9 @@ impl Tree {
         Some(head)
     }
 
-    /// The entry whose name the branch that begins with this step has. It is the nearest named entry at or above the
-    /// step from which the name comes down. At each fork, a name goes down to the step that was written first.
+    /// The entry that gives its name to the branch that begins with the step `head`: the nearest named entry at or
+    /// above the step whose name reaches the step. At each fork a name continues with the child step that was written
+    /// first.
     pub fn named_by(&self, head: Node) -> Option<Node> {
         if !self.has_branch_names() {
             return None;
@@ -90,7 +92,7 @@ impl Tree {
         }
     }
 
-    /// The steps right below a step; bookkeeping is passed over.
+    /// The steps directly below a step; bookkeeping between them is skipped.
     fn steps_below(&self, step: Node) -> Vec<Node> {
         let mut open = vec![step];
         let (mut children, mut found) = (Vec::new(), Vec::new());
@@ -106,7 +108,7 @@ impl Tree {
         found
     }
 
-    /// Whether the conversation goes on in two ways after a step.
+    /// Whether a step has two or more steps directly below it.
     fn has_two_steps_below(&self, step: Node) -> bool {
         let mut open = vec![step];
         let (mut children, mut found) = (Vec::new(), 0);
@@ -125,7 +127,7 @@ impl Tree {
         false
     }
 
-    /// The branches that are archived now. Linear if a record archives one, else nothing is computed.
+    /// The branches that are archived now. Takes linear time, or none if no record archives a branch.
     pub fn archived(&self) -> Archived {
         let mut marked: HashMap<Node, usize> = HashMap::new();
         for (id, mark) in &self.marks.by_id {
@@ -159,8 +161,8 @@ impl Tree {
         archived
     }
 
-    /// The first entries of the branches that a redo to `to` archives again, since the undo that it takes back has brought them
-    /// back: the leaf leaves them, and after their records nothing has come to them but moves by undo and redo.
+    /// The first entries of the branches that a redo to `to` archives again. The undo has brought them back. The redo
+    /// leaves them, and since their records only undo and redo have moved to them.
     pub fn archived_by_redo(&self, to: Option<Node>) -> Vec<Node> {
         let leaf = self.leaf().filter(|_| !self.marks.by_id.is_empty());
         let left: HashSet<Node> = self.ancestors(leaf).collect();
@@ -188,7 +190,7 @@ impl Tree {
         marked.into_iter().map(|(head, _)| head).collect()
     }
 
-    /// All entries, each after its parent.
+    /// All entries. Each is after its parent.
     fn top_down(&self) -> Vec<Node> {
         let mut order = Vec::with_capacity(self.entry_count());
         let mut children = self.children(None);
@@ -203,8 +205,8 @@ impl Tree {
         }
     }
 
-    /// For each entry the number of the last line that a branch with it got: a step at or below it, or a move there that is not one
-    /// of `without`. Where one of the leaves is, no line is later.
+    /// For each entry, the number of the newest line of the branch below it: a step at or below the entry, or a move to
+    /// there that is not in `without`. An entry at or above one of `leaves` counts as newer than every line.
     fn newest_below(
         &self,
         order: &[Node],

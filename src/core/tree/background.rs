@@ -12,15 +12,16 @@ impl Tree {
         self.flags(node).has(Flags::STAYS) && self.kind(node) != Kind::LeafRecord
     }
 
-    /// Whether a background branch begins with a step, right below another step: what is above ends there, or goes on
-    /// otherwise. Below a background entry a group says so.
+    /// Whether a background branch begins with `step`, which is directly below the step `above`. It does if `above` was
+    /// not appended in the background, or if `step` names a group.
     pub fn begins_background(&self, step: Node, above: Node) -> bool {
         self.is_background(step)
             && (!self.is_background(above) || self.born.groups.contains_key(&step))
     }
 
-    /// Takes the last line as the place where the file opens. A background entry leaves that place, and so does a record
-    /// that stays right after one: a program that takes no lock may have written in front of both.
+    /// Sets the position where the file opens to the last line. A background entry keeps that position; so does a
+    /// record that stays, if it is right after a background entry. Another program that takes no lock may have written
+    /// before these two lines.
     pub(super) fn open_at(&mut self, node: Node) {
         let before = node.number().checked_sub(1);
         let before = before.and_then(|number| self.node(number));
@@ -36,21 +37,22 @@ impl Tree {
         }
     }
 
-    /// The last line of the file, if it is a background entry. Then the record that should follow was not written, and
-    /// other programs open the file at this entry.
+    /// The last line of the file, if it is a background entry. In this case the record that should follow it was not
+    /// written, so other programs open the file at this entry.
     pub fn cut_background(&self) -> Option<Node> {
         let last = self.node(self.node_count().checked_sub(1)?)?;
         self.is_background(last).then_some(last)
     }
 
-    /// Where a program opens the file that takes its last line for the leaf.
+    /// The position at which a program opens the file if it treats the last line as the leaf.
     pub fn last_line(&self) -> Option<Node> {
         let last = self.node(self.node_count().checked_sub(1)?)?;
         self.resolve_node(last)
     }
 
-    /// The messages of the background branch that has an entry, in the order of the path: from where the branch begins, down to its
-    /// newest step. Branches that begin below in the background are not part of it. Empty for an entry of no such branch.
+    /// The messages of the background branch that contains `node`, in the order of the path: from the first entry of
+    /// the branch down to its newest step. Background branches that begin further down are not included. Empty if
+    /// `node` is not in a background branch.
     pub fn background_messages(&self, node: Node) -> Vec<Node> {
         let Some(mut head) = self
             .skip_bookkeeping(Some(node))
@@ -80,7 +82,7 @@ impl Tree {
         self.born.groups.contains_key(&node)
     }
 
-    /// The nearest entry at or above a position that names a group, with the group.
+    /// The nearest entry at or above a position that names a group, and the group.
     pub fn group(&self, position: Node) -> Option<(Node, &str)> {
         if self.born.groups.is_empty() {
             return None;
@@ -99,7 +101,7 @@ impl Tree {
         found
     }
 
-    /// Whether an entry is a copy of this entry of another session.
+    /// Whether `node` is a copy of this entry of another session.
     pub fn is_copy_of(&self, node: Node, session_id: &str, entry_id: &str) -> bool {
         let source = self.born.sources.get(&node);
         source.is_some_and(|(session, entry)| **session == *session_id && **entry == *entry_id)
@@ -115,8 +117,8 @@ impl Tree {
         found
     }
 
-    /// The step at or below an entry that was written last; the entry itself if none is there. Branches that begin below in
-    /// the background, and archived ones, are passed over. Linear in what is below.
+    /// The step at or below an entry that was written last; the entry itself if there is none. Background branches that
+    /// begin further down, and archived branches, are skipped. Linear in the number of entries below.
     pub fn newest_step_below(&self, node: Node, archived: &Archived) -> Node {
         let (mut newest, mut children) = (None, Vec::new());
         let mut open = vec![(node, self.skip_bookkeeping(Some(node)))];
@@ -140,7 +142,7 @@ impl Tree {
         newest.unwrap_or(node)
     }
 
-    /// The first step below a position, in no order; bookkeeping is passed over.
+    /// One of the steps directly below a position, in no order; bookkeeping is skipped.
     pub fn step_below(&self, position: Option<Node>) -> Option<Node> {
         let (mut open, mut children) = (vec![position], Vec::new());
         while let Some(at) = open.pop() {

@@ -1,5 +1,5 @@
-//! The steps below the step of the leaf that other writers append. Each entry is examined once, when it arrives, so
-//! that a request that names its leaf does not examine all of them again.
+//! The steps that other writers append below the step of the leaf. Each entry is examined once, when it arrives, so
+//! that a request with `expectedLeafId` need not examine all entries again.
 
 use super::flags::Flags;
 use super::lineage::Lineage;
@@ -8,14 +8,15 @@ use super::state::Tree;
 use crate::entry::Kind;
 use hashbrown::HashMap;
 
-/// Most entries that are kept.
+/// The most entries that are kept.
 pub const MAX_FOUND: usize = 100;
 
-/// Other writers' steps below the step of the leaf that arrived after the leaf moved there.
+/// The steps of other writers below the step of the leaf. Only those count that arrived after the leaf moved to its
+/// step.
 #[derive(Default)]
 pub struct Below {
     step: Option<Node>,
-    /// The number of nodes when the leaf moved there.
+    /// The number of nodes when the leaf moved to its step.
     since: usize,
     /// The number of nodes examined so far.
     looked: usize,
@@ -23,13 +24,13 @@ pub struct Below {
     links: usize,
     lineage: Lineage,
     found: Vec<Node>,
-    /// Entries whose root waits for a parent that is later in the file, by that root. They are below the step if that
-    /// parent is.
+    /// Entries whose root waits for a parent that is later in the file, by this root. They are below the step of the
+    /// leaf if that parent is.
     elsewhere: HashMap<u32, Vec<Node>>,
 }
 
 impl Below {
-    /// Starts with the present leaf. Only nodes that are added later are examined.
+    /// Starts with the present leaf. Only nodes that are added later will be examined.
     pub fn from_now_on(tree: &Tree) -> Self {
         let count = tree.node_count();
         Self {
@@ -46,15 +47,15 @@ impl Below {
         self.step
     }
 
-    /// The first entries found, at most [`MAX_FOUND`].
+    /// The entries found, at most the first [`MAX_FOUND`].
     pub fn found(&self) -> &[Node] {
         &self.found
     }
 
     /// Examines the entries that have arrived since the last call.
     pub fn look(&mut self, tree: &Tree) {
-        // As long as no parent is later in the file than its child, a walk ends at the first number below the step's.
-        // The first forward link makes these roots wrong, so everything is examined again.
+        // As long as no parent is later in the file than its child, a walk up ends at the first node before the step.
+        // The first forward link makes the roots found so far wrong, so everything is examined again.
         if self.links == 0 && !tree.forward_links.is_empty() {
             self.looked = self.since;
             self.found.clear();
@@ -81,7 +82,8 @@ impl Below {
         self.links = tree.forward_links.len();
     }
 
-    /// Keeps `nodes`, which are `at` or entries below it, if they are below the step or may be later.
+    /// Keeps `nodes`, which are `at` or entries below it, if they are below the step of the leaf, or may be below it
+    /// once their root has a parent.
     fn place(&mut self, tree: &Tree, at: Node, nodes: Vec<Node>) {
         let root = self.root(tree, at);
         let kept = if self.step.is_none() || root == raw(self.step) {
@@ -95,7 +97,7 @@ impl Below {
         kept.extend(nodes.into_iter().take(room));
     }
 
-    /// The step if `node` is below it, else the node where the walk up ends.
+    /// The root above `node`; the step of the leaf instead, if `node` is below it.
     fn root(&mut self, tree: &Tree, node: Node) -> u32 {
         let Some(step) = self.step else {
             return node.0;

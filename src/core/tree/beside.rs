@@ -5,20 +5,21 @@ use super::node::Node;
 use super::state::Tree;
 use crate::entry::{Kind, Role};
 
-/// A file that opens on another branch than the branch of its newest step, although nobody went there.
+/// A file that opens on another branch than the branch of its newest step, although no move has led
+/// there.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct BesideNewest {
     /// The newest step.
     pub newest: Node,
     /// The entry at which the file opens.
     pub opens_at: Node,
-    /// User messages above the newest step that are not above the other place.
+    /// The number of user messages above the newest step that are not above `opens_at`.
     pub turns: u64,
 }
 
 impl Tree {
-    /// `None` if the file opens at or below its newest step, or if somebody went to another place
-    /// after that step. A leaf record that stays is nobody's move.
+    /// `None` if the file opens at or below its newest step, or if the leaf was moved elsewhere after
+    /// that step. A leaf record that stays is not a move.
     pub fn beside_newest(&self) -> Option<BesideNewest> {
         let opens_at = self.file_leaf()?;
         let nodes = (0..self.node_count()).rev();

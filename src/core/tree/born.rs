@@ -6,15 +6,15 @@ use crate::bytes::{Cursor, Fields};
 use crate::entry::Envelope;
 use hashbrown::HashMap;
 
-/// The longest group that counts, in bytes.
+/// The longest group that is kept, in bytes.
 const MAX_GROUP_BYTES: usize = 256;
 
 /// The groups of background branches, and the sources of copies.
 #[derive(Default)]
 pub(super) struct Born {
-    /// The group that an entry names.
+    /// The groups, by the entries that name them.
     pub(super) groups: HashMap<Node, Box<str>>,
-    /// The session and the entry of which an entry is a copy.
+    /// For each copy: the session and the entry from which it was copied.
     pub(super) sources: HashMap<Node, (Box<str>, Box<str>)>,
 }
 
@@ -41,7 +41,7 @@ impl Born {
         !self.sources.is_empty() && self.sources.contains_key(&node)
     }
 
-    /// Writes them into an image.
+    /// Writes the groups and sources into an image.
     pub(super) fn put(&self, out: &mut Fields) {
         out.count(self.groups.len());
         for (node, group) in &self.groups {
@@ -56,7 +56,7 @@ impl Born {
         }
     }
 
-    /// Reads what [`Born::put`] has written; `count` is the number of nodes.
+    /// Reads the groups and sources that [`Born::put`] has written; `count` is the number of nodes.
     pub(super) fn read(fields: &mut Cursor<'_>, count: u32) -> Option<Self> {
         let groups = fields.list(|fields| {
             let node = Node::checked(fields.u32()?, count)?;

@@ -5,16 +5,16 @@ use super::state::Tree;
 use super::steps;
 use crate::entry::{Kind, Role};
 
-/// One branch. Bookkeeping makes no branches: it is skipped on the way up and down.
+/// One branch. Bookkeeping does not begin branches: it is skipped on the way up and down.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Branch {
     /// Its last step.
     pub tip: Node,
-    /// The deepest step above the tip that other branches share; `None` if there is none.
+    /// The deepest step above the tip that is also part of another branch; `None` if there is none.
     pub fork: Option<Node>,
-    /// Messages between the fork, exclusive, and the tip.
+    /// The number of messages after the fork, the tip included.
     pub message_count: u64,
-    /// The user messages among them, the first one first.
+    /// The user messages of `message_count`, the first one first.
     pub prompts: Vec<Node>,
     /// Whether the tip is the step of the leaf.
     pub is_active: bool,
@@ -22,7 +22,8 @@ pub struct Branch {
     pub named_by: Option<Node>,
 }
 
-/// Every branch, in file order of the tips. Linear: between its fork and its tip a branch shares no step.
+/// Every branch, in file order of the tips. Takes linear time, since no step between a fork and its tip belongs to two
+/// branches.
 pub fn list(tree: &Tree) -> Vec<Branch> {
     let above = conversation_parents(tree);
     let (children, is_end) = children_counts(tree, &above);
@@ -56,8 +57,9 @@ pub fn list(tree: &Tree) -> Vec<Branch> {
         .collect()
 }
 
-/// For each node the number of the steps right below it, and whether a branch ends there: nothing is below, or only branches
-/// that were begun in the background. Of such a node the end counts too, so that it is the fork of those.
+/// For each node, the number of steps directly below it, and whether a branch ends there. A branch ends if nothing is
+/// below, or only branches that were begun in the background. In the second case the end is counted as a step, so that
+/// the node is the fork of these branches.
 fn children_counts(tree: &Tree, above: &[Option<Node>]) -> (Vec<u32>, Vec<bool>) {
     let mut children = vec![0u32; tree.node_count()];
     let mut is_end = vec![true; tree.node_count()];
@@ -80,11 +82,11 @@ fn children_counts(tree: &Tree, above: &[Option<Node>]) -> (Vec<u32>, Vec<bool>)
     (children, is_end)
 }
 
-/// Finds the names of branches. At a fork the name goes on with the step that was written first.
+/// Finds the names of branches. At a fork a name continues with the step that was written first.
 struct Names<'t> {
     tree: &'t Tree,
     above: &'t [Option<Node>],
-    /// For each step the first one below it; empty if no branch has a name.
+    /// For each step, the step below it that was written first; empty if no branch has a name.
     eldest: Vec<Option<Node>>,
 }
 
@@ -109,8 +111,8 @@ impl<'t> Names<'t> {
         }
     }
 
-    /// The nearest entry with a name whose name comes down to `tip`. Linear for all tips together: each step is on the
-    /// way of one.
+    /// The nearest entry whose name reaches `tip`. Takes linear time for all tips together, since each step leads to
+    /// one tip only.
     fn find(&self, tip: Node) -> Option<Node> {
         let mut at = Some(tip).filter(|_| !self.eldest.is_empty());
         while let Some(node) = at {
@@ -132,8 +134,8 @@ fn get(above: &[Option<Node>], node: Node) -> Option<Node> {
     above.get(node.number()).copied().flatten()
 }
 
-/// For each node the nearest step above it. Linear: the walk from
-/// a node stops at the first ancestor whose result is known.
+/// For each node, the nearest step above it. Takes linear time: the walk from a node stops at the first ancestor whose
+/// result is known.
 fn conversation_parents(tree: &Tree) -> Vec<Option<Node>> {
     let mut above: Vec<Option<Node>> = vec![None; tree.node_count()];
     let mut known = vec![false; tree.node_count()];

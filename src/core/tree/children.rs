@@ -1,4 +1,5 @@
-//! The children of each node: derived from the parents at the first use, and kept up to date from then on.
+//! The children of each node. They are derived from the parents at the first use, and kept up to date from
+//! then on.
 //!
 //! Opening a session uses no children, so it does not pay for them.
 
@@ -10,7 +11,7 @@ use std::sync::OnceLock;
 #[derive(Default)]
 pub(super) struct Children(OnceLock<Vec<ChildLinks>>);
 
-/// The lists that a node is in; [`NONE`] where there is no such node.
+/// The links of one node to the next nodes of its lists; [`NONE`] if there is none.
 #[derive(Clone, Copy)]
 struct ChildLinks {
     first_child: u32,
@@ -51,7 +52,7 @@ impl Children {
         })
     }
 
-    /// The child of a node that has exactly one.
+    /// The child of a node that has exactly one child.
     pub(super) fn only(&self, rows: &[NodeRow], node: u32) -> Option<u32> {
         let of = self.links(rows).get(node as usize)?;
         (of.first_child != NONE && of.first_child == of.last_child).then_some(of.first_child)

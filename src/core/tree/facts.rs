@@ -8,11 +8,10 @@ use crate::entry::{CONTINUE, Envelope, Facts, KEEP, Kind, NO_MOVE, Role};
 use crate::name;
 use crate::timestamp::{self, Millis};
 
-/// The cause of the leaf record with which an import ends.
+/// The cause of the leaf record at the end of an import.
 const IMPORT: &str = "import";
 
-/// The facts of an entry that do not depend on other entries, so that they hold for a copy in another
-/// tree too.
+/// The facts of an entry that do not depend on other entries, so that they are also true for a copy in another tree.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PlainFacts {
     pub(super) kind: Kind,
@@ -22,13 +21,13 @@ pub struct PlainFacts {
 }
 
 impl PlainFacts {
-    /// `None` for an entry that refers to others besides its parent, or was born otherwise than at the leaf.
+    /// `None` for an entry that refers to an entry other than its parent, or that was not appended at the leaf.
     pub fn of(envelope: &Envelope<'_>) -> Option<Self> {
         let is_own = envelope.background.is_none() && envelope.copied_from.is_none();
         (is_own && is_plain(envelope.kind)).then(|| Self::of_any(envelope))
     }
 
-    /// The same for any entry; facts that refer to other entries are left out.
+    /// Like [`PlainFacts::of`], for any entry. Facts that refer to other entries are left out.
     fn of_any(envelope: &Envelope<'_>) -> Self {
         let timestamp = envelope.timestamp.as_deref();
         let (timestamp, canonical) = timestamp
@@ -66,7 +65,7 @@ impl PlainFacts {
     }
 }
 
-/// Whether entries of this kind refer to no entry but their parent.
+/// Whether entries of this kind refer to no entry other than their parent.
 fn is_plain(kind: Kind) -> bool {
     matches!(
         kind,
@@ -82,8 +81,8 @@ fn is_plain(kind: Kind) -> bool {
 }
 
 impl Tree {
-    /// The facts for a copy of this entry, so that its line need not be read again. `None` for entries that
-    /// refer to others, and for those whose stored line is damaged or replaced.
+    /// The facts for a copy of this entry, so that its line need not be read again. `None` for entries that refer to
+    /// others, and for entries whose stored line is damaged or was replaced.
     pub fn plain_facts(&self, node: Node) -> Option<PlainFacts> {
         let row = self.row(node);
         let is_as_stored = [Flags::DUPLICATE_ID, Flags::RECOVERED, Flags::INVALID_UTF8];
@@ -108,7 +107,7 @@ impl Tree {
         })
     }
 
-    /// Keeps the facts of an entry whose row and link are in place.
+    /// Stores the facts of an entry. Its row and its link must be in the tree already.
     pub(super) fn take_facts(&mut self, node: Node, envelope: &Envelope<'_>) {
         if let Some(id) = reference(&envelope.facts) {
             self.note_reference(node, id);
@@ -138,8 +137,8 @@ impl Tree {
                     });
                 }
             }
-            // Records of kept places, of continuations, of deletions and of imports are not moves of the user: undo skips
-            // them.
+            // Records that keep a position, and records of continuations, deletions and imports, are not moves of the
+            // user: undo skips them.
             Facts::LeafRecord {
                 cause: Some(cause), ..
             } if [KEEP, CONTINUE, NO_MOVE].contains(&&**cause) => row.flags.set(Flags::STAYS),
@@ -185,8 +184,8 @@ impl Tree {
         }
     }
 
-    /// Notes a reference besides the parent: if it names a leaf record, the entry is delivered with the
-    /// record's position instead (session-file.md §4).
+    /// Stores a reference to an entry other than the parent. If it names a leaf record, the entry is delivered with the
+    /// position of that record instead (session-file.md §4).
     fn note_reference(&mut self, node: Node, id: &str) {
         match self.find_any(id) {
             Some(named) if self.kind(named) == Kind::LeafRecord => {
@@ -201,7 +200,7 @@ impl Tree {
         }
     }
 
-    /// The position that a move names by `id`; the word `root` means the empty position.
+    /// The position that a move names by `id`; the word `root` stands for the empty position.
     fn moved_from(&self, id: Option<&str>, root: &str) -> Position {
         match id {
             None => Position::Root,
@@ -227,7 +226,7 @@ impl Tree {
         }
     }
 
-    /// Keeps a label until its target is read.
+    /// Keeps a label until its target has been read.
     fn keep_label(&mut self, target_id: &str, label: Option<Label>) {
         if let Some(label) = &label {
             self.awaited_targets.insert(label.entry, target_id.into());
@@ -237,7 +236,7 @@ impl Tree {
         }
     }
 
-    /// Takes back the label that an entry gives, whether it is in force or waits for its target.
+    /// Removes the label that `entry` sets, whether the label is in force or waits for its target.
     pub(super) fn withdraw_label(&mut self, entry: Node) {
         if let Some(target) = self.labelled.remove(&entry) {
             self.labels.remove(&target);
@@ -247,7 +246,7 @@ impl Tree {
         }
     }
 
-    /// Applies a label that was read before `node`.
+    /// Applies to `node` a label that was read before it.
     pub(super) fn adopt_label(&mut self, node: Node, id: &str) {
         if self.waiting_labels.is_empty() {
             return;
@@ -264,7 +263,7 @@ impl Tree {
     }
 }
 
-/// The id that an entry refers to besides its parent's.
+/// The id of the entry other than the parent that an entry refers to.
 fn reference<'a>(facts: &'a Facts<'_>) -> Option<&'a str> {
     match facts {
         Facts::BranchSummary { from_id, .. } => from_id.as_deref().filter(|id| *id != "root"),

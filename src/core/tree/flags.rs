@@ -15,7 +15,7 @@ impl Flags {
     pub const CYCLE: Flags = Flags(1 << 3);
     /// Another line has the same id and other bytes.
     pub const DUPLICATE_ID: Flags = Flags(1 << 4);
-    /// Read from a damaged line.
+    /// It was read from a damaged line.
     pub const RECOVERED: Flags = Flags(1 << 5);
     pub const INVALID_UTF8: Flags = Flags(1 << 6);
     /// A custom_message with `display:false`.
@@ -26,15 +26,15 @@ impl Flags {
     pub const SILENT: Flags = Flags(1 << 9);
     /// Appended by another process after this one opened the session.
     pub const FOREIGN: Flags = Flags(1 << 10);
-    /// Its parent differs from the stored one: clients get the entry with the parent it has here.
+    /// Its parent here differs from the stored one, so clients get the entry with the parent from the tree.
     pub const REPARENTED: Flags = Flags(1 << 11);
     /// A branch_summary with `merge:true`.
     pub const MERGE: Flags = Flags(1 << 12);
-    /// Its timestamp has another form than this program writes, so rows show the stored text.
+    /// Its timestamp does not have the form that this program writes, so rows show the stored text.
     pub const ODD_TIMESTAMP: Flags = Flags(1 << 13);
     /// It refers to a leaf record: clients get the entry with the reference resolved.
     pub const STALE_REFERENCE: Flags = Flags(1 << 14);
-    /// It leaves the file where it opened: a leaf record with which nobody went anywhere, or a background entry.
+    /// It keeps the position where the file opens: a leaf record that moves nothing, or a background entry.
     pub const STAYS: Flags = Flags(1 << 15);
 
     /// The names that clients see (`flags` of protocol.md §6).

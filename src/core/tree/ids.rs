@@ -1,10 +1,11 @@
-//! Ids in a tree: hashed for the table of ids, and stored one after the other.
+//! The ids of a tree. They are hashed for the table of ids, and stored one after the other.
 
 use super::node::NodeRow;
 use hashbrown::DefaultHashBuilder;
 use std::hash::BuildHasher;
 
-/// Hashes ids for one tree. Threads that scan a file hash its ids ahead with a copy.
+/// Hashes ids for one tree. Threads that scan a file hash its ids in advance, with a copy of the
+/// hasher.
 #[derive(Clone, Default)]
 pub struct IdHasher(DefaultHashBuilder);
 
@@ -22,12 +23,12 @@ impl IdHasher {
     }
 }
 
-/// The hash of an id in one tree. 32 bits only: a scan keeps many of them.
+/// The hash of an id in one tree. It has only 32 bits, since a scan keeps many hashes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct IdHash(pub(super) u32);
 
 impl IdHash {
-    /// The hash spread over 64 bits, since the hash table uses the low and the high ones.
+    /// The hash spread over 64 bits, since the hash table uses the low and the high bits.
     #[inline]
     pub(super) fn wide(self) -> u64 {
         u64::from(self.0).wrapping_mul(0x9e37_79b9_7f4a_7c15)
@@ -41,7 +42,7 @@ pub(super) fn hash_at(hasher: &IdHasher, rows: &[NodeRow], ids: &[u8], at: u32) 
     hasher.hash_bytes(id.unwrap_or_default()).wide()
 }
 
-/// The id of the row at `at`, cut out of all `ids`.
+/// The id of the row at `at`, as a part of `ids`, which has all ids.
 pub(super) fn id_of<'i>(rows: &[NodeRow], ids: &'i [u8], at: u32) -> Option<&'i [u8]> {
     let at = at as usize;
     let start = rows.get(at)?.id_at as usize;

@@ -1,8 +1,7 @@
-//! A tree as plain bytes, and back, for the side index (`log::index`).
+//! Converts a tree to plain bytes and back, for the side index (`log::index`).
 //!
-//! The bytes are not trusted: a number that points nowhere, a parent that could close a cycle, or a name that
-//! is no text make the image invalid. Data that follows from the rest (children, roots, the table of ids)
-//! is computed again.
+//! The bytes are not trusted. The image is invalid if a number points nowhere, a parent could close a cycle, or a name
+//! is not UTF-8. Data that follow from other data (children, roots, the table of ids) are computed again.
 
 use super::born::Born;
 use super::flags::Flags;
@@ -17,18 +16,18 @@ use crate::entry::{Kind, Role};
 use crate::timestamp::Millis;
 use hashbrown::{HashMap, HashTable};
 
-/// Bytes of a row in an image.
+/// The length of a row in an image, in bytes.
 pub const ROW_BYTES: usize = 28;
-/// Bytes of an id's length in an image.
+/// The bytes that the length of an id takes in an image.
 pub const LEN_BYTES: usize = 2;
 
-/// A tree's bytes.
+/// The bytes of a tree.
 pub struct Image {
-    /// Of nodes.
+    /// The number of nodes.
     pub count: u32,
-    /// [`ROW_BYTES`] each.
+    /// The rows, [`ROW_BYTES`] each.
     pub rows: Vec<u8>,
-    /// [`LEN_BYTES`] each.
+    /// The lengths of the ids, [`LEN_BYTES`] each.
     pub id_lens: Vec<u8>,
     pub ids: Vec<u8>,
     /// Everything else: name, labels, waiting nodes, moves, marks of branches.
@@ -37,15 +36,15 @@ pub struct Image {
 
 /// The number of parts of a table that are filled one after the other.
 const PARTS: usize = 64;
-/// Most ids of a table that fits into the processor's cache.
+/// The most ids whose table fits into the cache of the processor.
 const NEAR: usize = 1 << 17;
 
 const AT_ROOT: u32 = u32::MAX;
 const GONE: u32 = u32::MAX - 1;
 
 impl Tree {
-    /// `None` for a tree with links that an image cannot hold: parents later in the file than their child,
-    /// leaf records whose position has not been read.
+    /// The image of the tree. `None` if the tree has links that an image cannot hold: parents later in the file than
+    /// their child, or leaf records whose position has not been read.
     pub fn image(&self) -> Option<Image> {
         if !self.forward_links.is_empty() || self.waiting.any_record() {
             return None;
@@ -134,7 +133,7 @@ fn put_position(out: &mut Fields, position: Position) {
 }
 
 impl NodeRow {
-    /// The part of the row that does not follow from other rows.
+    /// The bytes of the row that do not follow from other rows.
     #[inline]
     fn stored(&self) -> [u8; ROW_BYTES] {
         let low = u128::from(self.offset) | u128::from(self.timestamp.cast_unsigned()) << 64;
@@ -152,7 +151,7 @@ impl NodeRow {
         out
     }
 
-    /// `None` if the bytes are not a row.
+    /// Reads a row; `None` if the bytes are not a row.
     #[inline]
     fn of_stored(bytes: &[u8; ROW_BYTES], id_at: u32) -> Option<Self> {
         let (offset, rest) = bytes.split_first_chunk::<8>()?;
@@ -173,7 +172,7 @@ impl NodeRow {
     }
 }
 
-/// The table of ids; it can be built while another thread reads the rows.
+/// The table of ids. It can be built while another thread reads the rows.
 pub struct IdTable {
     by_id: HashTable<u32>,
     hasher: IdHasher,
@@ -187,7 +186,7 @@ impl IdTable {
         let mut hashes = Vec::with_capacity(count as usize);
         let mut at = 0;
         for len in lens(id_lens) {
-            // A length that ends within a character yields `None`.
+            // `get` returns `None` for a length that ends within a character.
             let id = text.get(at..at + usize::from(len))?;
             hashes.push(hasher.hash(id));
             at += id.len();
@@ -197,7 +196,7 @@ impl IdTable {
         }
         let mut by_id = HashTable::with_capacity(hashes.len());
         let mut insert = |hash: IdHash, number| {
-            // The capacity suffices, so that the table never grows and never hashes again.
+            // The table has enough capacity, so it never grows and hashes again.
             by_id.insert_unique(hash.wide(), number, |_| hash.wide());
         };
         if hashes.len() <= NEAR {
@@ -213,13 +212,13 @@ impl IdTable {
     }
 }
 
-/// The hashes with their numbers, approximately in the order of their slots in a table of this size, which uses the low
-/// bits. Inserted in this order, a million ids take a third of the time of file order, in which each insertion uses
-/// another part of the memory.
+/// The hashes with their numbers, sorted roughly by their slots in the table, which uses the low bits of a hash. In
+/// this order a million ids are inserted in a third of the time: in file order, each insertion uses a different part of
+/// the memory.
 fn by_neighbourhood(hashes: &[IdHash]) -> Option<Vec<(IdHash, u32)>> {
     let places = hashes.len().max(PARTS).next_power_of_two();
     let shift = places.trailing_zeros() - PARTS.trailing_zeros();
-    // The table takes the low bits as well.
+    // The table also uses the low bits only.
     #[allow(clippy::cast_possible_truncation)]
     let part = |hash: IdHash| (hash.wide() as usize & (places - 1)) >> shift;
     let mut sizes = [0; PARTS];
@@ -255,7 +254,7 @@ pub struct ImageRows {
 }
 
 impl ImageRows {
-    /// Has memory for `count` rows and some more, so that entries appended since do not move all rows.
+    /// Makes room for `count` rows and some more, so that the rows need not be moved when entries are appended.
     pub fn with_capacity(count: u32) -> Self {
         let count = count as usize;
         Self {
@@ -266,7 +265,7 @@ impl ImageRows {
         }
     }
 
-    /// Adds whole rows; `id_lens` has the lengths of all ids. `None` if a line does not end before `end`.
+    /// Adds whole rows. `id_lens` has the lengths of all ids. `None` if a line ends after `end`.
     pub fn take(&mut self, bytes: &[u8], id_lens: &[u8], end: u64) -> Option<()> {
         let (chunks, _) = bytes.as_chunks::<ROW_BYTES>();
         let rest = id_lens.get(self.rows.len() * LEN_BYTES..)?;
@@ -278,7 +277,7 @@ impl ImageRows {
             }
             self.id_at = self.id_at.checked_add(u32::from(id_len))?;
             if row.parent != NONE {
-                // The parent comes before its child, and is not a leaf record.
+                // The parent must come before its child, and must not be a leaf record.
                 let parent = self.rows.get(row.parent as usize)?;
                 if parent.kind == Kind::LeafRecord {
                     return None;
@@ -352,12 +351,12 @@ impl ImageRows {
 /// Reads [`Image::rest`], in the order in which [`Tree::rest`] writes it.
 struct RestReader<'a> {
     fields: Cursor<'a>,
-    /// Of nodes.
+    /// The number of nodes.
     count: u32,
 }
 
 type NameAndLast = (Option<Box<str>>, Option<Node>);
-/// Values by an id.
+/// Values, each with an id.
 type ById<T> = Vec<(Box<str>, T)>;
 
 impl RestReader<'_> {

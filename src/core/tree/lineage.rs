@@ -1,22 +1,21 @@
 //! Finds the root above a node, to check for a cycle when a parent is read after its child.
 //!
-//! A file may hold a long chain and then a million entries whose parents come late, and each of them needs the root of
-//! that chain. Shortcuts from earlier walks keep the total near linear.
+//! A file may hold a long chain of entries, and after it a million entries whose parents come later. Each of these
+//! entries needs the root of the chain. Shortcuts from earlier walks keep the total time near linear.
 
 use super::node::NONE;
 use super::steps;
 use hashbrown::HashMap;
 
-/// Steps from one shortcut to the next.
+/// The number of steps from one shortcut to the next.
 const STRIDE: u32 = 64;
 
-/// Shortcuts: from a node to one of its ancestors. Links are only added at roots, so that a shortcut
-/// stays valid.
+/// Shortcuts from a node to one of its ancestors. Only roots get new parents, so a shortcut stays valid.
 #[derive(Default)]
 pub(super) struct Lineage(HashMap<u32, u32>);
 
 impl Lineage {
-    /// The root above `node`, by `parent`, which answers [`NONE`] at a root.
+    /// The root above `node`. `parent` returns the parent of a node, or [`NONE`] for a root.
     pub(super) fn root(&mut self, node: u32, parent: impl Fn(u32) -> u32) -> u32 {
         let mut passed = vec![node];
         let mut at = node;

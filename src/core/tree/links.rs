@@ -1,4 +1,4 @@
-//! Links from nodes to their parents, which may be later in the file, be missing, or be leaf records.
+//! Links nodes to their parents. A parent may be later in the file, be missing, or be a leaf record.
 
 use super::flags::Flags;
 use super::node::{NONE, Node, raw};
@@ -7,17 +7,17 @@ use super::steps;
 use super::waiting::{LinkReport, WaitingNode};
 use crate::entry::{Kind, Parent};
 
-/// The missing node that another one waits for.
+/// The missing parent that a node waits for.
 enum MissingParent<'a> {
-    /// An entry with this id.
+    /// The entry with this id.
     Id(&'a str),
-    /// The node that this leaf record waits for.
+    /// The node for which this leaf record waits.
     AsRecord(Node),
 }
 
 impl Tree {
-    /// The parent links to report after the whole file was read: forward links made, and nodes
-    /// that still wait for their parent. In file order.
+    /// The parent links to report after the whole file was read: the forward links that were made, and
+    /// the nodes that still wait for their parent. In file order.
     pub fn link_reports(&self) -> Vec<LinkReport> {
         let orphans = self.waiting.groups().flat_map(|(_, waiting)| waiting);
         let orphans = orphans.map(|waiting| LinkReport {
@@ -31,8 +31,8 @@ impl Tree {
         reports
     }
 
-    /// Links a new entry to its parent, and the entries that waited for it. Returns `SELF_PARENT` or
-    /// `CYCLE` if its own link is refused.
+    /// Links a new entry to its parent, and links the entries that waited for the new entry to it.
+    /// Returns `SELF_PARENT` or `CYCLE` if the link to the parent is refused.
     pub(super) fn link_entry(
         &mut self,
         node: Node,
@@ -40,8 +40,8 @@ impl Tree {
         parent: &Parent<'_>,
         line: u64,
     ) -> Flags {
-        // Entries that waited for this one are linked first. Then only its own link can close a cycle,
-        // and every cycle is cut at its last line in file order.
+        // Entries that waited for this one are linked first. After that only the link of this entry can
+        // close a cycle, so every cycle is cut at its last line in file order.
         let adopted = self.adopt(id, Some(node));
         let parent_id = match parent {
             Parent::Absent | Parent::Null => {
@@ -54,7 +54,7 @@ impl Tree {
             }
             Parent::Id(parent_id) => parent_id,
         };
-        // The parent of most entries is the line before.
+        // The parent of most entries is on the line before.
         let before = self
             .last
             .filter(|last| self.id_bytes(*last) == parent_id.as_bytes());
@@ -82,7 +82,7 @@ impl Tree {
     }
 
     /// Resolves the position of a new leaf record. A record has a position in place of a parent, and is
-    /// no node's child. Returns `SELF_PARENT` if it names itself.
+    /// never a child. Returns `SELF_PARENT` if it names itself.
     pub(super) fn link_record(
         &mut self,
         record: Node,
@@ -106,7 +106,7 @@ impl Tree {
         match missing {
             Some(missing) => {
                 self.wait(record, missing, line);
-                // Nodes that waited for the record wait with it.
+                // Nodes that waited for this record now wait for the node that the record waits for.
                 for waiting in self.waiting.hand_on(id, record) {
                     self.row_mut(waiting.node).flags.set(Flags::REPARENTED);
                 }
@@ -146,7 +146,7 @@ impl Tree {
         self.row_mut(node).flags.set(Flags::ORPHAN);
     }
 
-    /// Links the nodes that waited for `id` below `parent`; false if there are none.
+    /// Links the nodes that waited for `id` to `parent`; returns false if there are none.
     fn adopt(&mut self, id: &str, parent: Option<Node>) -> bool {
         let Some(list) = self.waiting.adopt(id) else {
             return false;

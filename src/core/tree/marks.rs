@@ -1,6 +1,8 @@
-//! The names of branches, and which are archived, by their records (session-file.md §4.7).
+//! The names of branches, and which branches are archived, as their records say (session-file.md
+//! §4.7).
 //!
-//! Marks are kept by the id that their record names, since that entry may come later in the file.
+//! Marks are stored by the id that their record names, since the entry with this id may come later
+//! in the file.
 
 use super::node::Node;
 use crate::bytes::{Cursor, Fields};
@@ -12,14 +14,14 @@ use hashbrown::HashMap;
 #[derive(Default)]
 pub struct Marks {
     pub(super) by_id: HashMap<Box<str>, Mark>,
-    /// Records read so far.
+    /// The number of records read so far.
     records: u64,
 }
 
-/// The last records that name one entry.
+/// The mark of the branch that begins with one entry: the result of its last records.
 #[derive(Default)]
 pub(super) struct Mark {
-    /// Normalized.
+    /// The normalized name.
     pub(super) name: Option<Box<str>>,
     /// The record that archives the branch, unless another one brings it back.
     pub(super) archived: Option<Node>,

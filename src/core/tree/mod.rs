@@ -1,11 +1,11 @@
 //! The tree of one session in memory: parents, children, leaf, labels, paths, common ancestors.
 //!
-//! Pure: no I/O, no clock, no JSON. Bodies stay in the file; a node has the place of its line. Lines are
-//! inserted in file order (session-file.md §2). Nothing here recurses, and no walk meets a node twice:
-//! a link that would close a cycle is refused.
+//! The module is pure: no I/O, no clock, no JSON. Bodies stay in the file; a node has the offset and length of its
+//! line. Lines are inserted in file order (session-file.md §2). Nothing recurses, and no walk meets a node twice,
+//! since a link that would close a cycle is refused.
 //!
-//! `links` has the parents, `facts` the other facts of an entry (labels, name, moves), [`image`] the tree as bytes
-//! for the side index.
+//! `links` links nodes to their parents, `facts` stores the other facts of an entry (labels, name, moves), and
+//! [`image`] converts the tree to bytes for the side index.
 
 mod ancestor;
 mod archived;
@@ -89,7 +89,7 @@ impl Tree {
         self.entries_from(0)
     }
 
-    /// The entries from this number in file order on.
+    /// The entries from the number `first` on, in file order.
     pub fn entries_from(&self, first: usize) -> impl DoubleEndedIterator<Item = Node> + '_ {
         (first..self.rows.len())
             .map(|number| Node(number32(number)))
@@ -101,7 +101,7 @@ impl Tree {
         (number < self.rows.len()).then(|| Node(number32(number)))
     }
 
-    // A node is only made by the tree it indexes, and rows are never removed.
+    // Only the tree makes its nodes, and it never removes rows.
     #[allow(clippy::indexing_slicing)]
     fn row(&self, node: Node) -> &NodeRow {
         &self.rows[node.number()]
@@ -137,7 +137,7 @@ impl Tree {
         self.row(node).flags
     }
 
-    /// Unix milliseconds; `None` where the stored text names no instant.
+    /// The timestamp in Unix milliseconds; `None` if the stored text is not a time.
     pub fn timestamp(&self, node: Node) -> Option<Millis> {
         Some(self.row(node).timestamp).filter(|at| *at != NO_TIME)
     }
@@ -165,7 +165,7 @@ impl Tree {
         self.find_hashed(id, self.hasher.hash(id))
     }
 
-    /// Like [`Tree::find_any`], with the hash of [`Tree::id_hasher`].
+    /// Like [`Tree::find_any`]; `hash` is the hash of the id by [`Tree::id_hasher`].
     pub fn find_hashed(&self, id: &str, hash: IdHash) -> Option<Node> {
         self.by_id
             .find(hash.wide(), |&at| self.id_bytes(Node(at)) == id.as_bytes())
@@ -176,7 +176,7 @@ impl Tree {
         &self.hasher
     }
 
-    /// The position that a stored reference to `id` means: a leaf record means its own position
+    /// The position that a stored reference to `id` stands for. A leaf record stands for its own position
     /// (session-file.md §4). `None` if no node has this id.
     pub fn resolve(&self, id: &str) -> Option<Option<Node>> {
         let node = self.find_any(id)?;
@@ -207,8 +207,8 @@ impl Tree {
         self.ancestors(Some(node)).any(|above| above == ancestor)
     }
 
-    /// The step of a position: the nearest entry at or above it that is not bookkeeping. Two positions with the same
-    /// conversation have the same one.
+    /// The step of a position: the nearest entry at or above it that is not bookkeeping. Two positions are the same
+    /// conversation if they have the same step.
     pub fn skip_bookkeeping(&self, position: Option<Node>) -> Option<Node> {
         self.ancestors(position)
             .find(|node| !self.kind(*node).is_bookkeeping())
@@ -219,7 +219,7 @@ impl Tree {
         a == b || self.skip_bookkeeping(a) == self.skip_bookkeeping(b)
     }
 
-    /// The children (of `None`: the roots), oldest first by timestamp, ties in file order.
+    /// The children of a node, or the roots for `None`, the oldest timestamp first; equal ones are in file order.
     pub fn children(&self, node: Option<Node>) -> Vec<Node> {
         let mut children = Vec::new();
         self.children_into(node, &mut children);
@@ -246,7 +246,7 @@ impl Tree {
         self.children.any(&self.rows, node.0)
     }
 
-    /// The child of a node that has exactly one.
+    /// The child of a node that has exactly one child.
     pub fn only_child(&self, node: Node) -> Option<Node> {
         self.children.only(&self.rows, node.0).map(Node)
     }
@@ -260,19 +260,19 @@ impl Tree {
         self.labels.iter().map(|(node, label)| (*node, label))
     }
 
-    /// Sets the name that the header gives; a `session_info` entry overrides it.
+    /// Sets the name from the header; a `session_info` entry overrides it.
     pub fn set_title(&mut self, title: &str) {
         self.name = Some(title)
             .filter(|title| !title.is_empty())
             .map(Into::into);
     }
 
-    /// The session's name: that of the last `session_info` in file order, or of the header.
+    /// The session's name: the name in the last `session_info` in file order, or the name in the header.
     pub fn name(&self) -> Option<&str> {
         self.name.as_deref()
     }
 
-    /// The names and the archive of branches.
+    /// The names of branches, and which branches are archived.
     pub fn marks(&self) -> &Marks {
         &self.marks
     }
@@ -287,7 +287,7 @@ impl Tree {
         self.revision += 1;
     }
 
-    /// The leaf that a reader of the file would have: the last line decides, unless it was written in the background
+    /// The leaf of a program that reads only the file. The last line decides, unless it was written in the background
     /// (session-file.md §4.2).
     pub fn file_leaf(&self) -> Option<Node> {
         self.last.and_then(|last| self.resolve_node(last))
@@ -307,20 +307,20 @@ impl Tree {
         self.revision
     }
 
-    /// Replaces `former` after a reload: its revisions are not repeated.
+    /// Replaces `former` after a reload. The new revisions differ from all revisions of `former`.
     pub fn take_place_of(&mut self, former: &Tree) {
         self.revision += former.revision + 1;
         self.origin = self.revision;
     }
 
-    /// A number that changes when bodies change. While it stays the same, entries are only added, so that
-    /// facts learned from bodies stay valid. A tree that replaces another has another origin.
+    /// A number that changes when bodies change. While it stays the same, entries are only added, so facts that were
+    /// read from bodies stay valid. A tree that replaces another tree has another origin.
     pub fn origin(&self) -> u64 {
         self.origin
     }
 
-    /// Inserts a line. No node has `id` yet (else see [`Tree::replace_body`]); `line` counts from 1.
-    /// `None` if the tree is full: 2^32 − 1 nodes or 4 GiB of ids.
+    /// Inserts a line; `line` counts from 1. There must not be a node with this `id` yet (if there is, see
+    /// [`Tree::replace_body`]). `None` if the tree is full: 2^32 − 1 nodes or 4 GiB of ids.
     pub fn insert(
         &mut self,
         id: &str,
@@ -350,7 +350,7 @@ impl Tree {
         Some(Insertion { node, refused })
     }
 
-    /// Like [`Tree::insert`], for an entry that has only plain facts, with the hash of its id.
+    /// Like [`Tree::insert`], for an entry that has only plain facts. The caller also passes the hash of its id.
     pub fn insert_plain(
         &mut self,
         (id, hash): (&str, IdHash),
@@ -373,9 +373,9 @@ impl Tree {
         Some(Insertion { node, refused })
     }
 
-    /// Reserves room for `more` entries (a hint; capped).
+    /// Reserves room for `more` entries. This is a hint, and it is limited.
     pub fn reserve(&mut self, more: u64) {
-        /// The cap, in multiples of the number of nodes.
+        /// The limit, as a multiple of the number of nodes.
         const MOST: usize = 64;
         let more = usize::try_from(more).unwrap_or(usize::MAX);
         let more = more.min(MOST * self.rows.len());
@@ -386,15 +386,15 @@ impl Tree {
         }
     }
 
-    /// Loads the table slots of these hashes into the processor's cache. One after the other, each look-up
-    /// would wait for memory; together they wait once.
+    /// Loads the table slots of these hashes into the cache of the processor. Separate look-ups would each wait for
+    /// memory; loaded together, they wait once.
     pub fn prefetch(&self, hashes: impl Iterator<Item = IdHash>) {
         let found = hashes.filter(|hash| self.by_id.find(hash.wide(), |_| false).is_some());
         std::hint::black_box(found.count());
     }
 
-    /// Like [`Tree::insert`], for the copy of an entry of another tree, below a node of this one (`None`: as
-    /// a root). `None` if the tree is full.
+    /// Like [`Tree::insert`], for the copy of an entry of another tree. The copy is below a node of this tree, or a
+    /// root with `None`. Returns `None` if the tree is full.
     pub fn insert_copy(
         &mut self,
         id: &str,
@@ -428,7 +428,7 @@ impl Tree {
     ) -> Option<Node> {
         let number = u32::try_from(self.rows.len()).ok().filter(|n| *n != NONE)?;
         let id_at = u32::try_from(self.ids.len()).ok()?;
-        // An image has 16 bits for the length of an id.
+        // An image stores the length of an id in 16 bits.
         u16::try_from(id.len()).ok()?;
         self.children.add();
         self.rows.push(NodeRow {
@@ -448,9 +448,9 @@ impl Tree {
         Some(Node(number))
     }
 
-    /// Call this for a later line with the id of `node` and other bytes. The body of that line replaces the body of
-    /// `node`, which keeps its order and its parent (session-file.md §2). If one of the two is a leaf record, only the
-    /// flag `DUPLICATE_ID` is set.
+    /// Replaces the body of `node`. For a later line that has the id of `node` and other bytes: the body of that line
+    /// counts, and the node keeps its order and its parent (session-file.md §2). If the line or the node is a leaf
+    /// record, only the flag `DUPLICATE_ID` is set.
     pub fn replace_body(&mut self, node: Node, envelope: &Envelope<'_>, place: FilePlace) {
         let both_entries = envelope.kind != Kind::LeafRecord && self.kind(node) != Kind::LeafRecord;
         if both_entries {

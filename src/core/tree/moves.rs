@@ -6,10 +6,10 @@ use super::steps;
 /// A position of the leaf.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Position {
-    /// Before the first entry.
+    /// The position before the first entry.
     Root,
     At(Node),
-    /// A move names it, but the file does not have it.
+    /// An entry that a move names and that the file does not have.
     Gone,
 }
 
@@ -20,7 +20,7 @@ impl From<Option<Node>> for Position {
 }
 
 impl Position {
-    /// The position; the outer `None` if the file does not have it.
+    /// The position; the outer `None` means that the file does not have it.
     pub fn known(self) -> Option<Option<Node>> {
         match self {
             Position::Root => Some(None),
@@ -49,7 +49,7 @@ impl Cause {
         Cause::Redo,
     ];
 
-    /// The cause with this number (`as u8`).
+    /// The cause with this number (`cause as u8`).
     pub(super) fn from_number(number: u8) -> Option<Self> {
         Self::ALL.get(usize::from(number)).copied()
     }
@@ -64,7 +64,7 @@ impl Cause {
         }
     }
 
-    /// The cause that a leaf record names; a cause unknown to this version counts as `set_leaf`.
+    /// The cause that a leaf record names. A cause that this version does not know counts as `set_leaf`.
     pub fn parse(name: &str) -> Self {
         match name {
             "branch" => Cause::Branch,
@@ -79,15 +79,15 @@ impl Cause {
 /// One explicit move of the leaf.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Move {
-    /// The leaf record or branch_summary that records the move; its timestamp is the move's.
+    /// The leaf record or branch_summary that records the move. Its timestamp is the time of the move.
     pub at: Node,
     pub from: Position,
     pub to: Position,
     pub cause: Cause,
 }
 
-/// Moves in file order. Moves that other processes make after this one opened the session are not part of
-/// it: [`Moves::pause`] is on while their lines are read.
+/// The moves in file order. Moves of other processes are left out once this process has opened the
+/// session: while their lines are read, [`Moves::pause`] is on.
 #[derive(Default)]
 pub struct Moves {
     pub(super) log: Vec<Move>,
@@ -106,12 +106,12 @@ impl Moves {
         }
     }
 
-    /// Oldest first.
+    /// The moves, the oldest first.
     pub fn log(&self) -> &[Move] {
         &self.log
     }
 
-    /// While `paused`, moves are not recorded.
+    /// While `paused` is true, moves are not recorded.
     pub fn pause(&mut self, paused: bool) {
         self.paused = paused;
     }
@@ -139,7 +139,8 @@ impl Moves {
     }
 }
 
-/// Pops until `last` is popped. Each position is popped once, so that all moves together take linear time.
+/// Pops positions up to and including `last`. Each position is popped once, so all moves together take
+/// linear time.
 fn pop_through(stack: &mut Vec<Position>, last: Position) {
     while let Some(position) = stack.pop() {
         steps::count(1);

@@ -18,21 +18,22 @@ pub struct Tree {
     pub(super) ids: Vec<u8>,
     pub(super) by_id: HashTable<u32>,
     pub(super) hasher: IdHasher,
-    /// Nodes without a parent, in the order they were read. Some have got a parent since: readers skip
-    /// these.
+    /// Nodes that had no parent when they were read, in that order. Some have a parent now; readers
+    /// skip them.
     pub(super) roots: Vec<u32>,
-    /// Nodes whose parent has not been read, and leaf records whose position has not.
+    /// Nodes whose parent has not been read, and leaf records whose position has not been read.
     pub(super) waiting: Waiters,
     pub(super) forward_links: Vec<LinkReport>,
     pub(super) lineage: Lineage,
     pub(super) labels: HashMap<Node, Label>,
-    /// From the `label` entry of each label in force to the labelled node.
+    /// For each label in force: its `label` entry, and the labelled node.
     pub(super) labelled: HashMap<Node, Node>,
     /// Labels whose target has not been read.
     pub(super) waiting_labels: HashMap<Box<str>, Option<Label>>,
-    /// From the `label` entry of each of those to the id of its target.
+    /// For each waiting label: its `label` entry, and the id of its target.
     pub(super) awaited_targets: HashMap<Node, Box<str>>,
-    /// Entries by the id they refer to, where that has not been read: it may be a leaf record's.
+    /// Entries by the id of an entry that they refer to and that has not been read. The id may turn
+    /// out to be of a leaf record.
     pub(super) waiting_references: HashMap<Box<str>, Vec<Node>>,
     pub(super) name: Option<Box<str>>,
     pub(super) marks: Marks,

@@ -1,5 +1,5 @@
-//! Counts the steps of loops that could take more than one per line, so that tests can show that a file
-//! twice as long takes twice as many. Outside tests it counts nothing.
+//! Counts the steps of loops that could take more than one step per line. With the count, tests show
+//! that a file of twice the length takes twice as many steps. Outside of tests nothing is counted.
 
 #[cfg(test)]
 thread_local! {

@@ -1,4 +1,4 @@
-//! Where undo and redo go.
+//! The positions to which undo and redo go.
 
 use super::moves::{Moves, Position};
 use super::node::Node;
@@ -7,20 +7,20 @@ use super::steps;
 use std::collections::HashSet;
 
 impl Moves {
-    /// Where undo would go from the leaf of `tree`: positions that are gone, and those with the step of the leaf, are
-    /// skipped.
+    /// The position to which undo would go from the leaf of `tree`. Positions that the file does not have, and
+    /// positions at the step of the leaf, are skipped.
     pub fn undo_target(&self, tree: &Tree) -> Option<Option<Node>> {
         target(&self.undo, tree)
     }
 
-    /// Where redo would go from the leaf of `tree`.
+    /// The position to which redo would go from the leaf of `tree`.
     pub fn redo_target(&self, tree: &Tree) -> Option<Option<Node>> {
         target(&self.redo, tree)
     }
 }
 
-/// The newest position with another step than the leaf. Linear in the stack and the tree: a walk up ends at entries
-/// whose step is known to be the leaf's step.
+/// The newest position of `stack` that is at another step than the leaf. Linear in the stack and the tree: a walk up
+/// ends at entries whose step is known to be the leaf's step.
 fn target(stack: &[Position], tree: &Tree) -> Option<Option<Node>> {
     let leaf = tree.leaf();
     let here = tree.skip_bookkeeping(leaf);

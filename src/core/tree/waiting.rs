@@ -1,8 +1,8 @@
-//! Nodes whose parent has not been read, by the id they wait for.
+//! Nodes whose parent has not been read, by the id of the parent.
 //!
-//! Nodes that wait for a leaf record wait for the same id as the record. A file may hold a long chain of
-//! records, each naming the next, so nodes that wait for the same id are one group, and joining two
-//! groups moves only the smaller one.
+//! Nodes that wait for a leaf record wait for the same id as the record. A file may hold a long chain of records,
+//! each of which names the next. So the nodes that wait for one id form one group, and joining two groups moves
+//! only the smaller one.
 
 use super::flags::Flags;
 use super::node::Node;
@@ -13,7 +13,7 @@ use hashbrown::HashMap;
 #[derive(Clone, Copy)]
 pub(super) struct WaitingNode {
     pub node: Node,
-    /// Its line in the file, from 1.
+    /// Its line in the file, counted from 1.
     pub line: u64,
 }
 
@@ -21,11 +21,11 @@ pub(super) struct WaitingNode {
 #[derive(Default)]
 pub(super) struct Waiters {
     by_id: HashMap<Box<str>, u32>,
-    /// `None` after the group was adopted, or joined to another one.
+    /// The groups; `None` for a group that was adopted, or joined to another one.
     groups: Vec<Option<WaitGroup>>,
-    /// The group that each group was joined to, or itself.
+    /// For each group, the group to which it was joined; its own number if it was not joined.
     joined: Vec<u32>,
-    /// Waiting leaf records, each with its group or one that was joined to its group.
+    /// Waiting leaf records, each with its group, or with a group that was joined to its group.
     records: HashMap<Node, u32>,
 }
 
@@ -39,7 +39,7 @@ struct WaitGroup {
 }
 
 impl Waiters {
-    /// Lists of waiting nodes, each with the id that they wait for.
+    /// The waiters from a cache file: lists of waiting nodes, each with the id that its nodes wait for.
     pub(super) fn of(lists: Vec<(Box<str>, Vec<WaitingNode>)>) -> Self {
         let mut waiters = Self::default();
         for (id, list) in lists {
@@ -50,7 +50,7 @@ impl Waiters {
         waiters
     }
 
-    /// Whether a leaf record waits.
+    /// Whether any leaf record waits.
     pub(super) fn any_record(&self) -> bool {
         !self.records.is_empty()
     }
@@ -60,7 +60,7 @@ impl Waiters {
         self.records.contains_key(&record)
     }
 
-    /// The nodes that wait, by the id that each group of them waits for.
+    /// The waiting nodes in groups, each group with the id that its nodes wait for.
     pub(super) fn groups(
         &self,
     ) -> impl Iterator<Item = (&str, impl Iterator<Item = &WaitingNode>)> {
@@ -76,7 +76,7 @@ impl Waiters {
         }
     }
 
-    /// Keeps a node as long as `record` waits.
+    /// Keeps a node for as long as `record` waits.
     pub(super) fn wait_with(&mut self, record: Node, waiting: WaitingNode) {
         if let Some(number) = self.group_of_record(record)
             && let Some(group) = self.group_mut(number)
@@ -85,21 +85,21 @@ impl Waiters {
         }
     }
 
-    /// Notes that a leaf record waits for this id, as its group does.
+    /// Records that a leaf record waits for this id.
     pub(super) fn record_waits(&mut self, record: Node, id: &str) {
         let number = self.group_of(id);
         self.records.insert(record, number);
     }
 
-    /// Notes that a leaf record waits as long as another one.
+    /// Records that a leaf record waits for as long as another one waits.
     pub(super) fn record_waits_with(&mut self, record: Node, other: Node) {
         if let Some(number) = self.group_of_record(other) {
             self.records.insert(record, number);
         }
     }
 
-    /// For a new leaf record with this id that itself waits: the nodes that waited for `id` wait with the record.
-    /// Returns those whose parent is the record.
+    /// Handles a new leaf record with this id that itself waits: the nodes that waited for `id` now wait with the
+    /// record. Returns the nodes whose parent is the record.
     pub(super) fn hand_on(&mut self, id: &str, record: Node) -> Vec<WaitingNode> {
         let Some(from) = self.by_id.get(id).copied() else {
             return Vec::new();
@@ -133,7 +133,7 @@ impl Waiters {
         named
     }
 
-    /// Takes out the nodes that wait for this id.
+    /// Removes and returns the nodes that wait for this id.
     pub(super) fn adopt(&mut self, id: &str) -> Option<impl Iterator<Item = WaitingNode> + use<>> {
         if self.by_id.is_empty() {
             return None;
@@ -143,7 +143,7 @@ impl Waiters {
         Some(group.direct.into_iter().chain(group.through))
     }
 
-    /// A leaf record has found its position.
+    /// Forgets a leaf record that has found its position.
     pub(super) fn forget_record(&mut self, record: Node) {
         self.records.remove(&record);
     }
@@ -153,7 +153,7 @@ impl Waiters {
         if let Some(&number) = self.by_id.get(id) {
             return number;
         }
-        // There are fewer groups than nodes, whose numbers fit into 32 bits.
+        // There are fewer groups than nodes, and the numbers of nodes fit into 32 bits.
         let number = u32::try_from(self.groups.len()).unwrap_or(u32::MAX);
         self.groups.push(Some(WaitGroup {
             awaited: id.into(),
@@ -167,7 +167,8 @@ impl Waiters {
 
     fn group_of_record(&mut self, record: Node) -> Option<u32> {
         let mut number = *self.records.get(&record)?;
-        // Shortens every second link, so that the next walk has half the length.
+        // Follows the links to the last group, and makes every second link skip one, so that the next walk has
+        // half the length.
         loop {
             steps::count(1);
             let next = self.joined_to(number);
@@ -204,7 +205,7 @@ impl Waiters {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LinkReport {
     pub node: Node,
-    /// From 1.
+    /// The number of the line, counted from 1.
     pub line: u64,
     /// `ORPHAN`, `FORWARD_PARENT` or `CYCLE`.
     pub flag: Flags,

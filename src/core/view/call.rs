@@ -1,4 +1,4 @@
-//! Tool calls as rows show them: the call and, for a tool result, its outcome.
+//! Tool calls in rows: the call, and for a tool result also its outcome.
 
 use super::facts::{RowFacts, ToolCall};
 use super::line::PreviewLine;
@@ -6,13 +6,13 @@ use super::prefix::Render;
 use crate::tools::{self, FileAccess, LineCounts, Saying};
 use std::borrow::Cow;
 
-/// Longest summary of a call, in characters.
+/// The longest summary of a call, in characters.
 pub(super) const SUMMARY_CHARS: usize = 120;
-/// Longest result, in characters.
+/// The longest line of a result, in characters.
 pub(super) const RESULT_CHARS: usize = 80;
 
 impl<'a> ToolCall<'a> {
-    /// `arguments` is raw JSON and may be damaged.
+    /// `arguments` is raw JSON, and may be damaged.
     pub fn new(id: Cow<'a, str>, name: Cow<'a, str>, arguments: &[u8]) -> Self {
         let call = tools::CallArguments::new(&name, arguments);
         let summary = summary_of(&call, PreviewLine::LIMIT);
@@ -29,7 +29,8 @@ impl<'a> ToolCall<'a> {
         }
     }
 
-    /// The summary as rows show it, at most [`SUMMARY_CHARS`] characters: without the session's directory in paths.
+    /// The summary for a row, of at most [`SUMMARY_CHARS`] characters. Paths are shown without the session's
+    /// directory.
     pub(super) fn told(&self, cwd: &str) -> String {
         let mut line = PreviewLine::of(SUMMARY_CHARS);
         line.push_str(&relative(&self.summary, cwd));
@@ -60,7 +61,7 @@ fn summary_of(call: &tools::CallArguments<'_>, limit: usize) -> String {
     summary.into_text()
 }
 
-/// A text with the paths in the directory `cwd` relative to it, and without the command that goes there first.
+/// `text` with paths relative to the directory `cwd`, and without a leading command that changes to `cwd`.
 pub(super) fn relative<'t>(text: &'t str, cwd: &str) -> Cow<'t, str> {
     let cwd = cwd.trim_end_matches(['/', '\\']);
     if cwd.is_empty() || !text.contains(cwd) {
@@ -100,13 +101,14 @@ pub(super) fn relative<'t>(text: &'t str, cwd: &str) -> Cow<'t, str> {
 }
 
 impl RowFacts<'_> {
-    /// The call as the tool result names it; for a result whose call is not found.
+    /// The call as far as the tool result itself names it, for a result whose call is not found.
     pub fn own_call(&self) -> Option<ToolCall<'_>> {
         let name = self.tool_name.as_deref()?;
         Some(ToolCall::new(Cow::default(), name.into(), b""))
     }
 
-    /// The preview of a tool result: the call and what came of it. If it is too long, the call is cut, not the result.
+    /// The preview of a tool result: the call and its outcome. If the preview is too long, the call is cut, and the
+    /// outcome is not.
     pub fn preview_of_result(
         &self,
         call: Option<&ToolCall<'_>>,
@@ -133,7 +135,7 @@ impl RowFacts<'_> {
         line.into_text()
     }
 
-    /// The outcome of a call, with the mark before it; empty if it succeeded silently.
+    /// The outcome of a call, with its mark before it; empty if the call succeeded without output.
     fn outcome(
         &self,
         call: Option<&ToolCall<'_>>,
@@ -174,7 +176,7 @@ impl RowFacts<'_> {
         }
     }
 
-    /// The line of the result; a path in the session's directory begins there.
+    /// The line of the result. If the line begins with a path, the path is shown without the session's directory.
     fn result(&self, cwd: &str) -> &str {
         let cwd = cwd.trim_end_matches('/');
         let inside = self.preview.strip_prefix(cwd);

@@ -1,7 +1,7 @@
-//! [`RowFacts`] as bytes, for the cache (`log::preview_cache`).
+//! Encodes [`RowFacts`] as bytes, for the cache (`log::preview_cache`).
 //!
-//! The facts depend only on a stored line and the subject for which it was read, so they are valid as long
-//! as both stay the same.
+//! The facts depend only on a stored line and on the subject for which the line was read, so they are
+//! valid as long as both stay the same.
 
 use super::facts::{RowFacts, ToolCall};
 use super::subject::Subject;
@@ -10,7 +10,7 @@ use crate::tools::LineCounts;
 use crate::tree::Flags;
 use std::borrow::Cow;
 
-/// The facts that are present, as bits.
+/// Bits that say which facts are present.
 const TOOL_NAME: u16 = 1;
 const TOKENS: u16 = 1 << 1;
 const KIND: u16 = 1 << 2;
@@ -52,7 +52,7 @@ impl RowFacts<'_> {
                 push_text(out, text);
             }
             out.extend_from_slice(&call.changes.to_le_bytes());
-            // This value means none: no edit adds or removes `u32::MAX` lines.
+            // This value stands for no count, since no edit adds or removes `u32::MAX` lines.
             let none = LineCounts {
                 added: u32::MAX,
                 removed: u32::MAX,
@@ -63,7 +63,7 @@ impl RowFacts<'_> {
         }
     }
 
-    /// Reads the facts; `None` if the bytes are not an extract, or one for another subject.
+    /// Reads the facts; `None` if the bytes are not an extract, or are an extract for another subject.
     pub fn of_extract(bytes: &[u8], subject: Subject) -> Option<RowFacts<'_>> {
         let mut fields = Cursor::new(bytes);
         if fields.take(3)? != taken_for(subject) {
@@ -115,7 +115,7 @@ impl RowFacts<'_> {
     }
 }
 
-/// The parts of a subject that decide which facts are read.
+/// The parts of a subject on which the facts depend.
 fn taken_for(subject: Subject) -> [u8; 3] {
     let flag = |flag| u8::from(subject.flags.has(flag));
     let flags = flag(Flags::ERROR) | flag(Flags::ODD_TIMESTAMP) << 1;
@@ -123,7 +123,7 @@ fn taken_for(subject: Subject) -> [u8; 3] {
 }
 
 fn push_text(out: &mut Vec<u8>, text: &str) {
-    // A text longer than 16 bits allow makes the extract too long to keep.
+    // A text whose length needs more than 16 bits makes the extract too long to be kept.
     let len = u16::try_from(text.len()).unwrap_or(u16::MAX);
     out.extend_from_slice(&len.to_le_bytes());
     out.extend_from_slice(text.as_bytes());

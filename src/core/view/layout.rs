@@ -1,6 +1,6 @@
-//! The entries of a view, their order, and which of them the filter keeps.
+//! The entries of a view, their order, and whether the filter keeps each of them.
 //!
-//! Runs under the session's lock, so it copies only numbers; the [snapshot](super::snapshot) copies texts.
+//! This code runs under the session's lock, so it copies only numbers; the [snapshot](super::snapshot) copies texts.
 //! [`super::visible`] makes the final choice of visible entries.
 
 use super::subject::Subject;
@@ -44,12 +44,12 @@ pub enum Order {
 /// The scope of a view.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Scope {
-    /// The only root; with `None` all roots of the tree.
+    /// The only root of the view; `None` stands for all roots of the tree.
     pub root: Option<Node>,
     pub filter: Filter,
     pub order: Order,
-    /// Whether the active path comes last among siblings, for folding the branches that were left; `order` then
-    /// changes nothing.
+    /// Whether the active path is last among siblings, which folding the branches that the leaf has left needs. Then
+    /// `order` has no effect.
     pub active_last: bool,
     /// Whether archived branches are in scope.
     pub archived: bool,
@@ -60,9 +60,10 @@ pub struct Scope {
 pub struct Item {
     pub node: Node,
     parent: u32,
-    /// The nearest assistant message at or above it.
+    /// The nearest assistant message at or above the entry.
     caller: u32,
-    /// Whether it is a message of the user; told only if the scope folds branches, which are named by it.
+    /// Whether it is a user message. Only computed if the scope folds branches, since these are named by their user
+    /// messages.
     pub is_prompt: bool,
     /// Whether the filter shows it.
     pub kept: bool,
@@ -73,7 +74,7 @@ pub struct Item {
 }
 
 impl Item {
-    /// The item above it; `None` at the roots of the scope.
+    /// The item above this one; `None` for a root of the scope.
     pub fn parent(&self) -> Option<usize> {
         (self.parent != NONE).then_some(self.parent as usize)
     }
@@ -100,7 +101,7 @@ impl Caller {
         }
     }
 
-    /// The subject for reading its calls.
+    /// The subject for reading the calls of the message.
     pub fn subject(&self) -> Subject {
         Subject {
             kind: Kind::Message,
@@ -111,28 +112,28 @@ impl Caller {
     }
 }
 
-/// The limit of assistant messages above a tool result that are searched for its call, nearest first. Results directly
-/// follow their calls; a missing or distant call must not cost a walk of the whole path.
+/// The most assistant messages above a tool result that are searched for its call, the nearest first. A result directly
+/// follows its call, and the search for a missing or distant call must not walk the whole path.
 const REACH: usize = 32;
 
-/// All entries in scope, in depth-first pre-order; an *item* is an index into it.
+/// All entries in scope, in depth-first pre-order. An *item* is an index into this list.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Outline {
     items: Vec<Item>,
     callers: Vec<Caller>,
-    /// The number of callers that are above the scope. They are the first ones.
+    /// The number of callers above the scope. These callers are the first ones of the list.
     callers_above: usize,
     leaf: Option<usize>,
-    /// The archived branches below the roots of the scope, in it or not.
+    /// The number of archived branches below the roots of the scope, whether or not they are in scope.
     archived_branches: usize,
-    /// The names that branches have from the entry of an item.
+    /// The name that an entry gives to its branch, by the item of the entry.
     branch_names: HashMap<usize, Box<str>>,
-    /// The number of nodes of the tree it was built from.
+    /// The number of nodes of the tree from which the outline was built.
     node_count: usize,
 }
 
 impl Outline {
-    /// Bytes of memory that it uses.
+    /// The memory that the outline uses, in bytes.
     pub fn bytes(&self) -> usize {
         self.items.capacity() * size_of::<Item>()
     }
@@ -201,7 +202,7 @@ impl Outline {
         }
     }
 
-    /// The same entries, of which those are kept that another filter keeps. `tree` must be the one of [`Outline::new`].
+    /// The same entries with another filter. `tree` must be the tree of [`Outline::new`].
     pub fn with_filter(&self, tree: &Tree, filter: Filter) -> Self {
         let items = self.items.iter().enumerate();
         let items = items.map(|(at, item)| Item {
@@ -216,15 +217,14 @@ impl Outline {
         }
     }
 
-    /// Adds the entries appended since, if they are a chain below the leaf, the leaf was the last item, and
-    /// the end of the chain is the leaf. This is the usual case during a conversation. Returns false and
-    /// changes nothing if the tree, which must be the same one, has changed in any other way. `scope` must
-    /// be the one of [`Outline::new`].
+    /// Adds the entries that were appended since. This works only in the usual case during a conversation: the leaf was
+    /// the last item, and the new entries are a chain from it to the present leaf. Returns false and changes nothing if
+    /// the tree has changed in any other way. `tree` and `scope` must be those of [`Outline::new`].
     pub fn extend(&mut self, tree: &Tree, scope: Scope) -> bool {
         let Some((at, last)) = self.items.iter().enumerate().next_back() else {
             return false;
         };
-        // A label belongs to an older entry.
+        // A new label belongs to an older entry.
         if self.leaf != Some(at) || scope.filter == Filter::LabeledOnly {
             return false;
         }
@@ -266,18 +266,18 @@ impl Outline {
         &self.items
     }
 
-    /// The items that the filter keeps, which a query searches.
+    /// The items that the filter keeps. A query searches these.
     pub fn kept(&self) -> impl Iterator<Item = usize> + '_ {
         let items = self.items.iter().enumerate();
         items.filter(|(_, item)| item.kept).map(|(at, _)| at)
     }
 
-    /// The assistant messages at and above an item that may have the call of a tool result, nearest first.
+    /// The assistant messages at and above an item that may contain the call of a tool result, nearest first.
     pub fn callers(&self, item: usize) -> impl Iterator<Item = &Caller> {
         self.callers_from(item, 0)
     }
 
-    /// Like [`Outline::callers`], without those above the roots of the scope.
+    /// Like [`Outline::callers`], without the messages above the roots of the scope.
     pub fn callers_in_scope(&self, item: usize) -> impl Iterator<Item = &Caller> {
         self.callers_from(item, self.callers_above)
     }
@@ -298,8 +298,8 @@ impl Outline {
         self.branch_names.get(&item).map(|name| &**name)
     }
 
-    /// The name of the branch that begins with an item or with the nearest item above it, of those after the item
-    /// `before`.
+    /// The name of the branch that begins with an item, or with the nearest item above it. Only items after the item
+    /// `before` are examined.
     pub(super) fn branch_name_behind(&self, item: usize, before: Option<usize>) -> Option<&str> {
         if self.branch_names.is_empty() {
             return None;
@@ -310,7 +310,7 @@ impl Outline {
         path.find_map(|item| self.branch_name(item))
     }
 
-    /// The archived branches below the roots of the scope, whether or not they are in it.
+    /// The number of archived branches below the roots of the scope, whether or not they are in scope.
     pub fn archived_branches(&self) -> usize {
         self.archived_branches
     }
@@ -320,7 +320,7 @@ impl Outline {
         self.leaf
     }
 
-    /// The item of `node`; `None` if it is not in scope. Linear.
+    /// The item of `node`; `None` if the node is not in scope. Takes linear time.
     pub fn find(&self, node: Node) -> Option<usize> {
         self.items.iter().position(|item| item.node == node)
     }
@@ -330,11 +330,11 @@ impl Outline {
 struct SiblingOrder<'t> {
     tree: &'t Tree,
     scope: Scope,
-    /// For each node whether it is on the path to the leaf.
+    /// For each node, whether it is on the path to the leaf.
     active: Vec<bool>,
     archived: Archived,
     hides_archived: bool,
-    /// The archived branches seen so far.
+    /// The number of archived branches met so far.
     archived_branches: usize,
 }
 
@@ -347,7 +347,7 @@ impl<'t> SiblingOrder<'t> {
             }
         }
         let archived = tree.archived();
-        // A caller that names an entry of an archived branch wants to see it.
+        // A client that names an entry of an archived branch wants to see the branch.
         let is_named = scope.root.is_some_and(|root| archived.hides(root));
         Self {
             tree,
@@ -388,7 +388,7 @@ impl<'t> SiblingOrder<'t> {
     }
 }
 
-/// Adds `node` if it is an assistant message; returns the nearest caller at or above it.
+/// Adds `node` if it is an assistant message; returns the nearest caller at or above the node.
 fn push_caller(callers: &mut Vec<Caller>, tree: &Tree, node: Node, above: u32) -> u32 {
     if tree.role(node) != Role::Assistant {
         return above;
@@ -404,7 +404,7 @@ fn push_caller(callers: &mut Vec<Caller>, tree: &Tree, node: Node, above: u32) -
     number32(callers.len() - 1)
 }
 
-/// Adds the callers above the root of a scope, within reach; returns the nearest.
+/// Adds the callers above the root of a scope, at most `REACH` of them; returns the nearest one.
 fn push_callers_above(callers: &mut Vec<Caller>, tree: &Tree, root: Node) -> u32 {
     let above = tree.ancestors(tree.parent(root));
     let assistants = above.filter(|node| tree.role(*node) == Role::Assistant);

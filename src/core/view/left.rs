@@ -1,7 +1,8 @@
-//! Folds the branches that were left (`fold: "left"` of protocol.md §6.8): each fork has one row for them.
+//! Folds the branches that the leaf has left (`fold: "left"` of protocol.md §6.8): each fork has one row for all of
+//! them.
 //!
-//! The outline has the active path last among siblings ([`super::Scope::active_last`]), so what goes on is the last child.
-//! Linear in the rows: a folded branch is skipped, and an ancestor is marked as open once.
+//! The outline has the active path last among siblings ([`super::Scope::active_last`]), so the last child continues the
+//! conversation. The time is linear in the rows: a folded branch is skipped, and an ancestor is marked as open once.
 
 use super::layout::Outline;
 use super::line::PreviewLine;
@@ -11,23 +12,23 @@ use crate::tree::{Node, number32};
 use std::collections::HashSet;
 use std::ops::Range;
 
-/// The branches that were left and are not folded.
+/// The branches that the leaf has left and that the request does not fold.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Left {
-    /// The branches that hold one of these entries are open.
+    /// A branch that contains one of these entries is open.
     pub expand: HashSet<Node>,
-    /// The forks at which one of these entries begins a branch have one row for each branch.
+    /// A fork at which one of these entries begins a branch has one row for each branch.
     pub each: HashSet<Node>,
 }
 
-/// Most branches of a row that are named.
+/// The most branches of a row that are named.
 const NAMES: usize = 8;
-/// Most characters of a name beside others.
+/// The most characters of a name that stands beside others.
 const NAME_CHARS: usize = 40;
-/// Most user messages of a branch among which its name is.
+/// The most user messages of a branch that are searched for its name.
 const PROMPTS: usize = 4;
 
-/// The items by which a branch is called.
+/// The items from which the name of a branch is made.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct BranchName {
     head: u32,
@@ -35,7 +36,7 @@ pub struct BranchName {
 }
 
 impl BranchName {
-    /// The item of the first entry.
+    /// The item of the first entry of the branch.
     pub fn head(&self) -> usize {
         self.head as usize
     }
@@ -51,20 +52,20 @@ impl BranchName {
     }
 }
 
-/// A row that stands for branches.
+/// A row that stands for several branches.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FoldedRow {
     row: u32,
     pub(super) branches: u32,
-    /// Visible entries in them.
+    /// The number of visible entries in these branches.
     pub(super) entries: u32,
-    /// The first of its names.
+    /// The index of the first of its names.
     names: u32,
     named: u32,
 }
 
 impl FoldedRow {
-    /// Whether a line with these names shows no further one.
+    /// Whether a line with these names has no room for another name.
     pub fn is_full(&self, names: &[String]) -> bool {
         let shown = names
             .iter()
@@ -106,7 +107,7 @@ fn cut(text: &str, chars: usize) -> String {
     }
 }
 
-/// A row that would be folded without these ids of the request.
+/// A row that is open because of these ids of the request; without them it would be folded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct OpenedRow {
     row: u32,
@@ -114,20 +115,20 @@ struct OpenedRow {
     end: u32,
 }
 
-/// The rows that were folded, and those that were opened; all in the order of rows.
+/// The rows that were folded, and the rows that were opened, both in the order of rows.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct LeftRows {
     folded: Vec<FoldedRow>,
     names: Vec<BranchName>,
     expanded: Vec<OpenedRow>,
     listed: Vec<OpenedRow>,
-    /// Items of the request's ids, to which `expanded` and `listed` point.
+    /// The items of the ids in the request. `expanded` and `listed` point to them.
     expand: Vec<u32>,
     each: Vec<u32>,
 }
 
 impl LeftRows {
-    /// Bytes of memory that it uses.
+    /// The memory that the rows use, in bytes.
     pub(super) fn bytes(&self) -> usize {
         self.folded.capacity() * size_of::<FoldedRow>()
             + self.names.capacity() * size_of::<BranchName>()
@@ -160,7 +161,7 @@ impl LeftRows {
         ids(&self.listed, &self.each, row)
     }
 
-    /// The items that these rows need besides their own.
+    /// The items that these rows need besides their own items.
     pub(super) fn items_of(&self, rows: Range<usize>) -> impl Iterator<Item = usize> {
         let is_before = |row: u32| (row as usize) < rows.start;
         let first = self.folded.partition_point(|folded| is_before(folded.row));
@@ -184,8 +185,8 @@ fn ids<'a>(opened: &[OpenedRow], items: &'a [u32], row: usize) -> &'a [u32] {
     items.get(range).unwrap_or_default()
 }
 
-/// Folds `rows`, which have parent, depth and siblings but no guides yet, and draws what remains. Returns for each
-/// former row its new row, or the new row of its nearest ancestor that remains.
+/// Folds `rows` (which have parent, depth and siblings, but no guides yet), and draws the remaining rows. Returns for
+/// each former row its new row, or the new row of its nearest remaining ancestor.
 pub(super) fn fold(
     outline: &Outline,
     rows: &mut Vec<Row>,
@@ -236,22 +237,22 @@ pub(super) fn fold(
     (shown.moved, shown.made)
 }
 
-/// Whether a row continues what its parent is part of. At the leaf nothing does.
+/// Whether a row continues the branch of its parent. Below the leaf no row does.
 fn goes_on(rows: &[Row], row: &Row) -> bool {
     let parent = rows.get(row.parent as usize);
     let is_below_leaf = parent.is_some_and(|parent| parent.on_active_path) && !row.on_active_path;
     !row.has_later_sibling && !is_below_leaf
 }
 
-/// The request, by rows before they are folded.
+/// The entries that the request names, with their rows before folding.
 struct Asked {
-    /// The visible entries of each row's branch, itself included; empty if no branch is open.
+    /// For each row, the number of visible entries of its branch, the row itself included; empty if no branch is open.
     sizes: Vec<u32>,
-    /// Whether a row holds an entry of `expand`; empty if there is none.
+    /// For each row, whether it contains an entry of `expand`; empty if there is none.
     open: Vec<bool>,
-    /// Row and item of the entries in `expand`, in order.
+    /// The row and the item of each entry in `expand`, in order.
     expand: Vec<(u32, u32)>,
-    /// The row above (`NONE` at roots) and the item of the entries in `each`, in order.
+    /// The parent row (`NONE` for roots) and the item of each entry in `each`, in order.
     each: Vec<(u32, u32)>,
 }
 
@@ -286,7 +287,7 @@ impl Asked {
         asked
     }
 
-    /// Marks a row and the rows above it, up to one that is marked.
+    /// Marks a row as open, and the rows above it up to the first one that is marked already.
     fn open_above(&mut self, rows: &[Row], mut at: u32) {
         while let Some(open) = self.open.get_mut(at as usize).filter(|open| !**open) {
             *open = true;
@@ -294,8 +295,8 @@ impl Asked {
         }
     }
 
-    /// The row after the branch that begins with a row. While no branch is open each row is passed once, since a
-    /// branch is skipped whose end was looked for.
+    /// The row after the branch that begins with row `at`. If no branch is open, the rows of the branch are walked to
+    /// its end; the branch is folded then, so each row is walked once.
     fn end(&self, rows: &[Row], at: usize) -> usize {
         if let Some(size) = self.sizes.get(at) {
             return at + *size as usize;
@@ -331,7 +332,7 @@ impl Asked {
     }
 }
 
-/// The visible entries of each row's branch, itself included.
+/// For each row, the number of visible entries of its branch, the row itself included.
 fn sizes(rows: &[Row]) -> Vec<u32> {
     let mut sizes = vec![1u32; rows.len()];
     for (at, row) in rows.iter().enumerate().rev() {
@@ -343,14 +344,14 @@ fn sizes(rows: &[Row]) -> Vec<u32> {
     sizes
 }
 
-/// The rows that remain.
+/// The rows that remain after folding.
 struct Shown {
     rows: Vec<Row>,
-    /// For each former row its new row.
+    /// The new row of each former row.
     moved: Vec<u32>,
-    /// By former row of the fork, the last one for roots: the index of its folded row.
+    /// The index of the folded row of each fork, by the former row of the fork. The last element is for the roots.
     groups: Vec<u32>,
-    /// Likewise: the new row of its last branch so far.
+    /// The new row of the last branch of each fork so far, in the same order.
     last_left: Vec<u32>,
     made: LeftRows,
 }
@@ -362,8 +363,8 @@ impl Shown {
         }
     }
 
-    /// Adds a row with its guides, which are right unless a branch is open: then a later sibling changes the guides of
-    /// the rows in it. `is_left` says whether the row begins a branch that was left.
+    /// Adds a row with its guides. The guides are final unless a branch is open: a later sibling changes the guides of
+    /// the rows of an open branch. `is_left` says whether the row begins a branch that the leaf has left.
     fn push(&mut self, at: usize, row: Row, is_left: bool) -> u32 {
         let new = number32(self.rows.len());
         if is_left {
@@ -391,7 +392,7 @@ impl Shown {
         new
     }
 
-    /// Adds a branch to the row of its fork, or a row for it.
+    /// Adds a branch to the folded row of its fork; makes that row if there is none.
     fn fold(&mut self, outline: &Outline, rows: &[Row], branch: Range<usize>, asked: &Asked) {
         let Some(row) = rows.get(branch.start) else {
             return;
@@ -425,7 +426,7 @@ impl Shown {
         folded.branches += 1;
         folded.entries += number32(branch.len());
         let new = folded.row;
-        // If a branch between two others is open, its names stand between theirs.
+        // If an open branch is between two folded ones, its names are between their names.
         let is_next = (folded.names + folded.named) as usize == names_end;
         if is_next && (folded.named as usize) < NAMES {
             folded.named += 1;
@@ -465,7 +466,7 @@ fn name(outline: &Outline, rows: &[Row], branch: Range<usize>) -> BranchName {
     name
 }
 
-/// Sets indent and guides again: only a branch that was left is a step further to the right.
+/// Computes indent and guides again: only a branch that the leaf has left is indented.
 fn draw(rows: &mut [Row]) {
     for at in 0..rows.len() {
         let Some(&row) = rows.get(at) else { break };

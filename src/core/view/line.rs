@@ -3,17 +3,17 @@
 use crate::json;
 use crate::terminal::is_control;
 
-/// Text on one line: without control characters, with white space folded to single spaces and none at the
-/// ends, and with at most `PreviewLine::LIMIT` characters.
+/// Text on one line: without control characters, with white space folded to single spaces, trimmed, and
+/// with at most `PreviewLine::LIMIT` characters.
 #[derive(Debug, Clone)]
 pub struct PreviewLine {
-    /// Most characters.
+    /// The most characters.
     limit: usize,
     /// The text in UTF-8.
     text: Vec<u8>,
-    /// The number of characters in `text`, plus one if white space follows the last one.
+    /// The number of characters in `text`; one more if white space follows the last one.
     length: usize,
-    /// Whether white space separates `text` from the next character.
+    /// Whether white space comes between `text` and the next character.
     gap: bool,
 }
 
@@ -24,7 +24,7 @@ impl Default for PreviewLine {
 }
 
 impl PreviewLine {
-    /// Characters (Unicode scalar values).
+    /// The most characters (Unicode scalar values) of a line.
     pub(super) const LIMIT: usize = 200;
 
     /// An empty line of at most `limit` characters.
@@ -50,12 +50,12 @@ impl PreviewLine {
         String::from_utf8(self.text).unwrap_or_default()
     }
 
-    /// Starts a new word.
+    /// Ends the current word: white space comes before the next character.
     pub fn gap(&mut self) {
         self.gap = true;
     }
 
-    /// Appends another line, with `between` before it if both have text.
+    /// Appends another line, with the character `between` before it if both lines have text.
     pub(super) fn join(&mut self, between: char, other: &PreviewLine) {
         if !self.is_empty() && !other.is_empty() {
             self.push(between);
@@ -107,13 +107,13 @@ impl PreviewLine {
         }
     }
 
-    /// Appends the text of a string literal. With `cut` its end is missing; then a character that may be
-    /// incomplete there is left out.
+    /// Appends the text of a string literal. `cut` says that the end of the literal is missing; then a
+    /// last character that may be incomplete is left out.
     pub fn push_literal(&mut self, raw: &[u8], cut: bool) {
         self.push_inside(raw.strip_prefix(b"\"").unwrap_or_default(), cut);
     }
 
-    /// Appends the rest of a string literal, as [`push_literal`](Self::push_literal) does.
+    /// Appends the rest of a string literal, like [`push_literal`](Self::push_literal).
     pub(super) fn push_inside(&mut self, mut rest: &[u8], cut: bool) {
         while !self.is_full() {
             rest = self.push_plain(rest);
@@ -152,7 +152,7 @@ impl PreviewLine {
     #[inline]
     fn extend(&mut self, utf8: &[u8]) {
         if self.text.capacity() == 0 {
-            // Most lines are filled to the limit.
+            // Most lines are filled up to the limit.
             self.text.reserve(self.limit + utf8.len());
         }
         self.text.extend_from_slice(utf8);

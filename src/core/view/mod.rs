@@ -1,8 +1,9 @@
 //! The tree as rows for clients: `get_tree` (protocol.md §6).
 //!
-//! Owns filters, order, query, fold, depth, the drawn guides, paging, previews, and the two output formats. Pure: it
-//! reads neither the file nor the clock, and does not depend on params or cursors. Nothing recurses. Only
-//! [`Outline::new`] and [`Snapshot::take`] read the [`Tree`](crate::tree::Tree), so only they need the session's lock.
+//! This module has filters, order, query, fold, depth, the drawn guides, paging, previews, and the two output formats.
+//! It is pure: it reads neither the file nor the clock, and does not depend on params or cursors. Nothing recurses.
+//! Only [`Outline::new`] and [`Snapshot::take`] read the [`Tree`](crate::tree::Tree), so only they need the session's
+//! lock.
 //!
 //! The steps of a request:
 //!

@@ -1,21 +1,21 @@
-//! The nested shape of the tree (`format: nested` of protocol.md §6), for clients that want
-//! `{entry, children}`; written without recursion.
+//! The nested form of the tree (`format: nested` of protocol.md §6), for clients that want `{entry,
+//! children}`. It is written without recursion.
 
 use super::row::push_label;
 use super::snapshot::Snapshot;
 use super::visible::Visible;
 
-/// Deepest depth that is nested by default, counted from 0 at the visible roots.
+/// The deepest depth that may be nested by default, counted from 0 at the visible roots.
 pub(crate) const DEPTH: u64 = 256;
-/// Deepest depth that `maxDepth` may ask for.
+/// The deepest depth that a client may request with `maxDepth`.
 pub(crate) const MAX_DEPTH: u64 = 10_000;
 
-/// The visible tree is too deep to be nested.
+/// The error for a visible tree that is too deep to be nested.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TooDeep {
-    /// Depth of the deepest row.
+    /// The depth of the deepest row.
     pub depth: u64,
-    /// Deepest depth allowed.
+    /// The deepest depth that is allowed.
     pub limit: u64,
 }
 

@@ -1,15 +1,15 @@
-//! Markdown in one line: the words without the marks.
+//! Markdown on one line: the words without the marks.
 //!
-//! A mark is dropped only where Markdown gives it a meaning, so that `2 * 3`, `*.rs`, `__init__` and `a_b` stay. At
-//! most [`LOOK`] bytes after a character decide how it is shown, so the first part of a text gives the same line as the
+//! A mark is removed only where Markdown gives it a meaning, so `2 * 3`, `*.rs`, `__init__` and `a_b` stay. How a
+//! character is shown depends on at most [`LOOK`] bytes after it, so the beginning of a text gives the same line as the
 //! whole text.
 
 use super::line::PreviewLine;
 use crate::json;
 
-/// The most bytes after a character that decide what becomes of it.
+/// The most bytes after a character on which its display depends.
 pub(super) const LOOK: usize = 200;
-/// The quotes and list items that may begin one line.
+/// The most marks of quotes and list items at the beginning of a line.
 const MOST_NESTED: usize = 4;
 
 /// Text that is appended in pieces.
@@ -30,8 +30,8 @@ impl Default for PlainText {
 }
 
 impl PlainText {
-    /// Appends the words of `text` without its last `held` bytes. Those bytes are only read to decide what the bytes
-    /// before them mean.
+    /// Appends the words of `text` without its last `held` bytes. Those bytes are read only to find the meaning of the
+    /// bytes before them.
     pub(super) fn push(&mut self, line: &mut PreviewLine, text: &str, held: usize) {
         let end = text.len().saturating_sub(held);
         let mut at = 0;
@@ -51,7 +51,7 @@ impl PlainText {
         }
     }
 
-    /// Appends the first `end` bytes of a row, or of its rest.
+    /// Appends the first `end` bytes of `row`, which may be the rest of a row.
     fn push_row(&mut self, line: &mut PreviewLine, row: &str, end: usize) {
         let mut at = 0;
         if std::mem::take(&mut self.is_line_start) {
@@ -74,14 +74,14 @@ impl PlainText {
     }
 }
 
-/// Whether a row is a ruler, or the line below the head of a table.
+/// Whether a row is a horizontal rule, or the line below the head of a table.
 fn is_rule(row: &str) -> bool {
     let marks = || row.chars().filter(|char| !char.is_whitespace());
     let is_mark = |char| matches!(char, '-' | '=' | '*' | '_' | '|' | ':');
     row.len() <= LOOK && marks().take(3).count() == 3 && marks().all(is_mark)
 }
 
-/// A row without the marks of headings and quotes. A mark of a list item at the start is left out too.
+/// A row without the marks of headings and quotes. If `is_first`, the mark of a list item is removed too.
 fn block(row: &str, is_first: bool) -> &str {
     let mut rest = row;
     for _ in 0..MOST_NESTED {
@@ -141,7 +141,8 @@ fn push_inline(line: &mut PreviewLine, row: &str, mut at: usize, end: usize) {
     }
 }
 
-/// The beginning of a text without marks: up to the first mark, or to the character that has the byte `most`.
+/// The beginning of a text that has no marks: up to the first mark, but not beyond the character that contains the byte
+/// `most`.
 fn words(text: &str, most: usize) -> &str {
     let bytes = text.as_bytes();
     let bytes = bytes.get(..most).unwrap_or(bytes);
@@ -152,16 +153,16 @@ fn words(text: &str, most: usize) -> &str {
     text.get(..end).unwrap_or_default()
 }
 
-/// A part at the beginning of a text: the text to show, the number of bytes that it replaces, and the offset and the
-/// length in bytes of the closing mark.
+/// The part at the beginning of a text: the text to show, the number of bytes that it replaces, and the offset and
+/// length in bytes of its closing mark.
 type Mark<'t> = (&'t str, usize, Option<(usize, usize)>);
 
-/// The first `length` bytes as they are.
+/// The first `length` bytes, shown unchanged.
 fn literal(rest: &str, length: usize) -> Mark<'_> {
     (rest.get(..length).unwrap_or(rest), length, None)
 }
 
-/// The text from `start` on as far as it is looked at.
+/// The part of the text from `start` on that may be examined.
 fn near(text: &str, start: usize) -> &str {
     let text = text.get(start..).unwrap_or_default();
     let mut end = text.len().min(LOOK - 16);

@@ -12,7 +12,7 @@
 //! └─ f
 //! ```
 //!
-//! Each row has its guides, so that a page costs only its own rows, at any depth.
+//! Each row has all its guides, so that a page costs only its own rows, at any depth.
 
 use super::visible_row::Row;
 use serde::{Deserialize, Serialize};
@@ -27,9 +27,9 @@ pub enum Render {
     Ascii,
 }
 
-/// Columns of a step.
+/// The columns of one step of indent.
 const STEP: usize = 3;
-/// Fewer columns have no room for the mark of deeper rows.
+/// Guides with fewer columns have no room for the mark of deeper rows.
 const LEAST: usize = 6;
 
 /// How guides are drawn.
@@ -41,7 +41,7 @@ pub struct Guides {
 }
 
 impl Guides {
-    /// The most columns if nobody says how many.
+    /// The most columns by default.
     pub const COLUMNS: usize = 64;
 
     pub fn new(render: Render, columns: Option<usize>) -> Self {
@@ -92,13 +92,13 @@ impl Row {
 }
 
 /// Appends the guides of `row`. If the row is too deep, the guides begin with the number of steps that are left out. No
-/// character of guides needs escaping in JSON.
+/// character of the guides needs an escape in JSON.
 pub(super) fn push(out: &mut Vec<u8>, row: &Row, guides: Guides) {
     let pieces = guides.render.pieces();
     let (depth, fits) = (row.indent as usize, guides.columns / STEP);
     let mut steps = depth;
     if depth > fits {
-        // The mark has a step, and two from 100 on.
+        // The mark is as wide as one step, and as two steps from 100 on.
         let wide = if depth - fits < 99 { 1 } else { 2 };
         steps = fits.saturating_sub(wide);
         let mark = format!("{}{}", pieces.deeper, depth - steps);

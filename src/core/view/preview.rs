@@ -1,8 +1,8 @@
 //! The facts of an entry's body that a row shows: preview, tool calls, tokens.
 //!
-//! Reads a stored line only as far as needed, so that the head of a 20 MB body is enough. If the head is
-//! not enough, the caller reads the whole line. Text after that point is not seen, for instance a second
-//! member of the same name. Damaged lines show the part that can be read.
+//! A stored line is read only as far as needed, so the head of a body of 20 MB is enough. If the head is
+//! not enough, the caller reads the whole line. Text after the point where reading stops has no effect,
+//! for instance a second member of the same name. Damaged lines show the part before the damage.
 
 use super::call::RESULT_CHARS;
 pub(super) use super::facts::RowFacts;
@@ -19,10 +19,10 @@ use crate::tools::{self, Saying};
 use crate::tree::Flags;
 use std::borrow::Cow;
 
-/// Bytes of a stored line to read first.
+/// The number of bytes of a stored line to read first.
 pub const FIRST_READ: usize = 4096;
 
-/// The lines with which Codex and Claude Code open the summary of a compaction.
+/// The lines with which Codex and Claude Code begin the summary of a compaction.
 pub(super) const COMPACTED: [&str; 3] = [
     "Another language model started to solve this problem and produced a summary of its thinking process. You also have \
      access to the state of the tools that were used by that language model. Use this to build on the work that has \
@@ -92,12 +92,12 @@ impl RowFacts<'_> {
     }
 }
 
-/// Why a walk stops before the end of the line.
+/// The reason why a walk stops before the end of the line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum PreviewStop {
     /// All requested facts are known.
     Settled,
-    /// The text from here on is not JSON, or ends here.
+    /// The text at this point is not JSON, or ends.
     Malformed,
 }
 
@@ -109,25 +109,25 @@ impl From<Malformed> for PreviewStop {
 
 struct PreviewWalk<'a> {
     text: &'a [u8],
-    /// Whether more of the line exists than `text`.
+    /// Whether the line is longer than `text`.
     is_head: bool,
     subject: Subject,
     facts: RowFacts<'a>,
-    /// The main text: of a message, a summary, a command or a name.
+    /// The main text of a message, a summary, a command or a name.
     said: PreviewLine,
-    /// How `said` was made of the texts of a message.
+    /// How `said` is made from the texts of a message.
     speech: Speech,
-    /// The second and the third text, for entries that show several members.
+    /// The second and the third text of entries that show several members.
     more: [PreviewLine; 2],
-    /// For an assistant: its calls, shown if it has no text.
+    /// The calls of an assistant message. They are shown if the message has no text.
     calls: PreviewLine,
-    /// For an assistant that failed: the error, shown if it has no text.
+    /// The error of a failed assistant message. It is shown if the message has no text.
     error: PreviewLine,
     content_passed: bool,
     error_passed: bool,
-    /// For a tool result.
+    /// Whether a tool result has an image.
     has_image: bool,
-    /// For the result of a command: the tests that it ran.
+    /// The tests that a command ran, as its output counts them.
     tests: TestCounts,
     /// Whether all members that make up the preview were read.
     preview_passed: bool,
@@ -139,11 +139,11 @@ struct PreviewBlock<'a> {
     kind: Option<Cow<'a, str>>,
     id: Option<Cow<'a, str>>,
     name: Option<Cow<'a, str>>,
-    /// Raw JSON; its end may be missing.
+    /// Raw JSON, whose end may be missing.
     arguments: &'a [u8],
 }
 
-/// Bytes within which the end of a string is searched before the string is decoded.
+/// The number of bytes in which the end of a string is searched before the string is decoded.
 const NEAR: usize = 256;
 const IMAGE: &str = "[image]";
 /// The preview of a `context_edit` that removes its target.
@@ -231,7 +231,7 @@ impl<'a> PreviewWalk<'a> {
             calls,
         } = self.subject;
         let only_calls = flags.has(Flags::SILENT);
-        // A later line of a result may be more informative.
+        // A later line of a tool result may be more informative.
         let is_said = self.said.is_full() && role != Role::ToolResult;
         let preview = self.preview_passed || is_said || (only_calls && self.calls.is_full());
         let timestamp = !flags.has(Flags::ODD_TIMESTAMP) || self.facts.timestamp.is_some();
@@ -399,7 +399,7 @@ impl<'a> PreviewWalk<'a> {
         at: usize,
         block: &mut PreviewBlock<'a>,
     ) -> Result<usize, PreviewStop> {
-        // A value that came before the member that gives its meaning.
+        // The positions of values that came before the member that gives their meaning.
         let mut text_at = None;
         let mut members = Members::open(self.text, at)?;
         while let Some(key) = members.next_key()? {
@@ -431,7 +431,7 @@ impl<'a> PreviewWalk<'a> {
         Ok(members.end())
     }
 
-    /// Appends a call, for instance `read src/lib.rs`, after the calls before it.
+    /// Appends a call, such as `read src/lib.rs`, after the calls before it.
     fn call(&mut self, block: PreviewBlock<'a>) {
         let Some(name) = block.name else { return };
         let is_shown = self.said.is_empty() && !self.calls.is_full();
@@ -452,8 +452,8 @@ impl<'a> PreviewWalk<'a> {
         }
     }
 
-    /// Reads a part of a tool result: its most informative line, if it has one.
-    fn tell(&mut self, at: usize) -> Result<usize, PreviewStop> {
+    /// Reads a part of a tool result, and keeps its most informative line, if it has one.
+    fn result_part(&mut self, at: usize) -> Result<usize, PreviewStop> {
         let end = json::skip_value(self.text, at);
         let raw = self.raw_or_rest(at, &end);
         let which = match self.subject.flags.has(Flags::ERROR) {
@@ -490,9 +490,9 @@ impl<'a> PreviewWalk<'a> {
     /// Appends the text of a string; other values add nothing. Returns the position after the value.
     fn say(&mut self, at: usize) -> Result<usize, PreviewStop> {
         if self.subject.role == Role::ToolResult {
-            return self.tell(at);
+            return self.result_part(at);
         }
-        // The end of a long string is seldom needed, so it is not searched first.
+        // The end of a long string is seldom needed, so the string is decoded from its start first.
         let near = self.text.get(..at + NEAR).unwrap_or(self.text);
         if near.get(at) == Some(&b'"') && json::skip_value(near, at).is_err() {
             let before = (self.said.clone(), self.speech.clone());
@@ -516,7 +516,7 @@ impl<'a> PreviewWalk<'a> {
         Ok(end?)
     }
 
-    /// Appends the text of a string literal, without the line that opens every summary.
+    /// The inside of a string literal, without the line that begins every generated summary.
     fn inside(&self, raw: &'a [u8]) -> &'a [u8] {
         let text = raw.strip_prefix(b"\"").unwrap_or_default();
         let known: &[&str] = match self.subject.kind {
@@ -524,20 +524,20 @@ impl<'a> PreviewWalk<'a> {
             Kind::Compaction => &COMPACTED,
             _ => return text,
         };
-        // JSON escapes no character of these lines.
+        // These lines have no characters that JSON escapes.
         let mut rests = known
             .iter()
             .filter_map(|line| text.strip_prefix(line.as_bytes()));
         rests.next().unwrap_or(text)
     }
 
-    /// A string that is needed whole; `None` for any other value.
+    /// A string that is needed as a whole; `None` for any other value.
     fn string(&self, at: usize) -> Result<Option<Cow<'a, str>>, PreviewStop> {
         let end = json::skip_value(self.text, at)?;
         Ok(json::string(self.raw(at..end)))
     }
 
-    /// The value at `at`; if its end is missing, the part before the end.
+    /// The raw value at `at`. If its end is missing, the part that is there.
     fn raw_or_rest(&self, at: usize, end: &Result<usize, Malformed>) -> &'a [u8] {
         self.raw(at..*end.as_ref().unwrap_or(&self.text.len()))
     }
@@ -557,5 +557,5 @@ fn whole(raw: &[u8]) -> Option<u64> {
     })
 }
 
-/// 2^53.
+/// 2^53, up to which all whole numbers are exact.
 const MAX_EXACT: f64 = 9_007_199_254_740_992.0;

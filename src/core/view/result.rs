@@ -1,13 +1,13 @@
 //! Summarizes a tool result: its most informative line, the number of its lines, and how many tests failed.
 //!
-//! Texts are read as they are written inside string literals, in one pass. Reminders that an agent puts into results
-//! are left out, and so are the tags around a text.
+//! Texts are read as they are written inside string literals, in one pass. Reminders that an agent puts into results,
+//! and the tags around a text, are left out.
 
 use crate::json;
 use memchr::memmem::{self, Finder};
 use std::sync::LazyLock;
 
-/// The line to look for. Only lines with a letter or a digit count.
+/// The line to search for. Lines without a letter or a digit do not count.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Which {
     First,
@@ -19,13 +19,13 @@ pub(super) enum Which {
 pub(super) struct Told<'a> {
     /// The line as written inside the string literal; `None` if no line counts.
     pub line: Option<&'a [u8]>,
-    /// The lines up to the last one that is not blank.
+    /// The number of lines up to the last one that is not blank.
     pub lines: u32,
-    /// Of the output of a command: the tests.
+    /// The tests that the output of a command counts.
     pub tests: TestCounts,
 }
 
-/// Tests that a command has run, as its output counts them.
+/// The tests that a command has run, as its output counts them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) struct TestCounts {
     pub failed: u32,
@@ -38,7 +38,7 @@ impl TestCounts {
         self.passed = self.passed.saturating_add(other.passed);
     }
 
-    /// `None` if no tests were counted.
+    /// The counts as text; `None` if no tests were counted.
     pub(super) fn told(self) -> Option<String> {
         match self {
             Self {
@@ -55,7 +55,8 @@ const REMINDER: &[u8] = b"<system-reminder>";
 const REMINDER_END: &[u8] = b"</system-reminder>";
 static FIND_REMINDER: LazyLock<Finder<'_>> = LazyLock::new(|| Finder::new(REMINDER_END));
 
-/// Beginnings of lines that agents and runtimes add to what a tool said. They tell only if no other line does.
+/// The beginnings of lines that agents and runtimes add to the output of a tool. Such a line is used only if there is
+/// no other line.
 const ADDED: [&[u8]; 8] = [
     b"Exit code ",
     b"Output:",
@@ -67,8 +68,8 @@ const ADDED: [&[u8]; 8] = [
     b"Waiting for the debugger to disconnect...",
 ];
 
-/// Reads a text. If the end of the literal is missing, the first line must be complete. With `is_command` the text is
-/// the output of a command, whose tests are counted.
+/// Reads a text. If the end of the literal is missing, its first line must be complete. With `is_command` the text is
+/// the output of a command, and its tests are counted.
 pub(super) fn told(inside: &[u8], is_cut: bool, which: Which, is_command: bool) -> Told<'_> {
     let has_reminder = FIND_REMINDER.find(inside).is_some();
     let (mut told, mut added) = (Told::default(), None);
@@ -106,7 +107,8 @@ pub(super) fn told(inside: &[u8], is_cut: bool, which: Which, is_command: bool) 
     told
 }
 
-/// Takes reminders out of a line; `false` if nothing else is in it. `is_inside` says whether the line begins inside one.
+/// Removes reminders from a line; returns `false` if nothing else is in it. `is_inside` says whether the line begins
+/// inside a reminder, and is set for the next line.
 fn without_reminder(line: &mut &[u8], is_inside: &mut bool) -> bool {
     if *is_inside {
         let Some(end) = memmem::find(line, REMINDER_END) else {
@@ -136,7 +138,7 @@ fn trimmed(line: &[u8]) -> &[u8] {
     line
 }
 
-/// A line without the tag around it; empty if the line is a tag.
+/// A line without the tags around it; empty if the line is only a tag.
 fn untagged(line: &[u8]) -> &[u8] {
     let Some((tag, rest)) = line.strip_prefix(b"<").and_then(split_tag) else {
         return line;
@@ -165,7 +167,8 @@ fn split_tag(text: &[u8]) -> Option<(&[u8], &[u8])> {
     Some((name, rest.strip_prefix(b">")?))
 }
 
-/// The tests that a line counts: those of cargo, nextest, pytest, jest, vitest and mocha, and a failure of Go's.
+/// The tests that a line counts: in the formats of cargo, nextest, pytest, jest, vitest and mocha. A failure of Go
+/// counts as one test.
 fn tests(line: &[u8]) -> Option<TestCounts> {
     if line.starts_with(b"--- FAIL") {
         return Some(TestCounts {

@@ -16,19 +16,19 @@ use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
 use std::ops::Range;
 
-/// A row with the facts it needs from the tree.
+/// A row, with the facts from the tree that it needs.
 #[derive(Debug, Clone)]
 pub struct ServedRow<'a> {
     pub row: &'a Row,
     pub entry: Entry<'a>,
     /// The nearest visible ancestor.
     pub parent_id: Option<&'a str>,
-    /// Present if the row stands for branches that were left.
+    /// Present if the row stands for branches that the leaf has left.
     pub folded: Option<&'a FoldedRow>,
     opened: Opened<'a>,
 }
 
-/// The ids of the request without which a row would be folded.
+/// The ids of the request that keep a row open. Without them the row would be folded.
 #[derive(Debug, Clone, Default)]
 struct Opened<'a> {
     expand: Vec<&'a str>,
@@ -59,16 +59,16 @@ impl RowStyle {
     }
 }
 
-/// The look of a row that a renderer gives it.
+/// The look that a renderer gives to a row.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct RowLook {
-    /// Replaces the preview.
+    /// The text that replaces the preview.
     pub preview: Option<String>,
     pub icon: Option<String>,
     pub style: Option<RowStyle>,
 }
 
-/// The sources of a row besides the tree.
+/// The data of a row that do not come from the tree.
 #[derive(Debug, Clone, Copy)]
 pub struct RowParts<'a> {
     pub facts: &'a RowFacts<'a>,
@@ -77,7 +77,7 @@ pub struct RowParts<'a> {
     pub call: Option<&'a ToolCall<'a>>,
     /// The excerpt that matches the query.
     pub found: Option<&'a Excerpt>,
-    /// The working directory of the session: paths in it are shown relative to it.
+    /// The working directory of the session. Paths inside it are shown relative to it.
     pub cwd: &'a str,
 }
 
@@ -93,11 +93,11 @@ impl<'a> RowParts<'a> {
         }
     }
 
-    /// The preview of an entry that is not a tool result.
+    /// The preview of an entry other than a tool result.
     fn preview(&self, entry: &Entry<'_>) -> Cow<'a, str> {
         match &self.look.preview {
             Some(preview) => Cow::Borrowed(preview),
-            // Tool calls and nothing else.
+            // The entry has tool calls and nothing else.
             None if entry.flags.has(Flags::SILENT) => relative(&self.facts.preview, self.cwd),
             None => Cow::Borrowed(&self.facts.preview),
         }
@@ -113,8 +113,8 @@ impl<'a> RowParts<'a> {
 }
 
 impl Visible {
-    /// The rows of a page. `snapshot` must have [`Visible::items_of`] the page; rows that it does not have
-    /// are left out.
+    /// The rows of a page. `snapshot` must contain [`Visible::items_of`] the page; rows that it does not contain are
+    /// left out.
     pub fn served<'a>(
         &'a self,
         snapshot: &'a Snapshot,
@@ -142,7 +142,7 @@ impl Visible {
         })
     }
 
-    /// The array `rootIds`.
+    /// Appends the array `rootIds`.
     pub fn push_root_ids(&self, out: &mut Vec<u8>, snapshot: &Snapshot) {
         push_array(out, self.roots().filter_map(|item| snapshot.id(item)));
     }
@@ -180,7 +180,8 @@ impl ServedRow<'_> {
         out.push(b'}');
     }
 
-    /// Whether a folded row needs facts of its entry's body: a type, a role or a time that this program does not write.
+    /// Whether a folded row needs facts of its entry's body: a type, a role or a form of time that this program does
+    /// not write.
     pub fn is_odd(&self) -> bool {
         let entry = &self.entry;
         let has_odd_role = entry.kind == Kind::Message && entry.role.name().is_none();
@@ -198,7 +199,7 @@ impl ServedRow<'_> {
         }
     }
 
-    /// The members from `childCount` to `archived`.
+    /// Appends the members from `childCount` to `archived`.
     fn push_place(&self, out: &mut Vec<u8>) {
         let row = self.row;
         out.extend_from_slice(b",\"childCount\":");
@@ -218,7 +219,7 @@ impl ServedRow<'_> {
         }
     }
 
-    /// The members from `prefix` to `opened`.
+    /// Appends the members from `prefix` to `opened`.
     fn push_guides(&self, out: &mut Vec<u8>, guides: Option<Guides>) {
         if let Some(guides) = guides {
             out.extend_from_slice(b",\"prefix\":\"");
@@ -247,9 +248,9 @@ impl ServedRow<'_> {
         out.push(b'}');
     }
 
-    /// Appends the row as one JSON object without the members that depend on the filter, for a file with several views
-    /// of one tree. `parent` is the number of the parent's row. `body` is the number of the part that has the entry's
-    /// blocks.
+    /// Appends the row as one JSON object without the members that depend on the filter, for a file that has several
+    /// views of one tree. `parent` is the number of the parent's row. `body` is the number of the part of the file that
+    /// has the blocks of the entry.
     pub fn push_packed(
         &self,
         out: &mut Vec<u8>,
@@ -279,7 +280,7 @@ impl ServedRow<'_> {
         out.push(b'}');
     }
 
-    /// The members from `type` to `labelTimestamp`.
+    /// Appends the members from `type` to `labelTimestamp`.
     fn push_said(
         &self,
         out: &mut Vec<u8>,
@@ -314,7 +315,7 @@ impl ServedRow<'_> {
         }
     }
 
-    /// The members from `timestamp` to `labelTimestamp`.
+    /// Appends the members from `timestamp` to `labelTimestamp`.
     fn push_times(&self, out: &mut Vec<u8>, facts: &RowFacts<'_>) {
         let entry = &self.entry;
         out.extend_from_slice(b",\"timestamp\":");
@@ -325,7 +326,7 @@ impl ServedRow<'_> {
         push_label(out, entry);
     }
 
-    /// The members from `tokens` to `isError`.
+    /// Appends the members from `tokens` to `isError`.
     fn push_tool(&self, out: &mut Vec<u8>, parts: RowParts<'_>, call: Option<&ToolCall<'_>>) {
         let RowParts { facts, found, .. } = parts;
         if let Some(tokens) = facts.tokens {
@@ -367,7 +368,7 @@ fn push_look(out: &mut Vec<u8>, icon: Option<&str>, style: Option<RowStyle>) {
     }
 }
 
-/// Appends `,"toolCall":{"name":…,"summary":…}`, without an empty summary.
+/// Appends `,"toolCall":{"name":…,"summary":…}`; an empty summary is left out.
 fn push_call(out: &mut Vec<u8>, call: &ToolCall<'_>, cwd: &str) {
     out.extend_from_slice(b",\"toolCall\":{\"name\":");
     push_string(out, &call.name);
@@ -379,7 +380,7 @@ fn push_call(out: &mut Vec<u8>, call: &ToolCall<'_>, cwd: &str) {
     out.push(b'}');
 }
 
-/// `,"match":{"snippet":…,"ranges":[[start,end],…]}`.
+/// Appends `,"match":{"snippet":…,"ranges":[[start,end],…]}`.
 fn push_match(out: &mut Vec<u8>, found: &Excerpt) {
     out.extend_from_slice(b",\"match\":{\"snippet\":");
     push_string(out, &found.text);

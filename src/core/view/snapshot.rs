@@ -1,4 +1,4 @@
-//! The facts that rows need from the tree, copied under the lock.
+//! The facts from the tree that rows need, copied under the lock.
 
 use super::layout::Outline;
 use crate::entry::{Kind, Role};
@@ -7,7 +7,7 @@ use crate::tree::{FilePlace, Flags, Node, Tree, number32};
 use hashbrown::HashMap;
 use std::ops::Range;
 
-/// The facts that a row needs of one entry, besides its body.
+/// The facts of one entry that a row needs, without those of its body.
 #[derive(Debug, Clone, Copy)]
 pub struct Entry<'a> {
     pub node: Node,
@@ -15,7 +15,7 @@ pub struct Entry<'a> {
     pub kind: Kind,
     pub role: Role,
     pub flags: Flags,
-    /// Unix milliseconds; `None` if the stored text names no instant.
+    /// The timestamp in Unix milliseconds; `None` if the stored text is not a time.
     pub timestamp: Option<Millis>,
     pub place: FilePlace,
     pub label: Option<&'a str>,
@@ -23,12 +23,12 @@ pub struct Entry<'a> {
     pub label_timestamp: Option<Millis>,
 }
 
-/// Some items of an [`Outline`].
+/// The facts of some items of an [`Outline`].
 #[derive(Debug)]
 pub struct Snapshot {
     slots: Slots,
     taken: Vec<EntryCopy>,
-    /// Labels by index into `taken`; few entries have one.
+    /// The labels, by index into `taken`; few entries have one.
     labels: HashMap<u32, (Range<usize>, Option<Millis>)>,
     /// Ids and labels, concatenated.
     text: String,
@@ -47,8 +47,8 @@ struct EntryCopy {
 
 const NONE: u32 = u32::MAX;
 
-/// For each item its index into `taken`. The items of a page are close together; their parents and the roots may be
-/// anywhere. The cost of a page must not grow with the tree.
+/// The index into `taken` of each item. The items of a page are close together; their parents and the roots may be
+/// anywhere. The memory for a page must not grow with the tree.
 #[derive(Debug, Default)]
 struct Slots {
     /// The first item of `near`.
@@ -69,7 +69,7 @@ impl Slots {
     }
 
     fn set(&mut self, item: usize, number: u32) {
-        // The next item, or one a few further: the items of a page are in order.
+        // This is the next item, or one a few items later, since the items of a page are in order.
         let end = self.first + self.near.len();
         if self.near.is_empty() {
             self.first = item;
@@ -87,12 +87,12 @@ impl Slots {
     }
 }
 
-/// Most hidden items between two rows of one page.
+/// The most hidden items between two rows of one page.
 const NEAR: usize = 256;
 
 impl Snapshot {
-    /// Copies the facts of these items; an item that comes twice is copied once. `tree` must not have
-    /// changed since the outline was made.
+    /// Copies the facts of these items. An item that occurs twice is copied once. `tree` must not have changed
+    /// since the outline was made.
     pub fn take(tree: &Tree, outline: &Outline, items: impl Iterator<Item = usize>) -> Self {
         let mut snapshot = Self {
             slots: Slots::default(),

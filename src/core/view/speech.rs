@@ -1,7 +1,8 @@
-//! Extracts the words of a person from the text of a message: leaves out the text that a tool put around or into them.
+//! Extracts the words of a person from the text of a message. Text that a tool put around or into these words is left
+//! out.
 //!
-//! Agents write their own words into messages of the user: reminders, slash commands and their output, the environment.
-//! Those are left out. A message with nothing else is an aside: one word that says what it is.
+//! Agents write their own text into user messages: reminders, slash commands and their output, the environment. A
+//! message that has only such text is an aside: the preview is one word that says what the text is.
 
 use super::line::PreviewLine;
 use super::plain::{LOOK, PlainText};
@@ -10,27 +11,27 @@ use crate::entry::{Kind, Role};
 use crate::json;
 use memchr::memmem;
 
-/// Bytes of decoded text that are taken at a time.
+/// The number of bytes of decoded text that are handled at a time.
 const WINDOW: usize = 512;
-/// Bytes of a text that are looked through for marks: enough to fill a line.
+/// The number of bytes of a text in which marks are searched: enough to fill a line.
 const UNMARKED: usize = 4 * PreviewLine::LIMIT;
 /// The most characters of an aside.
 const ASIDE: usize = 80;
 
-/// The meaning of an element that a tool has put into a message.
+/// The meaning of an element that a tool puts into a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Says {
     Nothing,
-    /// Its own text: the name of a slash command.
+    /// The text of the element is the name of a slash command.
     Command,
-    /// The arguments of the command.
+    /// The text of the element is the arguments of the slash command.
     Arguments,
-    /// A command for a shell.
+    /// The text of the element is a command for a shell.
     Shell,
     Word(&'static str),
 }
 
-/// The elements of Claude Code, Codex and Gemini CLI, by their names.
+/// The elements of Claude Code, Codex and Gemini CLI, by their tags.
 const ELEMENTS: &[(&str, Says)] = &[
     ("system-reminder", Says::Word("reminder")),
     ("command-name", Says::Command),
@@ -78,7 +79,7 @@ pub(super) struct Speech {
     is_markdown: bool,
     /// Whether tools may have put elements into the text.
     has_elements: bool,
-    /// The meaning of the elements.
+    /// The most telling meaning of the elements so far.
     aside: Option<Says>,
     command: PreviewLine,
     arguments: PreviewLine,
@@ -101,7 +102,7 @@ impl Speech {
         }
     }
 
-    /// The aside, if the message is one: it has elements, and nothing was said besides.
+    /// The aside; `None` unless the message has elements and no other text.
     pub(super) fn aside(&self) -> Option<PreviewLine> {
         let mut line = PreviewLine::of(ASIDE);
         match self.aside? {
@@ -118,8 +119,9 @@ impl Speech {
         Some(line)
     }
 
-    /// Appends what a text says. `inside` is the text as written in a string literal, from its beginning; it may go on
-    /// after the closing quote. With `cut` its end is missing, and with `is_head` too it exists and was not read.
+    /// Appends the words of a text. `inside` is the text as written in a string literal, from its beginning on; it may
+    /// continue after the closing quote. `cut` says that the end of the literal is missing; `is_head` says that the
+    /// line is longer than the part that was read.
     pub(super) fn push(&mut self, line: &mut PreviewLine, inside: &[u8], cut: bool, is_head: bool) {
         if self.has_elements
             && let Some((_, word)) = WHOLE
@@ -137,11 +139,11 @@ impl Speech {
         while !line.is_full() && !rest.is_empty() {
             window.clear();
             let Some(after) = self.decode(rest, &mut window, cut, is_head) else {
-                // Whether an element ends here is not known yet.
+                // The text that was read may end within an element.
                 return;
             };
             let is_last = window.len() < WINDOW;
-            // A literal that has not ended goes on after the head.
+            // A literal that has no closing quote continues after the head.
             let is_cut = cut && is_head && is_last && after.first() != Some(&b'"');
             let held = if is_cut { LOOK } else { 0 };
             rest = if is_last { b"" } else { after };
@@ -149,8 +151,8 @@ impl Speech {
         }
     }
 
-    /// Decodes up to [`WINDOW`] bytes, without elements. Returns the rest, which begins with a quote if the literal ends
-    /// there; `None` if the text ends within an element of which more exists.
+    /// Decodes up to [`WINDOW`] bytes, without elements. Returns the rest, which begins with a quote if the literal
+    /// ends there; `None` if the text ends within an element that continues after the head.
     fn decode<'a>(
         &mut self,
         mut rest: &'a [u8],
@@ -193,14 +195,14 @@ impl Speech {
         Some(rest)
     }
 
-    /// Takes an element at the beginning of a text.
+    /// Reads the element at the beginning of a text.
     fn element<'a>(&mut self, text: &'a [u8], is_head: bool) -> Element<'a> {
         let after = text.get(1..).unwrap_or_default();
         let opens = |name: &str| {
             let rest = after.strip_prefix(name.as_bytes());
             rest.is_some_and(|rest| matches!(rest.first(), Some(b'>' | b' ')))
         };
-        // The end of an element whose beginning is missing.
+        // This is the end of a reminder whose beginning is missing.
         if after.starts_with(b"/system-reminder>") {
             return Element::Until(text.get(b"</system-reminder>".len()..).unwrap_or_default());
         }
@@ -217,7 +219,7 @@ impl Speech {
         };
         let inner = after.get(name.len()..found).unwrap_or_default();
         if has_quote(inner) {
-            // The text ends before the end of an element.
+            // The literal ends before the end of the element.
             return Element::None;
         }
         let start = inner
@@ -234,7 +236,7 @@ impl Speech {
         Element::Until(after.get(found + end.len()..).unwrap_or_default())
     }
 
-    /// A command says more than what is around it.
+    /// Keeps the meaning that tells most: a command tells more than the elements around it.
     fn say(&mut self, says: Says) {
         let counts = |says| matches!(says, Some(Says::Command | Says::Shell));
         if self.aside.is_none_or(|said| said == Says::Nothing)
@@ -247,9 +249,9 @@ impl Speech {
 
 enum Element<'a> {
     None,
-    /// It may end after the text that was read.
+    /// The element may end after the text that was read.
     Unfinished,
-    /// The text after it.
+    /// The text after the element.
     Until(&'a [u8]),
 }
 
@@ -259,7 +261,7 @@ fn is_unmarked(inside: &[u8]) -> bool {
     !is_item && json::first_of(inside, br"*_`~[!<#>|\") == inside.len()
 }
 
-/// The characters in the first `most` bytes of a literal that stand for themselves, up to the first that may not.
+/// The characters in the first `most` bytes of a literal, up to the first one that may not stand for itself.
 fn plain(inside: &[u8], most: usize) -> &str {
     let inside = inside.get(..most).unwrap_or(inside);
     let end = json::first_of(inside, b"\"\\<\r");
@@ -271,7 +273,7 @@ fn plain(inside: &[u8], most: usize) -> &str {
     valid.unwrap_or_default()
 }
 
-/// Whether a quote without a backslash before it ends the literal.
+/// Whether the literal ends within `inside`: at a quote without a backslash before it.
 fn has_quote(mut inside: &[u8]) -> bool {
     while let Some(found) = memchr::memchr2(b'"', b'\\', inside) {
         if inside.get(found) == Some(&b'"') {

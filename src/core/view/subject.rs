@@ -9,12 +9,12 @@ pub struct Subject {
     pub kind: Kind,
     pub role: Role,
     pub flags: Flags,
-    /// Whether to read an assistant's calls, for the rows of their results.
+    /// Whether to read the calls of an assistant message, for the rows of their results.
     pub calls: bool,
 }
 
 impl Subject {
-    /// Whether the entry is a message, whose members are in `message`.
+    /// Whether the entry is a message. Its members are in `message`.
     pub fn is_message(self) -> bool {
         self.kind == Kind::Message
     }

@@ -1,7 +1,7 @@
-//! The visible tree as rows: the entries of an [`Outline`] that no filter, query, fold or depth hides, and the rows of
-//! a page.
+//! The visible tree as rows: the entries of an [`Outline`] that are not hidden by a filter, query, fold or depth. Also
+//! the rows of a page.
 //!
-//! It contains only numbers, so it needs neither the tree nor the lock.
+//! The visible tree has only numbers, so it needs neither the tree nor the lock.
 
 use super::layout::Outline;
 use super::left::{self, Left, LeftRows};
@@ -10,14 +10,15 @@ use crate::tree::{Node, number32};
 use std::collections::HashSet;
 use std::ops::Range;
 
-/// The visible entries that have no row. Their removal does not change how the other rows are related.
+/// The visible entries that have no row. Leaving them out does not change how the other rows are related.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Folding {
     /// Entries whose descendants have no rows. An entry that is not visible folds nothing.
     pub folded: HashSet<Node>,
-    /// Folds the branches that were left; the outline must have the active path last ([`super::Scope::active_last`]).
+    /// Folds the branches that the leaf has left. The outline must have the active path last
+    /// ([`super::Scope::active_last`]).
     pub left: Option<Left>,
-    /// Deepest depth shown: 0 shows only the visible roots.
+    /// The deepest depth that is shown; 0 shows only the visible roots.
     pub max_depth: Option<u64>,
 }
 
@@ -25,12 +26,12 @@ pub struct Folding {
 #[derive(Debug, PartialEq, Eq)]
 pub struct Visible {
     rows: Vec<Row>,
-    /// For each item its own row, or the row of its nearest ancestor that has one.
+    /// For each item, its own row, or the row of its nearest ancestor that has one.
     nearest: Vec<u32>,
     /// The items of the visible roots.
     roots: Vec<u32>,
     hidden: usize,
-    /// The `rows` that stand for branches that were left.
+    /// The rows that stand for branches that the leaf has left.
     left: LeftRows,
 }
 
@@ -69,15 +70,15 @@ impl Visible {
         }
     }
 
-    /// Bytes of memory that it uses.
+    /// The memory that the view uses, in bytes.
     pub fn bytes(&self) -> usize {
         let numbers = self.nearest.capacity() + self.roots.capacity();
         let rows = self.rows.capacity() * size_of::<Row>();
         rows + numbers * size_of::<u32>() + self.left.bytes()
     }
 
-    /// Adds the items by which the outline was [extended](Outline::extend). Returns false and changes
-    /// nothing if other rows would change too. Not for views with a query, folded ids or a depth.
+    /// Adds the items by which the outline was [extended](Outline::extend). Returns false and changes nothing if this
+    /// would also change other rows. Do not use it for views with a query, folded ids or a depth.
     pub fn extend(&mut self, outline: &Outline) -> bool {
         let known = self.nearest.len();
         let items = outline.items();
@@ -92,13 +93,13 @@ impl Visible {
         let was_shown_as_leaf =
             own.filter(|row| items.get(row.item()).is_some_and(|item| !item.kept));
         let gone = was_shown_as_leaf.map(|row| row.parent);
-        // The row above the new items, and its number of children.
+        // The row above the new items, and the number of its children.
         let above = gone.unwrap_or(end);
         let children = usize::from(gone.is_some());
         let has_room =
             (self.rows.get(above as usize)).is_some_and(|row| row.child_count as usize == children);
-        // A second child would indent the first child and all its descendants. A second root would indent all rows. The
-        // loss of either would undo that.
+        // A second child indents the first child and all its descendants, and a second root indents all rows. If either
+        // is removed, these rows move back.
         if !has_room && (gone.is_some() || new.iter().any(|item| item.kept)) {
             return false;
         }
@@ -148,26 +149,26 @@ impl Visible {
         &self.rows
     }
 
-    /// The rows that stand for branches that were left.
+    /// The rows that stand for branches that the leaf has left.
     pub fn left(&self) -> &LeftRows {
         &self.left
     }
 
-    /// The name of the branch that begins with the row of an item: the first row at or below the entry that has the
-    /// name. The search looks only at the entries after the row before. No entry is looked at for two rows, so all rows
-    /// take linear time.
+    /// The name of the branch that begins with the row of an item. The name is shown on the first row at or below the
+    /// entry that has it. Only the entries after the row before are searched, so each entry is searched once, and all
+    /// rows take linear time.
     pub fn branch_name<'o>(&self, outline: &'o Outline, item: usize) -> Option<&'o str> {
         let before = self.row_of(item)?.checked_sub(1);
         let before = before.and_then(|before| self.rows.get(before));
         outline.branch_name_behind(item, before.map(Row::item))
     }
 
-    /// The number of rows of all pages.
+    /// The number of rows on all pages together.
     pub fn total(&self) -> usize {
         self.rows.len()
     }
 
-    /// The number of entries in scope that filter or query remove.
+    /// The number of entries in scope that the filter or the query removes.
     pub fn hidden(&self) -> usize {
         self.hidden
     }
@@ -177,21 +178,21 @@ impl Visible {
         self.roots.iter().map(|item| *item as usize)
     }
 
-    /// The row of `item`, else the nearest one above it.
+    /// The row of `item`, or else the nearest row above it.
     pub fn row_of(&self, item: usize) -> Option<usize> {
         some(self.nearest.get(item).copied().unwrap_or(NONE))
     }
 
-    /// Like [`Visible::row_of`]. Without a row at or above the item, returns the next row, or else the last one.
-    /// `None` if there are no rows.
+    /// Like [`Visible::row_of`]. If no row is at or above the item, returns the next row, or else the last one. `None`
+    /// if there are no rows.
     pub fn row_near(&self, item: usize) -> Option<usize> {
         let last = self.rows.len().checked_sub(1)?;
         let next = || self.rows.partition_point(|row| row.item() < item).min(last);
         Some(self.row_of(item).unwrap_or_else(next))
     }
 
-    /// The items that these rows need: first their own in order, then their parents, the visible roots, and the items
-    /// that folded and opened rows name. An item may come twice.
+    /// The items that these rows need: first their own items in order, then their parents, the visible roots, and the
+    /// items that folded and opened rows name. An item may occur twice.
     pub fn items_of(&self, range: Range<usize>) -> impl Iterator<Item = usize> + '_ {
         let page = self.rows.get(range.clone()).unwrap_or_default();
         let parents = page.iter().filter_map(|row| self.rows.get(row.parent()?));
@@ -207,17 +208,17 @@ impl Visible {
     }
 }
 
-/// The start of a page.
+/// Where a page starts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Start {
-    /// The page begins with this row. A cursor gives one too.
+    /// The page begins with this row. A cursor also gives such a row.
     Offset(u64),
-    /// This row is in the middle of the page, if there are enough rows on both sides.
+    /// This row is in the middle of the page, if there are enough rows before and after it.
     Around(usize),
 }
 
-/// The rows of a page. The start of the range is the answer's `offset`. Without a limit, the page has all rows from the
-/// offset on, or all rows of the tree for [`Start::Around`].
+/// The rows of a page. The start of the range is the `offset` of the answer. Without a limit, the page has all rows
+/// from the offset on; with [`Start::Around`] it has all rows of the tree.
 pub fn page_range(total: usize, start: Start, limit: Option<usize>) -> Range<usize> {
     let limit = limit.unwrap_or(total);
     let first = match start {
@@ -229,12 +230,12 @@ pub fn page_range(total: usize, start: Start, limit: Option<usize>) -> Range<usi
     first..first.saturating_add(limit).min(total)
 }
 
-/// The visible entries with parent, depth and siblings, and for each item the nearest visible one.
+/// The visible entries with parent, depth and siblings; and for each item the nearest visible item.
 fn visible_tree(outline: &Outline, matched: Option<&[bool]>) -> (Vec<Row>, Vec<u32>) {
     let items = outline.items();
     let mut rows: Vec<Row> = Vec::with_capacity(items.len());
     let mut nearest: Vec<u32> = Vec::with_capacity(items.len());
-    // For each row its last child so far.
+    // The last child so far of each row.
     let mut last_child: Vec<u32> = Vec::with_capacity(items.len());
     let mut last_root = NONE;
     for (at, item) in items.iter().enumerate() {
@@ -277,7 +278,7 @@ fn visible_tree(outline: &Outline, matched: Option<&[bool]>) -> (Vec<Row>, Vec<u
     (rows, nearest)
 }
 
-/// Sets indent and guides, parents before children.
+/// Computes indent and guides. Parents come before their children.
 fn draw(rows: &mut [Row]) {
     let several_roots = rows.first().is_some_and(|root| root.has_later_sibling);
     for at in 0..rows.len() {
@@ -297,8 +298,8 @@ fn draw(rows: &mut [Row]) {
     }
 }
 
-/// Removes the rows below folded ones and below the deepest depth. Returns for each former row its new row, or the new
-/// row of its nearest ancestor that remains.
+/// Removes the rows below folded rows and below the deepest depth. Returns for each former row its new row, or the new
+/// row of its nearest remaining ancestor.
 fn fold(outline: &Outline, rows: &mut Vec<Row>, folding: &Folding) -> Vec<u32> {
     let is_folded = |row: &Row| {
         !folding.folded.is_empty()
@@ -307,7 +308,7 @@ fn fold(outline: &Outline, rows: &mut Vec<Row>, folding: &Folding) -> Vec<u32> {
                 .get(row.item())
                 .is_some_and(|item| folding.folded.contains(&item.node))
     };
-    // For each former row: its new row, and whether rows below it are removed.
+    // The new row of each former row, and whether the rows below it are removed.
     let mut moved: Vec<u32> = Vec::with_capacity(rows.len());
     let mut closed: Vec<bool> = Vec::with_capacity(rows.len());
     let mut left = 0;

@@ -1,4 +1,4 @@
-//! One line of a view: numbers only.
+//! One line of a view. It has only numbers.
 
 /// One line of the view.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -7,15 +7,15 @@ pub struct Row {
     pub(super) parent: u32,
     /// The number of visible ancestors.
     pub depth: u32,
-    /// Steps to the right: one for each visible ancestor that is a branch point, and one if there are
-    /// several visible roots.
+    /// The number of steps to the right: one for each visible ancestor that is a branch point, and one
+    /// more if there are several visible roots.
     pub indent: u32,
     /// The number of visible children, folded ones included.
     pub child_count: u32,
-    /// One bit for each step of indent, the last step lowest, as many as fit: whether the entry indented
-    /// there has a later sibling, so that its line continues.
+    /// One bit for each step of indent, as many as fit; the last step is the lowest bit. A bit says
+    /// whether the entry indented at that step has a later sibling, so that its line continues.
     pub(super) guides: u32,
-    /// Whether the last step of its indent is its own, because it has siblings.
+    /// Whether the row itself causes the last step of its indent, because it has siblings.
     pub(super) heads_branch: bool,
     pub(super) has_later_sibling: bool,
     /// Whether it is the leaf or an ancestor of the leaf.
@@ -32,7 +32,7 @@ impl Row {
         self.item as usize
     }
 
-    /// The row of its nearest visible ancestor.
+    /// The index of the row of its nearest visible ancestor.
     pub fn parent(&self) -> Option<usize> {
         some(self.parent)
     }
@@ -43,7 +43,7 @@ impl Row {
     }
 }
 
-/// No row, or no item.
+/// Stands for no row or no item.
 pub(super) const NONE: u32 = u32::MAX;
 
 pub(super) fn some(at: u32) -> Option<usize> {

@@ -1,15 +1,15 @@
 //! Reads one line of the session file into its envelope: the facts that the index needs (session-file.md
 //! §2).
 //!
-//! Owns the choice of members, and the rules for unusual ones: any order, duplicate members (the last one
-//! counts), escaped keys, members of the wrong type (as if absent). The same pass checks that every byte of
-//! the line is JSON. Other lines (the header's place, duplicate ids, orphans, migration) and UTF-8 are the
-//! caller's.
+//! This module chooses the members, and has the rules for unusual ones: any order, duplicate members (the last one
+//! counts), escaped keys, members of the wrong type (as if absent). The same pass checks that every byte of the
+//! line is JSON. The caller checks UTF-8, and whatever depends on other lines: the position of the header,
+//! duplicate ids, orphans, migration.
 
 use super::*;
 use crate::json::{self, Elements, Malformed, Members};
 
-/// Scans a line that has exactly one JSON text, with white space and a carriage return around it allowed.
+/// Scans a line with exactly one JSON text. White space and a carriage return may surround the text.
 /// [`BadLine::NotAnObject`] means that the whole line is valid JSON.
 pub fn scan_line(line: &[u8]) -> Result<Line<'_>, BadLine> {
     let start = json::skip_space(line, 0);
@@ -23,9 +23,9 @@ pub fn scan_line(line: &[u8]) -> Result<Line<'_>, BadLine> {
     }
 }
 
-/// Scans the first object from `at` on and returns the position after it, for lines with several adjacent objects
-/// (`gluedLines`, session-file.md §2). [`Line::Blank`] if only white space is left. After [`BadLine::NotAnObject`]
-/// `json::skip_value` finds the next one.
+/// Scans the first object from `at` on and returns the position after it. For lines with several adjacent objects
+/// (`gluedLines`, session-file.md §2). Returns [`Line::Blank`] if only white space is left. After
+/// [`BadLine::NotAnObject`], `json::skip_value` finds the start of the next object.
 pub fn scan_first(line: &[u8], at: usize) -> Result<(Line<'_>, usize), BadLine> {
     let start = json::skip_space(line, at);
     if start >= line.len() {
@@ -38,8 +38,8 @@ pub fn scan_first(line: &[u8], at: usize) -> Result<(Line<'_>, usize), BadLine> 
 /// The members with which the format begins every entry, in its order.
 const FIRST: [&[u8]; 4] = [b"type", b"id", b"parentId", b"timestamp"];
 
-/// The raw values of the relevant members, empty if absent. The `type`, which may come last, decides which
-/// of them count.
+/// The raw values of the relevant members, empty if absent. Which of them count depends on the `type`, which may
+/// come last.
 #[derive(Default)]
 struct RawEntry<'a> {
     kind: &'a [u8],
@@ -130,9 +130,9 @@ fn scan_value(text: &[u8], at: usize) -> Result<(Option<Line<'_>>, usize), Malfo
     Ok((fields.into_line(odd), members.end()))
 }
 
-/// The value right after `before`, which is at `at`.
+/// The span of the value that follows `before`; `None` if `before` is not at `at`.
 #[inline]
-fn value_behind<const N: usize>(text: &[u8], at: usize, before: &[u8; N]) -> Option<json::Span> {
+fn value_after<const N: usize>(text: &[u8], at: usize, before: &[u8; N]) -> Option<json::Span> {
     let is_there = text.get(at..)?.first_chunk() == Some(before);
     let start = at + N;
     let end = is_there.then(|| json::skip_value(text, start))?.ok()?;
@@ -140,14 +140,14 @@ fn value_behind<const N: usize>(text: &[u8], at: usize, before: &[u8; N]) -> Opt
 }
 
 impl<'a> RawEntry<'a> {
-    /// Reads the first members if they are in the usual form, and returns the end of the last one. `None`
-    /// for any other form, valid or not.
+    /// Reads the first members if they are in the usual form, and returns the end of the last one. `None` for any
+    /// other form, whether it is valid or not.
     #[inline]
     fn take_first(&mut self, text: &'a [u8], at: usize) -> Option<usize> {
-        let kind = value_behind(text, at, b"{\"type\":")?;
-        let id = value_behind(text, kind.end, b",\"id\":")?;
-        let parent_id = value_behind(text, id.end, b",\"parentId\":")?;
-        let timestamp = value_behind(text, parent_id.end, b",\"timestamp\":")?;
+        let kind = value_after(text, at, b"{\"type\":")?;
+        let id = value_after(text, kind.end, b",\"id\":")?;
+        let parent_id = value_after(text, id.end, b",\"parentId\":")?;
+        let timestamp = value_after(text, parent_id.end, b",\"timestamp\":")?;
         let end = timestamp.end;
         self.kind = text.get(kind)?;
         self.id = text.get(id)?;
@@ -202,7 +202,8 @@ impl<'a> RawEntry<'a> {
         })
     }
 
-    /// `None` for a copy from another branch, which names an entry of its own session.
+    /// The entry of another session from which this entry was copied. `None` for a copy from another branch of the
+    /// same session.
     fn copied_from(&self) -> Option<CopiedFrom<'a>> {
         if !self.copied_from.starts_with(b"{") {
             return None;
@@ -267,7 +268,7 @@ impl<'a> RawEntry<'a> {
         }
     }
 
-    /// The facts of a record, which is not an entry.
+    /// The facts of a record. A record is not an entry.
     fn record_facts(&self) -> Facts<'a> {
         let data = |name: &str| json::get(self.data, name);
         let of_branch = |change| Facts::BranchRecord {
@@ -312,7 +313,7 @@ impl<'a> RawMessage<'a> {
         let stop_reason = stop_reason.as_deref().unwrap_or_default();
         Facts::Message {
             role,
-            // An answer that was cut off by its length is shown too, as in the program that defined the
+            // An answer that was cut off at its limit of length is shown too, as in the program that defined the
             // format.
             silent: role == Role::Assistant
                 && !self.has_text
@@ -415,7 +416,7 @@ fn walk_block(text: &[u8], at: usize) -> Result<(bool, usize), Malformed> {
     Ok((is_text && !is_blank(shown), members.end()))
 }
 
-/// Whether a string literal is blank (JavaScript's `trim` leaves nothing); other values are blank too.
+/// Whether a value is blank: a string of which JavaScript's `trim` leaves nothing, or not a string.
 fn is_blank(raw: &[u8]) -> bool {
     json::chars(raw).all(|c| (c.is_whitespace() && c != '\u{85}') || c == '\u{feff}')
 }

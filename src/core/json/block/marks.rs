@@ -1,15 +1,16 @@
-//! Where a block has bytes that matter.
+//! The positions of the special bytes in a block.
 
-/// Bytes of a block.
+/// The length of a block in bytes.
 pub(crate) const BLOCK: usize = 64;
 
-/// The places of the special bytes in a block.
+/// The positions of the special bytes in a block, as bit masks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Marks {
     pub quotes: u64,
     pub backslashes: u64,
-    /// Below 0x20.
+    /// Bytes below 0x20.
     pub controls: u64,
-    /// `n`, `r` and `t`: with quote and backslash, the last bytes of nearly all escapes.
+    /// The letters `n`, `r` and `t`. Nearly all escapes end in one of these, in a quote or in a
+    /// backslash.
     pub usual: u64,
 }

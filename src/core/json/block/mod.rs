@@ -1,4 +1,4 @@
-//! 64 bytes of a string literal at a time, as bit masks (bit n: byte n).
+//! Examines a string literal in blocks of 64 bytes. The results are bit masks; bit n stands for byte n.
 
 mod marks;
 #[cfg(target_arch = "x86_64")]
@@ -12,7 +12,7 @@ pub(crate) use x86::{marks_avx2, marks_avx512};
 
 /// The marks of a block; `None` if it has no quote, backslash or control character.
 ///
-/// For any processor; [`x86`] has variants for wider registers.
+/// This function works on any processor; [`x86`] has variants for wider registers.
 #[inline]
 pub(super) fn marks(bytes: &[u8; BLOCK]) -> Option<Marks> {
     let block = Block::load(bytes);
@@ -72,7 +72,7 @@ impl Block {
     }
 }
 
-/// The first of sixteen bytes that is a quote, backslash or control character.
+/// The index of the first byte that is a quote, backslash or control character.
 #[inline]
 pub(super) fn first_special(bytes: [u8; 16]) -> Option<usize> {
     let marks = special(u8x16::new(bytes)).to_bitmask();
@@ -95,8 +95,8 @@ fn control(bytes: u8x16) -> u8x16 {
 #[inline]
 pub(super) fn escaped(slashes: u64, carry: &mut u64) -> u64 {
     const EVEN: u64 = 0x5555_5555_5555_5555;
-    // The parity of the place where a run of backslashes begins decides: adding the start of a run to the
-    // run sets the bit after its end.
+    // Adding the first bit of a run of backslashes to the run sets the bit after its end. Whether the byte there is
+    // escaped depends on whether the run begins at an even or at an odd index.
     let slashes = slashes & !*carry;
     let follows = slashes << 1 | *carry;
     let odd_starts = slashes & !EVEN & !follows;

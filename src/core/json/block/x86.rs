@@ -1,7 +1,7 @@
 //! The marks of a block with registers of 32 and 64 bytes.
 //!
-//! The functions are safe; a caller that is not compiled for the same processors must check that it runs on
-//! one.
+//! The functions are safe. A caller that is compiled for any processor must check first that this processor
+//! has the registers.
 
 use super::marks::{BLOCK, Marks};
 use bytemuck::must_cast;

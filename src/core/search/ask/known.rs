@@ -1,29 +1,31 @@
-//! The hashes of the stems of words that a text has again and again: to find one takes a fraction of the time of a stem.
+//! A cache from words to the hashes of their stems. Finding a word in it takes a fraction of the time of computing its
+//! stem.
 
 use super::stem::stem;
 
-/// The number of words that are known; a later one takes the slot of an earlier one.
+/// The number of words that the cache keeps. A new word replaces the word that has the same slot.
 const SLOTS: usize = 1 << 12;
-/// The letters of such a word at most, in bytes.
+/// The most letters of a cached word, in bytes.
 const LETTERS: usize = 24;
 
-/// The letters of a word, with zeros after them, and the hash of its stem. No word is empty.
+/// The letters of a word, with zeros after them, and the hash of its stem. An empty slot has only zeros, since no word
+/// is empty.
 #[derive(Debug, Clone, Copy, Default)]
 struct KnownWord {
     letters: [u8; LETTERS],
     term: u64,
 }
 
-/// Words that were read, with the hashes of their stems.
+/// The words that were read last, with the hashes of their stems.
 #[derive(Debug, Default)]
 pub(super) struct KnownWords {
-    /// By the hash of the letters; empty until there is a word.
+    /// The words by the hash of their letters; empty until the first word.
     slots: Vec<KnownWord>,
     stem: String,
 }
 
 impl KnownWords {
-    /// The hash of the stem of a word in folded letters.
+    /// The hash of the stem of a word, which is in folded letters.
     pub(super) fn term(&mut self, word: &str) -> u64 {
         let mut letters = [0; LETTERS];
         let start = letters.get_mut(..word.len());
@@ -37,7 +39,7 @@ impl KnownWords {
         let Some(slot) = self.slots.get_mut(slot_of(&letters)) else {
             return stemmed(&mut self.stem, word);
         };
-        // No word has zeros.
+        // An empty slot has only zeros, so it equals no word.
         if slot.letters != letters {
             let term = stemmed(&mut self.stem, word);
             *slot = KnownWord { letters, term };

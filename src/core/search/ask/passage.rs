@@ -1,13 +1,15 @@
-//! The passage of a text that answers a question best: most of its words, nearest together.
+//! The passage of a text that answers a question best: it has most words of the question, nearest
+//! together.
 
 use super::question::Question;
 use super::terms::{Form, Tokenizer};
 use crate::search::excerpt::Excerpt;
 use std::ops::Range;
 
-/// The bytes of a text within which the words of a passage stand.
+/// The longest span of a passage, in bytes of the text.
 const WINDOW: usize = 170;
-/// The most occurrences in a text that are compared. A text with more has the words everywhere.
+/// The most occurrences in a text that are compared. A text with more of them has the words everywhere,
+/// so the rest would change nothing.
 const MOST_PLACES: usize = 1 << 16;
 
 /// An occurrence of a word of the question in a text.
@@ -23,27 +25,29 @@ struct Place {
 /// The best passage of a text.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Passage {
-    /// Where its words stand, in bytes, ascending and disjoint.
+    /// The spans of its words in bytes, ascending and disjoint.
     pub places: Vec<Range<usize>>,
     /// The sum of the weights of its terms.
     pub weight: f64,
-    /// The most words in the order of the question, one after the other, anywhere in the text.
+    /// The length of the longest run of words that are in the text in the order of the question, one
+    /// after the other. The run may be anywhere in the text.
     pub run: usize,
-    /// The number of words between the first and the last of the passage.
+    /// The number of words between the first and the last word of the passage.
     pub extent: u32,
     /// The number of its different terms, and of those that are not only parts of identifiers.
     pub terms: usize,
     pub uncut: usize,
 }
 
-/// Reads texts for a question, reusing memory.
+/// Finds passages in texts, reusing memory.
 pub struct Reader<'q> {
     question: &'q Question,
     /// The weight of each term of the question.
     weights: Vec<f64>,
     tokenizer: Tokenizer,
     places: Vec<Place>,
-    /// For each word of the question where it was last seen, and the run that ends there.
+    /// For each word of the question: the position where it was seen last, and the length of the run
+    /// that ends there.
     runs: Vec<(u32, usize)>,
 }
 
@@ -106,7 +110,8 @@ impl<'q> Reader<'q> {
                 return;
             }
             if token.form != Form::Whole {
-                // From the last word on: a run that ends here does not begin a second one here.
+                // The last word comes first, so that a run which ends at this token does not also begin
+                // at it.
                 for word in of_words.iter().rev() {
                     let before = word.checked_sub(1).and_then(|before| runs.get(before));
                     let before = before.filter(|(at, _)| at.wrapping_add(1) == token.position);
@@ -129,7 +134,8 @@ impl<'q> Reader<'q> {
         longest
     }
 
-    /// The occurrences in the best passage: the most weight, then the nearest together, then the first.
+    /// The occurrences of the best passage: it has the most weight; of equal ones it is the shortest,
+    /// then the first.
     fn best(&self) -> Option<Range<usize>> {
         let mut counts = vec![0_u32; self.weights.len()];
         let weight_of = |term: usize| self.weights.get(term).copied().unwrap_or_default();
@@ -142,7 +148,8 @@ impl<'q> Reader<'q> {
                 weight += if *count == 0 { weight_of(term) } else { 0.0 };
                 *count += 1;
             }
-            // Words at the start go as long as the others have them, or if they are too far away.
+            // Drop words at the start that occur again later in the passage, or that are too far from
+            // its end.
             while let Some(start) = self.places.get(first).filter(|_| first < last) {
                 let is_far = place.span.end.saturating_sub(start.span.start) > WINDOW;
                 let count = start.term.and_then(|term| counts.get_mut(term));
@@ -172,11 +179,11 @@ impl<'q> Reader<'q> {
         best.map(|(.., places)| places)
     }
 
-    /// The excerpt of a text around a passage, with marks on all words of the question in it.
+    /// The excerpt of a text around a passage, with marks on all words of the question that it shows.
     pub fn excerpt(&mut self, text: &str, passage: &Passage) -> Excerpt {
         let first = passage.places.first().map_or(0, |place| place.start);
         let last = passage.places.last().map_or(first, |place| place.end);
-        // Marks are made once, for the part that may be shown.
+        // Only words near the passage get marks: the excerpt shows no others.
         let near = self.places.iter().filter(|place| place.term.is_some());
         let marks = near.map(|place| place.span.clone());
         let marks = marks.filter(|span| span.start + 4096 > first && span.start < last + 4096);
@@ -184,7 +191,7 @@ impl<'q> Reader<'q> {
     }
 }
 
-/// Ranges in order, those that touch joined.
+/// The ranges in order; overlapping ranges are joined.
 fn disjoint(spans: impl Iterator<Item = Range<usize>>) -> Vec<Range<usize>> {
     let mut spans: Vec<Range<usize>> = spans.collect();
     spans.sort_unstable_by_key(|span| (span.start, span.end));

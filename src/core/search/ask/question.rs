@@ -21,15 +21,15 @@ const PART_WEIGHT: f64 = 0.5;
 const WHOLE_WEIGHT: f64 = 1.5;
 /// The largest edit distance between a mistyped word and its correction.
 const MAX_DISTANCE: usize = 2;
-/// Shorter words are not corrected, since they are similar to too many others. In bytes.
+/// Words with fewer bytes are not corrected, since they are similar to too many others.
 const MIN_BYTES: usize = 4;
 
-/// A question: its words in order, and the terms to look up.
+/// A question: its words in order, and the terms to search for.
 #[derive(Debug)]
 pub struct Question {
-    /// The word at each position, case-folded, with its ending.
+    /// The word at each position, case-folded, with its English ending.
     words: Vec<String>,
-    /// The terms to look up, each once. Stop words are left out if there are others.
+    /// The terms to search for, each once. Stop words are left out if there are other words.
     terms: Vec<QuestionTerm>,
     /// The positions of each term. Stop words have positions too.
     places: HashMap<Term, Vec<usize>>,
@@ -47,7 +47,7 @@ pub struct QuestionTerm {
 }
 
 impl Question {
-    /// `None` if the text has no word. The error explains what is wrong with it.
+    /// Reads a question; `None` if the text has no word. The error says what is wrong with the text.
     pub fn parse(text: &str) -> Result<Option<Self>, String> {
         let (mut words, mut terms) = (Vec::new(), Vec::<QuestionTerm>::new());
         let mut places: HashMap<Term, Vec<usize>> = HashMap::new();
@@ -147,7 +147,7 @@ impl<'w> MistypedWord<'w> {
 
     /// Whether a known word may be near, by its length in bytes and the set of its letters ([`letter`]).
     pub fn may_be_near(&self, len: usize, letters: u32) -> bool {
-        // An edit changes two letters of the set at most. That excludes most words without comparing them.
+        // An edit changes the set by at most two letters. That excludes most words without comparing them.
         self.word.len() >= MIN_BYTES
             && self.word.len().abs_diff(len) <= self.most
             && (self.letters ^ letters).count_ones() as usize <= self.most * 2

@@ -1,44 +1,44 @@
-//! The score of an entry: BM25 over its terms, and over those of its session and branch.
+//! The score of an entry: BM25 over its own terms, and over the terms of its session and branch.
 //!
-//! The constants follow from the order of fields and from the judged set (tests/data/search/README.md).
+//! The constants follow from the order of the fields, and from a set of judged questions (tests/data/search/README.md).
 
 use crate::entry::{Kind, Role};
 use crate::search::FieldKind;
 use crate::timestamp::Millis;
 
-/// How soon more of a term counts less.
+/// The saturation of BM25: the smaller it is, the sooner repetitions of a term stop counting.
 const SATURATION: f64 = 1.2;
-/// How much the length of an entry counts.
+/// The influence of an entry's length on its score, from 0 to 1.
 const LENGTH: f64 = 0.6;
-/// The weight of the session beside the entry.
+/// The weight of an entry's session. The weight of the entry itself is 1.
 const SESSION: f64 = 0.5;
-/// The weight of the whole session beside the entry. A session that has all words in several entries comes before a
-/// session that has half of the words in one entry.
+/// The weight of the session's best entry for each term. A session that has all words, spread over several entries,
+/// comes before a session that has half of the words in one entry.
 const TOGETHER: f64 = 1.0;
-/// The weight of the branch beside the entry.
+/// The weight of an entry's branch. The weight of the entry itself is 1.
 const BRANCH: f64 = 0.3;
-/// How much a whole phrase adds, how much words that are near, and how much words that are not cut.
+/// The largest bonus for a whole phrase, for words that are near each other, and for words that are not cut.
 const PHRASE: f64 = 1.0;
 const NEAR: f64 = 0.4;
 const UNCUT: f64 = 0.15;
-/// How much an entry that is new adds, and the time in which this is halved.
+/// The largest bonus for a new entry, and the time in which it halves.
 const RECENT: f64 = 0.05;
 const HALVED: f64 = 30.0 * 86_400_000.0;
 
-/// The texts of a whole store, as far as they are known.
+/// The sizes of a whole session directory, as far as they are known.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct Corpus {
     pub entries: u64,
     pub sessions: u64,
     pub branches: u64,
-    /// Terms in all entries, with repetitions.
+    /// The number of terms in all entries, with repetitions.
     pub terms: u64,
 }
 
 /// The counts of a unit (an entry, a branch or a session) that has a term.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct UnitCounts {
-    /// The number of times that the unit has the term, each weighted by its field.
+    /// The number of occurrences of the term in the unit, each multiplied by the weight of its field.
     pub weight: u64,
     /// The number of terms of the unit, with repetitions.
     pub terms: u64,
@@ -52,7 +52,7 @@ pub struct TermCount {
     pub sessions: u64,
 }
 
-/// The weight of a term in a field, in quarters. Half of it, if it is a part of an identifier.
+/// The weight of a term in a field, in quarters. The caller halves it for a part of an identifier.
 pub fn field_weight(kind: Kind, field: FieldKind, role: Role) -> u8 {
     match (field, role, kind) {
         (FieldKind::Labels, _, _) => 16,
@@ -64,8 +64,8 @@ pub fn field_weight(kind: Kind, field: FieldKind, role: Role) -> u8 {
     }
 }
 
-/// The weight of a term that an entry has only in these kinds of fields (one bit for each kind). Output of programs and
-/// thinking of models, and also calls, weigh less than prose that has the term once, however often they repeat it.
+/// Limits the weight of a term that an entry has only in these kinds of fields (one bit for each kind). However often
+/// the output of programs, the thinking of models, or calls repeat a term, they weigh less than prose that has it once.
 pub fn bounded_weight(weight: u8, fields: u8) -> u8 {
     const OUTPUT: u8 = 1 << FieldKind::ToolResults as u8 | 1 << FieldKind::Thinking as u8;
     const CALLS: u8 = 1 << FieldKind::ToolCalls as u8;
@@ -76,18 +76,19 @@ pub fn bounded_weight(weight: u8, fields: u8) -> u8 {
     }
 }
 
-/// The part of the score that all entries of a session share: the best that any of them has of each term.
+/// The part of the score that all entries of a session share. `best` has, for each term, the best score of any entry of
+/// the session.
 pub fn together(best: impl IntoIterator<Item = f64>) -> f64 {
     TOGETHER * best.into_iter().sum::<f64>()
 }
 
-/// How rare a term is, if `with` of `all` units have it.
+/// The rarity of a term that `with` of `all` units have.
 fn rarity(all: u64, with: u64) -> f64 {
     let (all, with) = (all.max(with) as f64, with as f64);
     (1.0 + (all - with + 0.5) / (with + 0.5)).ln()
 }
 
-/// The score of a unit for one term: `mean` is the number of terms of the usual unit.
+/// The score of a unit for one term. `mean` is the average number of terms in a unit.
 fn bm25(rarity: f64, UnitCounts { weight, terms }: UnitCounts, mean: f64) -> f64 {
     if weight == 0 {
         return 0.0;
@@ -105,7 +106,7 @@ pub struct TermScorer {
     branch: UnitScorer,
 }
 
-/// The rarity of a term among units of one kind, and the number of terms of the usual one.
+/// The rarity of a term among units of one kind, and their average number of terms.
 #[derive(Debug, Clone, Copy)]
 struct UnitScorer {
     rarity: f64,
@@ -151,12 +152,13 @@ impl TermScorer {
     }
 }
 
-/// The factor for how the words stand in the text: `phrase`, `near` and `uncut` are shares from 0 to 1.
+/// The factor for how near the words are to each other in the text. `phrase`, `near` and `uncut` are shares from 0 to
+/// 1.
 pub fn closeness(phrase: f64, near: f64, uncut: f64) -> f64 {
     1.0 + PHRASE * phrase + NEAR * near + UNCUT * uncut
 }
 
-/// The factor for the time of an entry.
+/// The factor for the age of an entry.
 pub fn recency(at: Millis, now: Millis) -> f64 {
     let age = now.saturating_sub(at).max(0) as f64;
     1.0 + RECENT * (-age / HALVED).exp2()

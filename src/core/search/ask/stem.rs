@@ -2,7 +2,7 @@
 
 use std::sync::LazyLock;
 
-/// Past forms and their verbs, in the order of the forms.
+/// The past forms of irregular verbs, each with its verb, sorted by form.
 const IRREGULAR: &[(&str, &str)] = &[
     ("ate", "eat"),
     ("became", "become"),
@@ -74,7 +74,8 @@ const IRREGULAR: &[(&str, &str)] = &[
     ("wrote", "write"),
 ];
 
-/// Endings and what replaces them if the rest is long enough, the longest of each kind first (steps 2 and 3).
+/// Endings and their replacements, for words of which enough is left (steps 2 and 3). Of endings of one kind the
+/// longest comes first.
 const DERIVED: &[(&str, &str)] = &[
     ("ational", "ate"),
     ("tional", "tion"),
@@ -106,7 +107,7 @@ const SHORTER: &[(&str, &str)] = &[
     ("ful", ""),
     ("ness", ""),
 ];
-/// Endings that go from a long word (step 4).
+/// Endings that are removed from a long word (step 4).
 const ENDINGS: &[&str] = &[
     "ement", "ance", "ence", "able", "ible", "ment", "ant", "ent", "ism", "ate", "iti", "ous",
     "ive", "ize", "al", "er", "ic", "ou",
@@ -145,7 +146,8 @@ pub(super) fn stem(word: &mut String) {
     }
 }
 
-/// The lengths of the irregular forms, by their first letters, a bit each: nearly all other words have another one.
+/// The lengths of the irregular forms by their first letter, one bit for each length. Nearly all other words have a
+/// different length.
 static LENGTHS: LazyLock<[u16; 32]> = LazyLock::new(|| {
     let mut lengths = [0; 32];
     for (form, _) in IRREGULAR {
@@ -156,7 +158,7 @@ static LENGTHS: LazyLock<[u16; 32]> = LazyLock::new(|| {
     lengths
 });
 
-/// The number of the first letter of a word, below 32.
+/// The number of a word's first letter, below 32.
 fn first_letter(word: &[u8]) -> usize {
     word.first().map_or(0, |first| usize::from(first & 31))
 }
@@ -166,7 +168,7 @@ fn may_be_irregular(word: &[u8]) -> bool {
     word.len() < 16 && lengths.is_some_and(|lengths| lengths >> word.len() & 1 == 1)
 }
 
-/// Whether a word ends so. Comparing the last letter first is nearly always enough.
+/// Whether `word` ends with `ending`. The last letters are compared first, since they nearly always differ.
 fn has_ending(word: &str, ending: &str) -> bool {
     let (word, ending) = (word.as_bytes(), ending.as_bytes());
     let mut pairs = word.iter().rev().zip(ending.iter().rev());
@@ -203,7 +205,7 @@ fn has_vowel(word: &str) -> bool {
     (0..word.len()).any(|at| is_vowel(word.as_bytes(), at))
 }
 
-/// How often consonants follow vowels.
+/// The number of times that consonants follow vowels.
 fn measure(word: &str) -> usize {
     let (mut count, mut was_vowel) = (0, false);
     for at in 0..word.len() {
@@ -214,7 +216,7 @@ fn measure(word: &str) -> usize {
     count
 }
 
-/// Whether a word ends with consonant, vowel, consonant, the last one not `w`, `x` or `y`.
+/// Whether a word ends with consonant, vowel, consonant, where the last consonant is not `w`, `x` or `y`.
 fn ends_short(word: &str) -> bool {
     let (bytes, len) = (word.as_bytes(), word.len());
     len >= 3

@@ -4,12 +4,12 @@ use super::known::{KnownWords, hash};
 use crate::search::fold::folded_text;
 use std::ops::Range;
 
-/// The hash of a term's letters: folded, and a word without its English ending. Indexes keep it, so it does not depend
-/// on the process.
+/// The hash of a term: of its folded letters, without the English ending if it is a word. Indexes store the hash, so it
+/// must not depend on the process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Term(pub u64);
 
-/// How a term stands in its text.
+/// The form of a term in its text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Form {
     /// A word, or a part of a path.
@@ -25,20 +25,20 @@ pub enum Form {
 pub struct Token<'t> {
     pub term: Term,
     pub form: Form,
-    /// Bytes of the text.
+    /// Where the token is in the text, in bytes.
     pub span: Range<usize>,
-    /// The number of words and parts before it. A whole word that has parts has the number of its first part.
+    /// The number of words and parts before it. A whole identifier or path has the number of its first part.
     pub position: u32,
-    /// Its folded letters, with the ending.
+    /// Its folded letters, with the English ending.
     pub letters: &'t str,
 }
 
-/// Longer runs of letters are data: keys, hashes, encoded files. In bytes.
+/// Runs of more bytes are data (keys, hashes, encoded files), and not words.
 const LONGEST: usize = 64;
-/// The most parts of an identifier or path that is a term as a whole.
+/// The most parts that an identifier or path may have to be a term as a whole.
 const MOST_PARTS: usize = 16;
 
-/// The term of a fact about an entry that is not text, such as its tool. No text has it.
+/// The term of a fact about an entry that is not text, such as its tool. No text contains this term.
 pub fn term_of_fact(name: &str, value: &str) -> Term {
     Term(hash(format!("\0{name}\0{value}").as_bytes()))
 }
@@ -48,7 +48,7 @@ pub fn term_of_fact(name: &str, value: &str) -> Term {
 pub struct Tokenizer {
     letters: String,
     known: KnownWords,
-    /// The parts of the run that is read, with the segment of each.
+    /// The parts of the run that is being read, each with the number of its segment.
     parts: Vec<(Range<usize>, usize)>,
 }
 
@@ -94,7 +94,7 @@ fn class(char: char) -> Class {
     }
 }
 
-/// The class of the character at a position, and its bytes; `Other` at the end.
+/// The class of the character at a position, and its length in bytes; `Other` at the end of the text.
 #[inline]
 fn class_at(text: &str, at: usize) -> (Class, usize) {
     match text.as_bytes().get(at) {
@@ -106,8 +106,8 @@ fn class_at(text: &str, at: usize) -> (Class, usize) {
     }
 }
 
-/// The end of the word at a position, if it is letters of ASCII in one case, or with a first capital, and nothing joins it to
-/// others. Most words are.
+/// The end of the word at a position, if the word is plain: ASCII letters in one case, or with a first capital, and
+/// nothing joins it to another word. Most words are plain.
 #[inline]
 fn end_of_plain(text: &str, at: usize) -> Option<usize> {
     let rest = text.as_bytes().get(at + 1..)?;
@@ -128,7 +128,7 @@ impl Class {
 }
 
 impl Tokenizer {
-    /// Passes each term of a text to `see`, in order; a whole comes after its parts.
+    /// Passes each term of a text to `see`, in order. A whole identifier or path comes after its parts.
     pub fn each(&mut self, text: &str, mut see: impl FnMut(&Token<'_>)) {
         let (mut at, mut position) = (0, 0);
         while at < text.len() {
@@ -148,7 +148,7 @@ impl Tokenizer {
         }
     }
 
-    /// Characters and pairs of them; returns the end.
+    /// Reads a run of CJK characters; passes each character and each pair of neighbours. Returns the end of the run.
     fn cjk(
         &mut self,
         text: &str,
@@ -178,12 +178,12 @@ impl Tokenizer {
             *position += 1;
             before = Some(at);
         }
-        // A run of words in another script is not its neighbour.
+        // Leave a gap, so that words of another script after this run are not its neighbours.
         *position += 1;
         end
     }
 
-    /// A run of words that are joined, such as an identifier or a path; returns its end.
+    /// Reads a run of joined words, such as an identifier or a path; returns its end.
     fn run(
         &mut self,
         text: &str,
@@ -219,7 +219,7 @@ impl Tokenizer {
         end
     }
 
-    /// A path as a whole, and its last name.
+    /// Passes a path as a whole, and its last name.
     fn path(
         &mut self,
         text: &str,
@@ -276,7 +276,7 @@ impl Tokenizer {
             (class, len) = (next, next_len);
         }
         self.close(part..end, segment);
-        // `'s`, `n't` and the like are not words.
+        // The endings `'s`, `n't` and the like are not words.
         let tail = text.get(end..).unwrap_or_default();
         let ending = tail.strip_prefix(['\'', '’']).unwrap_or(tail);
         let letters = ending.bytes().take_while(u8::is_ascii_alphabetic).count();
@@ -310,7 +310,7 @@ impl Tokenizer {
         if stored.is_ascii() {
             self.letters.push_str(stored);
             self.letters.make_ascii_lowercase();
-            // The two spellings of an identifier are one term.
+            // Identifiers in the two spellings are one term.
             if form == Form::Whole {
                 self.letters.retain(|letter| letter != '_');
             }

@@ -3,10 +3,10 @@
 use super::keys::{BRANCHES, FIELDS, Filter, ROLES, SOURCES, TIMES, TYPES};
 use super::token::{TokenKind, characters, filter_in, tokens};
 
-/// The candidates for a part of a text.
+/// The candidates for completing a part of a text.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Completion {
-    /// The part that an item replaces, in characters.
+    /// The start of the part that an item replaces, in characters.
     pub start: usize,
     pub end: usize,
     pub items: Vec<CompletionItem>,
@@ -20,7 +20,8 @@ pub struct CompletionItem {
     pub about: &'static str,
 }
 
-/// The filters, or the values of one, that may continue the word before this position, in characters.
+/// The filters that may continue the word before `position`, or the values of its filter. `position`
+/// is in characters.
 pub fn complete(text: &str, position: usize) -> Completion {
     let cursor = text.char_indices().nth(position);
     let before = text.get(..cursor.map_or(text.len(), |(at, _)| at));

@@ -1,7 +1,7 @@
-//! The language of filters in which people write a search: words, phrases, words that must be missing, a pattern, and
-//! filters such as `role:user` (protocol.md §3.19).
+//! The language in which people write a search: words, phrases, words that must be missing, a pattern, and filters
+//! such as `role:user` (protocol.md §3.19).
 //!
-//! The only place that reads the language: each client passes on what was typed. Time is linear in the text.
+//! Only this module reads the language: each client passes on the text as it was typed. Time is linear in the text.
 
 mod complete;
 mod keys;

@@ -8,7 +8,7 @@ use crate::suggest;
 use crate::tags;
 use crate::timestamp::{self, DAY, Millis};
 
-/// A search as its text says it. A filter that the text does not name is `None`.
+/// A search that was read from a text. A filter that the text does not have is `None`.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Filters {
     /// The words and phrases, or the pattern; empty if there are none.
@@ -18,7 +18,7 @@ pub struct Filters {
     /// Words and phrases that an entry must not have; empty if there are none.
     pub without: String,
     pub fields: Option<Vec<FieldKind>>,
-    /// The directory as written, and where.
+    /// The directory as written, and its position in the text.
     pub cwd: Option<Written>,
     pub tool: Option<String>,
     pub source: Option<String>,
@@ -48,12 +48,12 @@ pub struct Written {
 pub struct Fault {
     /// The number of characters before the fault.
     pub position: usize,
-    /// The end of a sentence that begins with the name of the text.
+    /// The reason, without a subject: the caller puts the name of the text before it.
     pub reason: String,
 }
 
 impl Filters {
-    /// Reads a text at this time.
+    /// Reads a text; `now` is the time from which ages such as `2w` count.
     pub fn parse(text: &str, now: Millis) -> Result<Self, Fault> {
         let mut filters = Self::default();
         let (mut words, mut without) = (Vec::new(), Vec::new());
@@ -117,7 +117,7 @@ impl Filters {
         Ok(filters)
     }
 
-    /// How `text` is to be understood.
+    /// How to understand `text`.
     pub fn mode(&self) -> Mode {
         match self.is_pattern {
             true => Mode::Regex,
@@ -177,7 +177,7 @@ impl Fault {
     }
 }
 
-/// A phrase as a query of words has it.
+/// A phrase in the form of a query of words: in quotes.
 fn quoted(phrase: &str) -> String {
     format!("\"{phrase}\"")
 }
@@ -186,11 +186,11 @@ fn quoted(phrase: &str) -> String {
 fn mistyped(word: &str) -> Option<String> {
     let (name, value) = word.split_once(':')?;
     let is_name = name.len() > 2 && name.bytes().all(|byte| byte.is_ascii_lowercase());
-    // `std::fs` and `http://…` are words.
+    // Names such as `std::fs` and URLs such as `http://…` are words.
     if !is_name || value.is_empty() || value.starts_with([':', '/']) {
         return None;
     }
-    // Many words are near a name of three letters, such as `get:` and `bag:`.
+    // Many words, such as `get:` and `bag:`, are similar to a filter name of three letters.
     let names = Filter::ALL.map(Filter::name).into_iter();
     let meant = match name {
         "until" => "before",
@@ -202,7 +202,8 @@ fn mistyped(word: &str) -> Option<String> {
     ))
 }
 
-/// One of the known roles, in any case; else another role as it is, unless it is near a known one.
+/// One of the known roles, in any case. Any other role is kept as it is, unless it is similar to a
+/// known one.
 fn role(value: &str) -> Result<String, String> {
     let known = ROLES.iter().find(|name| name.eq_ignore_ascii_case(value));
     match known {
@@ -215,7 +216,7 @@ fn role(value: &str) -> Result<String, String> {
     }
 }
 
-/// The value of this name, in any case.
+/// The known value with this name, in any case.
 fn known<T: Copy>(name: &str, what: &str, all: &[(&str, T)]) -> Result<T, String> {
     let found = all
         .iter()
@@ -226,7 +227,7 @@ fn known<T: Copy>(name: &str, what: &str, all: &[(&str, T)]) -> Result<T, String
     })
 }
 
-/// An instant, the beginning of a day in UTC, or a time ago such as `2w`.
+/// A time: an instant, the beginning of a day in UTC, or an age such as `2w`.
 fn time(value: &str, now: Millis) -> Result<Millis, String> {
     let today = now - now.rem_euclid(DAY);
     let at = match value {

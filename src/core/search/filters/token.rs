@@ -17,7 +17,7 @@ pub(super) enum TokenKind<'t> {
     Excluded(&'t str),
     ExcludedPhrase(&'t str),
     Pattern(&'t str),
-    /// `value_at` is where the value begins, after its `"`.
+    /// `value_at` is the index in bytes of the value, after its `"`.
     Filter {
         filter: Filter,
         value: &'t str,
@@ -32,7 +32,7 @@ pub(super) fn characters(text: &str, byte: usize) -> usize {
 
 /// The tokens of a text, in order.
 pub(super) fn tokens(text: &str) -> impl Iterator<Item = Token<'_>> {
-    // Each slash that closes a pattern is looked for once.
+    // Whether a slash may close a pattern is remembered, so that the text is searched for it once only.
     let (mut end, mut may_close) = (0, true);
     std::iter::from_fn(move || {
         let rest = text.get(end..)?;
@@ -43,8 +43,8 @@ pub(super) fn tokens(text: &str) -> impl Iterator<Item = Token<'_>> {
     })
 }
 
-/// The token at the beginning of a text, which begins at this byte, and its length in bytes. `may_close` says whether a
-/// slash after it may close a pattern.
+/// The token with which `rest` begins, and its length in bytes. `start` is the index of `rest` in the text, in bytes.
+/// `may_close` says whether a slash after it may close a pattern.
 fn token<'t>(rest: &'t str, start: usize, may_close: &mut bool) -> (TokenKind<'t>, usize) {
     if let Some((phrase, len)) = phrase(rest) {
         return (TokenKind::Phrase(phrase), len);
@@ -87,7 +87,7 @@ fn word(rest: &str) -> &str {
     rest.get(..end).unwrap_or_default()
 }
 
-/// The phrase at the beginning, and its length with the quotes. The end of the text closes it too.
+/// The phrase at the beginning, and its length with the quotes. The end of the text also closes a phrase.
 fn phrase(rest: &str) -> Option<(&str, usize)> {
     let inner = rest.strip_prefix('"')?;
     Some(match inner.find('"') {
@@ -96,8 +96,8 @@ fn phrase(rest: &str) -> Option<(&str, usize)> {
     })
 }
 
-/// The pattern at the beginning, and its length with the slashes. A slash closes it that is the end of a word and not
-/// after a backslash.
+/// The pattern at the beginning, and its length with the slashes. A slash closes the pattern if it ends a word and has
+/// no backslash before it.
 fn pattern(rest: &str) -> Option<(&str, usize)> {
     let inner = rest.strip_prefix('/')?;
     let mut ends = inner.match_indices('/').map(|(end, _)| end);

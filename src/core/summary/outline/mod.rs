@@ -1,5 +1,5 @@
-//! The embedded summarizer: fills the usual structure from the entries (semantics.md §3.2). Deterministic
-//! and offline; it reports facts and draws no conclusions.
+//! The embedded summarizer: it fills the usual structure from the entries (semantics.md §3.2). It is
+//! deterministic and works offline. It reports facts and draws no conclusions.
 
 use super::{SummaryRequest, SummarySubject, without_preamble};
 use crate::context::content::{self, ContentBlock};
@@ -12,12 +12,12 @@ use std::collections::BTreeMap;
 #[cfg(test)]
 mod tests;
 
-/// Longest outline, in characters; a section that cannot be shorter may exceed it.
+/// The longest outline, in characters. A section that cannot be made shorter may exceed it.
 const WHOLE: usize = 2500;
 /// The fewest characters reserved for the previous summary.
 const PREVIOUS_AT_LEAST: usize = 300;
 const GOAL: usize = 200;
-/// Longest quotation in the first line.
+/// The longest quotation in the first line, in characters.
 const TRIED: usize = 100;
 const REQUEST: usize = 90;
 const REQUESTS: usize = 4;
@@ -32,8 +32,8 @@ const BRANCH: usize = 100;
 const BRANCHES: usize = 2;
 const ANSWER: usize = 240;
 
-/// The outline of a request, in Markdown: about 2,500 characters at most, without control characters except
-/// line feeds.
+/// The outline of a request, in Markdown: at most about 2,500 characters, without control characters other
+/// than line feeds.
 pub fn outline(request: &SummaryRequest) -> String {
     let record = BranchRecord::read(request);
     let mut out = String::new();
@@ -64,23 +64,23 @@ struct BranchRecord {
     /// The last request, until an answer follows.
     unanswered: Option<String>,
     end: BranchEnd,
-    /// Calls by tool.
+    /// The number of calls of each tool.
     tools: BTreeMap<String, usize>,
-    /// Commands the user ran.
+    /// The number of commands that the user ran.
     commands: usize,
     errors: Vec<String>,
-    /// Texts of earlier summaries.
+    /// The texts of earlier summaries.
     branches: Vec<String>,
 }
 
-/// The events after the last user message.
+/// How the branch ends after the last user message.
 #[derive(Default)]
 enum BranchEnd {
     #[default]
     Nothing,
     Answer,
     Aborted,
-    /// With the error message.
+    /// The error message of the last answer.
     Error(String),
 }
 
@@ -296,13 +296,14 @@ fn push_focus(out: &mut String, request: &SummaryRequest) {
     }
 }
 
-/// The previous summary as a section, quoted, so that its headings are not mistaken for those of the
+/// The previous summary as a section. It is quoted, so that its headings differ from the headings of the
 /// outline.
 fn quoted(previous: &str, mut room: usize) -> String {
     let mut out = "## Earlier Context\n".to_owned();
     room = room.saturating_sub(out.len() + 1);
     for line in previous.lines() {
-        // The room for the line break and the quotation mark, and for the mark of missing text.
+        // The section needs room for the line break and the quotation mark (3), and for the mark of missing
+        // text (4).
         let Some(left) = room.checked_sub(3 + 4).filter(|left| *left > 0) else {
             out.push_str("> …\n");
             break;
@@ -316,7 +317,7 @@ fn quoted(previous: &str, mut room: usize) -> String {
     out
 }
 
-/// One line of names, as many as fit into `room` characters, and the number of the others.
+/// Appends a line of names: as many as fit into `room` characters, and the number of the others.
 fn push_list(out: &mut String, title: &str, names: &[String], room: usize) {
     if names.is_empty() {
         return;
@@ -343,8 +344,8 @@ fn text_member(message: &[u8], name: &str) -> String {
     text.unwrap_or_default().into_owned()
 }
 
-/// The beginning of `text` on one line: white space as single spaces, control characters left out,
-/// at most `room` characters, the last of them `…` if something is missing.
+/// The beginning of `text` on one line: white space becomes single spaces, control characters are left out.
+/// It has at most `room` characters; the last one is `…` if text is missing.
 fn one_line(text: &str, room: usize) -> String {
     let mut line = String::new();
     let mut length = 0;
@@ -375,7 +376,7 @@ fn one_line(text: &str, room: usize) -> String {
     line
 }
 
-/// Like [`one_line`], but cut after a sentence if one ends before the limit.
+/// Like [`one_line`], but cuts after a sentence if a sentence ends before the limit.
 fn sentences(text: &str, room: usize) -> String {
     let line = one_line(text, room);
     if !line.ends_with('…') {

@@ -1,4 +1,4 @@
-//! A file twice as long takes twice as many steps, with any content.
+//! A file of twice the length takes twice as many steps, whatever its content is.
 
 use super::super::below::{Below, MAX_FOUND};
 use super::super::branches;

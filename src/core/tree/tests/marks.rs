@@ -1,4 +1,4 @@
-//! Names and archive of branches (session-file.md §4.7).
+//! Names of branches, and archived branches (session-file.md §4.7).
 
 use super::super::branches;
 use super::*;

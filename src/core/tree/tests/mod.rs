@@ -1,4 +1,4 @@
-//! The tree against a naive one that reads the whole file before it links anything.
+//! Compares the tree with a naive tree, which reads the whole file before it links anything.
 
 mod linear;
 mod marks;

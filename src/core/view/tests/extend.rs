@@ -1,4 +1,4 @@
-//! A view that is extended by appended entries equals a new view.
+//! Tests that a view that was extended by appended entries equals a new view.
 
 use super::*;
 use proptest::prelude::*;

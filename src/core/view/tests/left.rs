@@ -1,4 +1,5 @@
-//! `fold: "left"`: the active path flat, one row for the branches that were left at a fork.
+//! Tests of `fold: "left"`: the active path is flat, and each fork has one row for the branches
+//! that the leaf has left.
 
 use super::*;
 

@@ -1,4 +1,4 @@
-//! The view end to end: stored lines → tree → rows as a client gets them.
+//! Tests the view as a whole, from stored lines to the rows that a client gets.
 
 mod extend;
 mod left;

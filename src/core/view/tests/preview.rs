@@ -1,4 +1,4 @@
-//! Previews and the other facts of a row, and the part of a line that they read.
+//! Tests previews and the other facts of a row, and how much of a line they read.
 
 use super::*;
 use crate::entry::{Kind, Role};

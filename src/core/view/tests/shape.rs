@@ -1,4 +1,4 @@
-//! The shape of the visible tree against a naive model that recurses, on random small trees; and
+//! Compares the shape of the visible tree with a naive recursive model, on random small trees, and on
 //! trees of 1,000,000 entries.
 
 use super::*;

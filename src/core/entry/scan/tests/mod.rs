@@ -1,4 +1,4 @@
-//! Differential against a naive reader, and the odd cases one by one.
+//! Compares the scan with a naive reader, and tests unusual lines one by one.
 
 use super::*;
 

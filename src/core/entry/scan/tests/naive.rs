@@ -1,4 +1,4 @@
-//! The scan compared with the slow and obvious way, over random lines.
+//! Compares the scan with a slow and simple reader, over random lines.
 
 use super::*;
 use serde_json::Value;
