@@ -1,9 +1,10 @@
-//! Files on disk that only save time: one that is wrong, stale or missing is made again.
+//! Cache files on disk. They only save time: a file that is wrong, stale or missing is made again.
 //!
-//! Owns the folder `.cache` of the session directory and the one layout of the files in it. A file is blocks of
-//! bytes, then a table with the length and checksum of each block and a summary, then a footer with the format's
-//! name and the table's length and checksum. Files are written atomically, are private, and are used only if
-//! nobody else can have written them. Their users define what blocks and summary hold, and check it.
+//! This module has the folder `.cache` of the session directory, and the layout of the files in it. A file is blocks of
+//! bytes, then a table with the length and checksum of each block and a summary, then a footer with the name of the
+//! format and the length and checksum of the table. Files are written atomically and are private. A file is used only
+//! if no other user can have written it. The modules that use a file define the content of its blocks and summary, and
+//! check it.
 
 use crate::os::FileAt;
 use crate::os::file::{File, Folder, Identity, Location, Status, is_private};
@@ -16,26 +17,26 @@ use std::time::{Duration, SystemTime};
 use treelined_core::bytes::{Cursor, Fields};
 use xxhash_rust::xxh3::{Xxh3Default, xxh3_64};
 
-/// The folder, in the session directory; hidden, so that no list of sessions looks into it.
+/// The name of the folder in the session directory. It is hidden, so that it does not appear in lists of sessions.
 const FOLDER: &str = ".cache";
-/// Bytes of the footer: format, length and checksum of the table.
+/// The length of the footer in bytes: format, length and checksum of the table.
 const FOOTER: usize = 16 + 8 + 8;
-/// Bytes that [`CacheBlock::pass`] passes on at a time: few enough to stay in the processor's cache while they are
-/// read, summed and used.
+/// The number of bytes that [`CacheBlock::pass`] passes on at a time. They are few enough to stay in the cache of the
+/// processor while they are read, summed and used.
 const PASS: usize = 256 << 10;
 
-/// Names the format of a file. Every change of its blocks or summary changes the name.
+/// The name of the format of a file. Every change to its blocks or its summary needs a new name.
 pub type FormatName = [u8; 16];
 
-/// A kind of cache file; each session file has at most one of each kind.
+/// A kind of cache file. Each session file has at most one cache file of each kind.
 #[derive(Debug)]
 pub struct FileKind {
     pub format: &'static FormatName,
-    /// The ending of these files' names and of no others: [`Cache::prune`] removes files by it.
+    /// The ending of the names of these files. No other file has it, since [`Cache::prune`] removes files by it.
     pub ending: &'static str,
     /// The most files of this kind in one session directory.
     pub most: usize,
-    /// The most bytes of these files together; one file may have more.
+    /// The most bytes of all files of this kind together; a single file may have more.
     pub most_bytes: u64,
 }
 
@@ -53,7 +54,7 @@ pub struct Cache {
 }
 
 impl Cache {
-    /// The cache in this session directory. The folder is made with the first file.
+    /// The cache in this session directory. The folder is made together with its first file.
     pub fn of(root: Arc<Folder>) -> Self {
         Self { root }
     }
@@ -62,7 +63,7 @@ impl Cache {
         self.root.subfolder(OsStr::new(FOLDER))
     }
 
-    /// Opens a file and checks its table; `None` if it is missing, has another format, is damaged, or may have
+    /// Opens a file and checks its table. `None` if the file is missing, has another format, is damaged, or may have
     /// been written by another user. Each block is checked when it is read.
     pub fn open(&self, name: &str, format: &FormatName) -> Option<CacheFile> {
         let file = self.private(name)?;
@@ -100,7 +101,7 @@ impl Cache {
         })
     }
 
-    /// Replaces a file, or makes it.
+    /// Writes a file, in place of an older one if there is one.
     pub fn write(
         &self,
         name: &str,
@@ -115,7 +116,7 @@ impl Cache {
         writer.finish(format, summary).map(drop)
     }
 
-    /// Begins a file that is written block by block.
+    /// Begins to write a file block by block.
     pub fn writer(&self, name: &str) -> io::Result<CacheWriter> {
         let location = Location {
             folder: Arc::new(self.root.subfolder_or_create(OsStr::new(FOLDER))?),
@@ -128,7 +129,8 @@ impl Cache {
         })
     }
 
-    /// Where a file of another layout is; `None` if it is missing, or may have been written by another user.
+    /// The location of a file that has its own layout; `None` if the file is missing, or may have been written by
+    /// another user.
     pub fn location(&self, name: &str) -> Option<Location> {
         self.private(name)?;
         let folder = Arc::new(self.folder().ok()?);
@@ -136,7 +138,7 @@ impl Cache {
         Some(Location { folder, name })
     }
 
-    /// Begins a file of another layout, with its place once it is finished.
+    /// Begins a file that has its own layout. Also returns the location that it gets when it is finished.
     pub fn temporary(&self, name: &str) -> io::Result<(Temporary, Location)> {
         let at = Location {
             folder: Arc::new(self.root.subfolder_or_create(OsStr::new(FOLDER))?),
@@ -145,8 +147,8 @@ impl Cache {
         Ok((Temporary::for_name(&at.folder, &at.name)?, at))
     }
 
-    /// Removes the files that were not written for `age` and whose names meet a condition, and the unfinished files of
-    /// killed processes.
+    /// Removes the files that were last written more than `age` ago and for whose names `is_meant` is true. Also
+    /// removes the unfinished files of killed processes.
     pub fn remove_old(&self, age: Duration, is_meant: impl Fn(&str) -> bool) -> io::Result<()> {
         let folder = match self.folder() {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
@@ -166,7 +168,7 @@ impl Cache {
         Ok(())
     }
 
-    /// Opens a file that only this user can have written.
+    /// Opens a file that no other user can have written.
     fn private(&self, name: &str) -> Option<File> {
         let folder = self.folder().ok()?;
         let file = folder.file(OsStr::new(name), HandleAccess::Read).ok()?;
@@ -181,7 +183,7 @@ impl Cache {
         Some(file)
     }
 
-    /// Removes the file that belongs to this session file, if there is one.
+    /// Removes the cache file that belongs to this session file, if there is one.
     pub fn remove(&self, kind: &FileKind, identity: Identity) {
         let name = kind.name_for(identity);
         let _absent = self
@@ -189,7 +191,8 @@ impl Cache {
             .and_then(|folder| folder.remove(OsStr::new(&name)));
     }
 
-    /// Keeps the youngest files of this kind that the limits allow, and removes the unfinished files of killed processes.
+    /// Keeps the newest files of this kind, as many as the limits allow. Also removes the unfinished files of killed
+    /// processes.
     pub fn prune(&self, kind: &FileKind) -> io::Result<()> {
         let mut kept = Vec::new();
         let folder = self.folder()?;
@@ -220,11 +223,11 @@ pub struct CacheFile {
     pub blocks: Vec<CacheBlock>,
 }
 
-/// The place of a block in its file, and its checksum.
+/// The offset, length and checksum of a block in its file.
 #[derive(Debug, Clone, Copy)]
 pub struct CacheBlock {
     offset: u64,
-    /// Bytes.
+    /// The length in bytes.
     pub len: u64,
     checksum: u64,
 }
@@ -237,9 +240,9 @@ impl CacheBlock {
         (xxh3_64(&bytes) == self.checksum).then_some(bytes)
     }
 
-    /// Passes the bytes of the block to `each`, a whole number of records of `record` bytes at a time. The
-    /// checksum is known only at the end, so `each` must accept any bytes, and on `None` the caller must drop
-    /// its results.
+    /// Passes the bytes of the block to `each`, in portions of whole records of `record` bytes. The checksum is
+    /// compared only at the end. So `each` must accept any bytes, and the caller must drop the results if this returns
+    /// `None`.
     pub fn pass(
         &self,
         file: &File,
@@ -265,7 +268,8 @@ impl CacheBlock {
     }
 }
 
-/// A cache file being written. It gets its name when it is finished; dropped before that, it leaves nothing.
+/// A cache file that is being written. It gets its name when it is finished; if it is dropped before that, nothing of
+/// it remains.
 pub struct CacheWriter {
     location: Location,
     temporary: Temporary,
@@ -288,8 +292,8 @@ impl CacheWriter {
         (&**self.temporary.file()).write_all(bytes)
     }
 
-    /// Gives the file its name, in place of an older one. It is not synced: a crash that leaves it half written leaves
-    /// a wrong checksum.
+    /// Gives the file its name, in place of an older file. The file is not synced: if a crash leaves it half written,
+    /// its checksum is wrong.
     pub fn finish(self, format: &FormatName, summary: &[u8]) -> io::Result<Vec<CacheBlock>> {
         let mut table = Fields::default();
         table.count(self.blocks.len());
@@ -309,7 +313,7 @@ impl CacheWriter {
     }
 }
 
-/// The fields of a file's status.
+/// Appends the fields of a file's status.
 pub fn put_status(out: &mut Fields, status: Status) {
     out.u64(status.identity.device);
     out.u64(status.identity.inode);
@@ -332,7 +336,7 @@ pub fn get_status(fields: &mut Cursor<'_>) -> Option<Status> {
     })
 }
 
-/// Makes all checksums of a file match its changed bytes, as far as its table can be read.
+/// Makes all checksums of a file match its changed bytes. Does nothing if the table cannot be read.
 #[cfg(test)]
 pub(crate) fn forge_checksums(file: &mut [u8]) {
     let footer = file.len() - FOOTER;

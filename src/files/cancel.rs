@@ -1,6 +1,6 @@
 //! Cancels work that waits: for `$/cancel_request`, `abort_navigation`, and the end of the connection.
 //!
-//! A cancel and a commit race; whichever comes first decides, once (protocol.md §5).
+//! If a cancel and a commit are requested at the same time, the first one decides, once (protocol.md §5).
 
 use crate::lock::lock;
 use std::future::Future;
@@ -13,7 +13,7 @@ const RUNNING: u8 = 0;
 const CANCELLED: u8 = 1;
 const COMMITTED: u8 = 2;
 
-/// Shared by the worker and the threads that may cancel the work.
+/// The state that the worker shares with the threads that may cancel the work.
 #[derive(Clone, Default)]
 pub struct Cancel(Arc<Shared>);
 
@@ -37,7 +37,7 @@ impl Cancel {
         Self::default()
     }
 
-    /// Cancels; false if the work was committed or cancelled before.
+    /// Cancels the work; returns false if it was committed or cancelled before.
     pub fn cancel(&self) -> bool {
         let won = self.settle(CANCELLED);
         if won {
@@ -47,7 +47,7 @@ impl Cancel {
         won
     }
 
-    /// Whether both belong to the same work.
+    /// Whether both values cancel the same work.
     pub fn is_same(&self, other: &Self) -> bool {
         Arc::ptr_eq(&self.0, &other.0)
     }
@@ -68,7 +68,8 @@ impl Cancel {
         }
     }
 
-    /// Marks the work as done: from now on cancelling has no effect. False if it was cancelled.
+    /// Marks the work as committed: cancelling it has no effect from now on. Returns false if it was
+    /// cancelled.
     pub fn commit(&self) -> bool {
         self.settle(COMMITTED) || self.0.state.load(Ordering::Acquire) == COMMITTED
     }
@@ -77,7 +78,7 @@ impl Cancel {
         self.0.state.load(Ordering::Acquire) == CANCELLED
     }
 
-    /// Waits until the work is cancelled; for ever if it never is.
+    /// Waits until the work is cancelled, which may be for ever.
     pub async fn cancelled(&self) {
         loop {
             let notified = self.0.notify.notified();
@@ -88,7 +89,7 @@ impl Cancel {
         }
     }
 
-    /// The result of the work, or `cancelled` if that happens first.
+    /// The result of the work, or the error `cancelled` if the work is cancelled first.
     pub async fn guard<T>(&self, work: impl Future<Output = T>) -> Result<T> {
         tokio::select! {
             biased;

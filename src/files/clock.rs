@@ -6,7 +6,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use treelined_core::id::{SessionId, Source};
 use uuid::{ContextV7, Uuid};
 
-/// The machine's own clock and randomness.
+/// The clock and the randomness of the machine.
 pub struct SystemSource;
 
 impl Source for SystemSource {
@@ -22,7 +22,8 @@ impl Source for SystemSource {
     }
 }
 
-/// The same for sessions that several machines append to at once: entry ids have 16 digits.
+/// Like [`SystemSource`], for sessions to which several machines append at once: entry ids have 16
+/// digits.
 pub struct SharedSource;
 
 impl Source for SharedSource {
@@ -37,13 +38,13 @@ impl Source for SharedSource {
     }
 }
 
-/// A new session id: UUIDv7, so that ids sort by creation.
+/// Makes a session id. It is a UUIDv7, so that ids sort by creation.
 pub fn new_session_id() -> SessionId {
     session_id_at(SystemSource.now_ms())
 }
 
-/// Ids of the same millisecond count up. Version 7 has no times before 1970, so a clock before 1970
-/// counts as 1970.
+/// The ids of the same millisecond count up. Version 7 cannot represent times before 1970, so a clock
+/// before 1970 counts as 1970.
 fn session_id_at(now_ms: i64) -> SessionId {
     static COUNTER: Mutex<ContextV7> = Mutex::new(ContextV7::new());
     let since_1970 = Duration::from_millis(u64::try_from(now_ms).unwrap_or(0));

@@ -1,9 +1,9 @@
-//! Sessions for programs that embed them, such as an agent that keeps its conversations by itself.
+//! Sessions for programs that embed this crate, such as an agent that keeps its own conversations.
 //!
 //! Other programs may append to the same files at the same time: the daemon, other agents, the pi coding agent. Each
-//! call first reads what they have appended, and each append is one write of whole lines under the lock of the file
-//! (`schema/session-file.md`). All calls need a tokio runtime, since a locked file or a large one is waited for on
-//! another thread.
+//! call first reads the entries that they have appended. Each append is one write of whole lines under the lock of the
+//! file (`schema/session-file.md`). All calls need a tokio runtime, since another thread waits for a locked or large
+//! file.
 //!
 //! ```
 //! use treelined_files::embed::{Durability, Sessions};
@@ -53,7 +53,7 @@ pub use treelined_core::context::Context;
 pub use treelined_core::durability::Durability;
 pub use treelined_core::error::{Error, Kind};
 
-/// The sessions of one folder, laid out as the daemon's session directory.
+/// The sessions of one folder, which has the layout of the daemon's session directory.
 pub struct Sessions {
     store: Arc<Store>,
     durability: Durability,
@@ -68,17 +68,17 @@ pub struct OpenSession {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Entry {
     pub id: String,
-    /// The entry above; `None` for a root.
+    /// The parent entry; `None` for a root.
     pub parent: Option<String>,
-    /// Such as `message` or `compaction`.
+    /// The kind of the entry, such as `message` or `compaction`.
     pub kind: EntryKind,
-    /// Its line in the file, byte for byte, without the line break.
+    /// The line of the entry in the file, byte for byte, without the line break.
     pub line: Vec<u8>,
 }
 
 impl Sessions {
-    /// The sessions of `folder`, which is made with the first session. `durability` says which failures an answered
-    /// append survives.
+    /// The sessions of `folder`. The folder is made together with its first session. `durability` says which failures
+    /// an answered append survives.
     pub fn at(folder: impl Into<PathBuf>, durability: Durability) -> Self {
         Self {
             store: Arc::new(Store::new(folder.into())),
@@ -86,8 +86,8 @@ impl Sessions {
         }
     }
 
-    /// A new session of the working directory `cwd`, an absolute path. Its file is made by the first append. Fails with
-    /// `storageIo` if the folder cannot be made.
+    /// A new session of the working directory `cwd`, which is an absolute path. The first append makes its file. Fails
+    /// with `storageIo` if the folder cannot be made.
     pub fn create(&self, cwd: &str) -> Result<OpenSession> {
         let id = new_session_id();
         let header = Header::new(id.as_str(), SystemSource.now_ms(), cwd, None);
@@ -99,8 +99,8 @@ impl Sessions {
         }))
     }
 
-    /// Opens a session by its id. Its leaf is where the last writer left it. Fails with `sessionNotFound`, and with the
-    /// kinds of a damaged header.
+    /// Opens a session by its id. The leaf is where the last writer left it. Fails with `sessionNotFound`, or with an
+    /// error about a damaged header.
     pub async fn open(&self, id: &str) -> Result<OpenSession> {
         let (store, id) = (Arc::clone(&self.store), id.to_owned());
         let opened = blocking(move || store.open(store.find(&id)?, &Cancel::new())).await?;
@@ -119,14 +119,14 @@ impl OpenSession {
         self.session.id.as_str()
     }
 
-    /// The path of its file, which exists once something was appended.
+    /// The path of the session file. The file exists once an entry was appended.
     pub fn path(&self) -> Option<&Path> {
         self.session.path.as_deref()
     }
 
-    /// Appends a message, one JSON object, below the leaf, and makes it the leaf. Returns its id. Fails with
-    /// `entryInvalid` if `message` is not a message, with `sessionLocked` if others hold the lock too long, and with
-    /// `durabilityUnknown` if it is not known whether the message is in the file.
+    /// Appends a message (one JSON object) below the leaf, and moves the leaf to it. Returns its id. Fails with
+    /// `entryInvalid` if `message` is not a message, with `sessionLocked` if another program holds the lock too long,
+    /// and with `durabilityUnknown` if it is unknown whether the message is in the file.
     pub async fn append(&mut self, message: &str) -> Result<String> {
         let entry = [NewEntry::message(message.as_bytes())?];
         let plan = move |core: &SessionState| {
@@ -137,9 +137,10 @@ impl OpenSession {
         id.ok_or_else(|| Error::new(Kind::InternalError, "an append made no entry"))
     }
 
-    /// Moves the leaf to an entry, so that the next append goes on there; to a message of the user, above it, so that it
-    /// can be said again (`schema/semantics.md` §2). The branch that is left stays. Returns the new leaf, `None` before
-    /// the first entry. Fails with `entryNotFound`.
+    /// Moves the leaf to an entry, so that the next append continues there. For a user message the leaf moves above it,
+    /// so that the message can be sent in another form (`schema/semantics.md` §2). The branch that the leaf leaves
+    /// stays in the file. Returns the new leaf; `None` is the position before the first entry. Fails with
+    /// `entryNotFound`.
     pub async fn navigate(&mut self, entry_id: &str) -> Result<Option<String>> {
         let target = entry_id.to_owned();
         let plan = move |core: &SessionState| {
@@ -189,13 +190,14 @@ impl OpenSession {
             .await
     }
 
-    /// Syncs what the durability `Interval` has not synced yet. A session that is dropped without it loses nothing of
-    /// the file, but may lose its last 50 ms with the machine.
+    /// Syncs the entries that the durability `Interval` has not synced yet. If a session is dropped without this call,
+    /// the file keeps all entries, but a failure of the machine may lose the last 50 ms.
     pub async fn close(self) -> Result<()> {
         self.session.syncer.flush().await
     }
 
-    /// The right to the session. This value is the only one that asks for it, and lends itself to one call at a time.
+    /// The right to use the session. This value is the only one that requests it, and each call borrows this value, so
+    /// no call waits for another.
     fn guard(&self) -> Result<SessionGuard> {
         self.session.guard(Instant::now(), ())
     }

@@ -1,11 +1,12 @@
 //! Sessions on disk, for the daemon and for programs that embed them.
 //!
-//! This crate is the only one that writes a session file, and all of its calls of the system stand in [`os`]. A line
-//! that an append has answered is in the file, whole, and stays there: the file only grows, other programs may append
-//! to it at the same time, and a crash or a full disk leaves a file that opens. Whatever is kept for speed can be
-//! deleted. `schema/session-file.md` has the rules.
+//! Only this crate writes session files, and only [`os`] calls the operating system. Once an append is answered, its
+//! line is in the file, whole, and stays there. The file only grows, other programs may append to it at the same time,
+//! and a crash or a full disk leaves a file that opens. All files that are kept for speed can be deleted.
+//! `schema/session-file.md` has the rules.
 //!
-//! [`embed`] is the interface to other programs. The other modules are for the crates of treelined, and change with them.
+//! [`embed`] is the interface for other programs. The other modules are for the crates of treelined, and change with
+//! these crates.
 
 #![cfg_attr(
     test,

@@ -1,9 +1,9 @@
-//! Several threads, ordered results.
+//! Runs work on several threads, and delivers the results in order.
 //!
-//! Owns the threads of all work that is split over several cores. [`map_in_order`] maps numbers to results,
-//! [`in_order`] maps parts of a range, and [`Background`] does one kind of work while its caller continues.
-//! Results arrive in order, a bounded number of them wait, and a panic of any thread is raised again on the
-//! caller's.
+//! This module has the threads of all work that is divided between cores. [`map_in_order`] maps numbers to results,
+//! [`in_order`] maps parts of a range, and [`Background`] does one kind of work while its caller continues. Results
+//! arrive in order, only a limited number of them wait, and a panic of any thread is raised again on the thread of
+//! the caller.
 
 use crate::lock::{lock, wait};
 use std::collections::VecDeque;
@@ -17,21 +17,21 @@ use treelined_core::error::Result;
 
 /// The number of bodies that one thread reads at a time.
 pub const CHUNK: usize = 2048;
-/// Threads that one request may use.
+/// The most threads that one request may use.
 const REQUEST_THREADS: usize = 4;
 
-/// How work is spread.
+/// How work is divided between threads.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ThreadPlan {
-    /// Threads besides the caller's.
+    /// The number of threads besides the thread of the caller.
     pub helpers: usize,
-    /// The most results that are begun and not yet taken, at least 1; bounds their memory.
+    /// The most results that were begun and not taken yet; at least 1. It limits the memory of the results.
     pub ahead: usize,
 }
 
 impl ThreadPlan {
-    /// One thread for each core, at most `threads`, and one waiting result for each. For one thread the system is not
-    /// asked for its cores.
+    /// A plan with one thread for each core, at most `threads`, and one waiting result for each thread. If `threads`
+    /// is 1, the system is not asked for its number of cores.
     pub fn up_to(threads: usize) -> Self {
         let threads = match threads {
             0 | 1 => 1,
@@ -44,19 +44,19 @@ impl ThreadPlan {
     }
 }
 
-/// The number of cores that this process may use. Asking the system takes several reads, so the first answer
-/// is kept.
+/// The number of cores that this process may use. Asking the system takes several reads, so the first answer is
+/// remembered.
 pub fn cores() -> usize {
     static CORES: OnceLock<usize> = OnceLock::new();
     *CORES.get_or_init(|| thread::available_parallelism().map_or(1, usize::from))
 }
 
-/// Calls `work` for each number below `count` on several threads and passes the results to `take` on this
-/// one, in order, until `take` breaks. `state` makes each thread's own state.
+/// Calls `work` for each number below `count` on several threads. Passes the results to `take` on the calling thread,
+/// in order, until `take` breaks. `state` makes the state of each thread.
 ///
-/// This thread works too while the next result is not ready; with a `count` of 1, or if no thread can be
-/// started, it does everything. After a break no new work begins, and running work is waited for. A panic of
-/// `work` is raised here, at the latest when its result is due.
+/// The calling thread also works while the next result is not ready. It does all the work if `count` is 1, or if no
+/// thread can be started. After a break no new work begins, and running work is waited for. A panic of `work` is
+/// raised on the calling thread, at the latest when the result is due.
 pub fn map_in_order<S, T: Send, B>(
     count: usize,
     plan: ThreadPlan,
@@ -84,7 +84,7 @@ pub fn map_in_order<S, T: Send, B>(
         }
     };
     thread::scope(|scope| {
-        // Whether this returns or unwinds, the helpers stop.
+        // The helpers stop whether this function returns or unwinds.
         let _stop = StopOnDrop(&queue);
         for _ in 0..helpers {
             let helper = thread::Builder::new().name("parallel".to_owned());
@@ -107,8 +107,8 @@ pub fn map_in_order<S, T: Send, B>(
     })
 }
 
-/// Like [`map_in_order`], for chunks of `range` with at most `size` numbers. Fails with the first failure in
-/// order. A range of one chunk stays on this thread.
+/// Like [`map_in_order`], for chunks of `range` with at most `size` numbers. Fails with the first failure in the
+/// order of the chunks. If there is only one chunk, the calling thread does the work.
 pub fn in_order<T: Send>(
     range: Range<usize>,
     size: usize,
@@ -135,8 +135,8 @@ pub fn in_order<T: Send>(
     done.break_value().unwrap_or(Ok(()))
 }
 
-/// Runs `other` on another thread while this one runs `here`; one after the other if no thread can be
-/// started.
+/// Runs `here` on this thread while another thread runs `other`. If no thread can be started, this thread runs both,
+/// one after the other.
 pub(crate) fn join<A, B: Send>(here: impl FnOnce() -> A, other: impl Fn() -> B + Sync) -> (A, B) {
     thread::scope(|scope| {
         let helper = thread::Builder::new().name("parallel".to_owned());
@@ -150,14 +150,14 @@ pub(crate) fn join<A, B: Send>(here: impl FnOnce() -> A, other: impl Fn() -> B +
     })
 }
 
-/// The numbers in progress and the results that wait.
+/// The numbers in progress, and the results that wait to be taken.
 struct WorkQueue<T> {
     count: usize,
     ahead: usize,
     slots: Mutex<WorkSlots<T>>,
     /// Notified when the next result is ready.
     ready: Condvar,
-    /// Notified when more may begin, or when everything is over.
+    /// Notified when more work may begin, or when all work has ended.
     room: Condvar,
 }
 
@@ -165,9 +165,9 @@ struct WorkQueue<T> {
 type WorkResult<T> = thread::Result<T>;
 
 struct WorkSlots<T> {
-    /// Results that were taken.
+    /// The number of results that were taken.
     taken: usize,
-    /// The numbers from `taken` on that were begun; `None` while their work is in progress.
+    /// The results of the numbers from `taken` on that were begun; `None` while the work on a number is in progress.
     begun: VecDeque<Option<WorkResult<T>>>,
     /// The number of helpers that wait for room.
     waiting: usize,
@@ -192,7 +192,7 @@ enum NextStep<T> {
 }
 
 impl<T> WorkQueue<T> {
-    /// Reserves the next number, on which the caller then works.
+    /// Reserves the next number. The caller then works on it.
     fn begin(&self, slots: &mut WorkSlots<T>) -> Option<usize> {
         let number = slots.taken + slots.begun.len();
         let may_begin = number < self.count && slots.begun.len() < self.ahead;
@@ -202,7 +202,7 @@ impl<T> WorkQueue<T> {
         })
     }
 
-    /// `None` if there is no further number.
+    /// Waits for room, and reserves the next number. `None` if there is no further number.
     fn begin_when_there_is_room(&self) -> Option<usize> {
         let mut slots = lock(&self.slots);
         loop {
@@ -259,8 +259,8 @@ impl<T> Drop for StopOnDrop<'_, T> {
     }
 }
 
-/// A thread that does one kind of work on items, in the order of [`push`](Self::push), while the caller
-/// prepares the next one. Dropping it finishes the pushed items.
+/// A thread that does one kind of work on items, in the order in which they were [pushed](Self::push), while the
+/// caller prepares the next item. Dropping this value waits until the pushed items are done.
 pub struct Background<T> {
     items: Option<SyncSender<T>>,
     used: Receiver<T>,
@@ -268,7 +268,7 @@ pub struct Background<T> {
 }
 
 impl<T: Send + 'static> Background<T> {
-    /// Starts the thread; at most `waiting` items wait for it. It ends at the first failure of `work`.
+    /// Starts the thread. At most `waiting` items wait for it. The thread ends at the first failure of `work`.
     pub fn start(
         name: &str,
         waiting: usize,
@@ -279,7 +279,7 @@ impl<T: Send + 'static> Background<T> {
         let run = move || {
             for item in received {
                 work(&item)?;
-                // The caller may be finishing and not take items back.
+                // The caller may be finishing, and then takes no items back.
                 let _unwanted = give_back.send(item);
             }
             Ok(())
@@ -292,7 +292,7 @@ impl<T: Send + 'static> Background<T> {
         })
     }
 
-    /// Passes an item on, waiting while too many wait, and returns a finished item for reuse, if there is
+    /// Passes an item to the thread; waits while too many items wait. Returns a finished item for reuse, if there is
     /// one. Fails with the failure that ended the thread.
     pub fn push(&mut self, item: T) -> io::Result<Option<T>> {
         let sent = self.items.as_ref().map(|items| items.send(item));
@@ -318,7 +318,7 @@ impl<T> Drop for Background<T> {
     fn drop(&mut self) {
         self.items = None;
         if let Some(thread) = self.thread.take() {
-            // Its failure or panic has no receiver.
+            // Nothing receives the failure or panic of the thread here.
             let _ended = thread.join();
         }
     }

@@ -1,7 +1,8 @@
-//! Appending: lock, refresh, one write (session-file.md §3). The only place that writes entries.
+//! Appends lines: takes the lock, reads the new lines of others, and makes one write (session-file.md §3). No other
+//! module writes entries.
 //!
-//! It never truncates the file, continues a short write or repeats a failed sync: the bytes in the file stay there, and
-//! each failure is reported.
+//! An append never truncates the file, never continues a short write, and never repeats a failed sync: the bytes in the
+//! file stay there, and each failure is reported.
 
 use super::header::CURRENT_VERSION;
 use super::lines;
@@ -22,10 +23,10 @@ pub enum TryLock {
     Contended,
 }
 
-/// The append lock, released on drop. It keeps the locked file open, even after a rename.
+/// The append lock, released when dropped. It keeps the locked file open, even after a rename.
 #[must_use]
 pub struct Lock {
-    /// `None` if there is nothing to lock: in memory, or before the first entry.
+    /// `None` if there is nothing to lock: the session is in memory, or has no file before its first entry.
     file: Option<Arc<File>>,
 }
 
@@ -39,15 +40,15 @@ impl Lock {
 impl Drop for Lock {
     fn drop(&mut self) {
         if let Some(file) = &self.file {
-            // Closing the last handle releases it too, so a failure has no consequence.
+            // Closing the last handle also releases the lock, so a failure has no effect.
             let _released = file.unlock();
         }
     }
 }
 
 impl Log {
-    /// Tries to take the lock that all cooperating writers take, without waiting. Afterwards check
-    /// [`Log::standing`] and refresh.
+    /// Tries to take the lock, without waiting. All cooperating writers take it. Once the lock is held, the caller must
+    /// check [`Log::standing`] and refresh.
     pub fn try_lock(&mut self) -> Result<TryLock> {
         let LogStorage::File(log) = &mut self.store else {
             return Ok(TryLock::Locked(Lock { file: None }));
@@ -68,14 +69,14 @@ impl Log {
         };
         let file = match log.file(open, HandleAccess::Append) {
             Ok(file) => file,
-            // The path changed between two checks.
+            // Another file came to this path between two checks.
             Err(error) if error.kind == Kind::SessionReplaced => return Ok(TryLock::Contended),
             Err(error) => return Err(error),
         };
         match file.try_lock() {
             Ok(()) => {}
             Err(TryLockError::WouldBlock) => return Ok(TryLock::Contended),
-            // Without working locks, only O_APPEND keeps lines whole (`multiWriter` is false there).
+            // Without working locks only O_APPEND keeps lines whole (there `multiWriter` is false).
             Err(TryLockError::Error(error)) if file::is_lock_unsupported(&error) => {}
             Err(TryLockError::Error(error)) => {
                 return Err(Error::io("lock the session file", &error));
@@ -84,8 +85,8 @@ impl Log {
         Ok(TryLock::Locked(Lock { file: Some(file) }))
     }
 
-    /// Writes whole lines (given without their line breaks) in one call. Requires the lock and a refreshed log.
-    /// The lines are in the tree only after [`Log::take_in`].
+    /// Writes whole lines in one call; they are given without their line breaks. Requires the lock and a refreshed log.
+    /// The lines are not in the tree until [`Log::take_in`] is called.
     pub fn write(&mut self, lock: &Lock, new: Vec<Vec<u8>>) -> Result<WriteOutcome> {
         match &mut self.store {
             LogStorage::File(log) if log.open.is_none() => {
@@ -112,13 +113,13 @@ impl Log {
         }
     }
 
-    /// Appends to an ephemeral log that nobody else uses yet.
+    /// Appends lines to an ephemeral session that no client uses yet.
     pub fn fill(&mut self, tree: &mut Tree, lines: Vec<Vec<u8>>) -> Result<()> {
         let outcome = self.write(&Lock { file: None }, lines)?;
         self.take_in(tree, &outcome).map(|_| ())
     }
 
-    /// Bytes that other writers appended before this write and that are not in the tree yet.
+    /// The number of bytes that other writers appended before this write and that are not in the tree yet.
     pub fn unread_before(&self, outcome: &WriteOutcome) -> u64 {
         match &self.store {
             LogStorage::File(log) => outcome.start.saturating_sub(log.end),
@@ -126,7 +127,7 @@ impl Log {
         }
     }
 
-    /// Adds the lines of the file up to the end of this write to the tree; returns how many of the written lines are
+    /// Adds the lines of the file to the tree, up to the end of this write. Returns how many of the written lines are
     /// complete.
     pub fn take_in(&mut self, tree: &mut Tree, outcome: &WriteOutcome) -> Result<usize> {
         if let LogStorage::File(log) = &mut self.store {
@@ -169,27 +170,27 @@ impl Log {
 #[must_use]
 pub struct WriteOutcome {
     lines: Vec<Vec<u8>>,
-    /// Offset of the first line in the file.
+    /// The offset of the first line in the file.
     start: u64,
-    /// Bytes of the lines that are in the file.
+    /// The number of bytes of the lines that are in the file.
     bytes: usize,
     /// The reason why not all lines were written.
     pub failure: Option<Error>,
     /// The file to sync; `None` in memory.
     pub file: Option<Arc<File>>,
-    /// Whether this write made the file: then its folder must be synced too.
+    /// Whether this write made the file. If so, its folder must be synced too.
     pub created: bool,
     /// False if the line break of the last line could not be written.
     ends_in_break: bool,
 }
 
 impl FileLog {
-    /// Makes the file with its header and first entries.
+    /// Makes the file, with its header and first entries.
     fn write_first(&mut self, new: Vec<Vec<u8>>) -> Result<WriteOutcome> {
         let _claimed = self.claim.as_ref().map(|claim| claim()).transpose()?;
         let created = self.at.folder.create(&self.at.name);
         let created = match created {
-            // The folder was removed after the session was created.
+            // The folder has been removed since the session was created.
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
                 let made = self.at.folder.make_again();
                 made.and_then(|()| self.at.folder.create(&self.at.name))
@@ -216,7 +217,7 @@ impl FileLog {
             .ok()
             .is_none_or(|written| *written < text.len())
         {
-            // No client knows of this file yet, so a half-written one is removed.
+            // No client knows of this file yet, so a half-written file is removed.
             let _removed = self.at.folder.remove(&self.at.name);
             return Err(match written {
                 Ok(_) => full("the session file could not be written whole"),
@@ -274,7 +275,7 @@ impl FileLog {
             .is_some_and(|outcome| outcome.ends_with(b"\n"));
         let closed = !fragment || write_once(file, b"\n").is_ok_and(|count| count == 1);
         if rest == b"\n" {
-            // Only the last line break is missing: every line is there, and the next append begins with a
+            // Only the last line break is missing. Every line is complete, and the next append begins with a line
             // break.
             return Ok(outcome(None, closed));
         }
@@ -285,7 +286,7 @@ impl FileLog {
         Ok(outcome(Some(failure), true))
     }
 
-    /// Offset of the end of this write in the file.
+    /// The offset in the file at which this write ends.
     fn end_of_write(&self, file: &File, written: usize) -> Result<u64> {
         let end = self.end + written as u64;
         if let (Some(open), Ok(status)) = (&self.open, file::status_of(file))
@@ -295,16 +296,16 @@ impl FileLog {
             open.seen.set(Some(status));
             return Ok(end);
         }
-        // A writer without the lock also appended: only the kernel knows the position of this write.
+        // A writer that takes no lock also appended, so only the kernel knows the position of this write.
         let position = (&*file).stream_position();
         position.map_err(|error| Error::io("locate the write", &error))
     }
 
-    /// Whether the last line of the file has no line break: it is torn or in flight. If it was in flight, our
-    /// line break follows its own and makes a blank line, which every reader skips.
+    /// Whether the last line of the file has no line break, because it is torn or in flight. If it was in flight, its
+    /// own line break comes first, and ours makes a blank line, which every reader skips.
     fn has_tail(&self, file: &File) -> Result<bool> {
         use crate::os::FileAt;
-        // The path was checked under this lock, but a writer without the lock may append at any time.
+        // The file was checked under this lock, but a writer that takes no lock may append at any time.
         let seen = self.open.as_ref().and_then(|open| open.seen.get());
         if seen.is_some_and(|seen| seen.size == self.end) {
             return Ok(!self.ends_in_break);
@@ -319,7 +320,7 @@ impl FileLog {
         Ok(last != *b"\n")
     }
 
-    /// Adds the lines between `end` and `until`, which other processes wrote, to the tree.
+    /// Adds to the tree the lines between `end` and `until`, which other processes wrote.
     fn read_until(
         &mut self,
         tree: &mut Tree,
@@ -343,7 +344,7 @@ impl FileLog {
             if line.offset >= until {
                 break;
             }
-            // Our first line is joined to a fragment that another process wrote before it.
+            // Our first line is on the same line as a fragment that another process wrote before it.
             let len = line.len.min(until - line.offset);
             line.bytes = line.bytes.and_then(|bytes| bytes.get(..index(len)));
             line.len = len;
@@ -354,7 +355,7 @@ impl FileLog {
     }
 }
 
-/// The lines, each with its break.
+/// The lines as one text, each with its line break.
 fn joined(lines: &[Vec<u8>], leading_break: bool) -> Vec<u8> {
     let len = lines.iter().map(|line| line.len() + 1).sum::<usize>();
     let mut text = Vec::with_capacity(len + 1);
@@ -368,7 +369,7 @@ fn joined(lines: &[Vec<u8>], leading_break: bool) -> Vec<u8> {
     text
 }
 
-/// One `write` call, repeated only if it was interrupted before it began.
+/// One `write` call. It is repeated only if a signal interrupted it before it began.
 fn write_once(mut file: &File, text: &[u8]) -> io::Result<usize> {
     loop {
         match file.write(text) {
@@ -393,7 +394,7 @@ pub(crate) fn replaced() -> Error {
     )
 }
 
-/// The error for a standing that makes appending impossible.
+/// The error for a file to which no entry can be appended; `None` if appending is possible.
 pub(crate) fn refuse(standing: Standing) -> Option<Error> {
     match standing {
         Standing::Deleted => Some(deleted()),

@@ -1,5 +1,5 @@
-//! Entries' bodies, read on demand and converted to version 3 with references resolved; otherwise byte for byte
-//! as stored (protocol.md §3, session-file.md §1, §4).
+//! Reads the bodies of entries on demand. They are converted to version 3, with references resolved; all other bytes
+//! are as stored (protocol.md §3, session-file.md §1, §4).
 
 use super::migrate::{self, Boundaries, V1Fields};
 use super::preview_slot::PreviewSlot;
@@ -14,10 +14,10 @@ use treelined_core::error::{Error, Kind as ErrorKind, Result};
 use treelined_core::json::{self, Members};
 use treelined_core::tree::{FilePlace, Flags, Node, Tree};
 
-/// The bytes of an ephemeral session, in the form of a file.
+/// The bytes of an ephemeral session. They have the form of a file.
 pub(crate) type Memory = Arc<RwLock<Vec<u8>>>;
 
-/// The source of bodies: a snapshot that stays readable when the path changes.
+/// The source of bodies. It stays readable when another file comes to the path.
 #[derive(Clone)]
 pub struct Bodies {
     source: BodySource,
@@ -31,10 +31,11 @@ enum BodySource {
     Nothing,
     File {
         file: Arc<File>,
-        /// Set once the file has other bytes than before.
+        /// Set once other bytes were found in the file than were read before.
         stale: Arc<AtomicBool>,
         previews: Arc<PreviewSlot>,
-        /// The file's status when every line of it was checked, if any later edit changes the status.
+        /// The status of the file when every line of it was checked. `None` if a later edit might leave the status
+        /// unchanged.
         checked: Option<Arc<Status>>,
     },
     /// The file could not be reopened.
@@ -52,7 +53,7 @@ pub struct Fetch {
     edits: Vec<Edit>,
 }
 
-/// A text stored inline if it is as short as most ids: long paths have very many.
+/// A short text, stored inline if it is as short as most ids, since long paths have very many ids.
 #[derive(Debug, Clone)]
 enum ShortText {
     Inline { len: u8, bytes: [u8; 14] },
@@ -83,7 +84,7 @@ impl ShortText {
 enum Edit {
     FromV1(V1Fields),
     RenameRole,
-    /// A member's value, as raw JSON.
+    /// The value of a member, as raw JSON.
     Member(&'static str, Vec<u8>),
 }
 
@@ -92,7 +93,7 @@ impl Bodies {
         Self::of(BodySource::Nothing)
     }
 
-    /// The bodies of an open file, or of one that could not be opened: then each read fails with that error.
+    /// The bodies of an open file. If the file could not be opened, each read fails with that error.
     pub fn file(
         file: Result<Arc<File>>,
         stale: Arc<AtomicBool>,
@@ -133,7 +134,7 @@ impl Bodies {
         }
     }
 
-    /// Whether the file is unchanged since every line was checked.
+    /// Whether the file has not changed since every line of it was checked.
     fn is_as_checked(&self) -> bool {
         match &self.source {
             BodySource::File {
@@ -172,7 +173,7 @@ impl Bodies {
         }
     }
 
-    /// Fills `bytes` from `offset` on.
+    /// Fills `bytes` with the bytes of the file from `offset` on.
     pub fn read_into(&self, bytes: &mut [u8], offset: u64) -> Result<()> {
         match &self.source {
             BodySource::Nothing => Err(vanished()),
@@ -191,8 +192,8 @@ impl Bodies {
         }
     }
 
-    /// Fails with `sessionReplaced` unless `stored`, the bytes at that offset, is a whole line with the entry `id`,
-    /// either with its line break or at the end of the bytes.
+    /// Fails with `sessionReplaced` unless `stored` begins with a whole line that has the entry `id`. `len` is the
+    /// length of the line; after it comes the line break or the end of `stored`.
     pub fn check_line(&self, stored: &[u8], len: usize, id: &str) -> Result<()> {
         let read = match stored.split_at_checked(len) {
             Some((line, [] | [b'\n', ..])) if says_it_is(line, id.as_bytes()) => Ok(()),
@@ -201,12 +202,12 @@ impl Bodies {
         self.noticed(read)
     }
 
-    /// Whether the stored bytes at `place` equal these.
+    /// Whether the stored bytes at `place` equal `bytes`.
     pub fn holds(&self, place: FilePlace, bytes: &[u8]) -> bool {
         place.len as usize == bytes.len() && self.read(place).is_ok_and(|stored| stored == bytes)
     }
 
-    /// Prepares reading `node`. Reads from the file only if a reference must be resolved.
+    /// Prepares reading `node`. It reads from the file only if a reference must be resolved.
     pub fn fetch(&self, tree: &Tree, node: Node) -> Result<Fetch> {
         let place = tree.place(node);
         let flags = tree.flags(node);
@@ -239,7 +240,7 @@ impl Bodies {
         })
     }
 
-    /// Whether clients receive the entry as it is stored, provided it is UTF-8.
+    /// Whether clients receive the entry exactly as it is stored, if it is valid UTF-8.
     pub fn is_verbatim(&self, tree: &Tree, node: Node) -> bool {
         let flags = tree.flags(node);
         let is_edited = flags.has(Flags::REPARENTED) || flags.has(Flags::STALE_REFERENCE);
@@ -247,15 +248,15 @@ impl Bodies {
         self.version > 1 && !is_edited && !is_renamed
     }
 
-    /// The entry as clients receive it: one JSON object in UTF-8. `sessionReplaced` if the file has another entry at
-    /// this offset (session-file.md §3), or bytes that are not a JSON object.
+    /// The entry as clients receive it: one JSON object in UTF-8. Fails with `sessionReplaced` if the file has another
+    /// entry at this offset (session-file.md §3), or bytes that are not a JSON object.
     pub fn entry(&self, fetch: &Fetch) -> Result<Vec<u8>> {
         let stored = self.read(fetch.place)?;
         self.noticed(fetch.check_object(&stored))?;
         Ok(fetch.apply(stored))
     }
 
-    /// Marks the file as stale if reading failed, so that the next access reopens it.
+    /// Marks the file as stale if `read` failed, so that the next access reopens the file.
     fn noticed<T>(&self, read: Result<T>) -> Result<T> {
         if let (Err(error), BodySource::File { stale, .. }) = (&read, &self.source)
             && error.kind == ErrorKind::SessionReplaced
@@ -265,7 +266,7 @@ impl Bodies {
         read
     }
 
-    /// A reader for many bodies; file order is fastest.
+    /// A reader for many bodies. Reading them in file order is fastest.
     pub fn reader(&self) -> BodyReader<'_> {
         BodyReader {
             bodies: self,
@@ -275,7 +276,7 @@ impl Bodies {
         }
     }
 
-    /// The file and its preview slot; `None` in memory, and for version 1, whose entries have no ids.
+    /// The file and its preview slot. `None` for a session in memory, and for version 1, whose entries have no ids.
     pub(super) fn stored_file(&self) -> Option<(&File, &PreviewSlot)> {
         match &self.source {
             BodySource::File { file, previews, .. } if self.version > 1 => Some((file, previews)),
@@ -283,7 +284,7 @@ impl Bodies {
         }
     }
 
-    /// The slot for previews; `None` if the session cannot have any.
+    /// The slot for previews; `None` if the session cannot have previews.
     pub fn previews(&self) -> Option<&PreviewSlot> {
         self.stored_file().map(|(_, previews)| previews)
     }
@@ -297,7 +298,7 @@ impl Fetch {
         }
     }
 
-    /// Like [`Fetch::check`], but also checks that the bytes are exactly one JSON object, since they become part of a
+    /// Like [`Fetch::check`]; it also checks that the bytes are exactly one JSON object, since they become part of a
     /// message.
     fn check_object(&self, stored: &[u8]) -> Result<()> {
         self.check(stored)?;
@@ -326,17 +327,17 @@ impl Fetch {
     }
 }
 
-/// Reads bodies through a window of the file, so that one system call serves neighbours.
+/// Reads bodies through a window of the file, so that one system call reads several neighbouring bodies.
 pub struct BodyReader<'b> {
     bodies: &'b Bodies,
     window: Vec<u8>,
-    /// Offset of the window in the file.
+    /// The offset of the window in the file.
     start: u64,
-    /// Whether the file was unchanged after the window was read: then its lines are known to be JSON.
+    /// Whether the file was unchanged after the window was read. If so, its lines are known to be JSON.
     is_checked: bool,
 }
 
-/// Bytes read ahead when bodies are read in file order.
+/// The number of bytes that are read at a time when bodies are read in file order.
 const WINDOW: usize = 256 << 10;
 
 impl BodyReader<'_> {
@@ -346,7 +347,7 @@ impl BodyReader<'_> {
         let end = place.offset + len as u64;
         let window_end = self.start + self.window.len() as u64;
         if place.offset < self.start || end > window_end {
-            // A line close after the last one suggests that the next lines follow too.
+            // A line near the previous one suggests that the next lines will be read too.
             let near = place.offset >= self.start && place.offset <= window_end + WINDOW as u64;
             self.fill(
                 place.offset,
@@ -372,7 +373,7 @@ impl BodyReader<'_> {
 
     /// Appends the entry as clients receive it, on one line. Most entries need no edit and are copied once.
     pub fn push_entry(&mut self, out: &mut Vec<u8>, fetch: &Fetch) -> Result<()> {
-        // The read decides which check is needed.
+        // This read decides which check is needed.
         self.stored(fetch.place, usize::MAX)?;
         let check = match self.is_checked {
             true => Fetch::check,
@@ -381,8 +382,8 @@ impl BodyReader<'_> {
         self.see(fetch, check, |entry| json::push_raw(out, entry))
     }
 
-    /// Passes the entry as clients receive it to `see`. Most entries need no edit and are not copied. The bytes may be
-    /// no JSON if the file was edited in place: they must not become part of a message.
+    /// Passes the entry to `see` as clients receive it. Most entries need no edit and are not copied. If the file was
+    /// edited in place, the bytes may be invalid JSON, so they must not become part of a message.
     pub fn see_entry<T>(&mut self, fetch: &Fetch, see: impl FnOnce(&[u8]) -> T) -> Result<T> {
         self.see(fetch, Fetch::check, see)
     }
@@ -416,7 +417,7 @@ impl BodyReader<'_> {
             }
         }
         self.start = offset;
-        // Checked after reading, so that an earlier edit is noticed.
+        // Checked after the read, so that an edit before the read is noticed.
         self.is_checked = self.bodies.is_as_checked();
         Ok(())
     }
@@ -433,7 +434,7 @@ fn resolved_reference(tree: &Tree, node: Node, stored: &[u8]) -> Option<Edit> {
     let record = tree.find_any(&reference)?;
     let mut resolved = tree.resolve(&reference)?;
     if tree.kind(node) == Kind::Compaction {
-        // The boundary is between two entries: the kept part begins after the record.
+        // The boundary lies between two entries: the kept part begins after the record.
         let path = tree.path(Some(node));
         resolved = match resolved {
             Some(before) => path.iter().skip_while(|at| **at != before).nth(1).copied(),
@@ -443,7 +444,7 @@ fn resolved_reference(tree: &Tree, node: Node, stored: &[u8]) -> Option<Edit> {
     debug_assert!(tree.kind(record) == Kind::LeafRecord);
     let value = match resolved {
         Some(node) => treelined_core::json::quoted(tree.id(node)),
-        // Only the compaction follows the record.
+        // After the record there is only the compaction.
         None if tree.kind(node) == Kind::Compaction => treelined_core::json::quoted(tree.id(node)),
         None => treelined_core::json::quoted_or_null(none),
     };
@@ -457,8 +458,7 @@ fn vanished() -> Error {
     )
 }
 
-/// Whether the stored bytes are an entry with this id. An id at its usual position is found without reading
-/// further.
+/// Whether the stored bytes are an entry with this id. If the id is at its usual position, no more bytes are read.
 fn says_it_is(stored: &[u8], id: &[u8]) -> bool {
     begins_with_id(stored, id)
         || first_id(stored).is_some_and(|found| found.as_bytes() == id)
@@ -468,7 +468,7 @@ fn says_it_is(stored: &[u8], id: &[u8]) -> bool {
         )
 }
 
-/// Like [`says_it_is`], from the first bytes alone: `{"type":"…","id":"<id>"`, as this program and pi write them.
+/// Like [`says_it_is`], by the first bytes alone: `{"type":"…","id":"<id>"`. This program and pi write them so.
 fn begins_with_id(stored: &[u8], id: &[u8]) -> bool {
     let is_plain = |byte: &&u8| byte.is_ascii_lowercase() || **byte == b'_';
     let Some(rest) = stored.strip_prefix(b"{\"type\":\"") else {
@@ -477,13 +477,13 @@ fn begins_with_id(stored: &[u8], id: &[u8]) -> bool {
     let kind = rest.iter().take_while(is_plain).count();
     let id_at = rest.get(kind..).unwrap_or_default();
     let found = id_at.strip_prefix(b"\",\"id\":\"");
-    // An id with escapes would have to be decoded first.
+    // An id with escapes must be decoded before it can be compared.
     let is_bare = json::first_of(id, b"\\\"") == id.len();
-    let behind = found.and_then(|found| found.strip_prefix(id));
-    is_bare && behind.is_some_and(|behind| behind.starts_with(b"\""))
+    let after_id = found.and_then(|found| found.strip_prefix(id));
+    is_bare && after_id.is_some_and(|rest| rest.starts_with(b"\""))
 }
 
-/// The first member called `id`.
+/// The value of the first member called `id`.
 fn first_id(stored: &[u8]) -> Option<std::borrow::Cow<'_, str>> {
     let mut members = Members::open(stored, json::skip_space(stored, 0)).ok()?;
     while let Some(member) = members.next_member().ok()? {
@@ -494,7 +494,7 @@ fn first_id(stored: &[u8]) -> Option<std::borrow::Cow<'_, str>> {
     None
 }
 
-/// Fills the buffer as far as the file goes; fails if that is less than `least`.
+/// Fills the buffer, but not beyond the end of the file. Fails if fewer than `least` bytes were read.
 fn read_at_least(file: &File, buffer: &mut [u8], offset: u64, least: usize) -> Result<usize> {
     let mut filled = 0;
     while let Some(room) = buffer.get_mut(filled..).filter(|room| !room.is_empty()) {

@@ -1,7 +1,7 @@
 //! Makes a new session file together with its tree, so that its lines need not be read again.
 //!
-//! Owns the file until it is complete: it has a temporary name until then (session-file.md §5). The caller decides its
-//! content, and whether it is synced.
+//! Until the file is complete, it has a temporary name (session-file.md §5). The caller decides on its content, and on
+//! whether it is synced.
 
 use super::body::Bodies;
 use super::ingest::Ingest;
@@ -17,13 +17,15 @@ use treelined_core::bytes::{index, part};
 use treelined_core::error::{Error, Result};
 pub(crate) use treelined_core::tree::{FilePlace, PlainFacts, Tree};
 
-/// Bytes written at a time: few enough to stay in the processor's cache between reading and writing.
+/// The number of bytes that are written at a time: few enough to stay in the cache of the processor between reading and
+/// writing.
 pub(crate) const CHUNK: usize = 1 << 20;
-/// Chunks that wait for the writer thread.
+/// The number of chunks that may wait for the writer thread.
 const WAITING: usize = 2;
 
-/// The log and the tree of a file that is being made. They equal the log and the tree after opening the file. Each line
-/// is added in turn, the header first. If it is dropped before it is finished, no file remains.
+/// The log and the tree of a file that is being made. They equal the log and the tree that opening the finished file
+/// would give. Each line is added in turn, the header first. If the writer is dropped before it is finished, no file
+/// remains.
 pub(crate) struct LogWriter {
     at: Location,
     temporary: Temporary,
@@ -31,11 +33,11 @@ pub(crate) struct LogWriter {
     ingest: Ingest,
     tree: Tree,
     header_line: Vec<u8>,
-    /// Bytes written so far.
+    /// The number of bytes written so far.
     end: u64,
 }
 
-/// A line to copy byte for byte: an entry whose parent is the one before it.
+/// A line to copy byte for byte: an entry whose parent is the entry before it.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct CopiedLine<'a> {
     /// The position of the line in the source.
@@ -90,8 +92,8 @@ impl LogWriter {
         Ok(())
     }
 
-    /// Copies adjacent lines of the source, separated by single line breaks. `sessionReplaced` if one of them
-    /// has changed.
+    /// Copies adjacent lines of the source, which have single line breaks between them. Fails with `sessionReplaced` if
+    /// one of them has changed.
     pub(crate) fn copy(&mut self, source: &Bodies, run: &[CopiedLine<'_>]) -> Result<()> {
         let (Some(first), Some(last)) = (run.first(), run.last()) else {
             return Ok(());
@@ -122,8 +124,8 @@ impl LogWriter {
         Ok(())
     }
 
-    /// Names the file once it is complete and, if `synced`, on disk with its folder. If the file has been changed
-    /// since, it is read again.
+    /// Gives the file its name once it is complete and, if `synced`, once the file and its folder are on disk. If
+    /// another program has already changed the file, it is read again.
     pub(crate) fn finish(self, synced: bool) -> Result<FinishedLog> {
         let at = self.at;
         let failed = |error: io::Error| write_failed(&at, &error);
@@ -133,7 +135,7 @@ impl LogWriter {
         }
         self.temporary.name(&at).map_err(failed)?;
         if synced && let Err(error) = at.folder.sync() {
-            // No client knows of the file yet.
+            // No client knows of the file yet, so it is removed.
             let _removed = at.folder.remove(&at.name);
             return Err(failed(error));
         }
@@ -155,7 +157,7 @@ fn write_failed(at: &Location, error: &io::Error) -> Error {
     Error::io(&format!("write {}", at.path().display()), error)
 }
 
-/// Writes a file in chunks; from the second chunk on, a thread does it, since copying into the page cache is the
+/// Writes a file in chunks. From the second chunk on a thread writes them, since copying into the page cache is the
 /// slowest step.
 struct Output {
     file: Arc<File>,
@@ -163,7 +165,7 @@ struct Output {
     writer: Option<Background<WriteChunk>>,
 }
 
-/// Bytes to be written: the first `filled` of `bytes`.
+/// Bytes to write: the first `filled` bytes of `bytes`.
 #[derive(Default)]
 struct WriteChunk {
     bytes: Vec<u8>,
@@ -185,7 +187,7 @@ impl Output {
         }
     }
 
-    /// The next `len` bytes of the file, for the caller to fill. They may contain old bytes.
+    /// Memory for the next `len` bytes of the file, which the caller fills. It may contain old bytes.
     fn room(&mut self, len: usize) -> io::Result<&mut [u8]> {
         if self.chunk.filled > 0 && self.chunk.filled + len > CHUNK {
             self.hand_over()?;
@@ -194,7 +196,7 @@ impl Output {
         let start = *filled;
         *filled += len;
         if bytes.len() < *filled {
-            // Small files need one allocation, large ones few.
+            // The buffer grows so that small files need one allocation, and large files few.
             let grown = (2 * bytes.len()).min(CHUNK).max(*filled);
             bytes.resize(grown, 0);
         }

@@ -6,12 +6,12 @@ pub enum Damage {
     /// The file ends inside a line.
     TornTail,
     InvalidJson,
-    /// JSON, but no entry: not an object, or without a `type` or an `id`.
+    /// The line is JSON but not an entry: it is not an object, or has no `type` or no `id`.
     NotAnObject,
-    /// The entry is kept and read with U+FFFD.
+    /// The entry is kept; it is read with U+FFFD in place of invalid bytes.
     InvalidUtf8,
     NulBytes,
-    /// Several objects on one line; all are recovered.
+    /// The line has several objects, and all of them are recovered.
     GluedLines,
     DuplicateId,
     OrphanParent,
@@ -21,7 +21,7 @@ pub enum Damage {
     SecondHeader,
     MissingTrailingNewline,
     OversizedLine,
-    /// A sync failed after its appends were answered (`interval`, session-file.md §3).
+    /// A sync failed after the appends were answered (`interval`, session-file.md §3).
     DurabilityUnknown,
 }
 
@@ -44,7 +44,8 @@ impl Damage {
         Damage::DurabilityUnknown,
     ];
 
-    /// The kind with this number (`as u8`). Reordering the kinds changes the format of the side index.
+    /// The kind with this number (`damage as u8`). Another order of the kinds changes the format of
+    /// the side index.
     pub fn from_number(number: u8) -> Option<Self> {
         Self::ALL.get(usize::from(number)).copied()
     }
@@ -74,10 +75,10 @@ impl Damage {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Diagnostic {
     pub damage: Damage,
-    /// From 1.
+    /// The number of the line, counted from 1.
     pub line: u64,
-    /// Bytes from the start of the file.
+    /// The offset in bytes from the start of the file.
     pub offset: u64,
-    /// Bytes.
+    /// The length in bytes.
     pub length: u64,
 }

@@ -1,4 +1,4 @@
-//! The file of an open session: reading it on, and checking whether it is the same file.
+//! The file of an open session: reads its new lines, and checks whether it is still the same file.
 
 use super::body::Bodies;
 use super::diagnostic::Damage;
@@ -21,7 +21,7 @@ use treelined_core::error::{Error, Result};
 use treelined_core::json;
 use treelined_core::tree::Tree;
 
-/// Bytes and lines at the beginning of a file in which lines of another tool are searched.
+/// The bytes at the beginning of a file in which lines of another tool are searched, and the number of these lines.
 const FOREIGN_HEAD: usize = 64 << 10;
 const FOREIGN_LINES: usize = 50;
 
@@ -41,14 +41,14 @@ impl OpenFile {
 /// The treatment of a last line without a line break.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Tail {
-    /// Read as an entry, if it is complete.
+    /// The line is read as an entry, if it is complete.
     Take,
-    /// Left out, since it may be in flight.
+    /// The line is not read, since it may be in flight.
     Leave,
 }
 
 impl FileLog {
-    /// A log of an unread file; `open` is `None` until the file exists.
+    /// The log of a file that is not read yet. `open` is `None` if the file does not exist yet.
     pub(super) fn new(at: Location, open: Option<Box<OpenFile>>) -> Self {
         Self {
             at,
@@ -63,7 +63,7 @@ impl FileLog {
         }
     }
 
-    /// The log and its tree, once the whole file has been read.
+    /// The log and its tree, after the whole file has been read.
     pub(super) fn opened(mut self, mut ingest: Ingest, mut tree: Tree) -> OpenedLog {
         let torn = ingest
             .diagnostics
@@ -97,8 +97,8 @@ impl FileLog {
         }
     }
 
-    /// The opened file, reopened if it was closed; `sessionDeleted` or `sessionReplaced` if the path no longer leads to
-    /// it.
+    /// The opened file, which is reopened if it was closed. Fails with `sessionDeleted` or `sessionReplaced` if the
+    /// path no longer leads to this file.
     pub(super) fn file(&self, open: &OpenFile, access: HandleAccess) -> Result<Arc<File>> {
         open.handle.get(access, || {
             let file = match self.at.folder.file(&self.at.name, access) {
@@ -119,7 +119,7 @@ impl FileLog {
         })
     }
 
-    /// Adds the lines from `end` on to the tree.
+    /// Adds the lines after `end` to the tree.
     pub(super) fn read_on(
         &mut self,
         tree: &mut Tree,
@@ -149,7 +149,7 @@ impl FileLog {
             if let Some(division) = division {
                 self.scan(&file, size, division, (tree, ingest, &bodies), cancel)?;
             }
-            // The rest, or the one line that the scan cannot handle.
+            // Reads the rest of the file, or the one line that the scan cannot handle.
             let left = usize::try_from(size.saturating_sub(self.end)).unwrap_or(usize::MAX);
             let mut lines =
                 Lines::in_chunks(&file, self.end, left.saturating_add(1).min(lines::CHUNK))
@@ -175,7 +175,8 @@ impl FileLog {
         }
     }
 
-    /// Adds lines up to `size` bytes from the start of the file, on several threads, until one that they cannot handle.
+    /// Adds the lines of the first `size` bytes of the file, on several threads. Stops at a line that the threads
+    /// cannot handle.
     fn scan(
         &mut self,
         file: &File,
@@ -199,7 +200,7 @@ impl FileLog {
         })
     }
 
-    /// Whether there is no line break after `end`; reads only bytes that have not been searched.
+    /// Whether there is still no line break after `end`. Reads only bytes that were not searched before.
     fn is_tail_still(&mut self, file: &File, size: u64) -> io::Result<bool> {
         if self.tail_to <= self.end || size < self.tail_to {
             return Ok(false);
@@ -217,7 +218,7 @@ impl FileLog {
         Ok(true)
     }
 
-    /// Skips the line break that another process may have written after the last line.
+    /// Skips the line break that another process may have written after the last line that was read.
     pub(super) fn pass_break(&mut self, file: &File) {
         let mut next = [0];
         if !self.ends_in_break && file.read_at(&mut next, self.end).is_ok() && next == *b"\n" {
@@ -226,7 +227,8 @@ impl FileLog {
         }
     }
 
-    /// Records that every line was checked after the file had this status, which was settled then.
+    /// Records the status that the file had before every line of it was checked. `settled` is `None` if a later edit
+    /// might leave the status unchanged.
     pub(super) fn note_checked(&mut self, settled: Option<Status>) {
         let (end, is_local) = (self.end, self.at.folder.is_multi_writer());
         if let Some(open) = &mut self.open {
@@ -235,8 +237,8 @@ impl FileLog {
         }
     }
 
-    /// The other tool whose lines the file has, with or without a header before them; `None` if one of its first lines is
-    /// an entry of a session.
+    /// The other tool whose lines the file has, whether or not a header comes before them. `None` if one of the first
+    /// lines is an entry of a session.
     pub(super) fn foreign_writer(&self) -> Result<Option<Writer>> {
         let Some(open) = &self.open else {
             return Ok(None);
@@ -277,14 +279,15 @@ impl FileLog {
         }
         Ok(match status.size - self.end {
             0 => Standing::Unchanged,
-            // There is only a fragment, which was already searched.
+            // After `end` there is only a fragment, which was already searched.
             _ if status.size == self.tail_to => Standing::Unchanged,
             grown => Standing::Grown(grown),
         })
     }
 
-    /// Whether the first line and the end of the last line read are unchanged. A program that migrates in place keeps
-    /// the inode but changes the first line; one that edits in place rarely leaves a line break at the same offset.
+    /// Whether the first line, and the end of the last line that was read, are unchanged. A program that migrates the
+    /// file in place keeps the inode but changes the first line. A program that edits in place rarely leaves a line
+    /// break at the same offset.
     fn is_as_it_was(&self, file: &File) -> bool {
         const LOOK: usize = 512;
         let mut buffer = [0; LOOK];

@@ -1,13 +1,12 @@
-//! Checks whether a session file still begins with the bytes from which a part of the cache was made (session-file.md
-//! §2).
+//! Checks whether a session file still begins with the bytes from which cache files were made (session-file.md §2).
 //!
-//! The check requires the same file, at least as long, with the same checksums of its beginning and of the end of those
-//! bytes. If its length is unchanged, its times must be too, including the time of last change, which no program can
-//! set back. If it has grown, some lines are compared too: a file edited in place and then appended to still has its
-//! old beginning, and may have the old end. This finds moved lines, but not every edit: if another program edits a file
-//! in place without moving a line, *and* appends to it while no daemon has it open, the cached ids, parents and kinds
-//! are used. To exclude that, all of the file would have to be read. Bodies are always read from the file, and cached
-//! previews have a checksum per block.
+//! It must be the same file, at least as long, and the beginning and the end of those bytes must have the same
+//! checksums. If its length is unchanged, its times must be unchanged too, also the time of last change, which no
+//! program can set back. If the file has grown, some lines are compared too: a file that was edited in place and then
+//! appended to still has its old beginning, and may have the old end. This comparison finds moved lines, but not every
+//! edit. If another program edits a file in place without moving a line, *and* appends to it while no daemon has it
+//! open, the cached ids, parents and kinds are used although they are wrong. Only reading the whole file would exclude
+//! that. Bodies are always read from the file, and cached previews have a checksum for each block.
 
 use crate::cache::{get_status, put_status};
 use crate::os::FileAt;
@@ -16,17 +15,17 @@ use treelined_core::bytes::{Cursor, Fields};
 use treelined_core::tree::Tree;
 use xxhash_rust::xxh3::xxh3_64;
 
-/// Bytes compared at the beginning and at the end.
+/// The number of bytes that are compared at the beginning and at the end.
 const LOOK: u64 = 64 << 10;
-/// Lines compared in a file that has grown.
+/// The number of lines that are compared in a file that has grown.
 const SAMPLES: usize = 32;
 
 /// Identifies the first bytes of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Fingerprint {
-    /// The file's status, but with the number of these bytes as its size.
+    /// The file's status, with the number of these bytes in place of its size.
     status: Status,
-    /// Checksums of the beginning and the end of these bytes.
+    /// The checksums of the beginning and of the end of these bytes.
     ends: (u64, u64),
 }
 
@@ -43,13 +42,13 @@ impl Fingerprint {
         })
     }
 
-    /// The number of bytes that this identifies.
+    /// The number of bytes that the fingerprint identifies.
     pub fn end(&self) -> u64 {
         self.status.size
     }
 
-    /// Whether the file, which has this status, still begins with these bytes. If it has grown, `is_still_there` must
-    /// hold too.
+    /// Whether the file, whose status is `now`, still begins with these bytes. For a file that has grown, the caller
+    /// must also check `is_still_there`.
     pub fn matches(&self, file: &File, now: Status) -> bool {
         let then = self.status;
         let is_unchanged = now.size == then.size
@@ -74,7 +73,7 @@ impl Fingerprint {
     }
 }
 
-/// Checksums of the beginning and the end of the first `end` bytes.
+/// The checksums of the beginning and of the end of the first `end` bytes.
 fn ends(file: &File, end: u64) -> Option<(u64, u64)> {
     let look = end.min(LOOK);
     let mut bytes = vec![0; usize::try_from(look).ok()?];
@@ -84,7 +83,7 @@ fn ends(file: &File, end: u64) -> Option<(u64, u64)> {
     Some((first, xxh3_64(&bytes)))
 }
 
-/// Whether a sample of the tree's lines are at the tree's offsets in the file, with the same ids.
+/// Whether a sample of the tree's lines are at the same offsets in the file, with the same ids.
 pub(crate) fn is_still_there(file: &File, tree: &Tree) -> bool {
     let step = (tree.node_count() / SAMPLES).max(1);
     let mut numbers = (0..tree.node_count()).step_by(step);

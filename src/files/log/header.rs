@@ -6,7 +6,7 @@ use treelined_core::json;
 use treelined_core::timestamp;
 use treelined_core::tree::FilePlace;
 
-/// Newest version of the format that can be written.
+/// The newest version of the format that this program writes.
 pub const CURRENT_VERSION: u64 = 3;
 
 /// The header of a session, usually the first line of its file.
@@ -17,7 +17,7 @@ pub struct Header {
     pub timestamp: Option<String>,
     pub cwd: String,
     pub parent_session: Option<String>,
-    /// The entry of the parent session at which a fork ends.
+    /// The last entry of a fork in its parent session.
     pub parent_entry_id: Option<String>,
     pub spawned_by: Option<SpawnedBy>,
     pub place: FilePlace,
@@ -38,7 +38,7 @@ impl Header {
         }
     }
 
-    /// `{"type":"session","version":3,…}` without a line break.
+    /// The header as a line without a line break: `{"type":"session","version":3,…}`.
     pub fn to_line(&self) -> Vec<u8> {
         let mut line =
             format!("{{\"type\":\"session\",\"version\":{CURRENT_VERSION},\"id\":").into_bytes();

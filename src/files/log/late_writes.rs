@@ -1,8 +1,8 @@
 //! Copies lines that are written to a session file after another file has replaced it (session-file.md §2).
 //!
-//! A program that takes no lock may have opened the old file before, and may still write to it. The old
-//! file is kept open for a minute, and complete lines that arrive in it are copied to the new file. This
-//! module reads the old file and holds the late lines; the session writes them to the new file.
+//! A program that takes no lock may have opened the old file before it was replaced, and may still write to it.
+//! So the old file is kept open for a minute, and complete lines that arrive in it are copied to the new file.
+//! This module reads the old file and keeps the late lines; the session writes them to the new file.
 
 use super::append::Lock;
 use super::file_log::Tail;
@@ -26,20 +26,21 @@ const HELD: Duration = Duration::from_secs(60);
 /// How long late lines wait for the end of an incomplete last line in the new file.
 const IN_FLIGHT: Duration = Duration::from_secs(2);
 
-/// The hidden command of the process that continues to copy late lines when a daemon has ended.
+/// The hidden command of the process that continues to copy late lines after a daemon has ended.
 pub const CARRY_OVER_COMMAND: &str = "carry-over";
 
-/// The progress of a process with a replaced file, for the process that continues.
+/// How far a process has followed a replaced file, for the process that continues.
 #[derive(Debug, Clone, Copy)]
 pub struct Handover {
-    /// Offset in the old file, in bytes, up to which its lines are in the new file.
+    /// The offset in bytes up to which the lines of the old file are in the new file.
     pub carried_to: u64,
-    /// How much longer late lines are copied.
+    /// How much longer late lines must be copied.
     pub remaining: Duration,
 }
 
 impl Handover {
-    /// The arguments for this program to continue in another process. Its stdin is the old file.
+    /// The arguments with which this program continues in another process. The stdin of that process is the old
+    /// file.
     pub fn arguments(&self, successor: &Path) -> [OsString; 4] {
         [
             CARRY_OVER_COMMAND.into(),
@@ -53,29 +54,30 @@ impl Handover {
 /// A session file that another file has replaced.
 pub struct ReplacedFile {
     log: Log,
-    /// The entries of the old file. In version 1, the parent of an entry is known only by position.
+    /// The entries of the old file. They are needed for version 1, where only the position of an entry gives
+    /// its parent.
     tree: Tree,
-    /// The old file. It cannot be opened again, since its path leads to the new file.
+    /// The old file. It must stay open, since its path leads to the new file.
     file: Arc<File>,
     /// When the wait for late lines ends.
     until: Instant,
-    /// Offset in bytes up to which lines were read: they are pending or in the new file.
+    /// The offset in bytes up to which lines were read. These lines are pending or in the new file.
     read_to: u64,
-    /// Offset in bytes up to which the lines are in the new file.
+    /// The offset in bytes up to which the lines are in the new file.
     carried_to: u64,
-    /// The file's size at the last check. It is larger than `read_to` if the last line is incomplete.
+    /// The size of the file at the last check. It is larger than `read_to` if the last line is incomplete.
     looked_at: u64,
-    /// Whether the file was read after `until`, for the last time.
+    /// Whether the file was read for the last time, after `until`.
     is_settled: bool,
-    /// If pending lines wait for the end of an incomplete line in the new file: the length of the new
-    /// file, and the time since which it has that length.
+    /// Set if pending lines wait for the end of an incomplete line in the new file: the length of the new file,
+    /// and the time since which it has this length.
     waits_for: Option<(u64, Instant)>,
     /// Lines read from the old file and not yet written to the new one.
     pending: Vec<Vec<u8>>,
 }
 
 impl ReplacedFile {
-    /// `None` if the old file is closed.
+    /// Follows the replaced file of `log`; `None` if that file is closed.
     pub(crate) fn of(log: Log, tree: Tree) -> Option<Self> {
         let LogStorage::File(file_log) = &log.store else {
             return None;
@@ -97,7 +99,7 @@ impl ReplacedFile {
         })
     }
 
-    /// Continues with a file that another process has handed over. `None` if the file is closed.
+    /// Continues with a replaced file that another process has handed over. `None` if the file is closed.
     pub fn taken_over(log: Log, tree: Tree, handed: Handover) -> Option<Self> {
         let mut replaced = Self::of(log, tree)?;
         replaced.until = Instant::now() + handed.remaining.min(HELD);
@@ -129,7 +131,7 @@ impl ReplacedFile {
         self.pending.is_empty() && Instant::now() >= self.until
     }
 
-    /// Checks by one `fstat` whether there are lines to copy.
+    /// Whether there are lines to copy. This takes one `fstat`.
     pub(crate) fn has_arrivals(&self) -> bool {
         let Ok(status) = file::status_of(&self.file) else {
             return !self.pending.is_empty();
@@ -147,7 +149,7 @@ impl ReplacedFile {
             return Ok(Vec::new());
         };
         let from = self.read_to;
-        // The last check also takes a line without a line break.
+        // The last check also reads a line without a line break.
         let is_last_look = Instant::now() >= self.until;
         let tail = if is_last_look {
             Tail::Take
@@ -211,8 +213,8 @@ impl Log {
         (read.is_ok() && last != *b"\n").then_some(size)
     }
 
-    /// Appends lines that other programs wrote to the old file, and reads them into the tree as entries
-    /// that this process did not write.
+    /// Appends lines that other programs wrote to the old file. They are read into the tree as entries that
+    /// this process did not write.
     pub fn write_for_others(
         &mut self,
         lock: &Lock,
@@ -228,7 +230,7 @@ impl Log {
     }
 }
 
-/// The lines between two offsets of the file.
+/// The lines between two offsets of the file, in bytes.
 fn lines_between(file: &File, from: u64, end: u64) -> Result<Vec<Vec<u8>>> {
     let failed = |error| Error::io("read the replaced session file", &error);
     let mut lines = Lines::new(file, from);

@@ -1,6 +1,6 @@
-//! Reads a file line by line through one reused buffer. Memory is bounded by the longest line; a file that shrinks
-//! during the reading ends early, without an error. A line too long for memory is skipped without being read into
-//! memory, and its holes without being read.
+//! Reads a file line by line through one reused buffer. Memory is limited by the longest line. If the file shrinks
+//! during the reading, it ends early, without an error. The bytes of a line that is too long for memory are skipped:
+//! they are searched for the line break, but not kept, and holes are not read.
 
 use crate::cancel::Cancel;
 use crate::os::FileAt;
@@ -11,39 +11,39 @@ use std::ops::Range;
 use treelined_core::bytes::index;
 use treelined_core::json;
 
-/// Bytes asked for at a time.
+/// The number of bytes that are requested at a time.
 pub(crate) const CHUNK: usize = 1 << 20;
-/// Bytes asked for at first; later reads are longer.
+/// The number of bytes that are requested first; later reads are longer.
 const FIRST: usize = 64 << 10;
 /// Lines longer than this, in bytes, are skipped.
 pub(crate) const MAX_LINE_BYTES: usize = 256 << 20;
-/// For a line longer than this, in bytes, the end is searched before more of it is read into memory.
+/// If a line has more bytes than this, its end is searched before the rest of it is read into memory.
 const LONG: usize = 4 << 20;
 
 /// One line, without its line break.
 #[derive(Debug, PartialEq, Eq)]
 pub struct RawLine<'a> {
-    /// Bytes from the start of the file.
+    /// The offset in bytes from the start of the file.
     pub offset: u64,
-    /// `None` if it is longer than `MAX_LINE_BYTES`.
+    /// The bytes of the line; `None` if it is longer than `MAX_LINE_BYTES`.
     pub bytes: Option<&'a [u8]>,
-    /// Bytes.
+    /// The length in bytes.
     pub len: u64,
     /// Whether a line break follows.
     pub terminated: bool,
 }
 
-/// Reads lines from `offset` to the end that the file has at each read.
+/// Reads lines from `offset` to the end of the file. If the file grows meanwhile, the new lines are read too.
 pub struct Lines<'f> {
     file: &'f File,
     buffer: Vec<u8>,
-    /// The unread part of `buffer`.
+    /// The index in `buffer` of the first unread byte.
     start: usize,
     end: usize,
-    /// Offset of `buffer[start]` in the file.
+    /// The offset of `buffer[start]` in the file.
     offset: u64,
     max_line: usize,
-    /// Bytes asked for at a time.
+    /// The number of bytes that are requested at a time.
     chunk: usize,
     cancel: Option<&'f Cancel>,
 }
@@ -67,13 +67,13 @@ impl<'f> Lines<'f> {
         }
     }
 
-    /// Reuses a buffer.
+    /// Uses this buffer instead of a new one.
     #[must_use]
     pub fn with_buffer(self, buffer: Vec<u8>) -> Self {
         Self { buffer, ..self }
     }
 
-    /// Reading fails with `Interrupted` once this is cancelled.
+    /// Reading fails with `Interrupted` once `cancel` is cancelled.
     #[must_use]
     pub fn with_cancel(self, cancel: &'f Cancel) -> Self {
         Self {
@@ -86,7 +86,7 @@ impl<'f> Lines<'f> {
         self.buffer
     }
 
-    /// The next line; `None` at the end.
+    /// The next line; `None` at the end of the file.
     // Not an iterator: the line borrows the buffer.
     #[allow(clippy::should_implement_trait)]
     pub fn next(&mut self) -> io::Result<Option<RawLine<'_>>> {
@@ -94,7 +94,7 @@ impl<'f> Lines<'f> {
             return Err(io::ErrorKind::Interrupted.into());
         }
         if self.start == self.end && self.buffer.len() > 2 * LONG {
-            // Frees the memory of a long line.
+            // The memory of a long line is freed.
             self.buffer = Vec::new();
             (self.start, self.end) = (0, 0);
         }
@@ -116,8 +116,8 @@ impl<'f> Lines<'f> {
         }
     }
 
-    /// The next lines together, as many whole ones as are in memory: the bytes have line breaks between them. A line
-    /// that is longer, or has no line break, comes alone, as from [`Lines::next`]. `None` at the end.
+    /// The next lines together: as many whole lines as are in memory, with the line breaks between them. A longer
+    /// line, or a line without a line break, is returned alone, as by [`Lines::next`]. `None` at the end of the file.
     pub fn next_lines(&mut self) -> io::Result<Option<RawLine<'_>>> {
         if self.cancel.is_some_and(Cancel::is_cancelled) {
             return Err(io::ErrorKind::Interrupted.into());
@@ -153,20 +153,20 @@ impl<'f> Lines<'f> {
         }
     }
 
-    /// Appends more of the file to the buffer; false at the end of the file.
+    /// Appends the next bytes of the file to the buffer; returns false at the end of the file.
     fn fill(&mut self) -> io::Result<bool> {
         let unread = self.end - self.start;
         if self.start > 0 {
             self.buffer.copy_within(self.start..self.end, 0);
             (self.start, self.end) = (0, unread);
         }
-        // A short file does not need a whole chunk, which is filled with zeros first.
+        // A short file does not need a whole chunk, which would have to be filled with zeros first.
         let chunk = self.chunk.min(FIRST.max(2 * self.buffer.len()));
-        // Doubling keeps the copying of a long line linear.
+        // The buffer is doubled, so that copying a long line stays linear.
         let wanted = unread + chunk.max(unread);
         if self.buffer.len() < wanted {
             match unread {
-                // The system has zeros at hand.
+                // New memory from the system is zero already.
                 0 => self.buffer = vec![0; wanted],
                 _ => self.buffer.resize(wanted, 0),
             }
@@ -177,7 +177,7 @@ impl<'f> Lines<'f> {
         Ok(read > 0)
     }
 
-    /// The current line; its first `held` bytes are in the buffer.
+    /// The current line, which is long. Its first `held` bytes are in the buffer.
     fn long(&mut self, held: usize) -> io::Result<RawLine<'_>> {
         let (len, terminated) = self.find_end(held as u64)?;
         let offset = self.offset;
@@ -203,7 +203,7 @@ impl<'f> Lines<'f> {
             let read = read_at(self.file, room, offset + self.end as u64)?;
             self.end += read;
             if read == 0 {
-                // The file has shrunk, or all of it is read.
+                // The file has shrunk, or all of it was read.
                 break;
             }
         }
@@ -212,7 +212,7 @@ impl<'f> Lines<'f> {
         Ok(self.take(len, whole && terminated))
     }
 
-    /// The length of the current line, whose first `searched` bytes have no break, and whether it has a break.
+    /// The length of the current line, and whether it ends with a line break. Its first `searched` bytes have none.
     fn find_end(&self, searched: u64) -> io::Result<(u64, bool)> {
         let mut buffer = vec![0; CHUNK];
         let mut len = searched;
@@ -236,7 +236,7 @@ impl<'f> Lines<'f> {
     }
 }
 
-/// One `pread`, repeated if interrupted.
+/// One `pread`, repeated if a signal interrupts it.
 fn read_at(file: &File, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
     loop {
         match file.read_at(buffer, offset) {
@@ -246,7 +246,7 @@ fn read_at(file: &File, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
     }
 }
 
-/// The range of the line without white space around it.
+/// The range of the text without the white space around it.
 pub(super) fn trimmed(text: &[u8]) -> Range<usize> {
     let start = json::skip_space(text, 0);
     let spaces = text

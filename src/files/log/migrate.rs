@@ -1,7 +1,7 @@
 //! Reads versions 1 and 2 of the format as version 3 (session-file.md §2).
 //!
-//! Version 1 has neither ids nor parents: entries form a chain, and a compaction names the first kept entry by
-//! its position among the parsed lines. Version 2 calls the message role `custom` `hookMessage`.
+//! Version 1 has neither ids nor parents: its entries form a chain, and a compaction names the first kept entry by
+//! its position among the parsed lines. In version 2 the message role `custom` has the name `hookMessage`.
 //! [`super::rewrite`] writes the migrated file.
 
 use sha2::{Digest, Sha256};
@@ -11,7 +11,8 @@ use treelined_core::entry::Facts;
 use treelined_core::json::{self, Members, quoted, quoted_or_null};
 use treelined_core::tree::{FilePlace, Node};
 
-/// Maps the offset of a version 1 compaction to the node its position names, if that is an entry.
+/// For each compaction of version 1, by its offset in bytes: the node at the position that it names; `None` if no
+/// entry is there.
 pub(crate) type Boundaries = Arc<HashMap<u64, Option<Node>>>;
 
 /// The chain of a version 1 file.
@@ -21,7 +22,7 @@ pub(crate) struct Chain {
     parsed: Vec<Option<Node>>,
     last: Option<Node>,
     boundaries: Boundaries,
-    /// Offsets of compactions that name a later line, by its number.
+    /// The offsets in bytes of compactions that name a later line, by the number of that line.
     waiting: HashMap<usize, Vec<u64>>,
 }
 
@@ -34,7 +35,7 @@ impl Chain {
         &self.boundaries
     }
 
-    /// Adds a parsed line that is not an entry.
+    /// Counts a parsed line that is not an entry.
     pub(crate) fn pass(&mut self) {
         self.parsed.push(None);
     }
@@ -60,8 +61,9 @@ impl Chain {
     }
 }
 
-/// Derives an id for an entry without one from its line number, the number of entries before it on the line, and its
-/// bytes, so that every opening derives the same id; a counter avoids ids that are in use.
+/// Derives an id for an entry that has none. It is derived from the line number, the number of entries before the
+/// entry on its line, and its bytes, so that every opening derives the same id. A counter avoids ids that are in
+/// use.
 pub(crate) fn derive_id(
     place: (u64, u64),
     bytes: &[u8],
@@ -91,13 +93,13 @@ pub(crate) fn derive_id(
 pub(crate) struct V1Fields {
     pub id: String,
     pub parent_id: Option<String>,
-    /// For a compaction that names its first kept entry by position: the id of that entry. If there is none,
-    /// nothing was kept, and the compaction names itself.
+    /// For a compaction that names its first kept entry by position, the id of that entry. The inner `None` means
+    /// that there is no such entry: nothing was kept, and the compaction names itself.
     pub first_kept_entry_id: Option<Option<String>>,
 }
 
-/// Converts a version 1 entry to version 3: `id` and `parentId` follow `type`, the position becomes an id; all
-/// other bytes stay.
+/// Converts an entry of version 1 to version 3. `id` and `parentId` are inserted after `type`, and the position
+/// becomes an id; all other bytes stay.
 pub(crate) fn from_v1(object: &[u8], given: &V1Fields) -> Vec<u8> {
     let mut text = json::without_member(object, "id");
     text = json::without_member(&text, "parentId");
@@ -121,7 +123,7 @@ pub(crate) fn rename_role(object: &[u8]) -> Vec<u8> {
     let role = json::get_path(object, &["message", "role"]);
     match role {
         Some(role) if json::string(role).as_deref() == Some("hookMessage") => {
-            // The value is a slice of `object`: the difference of their addresses is its offset.
+            // `role` is a slice of `object`, so the difference of their addresses is its offset.
             let at = role.as_ptr() as usize - object.as_ptr() as usize;
             json::splice(object, &[(at..at + role.len(), b"\"custom\"")])
         }

@@ -1,28 +1,28 @@
 //! The file of one session: an append-only JSONL log (session-file.md §1–§3).
 //!
-//! Owns reading the file, and writing to it. In reading order:
+//! This module reads the file, and writes to it. Its parts in reading order:
 //!
 //! - [`header`]: the first line;
 //! - [`lines`]: a file's lines through one buffer;
-//! - `parallel_scan`: a large file's lines, scanned by several threads;
-//! - [`recover`]: the whole entries on a damaged line;
+//! - `parallel_scan`: the lines of a large file, scanned by several threads;
+//! - [`recover`]: the whole entries of a damaged line;
 //! - `ingest`: lines → [`Tree`], with diagnostics;
 //! - `migrate`: versions 1 and 2 read as version 3;
 //! - `file_log`: how far a file was read, and whether it is still the same;
 //! - [`body`]: bodies, read on demand;
 //! - [`fingerprint`]: whether a cache file belongs to a session file;
 //! - [`index`]: the tree, cached for the next opening;
-//! - [`preview_cache`]: what rows show of bodies, cached for the next view;
+//! - [`preview_cache`]: the facts of bodies that rows show, cached for the next view;
 //! - [`append`]: lock, refresh, one write;
 //! - `copy`: a new file and its tree, made together;
 //! - [`whole`]: all lines under another header;
-//! - [`rewrite`]: replacing a file of version 1 or 2;
+//! - [`rewrite`]: the replacement of a file of version 1 or 2;
 //! - [`late_writes`]: lines that arrive in a file after it was replaced;
-//! - [`repair`]: mending damage on request;
-//! - `moved`: another directory in the header, on request;
+//! - [`repair`]: the repair of damage, on request;
+//! - `moved`: the change of the directory in the header, on request;
 //! - [`upstream`]: the team's stream, if the file is a replica of one.
 //!
-//! The session decides on the lines to write and on the leaf.
+//! The session decides which lines to write, and where the leaf is.
 
 pub mod append;
 pub mod body;
@@ -64,10 +64,10 @@ use treelined_core::entry::foreign::Writer;
 use treelined_core::error::{Error, Kind, Result};
 use treelined_core::tree::Tree;
 
-/// The greatest whole number that every reader of JSON takes exactly.
+/// The greatest number up to which every reader of JSON represents whole numbers exactly.
 const GREATEST_NUMBER: u64 = 1 << 53;
 
-/// The error for a file of another tool.
+/// The error for a file that another tool wrote.
 fn foreign(at: &Location, writer: Writer) -> Error {
     let (path, name) = (at.path(), writer.name());
     let path = path.display();
@@ -85,13 +85,13 @@ impl Log {
         Self::open_unless(at, &Cancel::new())
     }
 
-    /// Like [`Log::open`], but `cancel` ends it.
+    /// Like [`Log::open`], until `cancel` ends it.
     pub fn open_unless(at: Location, cancel: &Cancel) -> Result<OpenedLog> {
         let file = at.folder.file(&at.name, HandleAccess::Read)?;
         Self::open_file(at, file, cancel)
     }
 
-    /// Like [`Log::open_unless`], for a file that is open for reading and that another file has replaced at `at`.
+    /// Like [`Log::open_unless`], for an open file that another file has replaced at `at`.
     pub fn open_replaced(at: Location, file: File) -> Result<OpenedLog> {
         Self::open_file(at, file, &Cancel::new())
     }
@@ -126,7 +126,7 @@ impl Log {
         Ok(log.opened(ingest, tree))
     }
 
-    /// A log whose file is made by the first append.
+    /// A log without a file. The first append makes the file.
     pub fn create(at: Location, header: Header) -> Self {
         let mut log = FileLog::new(at, None);
         log.header_line = header.to_line();
@@ -136,7 +136,7 @@ impl Log {
         }
     }
 
-    /// Calls `claim` before the file is made.
+    /// Makes the first append call `claim` before it makes the file.
     pub fn claimed_by(mut self, claim: Claim) -> Self {
         if let LogStorage::File(log) = &mut self.store {
             log.claim = Some(claim);
@@ -158,7 +158,7 @@ impl Log {
         self.ingest.header.as_ref()
     }
 
-    /// The first line, in the file or for its first write.
+    /// The header line that is in the file, or that the first write will write.
     pub fn header_line(&self) -> Vec<u8> {
         match &self.store {
             LogStorage::File(log) => log.header_line.clone(),
@@ -171,12 +171,12 @@ impl Log {
         self.ingest.version()
     }
 
-    /// The format version as the file states it; `None` if that is not a whole number up to 2^53.
+    /// The format version in the header of the file; `None` if it is not a whole number up to 2^53.
     pub fn stated_version(&self) -> Option<u64> {
         Some(self.version()).filter(|version| *version <= GREATEST_NUMBER)
     }
 
-    /// The format version as a message says it, such as `version 4`.
+    /// The format version for messages, such as `version 4`.
     pub fn version_text(&self) -> String {
         match self.stated_version() {
             Some(version) => format!("version {version}"),
@@ -184,7 +184,7 @@ impl Log {
         }
     }
 
-    /// `None` for an ephemeral session.
+    /// Where the file is; `None` for an ephemeral session.
     pub fn location(&self) -> Option<&Location> {
         match &self.store {
             LogStorage::File(log) => Some(&log.at),
@@ -192,7 +192,7 @@ impl Log {
         }
     }
 
-    /// The identity of the opened file; `None` before it exists.
+    /// The identity of the opened file; `None` before the file exists.
     pub fn identity(&self) -> Option<Identity> {
         match &self.store {
             LogStorage::File(log) => log.open.as_ref().map(|open| open.identity),
@@ -200,7 +200,7 @@ impl Log {
         }
     }
 
-    /// The file to sync; `None` without a file.
+    /// The file to sync; `None` if there is no file.
     pub fn file_to_sync(&self) -> Result<Option<(Arc<File>, Identity)>> {
         let LogStorage::File(log) = &self.store else {
             return Ok(None);
@@ -211,7 +211,7 @@ impl Log {
         Ok(Some((log.file(open, HandleAccess::Read)?, open.identity)))
     }
 
-    /// Whether the file exists, which begins with the first entry.
+    /// Whether the file exists. The first entry makes it.
     pub fn is_written(&self) -> bool {
         matches!(&self.store, LogStorage::File(FileLog { open: Some(_), .. }))
     }
@@ -232,7 +232,7 @@ impl Log {
         }
     }
 
-    /// Returns and removes the diagnostics found so far.
+    /// Removes the diagnostics found so far, and returns them.
     pub fn take_diagnostics(&mut self) -> Vec<Diagnostic> {
         let mut found = std::mem::take(&mut self.ingest.diagnostics);
         if let LogStorage::File(FileLog {
@@ -245,8 +245,8 @@ impl Log {
         found
     }
 
-    /// Compares the path with the bytes that were read, by one `stat`; if the file has changed, also compares its first
-    /// line.
+    /// Compares the file at the path with the bytes that were read. This takes one `stat`; if the file has changed, its
+    /// first line is compared too.
     pub fn standing(&self) -> Result<Standing> {
         let LogStorage::File(log) = &self.store else {
             return Ok(Standing::Unchanged);
@@ -262,8 +262,8 @@ impl Log {
         log.standing_of(open, status)
     }
 
-    /// Reads the entries of other writers, up to the last line break: a line in flight may follow. The tree's leaf
-    /// stays.
+    /// Reads the entries of other writers, up to the last line break, since a line in flight may follow it. The leaf of
+    /// the tree stays.
     pub fn refresh(&mut self, tree: &mut Tree) -> Result<()> {
         if let LogStorage::File(log) = &mut self.store {
             self.ingest.foreign = true;
@@ -277,7 +277,7 @@ impl Log {
     }
 }
 
-/// Removes the cache files of a session file that is about to be removed.
+/// Removes the cache files of a session file that will be removed next.
 pub(crate) fn remove_cached(at: &Location, cache: &Cache) {
     if let Ok(status) = at.status() {
         cache.remove(&index::KIND, status.identity);

@@ -1,4 +1,4 @@
-//! Gives the header of a session file other values; every other byte stays (session-file.md §5.11).
+//! Changes values in the header of a session file; every other byte stays (session-file.md §5.11).
 
 use super::append;
 use super::header::CURRENT_VERSION;
@@ -13,11 +13,12 @@ use std::io::{self, Write};
 use treelined_core::error::{Error, Kind, Result};
 use treelined_core::json::{self, quoted};
 
-/// A member of the header, and its new text.
+/// A member of the header, and its new value.
 pub(crate) type HeaderChange = (&'static str, String);
 
-/// Replaces the file by one whose header has these members. Fails without a change for a replica, whose header is in the
-/// stream of its team too, for a file of a newer version, and for one that another program has open for writing.
+/// Replaces the file with a file whose header has these members. Fails without a change in three cases: for a replica,
+/// since its header is in the team's stream too; for a file of a newer version; and for a file that another program has
+/// open for writing.
 pub(crate) fn change_header(at: &Location, changes: &[HeaderChange]) -> Result<()> {
     if is_replica(at) {
         let why = "the file is a copy of the team's stream, which has its header too";
@@ -56,7 +57,7 @@ pub(crate) fn change_header(at: &Location, changes: &[HeaderChange]) -> Result<(
         out.write_all(&header)?;
         copy_range(out, &old, rest, status.size.saturating_sub(rest))?;
         out.flush()?;
-        // pi continues the session that was written last.
+        // pi continues the session that was written last, so the time of the file stays.
         out.get_ref().set_modified(old.metadata()?.modified()?)
     })
 }

@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use treelined_core::tree::FilePlace;
 use xxhash_rust::xxh3::xxh3_64;
 
-/// Blocks that a reader holds: a view goes back and forth between the blocks of a few branches.
+/// The most blocks that a reader keeps, since a view goes back and forth between the blocks of a few branches.
 pub(super) const HELD: usize = 8;
 
 /// The previews of one file.
@@ -18,17 +18,17 @@ pub struct Previews {
     pub(super) cache: Cache,
     pub(super) name: String,
     pub(super) file: Handle,
-    /// Entries with a preview.
+    /// The number of entries that have a preview.
     pub(super) count: usize,
     pub(super) blocks: Vec<CachedBlock>,
-    /// The session file's status at its last check.
+    /// The status of the session file at its last check.
     pub(super) seen: Mutex<Status>,
 }
 
 pub(super) struct CachedBlock {
     pub(super) block: CacheBlock,
     pub(super) source: SourceLines,
-    /// Whether the lines are known to be unchanged.
+    /// Whether the lines of the block are known to be unchanged.
     pub(super) verified: AtomicBool,
 }
 
@@ -39,7 +39,7 @@ pub(super) struct SourceLines {
     pub(super) checksum: u64,
 }
 
-/// Holds the previews of an open file, once there are any.
+/// The place for the previews of an open file, once there are any.
 #[derive(Default)]
 pub struct PreviewSlot {
     pub(super) current: Mutex<Option<Arc<Previews>>>,
@@ -56,8 +56,8 @@ impl PreviewSlot {
         *lock(&self.current) = Some(Arc::new(previews));
     }
 
-    /// Stops making previews. Call this if they cannot be written: with a full disk, for example, each view would try
-    /// again.
+    /// Stops making previews. It is called if they cannot be written: on a full disk, for example, each view would
+    /// try again.
     pub fn give_up(&self) {
         self.given_up.store(true, Ordering::Relaxed);
     }
@@ -66,21 +66,21 @@ impl PreviewSlot {
         self.given_up.load(Ordering::Relaxed)
     }
 
-    /// Held while previews are made, so that they are made once.
+    /// A lock that is held while previews are made, so that only one thread makes them.
     pub fn making(&self) -> MutexGuard<'_, ()> {
         lock(&self.making)
     }
 }
 
 impl Previews {
-    /// The number of entries that have a preview. They are the first ones.
+    /// The number of entries that have a preview. They are the first entries of the file.
     pub fn count(&self) -> usize {
         self.count
     }
 
-    /// If the session file has changed without growing, it was edited in place: then the lines of every block are
-    /// compared again before the block is used. A file that has grown was most likely only appended to: an edit in
-    /// place together with an append is not detected.
+    /// Checks the status of the session file. If the file has changed without growing, it was edited in place; then
+    /// the lines of every block are compared again before the block is used. A file that has grown was most likely
+    /// only appended to. An edit in place together with an append is not detected.
     pub(super) fn look_at(&self, source: &File) {
         let Ok(status) = file::status_of(source) else {
             return;
@@ -94,7 +94,7 @@ impl Previews {
         *seen = status;
     }
 
-    /// The bytes of a block, if neither they nor the lines they were made from have changed.
+    /// The bytes of a block; `None` if the block or its lines have changed.
     pub(super) fn block(&self, number: usize, source: &File) -> Option<Vec<u8>> {
         let CachedBlock {
             block,
@@ -113,7 +113,7 @@ impl Previews {
             verified.store(true, Ordering::Relaxed);
         }
         let reopen = || {
-            // If other previews have replaced them, the checksums of their blocks differ.
+            // If a newer file of previews is there, the checksums of its blocks differ.
             let reopened = self.cache.open(&self.name, KIND.format);
             reopened.map(|kept| kept.file).ok_or(())
         };
@@ -122,7 +122,7 @@ impl Previews {
     }
 }
 
-/// The version of this file's format and of `view`'s previews. Change it when either of them changes.
+/// The version of the format of this file and of the previews that `view` makes. It must change with either of them.
 pub(crate) const KIND: FileKind = FileKind {
     format: b"treelined previ6",
     ending: ".previews",
@@ -130,5 +130,5 @@ pub(crate) const KIND: FileKind = FileKind {
     most_bytes: u64::MAX,
 };
 
-/// Lines are compared before a block is used. A block with more bytes of lines than this is not used.
+/// Before a block is used, its lines are compared. A block whose lines have more bytes than this is not used.
 pub const LONGEST_SOURCE: u32 = 8 << 20;

@@ -1,4 +1,4 @@
-//! The lines of a session that can be read, byte for byte as they are stored.
+//! The lines of a session that can be read, byte for byte as stored.
 
 use super::lines::{Lines, RawLine};
 use super::recover::recover;
@@ -12,15 +12,16 @@ use treelined_core::entry::scan;
 use treelined_core::error::{Error, Result};
 use treelined_core::tree::Tree;
 
-/// The readable lines of a session at one point in time, the header first. Lines without a whole object are left out.
+/// The readable lines of a session at one point in time, the header first. Lines that contain no whole object are
+/// left out.
 pub struct ReadableLines {
     lines: LineSource,
-    /// The version of the format, which says what counts as an entry on a damaged line.
+    /// The version of the format. It decides which objects on a damaged line count as entries.
     version: u64,
 }
 
 enum LineSource {
-    /// The file up to this offset, in bytes.
+    /// The file up to the offset `end`, in bytes.
     Stored {
         file: Arc<File>,
         end: u64,
@@ -54,7 +55,7 @@ impl ReadableLines {
         })
     }
 
-    /// Bytes.
+    /// The size in bytes.
     pub fn size(&self) -> u64 {
         match &self.lines {
             LineSource::Stored { end, .. } => *end,
@@ -83,7 +84,7 @@ impl ReadableLines {
     }
 }
 
-/// The bytes of a line if it holds anything that can be read.
+/// The bytes of a line, if it contains anything that can be read.
 fn readable<'l>(line: &RawLine<'l>, end: u64, version: u64) -> Option<&'l [u8]> {
     let bytes = line.bytes?;
     // The part after `end` may be in flight.
@@ -96,7 +97,7 @@ fn readable<'l>(line: &RawLine<'l>, end: u64, version: u64) -> Option<&'l [u8]> 
         let recovered = recover(bytes, version);
         recovered.pieces.iter().any(|piece| piece.whole)
     };
-    // On a damaged line the header counts only while no version is known.
+    // On a damaged line a header counts only if no version is known yet, so both cases are tested.
     let is_whole = scan::scan_line(bytes).is_ok() || has_object(Some(version)) || has_object(None);
     is_whole.then_some(bytes)
 }

@@ -1,9 +1,9 @@
-//! Repairs a session file on request: keeps damaged bytes in a quarantine folder beside the file, then replaces
-//! the file by one without them. Entries recovered from damaged lines stay, each on its own line
-//! (session-file.md §2).
+//! Repairs a session file on request. Damaged bytes are kept in a quarantine folder beside the file, and the
+//! file is replaced with a file without them. Entries that are recovered from damaged lines stay, each on its
+//! own line (session-file.md §2).
 //!
-//! It mends lines, not links: an entry with an unknown parent, or a second line of the same entry, is left as
-//! it is.
+//! A repair mends lines, not links: an entry with an unknown parent, or a second line with the same entry,
+//! stays as it is.
 
 use super::append::{self, TryLock};
 use super::diagnostic::{Damage, Diagnostic};
@@ -27,27 +27,27 @@ use treelined_core::tree::FilePlace;
 
 /// The suffix of the quarantine folder's name.
 const QUARANTINE_SUFFIX: &str = ".quarantine";
-/// How long to wait for the file's lock.
+/// How long a repair waits for the lock of the file.
 const LOCK_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// The damage found, and the changes of the repair.
 pub struct RepairReport {
     /// Every fault of the file.
     pub found: Vec<Diagnostic>,
-    /// Lines that are or would be removed or completed.
+    /// The number of lines that were removed or completed, or would be.
     pub lines: usize,
-    /// Bytes of the lines moved to quarantine.
+    /// The number of bytes of the lines moved to quarantine.
     pub quarantined_bytes: u64,
-    /// Entries recovered from those lines.
+    /// The number of entries recovered from those lines.
     pub recovered: usize,
-    /// The file with the damaged bytes; `None` if there are none or the repair did nothing.
+    /// The path of the damaged bytes in quarantine; `None` if there are none, or if nothing was changed.
     pub quarantine: Option<PathBuf>,
-    /// The replaced file, if there is one: other processes may still write to it.
+    /// The replaced file, if there is one. Other processes may still write to it.
     pub replaced: Option<OpenedLog>,
 }
 
-/// Repairs the file, or with `dry_run` only reports. `versionUnsupported` for files of another version: migrate
-/// them first.
+/// Repairs the file. With `dry_run` it only reports the damage. Fails with `versionUnsupported` for a file of
+/// another version, which must be migrated first.
 pub fn repair(at: &Location, dry_run: bool) -> Result<RepairReport> {
     let mut opened = Log::open(at.clone())?;
     if opened.log.version() != CURRENT_VERSION {
@@ -86,7 +86,7 @@ pub fn repair(at: &Location, dry_run: bool) -> Result<RepairReport> {
     let file = Arc::new(at.folder.file(&at.name, HandleAccess::Read)?);
     let header = log.header().map(|header| header.place);
     let header = header.ok_or_else(append::replaced)?;
-    // Bytes after this offset are copied later, like late writes of other programs.
+    // Bytes after this offset are copied later, as late writes of other programs.
     let end = match &log.store {
         LogStorage::File(log) => log.end,
         LogStorage::Memory(_) => 0,
@@ -118,16 +118,16 @@ pub fn repair(at: &Location, dry_run: bool) -> Result<RepairReport> {
     Ok(report)
 }
 
-/// A line that is replaced.
+/// A damaged line that is replaced.
 struct DamagedLine {
-    /// Bytes from the start of the file.
+    /// The offset in bytes from the start of the file.
     offset: u64,
-    /// Bytes, without the line break.
+    /// The length in bytes, without the line break.
     len: u64,
-    /// Offset and length of the title, the header and the entries found on it, in the order in which they are
-    /// written.
+    /// The offset and length of each part that is kept: the title, the header and the entries on the line, in
+    /// the order in which they are written.
     kept: Vec<(u64, u64)>,
-    /// The number of entries among those.
+    /// The number of entries among the kept parts.
     entries: usize,
 }
 
@@ -152,7 +152,7 @@ pub(super) fn locked(log: &mut Log) -> Result<append::Lock> {
     }
 }
 
-/// The damaged lines before `end`, and the fragment there. Lines too long to be held are left alone.
+/// The damaged lines before `end`, and the fragment there. Lines that are too long for memory are not touched.
 fn plan(file: &File, header: FilePlace, end: u64) -> io::Result<Vec<DamagedLine>> {
     let mut damaged = Vec::new();
     let mut lines = Lines::new(file, 0);
@@ -190,8 +190,8 @@ fn plan(file: &File, header: FilePlace, end: u64) -> io::Result<Vec<DamagedLine>
     Ok(damaged)
 }
 
-/// The parts of a damaged line that stay (the header, the title before it, and every whole entry) as offsets
-/// and lengths, and the number of entries among them.
+/// The parts of a damaged line that stay (the header, the title before it, and every whole entry), as offsets
+/// and lengths. Also returns the number of entries among them.
 fn kept(text: &[u8], start: u64, header: FilePlace) -> (Vec<(u64, u64)>, usize) {
     let version = (header.offset < start).then_some(CURRENT_VERSION);
     let (mut kept, mut entries) = (Vec::new(), 0);
@@ -218,7 +218,7 @@ fn kept(text: &[u8], start: u64, header: FilePlace) -> (Vec<(u64, u64)>, usize) 
     (kept, entries)
 }
 
-/// Copies the damaged lines into a new, synced file; never overwrites one.
+/// Copies the damaged lines into a new, synced file; it never overwrites a file.
 fn quarantine(at: &Location, file: &File, plan: &[DamagedLine]) -> Result<PathBuf> {
     let mut folder_name = at.name.clone();
     folder_name.push(QUARANTINE_SUFFIX);
@@ -245,8 +245,8 @@ fn quarantine(at: &Location, file: &File, plan: &[DamagedLine]) -> Result<PathBu
     Ok(folder.path().join(name))
 }
 
-/// Writes every sound line before `end`, and the entries recovered from the others. Entries that are not UTF-8
-/// are written as they are read: with U+FFFD.
+/// Writes every undamaged line before `end`, and the entries recovered from damaged lines. Entries that are not
+/// UTF-8 are written with U+FFFD, as they are read.
 fn write_repaired(
     out: &mut impl Write,
     file: &File,

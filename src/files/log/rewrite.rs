@@ -1,5 +1,6 @@
-//! Replaces a session file of version 1 or 2 by one of version 3, on the first write (session-file.md §2). A
-//! crash at any point leaves either the old or the new file whole under its name, and the original beside it.
+//! Replaces a session file of version 1 or 2 with a file of version 3, before the first write (session-file.md §2).
+//! After a crash at any point, either the old or the new file is whole under its name, and the original is beside
+//! it.
 
 use super::append::Lock;
 use super::body::Bodies;
@@ -20,10 +21,10 @@ use treelined_core::error::{Error, Result};
 use treelined_core::json;
 use treelined_core::tree::{FilePlace, Node, Tree};
 
-/// Bytes copied or compared at a time.
+/// The number of bytes that are copied or compared at a time.
 const COPIED: usize = 1 << 18;
 
-/// The suffix of the original's name.
+/// The suffix of the name of the original file.
 fn backup_suffix(version: u64) -> String {
     format!(".v{version}.bak")
 }
@@ -34,8 +35,8 @@ impl Log {
         self.is_written() && self.version() < CURRENT_VERSION
     }
 
-    /// Rewrites the file as version 3 and keeps the original beside it. Requires the lock, and all lines in
-    /// `tree`. Afterwards reopen the log, and watch the old file for a while ([`super::late_writes`]).
+    /// Rewrites the file as version 3 and keeps the original beside it. Requires the lock, and all lines in `tree`.
+    /// After this call the caller must reopen the log, and follow the old file for a while ([`super::late_writes`]).
     pub fn rewrite(&mut self, lock: &Lock, tree: &Tree) -> Result<()> {
         let bodies = self.bodies();
         let (LogStorage::File(log), Some(old)) = (&self.store, lock.file()) else {
@@ -51,7 +52,7 @@ impl Log {
         })
     }
 
-    /// The lines from `from` to the end of the bytes that were read, as version 3.
+    /// The lines from the offset `from` to the end of the bytes that were read, as version 3.
     pub(super) fn migrated(&self, tree: &Tree, from: u64) -> Result<Vec<Vec<u8>>> {
         let bodies = self.bodies();
         let LogStorage::File(log) = &self.store else {
@@ -73,7 +74,7 @@ impl Log {
 }
 
 impl Log {
-    /// The entries in front of the header on its damaged line, as version 3.
+    /// The entries before the header on its damaged line, as version 3.
     pub(super) fn before_header(&self, tree: &Tree) -> Result<Vec<Vec<u8>>> {
         let LogStorage::File(log) = &self.store else {
             return Ok(Vec::new());
@@ -100,7 +101,7 @@ impl Log {
     }
 }
 
-/// Makes a synced copy of the original, unless there is one.
+/// Makes a synced copy of the original, unless one exists.
 fn keep_original(log: &FileLog, old: &File, suffix: &str) -> Result<()> {
     let failed = |error: io::Error| log.failed("migrate", &error);
     let mut backup = log.at.beside(suffix);
@@ -117,7 +118,7 @@ fn keep_original(log: &FileLog, old: &File, suffix: &str) -> Result<()> {
     replace(&log.at, &backup, |out| copy(old, out))
 }
 
-/// Writes a file beside `at`, synced, and gives it the name of `to`.
+/// Writes a synced file beside `at`, and then gives it the name of `to`.
 pub fn replace(
     at: &Location,
     to: &Location,
@@ -182,8 +183,8 @@ fn same_content(a: &File, b: &File) -> io::Result<bool> {
     Ok(true)
 }
 
-/// Writes every line of the old file that begins in `range`: the header, which is at `header`, with its new version,
-/// entries as migrated, others unchanged.
+/// Writes every line of the old file that begins in `range`: the header, which is at `header`, with its new version;
+/// migrated entries; all other lines unchanged.
 fn write_migrated(
     out: &mut impl Write,
     old: &File,
@@ -214,7 +215,7 @@ struct Migration<'a> {
     header: Option<FilePlace>,
     tree: &'a Tree,
     bodies: &'a Bodies,
-    /// Nodes by the offsets of their bodies.
+    /// The nodes, by the offset of their bodies in bytes.
     nodes: HashMap<u64, Node>,
 }
 
@@ -229,8 +230,8 @@ impl<'a> Migration<'a> {
         }
     }
 
-    /// The whole entries in `text`, a part of a damaged line that starts at `offset`. Those of version 3 keep
-    /// their bytes.
+    /// The whole entries in `text`, which is the part of a damaged line that starts at `offset`. Entries of version
+    /// 3 keep their bytes.
     fn entries(&self, text: &[u8], offset: u64) -> io::Result<Vec<Vec<u8>>> {
         let mut entries = Vec::new();
         for LinePart { span, whole } in recover(text, Some(self.bodies.version())).pieces {
@@ -249,7 +250,7 @@ impl<'a> Migration<'a> {
         Ok(entries)
     }
 
-    /// Writes each whole object of the line, and each piece between them, on its own line.
+    /// Writes each whole object of the line, and each torn piece between them, on its own line.
     fn write_line(&self, out: &mut impl Write, line: &[u8], offset: u64) -> io::Result<()> {
         let text = match line.strip_prefix(b"\xef\xbb\xbf") {
             Some(rest) if offset == 0 => rest,
@@ -258,7 +259,8 @@ impl<'a> Migration<'a> {
         let start = offset + (line.len() - text.len()) as u64;
         let header = self.header.filter(|header| header.offset >= start);
         if header.is_some_and(|header| header.offset >= start + text.len() as u64) {
-            // An object on this line is ignored, but on its own line before the header it would be read.
+            // An object on this line is ignored. On its own line before the header it would be read, so the line
+            // stays whole.
             return write_rest(out, line);
         }
         let at = |piece: &LinePart| start + piece.span.start as u64;
@@ -286,7 +288,7 @@ impl<'a> Migration<'a> {
         Ok(())
     }
 
-    /// The parts of a line in the order in which opening the file reads them, each after the NUL bytes before it.
+    /// The parts of a line, in the order in which opening the file reads them. NUL bytes before a part belong to it.
     fn pieces(&self, text: &[u8], start: u64) -> Vec<LinePart> {
         let is_sound = std::str::from_utf8(text).is_ok()
             && !matches!(scan::scan_line(text), Err(BadLine::InvalidJson { .. }));
@@ -318,7 +320,7 @@ impl<'a> Migration<'a> {
         pieces
     }
 
-    /// An entry as migrated, even one that a later copy replaces; any other value as stored.
+    /// An entry in its migrated form, even if a later line replaces it; any other value as it is stored.
     fn value(&self, stored: &[u8], offset: u64) -> io::Result<Vec<u8>> {
         let node = self.nodes.get(&offset).copied().or_else(|| {
             let text = String::from_utf8_lossy(stored);
@@ -353,7 +355,7 @@ fn write_header(out: &mut impl Write, stored: &[u8]) -> io::Result<()> {
     out.write_all(b"\n")
 }
 
-/// Writes the fragment at the end of the old file as its own line. Whole lines there are late writes, and
+/// Writes the fragment at the end of the old file as its own line. Whole lines after `end` are late writes, and are
 /// copied later.
 fn copy_torn_tail(out: &mut impl Write, old: &File, end: u64) -> io::Result<()> {
     let mut lines = Lines::new(old, end);
@@ -371,7 +373,7 @@ fn copy_torn_tail(out: &mut impl Write, old: &File, end: u64) -> io::Result<()> 
     Ok(())
 }
 
-/// Writes bytes that are not a JSON value on their own line.
+/// Writes bytes that are not a JSON value, on their own line.
 fn write_rest(out: &mut impl Write, rest: &[u8]) -> io::Result<()> {
     let rest = rest.trim_ascii();
     if rest.is_empty() {

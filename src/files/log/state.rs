@@ -20,8 +20,8 @@ pub struct Log {
     pub(super) ingest: Ingest,
 }
 
-/// Checks that the id of a new session is free; fails if another session has it. No other process can
-/// take an id while the returned lock is held.
+/// Checks that the id of a new session is free; fails if another session has it. While the returned
+/// lock is held, no other process can use the id.
 pub type Claim = Box<dyn Fn() -> Result<file::FolderLock> + Send>;
 
 pub(super) enum LogStorage {
@@ -36,14 +36,14 @@ pub struct OpenedLog {
     pub diagnostics: Vec<Diagnostic>,
 }
 
-/// The state of the file at a log's path, compared with the bytes that were read.
+/// The state of the file at the path of a log, compared with the bytes that were read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Standing {
-    /// It has no new bytes.
+    /// The file has no new bytes.
     Unchanged,
     /// This many bytes were appended.
     Grown(u64),
-    /// It is another file, a shorter one, or one with another first line.
+    /// The path leads to another file, or the file is shorter, or its first line has changed.
     Replaced,
     Deleted,
 }
@@ -55,30 +55,31 @@ pub(super) struct FileLog {
     pub(super) open: Option<Box<OpenFile>>,
     /// Called before the file is made.
     pub(super) claim: Option<Claim>,
-    /// The first line: read from the file, or to be written with the first entry.
+    /// The header line: read from the file, or to be written with the first entry.
     pub(super) header_line: Vec<u8>,
-    /// Offset of the first line in bytes; damaged lines may precede it.
+    /// The offset of the header line in bytes; damaged lines may precede it.
     pub(super) header_at: u64,
     /// Offset in bytes up to which the lines are in the tree.
     pub(super) end: u64,
     /// Whether the byte before `end` is a line break, or the file is empty.
     pub(super) ends_in_break: bool,
-    /// Offset in bytes of a torn last line that was already reported.
+    /// The offset in bytes of a torn last line that was reported already.
     pub(super) torn_at: Option<u64>,
-    /// Offset in bytes up to which the file was searched for a line break after `end`, without success.
+    /// The offset in bytes up to which the file was searched in vain for a line break after `end`.
     pub(super) tail_to: u64,
 }
 
 pub(super) struct OpenFile {
-    /// The path's status when the path was last checked.
+    /// The status of the file at the path, at the last check.
     pub(super) seen: Cell<Option<Status>>,
-    /// Open read-only until the first append, since opening never writes.
+    /// The open file. It is open only for reading until the first append, since opening a session never
+    /// writes.
     pub(super) handle: Handle,
     pub(super) identity: Identity,
-    /// Set if the bytes of an entry are not those that the tree expects: then the file is opened again.
+    /// Set if an entry does not have the bytes that the tree expects. Then the file is opened again.
     pub(super) stale: Arc<AtomicBool>,
     pub(super) previews: Arc<PreviewSlot>,
-    /// The file's status when all its lines were checked; `None` if a later edit might leave the status
-    /// unchanged.
+    /// The status of the file when all its lines were checked; `None` if a later edit might leave the
+    /// status unchanged.
     pub(super) checked: Option<Arc<Status>>,
 }

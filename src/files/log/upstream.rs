@@ -1,5 +1,5 @@
-//! The team's stream that a session file is a replica of (fleet.md). The session asks it around each append;
-//! `fleet` has the implementation.
+//! The team's stream of which a session file is a replica (fleet.md). The session calls it around each append; the
+//! crate `fleet` has the implementation.
 
 use crate::os::file::{File, Location};
 use std::collections::HashSet;
@@ -10,98 +10,99 @@ use treelined_core::durability::Durability;
 use treelined_core::error::Result;
 use treelined_core::team::{TeamRow, TeamView};
 
-/// Called when lines that waited for the log are in it, without a commit that published them.
+/// Called when lines that waited for the stream are in it, and no commit has published them.
 pub type PublishedHook = Arc<dyn Fn() + Send + Sync>;
 
-/// The log of many sessions, and of many machines.
+/// The stream of many sessions and many machines.
 pub trait SharedLog: Send + Sync {
-    /// The log of the session in this file, which may not exist yet.
+    /// The stream of the session in this file, which may not exist yet.
     fn upstream(&self, session: &str, at: &Location) -> Arc<dyn Upstream>;
 
-    /// Makes a file and its log equal before the file is read. A file without a session, or of an older version of the
-    /// format, stays as it is. Fails with `sessionDeleted` if the session was deleted: its file is in the trash then.
+    /// Makes a file and its stream equal before the file is read. A file without a session, or of an older version of
+    /// the format, stays as it is. Fails with `sessionDeleted` if the session was deleted; its file is in the trash
+    /// then.
     fn prepare(&self, at: &Location) -> Result<()>;
 
-    /// Copies a session that has no file into the session directory. Returns whether the log has it. Fails with
-    /// `sessionDeleted` if it was deleted.
+    /// Copies a session that has no file into the session directory. Returns whether the stream has the session. Fails
+    /// with `sessionDeleted` if it was deleted.
     fn fetch(&self, session: &str) -> Result<bool>;
 
-    /// Says in the log that the session of this file is deleted. The caller moves the file to the trash.
+    /// Records in the stream that the session of this file is deleted. The caller moves the file to the trash.
     fn delete(&self, session: &str, at: &Location) -> Result<()>;
 
-    /// Says in the log that a session is not deleted.
+    /// Records in the stream that a session is no longer deleted.
     fn restore(&self, session: &str) -> Result<InLog>;
 
-    /// Call this after [`Self::restore`], when the session's file is back at its path.
+    /// Completes [`Self::restore`]. Call it when the file of the session is back at its path.
     fn restored(&self, session: &str, at: &Location, before: InLog) -> Result<()>;
 
-    /// Copies what others append to a session into its file from now on, and publishes what waits in the file. Calls
-    /// `published` on a thread of the log.
+    /// From now on, copies the lines that others append to a session into its file, and publishes the lines that wait
+    /// in the file. Calls `published` on a thread of the stream.
     fn follow(&self, session: &str, published: PublishedHook);
 
-    /// Says that the session is not open any more. Lines that wait for the log are published nevertheless.
+    /// Records that the session is no longer open. Lines that wait for the stream are published nevertheless.
     fn leave(&self, session: &str);
 
-    /// The sessions, open or left, that have lines waiting for the log.
+    /// The sessions, open or closed, that have lines waiting for the stream.
     fn queued(&self) -> HashSet<String>;
 
-    /// Describes an open session to other machines after a commit. The log adds its machine and the last message.
+    /// Describes an open session to other machines after a commit. The stream adds its machine and its last message.
     fn describe(&self, row: TeamRow);
 
     /// The sessions of all machines.
     fn team(&self) -> Arc<dyn TeamView>;
 
-    /// Removes this daemon from the lists that other daemons show. Waits 2 s at most.
+    /// Removes this daemon from the lists that other daemons show. Waits at most 2 s.
     fn end(&self);
 }
 
-/// The state of a session in the log before it was restored.
+/// The state of a session in the stream before it was restored.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum InLog {
-    /// The log does not have it.
+    /// The stream does not have the session.
     Missing,
-    /// It was not deleted.
+    /// The session was not deleted.
     Open,
     Deleted,
 }
 
-/// The suffix of the file beside a session file that is a copy of a log.
+/// The suffix of the file beside a session file that is a replica.
 pub const REPLICA_SUFFIX: &str = ".replica";
 
-/// Whether a file is a copy of a log.
+/// Whether a session file is a replica.
 pub fn is_replica(at: &Location) -> bool {
     at.beside(REPLICA_SUFFIX).status().is_ok()
 }
 
-/// The log of one session file. Its calls wait for servers. They fail with `logUnavailable` at their deadlines, or at
-/// `until` if that is earlier. The caller of each holds the lock of the file, if there is a file.
+/// The stream of one session file. Its calls wait for servers. They fail with `logUnavailable` at their deadlines, or
+/// at `until` if that is earlier. During each call the caller holds the lock of the file, if there is a file.
 pub trait Upstream: Send + Sync {
-    /// Whether file and log are known to be equal, by one `fstat`. Others may have appended to the log meanwhile: the
-    /// next [`Self::publish`] detects that.
+    /// Whether file and stream are known to be equal. This takes one `fstat`. Others may append to the stream
+    /// meanwhile; the next [`Self::publish`] detects that.
     fn is_settled(&self, file: &File) -> bool;
 
-    /// Whether the file has lines that are not known to be in the log, by one `stat`.
+    /// Whether the file has lines that are not known to be in the stream. This takes one `stat`.
     fn waits(&self) -> bool;
 
-    /// Appends to the file the lines that only the log has, and to the log those that only the file has. If both have
-    /// such lines, another file replaces this one. It has the lines of the log first.
+    /// Appends to the file the lines that only the stream has, and to the stream the lines that only the file has. If
+    /// both have such lines, a new file replaces this one, and has the lines of the stream first.
     fn settle(&self, file: &File, until: Option<Instant>) -> Result<()>;
 
-    /// Appends whole lines to the log, each with its line break, all or none. `durabilityUnknown` if the log may have
-    /// them: [`Self::settle`] finds out.
+    /// Appends whole lines to the stream, each with its line break, all or none. Fails with `durabilityUnknown` if the
+    /// stream may have them; [`Self::settle`] finds out.
     fn publish(&self, lines: &[u8], until: Option<Instant>) -> Result<PublishOutcome>;
 
-    /// Like [`Self::publish`], without a thread that waits; `None` if there is no connection to a server at this moment.
-    /// The future must be polled on a runtime, and needs the lock of the file until it ends.
+    /// Like [`Self::publish`], without a thread that waits. `None` if no server is connected at this moment. The future
+    /// must be polled on a runtime, and the lock of the file must be held until it ends.
     fn begin_publish(self: Arc<Self>, lines: &[u8], until: Option<Instant>) -> Option<Publishing>;
 
-    /// Notes that the file has the lines that were published last.
+    /// Records that the lines that were published last are in the file.
     fn written(&self, file: &File);
 
-    /// Whether lines are written to the file if the log cannot be reached, and published later.
+    /// Whether lines are written to the file if the stream cannot be reached, to be published later.
     fn queues(&self) -> bool;
 
-    /// The durability of a publish, by the last one that was answered.
+    /// The durability of a publish, as the servers said for the last one that they answered.
     fn durability(&self) -> Durability {
         Durability::Replicated
     }
@@ -114,6 +115,6 @@ pub type Publishing = Pin<Box<dyn Future<Output = Result<PublishOutcome>> + Send
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PublishOutcome {
     Published,
-    /// Others have appended: settle, and try again.
+    /// Others have appended to the stream: settle, and publish again.
     Conflict,
 }

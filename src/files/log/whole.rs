@@ -1,7 +1,7 @@
 //! Copies all lines of a session under another header (`fork_session {scope:"tree"}`).
 //!
-//! Lines of version 3 are copied byte for byte, including damaged ones and leaf records; versions 1 and 2 as
-//! migrated. Bytes after the last line break may be in flight and are left out.
+//! Lines of version 3 are copied byte for byte, including damaged lines and leaf records. Lines of versions
+//! 1 and 2 are migrated. Bytes after the last line break may be in flight, and are left out.
 
 use super::header::{CURRENT_VERSION, Header};
 use super::rewrite;
@@ -14,15 +14,15 @@ use std::sync::Arc;
 use treelined_core::error::{Error, Kind, Result};
 use treelined_core::tree::Tree;
 
-/// Bytes read at a time.
+/// The number of bytes that are read at a time.
 const CHUNK: usize = 1 << 18;
 
 /// The lines of a session after its header, at one point in time.
 pub struct SessionLines {
-    /// Entries recovered in front of the header, as version 3.
+    /// The entries that were recovered before the header, as version 3.
     before_header: Vec<Vec<u8>>,
     lines: LineSource,
-    /// The last lines: the session's leaf, if the other lines do not give it, and the name of the fork.
+    /// The last lines: the leaf of the session, if the other lines do not give it, and the name of the fork.
     added: Vec<Vec<u8>>,
 }
 
@@ -37,7 +37,8 @@ enum LineSource {
 }
 
 impl SessionLines {
-    /// Fails with `versionUnsupported` for lines of a later version: a header of version 3 would be wrong.
+    /// Fails with `versionUnsupported` for lines of a newer version, since a header of version 3 would be
+    /// wrong for them.
     pub fn prepare(log: &Log, tree: &Tree, added: Vec<Vec<u8>>) -> Result<Self> {
         let mut before_header = Vec::new();
         let lines = match &log.store {
@@ -47,10 +48,10 @@ impl SessionLines {
                 },
             ) => {
                 before_header = log.before_header(tree)?;
-                let behind = file_log.header_at + file_log.header_line.len() as u64;
+                let after_header = file_log.header_at + file_log.header_line.len() as u64;
                 match log.version() {
-                    ..CURRENT_VERSION => LineSource::Made(log.migrated(tree, behind)?),
-                    CURRENT_VERSION => stored(file_log, open, behind)?,
+                    ..CURRENT_VERSION => LineSource::Made(log.migrated(tree, after_header)?),
+                    CURRENT_VERSION => stored(file_log, open, after_header)?,
                     _ => return Err(of_newer_version()),
                 }
             }
@@ -77,7 +78,7 @@ impl SessionLines {
         self.before_header.is_empty() && !has_lines
     }
 
-    /// Makes an ephemeral session.
+    /// Makes an ephemeral session of these lines.
     pub fn into_memory(self, header: Header) -> Result<OpenedLog> {
         let mut lines = self.before_header;
         if let LineSource::Made(made) = self.lines {
@@ -95,7 +96,7 @@ impl SessionLines {
         })
     }
 
-    /// Makes the session file, synced with its folder, and opens it.
+    /// Makes the session file, synced together with its folder, and opens it.
     pub fn to_file(&self, at: Location, header_line: &[u8]) -> Result<OpenedLog> {
         rewrite::replace(&at, &at, |out| {
             write_line(out, header_line)?;
@@ -121,9 +122,9 @@ fn write_line(out: &mut impl Write, line: &[u8]) -> io::Result<()> {
     out.write_all(b"\n")
 }
 
-fn stored(log: &FileLog, open: &OpenFile, behind: u64) -> Result<LineSource> {
+fn stored(log: &FileLog, open: &OpenFile, after_header: u64) -> Result<LineSource> {
     let file = log.file(open, HandleAccess::Read)?;
-    let mut at = behind;
+    let mut at = after_header;
     let mut next = [0];
     while at < log.end && file.read_at(&mut next, at).is_ok() && matches!(next, [b'\r' | b'\n']) {
         at += 1;
@@ -135,7 +136,7 @@ fn stored(log: &FileLog, open: &OpenFile, behind: u64) -> Result<LineSource> {
     Ok(LineSource::Stored { file, at, end })
 }
 
-/// Copies whole lines; the last one gets its line break if it has none.
+/// Copies whole lines. If the last one has no line break, it gets one.
 fn copy(file: &File, mut at: u64, end: u64, out: &mut impl Write) -> io::Result<()> {
     let mut buffer = vec![0; CHUNK];
     let mut last = b'\n';

@@ -1,4 +1,4 @@
-//! Why a program did not do its work.
+//! The reasons why a program of the user gave no answer.
 
 use std::time::Duration;
 use std::{fmt, io};
@@ -8,12 +8,12 @@ use std::{fmt, io};
 pub enum Failure {
     NotStarted(io::Error),
     TimedOut(Duration),
-    /// The limit in bytes.
+    /// It wrote more than this limit in bytes.
     TooMuchOutput(usize),
     Unreadable(io::Error),
-    /// The exit code; `None` if a signal ended it.
+    /// It exited with this code; `None` if a signal ended it.
     Exited(Option<i32>),
-    /// Another user could change a file; the text says which one and why.
+    /// Another user could change one of its files. The text says which file, and why.
     Unsafe(String),
 }
 

@@ -1,4 +1,4 @@
-//! Files of a session directory: their identity, their status and their place.
+//! Files of a session directory: their identity, their status and their location.
 
 pub use super::status::{FileKind, Identity, Status};
 use std::ffi::OsString;
@@ -16,11 +16,13 @@ pub use super::unix::stat::{
     status_of_metadata, unnamed_file,
 };
 
-/// Nanoseconds, longer than a tick of the clock from which file systems take their times.
+/// A time in nanoseconds that is longer than a tick of the clock from which file systems take the times of
+/// files.
 const TICK: i128 = 50_000_000;
 
 impl Status {
-    /// Whether any later change gives the file another status: its times are older than a tick of their clock.
+    /// Whether any later change gives the file another status. That is so once its times are older than a tick
+    /// of their clock.
     pub fn is_settled(&self) -> bool {
         let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
         let now = now.map_or(0, |now| i128::try_from(now.as_nanos()).unwrap_or(i128::MAX));
@@ -38,7 +40,7 @@ pub struct Location {
 }
 
 impl Location {
-    /// The location of a file at a path from the user.
+    /// The location of a file at a path that the user gave.
     pub fn of_path(path: &Path) -> Result<Self> {
         let denied = |why: &str| Error::new(Kind::PathDenied, format!("{}: {why}", path.display()));
         let name = path.file_name().ok_or_else(|| denied("names no file"))?;
@@ -59,7 +61,7 @@ impl Location {
         self.folder.path().join(&self.name)
     }
 
-    /// The location with `suffix` appended to its name.
+    /// The location of the file in the same folder whose name is this name and `suffix`.
     pub fn beside(&self, suffix: &str) -> Self {
         let mut name = self.name.clone();
         name.push(suffix);

@@ -1,7 +1,7 @@
 //! Open files and folders that are closed while unused, so that the number of open sessions does not depend on
 //! the number of descriptors.
 //!
-//! This module decides which of them are open; callers open them again.
+//! This module decides which files and folders are open; callers open them again.
 
 use super::unix::process::descriptor_limit;
 use crate::lock::lock;
@@ -9,27 +9,27 @@ use std::fs::File;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
 
-/// The most open handles if the process may have very many descriptors.
+/// The most open handles, even if the process may have very many descriptors.
 const MAX_OPEN: usize = 4096;
-/// The fewest open handles if the process may have few descriptors.
+/// The fewest open handles, even if the process may have few descriptors.
 const MIN_OPEN: usize = 8;
 
-/// All open handles that can be closed; global, since descriptors belong to the process.
+/// All open handles that can be closed. The list is global, since descriptors belong to the process.
 static OPEN: Mutex<Vec<Arc<Slot>>> = Mutex::new(Vec::new());
-/// Counts uses, to find the least recently used handle.
+/// Counts uses. The counts show which handle was used least recently.
 static CLOCK: AtomicU64 = AtomicU64::new(0);
 
-/// A file or folder; closed when dropped, or earlier when others need its descriptor.
+/// A file or folder. It is closed when it is dropped, or earlier if other handles need its descriptor.
 #[derive(Debug)]
 pub(crate) struct Handle {
     slot: Arc<Slot>,
-    /// Stays open until it is dropped.
+    /// Whether the file stays open until the handle is dropped.
     kept: bool,
 }
 
 #[derive(Debug, Default)]
 struct Slot {
-    /// A std mutex: held for one `open` at most.
+    /// A mutex of the standard library, since it is locked for at most one `open`.
     open: Mutex<Option<HandleFile>>,
     used: AtomicU64,
 }
@@ -54,7 +54,7 @@ impl Handle {
         Self::of(Arc::new(file), access)
     }
 
-    /// Like [`Handle::new`], for a file that others use too.
+    /// Like [`Handle::new`], for a file that has other owners too.
     pub(crate) fn of(file: Arc<File>, access: HandleAccess) -> Self {
         let handle = Self {
             slot: Arc::default(),
@@ -74,8 +74,8 @@ impl Handle {
         handle
     }
 
-    /// The open file, opened with `open` if it is closed or allows less. It stays open while the caller holds
-    /// it.
+    /// The open file. If it is closed, or allows less access, `open` opens it. It stays open while the caller
+    /// has it.
     pub(crate) fn get<E>(
         &self,
         access: HandleAccess,
@@ -119,7 +119,7 @@ impl Handle {
         file
     }
 
-    /// Registers it as open, and closes the least recently used ones if there are too many.
+    /// Registers the handle as open. If too many are open, closes those that were used least recently.
     fn admit(&self) {
         if self.kept {
             return;
@@ -130,7 +130,7 @@ impl Handle {
             return;
         }
         let mut by_age: Vec<Arc<Slot>> = open.clone();
-        // Each value is read once, since it may change during the sort.
+        // The age of each slot is read once, since it may change during the sort.
         by_age.sort_by_cached_key(|slot| slot.used.load(Ordering::Relaxed));
         for slot in by_age {
             if open.len() <= budget() {
@@ -157,7 +157,7 @@ impl Slot {
         self.used.store(now, Ordering::Relaxed);
     }
 
-    /// Closes the file unless it is in use; true if it is closed.
+    /// Closes the file unless it is in use; returns whether it is closed.
     fn close_if_idle(&self) -> bool {
         let Ok(mut slot) = self.open.try_lock() else {
             return false;
@@ -172,7 +172,7 @@ impl Slot {
     }
 }
 
-/// Closes all unused files; true if there were any.
+/// Closes all unused files; returns whether there were any.
 pub(crate) fn close_idle() -> bool {
     let mut open = lock(&OPEN);
     let before = open.len();
@@ -180,8 +180,8 @@ pub(crate) fn close_idle() -> bool {
     open.len() < before
 }
 
-/// The most handles that may be open at a time: half of the process's limit; pipes, listings and copies use
-/// the other half.
+/// The most handles that may be open at a time: half of the descriptors that the process may have. The other
+/// half is for pipes, listings and copies.
 pub(crate) fn budget() -> usize {
     static BUDGET: OnceLock<usize> = OnceLock::new();
     *BUDGET.get_or_init(|| {

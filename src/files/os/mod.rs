@@ -1,8 +1,9 @@
-//! Access to the operating system. No other module names one: files opened safely, temporary files, a bounded number
-//! of open descriptors, other processes and programs, sockets, signals and standard streams.
+//! Access to the operating system. All other modules use it through this one: files that are opened safely, temporary
+//! files, a limited number of open descriptors, other processes and programs, sockets, signals and standard streams.
 //!
-//! `unix` is the side of Linux, macOS and other Unix systems, the only ones so far. Another system needs a folder with
-//! the same items. Where a system has no equal of a call, the call fails with [`std::io::ErrorKind::Unsupported`].
+//! `unix` has the code for Linux, macOS and other Unix systems, the only ones so far. Another system needs a folder
+//! with the same items. If a system has no equivalent of a call, the call fails with
+//! [`std::io::ErrorKind::Unsupported`].
 
 pub mod file;
 pub mod handle;

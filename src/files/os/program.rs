@@ -1,5 +1,6 @@
-//! Runs a program of the user: argv without a shell, input on stdin, output from stdout, limits of time and
-//! size, and a small environment. Refuses a program that another user could change.
+//! Runs a program of the user, with its arguments and without a shell. The input goes to stdin, the output comes from
+//! stdout; time and size are limited, and the environment is small. A program that another user could change is
+//! refused.
 
 pub use super::failure::Failure;
 use super::unix::{group, process, safety};
@@ -17,27 +18,27 @@ pub use super::unix::safety::check_file;
 /// A program with its arguments and its environment.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Executable {
-    /// The program and its arguments, passed as they are.
+    /// The path of the program, and its arguments, which are passed unchanged.
     pub argv: Vec<String>,
     pub environment: Environment,
 }
 
-/// A program that runs to its end, and its limits.
+/// A program with limits, which runs until it exits.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Program {
     pub executable: Executable,
     pub timeout: Duration,
-    /// Longest output, in bytes.
+    /// The longest output, in bytes.
     pub max_output_bytes: usize,
 }
 
-/// Selects the environment variables that a program gets besides the `USUAL` ones. Any other variable may
-/// hold a secret of another program.
+/// Selects the environment variables that a program gets besides the `USUAL` ones. Other variables are left out,
+/// since they may contain secrets of other programs.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Environment {
-    /// Names of variables to pass.
+    /// The names of variables to pass.
     pub named: Vec<String>,
-    /// Variables that hold keys: passed only if they are in `named`.
+    /// The names of variables that contain keys. They are passed only if they are in `named` too.
     pub keys: Vec<String>,
 }
 
@@ -57,12 +58,12 @@ const USUAL: [&str; 11] = [
 ];
 
 impl Environment {
-    /// The variables of this process to pass.
+    /// The variables of this process that are passed.
     pub(super) fn variables(&self) -> Vec<(OsString, OsString)> {
         self.of(std::env::vars_os())
     }
 
-    /// The variables to pass, out of `all`.
+    /// The variables of `all` that are passed.
     fn of(&self, all: impl Iterator<Item = (OsString, OsString)>) -> Vec<(OsString, OsString)> {
         all.filter(|(name, _)| name.to_str().is_some_and(|name| self.passes(name)))
             .collect()
@@ -79,7 +80,7 @@ impl Environment {
 }
 
 impl Executable {
-    /// The name shown to users: the file's, without folders.
+    /// The name of the program for users: its file name without folders.
     pub fn name(&self) -> &str {
         let path = self.argv.first().map(Path::new);
         let name = path.and_then(Path::file_name);
@@ -111,15 +112,15 @@ impl Executable {
 }
 
 impl Program {
-    /// The name shown to users: the file's, without folders.
+    /// The name of the program for users: its file name without folders.
     pub fn name(&self) -> &str {
         self.executable.name()
     }
 
-    /// Runs the program in its own process group and returns its stdout; `heard` receives the output as
-    /// it arrives. Returns once the program has exited and closed its stdout; discards its stderr. Dropping
-    /// the future, or exceeding a limit, kills the group. The program's files are checked each time, since
-    /// they may have changed.
+    /// Runs the program in its own process group and returns its stdout; `heard` receives the output as it arrives.
+    /// Returns once the program has exited and closed its stdout. Its stderr is discarded. Dropping the future, or
+    /// exceeding a limit, kills the group. The files of the program are checked at each run, since they may have
+    /// changed.
     pub async fn run(
         &self,
         input: &[u8],
@@ -152,7 +153,7 @@ impl Program {
     }
 }
 
-/// The file of this program, also if another file has replaced it at its path.
+/// The file of this program, even if another file has replaced it at its path.
 #[cfg(target_os = "linux")]
 #[allow(clippy::unnecessary_wraps, reason = "it can fail on other systems")]
 pub(super) fn this_program() -> io::Result<PathBuf> {
@@ -164,7 +165,7 @@ pub(super) fn this_program() -> io::Result<PathBuf> {
     std::env::current_exe()
 }
 
-/// Whether a program is a file in one of the folders of `path`, as a shell looks for it by its `PATH`.
+/// Whether a program is a file in one of the folders of `path`, which has the form of the variable `PATH`.
 pub fn is_on_path(program: &str, path: &OsStr) -> bool {
     let mut found = std::env::split_paths(path).map(|folder| folder.join(program).metadata());
     found.any(|metadata| metadata.is_ok_and(|metadata| safety::is_executable(&metadata)))
@@ -173,8 +174,8 @@ pub fn is_on_path(program: &str, path: &OsStr) -> bool {
 /// The hidden command that leaves the terminal and runs this program without waiting for it.
 pub const DETACH_COMMAND: &str = "detach";
 
-/// Runs this program with these arguments and this file as stdin, and does not wait for it: it is not a child of this
-/// process, and keeps none of its streams open.
+/// Runs this program with these arguments and with this file as stdin, and does not wait for it. The new process is
+/// not a child of this process, and keeps none of its streams open.
 pub fn start_detached(arguments: &[OsString], stdin: &File) -> io::Result<()> {
     let status = std::process::Command::new(this_program()?)
         .args([DETACH_COMMAND, "--"])
@@ -197,7 +198,7 @@ pub fn detach(arguments: &[OsString]) -> io::Result<()> {
     Ok(())
 }
 
-/// A child that leads its process group, which is killed with it unless it has exited.
+/// A child that leads its own process group. Unless the child has exited, dropping this kills the whole group.
 struct ProcessGroup(Child);
 
 impl ProcessGroup {
@@ -233,7 +234,7 @@ impl ProcessGroup {
                 output.extend_from_slice(new);
             }
         };
-        // The result does not wait until the program has read its input.
+        // The result need not wait until the program has read its input.
         let mut write = std::pin::pin!(write);
         let mut read = std::pin::pin!(read);
         let output = tokio::select! {
@@ -250,7 +251,8 @@ impl ProcessGroup {
 
 impl Drop for ProcessGroup {
     fn drop(&mut self) {
-        // Without an id the process has exited and was waited for: its number may belong to another process.
+        // If there is no id, the process has exited and was waited for, so its number may belong to another process
+        // now.
         if let Some(id) = self.0.id() {
             group::kill(id);
         }

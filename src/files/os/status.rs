@@ -1,6 +1,6 @@
-//! The kind of a file, and how it has changed.
+//! The kind of a file, and its status, which shows whether it has changed.
 
-/// Identifies a file by device and inode, under any name.
+/// Identifies a file by device and inode, whatever its name is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Identity {
     pub device: u64,
@@ -11,12 +11,12 @@ pub struct Identity {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Status {
     pub identity: Identity,
-    /// Bytes.
+    /// The size in bytes.
     pub size: u64,
-    /// Last modification: seconds and nanoseconds of Unix time.
+    /// The time of the last modification: seconds and nanoseconds of Unix time.
     pub modified: (i64, i64),
-    /// Last change of content or metadata: an edited file can be given its old modification time again, but not
-    /// this one.
+    /// The time of the last change of content or metadata: seconds and nanoseconds of Unix time. Programs can
+    /// set back the modification time of an edited file, but not this time.
     pub changed: (i64, i64),
 }
 
@@ -27,6 +27,6 @@ pub enum FileKind {
     Folder,
     /// A link, a device, a pipe or a socket.
     Other,
-    /// The file system does not report it in the list.
+    /// The listing does not report the kind.
     Unknown,
 }

@@ -1,7 +1,7 @@
 //! Unfinished files, and their removal after their process was killed.
 //!
-//! The writer of such a file holds its lock, which the system releases when the process dies; a file without
-//! a lock is abandoned.
+//! The process that writes such a file holds its lock, which the system releases when the process dies. So a
+//! file that is not locked is abandoned.
 
 use super::file::{self, Folder, Location};
 use super::handle::HandleAccess;
@@ -11,16 +11,17 @@ use std::io;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-/// The ending of these files' names.
+/// The ending of the names of these files.
 const ENDING: &str = ".treelined.tmp";
-/// Hexadecimal digits before it: 64 random bits.
+/// The number of hexadecimal digits before the ending. They represent 64 random bits.
 const DIGITS: usize = 16;
-/// Bytes of the finished file's name that are part of the name.
+/// The number of bytes of the finished file's name that the temporary name contains.
 const NAME_BYTES: usize = 180;
-/// Attempts to make a new file; each fails only if another process removes it at once.
+/// The number of attempts to make a new file. An attempt fails only if another process removes the new file
+/// at once.
 const ATTEMPTS: usize = 8;
 
-/// An unfinished file: hidden, locked, and removed on drop unless it was given its name.
+/// An unfinished file. It is hidden and locked, and it is removed when dropped, unless it was given its name.
 pub struct Temporary {
     at: Location,
     file: Arc<File>,
@@ -28,7 +29,7 @@ pub struct Temporary {
 }
 
 impl Temporary {
-    /// A new file, in the folder of its final name.
+    /// Makes a new file in the folder in which it gets its final name.
     pub fn for_name(folder: &Arc<Folder>, name: &OsStr) -> io::Result<Self> {
         for _ in 0..ATTEMPTS {
             let at = Location {
@@ -47,11 +48,13 @@ impl Temporary {
                     return Ok(new);
                 }
                 Err(TryLockError::Error(error)) => return Err(error),
-                // Another process removed it as abandoned.
+                // Another process has removed the file as abandoned.
                 Ok(()) | Err(TryLockError::WouldBlock) => {}
             }
         }
-        Err(io::Error::other("temporary files are removed by somebody"))
+        Err(io::Error::other(
+            "another process removes each new temporary file at once",
+        ))
     }
 
     pub fn file(&self) -> &Arc<File> {
@@ -63,20 +66,20 @@ impl Temporary {
         self.at.path()
     }
 
-    /// Gives the file its name, replacing an older file.
+    /// Gives the file its final name, and replaces an older file.
     pub fn name(self, to: &Location) -> io::Result<()> {
         let renamed = self.at.folder.rename(&self.at.name, &to.folder, &to.name);
         self.named(renamed)
     }
 
-    /// Gives the file its name, replacing an older file, and keeps its lock.
+    /// Gives the file its final name, replaces an older file, and keeps the lock.
     pub fn name_locked(mut self, to: &Location) -> io::Result<()> {
         let renamed = self.at.folder.rename(&self.at.name, &to.folder, &to.name);
         self.is_named = renamed.is_ok();
         renamed
     }
 
-    /// Gives the file its name, unless another file has it.
+    /// Gives the file its final name; fails if another file has it.
     pub fn name_new(self, to: &Location) -> io::Result<()> {
         let renamed = self
             .at
@@ -88,7 +91,7 @@ impl Temporary {
     fn named(mut self, renamed: io::Result<()>) -> io::Result<()> {
         renamed?;
         self.is_named = true;
-        // Other processes may have opened it, and lock it before they append.
+        // Other processes may have opened the file under its final name, and lock it before they append.
         let _released = self.file.unlock();
         Ok(())
     }
@@ -102,14 +105,14 @@ impl Drop for Temporary {
     }
 }
 
-/// `.<name>.<random>.treelined.tmp`.
+/// The temporary name: `.<name>.<random>.treelined.tmp`.
 fn temporary_name(name: &OsStr) -> OsString {
     let bytes = name.as_encoded_bytes();
-    // The end of a long name distinguishes it better than its start.
+    // The end of a long name distinguishes a file better than the start.
     let start = bytes.len().saturating_sub(NAME_BYTES);
     let end = super::path::from_bytes(bytes.get(start..).unwrap_or_default());
     let mut temporary = OsString::from(".");
-    // A cut within a character of a system whose names are text.
+    // `end` is `None` on a system whose names are text, if the cut is within a character.
     temporary.push(end.unwrap_or_default());
     let (random, _) = uuid::Uuid::new_v4().as_u64_pair();
     temporary.push(format!(".{random:0DIGITS$x}{ENDING}"));
@@ -124,8 +127,8 @@ pub fn is_temporary(name: &OsStr) -> bool {
     digits.is_some_and(|digits| digits.len() == DIGITS && digits.iter().all(u8::is_ascii_hexdigit))
 }
 
-/// Removes the temporary files of processes that have died. A file stays if its lock is held or cannot be
-/// tested.
+/// Removes the temporary files of processes that have died. A file stays if its lock is held, or if the lock
+/// cannot be tested.
 pub fn remove_abandoned(folder: &Folder) -> io::Result<()> {
     for (name, _) in folder.list()? {
         if is_temporary(&name) {
@@ -143,7 +146,7 @@ fn remove_if_abandoned(folder: &Folder, name: &OsStr) -> io::Result<()> {
         return Ok(());
     }
     match folder.remove(name) {
-        // The file was given its name meanwhile.
+        // The file was given its final name meanwhile.
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
         other => other,
     }

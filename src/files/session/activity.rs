@@ -1,4 +1,4 @@
-//! Activities that keep a session busy: one at a time.
+//! The activities that keep a session busy, one at a time.
 
 pub(super) use super::running::Activity;
 use super::state::Session;
@@ -7,7 +7,7 @@ use std::sync::{Arc, MutexGuard};
 use treelined_core::error::Result;
 
 impl Session {
-    /// The activity of the session.
+    /// The activity that is running.
     pub fn activity(&self) -> Option<Activity> {
         self.activity_slot().clone()
     }
@@ -19,7 +19,7 @@ impl Session {
             .map_or(Ok(()), |activity| Err(activity.busy()))
     }
 
-    /// Begins an activity; fails with `sessionBusy` if another is running.
+    /// Begins an activity; fails with `sessionBusy` if another activity is running.
     pub fn begin(self: &Arc<Self>, activity: Activity) -> Result<Busy> {
         let mut slot = self.activity_slot();
         if let Some(running) = &*slot {
@@ -45,7 +45,7 @@ impl Session {
     }
 }
 
-/// Ends the activity when dropped.
+/// A running activity. It ends when this value is dropped.
 #[must_use]
 pub struct Busy(Arc<Session>);
 

@@ -1,5 +1,5 @@
-//! Commits an operation's lines: plans them against the refreshed tree with the file's lock held, writes them
-//! in one call, and adds them to the tree (session-file.md §3).
+//! Commits the lines of an operation: plans them with the lock of the file held and the tree refreshed, writes them in
+//! one call, and adds them to the tree (session-file.md §3).
 
 use super::INLINE_BYTES;
 use super::state::{Changes, SessionGuard, SessionState};
@@ -22,33 +22,34 @@ use treelined_core::tree::Flags;
 
 /// How long an append waits for a lock that another process holds (session-file.md §3).
 const LOCK_TIMEOUT: Duration = Duration::from_secs(2);
-/// The same for a session of a log: another process may hold the lock while it waits for a server (fleet.md).
+/// How long an append to a replica waits for the lock. Another process may hold it while it waits for a server
+/// (fleet.md).
 const LOG_LOCK_TIMEOUT: Duration = Duration::from_secs(10);
-/// The longest pause between two attempts to take the lock. Longer pauses would lose against many writers
-/// that take it often.
+/// The longest pause between two attempts to take the lock. With longer pauses, this process would seldom get the lock
+/// while many other writers take it often.
 const LONGEST_PAUSE: Duration = Duration::from_millis(1);
 
 /// The work of a commit: one operation, or several that are planned one after the other and written together.
 pub trait Work: Send + 'static {
-    /// Whether writing this could delay the thread that reads requests.
+    /// Whether the work could delay the thread that reads requests.
     fn is_large(&self) -> bool {
         false
     }
 
-    /// The lines to write. Called with the lock held and the tree fresh; again if others have changed the session
-    /// before the lines were written.
+    /// Plans the lines to write. It is called with the lock held and the tree refreshed. It is called again if others
+    /// have changed the session before the lines were written.
     fn plan(&mut self, core: &SessionState) -> Result<PlannedLines>;
 
-    /// Called before each pause while others hold the lock; an error gives up.
+    /// Called before each pause while others hold the lock. An error ends the waiting.
     fn wait(&mut self, contention: Contention) -> Result<()>;
 }
 
-/// The time for which others hold the lock of a session file.
+/// How long others have held the lock of a session file.
 #[derive(Debug, Clone, Copy)]
 pub struct Contention {
-    /// When they were first found to hold it.
+    /// The time at which others were first found to hold the lock.
     since: Option<Instant>,
-    /// The longest time for which an operation waits.
+    /// The longest time that an operation waits.
     limit: Duration,
 }
 
@@ -61,7 +62,7 @@ impl Contention {
     }
 }
 
-/// One operation.
+/// The work of one operation.
 struct Operation<P> {
     plan: P,
     cancel: Cancel,
@@ -81,12 +82,12 @@ where
     }
 }
 
-/// Fails with `sessionLocked` if the operation's wait for the lock, from `asked` on, is over.
+/// Fails with `sessionLocked` if the operation has waited too long for the lock. It has waited since `asked`.
 pub fn still_waits(cancel: &Cancel, asked: Instant, contention: Contention) -> Result<()> {
     if cancel.is_cancelled() {
         return Err(Error::cancelled());
     }
-    // An operation that waited in the queue after others without the lock does not wait as long again.
+    // If other operations waited in vain for the same lock before this one, this one does not wait as long again.
     let since = contention.since.unwrap_or(asked).max(asked);
     if since.elapsed() < contention.limit {
         return Ok(());
@@ -103,9 +104,9 @@ pub fn still_waits(cancel: &Cancel, asked: Instant, contention: Contention) -> R
 #[derive(Debug)]
 pub struct CommitOutcome {
     pub entry_ids: Vec<EntryId>,
-    /// Whether anything was written.
+    /// Whether any line was written.
     pub wrote: bool,
-    /// The file that must still be synced by the session's policy.
+    /// A file that must still be synced, according to the durability of the session.
     pub unsynced: Option<Arc<File>>,
     /// The number of planned lines of the operations.
     lines: usize,
@@ -113,7 +114,7 @@ pub struct CommitOutcome {
     pub whole: usize,
     /// The reason why not all lines are complete.
     pub failure: Option<Error>,
-    /// Whether lines of the file wait for the log that it is a replica of.
+    /// Whether lines of the file, which is a replica, wait for the team's stream.
     pub is_queued: bool,
 }
 
@@ -122,20 +123,20 @@ enum Attempt {
     Done(CommitOutcome),
     /// The commit must be made on a thread that may block.
     Later,
-    /// The lines are in the file, but reading them takes too long on this thread.
+    /// The lines are in the file, but reading them would take too long on this thread.
     Written(Box<WrittenLines>),
-    /// The lines are on their way to the log.
+    /// The lines are on their way to the team's stream.
     Publishing(Box<LinesToPublish>),
 }
 
-/// Lines that a log is asked to append.
+/// Lines that the team's stream is asked to append.
 struct LinesToPublish {
     lock: Lock,
     planned: PlannedLines,
     publishing: Publishing,
 }
 
-/// Lines in the file that are not in the tree yet.
+/// Lines that are in the file and not in the tree yet.
 pub(super) struct WrittenLines {
     lock: Lock,
     landed: WriteOutcome,
@@ -144,13 +145,13 @@ pub(super) struct WrittenLines {
     entry_ids: Vec<EntryId>,
     ends: Vec<usize>,
     leaf_after: LeafAfter,
-    /// Whether the log has them, if the file is a replica of one.
+    /// Whether the lines are in the team's stream, if the file is a replica.
     is_published: bool,
     is_queued: bool,
 }
 
 impl<T: Send + 'static> SessionGuard<T> {
-    /// Commits one operation. Returns the guard too; reports changes even if the operation failed.
+    /// Commits one operation. Also returns the guard. Reports changes even if the operation failed.
     pub async fn commit<P>(
         self,
         cancel: &Cancel,
@@ -183,8 +184,8 @@ impl<T: Send + 'static> SessionGuard<T> {
         .await
     }
 
-    /// Plans and writes: inline if the lock is free and there is little to read, else on a blocking thread.
-    /// Fails only if the session cannot be used any more.
+    /// Plans and writes. The work runs on this thread if the lock is free and there is little to read, else on a
+    /// blocking thread. Fails only if the session cannot be used any more.
     pub async fn carry_out<W: Work>(
         mut self,
         mut work: W,
@@ -222,7 +223,8 @@ impl<T: Send + 'static> SessionGuard<T> {
         .await
     }
 
-    /// Waits for the log without a thread, and writes. After a conflict the commit is made on a thread that may block.
+    /// Waits for the team's stream without blocking a thread, and then writes. After a conflict the commit is made on
+    /// a thread that may block.
     async fn publish_then_write<W: Work>(
         mut self,
         lines: LinesToPublish,
@@ -278,11 +280,11 @@ impl<T: Send + 'static> SessionGuard<T> {
 }
 
 impl CommitOutcome {
-    /// The result for a single operation: an error unless all of its lines are in the file.
+    /// The outcome for a single operation: an error unless all of its lines are in the file.
     fn in_full(self) -> Result<Self> {
         match self.failure {
             Some(failure) if self.whole < self.lines => {
-                // Leaf records come first and have no ids to return.
+                // Leaf records come first, and have no ids to return.
                 let records = self.lines.saturating_sub(self.entry_ids.len());
                 let written = self.entry_ids.iter();
                 let written = written.take(self.whole.saturating_sub(records));
@@ -294,7 +296,7 @@ impl CommitOutcome {
 }
 
 impl SessionState {
-    /// One attempt. Plans only once the lock is held.
+    /// Makes one attempt to commit. The lines are planned only after the lock was taken.
     fn try_commit(
         &mut self,
         work: &mut impl Work,
@@ -347,7 +349,7 @@ impl SessionState {
                 published => published?,
             };
             if published == Some(PublishOutcome::Conflict) {
-                // This session has no file yet, so the log has another session with its id.
+                // This session has no file yet, so the stream has another session with its id.
                 if !self.log.is_written() {
                     return Err(upstream::exists());
                 }
@@ -373,20 +375,21 @@ impl SessionState {
         }
     }
 
-    /// Takes the lock and reads what others have appended; `None` if that cannot be done at once.
+    /// Takes the lock and reads the lines that others have appended. `None` if that cannot be done at once.
     pub(super) fn lock_fresh(
         &mut self,
         changes: &mut Changes,
         may_wait: bool,
     ) -> Result<Option<Lock>> {
-        // The first write syncs file and folder.
+        // The first write syncs the file and its folder, which takes time.
         if !may_wait && self.log.location().is_some() && !self.log.is_written() {
             return Ok(None);
         }
         let mut has_rewritten = false;
         loop {
             let TryLock::Locked(lock) = self.log.try_lock()? else {
-                // The lock that others hold may be the lock of a replaced file. The lock of the new file may be free.
+                // The lock that others hold may be the lock of a file that was replaced, while the lock of the new
+                // file is free.
                 if may_wait && self.log.standing()? == Standing::Replaced {
                     self.catch_up_into(Standing::Replaced, changes)?;
                 }
@@ -400,7 +403,7 @@ impl SessionState {
                     self.catch_up_into(Standing::Grown(bytes), changes)?;
                 }
                 Standing::Grown(_) => return Ok(None),
-                // The lock is on the old file.
+                // The lock that was taken is the lock of the old file.
                 Standing::Replaced => {
                     drop(lock);
                     if !may_wait {
@@ -452,7 +455,7 @@ impl SessionState {
         if synced.is_err()
             && let Some(at) = self.log.location()
         {
-            // No client knows of this file.
+            // No client knows of this file, so it is removed.
             let _removed = at.folder.remove(&at.name);
         }
         synced
@@ -517,9 +520,9 @@ impl SessionState {
         match landed.failure {
             _ if leaf_after.stays() => {}
             None if leaf_after == LeafAfter::Own => self.move_leaf(changes.own.last().copied()),
-            // Our line is the last one, so it gives the leaf, as it would when the file is opened.
+            // The line of this commit is the last one, so it decides the leaf, as it does when the file is opened.
             None => self.move_leaf(self.tree.file_leaf()),
-            // Lines that are not in the file whole do not move the leaf.
+            // Lines that are not whole in the file do not move the leaf.
             Some(_) => {
                 let whole_operation = (ends.is_empty() && whole >= lines).then_some(lines);
                 let ends = ends.iter().copied().chain(whole_operation).rev();
@@ -551,7 +554,7 @@ impl SessionState {
         })
     }
 
-    /// Splits newly read entries into our own and those that others appended meanwhile.
+    /// Divides the newly read entries into those of this commit and those that others appended meanwhile.
     fn sort_out(&mut self, before: usize, changes: &mut Changes) {
         for node in (before..self.tree.node_count()).filter_map(|n| self.tree.node(n)) {
             let foreign = self.tree.flags(node).has(Flags::FOREIGN);
@@ -568,7 +571,7 @@ impl SessionState {
         self.below.look(&self.tree);
     }
 
-    /// Syncs a new file and its folder, whatever the session's policy (session-file.md §3).
+    /// Syncs a new file and its folder, whatever the durability of the session is (session-file.md §3).
     fn sync_creation(&self, file: &File) -> Result<()> {
         let folder = || match self.log.location() {
             Some(at) => at.folder.sync(),
@@ -580,7 +583,7 @@ impl SessionState {
     }
 }
 
-/// The error of an operation of which only the entries `written` are in the file.
+/// The error for an operation of which only the entries `written` are in the file.
 pub fn landed_in_part<'a>(failure: Error, written: impl Iterator<Item = &'a EntryId>) -> Error {
     let written: Vec<&str> = written.map(EntryId::as_str).collect();
     if written.is_empty() {

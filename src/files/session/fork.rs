@@ -1,6 +1,7 @@
-//! The content of a fork: prepared with the source's guard held, copied without it (session-file.md §5).
+//! The content of a fork. It is prepared while the guard of the source is held, and copied without the guard
+//! (session-file.md §5).
 //!
-//! `flow` decides which entries a fork has, and `log` writes the file.
+//! `flow` decides which entries a fork has, and `log` writes its file.
 
 use super::state::SessionState;
 use crate::log::body::{Bodies, Fetch};
@@ -13,28 +14,28 @@ use treelined_core::flow::fork::{self, End, ForkPlan, OpenCall};
 use treelined_core::id;
 use treelined_core::tree::{FilePlace, Flags, Node, PlainFacts, Tree};
 
-/// The parts of a fork.
+/// The lines of a fork.
 pub struct ForkContent {
     plan: ForkPlan,
     bodies: Bodies,
     kept: Vec<KeptEntry>,
-    /// The ids of the copied entries, without separators.
+    /// The ids of the copied entries, one after the other, without separators.
     ids: String,
     /// How to read the entries that are not copied byte for byte, in order.
     others: Vec<Fetch>,
-    /// Error results for tool calls that have none, and the name of the fork.
+    /// The lines that the fork adds: error results for tool calls without results, and the name of the fork.
     results: Vec<Vec<u8>>,
     /// The id of the last entry before the labels.
     last_id: Option<String>,
     labels: Vec<(Fetch, String)>,
 }
 
-/// An entry that is copied.
+/// An entry that the fork copies.
 struct KeptEntry {
     place: FilePlace,
-    /// The end of its id in `ids`.
+    /// The end of the id of the entry in `ids`.
     id_end: usize,
-    /// The tree's data of the copy, if the stored line is copied byte for byte.
+    /// The facts of the copy for the tree, if the stored line is copied byte for byte.
     facts: Option<PlainFacts>,
 }
 
@@ -46,7 +47,7 @@ enum ForkPart<'a> {
 }
 
 impl ForkContent {
-    /// Prepares a fork of `core` with its own name, or without. Reads bodies only if a reference in them must be resolved.
+    /// Prepares a fork of `core`, with or without a name. Reads a body only if a reference in it must be resolved.
     pub fn prepare(
         core: &SessionState,
         end: End,
@@ -61,7 +62,7 @@ impl ForkContent {
         let mut before = None;
         for node in std::mem::take(&mut plan.kept) {
             ids.push_str(tree.id(node));
-            // The parent stays if it is the same entry in the source.
+            // The line is unchanged if its parent in the source is the entry before it.
             let is_linked = before.is_some()
                 && tree.parent(node) == before
                 && !tree.flags(node).has(Flags::REPARENTED);
@@ -93,7 +94,7 @@ impl ForkContent {
         })
     }
 
-    /// Bytes of the copied entries, as they are stored.
+    /// The number of bytes of the copied entries, as stored.
     pub fn size(&self) -> u64 {
         let sizes = self.kept.iter().map(|kept| kept.place.len);
         sizes.map(u64::from).sum()
@@ -104,7 +105,7 @@ impl ForkContent {
         self.kept.is_empty() && self.results.is_empty()
     }
 
-    /// Passes everything to `take`, in order.
+    /// Passes all parts to `take`, in order.
     fn pieces(&self, mut take: impl FnMut(ForkPart<'_>) -> Result<()>) -> Result<()> {
         let mut reader = self.bodies.reader();
         let mut others = self.others.iter();
@@ -158,7 +159,7 @@ impl ForkContent {
         Ok(())
     }
 
-    /// Passes each line to `take`, without its line break. The header is not among them.
+    /// Passes each line to `take`, without its line break. The header is not included.
     pub fn each_line(&self, take: &mut dyn FnMut(&[u8]) -> Result<()>) -> Result<()> {
         self.pieces(|piece| match piece {
             ForkPart::Line(line) => take(line),
@@ -170,7 +171,7 @@ impl ForkContent {
         })
     }
 
-    /// Makes a session that is never written to disk.
+    /// Makes an ephemeral session.
     pub fn to_memory(&self, header: Header) -> Result<OpenedLog> {
         let mut lines = Vec::new();
         self.each_line(&mut |line| {
@@ -188,9 +189,9 @@ impl ForkContent {
         })
     }
 
-    /// Makes the session file, and syncs it with its folder if `synced`.
+    /// Makes the session file. If `synced`, the file is synced together with its folder.
     pub fn to_file(&self, at: Location, header_line: Vec<u8>, synced: bool) -> Result<FinishedLog> {
-        // Error results and labels are written besides the entries.
+        // Room for the error results and the labels, which are written besides the entries.
         let more = self.results.len() + self.labels.len();
         let tree = Tree::with_room(self.kept.len() + more, self.ids.len() + 8 * more);
         let mut draft = LogWriter::begin(at, header_line, tree)?;

@@ -1,4 +1,4 @@
-//! The place where other programs open a file after a background append (session-file.md §4.9).
+//! The position where other programs open a file after a background append (session-file.md §4.9).
 
 use super::state::SessionState;
 use crate::clock::SystemSource;
@@ -7,17 +7,18 @@ use treelined_core::error::Result;
 use treelined_core::flow::leaf;
 
 impl SessionState {
-    /// Ends the file with a record of the place where it opens, if a program that takes the last line for the leaf opens it
-    /// elsewhere: one that takes no lock wrote just before a background append, whose record names the place of before.
+    /// Ends the file with a record of the position where it opens, if needed. It is needed if programs that treat the
+    /// last line as the leaf would open the file elsewhere: a program that takes no lock wrote just before a background
+    /// append, and the record of that append names the earlier position.
     pub(super) fn keep_for_others(&mut self, lock: &Lock) {
-        /// Each round loses against another writer without a lock.
+        /// A round fails if another program that takes no lock writes again.
         const ROUNDS: usize = 4;
         for _ in 0..ROUNDS {
             if self.tree.last_line() == self.tree.file_leaf() {
                 return;
             }
             if let Err(error) = self.keep_once(lock) {
-                // The entries are written, and this daemon opens the file where it should.
+                // The entries are written, and this daemon opens the file at the right position.
                 tracing::warn!(%error, "other programs open the session at another place");
                 return;
             }

@@ -1,10 +1,10 @@
-//! An open session: its log and its tree, changed together and nowhere else.
+//! An open session: its log and its tree. They are changed only together, and only here.
 //!
-//! Every caller that reads or changes a session holds its [`SessionGuard`]; guards are given in the order of
-//! requests (protocol.md §1). A guard is held for work in memory and for a write, never while waiting for a
-//! question, a summarizer or a sync.
+//! Every caller that reads or changes a session holds its [`SessionGuard`]. Guards are given in the order of requests
+//! (protocol.md §1). A guard is held for work in memory and for a write, but never while a caller waits for a question,
+//! a summarizer or a sync.
 //!
-//! `flow` plans the lines to write, and `daemon` notifies clients. [`commit`] writes, [`fork`] copies.
+//! `flow` plans the lines to write, and the daemon notifies clients. [`commit`] writes, and [`fork`] copies.
 
 mod activity;
 pub mod commit;
@@ -47,12 +47,12 @@ use treelined_core::id::{EntryId, ExpectedLeaf, SessionId};
 use treelined_core::tree::below::{self, Below};
 use treelined_core::tree::{Node, Tree};
 
-/// More bytes than this are neither read nor written on the thread that reads requests, since they could take
-/// more than two milliseconds.
+/// More bytes than this are neither read nor written on the thread that reads requests, since that could take more than
+/// two milliseconds.
 const INLINE_BYTES: u64 = 128 << 10;
 /// The most entries in the details of `leafMoved`.
 const MAX_MOVED_ENTRIES: usize = below::MAX_FOUND;
-/// The most bytes of those entries.
+/// The most bytes of the entries in the details of `leafMoved`.
 const MAX_MOVED_BYTES: u64 = 256 << 10;
 
 impl<T> Deref for SessionGuard<T> {
@@ -73,7 +73,7 @@ impl Session {
         Self::with(opened, read_only, durability, None)
     }
 
-    /// A session whose file is a replica of a log.
+    /// A session whose file is a replica of a team's stream.
     pub fn replicated(
         opened: OpenedLog,
         read_only: bool,
@@ -126,8 +126,8 @@ impl Session {
         })
     }
 
-    /// The right to read or change the session, for a caller admitted by the session's queue. `with` is the
-    /// queue's lease, dropped after the guard. `asked` is when the caller began to wait.
+    /// The right to read or change the session, for a caller that the session's queue has admitted. `with` is the lease
+    /// of the queue, and is dropped after the guard. `asked` is the time at which the caller began to wait.
     pub fn guard<T>(&self, asked: Instant, with: T) -> Result<SessionGuard<T>> {
         match Arc::clone(&self.core).try_lock_owned() {
             Ok(core) => Ok(SessionGuard { core, asked, with }),
@@ -172,7 +172,7 @@ impl Session {
         Ok(())
     }
 
-    /// Records that the session's file was made and may not be on disk.
+    /// Records that the session's file was made but may not be on disk.
     pub fn note_failed_making(&self, core: &SessionState, error: &Error) {
         if error.kind == Kind::DurabilityUnknown
             && let Ok(Some((file, _))) = core.log.file_to_sync()
@@ -187,7 +187,7 @@ impl<T: Send + 'static> SessionGuard<T> {
         &mut self.with
     }
 
-    /// Releases the session and keeps the queue's lease.
+    /// Releases the session, and returns the lease of the queue.
     pub fn into_with(self) -> T {
         self.with
     }
@@ -195,7 +195,7 @@ impl<T: Send + 'static> SessionGuard<T> {
     /// Reads the entries of other writers.
     pub async fn refreshed(mut self) -> Result<(Self, Changes)> {
         match self.log.standing()? {
-            // The open file still has all entries; only appending is impossible.
+            // The open file still has all entries; only appending to it is impossible.
             Standing::Unchanged | Standing::Deleted => Ok((self, Changes::default())),
             Standing::Grown(bytes) if bytes <= INLINE_BYTES => {
                 let changes = self.refresh()?;
@@ -213,7 +213,7 @@ impl<T: Send + 'static> SessionGuard<T> {
 }
 
 impl SessionState {
-    /// Sets whether no client of this daemon changes the session.
+    /// Sets whether the session is open for reading only in this daemon.
     pub fn set_read_only(&mut self, read_only: bool) {
         self.read_only = read_only;
     }
@@ -246,7 +246,7 @@ impl SessionState {
         id.map(|id| self.find(id)).transpose()
     }
 
-    /// The offsets and lengths of these entries, so that they can be synced; `None` without a file.
+    /// The offsets and lengths of these entries in the file, so that they can be synced; `None` without a file.
     pub fn repeated<'a>(
         &self,
         ids: impl Iterator<Item = &'a EntryId>,
@@ -284,14 +284,14 @@ impl SessionState {
             .collect()
     }
 
-    /// The entry as clients get it, as JSON.
+    /// The entry in the form that clients get, as JSON.
     pub fn entry(&self, node: Node) -> Result<Vec<u8>> {
         let bodies = self.bodies();
         bodies.entry(&bodies.fetch(&self.tree, node)?)
     }
 
-    /// Fails with `leafMoved` if the leaf has another step than the expected one, or if others have appended steps below
-    /// that step since the leaf came there (protocol.md §3).
+    /// Fails with `leafMoved` if the leaf is not at the step of the expected leaf, or if others have appended steps
+    /// below this step since the leaf moved there (protocol.md §3).
     pub fn check_expected_leaf(&self, expected: &ExpectedLeaf) -> Result<()> {
         let (expected_id, known) = match expected {
             ExpectedLeaf::Any => return Ok(()),
@@ -317,8 +317,8 @@ impl SessionState {
         Err(self.leaf_moved(expected_id, &since))
     }
 
-    /// Fails with `leafMoved` unless a branch ends at `parent` and at the expected entry: with the same step, and without a
-    /// step below (protocol.md §3.5).
+    /// Fails with `leafMoved` unless `parent` is at the step of the expected entry, and no step is below it
+    /// (protocol.md §3.5).
     pub fn check_expected_tip(&self, expected: &ExpectedLeaf, parent: Option<&str>) -> Result<()> {
         let (expected_id, known) = match expected {
             ExpectedLeaf::Any => return Ok(()),
@@ -344,7 +344,7 @@ impl SessionState {
         Err(self.moved_to(expected_id, self.id_of(newest), &since))
     }
 
-    /// Fails with `leafMoved` if the leaf has another step than `old`.
+    /// Fails with `leafMoved` if the leaf is not at the step of `old`.
     pub fn check_leaf_is_still(&self, old: Option<&str>) -> Result<()> {
         let known = match old {
             None => Some(None),
@@ -415,8 +415,8 @@ impl SessionState {
         }
     }
 
-    /// Notes the entries of a file that took the place of another one. They are found by their ids, since the new file
-    /// may have another order.
+    /// Records which entries are new in a file that has replaced another one. They are found by their ids, since the
+    /// new file may have another order.
     fn note_new(&self, former: &Tree, changes: &mut Changes) {
         let nodes = (0..self.tree.node_count()).filter_map(|n| self.tree.node(n));
         for node in nodes.filter(|node| former.find_any(self.tree.id(*node)).is_none()) {
@@ -427,7 +427,7 @@ impl SessionState {
         }
     }
 
-    /// Refreshes, or reopens the file if another file of the same session has replaced it.
+    /// Refreshes the tree, or reopens the file if another file of the same session has replaced it.
     fn catch_up(&mut self, standing: Standing) -> Result<Changes> {
         match standing {
             Standing::Replaced => self.reopen(),
@@ -435,7 +435,7 @@ impl SessionState {
         }
     }
 
-    /// Like [`Self::catch_up`], for the middle of an operation: adds to the changes that it has found so far.
+    /// Like [`Self::catch_up`], in the middle of an operation: adds to the changes that were found so far.
     pub(super) fn catch_up_into(
         &mut self,
         standing: Standing,
@@ -449,7 +449,7 @@ impl SessionState {
             _ => Vec::new(),
         };
         let found = self.catch_up(standing)?;
-        // The replaced tree had other numbers for its nodes.
+        // The replaced tree numbered its nodes differently.
         if standing == Standing::Replaced {
             let earlier = earlier.iter().filter_map(|id| self.tree.find(id));
             changes.others = earlier.collect();
@@ -460,7 +460,7 @@ impl SessionState {
         Ok(())
     }
 
-    /// Reads the whole file again after it was replaced or rewritten; the leaf stays at the same id.
+    /// Reads the whole file again after it was replaced or rewritten. The leaf keeps its id.
     fn reopen(&mut self) -> Result<Changes> {
         let refused = || append::refuse(Standing::Replaced);
         let Some(location) = self.log.location().cloned() else {
@@ -499,7 +499,7 @@ impl SessionState {
             self.predecessors
                 .extend(ReplacedFile::of(old_log, old_tree));
         }
-        // A file edited in place may have new damage.
+        // A file that was edited in place may have new damage.
         if was_edited {
             changes.diagnostics = opened.diagnostics;
         }
@@ -509,7 +509,7 @@ impl SessionState {
         Ok(changes)
     }
 
-    /// Whether the session's file was replaced so recently that lines may still arrive in the old one.
+    /// Whether the session's file was replaced so recently that lines may still arrive in the old file.
     pub fn has_predecessor(&mut self) -> bool {
         self.predecessors
             .retain(|predecessor| !predecessor.is_over() || predecessor.has_arrivals());
@@ -526,11 +526,12 @@ impl SessionState {
         self.predecessors.push(replaced);
     }
 
-    /// Replaced files in which other programs may still write, with what another process needs to follow them.
+    /// The replaced files in which other programs may still write. For each of them, what another process needs to
+    /// follow it.
     pub fn handovers(&self) -> impl Iterator<Item = (Arc<File>, Handover)> {
         let held = self.predecessors.iter().filter(|replaced| {
             let writers = replaced.identity().and_then(process::writers_of);
-            // Without an answer of the system, there may be such programs.
+            // If the system gives no answer, such programs may exist.
             writers.is_none_or(|writers| !writers.is_empty())
         });
         held.filter_map(ReplacedFile::handover)
@@ -579,7 +580,7 @@ impl SessionState {
 
     fn move_leaf(&mut self, leaf: Option<Node>) {
         let former = self.tree.leaf();
-        // The walk ends at the old leaf, so that an append below it costs one step.
+        // The walk ends at the old leaf, so an append below the old leaf takes one step.
         let tree = &self.tree;
         let step = tree
             .ancestors(leaf)

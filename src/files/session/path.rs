@@ -1,4 +1,4 @@
-//! Paths of the tree as [`PathStep`]s, from which contexts are made, and the stored bytes of entries.
+//! Paths of the tree as [`PathStep`]s, from which contexts are made. Also the stored size of entries.
 
 use super::SessionState;
 use treelined_core::context::{Kept, PathStep};
@@ -6,13 +6,13 @@ use treelined_core::error::Result;
 use treelined_core::tree::Node;
 
 impl SessionState {
-    /// The path to a position, from the first entry.
+    /// The path from the first entry to a position.
     pub fn steps(&self, position: Option<Node>) -> Vec<PathStep> {
         let path = self.tree.path(position).into_iter();
         path.map(|node| self.step(node)).collect()
     }
 
-    /// One step of a path.
+    /// The step of a path for this node.
     pub fn step(&self, node: Node) -> PathStep {
         PathStep {
             node,
@@ -26,7 +26,7 @@ impl SessionState {
         Kept::of(path, |node| self.entry(node), |id| self.tree.find(id))
     }
 
-    /// The stored bytes of these entries together.
+    /// The number of bytes that these entries have together, as stored.
     pub fn stored_bytes(&self, nodes: impl IntoIterator<Item = Node>) -> u64 {
         let sizes = nodes.into_iter().map(|node| self.tree.place(node).len);
         sizes.map(u64::from).sum()

@@ -19,16 +19,17 @@ use treelined_core::tree::{Node, Tree};
 /// One open session.
 pub struct Session {
     pub id: SessionId,
-    /// The session of which it is a fork, as the header says.
+    /// The session from which this one was forked, as the header says.
     pub parent: Option<String>,
-    /// The file has a version of the format that this program cannot write.
+    /// Whether the file has a version of the format that this program cannot write.
     pub is_newer: bool,
     pub ephemeral: bool,
-    /// The path of its file; `None` for an ephemeral session.
+    /// The path of the session file; `None` for an ephemeral session.
     pub path: Option<PathBuf>,
-    /// Distinguishes revisions of this opening from revisions of other openings.
+    /// Distinguishes the revisions of this opening from the revisions of other openings.
     pub nonce: u32,
-    /// Never contended while the session is open, since the session's queue admits one holder at a time.
+    /// The state. The lock is free whenever it is requested while the session is open, since the
+    /// session's queue admits one holder at a time.
     pub(super) core: Arc<tokio::sync::Mutex<SessionState>>,
     pub(super) activity: Mutex<Option<Activity>>,
     /// Notified when an activity ends.
@@ -41,28 +42,31 @@ pub struct Session {
 pub struct SessionState {
     pub log: Log,
     pub tree: Tree,
-    /// Steps that others have appended below the step of the leaf since it moved there.
+    /// The steps that others have appended below the step of the leaf since the leaf moved there.
     pub(super) below: Below,
-    /// Whether no client of this daemon changes the session. Then the leaf follows the leaf of the file.
+    /// Whether the session is open for reading only in this daemon. If so, the leaf follows the leaf of
+    /// the file.
     pub(super) read_only: bool,
-    /// Files that were replaced recently.
+    /// The files of this session that were replaced recently.
     pub(super) predecessors: Vec<ReplacedFile>,
-    /// The first of the unsuccessful attempts to take the file's lock since the last success.
+    /// The time of the first attempt to take the file's lock that failed, since the last one that
+    /// succeeded.
     pub(super) contended_since: Option<Instant>,
-    /// The log that the file is a replica of.
+    /// The team's stream of which the file is a replica.
     pub(super) upstream: Option<Arc<dyn Upstream>>,
-    /// When the running commit does not wait for servers any more.
+    /// The time at which the running commit stops waiting for servers.
     pub(super) until: Option<Instant>,
-    /// The first lines of a session without a file, of which it is not known whether the log has them.
+    /// The first lines of a session without a file, if it is unknown whether the stream has them.
     pub(super) unknown_first: Option<PlannedLines>,
-    /// The first message of the user, once it is known.
+    /// The first message of the user, once it was read.
     pub first_message: OnceLock<String>,
 }
 
-/// The right to read or change a session, until dropped. `T` is dropped after the right has ended.
+/// The right to read or change a session until this value is dropped. `T` is dropped after the right has
+/// ended.
 pub struct SessionGuard<T = ()> {
     pub(super) core: OwnedMutexGuard<SessionState>,
-    /// When the guard was asked for.
+    /// The time at which the guard was requested.
     pub(super) asked: Instant,
     pub(super) with: T,
 }
@@ -70,13 +74,13 @@ pub struct SessionGuard<T = ()> {
 /// Changes that an operation made or found.
 #[derive(Debug, Default)]
 pub struct Changes {
-    /// Entries appended by this operation.
+    /// Entries that this operation appended.
     pub own: Vec<Node>,
-    /// Entries of others that this operation found.
+    /// Entries that others appended and this operation found.
     pub others: Vec<Node>,
-    /// Whether others have appended anything, even if only a leaf record.
+    /// Whether others have appended anything, including only a leaf record.
     pub others_moved: bool,
-    /// Whether this operation left the leaf where it was.
+    /// Whether this operation did not move the leaf.
     pub stays: bool,
     pub diagnostics: Vec<Diagnostic>,
 }

@@ -1,5 +1,5 @@
-//! The content of a subtree as its own session: prepared with the source's guard held, copied without it
-//! (protocol.md §16).
+//! The content of a subtree as a new session. It is prepared while the guard of the source is held, and copied
+//! without the guard (protocol.md §16).
 
 use super::state::SessionState;
 use crate::log::body::{Bodies, Fetch};
@@ -14,11 +14,12 @@ use treelined_core::tree::{Cause, Node};
 pub struct SubtreeContent {
     bodies: Bodies,
     lines: Vec<SubtreeLine>,
-    /// The last line, if the others do not give the leaf, or give it beside the newest step (session-file.md §4.2).
+    /// The last line. Present if the other lines do not give the leaf, or give it beside the newest step
+    /// (session-file.md §4.2).
     leaf_record: Option<Vec<u8>>,
 }
 
-/// A line of the source, and its new links.
+/// A line of the source, with its new links.
 struct SubtreeLine {
     fetch: Fetch,
     parent: Option<String>,
@@ -26,7 +27,8 @@ struct SubtreeLine {
 }
 
 impl SubtreeContent {
-    /// Prepares the subtree of `top`. Reads the bodies of compactions, and those with a reference to be resolved.
+    /// Prepares the subtree of `top`. Reads only the bodies of compactions, and bodies with a reference that must
+    /// be resolved.
     pub fn prepare(core: &SessionState, top: Node, minter: &dyn Source) -> Result<Self> {
         let (tree, bodies) = (&core.tree, core.bodies());
         let plan = subtree::plan(tree, top, |node| {
@@ -69,7 +71,7 @@ impl SubtreeContent {
         })
     }
 
-    /// Passes each line to `take`, without its line break. The header is not among them.
+    /// Passes each line to `take`, without its line break. The header is not included.
     pub fn each_line(&self, take: &mut dyn FnMut(&[u8]) -> Result<()>) -> Result<()> {
         let mut reader = self.bodies.reader();
         for line in &self.lines {
@@ -80,7 +82,7 @@ impl SubtreeContent {
         self.leaf_record.iter().try_for_each(|record| take(record))
     }
 
-    /// Bytes of the stored lines.
+    /// The number of bytes of the stored lines.
     pub fn size(&self) -> u64 {
         let sizes = self.lines.iter().map(|line| line.fetch.place.len);
         sizes.map(u64::from).sum()

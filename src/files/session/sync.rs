@@ -1,6 +1,6 @@
-//! Durability: the syncs of appended lines (session-file.md §3).
+//! Durability: syncs the appended lines (session-file.md §3).
 //!
-//! One sync runs at a time per session; lines written meanwhile share the next one.
+//! One sync runs at a time for each session. Lines that are written meanwhile share the next sync.
 
 use crate::lock::lock;
 use crate::os::file::{self, File, Folder, Identity};
@@ -14,24 +14,24 @@ use tokio::sync::oneshot;
 use treelined_core::durability::Durability;
 use treelined_core::error::{Error, Kind, Result};
 
-/// The time for which an append may stay unsynced with `interval`.
+/// The longest time that an append stays unsynced with the durability `interval`.
 const INTERVAL: Duration = Duration::from_millis(50);
 
-/// Most ranges of files with unknown durability; beyond that, the last one is widened.
+/// The most ranges of a file whose durability is unknown. If there are more, the last one is widened.
 const MAX_LOST: usize = 64;
 
-/// Files of all sessions kept open for a sync of `interval`.
+/// The number of files, of all sessions, that stay open for a sync of the durability `interval`.
 static UNSYNCED: AtomicUsize = AtomicUsize::new(0);
 
 /// A file with unsynced writes.
 pub struct UnsyncedFile {
     file: Arc<File>,
-    /// The folder of a new file, whose name must be durable too.
+    /// The folder of a new file. Its name in this folder must be durable too.
     folder: Option<Arc<Folder>>,
 }
 
 impl UnsyncedFile {
-    /// A file that was just named in this folder.
+    /// A file that was just given its name in this folder.
     pub fn made(file: Arc<File>, folder: Arc<Folder>) -> Self {
         Self {
             file,
@@ -45,7 +45,7 @@ impl UnsyncedFile {
     }
 }
 
-/// Entries that a client sent again.
+/// Entries that a client has sent again.
 #[derive(Debug)]
 pub struct RepeatedEntries {
     pub file: Arc<File>,
@@ -54,17 +54,17 @@ pub struct RepeatedEntries {
     pub spans: Vec<Range<u64>>,
 }
 
-/// The results of a file's syncs.
+/// The results of the syncs of a file.
 #[derive(Default)]
 struct SyncRecord {
-    /// The file synced last, and the number of its first bytes that are synced or lost.
+    /// The file that was synced last, and the number of its first bytes that are synced or lost.
     synced: Option<(Identity, u64)>,
-    /// Ranges whose sync failed; no later sync can prove that they are on disk.
+    /// The ranges whose sync failed. A later sync cannot prove that they are on disk.
     lost: Vec<(Identity, Range<u64>)>,
 }
 
 impl SyncRecord {
-    /// Notes a sync of the file, which had `size` bytes when the sync began.
+    /// Records a sync of the file, which had `size` bytes when the sync began.
     fn note(&mut self, identity: Identity, size: u64, is_synced: bool) {
         let from = match self.synced {
             Some((of, to)) if of == identity => to,
@@ -111,15 +111,15 @@ pub struct Syncer {
 
 struct SyncState {
     durability: Durability,
-    /// Requests that wait for a sync that begins after their arrival.
+    /// The requests that wait for a sync. The sync must begin after they arrived.
     waiting: Vec<oneshot::Sender<Result<()>>>,
-    /// Files written since the last sync began: one, or two after a migration.
+    /// The files that were written since the last sync began: one file, or two after a migration.
     unsynced: Vec<UnsyncedFile>,
     running: bool,
     record: SyncRecord,
-    /// Whether a timer of `interval` runs.
+    /// Whether the timer of the durability `interval` runs.
     scheduled: bool,
-    /// A sync failed after its appends were answered; the next append reports it once.
+    /// The failure of a sync whose appends were answered before. The next append reports it once.
     failed: Option<Error>,
 }
 
@@ -138,7 +138,7 @@ impl Syncer {
         }
     }
 
-    /// The durability of appends from now on.
+    /// The durability of all following appends.
     pub fn durability(&self) -> Durability {
         lock(&self.state).durability
     }
@@ -151,13 +151,13 @@ impl Syncer {
         }
     }
 
-    /// Fails once if an earlier sync failed after its answer.
+    /// Fails once if a sync failed after its appends were answered.
     pub fn check(&self) -> Result<()> {
         lock(&self.state).failed.take().map_or(Ok(()), Err)
     }
 
-    /// Makes the last write as durable as `durability` promises before an answer. `on_late_failure` is called
-    /// when a sync fails after the answer.
+    /// Makes the last write as durable as `durability` promises for the time of the answer. `on_late_failure`
+    /// is called if a sync fails after the answer.
     pub async fn after_write(
         &self,
         durability: Durability,
@@ -174,7 +174,7 @@ impl Syncer {
             }
             Durability::Interval => {
                 lock(&self.state).note(UnsyncedFile { file, folder: None });
-                // Files that wait for a sync stay open, and others need descriptors too.
+                // Files that wait for a sync stay open, and other files need descriptors too.
                 if UNSYNCED.load(Ordering::Relaxed) > handle::budget() / 2 {
                     return self.sync().await;
                 }
@@ -184,8 +184,8 @@ impl Syncer {
         }
     }
 
-    /// Makes entries that were sent again as durable as `durability` promises: the sync of their first write
-    /// may still run. Fails if that sync failed.
+    /// Makes entries that were sent again as durable as `durability` promises, since the sync of their first
+    /// write may still run. Fails if that sync failed.
     pub async fn after_repetition(
         &self,
         durability: Durability,
@@ -205,7 +205,7 @@ impl Syncer {
         Ok(())
     }
 
-    /// Notes that the file was made, but may not be on disk.
+    /// Records that the file was made but may not be on disk.
     pub fn making_failed(&self, file: &File) {
         if let Ok(status) = file::status_of(file) {
             let record = &mut lock(&self.state).record;
@@ -213,8 +213,8 @@ impl Syncer {
         }
     }
 
-    /// Syncs a new file in the background, at once since it may be large. `on_late_failure` is called if that
-    /// fails.
+    /// Syncs a new file in the background, without delay, since it may be large. `on_late_failure` is called
+    /// if the sync fails.
     pub fn after_making(&self, new: UnsyncedFile, on_late_failure: impl FnOnce() + Send + 'static) {
         lock(&self.state).note(new);
         let syncer = Self {
@@ -228,7 +228,7 @@ impl Syncer {
         });
     }
 
-    /// Remembers a failure, which the next append reports with `interval`.
+    /// Stores a failure. The next append with the durability `interval` reports it.
     fn failed_late(&self, error: Error) {
         let mut state = lock(&self.state);
         if state.durability == Durability::Interval {
@@ -236,7 +236,7 @@ impl Syncer {
         }
     }
 
-    /// Syncs all unsynced files, before closing.
+    /// Syncs all unsynced files. It is called before the session is closed.
     pub async fn flush(&self) -> Result<()> {
         let pending = {
             let state = lock(&self.state);
@@ -289,7 +289,7 @@ impl SyncState {
     }
 }
 
-/// Syncs until no request waits.
+/// Syncs until no request is waiting.
 fn run(state: &Mutex<SyncState>) {
     loop {
         let (waiting, files) = {
@@ -304,7 +304,7 @@ fn run(state: &Mutex<SyncState>) {
             )
         };
         UNSYNCED.fetch_sub(files.len(), Ordering::Relaxed);
-        // A failed sync is not repeated: a second success would prove nothing.
+        // A failed sync is not repeated, since a later success would prove nothing.
         let mut synced = Ok(());
         for unsynced in files {
             let before = file::status_of(&unsynced.file);
@@ -322,7 +322,7 @@ fn run(state: &Mutex<SyncState>) {
     }
 }
 
-/// `durabilityUnknown`, with its cause.
+/// The error `durabilityUnknown` with its cause.
 pub(crate) fn failed(cause: &io::Error) -> Error {
     Error::new(
         Kind::DurabilityUnknown,

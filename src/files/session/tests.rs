@@ -1,4 +1,4 @@
-//! The work that runs inline, and the work that runs on a blocking thread.
+//! Tests which work runs on the calling thread, and which on a blocking thread.
 
 use super::commit::CommitOutcome;
 use super::*;

@@ -1,5 +1,5 @@
-//! Commits of a session whose file is a replica of a log (fleet.md): the lines are in the log before they are in the
-//! file.
+//! Commits to a session whose file is a replica of a team's stream (fleet.md). The lines are in the stream before they
+//! are in the file.
 
 use super::state::{Changes, SessionGuard, SessionState};
 use crate::blocking::blocking;
@@ -15,21 +15,21 @@ use treelined_core::error::{Error, Kind, Result};
 use treelined_core::flow::PlannedLines;
 use treelined_core::id::EntryId;
 
-/// How often a commit is planned again because others have appended to the log.
+/// How often a commit is planned again because others have appended to the stream.
 pub(super) const ROUNDS: usize = 16;
 const RETRY_AFTER_MS: u64 = 500;
-/// How long a commit waits for servers where its lines can wait in the file. With its own work, it is answered within
-/// 50 ms (fleet.md "Offline").
+/// How long a commit waits for servers if its lines can wait in the file. Including its own work, the commit is
+/// answered within 50 ms (fleet.md "Offline").
 const QUEUE_PATIENCE: Duration = Duration::from_millis(30);
 
-/// The state of file and log before a commit.
+/// The state of file and stream before a commit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Settled {
-    /// Both are equal, as far as is known here, or there is no log.
+    /// Both are equal as far as this process knows, or there is no stream.
     Equal,
-    /// The log cannot be reached: the lines wait in the file.
+    /// The stream cannot be reached, so the lines wait in the file.
     Queued,
-    /// Another file has taken the place of this one.
+    /// Another file has replaced this one.
     Replaced,
 }
 
@@ -48,7 +48,7 @@ impl<T: Send + 'static> SessionGuard<T> {
                 Err(error) => Err(error),
             };
             if let Err(error) = settled {
-                tracing::warn!(%error, "a new session waits for the log");
+                tracing::warn!(%error, "a new session waits for the team's stream");
             }
             Ok(self)
         })
@@ -57,7 +57,8 @@ impl<T: Send + 'static> SessionGuard<T> {
 }
 
 impl SessionState {
-    /// Begins a commit: it waits for servers until a moment, or until their own deadlines.
+    /// Begins a commit. It sets the time until which the commit waits for servers; without one their own deadlines
+    /// count.
     pub(super) fn begin_waiting(&mut self) {
         let queues = self
             .upstream
@@ -66,7 +67,7 @@ impl SessionState {
         self.until = queues.then(|| Instant::now() + QUEUE_PATIENCE);
     }
 
-    /// Whether lines of the file wait for the log.
+    /// Whether lines of the file wait for the stream.
     pub fn is_queued(&self) -> bool {
         match (&self.upstream, self.log.file_to_sync()) {
             (Some(upstream), Ok(Some((file, _)))) => !upstream.is_settled(&file),
@@ -74,7 +75,7 @@ impl SessionState {
         }
     }
 
-    /// Whether [`Self::settle`] has nothing to ask a server. Requires the lock.
+    /// Whether [`Self::settle`] needs no answer of a server. Requires the lock.
     pub(super) fn is_settled(&self, lock: &Lock) -> bool {
         match (&self.upstream, lock.file()) {
             (Some(upstream), Some(file)) => !self.has_arrivals() && upstream.is_settled(file),
@@ -83,13 +84,13 @@ impl SessionState {
         }
     }
 
-    /// Whether the file has lines that are not known to be in its log.
+    /// Whether the file has lines that are not known to be in its stream.
     pub fn waits_for_log(&self) -> bool {
         let upstream = self.upstream.as_ref();
         self.log.is_written() && upstream.is_some_and(|upstream| upstream.waits())
     }
 
-    /// Makes file and log equal, unless they are known to be. Requires the lock and a fresh tree.
+    /// Makes file and stream equal, unless they are known to be. Requires the lock and a refreshed tree.
     pub(super) fn settle(&mut self, lock: &Lock, changes: &mut Changes) -> Result<Settled> {
         let (Some(upstream), Some(file)) = (&self.upstream, lock.file()) else {
             return Ok(Settled::Equal);
@@ -113,7 +114,7 @@ impl SessionState {
         }
     }
 
-    /// Appends lines to the log that are not in the file yet. Requires the lock, and [`Self::settle`].
+    /// Appends to the stream lines that are not in the file yet. Requires the lock, and [`Self::settle`] before.
     pub(super) fn publish(
         &mut self,
         planned: &PlannedLines,
@@ -128,8 +129,8 @@ impl SessionState {
         }
     }
 
-    /// Begins [`Self::publish`] without a thread that waits; `None` if that cannot be done at this moment. Requires that
-    /// file and log are equal.
+    /// Begins [`Self::publish`] without a thread that waits; `None` if that cannot be done at this moment. File and
+    /// stream must be equal.
     pub(super) fn begin_publish(&self, planned: &PlannedLines) -> Option<Publishing> {
         let upstream = self.upstream.clone()?;
         upstream.begin_publish(&self.text_of(planned), self.until)
@@ -149,15 +150,15 @@ impl SessionState {
             Ok(outcome) => Ok(Some(outcome)),
             Err(error) if waits(&error) => Ok(None),
             Err(error) if error.kind == Kind::DurabilityUnknown => {
-                // The log may have them.
+                // The stream may have the lines.
                 Err(error.with_details(json!({ "entryIds": names(&planned.entry_ids) })))
             }
             Err(error) => Err(error),
         }
     }
 
-    /// Publishes the first lines of a session again, whose outcome is unknown: without a file, nothing else says whether
-    /// the log has them.
+    /// Publishes the first lines of a session again if the outcome of the first attempt is unknown: without a file,
+    /// nothing else shows whether the stream has them.
     pub(super) fn publish_first_again(
         &mut self,
         lock: Lock,
@@ -176,7 +177,8 @@ impl SessionState {
         self.take_in(written, changes).map(drop)
     }
 
-    /// The durability of a commit that promises this one: on the servers of a team, theirs.
+    /// The durability of a commit to which `promised` was promised: on the servers of a team, the durability of the
+    /// servers.
     pub fn worth(&self, promised: Durability) -> Durability {
         match &self.upstream {
             Some(upstream) if promised == Durability::Replicated => upstream.durability(),
@@ -184,14 +186,14 @@ impl SessionState {
         }
     }
 
-    /// Notes that lines that the log has were written to the file, as far as that succeeded.
+    /// Records that lines of the stream were written to the file, if that succeeded.
     pub(super) fn note_written(&self, file: Option<&Arc<File>>) {
         if let (Some(upstream), Some(file)) = (&self.upstream, file) {
             upstream.written(file);
         }
     }
 
-    /// The lines as they are in the file, each with its line break; before the first ones, the header.
+    /// The lines as they are in the file, each with its line break. Before the first lines comes the header.
     fn text_of(&self, planned: &PlannedLines) -> Vec<u8> {
         let mut text = Vec::new();
         if !self.log.is_written() {
@@ -206,7 +208,7 @@ impl SessionState {
     }
 }
 
-/// Whether the lines of a commit that failed so are written to the file and published later.
+/// Whether the lines of a commit that failed with `error` are written to the file, to be published later.
 fn waits(upstream: &dyn Upstream, error: &Error) -> bool {
     let is_away = matches!(error.kind, Kind::LogUnavailable | Kind::DurabilityUnknown);
     is_away && upstream.queues()
@@ -216,8 +218,8 @@ fn names(entry_ids: &[EntryId]) -> Vec<&str> {
     entry_ids.iter().map(EntryId::as_str).collect()
 }
 
-/// Returns the error for one of several operations that failed together. If the outcome is unknown, the
-/// error names only the new entries of this operation.
+/// The error for one of several operations that failed together. If the outcome is unknown, the error names only the
+/// new entries of this operation.
 pub fn failure_of<'a>(failure: &Error, new: impl Iterator<Item = &'a EntryId>) -> Error {
     let details = failure.details.as_ref();
     let names = |key: &&str| details.is_some_and(|details| details.get(key).is_some());
@@ -230,16 +232,16 @@ pub fn failure_of<'a>(failure: &Error, new: impl Iterator<Item = &'a EntryId>) -
     }
 }
 
-/// The error of a commit whose lines are in the log, but not in the file.
+/// The error of a commit whose lines are in the stream but not in the file.
 pub(super) fn only_published(cause: &Error, entry_ids: &[EntryId]) -> Error {
     let why = format!(
-        "the log has the entries, but they could not be written to the file: {}",
+        "the team's stream has the entries, but they could not be written to the file: {}",
         cause.message
     );
     Error::new(Kind::DurabilityUnknown, why).with_details(json!({ "writtenIds": names(entry_ids) }))
 }
 
-/// The error of a commit that others were always faster than.
+/// The error of a commit before which others appended in every attempt.
 pub(super) fn conflict() -> Error {
     let why = "others append to the session all the time; nothing was written";
     let mut error = Error::new(Kind::LogConflict, why);
@@ -247,8 +249,8 @@ pub(super) fn conflict() -> Error {
     error
 }
 
-/// The error of a new session whose id the log has.
+/// The error of a new session whose id another session in the stream has.
 pub(super) fn exists() -> Error {
-    let why = "the log has a session with this id: open it by its id";
+    let why = "the team's stream has a session with this id: open it by its id";
     Error::new(Kind::SessionExists, why)
 }

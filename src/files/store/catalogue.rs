@@ -1,8 +1,8 @@
 //! The rows of `list_sessions`, kept in memory between lists and in the cache between processes
 //! (session-file.md §5).
 //!
-//! A row is valid for a file with the same path, identity, length and times, including the time of last change; any
-//! other file is read again. If the cache is lost or damaged, all files are read again.
+//! A row is valid for a file with the same path, identity, length and times, including the time of last change. A file
+//! without a valid row is read. If the cache is lost or damaged, all files are read.
 
 use crate::cache::{Cache, FormatName, get_status, put_status};
 use crate::log::OpenedLog;
@@ -27,14 +27,14 @@ use treelined_core::error::{Kind, Result};
 use treelined_core::tags::{GitPlace, Sorting};
 use treelined_core::timestamp::Millis;
 
-/// The version of the format. Change it with every change of [`save`].
+/// The version of the format. It must change with every change of [`save`].
 const FORMAT: &FormatName = b"treelined rows11";
 const NAME: &str = "sessions.rows";
-/// The rows are saved again after this many bytes of files were read.
+/// After this many bytes of files were read, the rows are saved again.
 const WORTH_KEEPING: u64 = 1 << 20;
-/// Most threads that read files.
+/// The most threads that read files.
 const MAX_THREADS: usize = 8;
-/// The number of files whose status one thread reads at a time. For fewer files another thread is not worthwhile.
+/// The number of files whose status one thread reads at a time. For fewer files, another thread is not worthwhile.
 const STATUSES: usize = 256;
 
 /// A row, and the status of its file.
@@ -42,9 +42,9 @@ const STATUSES: usize = 256;
 pub struct CatalogueRow {
     pub status: Status,
     pub listing: Listing,
-    /// The marks of the session on this machine, which are not in its file.
+    /// The marks that the session has on this machine. They are not in its file.
     pub marks: SessionMarks,
-    /// The row as clients get it, made on first use.
+    /// The row in the form that clients get; it is made when it is first used.
     pub shown: OnceLock<Box<[u8]>>,
 }
 
@@ -58,7 +58,7 @@ impl CatalogueRow {
         }
     }
 
-    /// The same row with other marks.
+    /// The same row with these marks in place of its own.
     pub(crate) fn with_marks(&self, marks: &SessionMarks) -> Self {
         Self {
             marks: marks.clone(),
@@ -83,13 +83,14 @@ impl CatalogueRow {
     }
 }
 
-/// Files of one folder.
+/// The files of one folder.
 pub(crate) struct FolderFiles {
     pub folder: Arc<Folder>,
     pub names: Vec<OsString>,
 }
 
-/// A row with the bytes of its path as key: comparing path components takes longer than a `stat`.
+/// A row that is compared by the bytes of its path, since comparing the components of two paths takes longer than a
+/// `stat`.
 #[derive(Debug)]
 struct RowByPath(Arc<CatalogueRow>);
 
@@ -119,18 +120,18 @@ impl PartialEq for RowByPath {
 
 impl Eq for RowByPath {}
 
-/// The rows of all sessions at one time, by [`CatalogueRow::key`].
+/// The rows of all sessions at one time, sorted by [`CatalogueRow::key`].
 pub type Rows = Arc<Vec<Arc<CatalogueRow>>>;
 
 /// The rows of all sessions.
 #[derive(Default)]
 pub(crate) struct Catalogue {
     rows: HashSet<RowByPath>,
-    /// The same rows, sorted by [`CatalogueRow::key`].
+    /// The rows sorted by [`CatalogueRow::key`].
     in_order: Rows,
-    /// Whether the saved rows were loaded.
+    /// Whether the saved rows were loaded already.
     is_loaded: bool,
-    /// Bytes of files read since the rows were saved.
+    /// The number of bytes of files that were read since the rows were saved.
     unkept: u64,
 }
 
@@ -143,8 +144,8 @@ struct StatusChanges {
 }
 
 impl Catalogue {
-    /// The rows of these files, by last activity. Each file is read once, with `open` if necessary, and again
-    /// only after it has changed. A file that is not a session has a row too.
+    /// The rows of these files, sorted by last activity. A file is read once (with `open` if necessary), and again only
+    /// if it has changed. A file that is not a session has a row too.
     pub(crate) fn list(
         &mut self,
         files: &[FolderFiles],
@@ -155,7 +156,7 @@ impl Catalogue {
             self.replace(cache.map(load).unwrap_or_default());
         }
         let (known, mut changed) = self.look_at(files);
-        // The largest first, so that no thread ends with a large one.
+        // The largest file comes first, so that no thread has a large file left at the end.
         changed.sort_by_key(|(_, status)| Reverse(status.size));
         let make = |scanner: &mut RowScanner, number: usize| {
             let (location, status) = changed.get(number)?;
@@ -163,14 +164,14 @@ impl Catalogue {
             Some(Arc::new(CatalogueRow::new(*status, listing)))
         };
         let made = in_parallel(changed.len(), RowScanner::default, make);
-        // The others have been removed, or are not regular files.
+        // Files without a row have been removed, or are not regular files.
         let made: Vec<Arc<CatalogueRow>> = made.into_iter().flatten().collect();
         if made.is_empty() && known.len() == self.in_order.len() {
             return Arc::clone(&self.in_order);
         }
         let sizes = made.iter().map(|row| row.status.size.max(1));
         self.unkept += sizes.sum::<u64>();
-        // The rows that stay are in order, so sorting is fast.
+        // The unchanged rows are in order already, so sorting is fast.
         let known: HashSet<*const CatalogueRow> = known.iter().map(Arc::as_ptr).collect();
         let kept = self.in_order.iter();
         let kept = kept.filter(|row| known.contains(&Arc::as_ptr(row)));
@@ -224,13 +225,14 @@ impl Catalogue {
         }
     }
 
-    /// Replaces all rows; they are in order.
+    /// Replaces all rows with `rows`, which must be in order.
     fn replace(&mut self, rows: Vec<Arc<CatalogueRow>>) {
         self.rows = rows.iter().cloned().map(RowByPath).collect();
         self.in_order = Arc::new(rows);
     }
 
-    /// All rows, if enough files were read to save them again; the count then restarts.
+    /// All rows, if so many bytes of files were read that the rows should be saved again. The count of bytes then
+    /// starts again.
     pub(crate) fn worth_keeping(&mut self) -> Option<Rows> {
         let is_worth_it = self.unkept >= WORTH_KEEPING;
         is_worth_it.then(|| {
@@ -285,20 +287,20 @@ impl Catalogue {
     }
 }
 
-/// The row of one file; `None` if it cannot be read at all.
+/// The row of one file; `None` if the file cannot be read at all.
 fn row_of(
     scanner: &mut RowScanner,
     location: &Location,
     status: Status,
     open: impl Fn(Location) -> Result<OpenedLog>,
 ) -> Option<Listing> {
-    // The side index of a large file is faster than reading it.
+    // For a large file, opening it with its side index is faster than reading it.
     let is_large = status.size >= index::WORTHWHILE;
     let scanned = (!is_large).then(|| scanner.row(location)).flatten();
     scanned.or_else(|| Listing::of(location, open(location.clone())).ok())
 }
 
-/// The results of `work` for each number below `count`, in order, on several threads with a state for each.
+/// The results of `work` for each number below `count`, in order. Several threads work, each with its own state.
 fn in_parallel<S, T: Send>(
     count: usize,
     state: impl Fn() -> S + Sync,
@@ -328,7 +330,7 @@ fn load(cache: &Cache) -> Vec<Arc<CatalogueRow>> {
     read().unwrap_or_default()
 }
 
-/// Saves rows for the next process. A failure is logged.
+/// Saves the rows for the next process. A failure is logged.
 pub(crate) fn save(cache: &Cache, rows: &[Arc<CatalogueRow>]) {
     let mut out = Fields::default();
     out.count(rows.len());

@@ -1,16 +1,17 @@
-//! Sessions that are one conversation of an agent: the record of it, and its import (protocol.md §3.4).
+//! Finds sessions that have the same conversation of an agent: its recording, and its import
+//! (protocol.md §3.4).
 
 use crate::store::catalogue::CatalogueRow;
 use crate::store::listing::Listing;
 use std::collections::HashMap;
 use std::sync::Arc;
 
-/// The most sessions that are named beside one.
+/// The most other sessions that are named for one session.
 const MOST_OTHERS: usize = 64;
-/// Sessions with longer ids are not named, in bytes.
+/// The longest id, in bytes, of a session that is named.
 const MOST_ID_BYTES: usize = 256;
 
-/// The sessions of each conversation that has a record, by the agent's own id of it.
+/// The sessions that have each recorded conversation, by the id that the agent gave to it.
 #[derive(Debug, Default)]
 pub struct Conversations(HashMap<String, Vec<String>>);
 
@@ -38,7 +39,7 @@ impl Conversations {
         Self(sessions)
     }
 
-    /// The ids of the other sessions of the same conversations.
+    /// The ids of the other sessions that have the same conversations.
     pub fn others(&self, row: &Listing) -> Vec<String> {
         let own = short_id(row);
         let mut others: Vec<String> = Vec::new();

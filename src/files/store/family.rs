@@ -1,5 +1,6 @@
-//! Families of sessions, from their rows: forks, subagents, and sessions of agents that go on with one (protocol.md §3.22).
-//! No file is opened. The names in headers are untrusted: they may form cycles.
+//! Families of sessions: forks, subagents, and sessions in which an agent continued another session (protocol.md
+//! §3.22). They are derived from rows alone; no file is opened. The names in headers are untrusted, so they may form
+//! cycles.
 
 use crate::store::catalogue::CatalogueRow;
 use crate::store::listing::Listing;
@@ -17,7 +18,7 @@ pub enum Kinship {
     Continuation,
 }
 
-/// A session, and the one from which it comes, by their numbers in the list.
+/// A session, and the session from which it comes, by their numbers in the list.
 #[derive(Debug, Clone)]
 pub struct Link {
     pub parent: usize,
@@ -29,15 +30,15 @@ pub struct Link {
 /// A session of a family.
 #[derive(Debug)]
 pub struct Relative {
-    /// The number of its row.
+    /// The number of the session's row.
     pub row: usize,
     pub depth: u64,
     pub link: Option<Link>,
-    /// Whether a cycle is cut above it.
+    /// Whether the session is in a cycle, which is cut above it.
     pub is_cut: bool,
 }
 
-/// The sessions that come from others.
+/// All sessions that come from other sessions.
 pub struct Families<'r> {
     rows: &'r [Arc<CatalogueRow>],
     ids: HashMap<&'r str, usize>,
@@ -99,7 +100,7 @@ impl<'r> Families<'r> {
         }
     }
 
-    /// The sessions of all paths that a fork may name; empty without forks.
+    /// The sessions by their paths, since a fork may name its parent by path; empty if there are no forks.
     fn paths(&self) -> HashMap<&'r OsStr, usize> {
         let names_a_parent = |row: &Arc<CatalogueRow>| {
             let header = row.listing.header.as_ref();
@@ -138,7 +139,7 @@ impl<'r> Families<'r> {
         })
     }
 
-    /// The sessions that were imported, by the tool and its id of the conversation.
+    /// The imported sessions, by the tool and the id that the tool gave to the conversation.
     fn natives(&self) -> HashMap<(&'r str, &'r str), usize> {
         let mut natives = HashMap::new();
         let continued = self
@@ -155,7 +156,7 @@ impl<'r> Families<'r> {
         natives
     }
 
-    /// The family of a session, each before those that come from it; `None` if no row has this id.
+    /// The family of a session. A session comes before the sessions that come from it. `None` if no row has this id.
     pub fn family(&self, id: &str) -> Option<Vec<Relative>> {
         let (root, is_cut) = self.root(*self.ids.get(id)?);
         let (mut family, mut seen) = (Vec::new(), HashSet::from([root]));
@@ -175,7 +176,8 @@ impl<'r> Families<'r> {
         Some(family)
     }
 
-    /// The first session of a family; in a cycle the newest one of it, and true.
+    /// The first session of the family, and whether there is a cycle above `from`. In a cycle the newest session counts
+    /// as the first.
     fn root(&self, from: usize) -> (usize, bool) {
         let mut above = vec![from];
         let mut seen = HashSet::from([from]);
@@ -201,13 +203,13 @@ impl<'r> Families<'r> {
 pub struct Child<'r> {
     pub session_id: &'r str,
     pub kind: Kinship,
-    /// The entry at which it hangs.
+    /// The entry of the parent session from which it comes.
     pub entry_id: Option<&'r str>,
     pub tool_call_id: Option<&'r str>,
 }
 
-/// The sessions that come from the session with this id in this file, the oldest first: what [`Families`] says, in one
-/// pass over the rows without tables.
+/// The sessions that come from the session with this id in this file, the oldest first. The result is the same as by
+/// [`Families`], but it takes one pass over the rows and makes no tables.
 pub fn children_of<'r>(
     rows: &'r [Arc<CatalogueRow>],
     id: &str,
@@ -265,7 +267,7 @@ pub fn children_of<'r>(
     children.into_iter().map(|(_, child)| child).collect()
 }
 
-/// How many sessions name each session, by its id or its path.
+/// How many sessions name each session as their parent, by its id or its path.
 #[derive(Debug, Default)]
 pub struct ChildCounts(HashMap<String, u64>);
 
@@ -289,7 +291,7 @@ impl ChildCounts {
         Self(counts)
     }
 
-    /// The sessions that come from this one.
+    /// The number of sessions that come from this one.
     pub fn of_row(&self, row: &Listing) -> u64 {
         if self.0.is_empty() {
             return 0;
@@ -303,7 +305,7 @@ impl ChildCounts {
     }
 }
 
-/// A path in a header, which may be relative to the folder of the session.
+/// A path in a header. It may be relative to the folder of the session file.
 pub(super) fn beside(row: &Listing, named: &str) -> PathBuf {
     row.path.with_file_name(named)
 }

@@ -4,7 +4,7 @@ use crate::log::header::Header;
 use std::ffi::{OsStr, OsString};
 use treelined_core::terminal::is_control;
 
-/// The ending of session files' names.
+/// The ending of the names of session files.
 pub(super) const EXTENSION: &str = ".jsonl";
 
 pub(super) fn file_name(header: &Header) -> String {
@@ -13,10 +13,12 @@ pub(super) fn file_name(header: &Header) -> String {
     format!("{stamp}_{}{EXTENSION}", header.id)
 }
 
-/// `--<cwd without its leading separator, / \ : and control characters as ->--`.
+/// The name of the folder for sessions of `cwd`: `--<cwd without its leading separator, / \ : and
+/// control characters as ->--`.
 pub(super) fn folder_name(cwd: &str) -> OsString {
     let inner = cwd.strip_prefix(['/', '\\']).unwrap_or(cwd);
-    // A file name has a maximal length: the end of a path distinguishes folders better than its start.
+    // The length of a file name is limited. The end of a path is kept, since it distinguishes folders
+    // better than the start.
     let safe: String = inner
         .chars()
         .map(|c| {

@@ -1,5 +1,5 @@
-//! Finds the session files: by reading the session directory at each call, or in a large one by what is known of it
-//! (session-file.md §5.4).
+//! Finds the session files: it reads the session directory at each call, or uses the facts that are kept about a large
+//! directory (session-file.md §5.4).
 
 use super::file_names::{EXTENSION, is_hidden, is_session_file};
 use super::watched::{Remembered, Watched, Watching};
@@ -16,12 +16,12 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use treelined_core::error::{Error, Kind, Result};
 
-/// From this number of session files on, the facts about them are kept between calls. Fewer files are read again as
-/// fast.
+/// If there are at least this many session files, the facts about them are kept between calls. Fewer files are read
+/// again in the same time.
 const WORTH_WATCHING: usize = 2048;
 
 impl Store {
-    /// The file of the session with this id; the most recently modified one if there are several.
+    /// The file of the session with this id. If several files have the id, the file that was modified last.
     pub fn find(&self, id: &str) -> Result<Location> {
         let not_found = || {
             Error::new(
@@ -41,7 +41,7 @@ impl Store {
         };
         let mut found: Vec<(Location, Status)> = self.with_id(files.iter().filter(is_named), id);
         if found.is_empty() {
-            // The file may have another name: users rename and copy files.
+            // The file may have another name, since users rename and copy files.
             found = self.with_id(files.iter().filter(|location| !is_named(location)), id);
         }
         found.sort_by_key(|(_, status)| status.modified);
@@ -63,7 +63,7 @@ impl Store {
             .collect()
     }
 
-    /// The id in the file's header, read again only after the file has changed.
+    /// The id in the header of a file. The header is read again only if the file has changed.
     fn header_id(&self, location: &Location, status: Status) -> Option<String> {
         let path = location.path();
         let known = |headers: &HashMap<PathBuf, (Status, Option<String>)>| {
@@ -82,19 +82,19 @@ impl Store {
         lock(&self.headers)
     }
 
-    /// The files that may have changed since the rows were made; `None` if all may have.
+    /// The files that may have changed since the rows were made; `None` if every file may have changed.
     pub(super) fn touched(&self) -> Result<Option<Vec<Location>>> {
         let mut watching = lock(&self.watching);
         Ok(self.current(&mut watching)?.and_then(Watched::take_touched))
     }
 
-    /// The files with this id in their headers, by what is known; `None` if the directory is to be read.
+    /// The files that have this id in their headers, if facts are kept; `None` if the directory must be read.
     fn known_with_id(&self, id: &str) -> Result<Option<Vec<Location>>> {
         let mut watching = lock(&self.watching);
         Ok(self.current(&mut watching)?.map(|known| known.with_id(id)))
     }
 
-    /// The current knowledge. `None` if nothing is kept.
+    /// The kept facts, made current; `None` if no facts are kept.
     fn current<'w>(&self, watching: &'w mut Watching) -> Result<Option<&'w mut Watched>> {
         let Some(root) = self.root_if_there()? else {
             return Ok(None);
@@ -143,8 +143,8 @@ impl Store {
         self.files_watched(|_| Ok(()))
     }
 
-    /// The session files in the directory and in its folders. Calls `watch` with each folder before it is listed, but not
-    /// with the directory itself.
+    /// The session files in the directory and in its folders. `watch` is called with each folder before the folder is
+    /// listed, but not with the directory itself.
     fn files_watched(
         &self,
         mut watch: impl FnMut(&Arc<Folder>) -> io::Result<()>,

@@ -1,4 +1,4 @@
-//! The sessions that an import looks for, by their ids.
+//! The ids of all sessions and of all deleted sessions, for imports.
 
 use super::file_names::EXTENSION;
 use super::{Store, listing};
@@ -9,13 +9,13 @@ use std::path::Path;
 use treelined_core::error::Result;
 
 impl Store {
-    /// Path of the session directory.
+    /// The path of the session directory.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// All session files by the ids of their sessions. The header of a file is read only if its name has no id, as
-    /// after a user renamed it.
+    /// All session files, by the ids of their sessions. The header of a file is read only if the name of the file
+    /// contains no id, as when a user has renamed it.
     pub fn session_ids(&self) -> Result<HashMap<String, Location>> {
         let mut ids = HashMap::new();
         for location in self.locations()? {
@@ -35,7 +35,7 @@ impl Store {
     }
 }
 
-/// The id in `<time>_<id>.jsonl`, if it is a UUID.
+/// The id in a name of the form `<time>_<id>.jsonl`, if it is a UUID.
 fn id_in_name(name: &OsStr) -> Option<String> {
     let (_, id) = name.to_str()?.strip_suffix(EXTENSION)?.rsplit_once('_')?;
     uuid::Uuid::try_parse(id).ok()?;

@@ -1,7 +1,7 @@
 //! The row of one session in a list, made by reading its file once (session-file.md §5).
 //!
-//! Owns the row of `list_sessions` and its two sources: an opened session or, for the many files that are as
-//! this program writes them, one scan without a tree. The catalogue keeps the rows.
+//! This module has the row of `list_sessions`, and two ways to make it: from an opened session, or by one scan without
+//! a tree. The scan works for the many files that are as this program writes them. The catalogue keeps the rows.
 
 use crate::log::OpenedLog;
 use crate::log::body::Bodies;
@@ -22,42 +22,43 @@ use treelined_core::timestamp::{self, Millis};
 use treelined_core::tree::{FilePlace, Flags, Node, Tree};
 use treelined_core::view::{RowFacts, Subject};
 
-/// Bytes read at a time in search of a header.
+/// The number of bytes that are read at a time to find a header.
 const HEADER_CHUNK: usize = 4096;
-/// Bytes a scanner reads at a time: few enough to stay in the processor's cache until they are scanned.
+/// The number of bytes that a scanner reads at a time: few enough to stay in the cache of the processor until they are
+/// scanned.
 const SCAN_CHUNK: usize = 256 << 10;
 
 /// The row of one session.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Listing {
     pub path: PathBuf,
-    /// `None` for a file that is not a session: then `problem` is set.
+    /// `None` for a file that is not a session. Then `problem` is set.
     pub header: Option<Header>,
     pub name: Option<String>,
-    /// Unix milliseconds.
+    /// The time of creation in Unix milliseconds.
     pub created: Millis,
-    /// Last activity in Unix milliseconds: the time of the last message of the user or the assistant, else of
-    /// the creation, else of the last write to the file.
+    /// The time of the last activity in Unix milliseconds: of the last message of the user or the assistant; else of
+    /// the creation; else of the last write to the file.
     pub modified: Millis,
-    /// `message` entries of all branches and roles.
+    /// The number of `message` entries, of all branches and roles.
     pub message_count: u64,
-    /// The first message of the user, as its row shows it; empty if there is none.
+    /// The first message of the user, in the form for a row; empty if there is none.
     pub first_message: String,
-    /// Where an import found the session; `None` for one of this program.
+    /// Where an import found the session; `None` for a session that was not imported.
     pub source: Option<ImportSource>,
-    /// The agents' sessions of which it has a record, the last ones.
+    /// The sessions of agents that are recorded in this session; only the last ones.
     pub recorded: Vec<Recorded>,
-    /// The conversations of other tools to which paths of it were handed over, the last ones.
+    /// The conversations of other tools to which paths of this session were handed over; only the last ones.
     pub continued: Vec<ContinuedIn>,
-    /// The tags in the file, and the session's place in git.
+    /// The tags in the file, and the place in git.
     pub sorting: Sorting,
     /// The reason why the file is not a session.
     pub problem: Option<ErrorKind>,
 }
 
 impl Listing {
-    /// The row of the file at `location`, from the result of opening it. Fails only if the file cannot be read
-    /// at all.
+    /// The row of the file at `location`, made from the result of opening it. Fails only if the file cannot be read at
+    /// all.
     pub fn of(location: &Location, opened: Result<OpenedLog>) -> Result<Self> {
         let opened = match opened {
             Ok(opened) => opened,
@@ -115,7 +116,7 @@ impl Listing {
     }
 }
 
-/// Returns the first message of the user, as its row shows it; empty if there is none.
+/// The first message of the user, in the form for a row; empty if there is none.
 pub fn first_message_of(opened: &OpenedLog) -> Result<String> {
     let tree = &opened.tree;
     first_message(tree, &opened.log.bodies(), messages_of(tree))
@@ -126,13 +127,13 @@ pub fn messages_of(tree: &Tree) -> impl Iterator<Item = Node> {
         .filter(|node| tree.kind(*node) == Kind::Message)
 }
 
-/// When the file was last written.
+/// The time at which the file was last written, in Unix milliseconds.
 fn written(location: &Location) -> Millis {
     location.status().map_or(0, millis)
 }
 
-/// The time of the last change, rounded as JavaScript rounds it, which is how pi lists it: in floating
-/// point, where a time up to 122 ns below half a millisecond is rounded up.
+/// The time of the last change, rounded as pi lists it: pi calculates in floating point, where a time up to 122 ns
+/// below half a millisecond is rounded up.
 #[expect(
     clippy::cast_possible_truncation,
     reason = "a file's time is far from the ends of the range"
@@ -143,7 +144,7 @@ fn millis(status: Status) -> Millis {
     (exact + 0.5).floor() as Millis
 }
 
-/// The latest time at which the user or the assistant sent one of these messages.
+/// The latest time in these entries at which the user or the assistant sent a message.
 fn last_said(
     tree: &Tree,
     bodies: &Bodies,
@@ -177,13 +178,13 @@ impl LastMessageTime {
         self.0 = self.0.max(time);
     }
 
-    /// `None` for the times of clocks that were never set.
+    /// The time; `None` if it is from a clock that was never set.
     fn time(&self) -> Option<Millis> {
         self.0.filter(|time| *time > 0)
     }
 }
 
-/// The first message of the user in these entries, as its row shows it; empty without one.
+/// The first message of the user in these entries, in the form for a row; empty if there is none.
 pub fn first_message(
     tree: &Tree,
     bodies: &Bodies,
@@ -200,7 +201,7 @@ pub fn first_message(
     Ok(String::new())
 }
 
-/// Returns the text of a message of the user, as its row shows it; empty if a tool wrote it.
+/// The text of a message of the user, in the form for a row; empty if a tool wrote it.
 fn text_of(entry: &[u8]) -> String {
     let subject = Subject {
         kind: Kind::Message,
@@ -212,12 +213,12 @@ fn text_of(entry: &[u8]) -> String {
     facts.prompt().unwrap_or_default().to_owned()
 }
 
-/// The session id in a file's header, read as by opening the file, but no further.
+/// The session id in the header of a file. The file is read only up to its header.
 pub fn header_id(location: &Location) -> Option<String> {
     header(location).map(|header| header.id)
 }
 
-/// A file's header, read as by opening the file, but no further.
+/// The header of a file. The file is read only up to its header.
 pub fn header(location: &Location) -> Option<Header> {
     let file = location
         .folder
@@ -234,18 +235,18 @@ pub fn header(location: &Location) -> Option<Header> {
     None
 }
 
-/// Makes rows of files one after the other, reusing memory.
+/// Makes the rows of files one after the other, reusing memory.
 #[derive(Default)]
 pub(crate) struct RowScanner {
     buffer: Vec<u8>,
-    /// Hashes of the ids found in this file.
+    /// The hashes of the ids that were found in the present file.
     ids: HashTable<u64>,
     hasher: DefaultHashBuilder,
 }
 
 impl RowScanner {
-    /// The row of a file, equal to the row of [`Listing::of`]. `None` if opening the file may find more than reading it
-    /// line by line.
+    /// The row of a file; it equals the row that [`Listing::of`] makes. `None` if opening the file might find more than
+    /// reading it line by line.
     pub(crate) fn row(&mut self, location: &Location) -> Option<Listing> {
         let file = location
             .folder
@@ -297,7 +298,8 @@ impl RowScanner {
         Some((header, found))
     }
 
-    /// `None` if an earlier entry may have this id: two ids share a hash with a probability of 2^-64.
+    /// `None` if an earlier entry may have the same id. Two different ids have the same hash with a probability of
+    /// 2^-64.
     fn is_new(&mut self, id: &str) -> Option<()> {
         let hash = self.hasher.hash_one(id);
         let same = |known: &u64| *known == hash;
@@ -311,18 +313,18 @@ impl RowScanner {
     }
 }
 
-/// The bytes of a complete line in UTF-8.
+/// The bytes of a line, if it is complete and in UTF-8.
 fn whole<'a>(line: &lines::RawLine<'a>) -> Option<&'a [u8]> {
     let text = line.bytes.filter(|_| line.terminated)?;
     simdutf8::basic::from_utf8(text).ok().map(str::as_bytes)
 }
 
-/// The header and title of a first line as this program writes it.
+/// The header and the title in the first line, if this program could have written it.
 fn header_of(line: &lines::RawLine<'_>) -> Option<(Header, Option<String>)> {
     let text = whole(line)?;
     let is_bare = text.first() == Some(&b'{') && text.last() == Some(&b'}');
     match scan::scan_line(text).ok().filter(|_| is_bare)? {
-        // Entries of version 1 have no ids.
+        // Version 1 is excluded, since its entries have no ids.
         Line::Header(header) if header.version > 1 => {
             let title = header.title.as_deref().map(str::trim).map(str::to_owned);
             let owned = std::borrow::Cow::into_owned;
@@ -346,7 +348,7 @@ fn header_of(line: &lines::RawLine<'_>) -> Option<(Header, Option<String>)> {
     }
 }
 
-/// The row's data that comes from the entries of a file.
+/// The part of a row that comes from the entries of a file.
 #[derive(Default)]
 struct RowContent {
     last_said: LastMessageTime,

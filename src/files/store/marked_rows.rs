@@ -1,4 +1,4 @@
-//! The rows of sessions with their marks.
+//! The rows of sessions together with their marks.
 
 use super::catalogue::{CatalogueRow, Rows};
 use super::marks::Marks;
@@ -7,15 +7,15 @@ use std::collections::HashMap;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 
-/// The rows of the last list, with the marks of their sessions. A row is used again as long as its file and its marks
-/// are the same.
+/// The rows of the last list, with the marks of their sessions. A row is used again while its file and its marks stay
+/// the same.
 #[derive(Default)]
 pub(super) struct MarkedRows(Mutex<Option<LastMarked>>);
 
 struct LastMarked {
     rows: Rows,
     marks: Arc<Marks>,
-    /// By path, for each session with marks: the row without them, and the row with them.
+    /// For each session with marks, by its path: the row without marks, and the row with marks.
     made: HashMap<PathBuf, (Arc<CatalogueRow>, Arc<CatalogueRow>)>,
     marked: Rows,
 }

@@ -12,13 +12,13 @@ use treelined_core::error::{Error, Kind, Result};
 use treelined_core::tags::MOST_TAGS;
 
 impl Store {
-    /// The rows with the marks of their sessions.
+    /// The rows together with the marks of their sessions.
     pub(super) fn with_marks(&self, rows: Rows) -> Rows {
         self.marked_rows.of(rows, self.marks())
     }
 
-    /// The marks of all sessions. They are read again only after the file has changed. A file that cannot be read has
-    /// none, which the log says.
+    /// The marks of all sessions. Their file is read again only if it has changed. If it cannot be read, there are no
+    /// marks, and the log says so.
     pub fn marks(&self) -> Arc<Marks> {
         let root = self.root_if_there().ok().flatten();
         let status = root
@@ -44,8 +44,8 @@ impl Store {
         marks
     }
 
-    /// Changes the marks of a session, and returns those before and after. `change` sees the newest ones. If it changes
-    /// nothing, nothing is written. After a failure the file is as before.
+    /// Changes the marks of a session. Returns its marks before and after the change. `change` gets the newest marks.
+    /// If it changes nothing, nothing is written. After a failure the file is as before.
     pub fn mark(
         &self,
         id: &str,
@@ -72,7 +72,7 @@ impl Store {
             return Ok((before, after));
         }
         let line = after.line(id);
-        // An append may need a line break before it.
+        // The 1 is for a line break, which an append may need before the line.
         let is_full = text.len() + 1 + line.len() > MARKS_BYTES;
         if !is_full && marks.lines <= 2 * marks.sessions.len() + OLD_LINES {
             append(&root, &text, &line)?;

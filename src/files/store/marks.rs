@@ -1,7 +1,7 @@
 //! The marks of sessions on this machine: `.marks.jsonl` in the session directory (session-file.md §5.10).
 //!
-//! Lines are only appended, and the last one about a session counts. A damaged line is skipped. Writers exclude each other by
-//! the lock of the session directory.
+//! Lines are only appended, and the last line about a session counts. A damaged line is skipped. Writers exclude each
+//! other by the lock of the session directory.
 
 use crate::os::file::{File, Folder, Location, Status};
 use crate::os::handle::HandleAccess;
@@ -16,7 +16,7 @@ use treelined_core::error::{Error, Kind, Result};
 use treelined_core::tags::{self, MOST_TAGS};
 
 pub(super) const NAME: &str = ".marks.jsonl";
-/// The file is rewritten without old lines if more than this many are old, and more than are current.
+/// The file is rewritten without old lines if it has more old lines than this, and more old lines than current ones.
 pub(super) const OLD_LINES: usize = 256;
 
 /// The marks of one session.
@@ -24,9 +24,9 @@ pub(super) const OLD_LINES: usize = 256;
 pub struct SessionMarks {
     pub is_pinned: bool,
     pub is_archived: bool,
-    /// Tags beside those in the file.
+    /// Tags that the session has in addition to the tags in its file.
     pub added: BTreeSet<String>,
-    /// Tags in the file that do not count.
+    /// Tags in the file that the session does not have.
     pub removed: BTreeSet<String>,
 }
 
@@ -35,7 +35,7 @@ impl SessionMarks {
         *self == Self::default()
     }
 
-    /// The tags of a session whose file has these.
+    /// The tags of a session whose file has the tags `of_file`.
     pub fn tags(&self, of_file: &BTreeSet<String>) -> Vec<String> {
         let kept = of_file.iter().filter(|tag| !self.removed.contains(*tag));
         let tags: BTreeSet<&String> = kept.chain(&self.added).collect();
@@ -61,7 +61,7 @@ impl SessionMarks {
         line
     }
 
-    /// The session of a line, and its marks. `None` for a damaged line.
+    /// The session that a line is about, and its marks. `None` for a damaged line.
     fn parse(line: &[u8]) -> Option<(String, Self)> {
         let line: Map<String, Value> = serde_json::from_slice(line).ok()?;
         let id = line.get("sessionId")?.as_str()?;
@@ -81,11 +81,11 @@ impl SessionMarks {
     }
 }
 
-/// The marks of all sessions that have any, by their ids.
+/// The marks of all sessions that have any, by the ids of the sessions.
 #[derive(Debug, Default)]
 pub struct Marks {
     pub(super) sessions: HashMap<String, SessionMarks>,
-    /// Lines in the file.
+    /// The number of lines in the file.
     pub(super) lines: usize,
 }
 
@@ -112,12 +112,12 @@ impl Marks {
     }
 }
 
-/// The marks as they were read last.
+/// The marks that were read last, and the status of their file then.
 #[derive(Default)]
 pub(super) struct ReadMarks(pub(super) Mutex<Option<(Status, Arc<Marks>)>>);
 
-/// The bytes of the file; none without one. Fails with `pathDenied` for a link or a device, and if the file is larger than
-/// the daemon reads.
+/// The bytes of the file; empty if there is no file. Fails with `pathDenied` for a link or a device, and for a file
+/// that is larger than the daemon reads.
 pub(super) fn text(root: &Arc<Folder>) -> Result<Vec<u8>> {
     let name = OsStr::new(NAME);
     if root
@@ -165,13 +165,13 @@ pub(super) fn append(root: &Arc<Folder>, before: &[u8], line: &[u8]) -> Result<(
     whole.extend_from_slice(line);
     let written = (&file).write_all(&whole).and_then(|()| file.sync_data());
     written.map_err(|error| {
-        // The lock excludes other writers, so that this is what was there.
+        // The lock excludes other writers, so this restores the file as it was.
         let _left = file.set_len(before.len() as u64);
         failed(error)
     })
 }
 
-/// The text of the file anew, with one line for each session.
+/// A new text for the file, with one line for each session.
 pub(super) fn current(marks: &Marks, id: &str, after: &SessionMarks) -> Vec<u8> {
     let others = marks.sessions.iter().filter(|(other, _)| *other != id);
     let mut text: Vec<u8> = others.flat_map(|(id, marks)| marks.line(id)).collect();
@@ -181,7 +181,7 @@ pub(super) fn current(marks: &Marks, id: &str, after: &SessionMarks) -> Vec<u8> 
     text
 }
 
-/// Writes the file anew.
+/// Replaces the file with a file that has this text.
 pub(super) fn rewrite(root: &Arc<Folder>, text: &[u8]) -> io::Result<()> {
     let temporary = Temporary::for_name(root, OsStr::new(NAME))?;
     let mut file: &File = temporary.file();

@@ -1,5 +1,5 @@
-//! The session directory: finds, lists, makes and deletes session files (session-file.md §1, §5). It knows
-//! files and headers, not the trees of open sessions.
+//! The session directory: finds, lists, makes and deletes session files (session-file.md §1, §5). This module knows
+//! files and headers, but not the trees of open sessions.
 
 pub mod catalogue;
 pub mod conversations;
@@ -49,30 +49,30 @@ const KEEPING: Duration = Duration::from_secs(2);
 /// The session directory.
 pub struct Store {
     path: PathBuf,
-    /// Opened once; everything below is reached through it.
+    /// The folder is opened once, and everything in it is reached through it.
     root: OnceLock<Arc<Folder>>,
-    /// Folders in use, shared by their sessions.
+    /// The folders in use, which their sessions share.
     folders: Mutex<HashMap<OsString, Weak<Folder>>>,
     catalogue: Mutex<Catalogue>,
-    /// The trash folder.
+    /// The rows of the sessions in the trash folder.
     trashed: Mutex<Catalogue>,
     keeping: Arc<CacheWrites>,
     /// Folders from which this process has removed abandoned files.
     tidied: Mutex<HashSet<PathBuf>>,
-    /// Session ids by file, read again if lost.
+    /// The session id in the header of each file. They are read again if they are lost.
     headers: Mutex<HashMap<PathBuf, (Status, Option<String>)>>,
-    /// The number of session files when they were read last.
+    /// The number of session files at the last reading of the directory.
     count: AtomicUsize,
     watching: Mutex<Watching>,
     marks: ReadMarks,
     marked_rows: MarkedRows,
-    /// Whether the search index is being brought up to date.
+    /// Whether the search index is being updated.
     indexing: Arc<AtomicBool>,
-    /// Cancelled when the process ends.
+    /// This is cancelled when the process ends.
     ending: Cancel,
 }
 
-/// Counts the threads that write to the cache.
+/// Counts the threads that are writing to the cache.
 #[derive(Default)]
 struct CacheWrites {
     running: Mutex<usize>,
@@ -115,7 +115,7 @@ impl Store {
         })
     }
 
-    /// Watches the session files, whoever changes them. Makes the session directory if it does not exist.
+    /// Watches the session files, whichever process changes them. Makes the session directory if it does not exist.
     pub fn watch(&self, changed: impl Fn() + Send + Sync + 'static) -> Result<FolderWatch> {
         let root = self.root()?;
         FolderWatch::start(root.path(), changed).map_err(|error| {
@@ -124,15 +124,15 @@ impl Store {
         })
     }
 
-    /// Where [`Self::place`] would put the file of a new session; makes nothing.
+    /// The path that [`Self::place`] would give to the file of a new session; makes nothing.
     pub fn place_to_be(&self, header: &Header) -> PathBuf {
         self.path()
             .join(folder_name(&header.cwd))
             .join(file_name(header))
     }
 
-    /// Reserves the id of a new session: fails with `sessionExists` if any file has it in its header. While the
-    /// lock is held no other process reserves one.
+    /// Reserves the id of a new session. Fails with `sessionExists` if the header of any file has it. While the
+    /// returned lock is held, no other process can reserve an id.
     pub fn claim(&self, id: &str) -> Result<FolderLock> {
         let lock = self.root()?.lock()?;
         match self.find(id) {
@@ -142,8 +142,8 @@ impl Store {
         }
     }
 
-    /// Opens a session's file, using its side index. Opening only reads the file; a new index is written in the
-    /// background.
+    /// Opens the file of a session, using its side index. Opening only reads the session file. If a new index is
+    /// worthwhile, it is written in the background.
     pub fn open(&self, location: Location, cancel: &Cancel) -> Result<OpenedLog> {
         let Some(cache) = self.cache() else {
             return Log::open_unless(location, cancel);
@@ -155,12 +155,12 @@ impl Store {
         Ok(opened)
     }
 
-    /// `None` without a session directory.
+    /// The cache; `None` if there is no session directory.
     pub fn cache(&self) -> Option<Cache> {
         self.root_if_there().ok()?.map(Cache::of)
     }
 
-    /// Runs `write` on a separate thread.
+    /// Runs `write`, which writes to the cache, on its own thread.
     fn keep(&self, write: impl FnOnce() + Send + 'static) {
         let running = CacheWriteGuard::begin(&self.keeping);
         let thread = std::thread::Builder::new().name("cache".to_owned());
@@ -173,7 +173,7 @@ impl Store {
         }
     }
 
-    /// Like [`Store::tidy`], but only once for each folder.
+    /// Like [`Store::tidy`], but only the first time for each folder.
     pub fn tidy_once(&self, folder: &Arc<Folder>) {
         let mut tidied = lock(&self.tidied);
         let is_first = tidied.insert(folder.path().to_owned());
@@ -183,7 +183,7 @@ impl Store {
         }
     }
 
-    /// Removes, in the background, files that killed processes have left unfinished in a folder.
+    /// Removes unfinished files of killed processes from a folder, in the background.
     pub fn tidy(&self, folder: Arc<Folder>) {
         self.keep(move || {
             if let Err(error) = temporary::remove_abandoned(&folder) {
@@ -192,8 +192,8 @@ impl Store {
         });
     }
 
-    /// Runs `work`, which updates the search index, on a separate thread, unless such work is running. It is cancelled
-    /// when the process ends.
+    /// Runs `work`, which updates the search index, on its own thread, unless such work is running. The work is
+    /// cancelled when the process ends.
     pub fn index_in_background(&self, work: impl FnOnce(&Cancel) + Send + 'static) {
         if self.indexing.swap(true, Ordering::AcqRel) {
             return;
@@ -208,13 +208,13 @@ impl Store {
         });
     }
 
-    /// Ends the work in the background; finished parts remain.
+    /// Ends the work in the background. Its finished parts remain.
     pub fn end(&self) {
         self.ending.cancel();
         self.settle();
     }
 
-    /// Waits a limited time for writes to the cache.
+    /// Waits, for a limited time, until all writes to the cache have ended.
     pub fn settle(&self) {
         let running = self.keeping.lock();
         let waited = self
@@ -224,7 +224,7 @@ impl Store {
         drop(waited);
     }
 
-    /// The rows of all session files by last activity, including files that are not sessions.
+    /// The rows of all session files, sorted by last activity. Files that are not sessions have rows too.
     pub fn list(&self) -> Result<Rows> {
         let rows = self.rows()?;
         if let Some(cache) = self.cache()
@@ -239,7 +239,8 @@ impl Store {
     pub fn rows(&self) -> Result<Rows> {
         let cache = self.cache();
         let open = |location| self.open(location, &Cancel::new());
-        // Rows are current with the lock, which another list may wait for.
+        // The rows are listed while the lock is held, since another list may be waiting for the lock and needs current
+        // rows.
         let mut catalogue = self.catalogue();
         if let Some(touched) = self.touched()? {
             let rows = catalogue.update(&touched, open);
@@ -276,7 +277,7 @@ impl Store {
         Ok(self.adopt(root.map_err(|error| self.failed("create", &error))?))
     }
 
-    /// Warns once about permissions, and leaves them unchanged, since the user may have chosen them.
+    /// Warns once if other users have permissions. They are not changed, since the user may have chosen them.
     fn adopt(&self, root: Folder) -> Arc<Folder> {
         Arc::clone(self.root.get_or_init(|| {
             if root.mode().is_ok_and(|mode| mode & 0o077 != 0) {
@@ -317,7 +318,7 @@ impl CacheWrites {
     }
 }
 
-/// Lets the search index be brought up to date again when dropped.
+/// When this is dropped, the search index may be updated again.
 struct IndexingGuard(Arc<AtomicBool>);
 
 impl Drop for IndexingGuard {
@@ -326,7 +327,7 @@ impl Drop for IndexingGuard {
     }
 }
 
-/// A thread that writes to the cache, until dropped.
+/// Counts as a thread that writes to the cache until it is dropped.
 struct CacheWriteGuard(Arc<CacheWrites>);
 
 impl CacheWriteGuard {
@@ -343,7 +344,7 @@ impl Drop for CacheWriteGuard {
     }
 }
 
-/// `sessionExists`.
+/// The error `sessionExists`.
 pub fn exists(id: &str) -> Error {
     Error::new(
         Kind::SessionExists,
@@ -351,7 +352,7 @@ pub fn exists(id: &str) -> Error {
     )
 }
 
-/// The id of a new session: the client's, if it is well formed.
+/// The id of a new session: the id that the client has chosen, if it is well formed, or a new one.
 pub fn choose_id(chosen: Option<&str>) -> Result<SessionId> {
     match chosen {
         None => Ok(clock::new_session_id()),

@@ -1,4 +1,4 @@
-//! Moves the sessions of a directory to another one, after a person has moved the project (session-file.md §5.11).
+//! Changes the directory of sessions after a person has moved their project (session-file.md §5.11).
 
 use super::Store;
 use super::catalogue::CatalogueRow;
@@ -14,21 +14,21 @@ use std::io;
 use std::path::{Path, PathBuf};
 use treelined_core::error::{Error, Result};
 
-/// A session of a moved directory.
+/// A session whose directory was moved.
 #[derive(Debug)]
 pub struct MovedSession {
     pub id: String,
-    /// Its name, or its first message.
+    /// The name of the session, or its first message.
     pub title: String,
-    /// The directory in its header before and after.
+    /// The directory in the header before the move; `cwd` is the directory after it.
     pub from_cwd: String,
     pub cwd: String,
-    /// Its file before and after.
+    /// The path of the file before the move; `path` is the path after it.
     pub from_path: PathBuf,
     pub path: PathBuf,
 }
 
-/// A session that could not be moved: it is as before.
+/// A session that could not be moved. It is as before.
 #[derive(Debug)]
 pub struct LeftSession {
     pub path: PathBuf,
@@ -43,9 +43,10 @@ pub struct ProjectMove {
 }
 
 impl Store {
-    /// Gives the sessions of the directory `from`, and of those below it, the directory `to`: in their headers, and by the
-    /// folders of their files. Forks keep the paths of their origins. Both are absolute paths without a separator at the
-    /// end. Without `writes` it returns what would be done.
+    /// Changes the directory of all sessions of `from` and of directories below it to `to`: in their headers, and by
+    /// moving their files to the folder of the new directory. In the headers of forks the paths of moved parents are
+    /// changed. Both directories are absolute paths without a separator at the end. Without `writes` it only returns
+    /// what it would do.
     pub fn move_project(&self, from: &str, to: &str, writes: bool) -> Result<ProjectMove> {
         let root = self.root()?;
         let _lock = match writes {
@@ -76,8 +77,8 @@ impl Store {
         Ok(result)
     }
 
-    /// The plan to move this session; `None` if it is of another directory. A session whose header was changed by a
-    /// move that did not end moves too.
+    /// The plan to move this session; `None` if it has another directory. A session whose header was changed by an
+    /// unfinished move is moved too.
     fn planned(&self, row: &CatalogueRow, from: &str, to: &str) -> Option<MovedSession> {
         let listing = &row.listing;
         let header = listing.header.as_ref()?;
@@ -91,7 +92,7 @@ impl Store {
                 (folder == folder_name(&before)).then_some((before, header.cwd.clone()))?
             }
         };
-        // A file that somebody has put elsewhere stays in its folder.
+        // A file in any other folder was put there by a person, so it stays in that folder.
         let is_in_place = folder == folder_name(&from_cwd);
         let name = path.file_name()?;
         let to = match is_in_place {
@@ -109,7 +110,8 @@ impl Store {
         })
     }
 
-    /// The header first: a session whose file is in the folder of another directory is found all the same.
+    /// Changes the header, and then moves the file. The header comes first, since a session is also found if its file
+    /// is in the folder of another directory.
     fn move_session(&self, planned: &MovedSession) -> Result<()> {
         let at = Location::of_path(&planned.from_path)?;
         if planned.path != planned.from_path && planned.path.exists() {
@@ -138,14 +140,14 @@ impl Store {
         }
         let synced = to.folder.sync().and_then(|()| at.folder.sync());
         synced.map_err(failed)?;
-        // The folder stays if it has other files.
+        // The folder is removed only if it is empty.
         if let (Ok(root), Some(folder)) = (self.root(), at.folder.path().file_name()) {
             let _not_empty = root.remove_subfolder(folder);
         }
         Ok(())
     }
 
-    /// Names the files that have moved in the headers of their forks.
+    /// Writes the new paths of moved files into the headers of their forks.
     fn name_parents(&self, rows: &[std::sync::Arc<CatalogueRow>], result: &mut ProjectMove) {
         let moved = result.moved.iter();
         let moved: HashMap<PathBuf, PathBuf> = moved

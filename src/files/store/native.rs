@@ -1,5 +1,5 @@
-//! Where a session comes from: the conversations of other tools of which an import made it, or the agent whose session a
-//! recorder wrote.
+//! Where a session comes from: the conversations of other tools from which an import made it, or the agent whose
+//! session was recorded in it.
 
 use crate::log::body::Bodies;
 use std::borrow::Cow;
@@ -10,30 +10,30 @@ use treelined_core::json::{self, Elements};
 use treelined_core::tags::Sorting;
 use treelined_core::tree::Tree;
 
-/// The most native ids of a row.
+/// The most ids of other tools in a row.
 const MOST_NATIVE_IDS: usize = 64;
-/// The most continuations of a session that its row knows, the last ones (session-file.md §4.6).
+/// The most continuations of a session in its row; the last ones are kept (session-file.md §4.6).
 const MOST_CONTINUED: usize = 256;
-/// The most records of agents' sessions in a session that its row knows, the last ones (session-file.md §5.8).
+/// The most recordings of agents' sessions in the row of a session; the last ones are kept (session-file.md §5.8).
 const MOST_RECORDS: usize = 64;
-/// The custom type of the entry at which such a record begins.
+/// The custom type of the entry with which a recording begins.
 const RECORD_TYPE: &str = "acp.session";
-/// The longest id that an agent gave, and the longest name of a tool, in bytes.
+/// The longest id from an agent, and the longest name of a tool, in bytes.
 const MOST_RECORDED_BYTES: usize = 256;
 
-/// The conversations of another tool of which a session was made.
+/// The conversations of another tool from which a session was made.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ImportSource {
-    /// The name of the tool from which the session was imported, as `import` has it; `None` if an agent has gone on in a
-    /// session that no import has made.
+    /// The name of the tool from which the session was imported, as in `import`. `None` if the session was not made by
+    /// an import, and an agent continued in it.
     pub tool: Option<String>,
-    /// The ids that the tool gave them, the main one first.
+    /// The ids that the tool gave to these conversations, the main one first.
     pub native_ids: Vec<String>,
 }
 
 impl ImportSource {
-    /// Adds what a leaf record says about an import. Other leaf records say nothing. The first import of a session that
-    /// `has_continued` before has brought the answer of an agent home.
+    /// Adds the import that a leaf record describes; other leaf records are ignored. If the session `has_continued`
+    /// before its first import, this import has only added the answer of an agent, and has not made the session.
     fn take(source: &mut Option<Self>, record: &[u8], has_continued: bool) {
         let Some(import) = json::get_path(record, &["data", "import"]) else {
             return;
@@ -62,27 +62,27 @@ impl ImportSource {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ContinuedIn {
     pub tool: String,
-    /// `None` if the tool gives its own id.
+    /// The id that the conversation gets; `None` if the tool chooses the id.
     pub native_id: Option<String>,
-    /// The last entry that was handed over.
+    /// The last entry of the path that was handed over.
     pub entry_id: String,
 }
 
-/// The record of an agent's session in a session (session-file.md §5.8).
+/// An agent's session that was recorded in a session (session-file.md §5.8).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Recorded {
-    /// The agent's own id of its session.
+    /// The id that the agent gave to its session.
     pub native_id: String,
-    /// The entry at which the record begins.
+    /// The entry with which the recording begins.
     pub entry_id: String,
 }
 
-/// The continuations of a session by their ids, in the order of the file.
+/// The continuations of a session by their ids, in file order.
 #[derive(Debug, Default)]
 struct Continuations(Vec<(String, ContinuedIn)>);
 
 impl Continuations {
-    /// Adds what a leaf record says about a continuation. Other leaf records say nothing, and neither does one with a name
+    /// Adds the continuation that a leaf record describes. Other leaf records are ignored, and also records with a name
     /// or an id that is too long.
     fn take(&mut self, record: &[u8]) {
         let Some(record) = json::get_path(record, &["data", "continuation"]) else {
@@ -113,7 +113,7 @@ impl Continuations {
         self.0.push((id, continued));
     }
 
-    /// Without repetitions.
+    /// The continuations without repetitions.
     fn distinct(self) -> Vec<ContinuedIn> {
         let mut distinct = Vec::new();
         for (_, continued) in self.0 {
@@ -125,7 +125,7 @@ impl Continuations {
     }
 }
 
-/// The strings of an array that is a member of an object.
+/// The strings in the array that is the member `name` of an object.
 fn strings_of<'a>(object: &'a [u8], name: &str) -> Vec<Cow<'a, str>> {
     let array = json::get(object, name).unwrap_or_default();
     let Ok(mut elements) = Elements::open(array, 0) else {
@@ -142,7 +142,7 @@ pub fn sorting_of(tree: &Tree, bodies: &Bodies) -> Result<Sorting> {
     Ok(Elsewhere::of(tree, bodies)?.sorting)
 }
 
-/// The origin of a session, its continuations, its tags and its place in git, from its records.
+/// The import, the continuations, the tags and the place in git of a session, from its records.
 #[derive(Debug, Default)]
 pub(super) struct Elsewhere {
     pub(super) source: Option<ImportSource>,
@@ -172,7 +172,7 @@ impl Elsewhere {
     }
 }
 
-/// The records of agents' sessions in a session, from its `custom` entries.
+/// The recordings of agents' sessions in a session, from its `custom` entries.
 #[derive(Debug, Default)]
 pub(super) struct Records(Vec<Recorded>);
 
@@ -205,8 +205,8 @@ impl Records {
     }
 }
 
-/// The record of an agent that a `custom` entry of a session names. `None` for other entries, and for the record of
-/// another session.
+/// The recording that a `custom` entry of a session begins. `None` for other entries, and for an entry that was copied
+/// from another session.
 pub fn recorded_by(entry: &[u8], session_id: &str) -> Option<Recorded> {
     let text = |path: &[&str]| json::get_path(entry, path).and_then(json::string);
     text(&["customType"]).filter(|custom| custom == RECORD_TYPE)?;
@@ -215,7 +215,7 @@ pub fn recorded_by(entry: &[u8], session_id: &str) -> Option<Recorded> {
         let is_short = !text.is_empty() && text.len() <= MOST_RECORDED_BYTES;
         is_short.then(|| text.into_owned())
     };
-    // Older recorders do not name it.
+    // Older recorders do not write the session's id.
     if text(&["data", "in"]).is_some_and(|its| its != session_id) {
         return None;
     }

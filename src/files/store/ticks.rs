@@ -1,5 +1,5 @@
-//! Calls a function once a second. In place of a watch where the platform reports no changes: the watches of a user
-//! are limited (on Linux by `fs.inotify.max_user_instances`), and some file systems have none.
+//! Calls a function once a second. It replaces a watch where the platform reports no changes: the number of watches
+//! of a user is limited (on Linux by `fs.inotify.max_user_instances`), and some file systems have no watches.
 
 use std::io;
 use std::sync::mpsc::{self, RecvTimeoutError};
@@ -8,13 +8,13 @@ use std::time::Duration;
 
 const PAUSE: Duration = Duration::from_secs(1);
 
-/// Ends when dropped; a call that has begun goes on.
+/// The calls end when this is dropped. A call that is running then is not interrupted.
 pub struct Ticks {
     _end: mpsc::Sender<()>,
 }
 
 impl Ticks {
-    /// Calls `tick` on its own thread.
+    /// Calls `tick` once a second on a new thread.
     pub(crate) fn start(mut tick: impl FnMut() + Send + 'static) -> io::Result<Self> {
         let (end, ended) = mpsc::channel::<()>();
         let ticking = move || {

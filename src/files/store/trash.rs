@@ -1,7 +1,7 @@
-//! The trash folder: deleted sessions are moved there and can be restored. Nothing in it is removed until a person says so
-//! ([`Store::purge`]).
+//! The trash folder. Deleted sessions are moved there and can be restored. They are removed from it only if a person
+//! requests it ([`Store::purge`]).
 //!
-//! A session's file is moved together with its related files: the originals kept by migrations, and the
+//! The file of a session is moved together with its related files: the originals that migrations kept, and the
 //! quarantine of repairs.
 
 use super::file_names::{folder_name, is_hidden};
@@ -28,12 +28,13 @@ const TRASH: &str = ".trash";
 pub struct DeletedSession {
     pub row: Arc<CatalogueRow>,
     pub deleted_at: Millis,
-    /// The file's place after a restore.
+    /// The path of the file after a restore.
     pub returns_to: PathBuf,
 }
 
 impl DeletedSession {
-    /// Whether the session has this id and, if `path` is given, this file in the trash.
+    /// Whether the deleted session has this id and, if `path` is given, whether this is the path of its file in the
+    /// trash.
     fn is(&self, id: &str, path: Option<&str>) -> bool {
         let listing = &self.row.listing;
         let its = listing.header.as_ref().map(|header| header.id.as_str());
@@ -42,8 +43,8 @@ impl DeletedSession {
 }
 
 impl Store {
-    /// Moves a session's file and its related files to the trash; returns its new path. On failure everything
-    /// stays in its place.
+    /// Moves the file of a session and its related files to the trash. Returns its new path. On failure everything
+    /// stays where it was.
     pub fn trash(&self, location: &Location) -> Result<PathBuf> {
         let failed =
             |error: io::Error| Error::io(&format!("delete {}", location.path().display()), &error);
@@ -62,7 +63,7 @@ impl Store {
             };
             match relocate(location, &to, &suffixes) {
                 Ok(()) => break,
-                // An earlier session of that name is there.
+                // The trash has an earlier session with this name.
                 Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
                     number += 1;
                     name.clone_from(&location.name);
@@ -121,7 +122,7 @@ impl Store {
             .map(|(folder, name)| Location { folder, name }))
     }
 
-    /// Whether a file is one of the trash.
+    /// Whether a file is in the trash.
     pub fn is_in_trash(&self, at: &Location) -> bool {
         let Ok(Some((_, trash))) = self.trash_folder() else {
             return false;
@@ -136,8 +137,8 @@ impl Store {
         }
     }
 
-    /// Restores a deleted session with its related files: the one whose file is `path`, else the last one
-    /// deleted with this id.
+    /// Restores a deleted session with its related files. Its file is `path` if that is given; else it is the session
+    /// with this id that was deleted last.
     pub fn restore(&self, id: &str, path: Option<&str>) -> Result<PathBuf> {
         let not_found = || {
             Error::new(
@@ -175,8 +176,9 @@ impl Store {
         Ok(to.path())
     }
 
-    /// Removes a deleted session from the disk: the file `path` in the trash, if it is of the session `id`, after its
-    /// related files, so that a failure leaves a session that can be restored or removed. Returns the bytes of the file.
+    /// Removes a deleted session from the disk: the file `path` in the trash, if it belongs to the session `id`. The
+    /// related files are removed first, so that after a failure the session can still be restored or removed. Returns
+    /// the number of bytes of the file.
     pub fn purge(&self, id: &str, path: &str) -> Result<u64> {
         let at = self.find_trashed(id, Some(path))?;
         let at = at.ok_or_else(|| {
@@ -201,7 +203,7 @@ impl Store {
         Ok(size)
     }
 
-    /// The session directory and its trash, if anything was ever deleted.
+    /// The session directory and its trash folder; `None` if no session was ever deleted.
     fn trash_folder(&self) -> Result<Option<(Arc<Folder>, Arc<Folder>)>> {
         let Some(root) = self.root_if_there()? else {
             return Ok(None);
@@ -214,7 +216,7 @@ impl Store {
     }
 }
 
-/// The original name of a session file in the trash, without the number that makes it unique.
+/// The name that a session file in the trash had before, without the number that makes it unique.
 fn name_before(name: &OsStr) -> Option<&OsStr> {
     let bytes = name.as_encoded_bytes();
     if is_hidden(name) {
@@ -233,8 +235,8 @@ fn is_number(text: &[u8]) -> bool {
     !text.is_empty() && text.iter().all(u8::is_ascii_digit)
 }
 
-/// The suffixes of a session file's related files: the originals kept by migrations, the quarantine of repairs, and the
-/// files of a replica (fleet.md).
+/// The suffixes of the related files of a session file: the originals that migrations kept, the quarantine of repairs,
+/// and the files of a replica (fleet.md).
 pub(super) fn belongings(of: &Location) -> io::Result<Vec<OsString>> {
     let mut found = Vec::new();
     for (name, _) in of.folder.list()? {
@@ -247,7 +249,7 @@ pub(super) fn belongings(of: &Location) -> io::Result<Vec<OsString>> {
     Ok(found)
 }
 
-/// `.v1.bak`, `.v2.bak.3`, `.quarantine`, `.replica`, `.foreign`.
+/// Whether a suffix is one of a related file, such as `.v1.bak`, `.v2.bak.3`, `.quarantine`, `.replica` or `.foreign`.
 fn is_belonging(suffix: &[u8]) -> bool {
     let backup = [b".v1.bak".as_slice(), b".v2.bak"]
         .iter()
@@ -257,8 +259,8 @@ fn is_belonging(suffix: &[u8]) -> bool {
     is_named || backup.is_some_and(|rest| rest.is_empty() || number(rest))
 }
 
-/// Moves a session's file after its related files, so that a failure leaves the session in its place. On failure, moves
-/// the related files back.
+/// Moves the related files of a session, and then its file, so that after a failure the session is where it was. On
+/// failure the related files are moved back.
 pub(super) fn relocate(from: &Location, to: &Location, suffixes: &[OsString]) -> io::Result<()> {
     let with = |at: &Location, suffix: &OsStr| {
         let mut name = at.name.clone();
@@ -268,7 +270,7 @@ pub(super) fn relocate(from: &Location, to: &Location, suffixes: &[OsString]) ->
             name,
         }
     };
-    // Checked first, so that nothing is moved in vain.
+    // This is checked first, so that related files are not moved for nothing.
     if to.status().is_ok() {
         return Err(io::ErrorKind::AlreadyExists.into());
     }
@@ -292,7 +294,7 @@ pub(super) fn relocate(from: &Location, to: &Location, suffixes: &[OsString]) ->
     done
 }
 
-/// Moves a file or folder to a free name.
+/// Moves a file or folder to a name that must be free.
 fn move_new(from: &Location, to: &Location) -> io::Result<()> {
     match from.folder.rename_new(&from.name, &to.folder, &to.name) {
         // The file is on another file system.
@@ -304,7 +306,7 @@ fn move_new(from: &Location, to: &Location) -> io::Result<()> {
     }
 }
 
-/// Removes a file, or a folder of files.
+/// Removes a file, or a folder that has only files.
 fn remove(at: &Location) -> io::Result<()> {
     let Some(folder) = to_folder(at) else {
         return at.folder.remove(&at.name);
@@ -319,7 +321,7 @@ fn to_folder(at: &Location) -> Option<Folder> {
     at.folder.subfolder(&at.name).ok()
 }
 
-/// Copies a folder of files, and removes it once the copy is on disk.
+/// Copies a folder that has only files, and removes it after the copy is on disk.
 fn copy_folder(from: &Location, folder: Arc<Folder>, to: &Location) -> io::Result<()> {
     let copy = Arc::new(to.folder.subfolder_or_create(&to.name)?);
     for (name, _) in folder.list()? {
@@ -332,8 +334,8 @@ fn copy_folder(from: &Location, folder: Arc<Folder>, to: &Location) -> io::Resul
     from.folder.remove_subfolder(&from.name)
 }
 
-/// Copies a file to another file system and removes it once the copy is complete, private and on disk. The file's lock
-/// is held, so no cooperating writer appends in between.
+/// Copies a file to another file system, and removes it after the copy is complete, private and on disk. The lock of
+/// the file is held, so no cooperating writer can append meanwhile.
 fn copy_file(from: &Location, to: &Location) -> io::Result<()> {
     let mut source = from
         .folder

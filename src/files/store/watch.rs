@@ -1,8 +1,8 @@
-//! Notices changes to the files of open sessions through the platform's file watching (session-file.md §3).
-//! Only a hint: it may come late, twice or never, and every read and append checks the file itself.
+//! Notices changes to the files of open sessions, with the file watching of the platform (session-file.md §3). A
+//! report is only a hint: it may come late, twice or never. Every read and append checks the file itself.
 //!
-//! One watcher serves all sessions, with one watch per folder. It is idle while nothing changes. Without a watch, it
-//! looks at the files once a second.
+//! One watcher serves all sessions, with one watch for each folder. It is idle while nothing changes. If a folder
+//! cannot be watched, the watcher examines the files once a second.
 
 use super::ticks::Ticks;
 use crate::lock::lock;
@@ -13,14 +13,14 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, Weak};
 use std::time::{Duration, Instant};
 
-/// How long the watcher's thread sleeps after an event, and then listens before it sleeps again. Our own
-/// appends wake it too; this combines events.
+/// How long the thread of the watcher sleeps after an event before it listens again. The appends of this process wake
+/// it too; the pause combines several events into one.
 const REST: Duration = Duration::from_millis(10);
 const AWAKE: Duration = Duration::from_millis(1);
 
 /// Calls subscribers when their files change.
 pub struct Watcher<T> {
-    /// Made with the first file. Only callers change it, one at a time.
+    /// The watch of the platform. It is made with the first file. Only callers change it, one at a time.
     platform: Mutex<Platform>,
     files: Arc<Files<T>>,
 }
@@ -32,7 +32,7 @@ struct Platform {
     watcher: Option<RecommendedWatcher>,
     /// The number of watched files in each folder.
     folders: HashMap<PathBuf, usize>,
-    /// Looks at all files, if the changes of a folder are not reported.
+    /// Examines all files once a second, if the changes in a folder are not reported.
     ticks: Option<Ticks>,
 }
 
@@ -44,8 +44,8 @@ impl<T: Send + Sync + 'static> Watcher<T> {
         }
     }
 
-    /// Calls `changed` with `who` whenever the file may have changed, on the watcher's thread. It must not
-    /// block.
+    /// Calls `changed` with `who`, on the thread of the watcher, whenever the file may have changed. `changed` must
+    /// not block.
     pub fn add(&self, file: &Path, who: &Arc<T>, changed: fn(Arc<T>)) {
         let Some(folder) = file.parent() else {
             return;
@@ -117,7 +117,7 @@ impl<T: Send + Sync + 'static> Watcher<T> {
         if *count == 0 {
             platform.folders.remove(folder);
             if let Some(watcher) = &mut platform.watcher {
-                // The watch may have ended with its folder.
+                // The watch may have ended already, together with its folder.
                 let _gone = watcher.unwatch(folder);
             }
         }
@@ -137,12 +137,12 @@ fn tell<T>(files: &Files<T>, event: notify::Result<notify::Event>, changed: fn(A
     let Ok(event) = event else {
         return;
     };
-    // Opening and reading change nothing, and our own reads would wake us.
+    // Opening and reading change nothing. The reads of this process would also wake the watcher.
     if matches!(event.kind, EventKind::Access(_)) {
         return;
     }
     if event.need_rescan() {
-        // Events were dropped.
+        // The platform has dropped events, so any file may have changed.
         let everyone: Vec<Arc<T>> = lock(files).values().filter_map(Weak::upgrade).collect();
         everyone.into_iter().for_each(changed);
         return;
@@ -155,8 +155,8 @@ fn tell<T>(files: &Files<T>, event: notify::Result<notify::Event>, changed: fn(A
     }
 }
 
-/// Calls the subscribers of files whose status differs from the one seen last. A file that was not seen counts as
-/// changed: it may have changed since its subscriber read it.
+/// Calls the subscribers of the files whose status differs from the status in `seen`. A file that is not in `seen`
+/// counts as changed, since it may have changed after its subscriber read it.
 fn look<T>(files: &Files<T>, seen: &mut HashMap<PathBuf, Option<Status>>, changed: fn(Arc<T>)) {
     let watched: Vec<(PathBuf, Weak<T>)> = lock(files)
         .iter()

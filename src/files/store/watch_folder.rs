@@ -1,5 +1,5 @@
-//! Notices changes to the files of the session directory, also by other processes (session-file.md §5). Only a hint: it
-//! may come late or twice.
+//! Notices changes to the files of the session directory, also changes by other processes (session-file.md §5). A
+//! report is only a hint: it may come late or twice.
 
 use super::file_names::EXTENSION;
 use super::ticks::Ticks;
@@ -9,16 +9,16 @@ use std::io;
 use std::path::Path;
 use std::sync::Arc;
 
-/// Watches the session directory and its folders until dropped. Idle while nothing changes, unless the platform
-/// refuses the watch.
+/// Watches the session directory and its folders until this value is dropped. It is idle while nothing changes, unless
+/// the platform refuses the watch.
 pub enum FolderWatch {
     Reported { _watcher: RecommendedWatcher },
     Ticking { _ticks: Ticks },
 }
 
 impl FolderWatch {
-    /// Calls `changed` on its own thread whenever a session file may have been made, changed or removed: if the
-    /// platform does not report changes, once a second. It must not block.
+    /// Calls `changed` on its own thread whenever a session file may have been made, changed or removed. If the
+    /// platform does not report changes, it is called once a second. `changed` must not block.
     pub(crate) fn start(
         folder: &Path,
         changed: impl Fn() + Send + Sync + 'static,
@@ -46,7 +46,7 @@ impl FolderWatch {
     }
 }
 
-/// Whether the event is about a session file or a folder. Events without a path follow an overflow.
+/// Whether the event is about a session file or a folder. An event without a path means that events were lost.
 fn concerns_sessions(event: &notify::Event) -> bool {
     let is_session = |path: &Path| {
         let name = path.file_name().unwrap_or_default();

@@ -1,6 +1,6 @@
-//! The names and ids of all session files, kept between calls and current at each of them: the platform reports each
-//! change at once (session-file.md §5.4). Only for large session directories, and not where other machines may
-//! change files.
+//! The names and ids of all session files, kept between calls. They are current at each call, since the platform
+//! reports each change at once (session-file.md §5.4). This is used only for large session directories, and not where
+//! other machines may change files.
 
 use super::file_names::{EXTENSION, is_hidden, is_session_file};
 use super::listing;
@@ -15,18 +15,18 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use treelined_core::budget::KNOWN_FILES_BYTES;
 
-/// The bytes of one file beside its name and its id.
+/// The number of bytes that one file takes, besides its name and its id.
 const PER_FILE: usize = 320;
-/// So many headers are read faster than all names are compared.
+/// Reading this many headers is faster than comparing all names.
 const FEW_UNREAD: usize = 64;
-/// With more changed files than this the rows of all files are looked at: that takes as long.
+/// If more files than this have changed, the rows of all files are compared, which takes the same time.
 const MOST_TOUCHED: usize = 4096;
 
 /// A file in a watched folder.
 type FileName = (WatchNumber, Arc<OsStr>);
 type Headers = HashMap<Arc<OsStr>, Option<HeaderId>>;
 
-/// The id in a file's header, valid for this status of the file.
+/// The id in the header of a file. It is valid while the file has this status.
 #[derive(Debug)]
 struct HeaderId {
     status: Status,
@@ -36,7 +36,7 @@ struct HeaderId {
 #[derive(Debug)]
 struct WatchedFolder {
     folder: Arc<Folder>,
-    /// The session files. `None` if the header was never read.
+    /// The session files of the folder. `None` for a file whose header was never read.
     files: Headers,
 }
 
@@ -51,34 +51,34 @@ struct FileWithId {
 pub(super) struct Watched {
     reports: Reports,
     root: WatchNumber,
-    /// The system does not report that an open folder is removed.
+    /// Identifies the directory, since the system does not report that an open folder is removed.
     root_identity: Identity,
     folders: HashMap<WatchNumber, WatchedFolder>,
     by_id: HashTable<FileWithId>,
     hasher: DefaultHashBuilder,
-    /// The files whose header is not read, or may be another one by now.
+    /// The files whose header was not read, or may have changed since.
     unread: Vec<FileName>,
-    /// The files that may have changed since the rows were made; `None` if all may have.
+    /// The files that may have changed since the rows were made; `None` if every file may have changed.
     touched: Option<HashSet<FileName>>,
     bytes: usize,
 }
 
-/// The knowledge of the session files between calls.
+/// The facts about the session files that are kept between calls.
 #[derive(Default)]
 pub(super) struct Watching {
     /// `None` while the directory is read at each call.
     pub(super) known: Option<Watched>,
     pub(super) remembered: Remembered,
-    /// Whether the platform does not report changes, or too many files are there.
+    /// Whether nothing is kept, because the platform does not report changes or there are too many files.
     pub(super) is_refused: bool,
 }
 
-/// The knowledge that stays of files after reports were lost.
+/// The ids of files that are kept after reports were lost.
 #[derive(Debug, Default)]
 pub(super) struct Remembered(HashMap<PathBuf, Headers>);
 
 impl Watched {
-    /// Begins to watch. [`Self::add_folder`] adds the root and its folders.
+    /// Begins to watch the session directory. [`Self::add_folder`] adds the directory and its folders.
     pub(super) fn start(root: &Arc<Folder>) -> io::Result<Self> {
         let reports = Reports::start()?;
         let number = reports.add(root)?;
@@ -99,7 +99,7 @@ impl Watched {
         })
     }
 
-    /// Watches a folder, whose files are to be listed after this.
+    /// Watches a folder. Its files must be listed after this call.
     pub(super) fn watch_folder(&mut self, folder: &Arc<Folder>) -> io::Result<WatchNumber> {
         let number = self.reports.add(folder)?;
         self.folders.entry(number).or_insert_with(|| WatchedFolder {
@@ -109,7 +109,7 @@ impl Watched {
         Ok(number)
     }
 
-    /// Adds the files of a folder. Fails if all files together would take too much memory.
+    /// Adds the files of a folder. Fails if all files together need too much memory.
     pub(super) fn add_files<'n>(
         &mut self,
         number: WatchNumber,
@@ -133,8 +133,8 @@ impl Watched {
         }
     }
 
-    /// Takes the reports of changes. Returns false if the directory is to be read again.
-    /// `open` opens a new folder of the session directory.
+    /// Applies the reports of changes. Returns false if the directory must be read again. `open` opens a new folder of
+    /// the session directory.
     pub(super) fn catch_up(&mut self, open: impl Fn(&OsStr) -> Option<Arc<Folder>>) -> bool {
         let (mut new_folders, mut is_whole) = (Vec::new(), true);
         let (mut files, root) = (Vec::new(), self.root);
@@ -159,7 +159,7 @@ impl Watched {
         }
         new_folders.into_iter().all(|name| match open(&name) {
             Some(folder) => self.add_folder(&folder).is_ok(),
-            // It is a link, or gone again.
+            // It is a link, or it was removed again.
             None => true,
         })
     }
@@ -174,7 +174,7 @@ impl Watched {
         Ok(())
     }
 
-    /// Notes that a file may have come, changed or gone.
+    /// Records that a file may have been added, changed or removed.
     fn touch(&mut self, number: WatchNumber, name: Arc<OsStr>) {
         let Some(known) = self.folders.get_mut(&number) else {
             return;
@@ -199,19 +199,19 @@ impl Watched {
         }
     }
 
-    /// Whether more is known than may be kept.
+    /// Whether the kept facts take more memory than they may.
     pub(super) fn is_too_large(&self) -> bool {
         self.bytes > KNOWN_FILES_BYTES
     }
 
-    /// The files that may have changed since the last call; `None` if all may have.
+    /// The files that may have changed since the last call; `None` if every file may have changed.
     pub(super) fn take_touched(&mut self) -> Option<Vec<Location>> {
         let touched = self.touched.replace(HashSet::new())?;
         let located = touched.iter().filter_map(|file| self.location(file));
         Some(located.collect())
     }
 
-    /// The rows are not made of what [`Self::take_touched`] returned.
+    /// Call this if no rows were made from the result of [`Self::take_touched`].
     pub(super) fn forget_touched(&mut self) {
         self.touched = None;
     }
@@ -222,8 +222,8 @@ impl Watched {
         Some(Location { folder, name })
     }
 
-    /// The files that have this id in their headers. If there are some whose names have it, only those, as long as the
-    /// headers of the others were not needed before.
+    /// The files that have this id in their headers. If the name of such a file contains the id, only the files that
+    /// are known so far are returned: the headers of the others need not be read.
     pub(super) fn with_id(&mut self, id: &str) -> Vec<Location> {
         let (ending, plain) = (format!("_{id}{EXTENSION}"), format!("{id}{EXTENSION}"));
         let is_named = |name: &OsStr| {
@@ -259,7 +259,7 @@ impl Watched {
             .collect()
     }
 
-    /// Reads a file's header, unless it has the status with which it was read.
+    /// Reads the header of a file, unless it was read while the file had the same status.
     fn read(&mut self, file: &FileName) {
         let Some(location) = self.location(file) else {
             return;
@@ -308,7 +308,7 @@ impl Watched {
         }
     }
 
-    /// The ids with the status of each file, for a later start.
+    /// The ids, each with the status of its file, for a later start.
     pub(super) fn remember(self) -> Remembered {
         let folders = self.folders.into_values();
         let of_folder = |known: WatchedFolder| (known.folder.path().to_owned(), known.files);

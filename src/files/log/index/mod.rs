@@ -1,9 +1,9 @@
-//! The side index: the tree of a large session file, kept in the cache so that the next opening reads only what
-//! was appended since (session-file.md §2).
+//! The side index: the tree of a large session file, kept in the cache so that the next opening reads only the lines
+//! that were appended since (session-file.md §2).
 //!
-//! It is used while the file still begins with the bytes of its [fingerprint](super::fingerprint); otherwise the
-//! file is scanned as if there were no index. Bodies are always read from the file, and checked against the
-//! entry's id.
+//! The index is used while the file still begins with the bytes of its [fingerprint](super::fingerprint). Otherwise the
+//! file is scanned as if there were no index. Bodies are always read from the file, and are checked against the id of
+//! the entry.
 
 use super::diagnostic::{Damage, Diagnostic};
 use super::file_log::Tail;
@@ -22,14 +22,15 @@ use treelined_core::error::Result;
 use treelined_core::tree::Tree;
 use treelined_core::tree::image::{IdTable, Image, ImageRows, LEN_BYTES, ROW_BYTES};
 
-/// The version of this file's format, and of the order of kinds, roles, damages and causes. Change it with any of them.
+/// The version of the format of this file. It must change with the format, and with the order of kinds, roles, damages
+/// and causes.
 pub const KIND: FileKind = FileKind {
     format: b"treelined indexA",
     ending: ".index",
     most: 4096,
     most_bytes: 1 << 30,
 };
-/// Scanning fewer bytes than this takes no longer than reading an index.
+/// Scanning a file with fewer bytes than this takes no longer than reading an index.
 pub(crate) const WORTHWHILE: u64 = 2 << 20;
 
 /// An index ready to be written.
@@ -40,8 +41,8 @@ pub struct Index {
 }
 
 impl Log {
-    /// Opens a session file, and reads from it only what its index lacks. Returns a new index too if one is worth
-    /// writing.
+    /// Opens a session file, and reads from the file only the lines that its index does not have. Also returns a new
+    /// index if writing one is worthwhile.
     pub fn open_indexed(
         at: Location,
         cache: &Cache,
@@ -50,7 +51,7 @@ impl Log {
         Self::open_indexed_from(at, cache, WORTHWHILE, cancel)
     }
 
-    /// Like [`Log::open_indexed`], with an index for every `worthwhile` bytes.
+    /// Like [`Log::open_indexed`]; a new index is worthwhile after every `worthwhile` bytes.
     fn open_indexed_from(
         at: Location,
         cache: &Cache,
@@ -74,15 +75,15 @@ impl Log {
 }
 
 impl Index {
-    /// The index of an opened file that had the status `before`; `None` if it has changed since, or is shorter than
-    /// `least` bytes.
+    /// The index of an opened file that had the status `before`. `None` if the file has changed since then, or has
+    /// fewer than `least` bytes.
     fn of(opened: &OpenedLog, before: Status, least: u64) -> Option<Self> {
         let LogStorage::File(log) = &opened.log.store else {
             return None;
         };
         let ingest = &opened.log.ingest;
         let is_whole = log.ends_in_break && log.torn_at.is_none() && log.end == before.size;
-        // The next write rewrites a version 1 file.
+        // The next write will replace a version 1 file, so an index of it is not worthwhile.
         if !is_whole || ingest.version() < 2 || log.end < least {
             return None;
         }
@@ -97,7 +98,7 @@ impl Index {
         out.bytes(&log.header_line);
         out.u64(ingest.lines);
         let found = opened.diagnostics.iter();
-        // Links are reported at each opening, since later lines may repair them.
+        // Faults of links are reported at each opening, since later lines may repair them.
         let of_lines: Vec<&Diagnostic> = found.filter(|found| !is_of_links(found)).collect();
         out.count(of_lines.len());
         for diagnostic in of_lines {
@@ -114,15 +115,15 @@ impl Index {
         })
     }
 
-    /// Writes it to the cache, and removes indexes beyond the limits. A failure is logged: the next opening scans the
-    /// file.
+    /// Writes the index to the cache, and removes the indexes that exceed the limits. A failure is logged; the next
+    /// opening then scans the file.
     pub fn write(&self, cache: &Cache) {
         if let Err(error) = self.save(cache).and_then(|()| cache.prune(&KIND)) {
             tracing::info!(%error, "a side index could not be written");
         }
     }
 
-    /// Writes it to the cache.
+    /// Writes the index to the cache.
     pub fn save(&self, cache: &Cache) -> io::Result<()> {
         let Image {
             id_lens,
@@ -140,7 +141,7 @@ impl Index {
     }
 }
 
-/// Whether this concerns a parent, which a later line may still add.
+/// Whether the diagnostic is about a parent, which a later line may still add.
 fn is_of_links(diagnostic: &Diagnostic) -> bool {
     matches!(
         diagnostic.damage,
@@ -148,7 +149,7 @@ fn is_of_links(diagnostic: &Diagnostic) -> bool {
     )
 }
 
-/// A log as it was when its index was written.
+/// A log in the state in which its index was written.
 struct RestoredLog {
     log: FileLog,
     ingest: Ingest,
@@ -156,7 +157,7 @@ struct RestoredLog {
 }
 
 impl RestoredLog {
-    /// Reads what was appended since.
+    /// Reads the lines that were appended since then.
     fn open(mut self, cancel: &Cancel) -> Result<OpenedLog> {
         self.log
             .read_on(&mut self.tree, &mut self.ingest, Tail::Take, cancel)?;
@@ -171,7 +172,7 @@ struct IndexHead {
     header_line: Vec<u8>,
     lines: u64,
     diagnostics: Vec<Diagnostic>,
-    /// Nodes of the tree.
+    /// The number of nodes of the tree.
     count: u32,
 }
 
@@ -202,7 +203,7 @@ fn read_tree(index: &CacheFile, head: &IndexHead) -> Option<Tree> {
     let [id_lens, ids, rows, rest] = *index.blocks.as_slice() else {
         return None;
     };
-    // Checked before memory for this many nodes is reserved.
+    // The count is checked before memory for the nodes is reserved.
     let count = u64::from(head.count);
     if rows.len != count.checked_mul(ROW_BYTES as u64)?
         || id_lens.len != count.checked_mul(LEN_BYTES as u64)?
@@ -223,7 +224,7 @@ fn read_tree(index: &CacheFile, head: &IndexHead) -> Option<Tree> {
 }
 
 impl IndexHead {
-    /// `None` unless it belongs to this file with this status.
+    /// Reads the head; `None` if the index does not belong to this file with this status.
     fn read(bytes: &[u8], file: &File, status: Status) -> Option<Self> {
         let mut fields = Cursor::new(bytes);
         let covered = Fingerprint::get(&mut fields)?;

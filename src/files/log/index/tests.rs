@@ -1,4 +1,4 @@
-//! With any content of the cache, an opened session equals the file.
+//! Tests that an opened session equals the file, whatever the cache contains.
 
 use super::*;
 use crate::cache::forge_checksums;

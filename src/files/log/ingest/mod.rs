@@ -1,6 +1,6 @@
-//! Lines → tree, in file order, with a diagnostic for every fault (session-file.md §2). The same code reads an opened
-//! file, lines of other processes, and lines that this process has written, so that the tree in memory equals the tree
-//! after reopening.
+//! Adds lines to the tree, in file order, with a diagnostic for every fault (session-file.md §2). The same code reads
+//! an opened file, lines of other processes, and lines that this process has written. So the tree in memory equals the
+//! tree after reopening.
 
 use super::body::Bodies;
 use super::diagnostic::{Damage, Diagnostic};
@@ -17,27 +17,27 @@ use treelined_core::entry::{BadLine, Envelope, Line, Parent, scan};
 use treelined_core::error::{Error, Kind as ErrorKind, Result};
 pub(crate) use treelined_core::tree::{FilePlace, Flags, Node, PlainFacts, Tree};
 
-/// Longer lines, in bytes, are reported: they exceed the default limit of a client.
+/// Lines with more bytes than this are reported, since they exceed the default limit of a client.
 const OVERSIZED: u64 = 64 << 20;
 /// The state of reading a session file.
 #[derive(Default)]
 pub(crate) struct Ingest {
     pub header: Option<Header>,
-    /// Lines read so far.
+    /// The number of lines read so far.
     pub lines: u64,
-    /// Diagnostics not yet collected.
+    /// The diagnostics that were not collected yet.
     pub diagnostics: Vec<Diagnostic>,
-    /// Set while reading lines of other processes.
+    /// Set while lines of other processes are read.
     pub foreign: bool,
     v1: migrate::Chain,
-    /// Bytes that were read, once for each time: linear in the bytes of the file.
+    /// The number of bytes read; a byte that is read twice counts twice. It must stay linear in the size of the file.
     steps: u64,
-    /// The session's title from a line before the header.
+    /// The session's title, from a line before the header.
     title: Option<String>,
 }
 
 impl Ingest {
-    /// For a log with this header and `lines` written lines.
+    /// The state for a log with this header, to which `lines` lines were written.
     pub(crate) fn of_new(header: Header, lines: u64) -> Self {
         Self {
             header: Some(header),
@@ -50,13 +50,13 @@ impl Ingest {
         self.header.as_ref().map_or(CURRENT_VERSION, |h| h.version)
     }
 
-    /// The nodes of the positions that version 1 entries name.
+    /// The nodes at the positions that version 1 entries name.
     pub(crate) fn boundaries(&self) -> &migrate::Boundaries {
         self.v1.boundaries()
     }
 
     /// Adds one line to the tree. Returns false for an incomplete line without a line break: it may be in flight, and
-    /// is read again once it has grown. `bodies` is used to compare lines with the same id.
+    /// is read again when it has grown. `bodies` is used to compare lines with the same id.
     pub(crate) fn line(
         &mut self,
         tree: &mut Tree,
@@ -109,7 +109,7 @@ impl Ingest {
         Ok(true)
     }
 
-    /// Like [`Ingest::line`], for a line that several threads have scanned.
+    /// Like [`Ingest::line`], for a line that a scanner thread has already scanned.
     pub(crate) fn scanned_line(
         &mut self,
         tree: &mut Tree,
@@ -155,7 +155,7 @@ impl Ingest {
         }
     }
 
-    /// Adds a whole line that is a copy of another tree's entry: see [`Tree::insert_copy`].
+    /// Adds a whole line that is a copy of an entry of another tree (see [`Tree::insert_copy`]).
     pub(crate) fn copied_line(
         &mut self,
         tree: &mut Tree,
@@ -168,7 +168,7 @@ impl Ingest {
         tree.insert_copy(id, parent, facts, place).ok_or_else(full)
     }
 
-    /// Reports the faults of links that are known only at the end of the file.
+    /// Reports the faults of links, which are known only at the end of the file.
     pub(crate) fn report_links(&mut self, tree: &Tree) {
         for report in tree.link_reports() {
             let damage = match report.flag {
@@ -201,8 +201,8 @@ impl Ingest {
         self.v1.pass();
     }
 
-    /// Recovers the entries of a line that is not one JSON text in UTF-8, and reports the rest. Returns false if it
-    /// recovers nothing.
+    /// Recovers the entries of a line that is not one JSON text in UTF-8, and reports the rest of the line. Returns
+    /// false if no entry was recovered.
     fn damaged(&mut self, at: &mut LineContext<'_>, terminated: bool) -> Result<bool> {
         let (text, start) = (at.text, at.offset);
         if std::str::from_utf8(text).is_err() {
@@ -360,15 +360,15 @@ impl Ingest {
     }
 }
 
-/// The current line, and the receiver of its entries.
+/// The current line, and the tree that receives its entries.
 struct LineContext<'a> {
     tree: &'a mut Tree,
     bodies: &'a Bodies,
-    /// Offset of `text` in the file.
+    /// The offset of `text` in the file.
     offset: u64,
     text: &'a [u8],
     flags: Flags,
-    /// Entries found on this line so far.
+    /// The number of entries found on this line so far.
     taken: u64,
 }
 

@@ -1,12 +1,12 @@
-//! Scans a large file's lines on several threads and hands them out in file order.
+//! Scans the lines of a large file on several threads and passes them on in file order.
 //!
-//! Each thread takes the next range of the file and scans the lines that begin in it. For an ordinary entry
-//! it hands out the data that the tree keeps, for any other line only the bytes, so the result does not depend
-//! on how the file was read. Adding lines to the tree cannot be shared between threads; everything that can
-//! be prepared (parsing the timestamp, hashing the id, copying it next to the others) is done by the threads.
+//! Each thread takes the next range of the file and scans the lines that begin in it. For an ordinary entry it passes
+//! on the data that the tree keeps; for any other line it passes on only the bytes. So the result does not depend on
+//! how the file was divided. Adding lines to the tree cannot be shared between threads. Everything that can be prepared
+//! is done by the threads: parsing the timestamp, hashing the id, copying the id next to the others.
 //!
-//! It handles only complete lines. At a last line without its break, a line across many ranges, a file that shrinks, or
-//! a failed read it stops, and the caller continues line by line.
+//! The threads handle only complete lines. The scan stops at a last line without its break, at a line across many
+//! ranges, at a file that shrinks, or at a failed read. The caller then continues line by line.
 
 use super::lines;
 use super::lines::trimmed;
@@ -22,23 +22,23 @@ use treelined_core::entry::{Line, Parent, scan};
 use treelined_core::error::Result;
 pub(crate) use treelined_core::tree::{IdHash, IdHasher, PlainFacts};
 
-/// Below this size, in bytes, one thread is as fast.
+/// For files with fewer bytes than this, one thread is as fast as several.
 pub(crate) const WORTHWHILE: u64 = 16 << 20;
-/// Threads that scan, the caller's included.
+/// The most threads that scan, including the thread of the caller.
 const MAX_THREADS: usize = 8;
-/// Bytes of a range: small enough that they stay in the processor's cache until they are scanned.
+/// The size of a range in bytes: so small that they stay in the cache of the processor until they are scanned.
 const RANGE: u64 = 256 << 10;
-/// The most bytes of a range's last line beyond the range.
+/// The most bytes that the last line of a range may have beyond the range.
 const OVERHANG: u64 = 8 << 20;
 
-/// The division of a file.
+/// How a file is divided between threads.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Division {
-    /// Threads besides the caller's.
+    /// The number of threads besides the thread of the caller.
     pub helpers: usize,
-    /// Bytes of a range.
+    /// The size of a range in bytes.
     pub range: u64,
-    /// The most bytes of a range's last line beyond the range.
+    /// The most bytes that the last line of a range may have beyond the range.
     pub overhang: u64,
 }
 
@@ -56,7 +56,7 @@ impl Division {
         })
     }
 
-    /// Two ranges for each thread may be in memory at a time.
+    /// At most two ranges for each thread are in memory at a time.
     fn plan(&self) -> parallel::ThreadPlan {
         parallel::ThreadPlan {
             helpers: self.helpers,
@@ -65,8 +65,8 @@ impl Division {
     }
 }
 
-/// Scans the lines of `file` from `start`, where one begins, to `end`, and hands them to `take`, range by
-/// range. It may stop before `end`: the caller reads on from there.
+/// Scans the lines of `file` from `start`, where a line begins, to `end`. Passes them to `take`, range by range. The
+/// scan may stop before `end`; the caller continues there.
 pub(crate) fn scan_ranges(
     file: &File,
     start: u64,
@@ -114,7 +114,7 @@ pub(crate) fn scan_ranges(
 /// The lines that begin in one range of the file.
 pub(crate) struct RangeLines<'s> {
     buffer: &'s RangeBuffer,
-    /// An estimate of how many lines follow this range.
+    /// An estimate of the number of lines after this range.
     pub expected: u64,
 }
 
@@ -157,9 +157,9 @@ impl<'s> RangeLines<'s> {
 
 /// A line of the file, with its line break.
 pub(crate) struct ScannedLine<'s> {
-    /// Bytes from the start of the file to the start of the line.
+    /// The offset of the line in bytes from the start of the file.
     pub offset: u64,
-    /// `None` for any line that is not an ordinary entry.
+    /// `None` if the line is not an ordinary entry.
     pub entry: Option<OrdinaryEntry<'s>>,
     text: &'s [u8],
     start: usize,
@@ -176,14 +176,14 @@ impl<'s> ScannedLine<'s> {
         }
     }
 
-    /// Bytes from the start of the file to the start of the next line.
+    /// The offset of the next line in bytes from the start of the file.
     pub(crate) fn end(&self) -> u64 {
         self.offset + self.len as u64 + 1
     }
 }
 
-/// The data that the tree keeps of an ordinary line. Such a line is one entry in UTF-8 and nothing else, and the entry
-/// refers only to its parent.
+/// The data that the tree keeps of an ordinary line. An ordinary line is exactly one entry in UTF-8 that refers to no
+/// entry other than its parent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct OrdinaryEntry<'s> {
     pub id: &'s str,
@@ -191,9 +191,9 @@ pub(crate) struct OrdinaryEntry<'s> {
     /// `None` if `parentId` is null.
     pub parent: Option<&'s str>,
     pub facts: &'s PlainFacts,
-    /// Bytes from the start of the line to the start of the entry.
+    /// The offset of the entry in bytes from the start of the line.
     pub start: u32,
-    /// Bytes of the entry.
+    /// The length of the entry in bytes.
     pub len: u32,
 }
 
@@ -204,7 +204,7 @@ struct RangeScanner<'f> {
     end: u64,
     division: Division,
     hasher: &'f IdHasher,
-    /// Used buffers, whose memory is used again.
+    /// Buffers that were used before and can be used again.
     spare: Mutex<Vec<RangeBuffer>>,
 }
 
@@ -212,23 +212,23 @@ struct RangeScanner<'f> {
 #[derive(Default)]
 struct RangeBuffer {
     text: Vec<u8>,
-    /// Bytes from the start of the file to the start of `text`.
+    /// The offset of `text` in bytes from the start of the file.
     offset: u64,
     lines: Vec<LineSpan>,
-    /// The ids of the ordinary entries, each followed by its parent's.
+    /// The ids of the ordinary entries, each followed by the id of the parent.
     ids: String,
-    /// Whether the scan ends before the next line because it cannot handle that line.
+    /// Whether the scan must stop before the next line, because it cannot handle that line.
     stops: bool,
 }
 
-/// One line in `text`.
+/// The range of one line in `text`.
 struct LineSpan {
     start: usize,
     len: usize,
     entry: Option<EntrySpan>,
 }
 
-/// An [`OrdinaryEntry`] whose ids are in `ids`.
+/// An [`OrdinaryEntry`], with the ranges of its ids in `ids`.
 struct EntrySpan {
     hash: IdHash,
     facts: PlainFacts,
@@ -268,7 +268,7 @@ impl RangeScanner<'_> {
         };
         let whole_lines = part(text, first..);
         let all_utf8 = simdutf8::basic::from_utf8(whole_lines).is_ok();
-        // `read` leaves no line without its break.
+        // `read` returns whole lines only, so the last one has its break.
         let mut start = first;
         for found in memchr_iter(b'\n', whole_lines) {
             let end = first + found;
@@ -287,7 +287,7 @@ impl RangeScanner<'_> {
         }
     }
 
-    /// Appends the ids of this line, which is UTF-8, to `ids`; `None` if it is not an ordinary entry.
+    /// Appends the ids of this line, which is UTF-8, to `ids`. Returns `None` if the line is not an ordinary entry.
     fn entry(&self, line: &[u8], ids: &mut String) -> Option<EntrySpan> {
         let Ok(Line::Entry(envelope)) = scan::scan_line(line) else {
             return None;
@@ -303,7 +303,7 @@ impl RangeScanner<'_> {
         let entry = EntrySpan {
             hash: self.hasher.hash(id),
             facts,
-            // The longest id that a tree takes.
+            // A tree refuses longer ids.
             id_len: u16::try_from(id.len()).ok()?.into(),
             parent_len: match parent {
                 Some(parent) => Some(u32::try_from(parent.len()).ok()?),
@@ -317,8 +317,9 @@ impl RangeScanner<'_> {
         Some(entry)
     }
 
-    /// Reads the range `from..to` and on to the end of its last line. The text ends there. Except for the first range,
-    /// it starts with the byte before the range. Returns false if the line's end is too far away.
+    /// Reads the range `from..to`, and further to the end of its last line, where the text ends. Except for the first
+    /// range, the text starts with the byte before the range. Returns false if the end of the last line is too far
+    /// away.
     fn read(&self, from: u64, to: u64, buffer: &mut RangeBuffer) -> bool {
         buffer.offset = if from == self.start { from } else { from - 1 };
         let mut text = std::mem::take(&mut buffer.text);
@@ -339,7 +340,7 @@ impl RangeScanner<'_> {
         goes_on
     }
 
-    /// Reads on to the next line break.
+    /// Reads further, to the next line break.
     fn read_on(&self, text: &mut Vec<u8>, offset: u64, wanted: u64) -> bool {
         let mut step = (8 << 10).min(self.division.overhang.max(1));
         loop {

@@ -1,4 +1,4 @@
-//! The result does not depend on the division of a file.
+//! Tests that the result does not depend on how a file is divided.
 
 use super::*;
 use crate::log::body::Bodies;

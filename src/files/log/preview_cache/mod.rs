@@ -1,11 +1,11 @@
-//! The facts of entries' bodies that rows show, kept in the cache so that a view of a large session does not read all
-//! bodies again (session-file.md §2, protocol.md §6).
+//! Caches the facts of bodies that rows show, so that a view of a large session does not read all bodies again
+//! (session-file.md §2, protocol.md §6).
 //!
-//! Each of the first entries of a file, in file order, has a *preview*: bytes that `view` makes of its body.
-//! Previews are kept in blocks, which are read on demand. If a block is damaged, or a preview is of another line
-//! in the file, the body is read instead. The cache belongs to a session file as its
-//! [fingerprint](super::fingerprint) says. Once the file has grown, or was edited in place while open, the lines
-//! of a block are compared with its checksum of them before the block is used.
+//! Each of the first entries of a file, in file order, has a *preview*: bytes that `view` makes of its body. Previews
+//! are kept in blocks, which are read on demand. If a block is damaged, or a preview belongs to another line, the
+//! body is read instead. The [fingerprint](super::fingerprint) says whether the cache belongs to the session file. If
+//! the file has grown, or was edited in place while it was open, the checksum of the lines of a block is compared
+//! before the block is used.
 
 use super::body::Bodies;
 use super::fingerprint::Fingerprint;
@@ -22,16 +22,16 @@ use treelined_core::bytes::{Cursor, Fields};
 use treelined_core::tree::FilePlace;
 use xxhash_rust::xxh3::xxh3_64;
 
-/// Bytes of an average preview.
+/// The length of an average preview in bytes.
 const USUAL: usize = 256;
-/// Entries of a block.
+/// The number of entries of a block.
 pub const BLOCK: usize = 128;
-/// Bytes of the longest preview; a longer one is left out.
+/// The length of the longest preview in bytes. A longer preview is left out.
 const LONGEST: usize = 16 << 10;
-/// Bytes of the longest block.
+/// The length of the longest block in bytes.
 const LONGEST_BLOCK: u64 = (BLOCK * (LONGEST + 8)) as u64;
 
-/// Loads the cached previews of the bodies' file if they still belong to it.
+/// Loads the cached previews of the file of `bodies`, if they still belong to this file.
 pub fn load(cache: &Cache, bodies: &Bodies) -> Option<()> {
     let (file, slot) = bodies.stored_file()?;
     let status = file::status_of(file).ok()?;
@@ -73,7 +73,7 @@ pub fn load(cache: &Cache, bodies: &Bodies) -> Option<()> {
     })
 }
 
-/// Reads previews; file order is fastest.
+/// Reads previews. Reading them in file order is fastest.
 pub struct PreviewReader<'b> {
     previews: Arc<Previews>,
     /// The session file.
@@ -95,7 +95,7 @@ impl<'b> PreviewReader<'b> {
         })
     }
 
-    /// The preview of the entry with this number in the file, whose line is at `place`.
+    /// The preview of the entry with this number in the file. `place` is where its line is.
     pub fn get(&mut self, number: usize, place: FilePlace) -> Option<&[u8]> {
         if number >= self.previews.count {
             return None;
@@ -123,7 +123,7 @@ impl<'b> PreviewReader<'b> {
         (*offset == mark(place)).then_some(preview)
     }
 
-    /// Moves a block to the end of the list. An unreadable block becomes an empty one.
+    /// Moves a block to the end of the list. A block that cannot be read counts as empty.
     fn turn_to(&mut self, block: usize) {
         let found = self.held.iter().position(|(held, _)| *held == block);
         let turned = match found {
@@ -142,8 +142,8 @@ impl<'b> PreviewReader<'b> {
 
 const END_BYTES: usize = 4;
 
-/// The mark that says which line a preview belongs to: the lower half of the line's offset, which is enough to
-/// distinguish neighbours.
+/// The mark that says to which line a preview belongs: the lower half of the offset of the line. It suffices to
+/// distinguish neighbouring lines.
 fn mark(place: FilePlace) -> [u8; 4] {
     let [a, b, c, d, ..] = place.offset.to_le_bytes();
     [a, b, c, d]
@@ -156,15 +156,15 @@ pub struct BlockBuilder {
     text: Vec<u8>,
 }
 
-/// A block and the lines it was made from.
+/// A block, and the lines from which it was made.
 pub struct NewBlock {
     source: SourceLines,
     bytes: Vec<u8>,
 }
 
 impl BlockBuilder {
-    /// A block for these lines, from the beginning of the first to the end of the last; `lines` is empty if they are
-    /// longer than [`LONGEST_SOURCE`].
+    /// A block for these lines, from the beginning of the first line to the end of the last one. `lines` is empty if
+    /// the lines are longer than [`LONGEST_SOURCE`].
     pub fn new(place: FilePlace, lines: &[u8]) -> Self {
         Self {
             source: SourceLines {
@@ -176,7 +176,7 @@ impl BlockBuilder {
         }
     }
 
-    /// Adds the preview of the line at `place`, which `write` appends.
+    /// Adds the preview of the line at `place`. `write` appends the preview.
     pub fn push(&mut self, place: FilePlace, write: impl FnOnce(&mut Vec<u8>)) {
         let start = self.text.len();
         self.text.extend_from_slice(&mark(place));
@@ -184,7 +184,7 @@ impl BlockBuilder {
         if self.text.len() - start > LONGEST {
             self.text.truncate(start);
         }
-        // At most BLOCK previews of LONGEST bytes are in a block.
+        // It fits, since a block has at most BLOCK previews of LONGEST bytes.
         let end = u32::try_from(self.text.len()).unwrap_or(u32::MAX);
         debug_assert!(end < u32::MAX);
         self.ends.extend_from_slice(&end.to_le_bytes());
@@ -199,22 +199,22 @@ impl BlockBuilder {
     }
 }
 
-/// Writes new previews, of the first `count` entries of the bodies' file.
+/// Writes new previews: those of the first `count` entries of the file of `bodies`.
 pub struct PreviewWriter<'b> {
     slot: &'b PreviewSlot,
     cache: Cache,
     name: String,
     writer: CacheWriter,
     fingerprint: Fingerprint,
-    /// The session file's status at the beginning.
+    /// The status of the session file at the beginning.
     seen: Status,
     count: usize,
     sources: Vec<SourceLines>,
 }
 
 impl<'b> PreviewWriter<'b> {
-    /// Call it before reading any body. `end` is the end of the last of these entries, in bytes from the start of
-    /// the file, its line break included.
+    /// Begins to write. It must be called before any body is read. `end` is the offset in bytes of the end of the
+    /// last of these entries, its line break included.
     pub fn begin(cache: &Cache, bodies: &'b Bodies, count: usize, end: u64) -> Option<Self> {
         let (file, slot) = bodies.stored_file()?;
         let status = file::status_of(file).ok()?;
@@ -239,7 +239,7 @@ impl<'b> PreviewWriter<'b> {
         self.writer.push(&block.bytes)
     }
 
-    /// Finishes the file, and uses it from then on.
+    /// Finishes the file. From then on its previews are used.
     pub fn finish(self) -> io::Result<()> {
         let mut summary = Fields::default();
         self.fingerprint.put(&mut summary);

@@ -1,4 +1,5 @@
-//! With any content of the cache, a preview equals that of the current line, or is missing.
+//! Tests that a preview equals the preview of the current line or is missing, whatever the cache
+//! contains.
 
 use super::*;
 use crate::log::state::Log;

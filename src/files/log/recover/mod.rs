@@ -1,12 +1,13 @@
 //! Recovers the whole objects on a damaged line, and the torn pieces between them (session-file.md §2).
 //!
-//! Opening, listing, repairing and migrating all call this, so they recover the same. It finds every whole
-//! entry, wherever the damage leaves one, in time linear in the line.
+//! Opening, listing, repairing and migrating all call this module, so they recover the same entries. It finds
+//! every whole entry, wherever the damage leaves one, in time linear in the line.
 //!
-//! Why it is linear: an object is walked from its opening brace only if no walk has met that brace as the start
-//! of a value. A walk that met it knows where the object ends, or where it fails. A brace that a running walk
-//! has not met is inside a string of that walk. A walk from there reads as text what the other reads as
-//! strings, until one of them fails; so at most two walks pass any byte.
+//! Why the time is linear: an object is walked from its opening brace only if no earlier walk has met this
+//! brace as the start of a value. A walk that met it knows where the object ends, or where it fails. A brace
+//! that a running walk has not met is inside a string of that walk. A second walk that starts there reads as
+//! text what the first walk reads as strings, and the reverse, until one of them fails. So at most two walks
+//! pass any byte.
 
 use std::ops::Range;
 use treelined_core::bytes::part;
@@ -17,23 +18,23 @@ use treelined_core::json::{self, Key, Span, Visitor};
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LinePart {
     pub span: Range<usize>,
-    /// Whether it is a whole object.
+    /// Whether the part is a whole object.
     pub whole: bool,
 }
 
 /// The parts of a damaged line.
 #[derive(Debug, Default)]
 pub struct RecoveredLine {
-    /// In reading order: in file order, except that the header precedes the parts of the torn piece in front of
-    /// it. Blanks and NUL bytes between pieces are left out.
+    /// The pieces in reading order. This is file order with one exception: the header comes before the parts of
+    /// the torn piece that precedes it. Blanks and NUL bytes between pieces are left out.
     pub pieces: Vec<LinePart>,
-    /// Bytes that were read, once for each time.
+    /// The number of bytes read; a byte that is read twice counts twice.
     pub steps: u64,
 }
 
-/// Splits a damaged line into whole objects and the torn pieces between them. `version` is the session's;
-/// `None` before its header is found. In that case the first whole header on the line counts, wherever it is,
-/// and gives the version for the rest of the line, including the torn piece in front of it.
+/// Splits a damaged line into whole objects and the torn pieces between them. `version` is the version of the
+/// session, or `None` before its header is found. In that case the first whole header on the line counts,
+/// wherever it is. It gives the version for the rest of the line and for the torn piece before it.
 pub fn recover(text: &[u8], mut version: Option<u64>) -> RecoveredLine {
     let mut recovered = RecoveredLine::default();
     let mut inner: Option<Vec<WholeObject>> = None;
@@ -45,8 +46,8 @@ pub fn recover(text: &[u8], mut version: Option<u64>) -> RecoveredLine {
             return recovered;
         }
         let start = at;
-        // Only objects count. Any other value may contain the start of one, such as the string that is open
-        // where a line was torn.
+        // Only objects count. Another value may hide the start of an object: for example, a string may be open
+        // where the line was torn.
         let passed = match text.get(start) {
             Some(b'{') => json::skip_value(text, start),
             _ => Err(json::Malformed { at: start }),
@@ -91,7 +92,7 @@ impl RecoveredLine {
         self.pieces.push(LinePart { span, whole });
     }
 
-    /// Adds the objects in a part of the line, for a session of this version.
+    /// Adds the objects in a part of the line. `version` is the version of the session.
     fn push_parts(&mut self, text: &[u8], span: Range<usize>, version: u64) {
         let start = span.start;
         let parts = recover(part(text, span), Some(version));
@@ -117,7 +118,7 @@ fn skip_space_and_nul(text: &[u8], at: usize) -> usize {
     at + skipped.count()
 }
 
-/// A whole object that may be its own line.
+/// A whole object that may have been a line of its own.
 struct WholeObject {
     start: usize,
     end: usize,
@@ -129,8 +130,8 @@ impl WholeObject {
         (self.end - self.start) as u64
     }
 
-    /// An object inside the damaged part does not count: an entry has an id, a parent and a timestamp,
-    /// in version 1 a timestamp.
+    /// Whether the object was a line of its own, and not an object inside a damaged line. An entry has an id, a
+    /// parent and a timestamp; in version 1 only a timestamp.
     fn is_line(&self, version: Option<u64>) -> bool {
         let is_session = self.has.all(MemberSet::SESSION);
         match version {
@@ -141,7 +142,7 @@ impl WholeObject {
     }
 }
 
-/// The members of an object that have the type they have in a line; a set of bits.
+/// A set of bits: the members of an object that have the type that they have in a line.
 #[derive(Clone, Copy, Default)]
 struct MemberSet(u8);
 
@@ -151,7 +152,7 @@ impl MemberSet {
     const ID: MemberSet = MemberSet(1 << 1);
     const PARENT: MemberSet = MemberSet(1 << 2);
     const TIMESTAMP: MemberSet = MemberSet(1 << 3);
-    /// The type is `session`.
+    /// The `type` is `session`.
     const SESSION: MemberSet = MemberSet(1 << 4);
     const ENTRY: MemberSet = MemberSet(0b1111);
     const HEADER: MemberSet = MemberSet(MemberSet::SESSION.0 | MemberSet::ID.0);
@@ -172,7 +173,7 @@ impl MemberSet {
     }
 }
 
-/// Every whole object from `from` on that may be its own line, by its start.
+/// Every whole object from `from` on that may have been a line of its own, in order of its start.
 fn objects(text: &[u8], from: usize, steps: &mut u64) -> Vec<WholeObject> {
     let mut met = ObjectFinder {
         met: vec![0; text.len() / 64 + 1],
@@ -194,14 +195,14 @@ fn objects(text: &[u8], from: usize, steps: &mut u64) -> Vec<WholeObject> {
     met.found
 }
 
-/// The objects that walks meet.
+/// Collects the objects that walks meet.
 #[derive(Default)]
 struct ObjectFinder {
-    /// Positions at which an object was met: one bit each.
+    /// The positions at which an object was met, one bit for each position.
     met: Vec<u64>,
-    /// The open objects of the walk, outermost first.
+    /// The open objects of the walk, the outermost first.
     open: Vec<(u32, MemberSet)>,
-    /// The member of the innermost one whose value is next, if it is one of the set.
+    /// The member of the innermost object whose value comes next, if this member is in the set.
     member: MemberSet,
     found: Vec<WholeObject>,
 }

@@ -4,12 +4,13 @@ use super::socket::Listener;
 use listenfd::ListenFd;
 use std::io;
 
-/// The sockets that the starter has passed to this process. Taking them removes the variables that name them, so that
-/// no child takes them for its own.
+/// The sockets that the program that started this process has passed to it. Constructing this value removes the
+/// environment variables that name the sockets, so that a child process does not use them.
 pub struct PassedSockets(ListenFd);
 
 impl PassedSockets {
-    /// `None` if there are none for this process. Call it before threads start, and before files are opened.
+    /// The passed sockets; `None` if there are none for this process. It must be called before threads start, and
+    /// before files are opened.
     pub fn take() -> Option<Self> {
         let pid = std::env::var("LISTEN_PID").ok();
         let is_ours = pid == Some(std::process::id().to_string());
@@ -20,7 +21,7 @@ impl PassedSockets {
         self.0.len()
     }
 
-    /// The first one; `None` if it was taken. Fails if it is not a listening socket of the file system.
+    /// The first socket; `None` if it was taken already. Fails if it is not a listening Unix socket.
     pub fn first(&mut self) -> io::Result<Option<Listener>> {
         self.0.take_unix_listener(0)
     }

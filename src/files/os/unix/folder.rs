@@ -1,5 +1,5 @@
-//! Opens files of a session directory safely: relative to an open folder, never through a symbolic link, never
-//! a FIFO or device, private to their owner (session-file.md §1, §5).
+//! Opens files of a session directory safely: relative to an open folder, never through a symbolic link, and never a
+//! FIFO or a device. New files are private to their owner (session-file.md §1, §5).
 
 use super::stat::{
     changed_of, is_lock_unsupported, is_multi_writer, is_removed, is_secret, status, status_of,
@@ -18,19 +18,20 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 use treelined_core::error::{Error, Kind, Result};
 
-/// 0600.
+/// The mode of new files: 0600.
 pub(super) const FILE_MODE: Mode = Mode::RUSR.union(Mode::WUSR);
-/// 0700.
+/// The mode of new folders: 0700.
 const FOLDER_MODE: Mode = Mode::RWXU;
 
-/// How long to wait for another process's lock of a folder.
+/// How long this process waits for a lock of a folder that another process holds.
 const FOLDER_LOCK_TIMEOUT: Duration = Duration::from_secs(2);
-/// Threads of this process wait here for each other, without a limit of time: that limit is for other processes.
-/// Hundreds of threads that look for the lock every two milliseconds would also take the processor from the thread that
-/// has it.
+/// Threads of this process that want a folder lock wait here for each other, without a limit of time: the limit is for
+/// other processes. If hundreds of threads tested the lock every two milliseconds, they would also take the processor
+/// from the thread that holds it.
 static FOLDER_QUEUE: Mutex<()> = Mutex::new(());
 
-/// A folder. Files in it are named relative to it, so that replacing a folder above it by a link has no effect.
+/// A folder. Files in it are opened relative to the open folder, so replacing a folder above it with a link has no
+/// effect.
 #[derive(Debug)]
 pub struct Folder {
     handle: Handle,
@@ -39,13 +40,13 @@ pub struct Folder {
     path: PathBuf,
 }
 
-/// The flags every folder is opened with.
+/// The flags with which every folder is opened.
 const FOLDER: OFlags = OFlags::RDONLY
     .union(OFlags::DIRECTORY)
     .union(OFlags::CLOEXEC);
 
 impl Folder {
-    /// Opens a folder that the user names; links above it are followed.
+    /// Opens a folder that the user names. Links above it are followed.
     pub fn open(path: &Path) -> io::Result<Self> {
         let folder = File::from(open_at(fs::CWD, path.as_os_str(), FOLDER, Mode::empty())?);
         Ok(Self {
@@ -55,13 +56,13 @@ impl Folder {
         })
     }
 
-    /// Opens the session directory to stay open, making it (0700) and its missing parents first.
+    /// Opens the session directory and keeps it open. First makes it (0700) and its missing parents.
     pub fn open_or_create(path: &Path) -> io::Result<Self> {
         make(path)?;
         Self::open_to_stay(path)
     }
 
-    /// Like [`Folder::open`], but the folder stays open.
+    /// Like [`Folder::open`], and keeps the folder open.
     pub fn open_to_stay(path: &Path) -> io::Result<Self> {
         let folder = File::from(open_at(fs::CWD, path.as_os_str(), FOLDER, Mode::empty())?);
         Ok(Self {
@@ -80,13 +81,14 @@ impl Folder {
         })
     }
 
-    /// A folder in this folder, made (0700) if missing.
+    /// A folder in this folder, which is made (0700) if it is missing.
     pub fn subfolder_or_create(self: &Arc<Self>, name: &OsStr) -> io::Result<Self> {
         self.make_subfolder(name)?;
         self.subfolder(name)
     }
 
-    /// Like [`Folder::subfolder_or_create`], but a new name becomes durable only with [`Folder::sync`].
+    /// Like [`Folder::subfolder_or_create`], without a sync: the name of a new folder is durable only after
+    /// [`Folder::sync`].
     pub fn subfolder_or_create_unsynced(self: &Arc<Self>, name: &OsStr) -> io::Result<Self> {
         self.make_unsynced(name)?;
         self.subfolder(name)
@@ -103,20 +105,20 @@ impl Folder {
         }
     }
 
-    /// Makes a folder in it (0700) unless it exists.
+    /// Makes a folder (0700) in this folder, unless it exists.
     pub fn make_subfolder(&self, name: &OsStr) -> io::Result<()> {
         match self.make_unsynced(name)? {
-            // Its name must be as durable as its content.
+            // The name of the folder must be as durable as its content.
             true => self.sync(),
             false => Ok(()),
         }
     }
 
-    /// Like [`Folder::make_subfolder`], but without a sync. Returns whether the folder is new.
+    /// Like [`Folder::make_subfolder`], without a sync. Returns whether the folder is new.
     fn make_unsynced(&self, name: &OsStr) -> io::Result<bool> {
         let make = || self.at(|fd| fs::mkdirat(fd, name, FOLDER_MODE));
         let made = match make() {
-            // This folder was removed.
+            // This folder itself was removed.
             Err(Errno::NOENT) => {
                 self.make_again()?;
                 make()
@@ -148,7 +150,7 @@ impl Folder {
         }
     }
 
-    /// Runs `act` on the folder. If the folder was removed, a new one with its name is used.
+    /// Runs `act` on the folder. If the folder was removed, runs `act` on the folder that has its name now.
     fn at<T>(&self, act: impl Fn(&File) -> Result<T, Errno>) -> Result<T, Errno> {
         let fd = self.fd()?;
         match act(&fd) {
@@ -164,7 +166,7 @@ impl Folder {
         &self.path
     }
 
-    /// Whether several processes may append to files in it (session-file.md §3).
+    /// Whether several processes may append to files in this folder (session-file.md §3).
     pub fn is_multi_writer(&self) -> bool {
         self.fd().is_ok_and(|fd| is_multi_writer(&fd))
     }
@@ -179,7 +181,7 @@ impl Folder {
         Ok(status_of(&*self.fd()?)?.identity)
     }
 
-    /// Whether the open folder has this identity and is not removed.
+    /// Whether the open folder has this identity and still exists.
     pub fn is_still(&self, identity: Identity) -> bool {
         let is_it = |folder: &File| {
             let is_there = is_removed(folder).is_ok_and(|is_removed| !is_removed);
@@ -193,14 +195,14 @@ impl Folder {
         status_of(&*self.fd()?)
     }
 
-    /// Permission bits of the folder.
+    /// The permission bits of the folder.
     #[allow(clippy::useless_conversion, reason = "macOS has modes of 16 bits")]
     pub fn mode(&self) -> io::Result<u32> {
         let mode = Mode::from_raw_mode(fs::fstat(self.fd()?)?.st_mode);
         Ok(u32::from(mode.bits()) & 0o777)
     }
 
-    /// Whether this user owns the folder and no other user may look into it.
+    /// Whether this user owns the folder, and no other user may read or search it.
     pub fn is_secret(&self) -> io::Result<bool> {
         is_secret(&*self.fd()?)
     }
@@ -238,7 +240,7 @@ impl Folder {
         Ok(changed_of(&stat))
     }
 
-    /// Passes the status of each file to `each`, as [`Folder::status`], through one handle.
+    /// Passes the status of each file to `each`, like [`Folder::status`], with the folder opened once.
     pub fn statuses<'n>(
         &self,
         names: impl IntoIterator<Item = &'n OsString>,
@@ -248,7 +250,7 @@ impl Folder {
         for name in names {
             let found = match fs::statat(&*folder, name, AtFlags::SYMLINK_NOFOLLOW) {
                 Ok(stat) => Ok(status(&stat)),
-                // The folder may have been replaced.
+                // The open folder may have been removed and made again.
                 Err(_) => self.status(name),
             };
             each(name, found);
@@ -256,13 +258,13 @@ impl Folder {
         Ok(())
     }
 
-    /// Opens a regular file. Anything else is refused, and is not changed by the attempt.
+    /// Opens a regular file. Anything else is refused, and the attempt does not change it.
     pub fn file(&self, name: &OsStr, access: HandleAccess) -> Result<File> {
         let access = match access {
             HandleAccess::Read => OFlags::RDONLY,
             HandleAccess::Append => OFlags::RDWR | OFlags::APPEND,
         };
-        // NONBLOCK: opening a FIFO must not wait for its other end.
+        // NONBLOCK, so that opening a FIFO does not wait for its other end.
         let flags = access | OFlags::CLOEXEC | OFlags::NOFOLLOW | OFlags::NONBLOCK;
         let denied = || {
             let path = self.path.join(name);
@@ -283,7 +285,7 @@ impl Folder {
         Ok(File::from(fd))
     }
 
-    /// Makes a new file (0600) for appending; fails with `EEXIST` if the name is taken.
+    /// Makes a new file (0600) for appending; fails with `EEXIST` if a file has the name.
     pub fn create(&self, name: &OsStr) -> io::Result<File> {
         let flags = OFlags::RDWR
             | OFlags::APPEND
@@ -295,18 +297,18 @@ impl Folder {
         Ok(File::from(fd))
     }
 
-    /// Renames `from` to `to`, atomically replacing a file of that name.
+    /// Renames `from` to `to`. A file with the name `to` is replaced atomically.
     pub fn rename(&self, from: &OsStr, to_folder: &Folder, to: &OsStr) -> io::Result<()> {
         let to_folder = to_folder.fd()?;
         Ok(self.at(|folder| fs::renameat(folder, from, &*to_folder, to))?)
     }
 
-    /// Like [`Folder::rename`], but fails with `EEXIST` if the name is taken.
+    /// Like [`Folder::rename`], but fails with `EEXIST` if a file has the name `to`.
     pub fn rename_new(&self, from: &OsStr, to_folder: &Folder, to: &OsStr) -> io::Result<()> {
         let target = to_folder.fd()?;
         let flags = fs::RenameFlags::NOREPLACE;
         match self.at(|folder| fs::renameat_with(folder, from, &*target, to, flags)) {
-            // Some file systems lack this call.
+            // Some file systems do not have this call.
             Err(Errno::INVAL | Errno::NOSYS | Errno::NOTSUP) => match to_folder.status(to) {
                 Ok(_) => Err(io::ErrorKind::AlreadyExists.into()),
                 Err(_) => self.rename(from, to_folder, to),
@@ -319,13 +321,13 @@ impl Folder {
         Ok(self.at(|folder| fs::unlinkat(folder, name, AtFlags::empty()))?)
     }
 
-    /// Removes an empty folder in this one.
+    /// Removes an empty folder in this folder.
     pub fn remove_subfolder(&self, name: &OsStr) -> io::Result<()> {
         Ok(self.at(|folder| fs::unlinkat(folder, name, AtFlags::REMOVEDIR))?)
     }
 
-    /// Waits for the exclusive right to choose names in this folder; all processes of this program ask for
-    /// it. On a file system without locks it does not wait.
+    /// Waits for the exclusive right to choose names in this folder. All processes of this program request it. On a
+    /// file system without locks it returns at once.
     pub fn lock(&self) -> Result<FolderLock> {
         let failed = |error: io::Error| {
             Error::io(&format!("lock the folder {}", self.path.display()), &error)
@@ -378,12 +380,13 @@ impl Folder {
 /// The exclusive right to choose names in a folder, released on drop.
 #[must_use]
 pub struct FolderLock {
-    /// A separate descriptor, so that threads of one process exclude each other too.
+    /// A separate descriptor of the folder, so that threads of one process also exclude each other.
     _folder: File,
     _queue: MutexGuard<'static, ()>,
 }
 
-/// Makes a folder (0700) and its missing parents, and syncs their names: a file is lost if the name of its folder is.
+/// Makes a folder (0700) and its missing parents, and syncs their names, since a file is lost together with the name of
+/// its folder.
 fn make(path: &Path) -> io::Result<()> {
     use std::os::unix::fs::DirBuilderExt;
     let missing = path.ancestors().take_while(|above| !above.is_dir());
@@ -397,7 +400,7 @@ fn make(path: &Path) -> io::Result<()> {
         let parent = if is_here { Path::new(".") } else { parent };
         match File::open(parent) {
             Ok(parent) => sync_folder(&parent)?,
-            // A folder may be writable and not readable.
+            // A folder may be writable but not readable.
             Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {}
             Err(error) => return Err(error),
         }
@@ -413,7 +416,7 @@ fn sync_folder(folder: &File) -> io::Result<()> {
     }
 }
 
-/// Calls `openat`. If no descriptor is free, closes unused ones and tries once more.
+/// Calls `openat`. If no descriptor is free, closes unused files and tries once more.
 fn open_at(folder: impl AsFd, name: &OsStr, flags: OFlags, mode: Mode) -> Result<OwnedFd, Errno> {
     match fs::openat(&folder, name, flags, mode) {
         Err(Errno::MFILE | Errno::NFILE) if handle::close_idle() => {

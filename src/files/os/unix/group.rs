@@ -1,15 +1,15 @@
-//! Process groups of programs: a group is killed as a whole.
+//! The process groups of programs. A group is killed as a whole.
 
 use rustix::process::{Pid, Signal, kill_process_group};
 use tokio::process::Command;
 
-/// Lets the program lead its own process group.
+/// Makes the program the leader of its own process group.
 pub(crate) fn lead(command: &mut Command) {
     command.process_group(0);
 }
 
-/// Kills the group that a child leads. Call it before the child is waited for: its number then belongs to no other
-/// process.
+/// Kills the group that a child leads. It must be called before the child is waited for, since the number of the
+/// child may belong to another process after that.
 pub(crate) fn kill(leader: u32) {
     if let Some(leader) = i32::try_from(leader).ok().and_then(Pid::from_raw) {
         let _gone = kill_process_group(leader, Signal::KILL);

@@ -12,17 +12,17 @@ pub const OPENER: &str = match cfg!(target_os = "macos") {
     false => "xdg-open",
 };
 
-/// The user who has started this process.
+/// The user who started this process.
 pub fn user() -> u32 {
     getuid().as_raw()
 }
 
-/// The user with whose rights this process acts.
+/// The user whose rights this process has.
 pub fn effective_user() -> u32 {
     geteuid().as_raw()
 }
 
-/// The process that has started this one, if it lives.
+/// The id of the process that started this one; `None` if that process has ended.
 pub fn parent_id() -> Option<u32> {
     getppid().and_then(|parent| u32::try_from(parent.as_raw_pid()).ok())
 }
@@ -33,21 +33,21 @@ pub fn host_name() -> String {
     name.nodename().to_string_lossy().into_owned()
 }
 
-/// Leaves the session of the terminal, and lets the programs that this process starts inherit no other files than the
+/// Leaves the session of the terminal. Programs that this process starts after this inherit no files other than the
 /// standard streams.
 pub(crate) fn leave_terminal() {
-    // This fails for the leader of a process group. Such a process was started without a terminal.
+    // `setsid` fails for the leader of a process group. Such a process was started without a terminal.
     let _leader = setsid();
     // If a pipe of the client's parent stayed open, the reader of that pipe would wait for this process.
     close_fds::set_fds_cloexec(3, &[]);
 }
 
-/// Lets the program lead its own process group: an interrupt at the terminal does not end it.
+/// Makes the program the leader of its own process group, so that an interrupt at the terminal does not end it.
 pub fn lead_group(command: &mut Command) {
     command.process_group(0);
 }
 
-/// Becomes the program of `command`. Returns only the reason why that failed.
+/// Replaces this process with the program of `command`. Returns only on failure, with the reason.
 pub fn exec(command: &mut Command) -> io::Error {
     command.exec()
 }
@@ -57,7 +57,7 @@ pub(crate) fn descriptor_limit() -> Option<u64> {
     getrlimit(Resource::Nofile).current
 }
 
-/// Raises the limit of open descriptors of this process as far as the system allows it.
+/// Raises the limit of open descriptors of this process as far as the system allows.
 pub fn raise_descriptor_limit() {
     let limit = getrlimit(Resource::Nofile);
     let raised = Rlimit {
@@ -69,9 +69,9 @@ pub fn raise_descriptor_limit() {
     }
 }
 
-/// The processes of other programs that have a file open for writing. Processes of this program watch a
-/// replaced file, so they are left out. Processes of other users and machines are not visible. `None` if the
-/// system cannot tell.
+/// The processes of other programs that have a file open for writing. Processes of this program are left out, since
+/// they follow a replaced file. Processes of other users and machines are not visible. `None` if the system does not
+/// provide this information.
 #[cfg(target_os = "linux")]
 pub fn writers_of(identity: Identity) -> Option<Vec<u32>> {
     let number = |entry: std::io::Result<std::fs::DirEntry>| {
@@ -81,7 +81,7 @@ pub fn writers_of(identity: Identity) -> Option<Vec<u32>> {
     let program = |process: &str| {
         let path = std::fs::read_link(format!("/proc/{process}/exe")).ok()?;
         let name = path.file_name()?.to_string_lossy().into_owned();
-        // After an update the name of the executable has this ending.
+        // If the executable was replaced by an update, its name has this ending.
         Some(name.trim_end_matches(" (deleted)").to_owned())
     };
     let ours = program("self");
@@ -102,7 +102,7 @@ pub(crate) fn writers_of(_identity: Identity) -> Option<Vec<u32>> {
     None
 }
 
-/// Whether a process has this file open under this descriptor, and not only for reading.
+/// Whether a process has this file open under this descriptor, with more than read access.
 #[cfg(target_os = "linux")]
 fn may_write(process: u32, descriptor: u32, identity: Identity) -> bool {
     use std::os::unix::fs::MetadataExt;
@@ -120,6 +120,6 @@ fn may_write(process: u32, descriptor: u32, identity: Identity) -> bool {
     let info = info.unwrap_or_default();
     let flags = info.lines().find_map(|line| line.strip_prefix("flags:"));
     let flags = flags.and_then(|flags| u32::from_str_radix(flags.trim(), 8).ok());
-    // O_RDONLY is zero; an unreadable mode counts as writing.
+    // O_RDONLY is zero. A mode that cannot be read counts as writing.
     flags.is_none_or(|flags| flags & 0o3 != 0)
 }

@@ -1,14 +1,15 @@
-//! Waiting until something can be read.
+//! Waits until something can be read.
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use std::fs::File;
 use std::io;
 use std::time::{Duration, Instant};
 
-/// A file, pipe, socket or process that can be waited for.
+/// A file, pipe, socket or process for which a thread can wait.
 pub(crate) use std::os::fd::AsFd as Waitable;
 
-/// Waits until there is something to read, or the other side has ended; false if neither happens in time.
+/// Waits until there is something to read, or the other side has ended. Returns false if neither happens
+/// within `patience`.
 pub fn is_readable(input: impl Waitable, patience: Duration) -> io::Result<bool> {
     let until = Instant::now() + patience;
     loop {
@@ -28,7 +29,7 @@ pub fn wait_to_read(input: impl Waitable) -> io::Result<()> {
     Ok(())
 }
 
-/// Waits until one of two things happens; returns whether the first one has.
+/// Waits until `first` or `second` is readable; returns whether `first` is.
 pub(super) fn first_of_two(first: impl Waitable, second: impl Waitable) -> bool {
     let mut handles = [
         PollFd::new(&first, PollFlags::IN),
@@ -39,7 +40,7 @@ pub(super) fn first_of_two(first: impl Waitable, second: impl Waitable) -> bool 
     !first.revents().is_empty()
 }
 
-/// Whether the other side has closed a socket in both directions.
+/// Whether the other side of a socket has closed it in both directions.
 pub fn is_hung_up(socket: &File) -> bool {
     let mut polled = [PollFd::new(socket, PollFlags::empty())];
     let at_once = Timespec::default();

@@ -1,5 +1,5 @@
-//! Reports of changes in folders, by whatever process on this machine. A report is there as soon as the change is: the
-//! kernel queues it within the call that changes the file.
+//! Reports of changes in folders, made by any process on this machine. A report is available as soon as the change is
+//! made: the kernel queues it during the call that changes the file.
 
 use super::folder::Folder;
 #[cfg(target_os = "linux")]
@@ -7,7 +7,7 @@ use super::stat::is_of_this_machine;
 use std::ffi::OsString;
 use std::io;
 
-/// The number of a watched folder.
+/// The number that identifies a watched folder.
 pub type WatchNumber = i32;
 
 /// The kind of a report.
@@ -15,9 +15,9 @@ pub type WatchNumber = i32;
 pub enum ReportKind {
     /// A name was added, removed or renamed, or its file was changed.
     File,
-    /// A folder came to be under this name.
+    /// A folder was made with this name, or was renamed to it.
     NewFolder,
-    /// A folder of this name was removed, renamed, or got other permissions.
+    /// A folder with this name was removed or renamed, or its permissions changed.
     OldFolder,
 }
 
@@ -44,9 +44,10 @@ mod inotify {
     use std::os::fd::{AsRawFd, OwnedFd};
     use std::os::unix::ffi::OsStrExt;
 
-    /// Bytes of reports that are read at a time.
+    /// The number of bytes of reports that are read at a time.
     const CHUNK: usize = 16 << 10;
-    /// More reports than a queue holds by default: who writes faster than they are read does not hold the reader up.
+    /// More reports than a queue holds by default, so that a program that writes faster than its reports are read
+    /// cannot keep the reader busy for ever.
     const MOST_REPORTS: usize = 1 << 16;
 
     const CHANGES: WatchFlags = WatchFlags::MODIFY
@@ -59,31 +60,32 @@ mod inotify {
         .union(WatchFlags::MOVE_SELF)
         .union(WatchFlags::ONLYDIR);
 
-    /// The reports of several folders.
+    /// The queue of reports about several folders.
     #[derive(Debug)]
     pub struct Reports(OwnedFd);
 
     impl Reports {
-        /// Fails if the user has no more queues of reports, or the platform has none (`Unsupported`).
+        /// Makes a queue. Fails if the user has no more queues of reports; fails with `Unsupported` on platforms
+        /// without reports.
         pub fn start() -> io::Result<Self> {
             let flags = CreateFlags::NONBLOCK | CreateFlags::CLOEXEC;
             Ok(Self(inotify::init(flags)?))
         }
 
-        /// Reports changes in a folder from this call on. Fails with `Unsupported` on a file system where other machines
-        /// may change files.
+        /// Adds a folder: its changes are reported from this call on. Fails with `Unsupported` on a file system whose
+        /// files other machines may change.
         pub fn add(&self, folder: &Folder) -> io::Result<WatchNumber> {
             let folder = folder.descriptor()?;
             if !is_of_this_machine(&*folder) {
                 return Err(io::ErrorKind::Unsupported.into());
             }
-            // The open folder itself, whatever its path names by now.
+            // This path leads to the open folder itself, even if another folder has its path by now.
             let path = format!("/proc/self/fd/{}", folder.as_raw_fd());
             Ok(inotify::add_watch(&self.0, path, CHANGES)?)
         }
 
-        /// Passes the reports since the last call to `each`. Returns false if some are lost, or if a watched folder is
-        /// gone: then all folders are to be read again, with new reports.
+        /// Passes the reports since the last call to `each`. Returns false if reports were lost, or if a watched folder
+        /// is gone. Then all folders must be read again, with a new queue.
         pub fn take(&mut self, mut each: impl FnMut(Report)) -> bool {
             let mut buffer = [MaybeUninit::uninit(); CHUNK];
             let mut reader = Reader::new(&self.0, &mut buffer);
@@ -103,7 +105,7 @@ mod inotify {
                 if flags.intersects(broken) {
                     return false;
                 }
-                // The folder itself has other permissions.
+                // A report without a name says that the permissions of the folder itself changed.
                 let Some(name) = event.file_name() else {
                     return false;
                 };
@@ -128,7 +130,7 @@ mod inotify {
 mod none {
     use super::{Folder, Report, WatchNumber, io};
 
-    /// No reports: they come late on this platform.
+    /// This platform reports changes late, so there are no reports.
     #[derive(Debug)]
     pub struct Reports(());
 
@@ -186,7 +188,7 @@ mod tests {
             names(&mut reports),
             [("c".to_owned(), ReportKind::OldFolder)]
         );
-        // A process has it open, so that the system does not report this.
+        // A process has the folder open, so the system does not report its removal.
         let identity = folder.identity().unwrap();
         assert!(folder.is_still(identity));
         fs::remove_dir(made.path()).unwrap();

@@ -1,8 +1,9 @@
-//! A program that runs beside this one: it leads its own process group, and the system kills it if this process
+//! A program that runs beside this process. It leads its own process group, and the system kills it if this process
 //! dies.
 //!
-//! Between `fork` and `exec` only code of the standard library runs, so this program executes itself as a launcher
-//! ([`launch`]), which asks the system for the signal and becomes the program.
+//! Between `fork` and `exec` only code of the standard library runs. So this process executes its own program as a
+//! launcher ([`launch`]). The launcher asks the system for a signal at the death of its parent, and then becomes the
+//! program.
 
 use super::process::parent_id;
 use super::socket::Stream;
@@ -20,7 +21,7 @@ use std::time::Duration;
 /// The hidden command of the launcher.
 pub const LAUNCH_COMMAND: &str = "launch";
 
-/// A program that was started and not waited for. Dropping it kills its process group.
+/// A program that was started and is still running. Dropping this value kills the process group of the program.
 #[derive(Debug)]
 pub struct RunningProgram {
     child: Child,
@@ -30,9 +31,9 @@ pub struct RunningProgram {
 }
 
 impl Executable {
-    /// Starts the program with these sockets as stdin and stdout, and with these variables besides its own. The thread that
-    /// calls this must outlive the program: the system kills the program when that thread ends. The program's files
-    /// are checked each time, since they may have changed.
+    /// Starts the program with these sockets as stdin and stdout, and with these additional environment variables. The
+    /// thread that calls this must outlive the program, since the system kills the program when that thread ends. The
+    /// files of the program are checked at each start, since they may have changed.
     pub fn start(
         &self,
         variables: &[(&str, &str)],
@@ -70,25 +71,26 @@ impl RunningProgram {
         u64::from(self.child.id())
     }
 
-    /// Asks the group to end.
+    /// Asks the process group to end.
     pub fn terminate(&self) {
         let _gone = kill_process_group(self.group, Signal::TERM);
     }
 
-    /// Whether the program ends within this time.
+    /// Waits until the program ends; returns false if it does not end within `time`.
     pub fn ends_within(&self, time: Duration) -> bool {
         self.process
             .ends_within(time)
             .is_ok_and(|has_ended| has_ended)
     }
 
-    /// Kills the rest of the group, and returns how the program ended.
+    /// Kills the rest of the process group, and returns how the program ended.
     pub fn end(mut self) -> io::Result<ExitStatus> {
         self.kill_group();
         self.child.wait()
     }
 
-    /// Call it before the child is waited for: its number then belongs to no other process.
+    /// Kills the group. It must be called before the child is waited for, since the number of the child may belong to
+    /// another process after that.
     fn kill_group(&self) {
         let _gone = kill_process_group(self.group, Signal::KILL);
     }
@@ -96,7 +98,7 @@ impl RunningProgram {
 
 impl Drop for RunningProgram {
     fn drop(&mut self) {
-        // A status means that the child was waited for.
+        // If there is a status, the child was waited for already.
         if let Ok(None) = self.child.try_wait() {
             self.kill_group();
             let _status = self.child.wait();
@@ -104,8 +106,8 @@ impl Drop for RunningProgram {
     }
 }
 
-/// Becomes the program of `argv`, which the system kills once the process `parent` has died. Returns only the reason
-/// why that failed.
+/// Replaces this process with the program of `argv`. The system kills the program when the process `parent` dies.
+/// Returns only on failure, with the reason.
 pub fn launch(parent: u32, argv: &[OsString]) -> io::Error {
     let Some((program, arguments)) = argv.split_first() else {
         return io::ErrorKind::InvalidInput.into();
@@ -116,19 +118,19 @@ pub fn launch(parent: u32, argv: &[OsString]) -> io::Error {
     Command::new(program).args(arguments).exec()
 }
 
-/// Asks the system to kill this process once its parent has died. Fails if that has happened already.
+/// Asks the system to kill this process when its parent dies. Fails if the parent has died already.
 pub fn die_with(parent: u32) -> io::Result<()> {
     #[cfg(target_os = "linux")]
     rustix::process::set_parent_process_death_signal(Some(Signal::KILL))?;
-    // The system has no such signal: a thread of this process waits. A program that this process becomes has no such
-    // thread; it ends with its stdin.
+    // This system has no such signal, so a thread of this process waits for the parent. If this process becomes another
+    // program, that program has no such thread; it ends when its stdin ends.
     #[cfg(not(target_os = "linux"))]
     if let Some(watch) = super::watch::on_death(u64::from(parent), || {
         let _killed = rustix::process::kill_process(rustix::process::getpid(), Signal::KILL);
     }) {
         std::mem::forget(watch);
     }
-    // The parent may have died before the request for the signal.
+    // The parent may have died before the signal was requested.
     match parent_id() == Some(parent) {
         true => Ok(()),
         false => Err(io::Error::other(

@@ -1,4 +1,4 @@
-//! Files that no other user can change.
+//! Checks that no other user can change a file.
 
 use crate::os::failure::Failure;
 use std::ffi::{OsStr, OsString};
@@ -7,7 +7,7 @@ use std::io;
 use std::os::unix::fs::{FileTypeExt, MetadataExt, PermissionsExt};
 use std::path::{Component, Path, PathBuf};
 
-/// The most links followed on the way to a file; more count as a cycle.
+/// The most links that are followed on the way to a file; more of them count as a cycle.
 const MAX_LINKS: usize = 40;
 
 /// Whether a file can be run as a program.
@@ -15,9 +15,9 @@ pub(crate) fn is_executable(metadata: &Metadata) -> bool {
     metadata.is_file() && metadata.permissions().mode() & 0o111 != 0
 }
 
-/// Fails if another user could write the file or replace it: each folder and link on the way there must belong
-/// to this user or root, and only they may write the folders. In a sticky folder nobody else can replace this
-/// user's files.
+/// Fails if another user could write the file or replace it. Each folder and link on the way to the file must
+/// belong to this user or root, and only these two may write to the folders. Sticky folders are accepted,
+/// since there no other user can replace a file of this user.
 pub fn check_file(path: &Path) -> Result<(), Failure> {
     let mut at = PathBuf::from("/");
     check_owner(&at, &at.symlink_metadata().map_err(Failure::NotStarted)?)?;
@@ -46,7 +46,7 @@ pub fn check_file(path: &Path) -> Result<(), Failure> {
         }
         let mode = metadata.permissions().mode();
         let is_sticky_folder = metadata.is_dir() && mode & 0o1000 != 0 && !left.is_empty();
-        // Bytes written to a device such as /dev/null are not read back from it.
+        // Bytes written to a device such as /dev/null cannot be read back, so other users may write to it.
         let is_device = metadata.file_type().is_char_device();
         if mode & 0o022 != 0 && !is_sticky_folder && !is_device {
             let shown = next.display();
@@ -58,7 +58,7 @@ pub fn check_file(path: &Path) -> Result<(), Failure> {
     Ok(())
 }
 
-/// The components of a path, last first, without the root.
+/// The components of a path without the root, the last one first.
 fn parts_of(path: &Path) -> Vec<OsString> {
     let parts = path.components().filter_map(|part| match part {
         Component::Normal(name) => Some(name.to_owned()),

@@ -1,8 +1,8 @@
-//! Writes an answer on the thread that made it, if that cannot block: waking the writer on another core costs
-//! more than most requests.
+//! Writes an answer on the thread that made it, if the write cannot block. Waking the writer thread on
+//! another core takes longer than most requests.
 //!
-//! It writes only to pipes and sockets, and at most a pipe's atomic size: a writable pipe accepts that much
-//! at once, and a socket is written without waiting.
+//! The shortcut writes only to pipes and sockets, at most as many bytes as a pipe writes atomically: a
+//! writable pipe accepts so many bytes at once, and a socket is written without waiting.
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::{FileType, fstat};
@@ -19,7 +19,7 @@ use std::sync::Arc;
 /// The most bytes per write: `PIPE_BUF`.
 pub const MAX_BYTES: usize = 4096;
 
-/// The runtime of the standard library ignores the signal of a broken pipe, too.
+/// The runtime of the standard library ignores SIGPIPE, and this flag suppresses it here too.
 #[cfg(target_os = "linux")]
 const SEND_FLAGS: SendFlags = SendFlags::DONTWAIT.union(SendFlags::NOSIGNAL);
 #[cfg(not(target_os = "linux"))]
@@ -39,7 +39,7 @@ enum OutputKind {
 }
 
 impl Shortcut {
-    /// `None` for files, terminals and devices.
+    /// The shortcut to `output`; `None` for files, terminals and devices.
     pub fn new(output: &Arc<File>) -> Option<Self> {
         let mode = fstat(&**output).ok()?.st_mode;
         let kind = match FileType::from_raw_mode(mode) {
@@ -53,7 +53,7 @@ impl Shortcut {
         })
     }
 
-    /// Writes at most [`MAX_BYTES`] bytes if that needs no waiting; false if nothing was written.
+    /// Writes at most [`MAX_BYTES`] bytes if that needs no waiting; returns false if nothing was written.
     pub fn write(&self, bytes: &[u8]) -> io::Result<bool> {
         match self.kind {
             OutputKind::Pipe => {
@@ -66,7 +66,8 @@ impl Shortcut {
                 let flags = SEND_FLAGS;
                 match send(&*self.output, bytes, flags) {
                     Ok(sent) => {
-                        // A stream socket accepts such small writes whole or not at all.
+                        // A stream socket accepts such a small write whole or not at all, so the rest is
+                        // empty.
                         (&*self.output).write_all(bytes.get(sent..).unwrap_or_default())?;
                         Ok(true)
                     }
@@ -87,15 +88,16 @@ impl Shortcut {
         Ok(is_ready)
     }
 
-    /// Writes with one call, if the kernel supports pipe writes without waiting; else `None`.
+    /// Writes with one call. Returns `None` if the kernel does not support writing to pipes without waiting.
     #[cfg(target_os = "linux")]
     fn write_unless_full(&self, bytes: &[u8]) -> io::Result<Option<bool>> {
-        // The other end may have made the pipe non-blocking; the flag affects only this call.
+        // Whether the pipe waits is a property that both ends share, so a flag is used that affects only this
+        // call.
         let at_the_end = u64::MAX;
         let slices = [IoSlice::new(bytes)];
         match pwritev2(&*self.output, &slices, at_the_end, ReadWriteFlags::NOWAIT) {
             Ok(written) => {
-                // A pipe accepts such small writes whole or not at all.
+                // A pipe accepts such a small write whole or not at all, so the rest is empty.
                 (&*self.output).write_all(bytes.get(written..).unwrap_or_default())?;
                 Ok(Some(true))
             }

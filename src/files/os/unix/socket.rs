@@ -1,4 +1,4 @@
-//! Sockets of the file system, and the user on the other side.
+//! Unix sockets, and the user on the other side of a connection.
 
 use rustix::net::sockopt::{Timeout, set_socket_timeout};
 use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType};
@@ -14,7 +14,7 @@ pub use std::os::unix::net::{UnixListener as Listener, UnixStream as Stream};
 pub use tokio::net::UnixStream as AsyncStream;
 pub use tokio::net::unix::{OwnedReadHalf as ReadHalf, OwnedWriteHalf as WriteHalf};
 
-/// The most bytes of a socket's path: the system's address holds one more, for the end.
+/// The longest path of a socket in bytes. The address of the system has one more byte, for the end.
 #[cfg(target_os = "linux")]
 pub const MAX_PATH_BYTES: usize = 107;
 #[cfg(not(target_os = "linux"))]
@@ -24,14 +24,14 @@ pub(crate) const MAX_PATH_BYTES: usize = 103;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Peer {
     pub user: u32,
-    /// `None` if the system cannot tell.
+    /// The id of the process; `None` if the system does not provide it.
     pub process: Option<u32>,
 }
 
-/// A socket with a file, on which nobody can connect yet.
+/// A socket that has a file, but to which no client can connect yet.
 pub struct BoundSocket(OwnedFd);
 
-/// Makes a socket with this file (0600).
+/// Makes a socket with the file `path` (0600).
 pub fn bind(path: &Path) -> io::Result<BoundSocket> {
     let address = SocketAddrUnix::new(path)?;
     let socket = private_socket()?;
@@ -40,15 +40,16 @@ pub fn bind(path: &Path) -> io::Result<BoundSocket> {
 }
 
 impl BoundSocket {
-    /// Lets clients connect; at most `backlog` wait until they are accepted. The system lowers it to its own limit.
+    /// Lets clients connect. At most `backlog` connections wait until they are accepted; the system may lower this
+    /// number.
     pub fn listen(self, backlog: i32) -> io::Result<Listener> {
         rustix::net::listen(&self.0, backlog)?;
         Ok(Listener::from(self.0))
     }
 }
 
-/// A stream socket. Its file will be private, whatever the umask: on Linux `bind` takes the mode from the socket. Other
-/// systems keep it in a folder of this user.
+/// A stream socket whose file will be private, whatever the umask is: on Linux `bind` takes the mode of the file from
+/// the socket. On other systems the file is in a private folder of this user.
 fn private_socket() -> io::Result<OwnedFd> {
     #[cfg(target_os = "linux")]
     let flags = SocketFlags::CLOEXEC;
@@ -62,12 +63,12 @@ fn private_socket() -> io::Result<OwnedFd> {
     Ok(socket)
 }
 
-/// Connects to the socket with this file. Fails with `ConnectionRefused` if nobody listens, with `NotFound` if there is
-/// no file, and with `WouldBlock` if nobody accepts within `patience`.
+/// Connects to the socket with this file. Fails with `ConnectionRefused` if no process listens, with `NotFound` if
+/// there is no file, and with `WouldBlock` if the connection is not accepted within `patience`.
 pub fn connect(path: &Path, patience: Duration) -> io::Result<Stream> {
     let address = SocketAddrUnix::new(path)?;
     let socket = private_socket()?;
-    // `connect` waits as long as more connections wait than the listener has room for.
+    // `connect` waits while the queue of the listener is full. This timeout limits the wait.
     set_socket_timeout(&socket, Timeout::Send, Some(patience))?;
     rustix::net::connect(&socket, &address)?;
     set_socket_timeout(&socket, Timeout::Send, None)?;
@@ -99,14 +100,14 @@ pub fn pair() -> io::Result<(Stream, Stream)> {
     Stream::pair()
 }
 
-/// A connected pair: one end for the runtime that this is called in, one for threads.
+/// Two connected sockets: one for the runtime of the caller, one for threads.
 pub fn async_pair() -> io::Result<(AsyncStream, Stream)> {
     let (near, far) = Stream::pair()?;
     near.set_nonblocking(true)?;
     Ok((AsyncStream::from_std(near)?, far))
 }
 
-/// Ends a connection in these directions. It does nothing if the other side has closed it.
+/// Shuts down a connection in these directions. Does nothing if the other side has closed it.
 pub fn end(socket: &File, directions: Shutdown) {
     let directions = match directions {
         Shutdown::Read => rustix::net::Shutdown::Read,
@@ -120,13 +121,13 @@ pub fn is_socket(kind: FileType) -> bool {
     kind.is_socket()
 }
 
-/// The connections that the socket with this file has, as the system lists them; `None` where it does not.
+/// The number of connections to the socket with this file, as the system lists them; `None` if it does not list them.
 #[cfg(target_os = "linux")]
 pub fn connections(socket: &Path) -> Option<usize> {
     let table = std::fs::read("/proc/net/unix").ok()?;
     let table = String::from_utf8_lossy(&table);
     let socket = socket.to_str()?;
-    // Num RefCount Protocol Flags Type St Inode Path; state 3 is connected.
+    // The columns are: Num RefCount Protocol Flags Type St Inode Path. The state 3 means connected.
     let is_connection = |line: &&str| {
         line.ends_with(socket)
             && line.split_whitespace().nth(5) == Some("03")

@@ -1,4 +1,4 @@
-//! The status of files, and files outside a session directory.
+//! The status of files, and operations on files outside of a session directory.
 
 use crate::os::status::{Identity, Status};
 use rustix::fs;
@@ -8,7 +8,7 @@ use std::io;
 use std::os::unix::fs::{DirBuilderExt, FileTypeExt, MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::Path;
 
-/// A number of `stat`, whose types differ between platforms.
+/// Converts a number of `stat`, whose type differs between platforms.
 fn signed(number: impl TryInto<i64>) -> i64 {
     number.try_into().unwrap_or(i64::MAX)
 }
@@ -18,7 +18,7 @@ fn unsigned(number: impl TryInto<u64>) -> u64 {
     number.try_into().unwrap_or(u64::MAX)
 }
 
-/// Seconds and nanoseconds of Unix time at which content or metadata was last changed.
+/// The time of the last change of content or metadata: seconds and nanoseconds of Unix time.
 pub(super) fn changed_of(stat: &fs::Stat) -> (i64, i64) {
     (signed(stat.st_ctime), signed(stat.st_ctime_nsec))
 }
@@ -40,7 +40,7 @@ pub fn status_of(file: &File) -> io::Result<Status> {
     Ok(status(&fs::fstat(file)?))
 }
 
-/// The last change of an open file's content or metadata: seconds and nanoseconds of Unix time.
+/// The time of the last change of an open file's content or metadata: seconds and nanoseconds of Unix time.
 pub fn changed(file: &File) -> io::Result<(i64, i64)> {
     Ok(changed_of(&fs::fstat(file)?))
 }
@@ -59,7 +59,7 @@ pub fn is_secret(file: &File) -> io::Result<bool> {
     Ok(is_ours && stat.st_mode & 0o077 == 0)
 }
 
-/// The status of a file whose metadata was read.
+/// The status of a file, from metadata that was read already.
 pub fn status_of_metadata(metadata: &Metadata) -> Status {
     Status {
         identity: Identity {
@@ -72,7 +72,7 @@ pub fn status_of_metadata(metadata: &Metadata) -> Status {
     }
 }
 
-/// The identity of a file, without following links; `None` if there is none.
+/// The identity of a file, without following links; `None` if the file does not exist.
 pub fn identity_of(path: &Path) -> Option<Identity> {
     let metadata = path.symlink_metadata().ok()?;
     Some(status_of_metadata(&metadata).identity)
@@ -89,7 +89,7 @@ pub fn owner_and_mode(metadata: &Metadata) -> io::Result<(u32, u32)> {
     Ok((metadata.uid(), metadata.mode()))
 }
 
-/// Takes all rights of other users to a folder (0700).
+/// Removes all rights of other users to a folder (0700).
 pub fn make_private(folder: &Path) -> io::Result<()> {
     std::fs::set_permissions(folder, Permissions::from_mode(0o700))
 }
@@ -98,8 +98,8 @@ pub fn is_pipe(kind: FileType) -> bool {
     kind.is_fifo()
 }
 
-/// Opens a file to read it, unless its last component is a symbolic link. It does not wait for the other end of a
-/// FIFO.
+/// Opens a file for reading, unless the last component of `path` is a symbolic link. Opening a FIFO does not wait for
+/// its other end.
 pub fn open_regular(path: &Path) -> io::Result<File> {
     let flags = fs::OFlags::NOFOLLOW | fs::OFlags::NONBLOCK | fs::OFlags::CLOEXEC;
     let flags = i32::try_from(flags.bits()).unwrap_or(0);
@@ -107,7 +107,7 @@ pub fn open_regular(path: &Path) -> io::Result<File> {
     options.read(true).custom_flags(flags).open(path)
 }
 
-/// A temporary file (0600) that the system removes with the process.
+/// A temporary file (0600) without a name. The system removes it at the end of the process.
 pub fn unnamed_file() -> io::Result<File> {
     let name = format!("treelined-{}", uuid::Uuid::new_v4().simple());
     let path = std::env::temp_dir().join(name);
@@ -118,17 +118,17 @@ pub fn unnamed_file() -> io::Result<File> {
     Ok(file)
 }
 
-/// Makes a folder (0700) in one that exists.
+/// Makes a folder (0700); its parent must exist.
 pub fn make_private_folder(path: &Path) -> io::Result<()> {
     DirBuilder::new().mode(0o700).create(path)
 }
 
-/// The offset of the next stored bytes: `offset`, or the end of a hole that begins there.
+/// The offset of the next stored bytes: `offset` itself, or the end of the hole in the file that begins there.
 pub fn behind_hole(file: &File, offset: u64) -> u64 {
     #[cfg(any(target_os = "linux", target_os = "macos"))]
     match fs::seek(file, fs::SeekFrom::Data(offset)) {
         Ok(data) => return data.max(offset),
-        // Only a hole follows.
+        // After `offset` there is only a hole.
         Err(Errno::NXIO) => {
             let len = file.metadata().map(|file| file.len());
             return len.map_or(offset, |len| len.max(offset));
@@ -138,8 +138,8 @@ pub fn behind_hole(file: &File, offset: u64) -> u64 {
     offset
 }
 
-/// Whether an error of `flock` means that locks are not supported. Network file systems may need a writable
-/// descriptor, which a folder does not have.
+/// Whether an error of `flock` means that the file system does not support locks. Network file systems may require a
+/// writable descriptor, which a folder cannot have.
 pub fn is_lock_unsupported(error: &io::Error) -> bool {
     let code = error.raw_os_error();
     error.kind() == io::ErrorKind::Unsupported
@@ -148,8 +148,8 @@ pub fn is_lock_unsupported(error: &io::Error) -> bool {
             .any(|errno| code == Some(errno.raw_os_error()))
 }
 
-/// Whether `flock` and `O_APPEND` work as specified on this file system; they do not on network and FUSE file
-/// systems.
+/// Whether `flock` and `O_APPEND` work as specified on the file system of `file`. On network and FUSE file systems they
+/// do not.
 #[cfg(target_os = "linux")]
 pub(crate) fn is_multi_writer(file: &impl std::os::fd::AsFd) -> bool {
     const NETWORK: [i64; 7] = [
@@ -164,8 +164,8 @@ pub(crate) fn is_multi_writer(file: &impl std::os::fd::AsFd) -> bool {
     fs::fstatfs(file).is_ok_and(|stat| !NETWORK.contains(&(signed(stat.f_type) & 0xffff_ffff)))
 }
 
-/// Whether this machine alone changes the files of this file system, so that it reports each change. Others may be shared with
-/// machines that report nothing.
+/// Whether only this machine can change files on this file system, so that every change is reported. On other file
+/// systems a change by another machine is not reported.
 #[cfg(target_os = "linux")]
 pub(crate) fn is_of_this_machine(file: &impl std::os::fd::AsFd) -> bool {
     const LOCAL: [i64; 7] = [

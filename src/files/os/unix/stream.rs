@@ -31,7 +31,7 @@ pub fn into_file(stream: impl Into<OwnedFd>) -> File {
     File::from(stream.into())
 }
 
-/// Makes stdin and stdout empty.
+/// Replaces stdin and stdout with empty streams.
 pub fn detach_stdin_and_stdout() -> io::Result<()> {
     let null = File::options().read(true).write(true).open("/dev/null")?;
     rustix::stdio::dup2_stdin(&null)?;
@@ -39,7 +39,8 @@ pub fn detach_stdin_and_stdout() -> io::Result<()> {
     Ok(())
 }
 
-/// The width of the terminal in columns; `None` without a terminal, or if its width is not known.
+/// The width of the terminal in columns; `None` if there is no terminal, or if its width is
+/// unknown.
 pub fn terminal_columns() -> Option<usize> {
     let terminal = File::open("/dev/tty").ok()?;
     let columns = usize::from(rustix::termios::tcgetwinsize(&terminal).ok()?.ws_col);

@@ -1,4 +1,4 @@
-//! Processes whose end can be waited for.
+//! Processes, and waiting for their end.
 
 use super::ready::{self, is_readable};
 use rustix::process::{Pid, Signal};
@@ -6,20 +6,20 @@ use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::time::Duration;
 
-/// Bytes of the stack of a thread that watches a process.
+/// The stack size in bytes of a thread that watches a process.
 const WATCH_STACK: usize = 64 << 10;
 
 /// A process, which may have ended.
 #[derive(Debug)]
 pub struct Process {
-    /// Readable once the process has ended.
+    /// A descriptor that becomes readable when the process ends.
     ended: OwnedFd,
     #[cfg(not(target_os = "linux"))]
     id: Pid,
 }
 
 impl Process {
-    /// Fails if no process has this number.
+    /// Opens the process with this id. Fails if there is no such process.
     pub fn open(id: u32) -> io::Result<Self> {
         let id = i32::try_from(id).ok().and_then(Pid::from_raw);
         let id = id.ok_or(io::ErrorKind::InvalidInput)?;
@@ -39,14 +39,14 @@ impl Process {
         )?)
     }
 
-    /// Asks the process to end. Call it only while the process is known to be alive: its number could belong to another
-    /// one.
+    /// Asks the process to end. It must be called only while the process is known to be alive, since its id may belong
+    /// to another process after that.
     #[cfg(not(target_os = "linux"))]
     pub(crate) fn terminate(&self) -> io::Result<()> {
         Ok(rustix::process::kill_process(self.id, Signal::TERM)?)
     }
 
-    /// Whether the process ends within this time.
+    /// Waits until the process ends; returns false if it does not end within `time`.
     pub fn ends_within(&self, time: Duration) -> io::Result<bool> {
         is_readable(self, time)
     }
@@ -58,14 +58,14 @@ impl AsFd for Process {
     }
 }
 
-/// A descriptor that is readable once the process has ended.
+/// A descriptor that becomes readable when the process ends.
 #[cfg(target_os = "linux")]
 fn end_of(process: Pid) -> io::Result<OwnedFd> {
     let flags = rustix::process::PidfdFlags::empty();
     Ok(rustix::process::pidfd_open(process, flags)?)
 }
 
-/// A queue of events that is readable once the process has ended.
+/// A queue of events that becomes readable when the process ends.
 #[cfg(not(target_os = "linux"))]
 fn end_of(process: Pid) -> io::Result<OwnedFd> {
     use nix::sys::event::{EvFlags, EventFilter, FilterFlag, KEvent, Kqueue};
@@ -83,14 +83,14 @@ fn end_of(process: Pid) -> io::Result<OwnedFd> {
     Ok(queue.into())
 }
 
-/// Watches a process until dropped.
+/// Watches a process until this value is dropped.
 #[derive(Debug)]
 pub struct ProcessWatch {
-    /// The thread ends once this end of its pipe is closed.
+    /// The thread ends when this end of its pipe is closed.
     _until: io::PipeWriter,
 }
 
-/// Calls `then` once the process has died, unless the watch is dropped first. `None` if the process is not alive.
+/// Calls `then` when the process dies, unless the watch is dropped first. Returns `None` if the process is not alive.
 pub fn on_death(process_id: u64, then: impl FnOnce() + Send + 'static) -> Option<ProcessWatch> {
     let process = Process::open(u32::try_from(process_id).ok()?).ok()?;
     let (dropped, until) = io::pipe().ok()?;
