@@ -1,4 +1,4 @@
-//! Finds and reads the configuration file, and refuses one that another user could write.
+//! Finds and reads the configuration file. Refuses a file that another user could write.
 
 use super::sections::FileSections;
 use anyhow::{Context, anyhow};
@@ -9,7 +9,7 @@ use treelined_files::os::file::is_pipe;
 use treelined_files::os::program;
 use treelined_files::os::stream::DESCRIPTORS;
 
-/// The configuration file that was found.
+/// The configuration file, if one was found.
 pub(super) struct ConfigFile {
     pub path: Option<PathBuf>,
     pub file: FileSections,
@@ -17,7 +17,7 @@ pub(super) struct ConfigFile {
     pub refused: Option<String>,
 }
 
-/// Fails if the given file, or the default one, exists and is refused.
+/// Fails if the configuration file exists and must not be used. The file is the given one, or the default one.
 pub(crate) fn check(named: Option<&Path>) -> anyhow::Result<()> {
     let path = path_of_file(named)?;
     match path.and_then(|path| refusal(&path)) {
@@ -26,15 +26,16 @@ pub(crate) fn check(named: Option<&Path>) -> anyhow::Result<()> {
     }
 }
 
-/// The reason to refuse the file: a user who can write it decides which programs run and which hosts receive keys.
+/// The reason why the file must not be used. Whoever can write the file decides which programs run, and which hosts
+/// receive keys.
 fn refusal(path: &Path) -> Option<String> {
-    // Only the parent of this process can write to a pipe that is open in this process.
+    // Only the process that started this one can write to a pipe that is open in this process.
     let is_pipe = |metadata: Metadata| is_pipe(metadata.file_type());
     if path.metadata().is_ok_and(is_pipe) && path.starts_with(DESCRIPTORS) {
         return None;
     }
     match program::check_file(path) {
-        // `read` reports a file that is missing or unreadable.
+        // `read` reports a file that is missing or cannot be read.
         Ok(()) | Err(program::Failure::NotStarted(_)) => None,
         Err(why) => Some(format!(
             "the configuration file {} is refused: {why}",
@@ -52,8 +53,8 @@ fn path_of_file(named: Option<&Path>) -> anyhow::Result<Option<PathBuf>> {
     })
 }
 
-/// Reads the given file, which must exist. Without one, reads the file in the platform's configuration directory, if it
-/// exists.
+/// Reads the given file, which must exist. If no file is given, reads the file in the configuration directory of the
+/// platform, if it exists.
 pub(super) fn read(named: Option<&Path>) -> anyhow::Result<ConfigFile> {
     let mut found = ConfigFile {
         path: None,
@@ -73,7 +74,7 @@ pub(super) fn read(named: Option<&Path>) -> anyhow::Result<ConfigFile> {
     };
     match text.and_then(|text| parse(&text)) {
         Ok(file) => found.file = file,
-        // The reason for the refusal is more useful to the user.
+        // The file cannot be parsed, but the reason why it is refused is more useful to the user.
         Err(_) if found.refused.is_some() => {}
         Err(error) => return Err(error).with_context(|| path.display().to_string()),
     }
@@ -81,7 +82,8 @@ pub(super) fn read(named: Option<&Path>) -> anyhow::Result<ConfigFile> {
     Ok(found)
 }
 
-/// Errors have the number of the line and the key, and none of the line's text, which may hold a secret.
+/// Reads the text of the file. Errors name the line number and the key. They never contain the text of the line, which
+/// may have a secret.
 fn parse(text: &str) -> anyhow::Result<FileSections> {
     let line = |error: &toml::de::Error| {
         let before = error.span().and_then(|span| text.get(..span.start));

@@ -1,11 +1,11 @@
-//! The options of the command line, and the reading of the environment.
+//! The options of the command line, and how environment variables are read.
 
 use serde::Deserialize;
 use std::ffi::OsString;
 use std::path::PathBuf;
 use treelined_core::durability::Durability;
 
-/// The options of the command line; `None` for those not given.
+/// The options of the command line. An option that was not given is `None`.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct ConfigFlags {
     pub config: Option<PathBuf>,
@@ -13,9 +13,9 @@ pub(crate) struct ConfigFlags {
     pub socket: Option<PathBuf>,
     pub summarizer: Option<SummarizerName>,
     pub durability: Option<DurabilityName>,
-    /// Bytes.
+    /// The most bytes of a frame.
     pub max_frame_bytes: Option<u64>,
-    /// Bytes.
+    /// The most bytes that are queued.
     pub max_queued_bytes: Option<u64>,
     /// The servers of the team's stream.
     pub log: Option<String>,

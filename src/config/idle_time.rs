@@ -54,7 +54,7 @@ impl fmt::Display for IdleTime {
     }
 }
 
-/// The time of the environment, else that of the file; `None` if a daemon never ends by itself.
+/// The time from the environment, else from the file; `None` if a daemon never ends by itself.
 pub(super) fn idle_exit(
     environment: EnvironmentLookup<'_>,
     file: Option<IdleTime>,

@@ -8,7 +8,7 @@ use treelined_core::timestamp::Millis;
 
 const HOUR: Millis = 60 * 60 * 1000;
 
-/// For how long a deleted session is kept, in whole hours.
+/// How long a deleted session is kept, in whole hours.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(try_from = "String")]
 pub(crate) struct KeepTime {
@@ -58,7 +58,7 @@ impl fmt::Display for KeepTime {
     }
 }
 
-/// The time of the file; `None` if deleted sessions are kept until somebody names them.
+/// The time from the file; `None` if deleted sessions are kept until a person names them.
 pub(super) fn keep(file: Option<KeepTime>, lines: &mut SettingLines) -> Option<KeepTime> {
     let time = file?;
     lines.push(

@@ -1,6 +1,7 @@
-//! The settings in force, as an equivalent configuration file.
+//! The settings in force, in the form of a configuration file.
 //!
-//! Owns the spelling: control characters are escaped in strings and made visible in comments.
+//! This module writes the text: it escapes control characters in strings, and makes them visible in
+//! comments.
 
 use serde::Serialize;
 use std::fmt::Write;
@@ -24,13 +25,13 @@ pub(super) struct SettingLines(Vec<SettingLine>);
 
 #[derive(Serialize)]
 struct SettingLine {
-    /// Empty for the settings above all sections.
+    /// The section of the setting; empty for settings before all sections.
     section: String,
     key: String,
     value: toml::Value,
     #[serde(rename = "source")]
     origin: SettingOrigin,
-    /// A problem with the setting, for users.
+    /// A problem with the setting, in words for users.
     #[serde(rename = "problem", skip_serializing_if = "Option::is_none")]
     note: Option<String>,
 }
@@ -51,7 +52,7 @@ impl SettingLines {
         });
     }
 
-    /// Adds a problem with the last setting.
+    /// Adds a problem to the last setting.
     pub(super) fn note(&mut self, what: String) {
         if let Some(line) = self.0.last_mut() {
             line.note = Some(what);
@@ -99,14 +100,14 @@ impl SettingLines {
         Duration::from_millis(self.number(at, None, file, default))
     }
 
-    /// Removes the settings of a section that are not in force; `key`: only this one.
+    /// Removes the settings of a section that have no effect. With `key`, removes only this setting.
     pub(super) fn remove(&mut self, section: &str, key: Option<&str>) {
         let is_other =
             |line: &SettingLine| line.section != section || key.is_some_and(|key| line.key != key);
         self.0.retain(is_other);
     }
 
-    /// A value as text, and whether it is the default.
+    /// The value of a setting as text, and whether it is the default.
     pub(super) fn value(&self, section: &str, key: &str) -> Option<(String, bool)> {
         let is_wanted = |line: &&SettingLine| line.section == section && line.key == key;
         let line = self.0.iter().find(is_wanted)?;
@@ -121,7 +122,7 @@ impl SettingLines {
         let mut section = "";
         for line in &self.0 {
             let of = &line.section;
-            // Each hook and each extension is a separate table, which begins with this key.
+            // Each hook and each extension is its own table, which begins with this key.
             let begins = [("[hooks]", "events"), ("[extensions]", "name")];
             if of != section || begins.contains(&(of, &line.key)) {
                 let _ = write!(text, "\n[{of}]\n");
@@ -167,7 +168,7 @@ fn value(value: &toml::Value) -> String {
     }
 }
 
-/// A basic string.
+/// A string of TOML in double quotes.
 fn string(text: &str) -> String {
     let mut out = "\"".to_owned();
     for char in text.chars() {

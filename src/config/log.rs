@@ -1,4 +1,4 @@
-//! The section `[log]`: the log of sessions beyond this machine (fleet.md).
+//! The sections about the team, which keeps its sessions on servers (fleet.md).
 
 use super::lines::{SettingLines, SettingOrigin};
 use anyhow::{bail, ensure};
@@ -9,13 +9,14 @@ use treelined_fleet::settings::{NatsSettings, PostgresSettings, REPLICAS, STREAM
 
 const SECTION: &str = "log.nats";
 const POSTGRES: &str = "log.postgres";
-/// The environment variable with the value of `--log`. Its password is not in the list of processes.
+/// The environment variable that has the same meaning as `--log`. Unlike an option, its password is not in the list
+/// of processes.
 pub(crate) const VARIABLE: &str = "TREELINED_LOG_SERVERS";
-/// The value of `--log` for no log.
+/// The value of `--log` for sessions in files only, without a team.
 const FILES: &str = "files";
 const MOST_REPLICAS: u64 = 5;
 
-/// The treatment of appends while no server can be reached.
+/// What happens to appends while no server can be reached.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 enum OfflineName {
@@ -56,7 +57,7 @@ struct NatsSection {
     offline: Option<OfflineName>,
 }
 
-/// The settings of the file. Paths are relative to the file's folder.
+/// The settings of the team from the file. Paths are relative to the folder of the file.
 pub(super) fn team(
     section: LogSection,
     folder: Option<&Path>,
@@ -75,7 +76,7 @@ pub(super) fn team(
     }
 }
 
-/// Whether appends wait in files, by the setting of a section.
+/// Whether appends wait in files while no server can be reached, by the setting of this section.
 fn queues(section: &str, offline: Option<OfflineName>, lines: &mut SettingLines) -> bool {
     let queues = offline.unwrap_or_default() == OfflineName::Queue;
     if offline.is_some() {
@@ -179,8 +180,9 @@ fn nats(
     })
 }
 
-/// The settings with the option `--log`, or with its environment variable. The value is addresses of NATS joined by
-/// commas, which replace the addresses in the file, an address of PostgreSQL, or `files` for no log.
+/// The settings after applying the option `--log` or its environment variable. The value is one of three: addresses
+/// of NATS joined by commas, which replace the addresses in the file; an address of PostgreSQL; or `files` for no
+/// team.
 pub(super) fn with_flag(
     file: Option<TeamSettings>,
     flag: Option<&str>,
@@ -228,7 +230,7 @@ pub(super) fn with_flag(
     })))
 }
 
-/// An address without the password that it may have, and without options, which may have one too.
+/// An address without its password, if it has one, and without its options, which may contain a password too.
 fn without_password(server: &str) -> String {
     let server = server.split('?').next().unwrap_or(server);
     let start = server.find("://").map_or(0, |at| at + 3);

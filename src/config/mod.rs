@@ -1,8 +1,9 @@
 //! The settings of the program and their sources: the command line, then the environment, then the
 //! configuration file, then the defaults.
 //!
-//! [`flags`] has what the command line gives, [`sections`] the content of the file. Owns the file's format (TOML; an unknown key is an error that names it) and its checks. The file never holds
-//! keys of model providers, only the names of environment variables.
+//! [`flags`] has the values from the command line, [`sections`] the content of the file. This module checks the file,
+//! whose format is TOML; an unknown key is an error that names the key. The file never contains keys of model
+//! providers, only the names of environment variables.
 
 mod file;
 mod flags;
@@ -41,15 +42,15 @@ use summarizer::{key_variables, summarizer};
 use treelined_service::settings::DaemonSettings;
 use treelined_usage::Price;
 
-/// The settings of one daemon, and of its log on several machines.
+/// The settings of one daemon and of its team.
 #[derive(Debug, Clone)]
 pub(crate) struct Config {
     pub daemon: DaemonSettings,
-    /// The log that sessions have on several machines.
+    /// The team whose servers have the sessions; `None` without a team.
     pub team: Option<TeamSettings>,
-    /// The prices of models by `provider/model` or the name of the model.
+    /// The prices of models, by `provider/model` or by the name of the model.
     pub prices: BTreeMap<String, Price>,
-    /// For how long deleted sessions are kept; `None` if that is not said.
+    /// How long deleted sessions are kept; `None` if there is no such setting.
     pub trash_keep: Option<KeepTime>,
 }
 
@@ -62,7 +63,7 @@ pub(crate) struct SettingsJson<'s> {
     settings: &'s SettingLines,
 }
 
-/// The settings in force, and where each comes from.
+/// The settings in force, and the source of each of them.
 pub(crate) struct Settings {
     config: Config,
     socket: Option<PathBuf>,
@@ -123,7 +124,7 @@ fn limits(
 }
 
 impl Settings {
-    /// Reads the configuration file and combines all sources. Fails if a setting is wrong, naming it.
+    /// Reads the configuration file and combines all sources. Fails if a setting is wrong; the error names the setting.
     pub(crate) fn resolve(
         flags: &ConfigFlags,
         environment: EnvironmentLookup<'_>,
@@ -184,7 +185,7 @@ impl Settings {
         })
     }
 
-    /// The value of a setting in force, and whether it is the default; `None` if there is no such setting.
+    /// The value of a setting in force, and whether it is the default. `None` if there is no such setting.
     pub(crate) fn value(&self, section: &str, key: &str) -> Option<(String, bool)> {
         self.lines.value(section, key)
     }
@@ -198,7 +199,7 @@ impl Settings {
         &self.config.daemon.session_dir
     }
 
-    /// The given socket of the shared daemon.
+    /// The socket of the shared daemon, if one was given.
     pub(crate) fn socket(&self) -> Option<&Path> {
         self.socket.as_deref()
     }
@@ -208,7 +209,7 @@ impl Settings {
         self.idle_exit
     }
 
-    /// Fails if the file must not be used.
+    /// The settings for a daemon. Fails if the file must not be used.
     pub(crate) fn into_config(self) -> anyhow::Result<Config> {
         match self.refused {
             Some(why) => Err(anyhow!(why)),
@@ -216,7 +217,8 @@ impl Settings {
         }
     }
 
-    /// The current settings as an equivalent configuration file; each line has its source and its problem, if any.
+    /// The settings in force, in the form of a configuration file. Each line has its source, and its problem if there
+    /// is one.
     pub(crate) fn describe(&self) -> String {
         let mut text = match &self.file {
             Some(path) => format!("configuration file: {}", path.display()),
@@ -230,7 +232,7 @@ impl Settings {
         text
     }
 
-    /// The same as [`Self::describe`], for programs.
+    /// The same as [`Self::describe`], as JSON for programs.
     pub(crate) fn as_json(&self) -> SettingsJson<'_> {
         SettingsJson {
             file: self.file.as_deref(),

@@ -32,7 +32,7 @@ pub(super) fn session_dir(
     Ok(dir)
 }
 
-/// `None` if the socket is the one derived from the session directory.
+/// The socket of the shared daemon. `None` stands for the socket that is derived from the session directory.
 pub(super) fn socket(
     flags: &ConfigFlags,
     environment: EnvironmentLookup<'_>,
@@ -50,8 +50,8 @@ pub(super) fn socket(
     Ok(Some(path))
 }
 
-/// The path of the command line, of the environment (if it is not empty) or of the file, which is relative to the
-/// file's folder.
+/// The path from the command line, or from the environment (if it is not empty), or from the file. A path in the
+/// file is relative to the folder of the file.
 fn given_path(
     (flag, named, file): (&Option<PathBuf>, Option<OsString>, &Option<PathBuf>),
     folder: Option<&Path>,

@@ -1,4 +1,4 @@
-//! `[prices."provider/model"]`: what models cost, for `treelined usage`.
+//! `[prices."provider/model"]`: the prices of models, for `treelined usage`.
 
 use super::lines::{self, SettingLines, SettingOrigin};
 use anyhow::ensure;
@@ -6,7 +6,7 @@ use serde::Deserialize;
 use std::collections::BTreeMap;
 use treelined_usage::Price;
 
-/// Dollars for a million tokens.
+/// The prices of a model in dollars for a million tokens.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct PriceSection {
@@ -16,7 +16,7 @@ pub(super) struct PriceSection {
     cache_write: Option<f64>,
 }
 
-/// The prices by `provider/model` or the name of the model.
+/// The prices, by `provider/model` or by the name of the model.
 pub(super) fn prices(
     sections: &BTreeMap<String, PriceSection>,
     lines: &mut SettingLines,

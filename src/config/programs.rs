@@ -14,7 +14,7 @@ use treelined_service::hooks::{Hook, OnFailure};
 use treelined_wire::BeforeEvent;
 use treelined_wire::schema;
 
-/// Longest name of an extension, in characters.
+/// The longest name of an extension, in characters.
 const MAX_NAME: usize = 64;
 
 pub(super) fn hooks(
@@ -137,7 +137,7 @@ fn given(is_given: bool) -> SettingOrigin {
     }
 }
 
-/// Reads a program that runs to its end.
+/// Reads the section of a program that runs until it exits.
 pub(super) fn program(
     named: (&[String], Option<&[String]>),
     keys: &[String],
@@ -156,8 +156,8 @@ pub(super) fn program(
     })
 }
 
-/// Reads an executable. If it cannot run, the problem is recorded with its kind and its name, or the file's if that is
-/// empty; it fails when it is used.
+/// Reads the section of an executable. If the executable cannot run, the problem is recorded with its kind and name
+/// (or the name of its file, if `name` is empty); the error comes when it is used.
 fn executable(
     (argv, env): (&[String], Option<&[String]>),
     keys: &[String],

@@ -5,8 +5,8 @@ use anyhow::ensure;
 use treelined_redact::{MAX_WORDS, WORD_BYTES};
 use treelined_service::settings::RedactSettings;
 
-/// The words of the file, and the variables that it names for keys. The settings in force have the number of the words, not the
-/// words: they are secrets.
+/// The words of the file, and the environment variables that the file names for keys. The settings in force show only
+/// the number of the words, since the words are secrets.
 pub(super) fn redact(
     words: Vec<String>,
     variables: Vec<String>,

@@ -1,4 +1,4 @@
-//! `[renderers."todo"]`: how custom messages look.
+//! `[renderers."todo"]`: the look of custom messages.
 
 use super::lines::{self, SettingLines, SettingOrigin};
 use anyhow::anyhow;
@@ -15,7 +15,7 @@ pub(super) struct RendererSection {
     style: Option<RowStyle>,
 }
 
-/// The renderers by custom type.
+/// The renderers, by custom type.
 pub(super) fn renderers(
     sections: &BTreeMap<String, RendererSection>,
     lines: &mut SettingLines,

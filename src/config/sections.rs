@@ -40,12 +40,12 @@ pub(super) struct FileSections {
 #[derive(Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct RedactSection {
-    /// Words that exports replace, whatever is beside them.
+    /// Words that exports replace wherever they occur.
     #[serde(default)]
     pub(super) words: Vec<String>,
 }
 
-/// Words are secrets.
+/// Leaves the words out of the output of `Debug`, since they are secrets.
 impl std::fmt::Debug for RedactSection {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("RedactSection").finish_non_exhaustive()
@@ -55,7 +55,7 @@ impl std::fmt::Debug for RedactSection {
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct TrashSection {
-    /// For how long `treelined purge --expired` leaves a deleted session in the trash.
+    /// How long a deleted session stays in the trash before `treelined purge --expired` removes it.
     pub(super) keep: Option<KeepTime>,
 }
 
@@ -71,9 +71,9 @@ pub(super) struct LimitsSection {
 #[serde(deny_unknown_fields)]
 pub(super) struct SummarizerSection {
     pub(super) r#use: Option<SummarizerName>,
-    /// The context window, in tokens, of a model that has no known one.
+    /// The context window, in tokens, of a model whose window is unknown.
     pub(super) context_window: Option<u64>,
-    /// Tokens reserved for prompt and answer.
+    /// The number of tokens reserved for the prompt and the answer.
     pub(super) reserve_tokens: Option<u64>,
     pub(super) command: Option<CommandSection>,
     #[serde(default)]
@@ -84,7 +84,7 @@ pub(super) struct SummarizerSection {
 #[serde(deny_unknown_fields)]
 pub(super) struct CommandSection {
     pub(super) argv: Vec<String>,
-    /// Environment variables that the program gets besides the usual ones.
+    /// The environment variables that the program gets in addition to the usual ones.
     pub(super) env: Option<Vec<String>>,
     pub(super) timeout_ms: Option<u64>,
     pub(super) max_output_bytes: Option<u64>,
@@ -112,7 +112,7 @@ pub(super) struct LlmSection {
 pub(super) struct ProviderSection {
     pub(super) api: Option<ApiName>,
     pub(super) base_url: Option<String>,
-    /// The environment variable; empty if no key is needed.
+    /// The environment variable with the key; empty if no key is needed.
     pub(super) key_env: Option<String>,
 }
 
@@ -128,7 +128,7 @@ pub(super) enum ApiName {
 pub(super) struct HookSection {
     pub(super) events: Vec<String>,
     pub(super) argv: Vec<String>,
-    /// Environment variables that the program gets besides the usual ones.
+    /// The environment variables that the program gets in addition to the usual ones.
     pub(super) env: Option<Vec<String>>,
     pub(super) on_failure: Option<OnFailureName>,
     pub(super) timeout_ms: Option<u64>,
@@ -149,10 +149,10 @@ pub(super) struct ExtensionSection {
     pub(super) name: String,
     pub(super) argv: Vec<String>,
     pub(super) sessions: Option<SessionsName>,
-    /// Names of before events.
+    /// The names of the before events that it answers.
     pub(super) answers: Option<Vec<String>>,
     pub(super) on_failure: Option<OnFailureName>,
-    /// Environment variables that the program gets besides the usual ones.
+    /// The environment variables that the program gets in addition to the usual ones.
     pub(super) env: Option<Vec<String>>,
 }
 

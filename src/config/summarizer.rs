@@ -1,4 +1,4 @@
-//! The settings of the summarizer: which one, its program, and the providers of models.
+//! The settings of the summarizer: its kind, its program, and the providers of models.
 
 use super::flags::{ConfigFlags, EnvironmentLookup, SummarizerName};
 use super::lines::{self, SettingLines, SettingOrigin};
@@ -12,7 +12,7 @@ use treelined_core::summary::conversation::TokenBudget;
 use treelined_service::summarizer::Summarizer;
 use treelined_service::summarizer::llm::{Api, ApiKey, Llm, LlmSettings, Provider};
 
-/// Built-in providers: name, API, address, variable of the key.
+/// The built-in providers: name, API, address, and the environment variable of the key.
 const PROVIDERS: [(&str, ApiName, &str, &str); 2] = [
     (
         "anthropic",
@@ -164,7 +164,7 @@ fn llm(
     Ok(settings)
 }
 
-/// The built-in providers and those of the file, which may override them.
+/// The built-in providers, and the providers of the file, which may override them.
 fn providers(
     environment: EnvironmentLookup<'_>,
     section: &LlmSection,
@@ -193,7 +193,7 @@ fn providers(
             is_http,
             "{of}.base_url: must begin with http:// or https://"
         );
-        // The address is shown to users and sent, so it must hold no secret.
+        // The address is sent and shown to users, so it must not contain a secret.
         let is_bare = url.username().is_empty() && url.password().is_none();
         ensure!(is_bare, "{of}.base_url: must not hold a user or a password");
         let variable = given.key_env.as_deref().or(known.map(|(.., key)| *key));
@@ -238,7 +238,7 @@ fn providers(
     Ok(providers)
 }
 
-/// The environment variables that hold keys and passwords.
+/// The environment variables that have keys and passwords.
 pub(super) fn key_variables(section: &LlmSection) -> Vec<String> {
     let built_in = PROVIDERS.iter().map(|(.., variable)| *variable);
     let configured = section.providers.values();

@@ -1,7 +1,7 @@
-//! The shapes of what a session file holds: header, entries, leaf record (session-file.md §1, §4;
-//! protocol.md §9). Only for the schema: entries cross the pipe as raw bytes.
+//! The shapes of the lines of a session file: header, entries, leaf record (session-file.md §1, §4; protocol.md §9).
+//! They are used only for the schema: entries themselves are sent as raw bytes.
 //!
-//! Unknown types and members are allowed everywhere, and survive.
+//! Unknown types and members are allowed everywhere, and are kept.
 
 use super::message::{Content, Message, OrNull, Usage, or_null};
 use schemars::generate::SchemaSettings;
@@ -432,7 +432,7 @@ impl JsonSchema for NewEntry {
     }
 
     fn json_schema(generator: &mut SchemaGenerator) -> Schema {
-        // As the entries are delivered, whichever way these go.
+        // Whatever this generator is for, the definitions are made first as for entries that the daemon delivers.
         let mut delivered = SchemaSettings::draft2020_12()
             .for_serialize()
             .into_generator();
@@ -463,7 +463,7 @@ fn defined_name(reference: &Schema) -> Option<String> {
     reference.rsplit('/').next().map(str::to_owned)
 }
 
-/// Turns the definition of an entry into that of an entry to append: `id`, `parentId` and `timestamp` become
+/// Changes the definition of an entry to the definition of an entry to append: `id`, `parentId` and `timestamp` become
 /// optional, and every optional member may be null.
 fn to_append(name: &str, definition: &mut Value) {
     let Some(definition) = definition.as_object_mut() else {
@@ -485,7 +485,7 @@ fn to_append(name: &str, definition: &mut Value) {
     let Some(Value::Object(properties)) = definition.get_mut("properties") else {
         return;
     };
-    // The daemon writes these.
+    // Only the daemon writes these members.
     for own in ["background", "group", "copiedFrom"] {
         properties.remove(own);
     }
@@ -537,8 +537,8 @@ const APPENDED: &[(&str, &str)] = &[
     ),
 ];
 
-/// Adds the member that distinguishes a definition to the definition itself: code generators lose a tag that
-/// only the union adds.
+/// Adds the member that distinguishes a definition to the definition itself, since code generators lose a tag that is
+/// only in the union.
 #[derive(Clone)]
 pub(super) struct Tag {
     member: &'static str,

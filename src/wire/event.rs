@@ -1,4 +1,4 @@
-//! Questions put to clients, and `answer_event` (protocol.md §5).
+//! Questions that the daemon asks clients, and `answer_event` (protocol.md §5).
 
 use super::entry::Entry;
 use super::params::{
@@ -35,18 +35,19 @@ pub struct AnswerEventParams {
     pub extend_ms: Option<u64>,
 }
 
-/// The request that an `answer_event` makes.
+/// The content of a request `answer_event`.
 #[derive(Debug)]
 pub enum EventReply {
     Answer(Box<EventAnswer>),
     /// The command failed.
     Failure(String),
-    /// Milliseconds.
+    /// The extension in milliseconds.
     Extend(u64),
 }
 
 impl AnswerEventParams {
-    /// Returns what is given of answer, failure and extension; fails with `invalidParams` unless it is exactly one.
+    /// Returns the id of the event, and the answer, failure or extension. Fails with `invalidParams` unless exactly
+    /// one of these is given.
     pub fn reply(self) -> Result<(String, EventReply), Error> {
         let reply = match (self.result, self.error, self.extend_ms) {
             (Some(answer), None, None) => EventReply::Answer(Box::new(answer)),
@@ -196,10 +197,10 @@ pub struct GivenCompaction {
     pub usage: Option<Raw>,
 }
 
-/// The beginning of the part of the context that a compaction keeps.
+/// The first entry that a compaction keeps, as a client answers it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub enum KeptFrom {
-    /// The member is left out: as the question proposed.
+    /// The member is left out: the proposal of the question counts.
     #[default]
     AsPrepared,
     /// Null: the compaction keeps nothing.
@@ -226,18 +227,19 @@ pub struct AnswerEventResult {
     pub timeout_ms: Option<u64>,
 }
 
-/// Ids of entries, in order. They share one text, and a copy shares it too: a branch may have 100,000.
+/// The ids of entries, in order. All ids are in one text, which copies share, since a branch may have 100,000
+/// entries.
 #[derive(Debug, Clone)]
 pub struct IdList(Arc<IdTexts>);
 
 #[derive(Debug)]
 struct IdTexts {
     text: String,
-    /// Bytes of each id.
+    /// The length of each id in bytes.
     lens: Vec<u32>,
 }
 
-/// Ids made by this program have so many bytes.
+/// The number of bytes of the ids that this program makes.
 const USUAL_ID_BYTES: usize = 8;
 
 impl<'a> FromIterator<&'a str> for IdList {
@@ -347,7 +349,7 @@ impl BeforeEvent {
         BeforeEvent::SessionBeforeCompact,
     ];
 
-    /// The name of its notification.
+    /// The name of the notification of the event.
     pub const fn name(self) -> &'static str {
         match self {
             BeforeEvent::SessionBeforeTree => "session_before_tree",
@@ -369,7 +371,7 @@ pub enum AskingEvent {
 }
 
 impl AskingEvent {
-    /// The name of its notification.
+    /// The name of the notification of the event.
     pub const fn name(self) -> &'static str {
         match self {
             Self::SessionBeforeTree => BeforeEvent::SessionBeforeTree.name(),

@@ -1,6 +1,7 @@
 //! The error object of a response, and the details that some kinds carry (protocol.md §8).
 //!
-//! Which kinds there are is `treelined_core::error`'s; here are only their shapes, for the schema.
+//! `treelined_core::error` has the kinds. This module has only the shapes of their details, for the
+//! schema.
 
 use super::entry::Entry;
 use super::params::Raw;

@@ -1,12 +1,13 @@
-//! Every type that crosses the pipe (protocol.md), one file per method group. The schema is derived
-//! from these types, so their comments are the descriptions that clients read.
+//! Every type of the protocol (protocol.md), one file for each group of methods. The schema is derived from these
+//! types, so their comments are the descriptions that clients read.
 //!
-//! Owns names, shapes and the decoding of params, and decides nothing about sessions: `rpc` goes between. A choice
-//! that a pure part makes sense of, as the filter of a tree, is that part's type.
+//! This crate has names, shapes and the decoding of params, and decides nothing about sessions; `rpc` connects
+//! both. If a param is a choice for a pure module, such as the filter of a tree, its type is defined in that
+//! module.
 //!
-//! For the method `get_leaf` there are `GetLeafParams` and `GetLeafResult`. In params, unknown
-//! members are refused, and null means absent unless a field says otherwise. JSON that is only
-//! passed on stays raw ([`Raw`]), so that its bytes survive.
+//! For example, the method `get_leaf` has the types `GetLeafParams` and `GetLeafResult`. In params, unknown
+//! members are refused, and null means absent unless a field says otherwise. JSON that is only passed on stays raw
+//! ([`Raw`]), so that its bytes are kept.
 
 #![cfg_attr(
     test,

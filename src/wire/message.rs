@@ -1,5 +1,5 @@
 //! The schema of messages and their content, made from the table in [`treelined_core::shape`] (protocol.md §9).
-//! Messages cross the pipe as raw bytes.
+//! Messages themselves are sent as raw bytes.
 
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde_json::{Map, Value, json};
@@ -19,8 +19,8 @@ pub struct ContentBlock;
 /// The tokens that a model used.
 pub struct Usage;
 
-/// The schema of a member that may be left out *and* may be null, which an optional member of outgoing JSON
-/// otherwise may not.
+/// The schema of a member that may be left out *and* may be null. Other optional members of JSON that the
+/// daemon sends must not be null.
 pub struct OrNull<T>(PhantomData<T>);
 
 impl JsonSchema for Message {
@@ -85,7 +85,8 @@ impl<T: JsonSchema> JsonSchema for OrNull<T> {
     }
 }
 
-/// Lets a member be null, but not by a list of types: outgoing definitions lose null from those.
+/// Lets a member be null. The result is not a list of types, since null is removed from such lists in
+/// definitions of JSON that the daemon sends.
 pub(super) fn or_null(schema: &mut Value) {
     let Value::Object(members) = schema else {
         return;
@@ -112,7 +113,7 @@ pub(super) fn or_null(schema: &mut Value) {
     *members = outer;
 }
 
-/// The known records, distinguished by their tag, and one for every other tag.
+/// A union of the known records, which their tag distinguishes, and of a record for every other tag.
 fn union(
     generator: &mut SchemaGenerator,
     tag: &str,

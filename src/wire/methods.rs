@@ -1,29 +1,30 @@
 //! The one table of methods and the one table of notifications (protocol.md §3, §7).
 //!
-//! `rpc` makes the dispatch of requests from it; `schema` makes the documents, from which the clients'
-//! types are generated. To add a method: declare its params and its result in this module, with an example
-//! each, write its handler in `rpc::methods` in the form of its scope (`rpc::handler`), and add a row here.
+//! `rpc` makes the dispatch of requests from the table. `schema` makes the documents from it, and the types
+//! of the clients are generated from those. To add a method, declare its params and its result in this
+//! crate, each with an example, write its handler in `rpc::methods` in the form for its scope
+//! (`rpc::handler`), and add a row to the table.
 //!
-//! The tables are macros that pass their rows to another macro, since `rpc` and `schema` each need another
-//! part of a row and this module imports neither of them.
+//! The tables are macros that pass their rows to another macro. `rpc` and `schema` each need a different
+//! part of a row, and this module cannot import either of them.
 
 use super::notification;
 use serde::Serialize;
 use treelined_core::error::Kind;
 
-/// Where the daemon runs the requests of a method, and in which order.
+/// Where, and in which order, the daemon runs the requests of a method.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Scope {
     /// Runs at once, and waits for no other request.
     Immediate,
-    /// Runs in order with the requests to the session that it names, and changes which sessions are open or
-    /// looks at the session directory.
+    /// Runs in order with the requests to the session that it names. It changes which sessions are open, or
+    /// reads or changes the session directory.
     Registry,
     /// Runs in order with the other requests to its session.
     Session(Access),
 }
 
-/// The use that a method makes of its session.
+/// How a method uses its session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Access {
     /// Changes nothing.
@@ -90,7 +91,7 @@ macro_rules! scope {
 }
 pub use scope;
 
-/// Failures of any request, whatever its method.
+/// The failures that any request can have, whatever its method is.
 pub const ANY: &[Kind] = &[
     Kind::ParseError,
     Kind::InvalidRequest,
@@ -103,13 +104,13 @@ pub const ANY: &[Kind] = &[
     Kind::Overloaded,
 ];
 
-/// Failures of a method with params.
+/// The failures of a method that has params.
 pub const PARAMS: &[Kind] = &[Kind::InvalidParams];
 
-/// Failures of a method on one open session.
+/// The failures of a method about one open session.
 pub const SESSION: &[Kind] = &[Kind::InvalidParams, Kind::SessionNotFound];
 
-/// Failures of a method that reads entries from the file.
+/// The failures of a method that reads entries from the file.
 pub const FILE: &[Kind] = &[
     Kind::SessionDeleted,
     Kind::SessionReplaced,
@@ -118,7 +119,7 @@ pub const FILE: &[Kind] = &[
     Kind::Cancelled,
 ];
 
-/// Failures of a method that appends to the file.
+/// The failures of a method that appends to the file.
 pub const APPEND: &[Kind] = &[
     Kind::SessionLocked,
     Kind::SessionExists,
@@ -134,25 +135,25 @@ pub const APPEND: &[Kind] = &[
     Kind::Cancelled,
 ];
 
-/// Failures of a method that takes content and ids of entries from the client.
+/// The failures of a method to which the client passes content and ids of entries.
 pub const ENTRY: &[Kind] = &[Kind::EntryInvalid, Kind::DuplicateEntryId];
 
-/// Failures of a method that stores JSON as the client gives it.
+/// The failures of a method that stores JSON of the client unchanged.
 pub const TOO_DEEP: &[Kind] = &[Kind::EntryInvalid];
 
-/// Failures of a method that may write a summary.
+/// The failures of a method that may write a summary.
 pub const SUMMARY: &[Kind] = &[Kind::SummarizerUnavailable, Kind::SummarizerFailed];
 
-/// Failures of a method that takes the id of an entry.
+/// The failures of a method to which the client passes the id of an entry.
 pub const NOT_FOUND: &[Kind] = &[Kind::EntryNotFound];
 
-/// Failures of a method that a turn, a navigation or a compaction excludes.
+/// The failures of a method that cannot run during a turn, a navigation or a compaction.
 pub const BUSY: &[Kind] = &[Kind::SessionBusy];
 
 /// Passes every method to the macro `$callback`, group by group.
 ///
 /// `section` is the section of protocol.md that describes the method; `errors` are lists of the failures
-/// that it can answer besides [`ANY`]; `run` is the handler, relative to `rpc::methods`.
+/// that the method can answer in addition to [`ANY`]; `run` is the handler, as a path below `rpc::methods`.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! with_methods {

@@ -1,7 +1,7 @@
 //! The notifications of the daemon (protocol.md §5, §7).
 //!
-//! `seq` counts the notifications of a session to one connection; `summary_delta`, `progress` and those without
-//! a session have none.
+//! `seq` counts the notifications about a session to one connection. Notifications that are not about a session have
+//! no `seq`; neither have `summary_delta` and `progress`.
 
 pub use super::commands::CommandInvoked;
 use super::compact::CompactionPreparation;

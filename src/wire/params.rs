@@ -1,5 +1,5 @@
-//! From the raw `params` of a request to its struct: which spellings of "nothing" are allowed, and
-//! which member is named when something is wrong (protocol.md §1, §8). Knows no single method.
+//! Decodes the raw `params` of a request into its struct. This module decides which spellings of "nothing" are
+//! allowed, and which member an error names (protocol.md §1, §8). It knows no single method.
 
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::value::MapAccessDeserializer;
@@ -28,7 +28,7 @@ pub trait Mutation: OnSession {
     fn expected_leaf(&self) -> &ExpectedLeaf;
 }
 
-/// Decodes the `params` member of a request, as the frame has it.
+/// Decodes the `params` member of a request, as it is in the frame.
 ///
 /// An absent member, `null`, `{}` and `[]` all mean no params. Fails with `invalidParams`, which names the
 /// member by its path.
@@ -40,7 +40,7 @@ pub fn decode<T: DeserializeOwned>(params: Option<&str>) -> Result<T, Error> {
         [b'[', inner @ .., b']'] if inner.iter().all(|b| is_json_space(char::from(*b))) => "{}",
         _ => return Err(Error::invalid_params("", "params go by name, in an object")),
     };
-    // The path is kept account of only where there is something to refuse.
+    // The path of each member is tracked only in a second attempt, when there is an error to report.
     if let Ok(decoded) = serde_json::from_str(text) {
         return Ok(decoded);
     }
@@ -56,8 +56,8 @@ pub fn decode<T: DeserializeOwned>(params: Option<&str>) -> Result<T, Error> {
     Ok(decoded)
 }
 
-/// Replaces lone surrogates in the ids of params as entries' ids have them replaced (see [`json::id`]);
-/// `None` if there are none. The text of a client cannot contain them, but ids in files may.
+/// Replaces lone surrogates in the ids of params in the same way as in the ids of entries (see [`json::id`]); `None`
+/// if there are none. A client's text cannot contain lone surrogates, but ids in files may.
 fn with_readable_ids(params: &str) -> Option<String> {
     let text = params.as_bytes();
     let mut edits: Vec<(json::Span, Vec<u8>)> = Vec::new();
@@ -139,10 +139,10 @@ macro_rules! mutation_params {
 /// A position of the leaf that a client chooses.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub enum GivenPosition {
-    /// The member is left out: the leaf of the session.
+    /// The member is left out: the leaf of the session is meant.
     #[default]
     Leaf,
-    /// Null: the empty position, before the first entry.
+    /// Null: the empty position, before the first entry, is meant.
     Empty,
     /// The id of an entry.
     At(String),
@@ -154,8 +154,8 @@ impl From<Option<String>> for GivenPosition {
     }
 }
 
-/// Decodes an id for which null has its own meaning: `T` has a variant for null, and its default is
-/// absence.
+/// Decodes an id for which null has its own meaning. `T` has a variant for null; its default stands for an absent
+/// member.
 pub(super) fn nullable_into<'de, D, T>(deserializer: D) -> Result<T, D::Error>
 where
     D: Deserializer<'de>,
@@ -182,7 +182,7 @@ where
     deserializer.deserialize_any(LenientObject(PhantomData))
 }
 
-/// Decodes as [`lenient_object`], but keeps absence apart from an empty object.
+/// Decodes like [`lenient_object`], but distinguishes an absent member from an empty object.
 pub(super) fn lenient_option<'de, D, T>(deserializer: D) -> Result<Option<T>, D::Error>
 where
     D: Deserializer<'de>,
@@ -191,8 +191,8 @@ where
     lenient_object(deserializer).map(Some)
 }
 
-/// Decodes an optional object that has required members. Unlike serde's own, it never takes an array for an
-/// object.
+/// Decodes an optional object that has required members. The decoder of serde accepts an array for an object; this one
+/// does not.
 pub(super) fn optional_object<'de, D, T>(deserializer: D) -> Result<Option<T>, D::Error>
 where
     D: Deserializer<'de>,
@@ -201,13 +201,13 @@ where
     deserializer.deserialize_any(OptionalObject(PhantomData))
 }
 
-/// Decodes a flag that is declared by an empty object. Members that later versions add are ignored.
+/// Decodes a flag that an empty object declares. Members that later versions add are ignored.
 pub(super) fn declared<'de, D: Deserializer<'de>>(deserializer: D) -> Result<bool, D::Error> {
     lenient_object(deserializer).map(|AnyObject {}| true)
 }
 
-/// Decodes a list of names, also given as an object with these names as members. Members that are null or false do not
-/// count.
+/// Decodes a list of names. It may also be an object with these names as members; members that are null or false are
+/// left out.
 pub(super) fn names<'de, D>(deserializer: D) -> Result<Option<Vec<String>>, D::Error>
 where
     D: Deserializer<'de>,
@@ -228,7 +228,7 @@ where
     Ok(list)
 }
 
-/// Decodes a member that is passed on raw, but must be an object.
+/// Decodes a member that must be an object and is passed on raw.
 pub(super) fn object<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Raw, D::Error> {
     let raw = Raw::deserialize(deserializer)?;
     if !raw.get().starts_with('{') {
@@ -237,7 +237,7 @@ pub(super) fn object<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Raw, 
     Ok(raw)
 }
 
-/// Decodes as [`object`] a member that may be left out or null.
+/// Decodes like [`object`] a member that may be left out or null.
 pub(super) fn object_option<'de, D>(deserializer: D) -> Result<Option<Raw>, D::Error>
 where
     D: Deserializer<'de>,
@@ -248,13 +248,13 @@ where
     }
 }
 
-/// Decodes a count, size or time: a whole number from 0 to 2^53 − 1, in any spelling that JSON has for it.
-/// Null means absence.
+/// Decodes a count, size or time: a whole number from 0 to 2^53 − 1, in any form that JSON allows. Null means that it
+/// is absent.
 pub(super) fn count<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<u64>, D::Error> {
     Ok(Option::<Count>::deserialize(deserializer)?.map(|Count(value)| value))
 }
 
-/// Decodes as [`count`] a member that is required.
+/// Decodes like [`count`] a member that is required.
 pub(super) fn required_count<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u64, D::Error> {
     Count::deserialize(deserializer).map(|Count(value)| value)
 }
@@ -270,7 +270,7 @@ pub enum RequestId {
 /// The largest integer that every client can represent.
 pub const MAX_COUNT: u64 = (1 << 53) - 1;
 
-/// The schema and the decoder of a count; fields hold the `u64` itself.
+/// Carries the schema and the decoder of a count; fields have the type `u64` itself.
 pub(super) struct Count(u64);
 
 /// The schema of a required member that may be null.
@@ -497,8 +497,8 @@ impl JsonSchema for AnyObject {
 /// The most bytes of a client's text that an error repeats.
 const MAX_ECHO: usize = 200;
 
-/// Turns an error of serde into `invalidParams`. `at` is the path of the struct if a member is missing or
-/// duplicate, else the path of the member.
+/// Converts an error of serde to `invalidParams`. `at` is the path of the struct if a member is missing or duplicate,
+/// else it is the path of the member.
 fn refusal(at: &str, error: &serde_json::Error) -> Error {
     let text = error.to_string();
     let reason = text
@@ -515,7 +515,7 @@ fn refusal(at: &str, error: &serde_json::Error) -> Error {
         None => at.to_owned(),
     };
     let reason = if let Some(rest) = reason.strip_prefix("unknown field `") {
-        // The rest is "name`, expected one of `a`, `b`".
+        // The rest of the message is "name`, expected one of `a`, `b`".
         let mut quoted = rest.split('`').step_by(2);
         let wrong = quoted.next().unwrap_or_default();
         format!("no such member{}", suggest::hint(wrong, quoted))

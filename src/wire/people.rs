@@ -64,7 +64,7 @@ impl JsonSchema for UserValue {
     }
 
     fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        // Generators of types know no union of a string and a boolean.
+        // Generators of types cannot represent a union of a string and a boolean.
         json_schema!({})
     }
 }

@@ -99,7 +99,7 @@ pub struct OpenSessionParams {
     pub durability: Option<DurabilityPolicy>,
 }
 
-/// The session that `open_session` names.
+/// The session that a request `open_session` names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum OpenTarget<'a> {
     Id(&'a str),

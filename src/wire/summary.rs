@@ -1,4 +1,4 @@
-//! A summary that a client gives.
+//! A summary that a client provides.
 
 use super::params::{Raw, object_option};
 use schemars::JsonSchema;

@@ -1,10 +1,10 @@
-//! The sessions of the team, as lists have them.
+//! The sessions of the team in the form for lists.
 
 use schemars::JsonSchema;
 use serde::Serialize;
 use treelined_core::team::{OpenElsewhere, TeamSession};
 
-/// The most machines of one session in a list.
+/// The most machines that a list names for one session.
 const MOST_MACHINES: usize = 32;
 
 /// A session of the team that has no file here. `open_session` with its id opens it.
@@ -72,7 +72,7 @@ impl TeamSessionRow {
 }
 
 impl OpenOn {
-    /// The first machines, up to the number that a list shows.
+    /// The first machines of `machines`, as many as a list names.
     pub fn all(machines: &[OpenElsewhere]) -> Vec<Self> {
         let machines = machines.iter().take(MOST_MACHINES);
         let machine = |by: &OpenElsewhere| Self {

@@ -99,7 +99,7 @@ impl<'de> Deserialize<'de> for TreeFold {
     }
 }
 
-/// Reads a [`TreeFold`]; a wrong id is named by its place.
+/// Reads a [`TreeFold`]. An error about a wrong id names the index of the id.
 struct FoldVisitor;
 
 impl<'de> Visitor<'de> for FoldVisitor {
@@ -180,7 +180,7 @@ pub struct GetTreeResult<'a> {
     pub next_cursor: Option<String>,
 }
 
-// Not `Serialize`: that would recurse over a nested tree.
+// This is not `Serialize`, since serializing a nested tree would recurse.
 /// The rows of the flat form, or the nodes of the nested form.
 #[derive(Debug, JsonSchema)]
 #[schemars(untagged)]

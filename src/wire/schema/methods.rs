@@ -1,4 +1,4 @@
-//! The tables of `wire::methods` as lists that documents are made from.
+//! The tables of `wire::methods` as lists, from which the documents are made.
 
 use super::generators::Generators;
 use crate::methods::*;
@@ -19,9 +19,9 @@ pub(super) struct Method {
     pub(super) params: Schema,
     /// A reference to the definition of its result.
     pub(super) result: Schema,
-    /// The failures that it can answer besides [`ANY`].
+    /// The failures that it can answer in addition to [`ANY`].
     pub(super) errors: Vec<Kind>,
-    /// Clients usually send it without an id.
+    /// Whether clients usually send it without an id.
     pub(super) notification: bool,
 }
 
@@ -102,7 +102,7 @@ pub fn notification_names() -> impl Iterator<Item = &'static str> {
     ALL_NOTIFICATIONS.iter().copied()
 }
 
-/// Each kind once, in the order of protocol.md §8.
+/// The kinds of all lists, each once, in the order of protocol.md §8.
 fn kinds(lists: &[&[Kind]]) -> Vec<Kind> {
     let is_named = |kind: &Kind| lists.iter().any(|list| list.contains(kind));
     Kind::ALL.iter().copied().filter(is_named).collect()

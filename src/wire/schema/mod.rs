@@ -1,5 +1,6 @@
-//! The documents that describe the protocol and the file format, made from the `wire` types and the method
-//! table. Pure and deterministic: The program writes them to `schema/`, and a test compares.
+//! The documents that describe the protocol and the file format. They are made from the `wire` types and
+//! the table of methods. The module is pure and deterministic: the program writes the documents to
+//! `schema/`, and a test compares them.
 
 mod methods;
 mod openrpc;
@@ -23,10 +24,10 @@ use treelined_core::error::Kind;
 /// The version of the protocol.
 pub const PROTOCOL_VERSION: u32 = 1;
 
-/// The definitions of the wire types; other documents refer to them there.
+/// The file with the definitions of the wire types. Other documents refer to these definitions.
 const WIRE_FILE: &str = "treelined.v1.json";
 
-/// The files of `schema/`: name and text.
+/// The files of `schema/`, each with its name and text.
 pub fn documents() -> Vec<(&'static str, String)> {
     vec![
         (WIRE_FILE, wire_document().to_owned()),
@@ -37,9 +38,9 @@ pub fn documents() -> Vec<(&'static str, String)> {
     ]
 }
 
-/// `sha256:` and the hash of `treelined.v1.json`, in hex, as `schema/methods.json` says it: making the
-/// document to hash it takes longer than all else that a daemon does before its first answer. A test
-/// compares.
+/// `sha256:` and the hash of `treelined.v1.json` in hex. It is read from `schema/methods.json`: making the
+/// document and hashing it would take longer than everything else that a daemon does before its first
+/// answer. A test compares both.
 pub fn schema_hash() -> String {
     const METHODS: &str = include_str!("../methods.json");
     let said = METHODS.split_once("\"schemaHash\": \"");
@@ -47,7 +48,7 @@ pub fn schema_hash() -> String {
     said.map_or_else(computed_hash, |(hash, _)| hash.to_owned())
 }
 
-/// The hash of the document that this program makes.
+/// The hash of the document as this program makes it.
 fn computed_hash() -> String {
     let mut text = "sha256:".to_owned();
     for byte in Sha256::digest(wire_document()) {
@@ -60,7 +61,7 @@ fn wire_document() -> &'static str {
     static DOCUMENT: OnceLock<String> = OnceLock::new();
     DOCUMENT.get_or_init(|| {
         let definitions = Protocol::new().definitions;
-        // Type generators follow the root: they leave out types that it does not name.
+        // Generators of types start at the root and leave out types that the root does not name.
         let named: Map<String, Value> = definitions
             .keys()
             .map(|name| (name.clone(), json!({ "$ref": format!("#/$defs/{name}") })))
@@ -141,7 +142,7 @@ fn session_file() -> Value {
     })
 }
 
-/// A reference as it reads outside the file of definitions.
+/// A reference in the form for documents other than the file of definitions.
 fn in_file(schema: &Schema) -> Value {
     match schema.get("$ref").and_then(Value::as_str) {
         Some(reference) => json!({ "$ref": format!("{WIRE_FILE}{reference}") }),

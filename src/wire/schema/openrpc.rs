@@ -8,7 +8,7 @@ use std::collections::{HashMap, HashSet};
 use std::sync::OnceLock;
 use treelined_core::error::Kind;
 
-/// The version of the OpenRPC specification that is followed.
+/// The version of the OpenRPC specification that this document follows.
 const OPENRPC: &str = "1.3.2";
 
 /// The document without white space.
@@ -141,8 +141,9 @@ fn pairing(method: &Method, protocol: &Protocol) -> Value {
     })
 }
 
-/// The definitions without references to themselves: OpenRPC's reference tools replace each reference by its target,
-/// and would never finish. A nested use of the same definition becomes an object that names it.
+/// The definitions without references to themselves. The reference tools of OpenRPC replace each reference with its
+/// target, so they would never finish. Inside a definition, a reference to the same definition becomes an object
+/// that names it.
 fn without_cycles(mut definitions: Map<String, Value>) -> Map<String, Value> {
     let mut references: HashMap<String, HashSet<String>> = HashMap::new();
     for (name, definition) in &mut definitions {
@@ -185,7 +186,7 @@ fn leads_to(from: &str, to: &str, references: &HashMap<String, HashSet<String>>)
     false
 }
 
-/// Definitions have another path in an OpenRPC document.
+/// Changes the references, since definitions have another path in an OpenRPC document.
 fn relocate(document: &mut Value) {
     for_each_object(document, |object| {
         if let Some(Value::String(reference)) = object.get_mut("$ref")

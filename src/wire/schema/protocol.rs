@@ -10,15 +10,15 @@ use crate::params::RequestId;
 use schemars::Schema;
 use serde_json::{Map, Value};
 
-/// The beginning of a reference to a definition of the same document.
+/// The beginning of a reference to a definition in the same document.
 pub(super) const DEFINITIONS: &str = "#/$defs/";
 
-/// Everything `treelined.v1.json` defines, and the tables that refer to it.
+/// All definitions of `treelined.v1.json`, and the tables that refer to them.
 pub(super) struct Protocol {
     pub(super) methods: Vec<Method>,
     pub(super) notifications: Vec<Notification>,
     pub(super) definitions: Map<String, Value>,
-    /// By the name of the definition.
+    /// The examples, by the name of the definition.
     pub(super) examples: Map<String, Value>,
 }
 
@@ -56,7 +56,8 @@ impl Protocol {
         definition.unwrap_or(&Value::Null)
     }
 
-    /// The description of a method or a notification: its summary, and the sentences of its params.
+    /// The description of a method or a notification: its summary, and the description of its
+    /// params.
     pub(super) fn description(&self, name: &str, summary: &str, params: &Schema) -> String {
         let opening = format!("The params of `{name}`");
         let more = explanation(self.definition(params), &opening);
@@ -69,7 +70,7 @@ impl Protocol {
     }
 }
 
-/// The description of a definition without its opening, which only names the definition.
+/// The description of a definition without its opening sentence, which only names the definition.
 pub(super) fn explanation(definition: &Value, opening: &str) -> String {
     let description = definition.get("description").and_then(Value::as_str);
     let description = description.unwrap_or_default();

@@ -1,7 +1,7 @@
 //! `schema/reference.md`: every method, notification, type and error, for people who write a client.
 //!
-//! It is made of the same definitions as the JSON Schema. The description of an optional param ends with a sentence
-//! `Default: …`, which gets a separate column.
+//! It is made from the same definitions as the JSON Schema. The description of an optional param ends with a
+//! sentence `Default: …`, which becomes a column of its own in the tables.
 
 use super::methods::{GROUPS, Method, Notification};
 use super::protocol::{Protocol, definition_name, explanation};
@@ -11,7 +11,7 @@ use std::collections::BTreeSet;
 use std::fmt::Write;
 use treelined_core::error::Kind;
 
-/// Longest example on one line, in characters.
+/// The longest example on one line, in characters.
 const LINE_LEN: usize = 110;
 
 /// The text before the tables.
@@ -28,7 +28,7 @@ where it has no value.
 
 ";
 
-/// The scope of a method, in words.
+/// The scopes that methods have.
 const SCOPES: [Scope; 5] = [
     Scope::Immediate,
     Scope::Registry,
@@ -115,7 +115,7 @@ fn method(page: &mut String, protocol: &Protocol, method: &Method) {
     method_errors(page, method);
 }
 
-/// The errors of a method, with their causes and remedies folded away.
+/// The errors of a method. Their causes and remedies are folded away.
 fn method_errors(page: &mut String, method: &Method) {
     let kinds: Vec<String> = method
         .errors
@@ -156,7 +156,7 @@ fn result(page: &mut String, definition: &Value, name: &str) {
     }
 }
 
-/// The request and its response.
+/// The example of a request, and the response to it.
 fn example(page: &mut String, protocol: &Protocol, method: &Method) {
     let params = protocol
         .example(&method.params)
@@ -262,7 +262,7 @@ struct MemberRow {
     name: String,
     types: String,
     is_required: bool,
-    /// Without the sentence about the default.
+    /// The description without the sentence about the default.
     meaning: String,
     default: String,
 }
@@ -287,7 +287,7 @@ impl MemberRow {
         let required = if self.is_required { "yes" } else { "no" };
         let types = match self.is_required {
             true => self.types,
-            // Null means the same as absence.
+            // Null means the same as leaving out the member.
             false => self.types.trim_end_matches(" or null").to_owned(),
         };
         [
@@ -329,7 +329,7 @@ fn type_of(schema: &Value) -> String {
         let Some(shapes) = schema.get(one_of).and_then(Value::as_array) else {
             continue;
         };
-        // The daemon takes an empty array for an empty object (protocol.md §1.4).
+        // The daemon also accepts an empty array for an object (protocol.md §1.4).
         let shapes = shapes
             .iter()
             .filter(|shape| shape.get("maxItems").is_none());
@@ -375,14 +375,14 @@ fn text(schema: &Value, member: &str) -> String {
     text.unwrap_or_default().to_owned()
 }
 
-/// JSON whose objects and arrays are on one line each if they are short.
+/// JSON text in which each short object or array is on one line.
 fn shown(value: &Value) -> String {
     let mut out = String::new();
     show(&mut out, value, 0, 0);
     out
 }
 
-/// `before` is the number of characters before the value on its line.
+/// Appends a value to `out`. `before` is the number of characters before the value on its line.
 fn show(out: &mut String, value: &Value, indent: usize, before: usize) {
     let line = value.to_string();
     let is_short = before + line.chars().count() <= LINE_LEN;
@@ -436,7 +436,7 @@ fn table<const N: usize>(
     page.push('\n');
 }
 
-/// Code in Markdown as code in HTML, which is not read as Markdown.
+/// Code of Markdown as an HTML element, whose content is not read as Markdown.
 fn html(text: &str) -> String {
     let mut out = String::new();
     for (index, part) in text.split('`').enumerate() {

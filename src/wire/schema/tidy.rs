@@ -1,4 +1,4 @@
-//! Schemas as documents have them.
+//! Changes derived schemas to the form that the documents have.
 
 use schemars::Schema;
 use serde_json::{Map, Value, json};
@@ -10,7 +10,8 @@ pub(super) fn schemas(definitions: &mut Map<String, Value>) -> impl Iterator<Ite
         .filter_map(|definition| definition.try_into().ok())
 }
 
-/// Makes optional members of outgoing objects not nullable: the daemon leaves them out instead.
+/// Makes the optional members of objects that the daemon sends not nullable, since the daemon leaves them out
+/// instead.
 pub(super) fn never_null(schema: &mut Schema) {
     let required = schema.get("required").cloned().unwrap_or_default();
     let Some(Value::Object(properties)) = schema.get_mut("properties") else {
@@ -43,8 +44,8 @@ pub(super) fn never_null(schema: &mut Schema) {
     }
 }
 
-/// Removes data without meaning for clients: number formats, line breaks of the source. An enum whose values are
-/// described one by one becomes a plain one, which generators support better.
+/// Removes data that mean nothing to clients: number formats, and line breaks of the source. An enum whose
+/// values are described one by one becomes a plain enum, which generators support better.
 pub(super) fn tidy(schema: &mut Schema) {
     let formats = ["uint", "uint32", "uint64", "int32", "double"];
     if schema
@@ -61,8 +62,8 @@ pub(super) fn tidy(schema: &mut Schema) {
             .replace('\n', " ")
             .replace('\0', "\n\n");
     }
-    // Beside a bare `$ref`, draft 7 (OpenRPC) ignores the description, and generators of types make
-    // a copy of the definition for it.
+    // In draft 7 (OpenRPC), the description beside a bare `$ref` is ignored, and generators of types make a copy
+    // of the definition for it.
     if schema.get("$ref").is_some()
         && schema.get("description").is_some()
         && let Some(reference) = schema.remove("$ref")
@@ -83,7 +84,7 @@ pub(super) fn tidy(schema: &mut Schema) {
     }
 }
 
-/// The values of a union of strings, and a line on each of them that has a description.
+/// The values of a union of strings, and a text with one line for each value that has a description.
 pub(super) fn plain_enum(schema: &Schema) -> Option<(Vec<Value>, String)> {
     let mut names = Vec::new();
     let mut described = String::new();
