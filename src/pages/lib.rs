@@ -1,8 +1,8 @@
-//! Entries as people see them: blocks to show, pages, transcripts and files to give away.
+//! Entries in the forms that people see: blocks to show, pages, transcripts and files for other people.
 //!
-//! Nothing that stands in a session runs in a browser: text is escaped or made by the tables here, and a page makes no
-//! request. A redacted export has no secret that `treelined-redact` finds, in any of its parts. This crate promises no
-//! interface to other programs.
+//! No text of a session runs in a browser: text is escaped or replaced by markup from the tables of this crate, and a
+//! page makes no requests. No part of a redacted export has a secret that `treelined-redact` finds. This crate has no
+//! stable interface for other programs.
 
 #![cfg_attr(
     test,

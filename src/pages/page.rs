@@ -1,18 +1,18 @@
-//! The page of `clients/web`, as it is built into the program, and the policy under which browsers run it.
+//! The page of `clients/web`, which is built into the program, and the policy under which browsers run it.
 //!
-//! The page is data and code of this program only. The policy names both by their hashes, so that a browser runs
-//! nothing that came in with the text of a session.
+//! The style and the script of the page are from this program only. The policy names both by their hashes, so
+//! that a browser does not run code from the text of a session.
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use sha2::{Digest, Sha256};
 
-/// The content of its `<style>`: ASCII without `</style`.
+/// The content of the element `<style>`: ASCII without `</style`.
 pub const STYLE: &str = include_str!("page.css");
-/// The content of its `<script>`: ASCII without `</script`.
+/// The content of the element `<script>`: ASCII without `</script`.
 pub const SCRIPT: &str = include_str!("page.js");
 
-/// The content security policy of a document with this style and this script, which makes no request.
+/// The content security policy of a document that has this style and this script, and makes no requests.
 pub fn policy() -> String {
     format!(
         "default-src 'none'; script-src '{}'; style-src '{}'; img-src data:; base-uri 'none'; form-action 'none'; \
@@ -22,7 +22,7 @@ pub fn policy() -> String {
     )
 }
 
-/// A hash source of a policy: `sha256-` and the Base64 of the digest of these bytes.
+/// A hash source for the policy: `sha256-` and the Base64 of the digest of `content`.
 fn source_hash(content: &str) -> String {
     format!("sha256-{}", STANDARD.encode(Sha256::digest(content)))
 }

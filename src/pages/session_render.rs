@@ -1,8 +1,8 @@
-//! Entries of a session as blocks (protocol.md §15.2): reads the bodies and finds the results of calls and the entries
-//! that summaries replaced. [`crate::render`] writes the blocks.
+//! Renders entries of a session as blocks (protocol.md §15.2). This module reads the bodies, and finds the results of
+//! calls and the entries that summaries replaced. [`crate::render`] writes the blocks.
 //!
-//! A [`RenderPlanner`] looks at the tree, an [`EntryRenderer`] at the bodies: the tree is not needed while bodies are
-//! read.
+//! A [`RenderPlanner`] reads the tree, and an [`EntryRenderer`] reads the bodies, so the tree is not needed while
+//! bodies are read.
 
 use crate::render::{self, CallResult, EntryContext, ReplacedEntries};
 use crate::renderers::Renderers;
@@ -17,9 +17,9 @@ use treelined_files::log::body::{Bodies, BodyReader, Fetch};
 
 /// The most entries below an assistant message that are searched for the results of its calls.
 const MOST_SEARCHED: usize = 256;
-/// The most of them that may be results of it.
+/// The most of these entries that may be results of its calls.
 const MOST_CANDIDATES: usize = 64;
-/// The bytes of a result's line that have the id of its call, as most programs write it.
+/// The bytes at the beginning of a result's line in which most programs write the id of its call.
 const HEAD_BYTES: usize = 1024;
 
 /// Prepares rendering entries of one tree.
@@ -27,20 +27,20 @@ pub struct RenderPlanner<'t> {
     tree: &'t Tree,
     bodies: &'t Bodies,
     leaf: Option<Node>,
-    /// By node: whether it is on the path to `leaf`. Made when it is first needed.
+    /// For each node, whether it is on the path to `leaf`. It is computed when it is first needed.
     is_preferred: Option<Vec<bool>>,
-    /// The root above each compaction that was planned.
+    /// The root above each compaction for which a plan was made.
     roots: HashMap<Node, Node>,
 }
 
-/// An entry to render.
+/// How to render an entry.
 pub struct RenderPlan {
     fetch: Fetch,
     id: String,
     subject: Subject,
-    /// Results that may belong to calls of an assistant message, the best first.
+    /// Results that may belong to the calls of an assistant message, the most likely first.
     candidates: Vec<Candidate>,
-    /// The ids of the first and the last entry that a summary takes the place of.
+    /// The ids of the first and the last entry that a summary replaces.
     replaced: Option<(String, String)>,
 }
 
@@ -52,7 +52,7 @@ struct Candidate {
 }
 
 impl RenderPlan {
-    /// The stored bytes that rendering may read.
+    /// The number of stored bytes that rendering may read.
     pub fn bytes(&self) -> u64 {
         let candidates = self.candidates.iter().map(|candidate| &candidate.fetch);
         let fetches = std::iter::once(&self.fetch).chain(candidates);
@@ -61,7 +61,7 @@ impl RenderPlan {
 }
 
 impl<'t> RenderPlanner<'t> {
-    /// Of several results of a call, that on the path to `leaf` counts.
+    /// If a call has several results, the result on the path to `leaf` counts.
     pub fn new(tree: &'t Tree, bodies: &'t Bodies, leaf: Option<Node>) -> Self {
         Self {
             tree,
@@ -72,7 +72,7 @@ impl<'t> RenderPlanner<'t> {
         }
     }
 
-    /// Reads from the file only for a summary.
+    /// Makes the plan for an entry. Reads the file only if the entry is a summary.
     pub fn plan(&mut self, node: Node) -> Result<RenderPlan> {
         let tree = self.tree;
         let (kind, role) = (tree.kind(node), tree.role(node));
@@ -98,7 +98,7 @@ impl<'t> RenderPlanner<'t> {
         })
     }
 
-    /// The tool results below an assistant message, down to the next user message: first those on the preferred path,
+    /// The tool results below an assistant message, down to the next user message: first those on the path to `leaf`,
     /// then the nearest.
     fn candidates(&mut self, caller: Node) -> Result<Vec<Candidate>> {
         let tree = self.tree;
@@ -153,8 +153,8 @@ impl<'t> RenderPlanner<'t> {
         })
     }
 
-    /// The first and the last entry that a summary takes the place of: of the branch that was left, or of the path
-    /// before the first entry that stays.
+    /// The first and the last entry that a summary replaces. They are entries of the branch that the leaf left, or of
+    /// the path before the first kept entry.
     fn replaced(
         &mut self,
         node: Node,
@@ -185,8 +185,8 @@ impl<'t> RenderPlanner<'t> {
         Ok(ends.map(|(first, last)| (id(first), id(last))))
     }
 
-    /// The root above a compaction. The walk ends at a compaction whose root is known, so that many compactions of one
-    /// path take one walk together.
+    /// The root above a compaction. The walk ends at a compaction whose root is known, so the compactions of one path
+    /// together take one walk.
     fn root(&mut self, compaction: Node) -> Node {
         let mut root = compaction;
         for node in self.tree.ancestors(Some(compaction)) {
@@ -203,22 +203,22 @@ impl<'t> RenderPlanner<'t> {
     }
 }
 
-/// The part of a result that a call has.
+/// The parts of a result that are shown in its call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ResultParts {
-    /// The id of its entry and whether the call failed.
+    /// The id of its entry, and whether the call failed.
     Ids,
-    /// Its blocks too.
+    /// The id, the failure, and the blocks.
     Blocks,
 }
 
-/// Changes an entry: takes and returns it as clients receive it.
+/// Changes an entry. It gets and returns the entry as clients receive it.
 type EntryChange<'c> = dyn Fn(&[u8]) -> Vec<u8> + Sync + 'c;
 
-/// Renders planned entries; file order is fastest.
+/// Renders entries that have a plan. Rendering in file order is fastest.
 pub struct EntryRenderer<'b> {
     entries: BodyReader<'b>,
-    /// A separate window of the file, since results are after their calls.
+    /// A second reader with its own window of the file, since results come after their calls.
     results: BodyReader<'b>,
     parts: ResultParts,
     renderers: Option<&'b Renderers>,
@@ -236,7 +236,7 @@ impl<'b> EntryRenderer<'b> {
         }
     }
 
-    /// Custom messages have the text of their renderer.
+    /// Shows custom messages with the text that their renderers make.
     pub fn with_renderers(self, renderers: &'b Renderers) -> Self {
         Self {
             renderers: Some(renderers),
@@ -244,7 +244,8 @@ impl<'b> EntryRenderer<'b> {
         }
     }
 
-    /// Changes each entry before it is rendered, results of calls too. `change` keeps the ids.
+    /// Changes each entry with `change` before it is rendered, also the results of calls. `change` must not change
+    /// ids.
     pub(crate) fn changed_by(self, change: &'b EntryChange<'b>) -> Self {
         Self {
             change: Some(change),
@@ -252,7 +253,7 @@ impl<'b> EntryRenderer<'b> {
         }
     }
 
-    /// Appends the entry as one JSON object, `RenderedEntry` of protocol.md §15.2, in at most about `max_bytes`.
+    /// Appends the entry as one JSON object, `RenderedEntry` of protocol.md §15.2, of about `max_bytes` at most.
     pub fn push(&mut self, out: &mut Vec<u8>, plan: &RenderPlan, max_bytes: usize) -> Result<()> {
         let change = self.change;
         let changed = |entry: &'_ [u8]| change.map(|change| change(entry));
@@ -299,7 +300,7 @@ impl<'b> EntryRenderer<'b> {
     }
 }
 
-/// The text of a custom message by its renderer.
+/// The text that a renderer makes of a custom message.
 fn preview(renderers: &Renderers, entry: &[u8], subject: Subject) -> Option<String> {
     if !subject.is_custom() || renderers.is_empty() {
         return None;
@@ -326,7 +327,7 @@ impl FoundResult<'_> {
     }
 }
 
-/// The results of the calls of an assistant message: for each call the first candidate with its id.
+/// The results of the calls of an assistant message. For each call, the first candidate with its id counts.
 fn find_results<'p>(
     reader: &mut BodyReader<'_>,
     plan: &'p RenderPlan,
@@ -368,7 +369,7 @@ fn answered_call(reader: &mut BodyReader<'_>, fetch: &Fetch) -> Result<Option<St
     })
 }
 
-/// The id of the call in the beginning of a line, if it is there.
+/// The id of the call, if it is in the beginning of a line.
 fn first_call_id(head: &[u8]) -> Option<String> {
     let member = |at: usize, name: &str| {
         let mut members = Members::open(head, at).ok()?;

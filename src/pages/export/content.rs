@@ -1,4 +1,4 @@
-//! Reads the entries of an export, and replaces their secrets.
+//! Reads the entries of an export, with their secrets replaced.
 
 use super::request::ExportOptions;
 use crate::redact::{RedactEntry, Redactor};
@@ -11,35 +11,35 @@ use treelined_core::tree::{FilePlace, Node};
 use treelined_core::view::{Caller, RowFacts, RowLook, Subject, ToolCall};
 use treelined_files::log::body::{Bodies, BodyReader, Fetch};
 
-/// The sources of entries.
+/// Where the entries of an export are read from, and how their secrets are replaced.
 pub(super) struct ContentSource {
     pub bodies: Bodies,
     pub redactor: Arc<Redactor>,
     pub renderers: Arc<Renderers>,
 }
 
-/// An entry without secrets.
+/// An entry whose secrets were replaced.
 pub(super) struct ReadEntry {
     pub json: Vec<u8>,
-    /// The kinds of the replaced secrets.
+    /// The kind of each replaced secret.
     pub found: Vec<&'static str>,
 }
 
-/// Reads entries; file order is fastest.
+/// Reads entries. Reading them in file order is fastest.
 pub(super) struct EntryReader<'s> {
     source: &'s ContentSource,
     entries: BodyReader<'s>,
-    /// Calls and results have separate readers, each with a window of the file.
+    /// A second reader for the calls of results, with its own window of the file.
     callers: BodyReader<'s>,
     results: BodyReader<'s>,
-    /// The calls of the assistant messages that were used last, the most recent at the end.
+    /// The calls of the assistant messages that were used last, the most recent message at the end.
     known: Vec<(Node, Calls)>,
 }
 
 /// Tool calls by id.
 type Calls = HashMap<String, ToolCall<'static>>;
 
-/// The number of assistant messages whose calls are kept.
+/// The most assistant messages whose calls are kept.
 const KNOWN_CALLERS: usize = 8;
 
 impl ContentSource {
@@ -55,7 +55,7 @@ impl ContentSource {
         })
     }
 
-    /// The entries of another session, with the same words replaced.
+    /// A source for another session, in which the same words are replaced.
     pub(super) fn beside(&self, bodies: Bodies) -> Self {
         Self {
             bodies,
@@ -74,12 +74,12 @@ impl ContentSource {
         }
     }
 
-    /// A text outside of entries without its secrets.
+    /// `text`, which does not belong to an entry, with its secrets replaced.
     pub(super) fn clean(&self, text: &str) -> String {
         self.redactor.text(text, &mut |_, _| {}).into_owned()
     }
 
-    /// The look of a row of this entry.
+    /// The look of the entry in a row.
     pub(super) fn look(&self, entry: &[u8], subject: Subject) -> RowLook {
         if !subject.is_custom() || self.renderers.is_empty() {
             return renderers::usual_look(subject);
@@ -116,7 +116,7 @@ impl EntryReader<'_> {
         Ok(answered_call(stored))
     }
 
-    /// Keeps the calls of an assistant message, whose results usually follow it.
+    /// Keeps the calls of an assistant message, since their results usually follow it.
     pub(super) fn keep_calls(&mut self, node: Node, calls: Vec<ToolCall<'_>>) {
         let calls = calls.into_iter().map(ToolCall::into_owned);
         let calls = calls.map(|call| (call.id.to_string(), call)).collect();
@@ -126,7 +126,7 @@ impl EntryReader<'_> {
         self.known.push((node, calls));
     }
 
-    /// The call with this id, from the nearest caller that has it.
+    /// The call with this id, from the nearest of `callers` that has it.
     pub(super) fn call<'c>(
         &mut self,
         id: &str,

@@ -1,4 +1,4 @@
-//! The facts about the session that each export begins with.
+//! The facts about the session with which each export begins.
 
 use super::content::ContentSource;
 use super::request::Part;
@@ -8,14 +8,14 @@ use treelined_core::tree::Node;
 use treelined_core::view::{Outline, RowFacts, Subject};
 use treelined_files::session::SessionState;
 
-/// User messages that are read for the title.
+/// The most user messages that are read to find a title.
 const TITLE_MESSAGES: usize = 16;
 
-/// The session, or a part of it, without secrets.
+/// The facts about the session, or about the exported part of it, without secrets.
 #[derive(Debug, Clone)]
 pub(super) struct SessionHead {
     pub session_id: String,
-    /// The name, else the first user message of the part on one line.
+    /// The name; without a name, the first user message of the part on one line.
     pub title: String,
     pub name: Option<String>,
     pub cwd: String,
@@ -24,7 +24,7 @@ pub(super) struct SessionHead {
 }
 
 impl SessionHead {
-    /// `outline` has the entries in the scope of the part.
+    /// `outline` has the entries in the scope of the exported part.
     pub(super) fn take(
         core: &SessionState,
         part: Part,
@@ -55,7 +55,7 @@ impl SessionHead {
     }
 }
 
-/// The first of these messages with text, on one line; empty if there is none.
+/// The first text in these messages, on one line; empty if there is none.
 fn first_text(core: &SessionState, messages: &[Node], content: &ContentSource) -> Result<String> {
     let tree = &core.tree;
     let mut reader = content.reader();

@@ -1,4 +1,4 @@
-//! A session, a branch or a subtree as a session file (session-file.md §1).
+//! Exports a session, a branch or a subtree as a session file (session-file.md §1).
 
 use super::output::Output;
 use super::request::{Part, Progress};
@@ -13,12 +13,12 @@ use treelined_files::session::SessionState;
 use treelined_files::session::fork::ForkContent;
 use treelined_files::session::subtree::SubtreeContent;
 
-/// The lines of the file.
+/// The lines of the exported file.
 pub struct SessionFile {
-    /// The first line, unless the lines have it.
+    /// The header line; `None` if the other lines include it.
     header_line: Option<Vec<u8>>,
     lines: FileLines,
-    /// Bytes of the stored lines.
+    /// The number of bytes of the stored lines.
     size: u64,
 }
 
@@ -100,7 +100,7 @@ impl SessionFile {
     }
 }
 
-/// The header of its own session, which names its source.
+/// The header of the exported part as a new session. It names the source session.
 fn header(core: &SessionState, minter: &dyn Source) -> Header {
     let source = core.log.header();
     let path = core

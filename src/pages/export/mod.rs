@@ -1,7 +1,8 @@
 //! Exports a session as a page, Markdown, text, a session file or data (protocol.md §16).
 //!
-//! [`ExportSource`] is taken with the session's guard held; everything else runs without it, on a blocking thread.
-//! [`output`] is the file or the text that is written, [`content`] reads entries and replaces their secrets.
+//! [`ExportSource`] is made while the guard of the session is held. Everything else runs without the guard, on a
+//! blocking thread. [`output`] is the file or the text that is written; [`content`] reads entries and replaces their
+//! secrets.
 
 mod content;
 mod data;
@@ -33,7 +34,7 @@ use treelined_files::cancel::Cancel;
 use treelined_files::log::{Standing, append};
 use treelined_files::session::SessionState;
 
-/// A conversation that somebody has deleted must not turn up in a new file.
+/// Fails if the session was deleted, since a deleted conversation must not appear in a new file.
 fn check(core: &SessionState, part: Part) -> Result<()> {
     if core.log.standing()? == Standing::Deleted {
         return Err(append::deleted());
@@ -41,7 +42,7 @@ fn check(core: &SessionState, part: Part) -> Result<()> {
     part.check(core)
 }
 
-/// Takes the part of the session whose secrets a person reviews before it is exported.
+/// Copies the part of the session whose secrets a person reviews before the export.
 pub fn review(
     core: &SessionState,
     part: Part,
@@ -52,7 +53,7 @@ pub fn review(
     ReviewSource::take(core, part, options, minter)
 }
 
-/// The session at one point in time.
+/// The exported part of the session at one point in time.
 pub enum ExportSource {
     File(Box<SessionFile>),
     Page(Box<PageSource>),
@@ -61,7 +62,7 @@ pub enum ExportSource {
 }
 
 impl ExportSource {
-    /// Takes the part of the session to export.
+    /// Copies the part of the session that is exported.
     pub fn take(
         core: &SessionState,
         part: Part,
@@ -91,7 +92,8 @@ impl ExportSource {
         }
     }
 
-    /// Writes the export; `sessions` has the subagents of trajectories, and `prices` estimate the cost in pages. Nothing is left if it fails or is cancelled.
+    /// Writes the export. `sessions` has the subagents of trajectories; `prices` estimate the cost in pages. If the
+    /// export fails or is cancelled, nothing of it remains.
     pub fn write(
         &self,
         target: &Target,

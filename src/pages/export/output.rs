@@ -1,6 +1,7 @@
 //! The file or the text that an export writes.
 //!
-//! A file has a temporary name until it is complete and on disk. Dropping an unfinished output removes it.
+//! A file has a temporary name until it is complete and on disk. If an unfinished output is dropped, its file is
+//! removed.
 
 use super::request::{Exported, Target};
 use crate::export::tally::Redaction;
@@ -18,17 +19,17 @@ use treelined_files::os::file::Location;
 use treelined_files::os::temporary::{self, Temporary};
 use treelined_files::parallel::Background;
 
-/// Bytes that are collected before they are written.
+/// The number of bytes that are collected before they are written.
 const CHUNK: usize = 1 << 20;
-/// Chunks that wait for the writer thread.
+/// The most chunks that wait for the writer thread.
 const WAITING: usize = 2;
-/// Bytes of a response besides the content.
+/// The bytes of a response in addition to the content.
 const ENVELOPE_BYTES: usize = 4096;
 
 /// An unfinished export.
 pub(super) struct Output {
     to: OutputPlace,
-    /// The bytes that are not written yet; for a text all of them.
+    /// The bytes that are not written yet. For a text these are all bytes.
     pending: Vec<u8>,
     bytes: u64,
     cancel: Cancel,
@@ -62,7 +63,7 @@ impl Output {
         })
     }
 
-    /// Adds bytes. Fails once the export is cancelled, or larger than the text may be.
+    /// Appends bytes. Fails if the export is cancelled, or if the text gets larger than it may be.
     pub(super) fn write(&mut self, bytes: &[u8]) -> Result<()> {
         if self.cancel.is_cancelled() {
             return Err(Error::cancelled());
@@ -86,7 +87,7 @@ impl Output {
         Ok(())
     }
 
-    /// A place for parts that are written later.
+    /// A store for parts that are written to the output later.
     pub(super) fn spool(&self) -> Result<Spool> {
         match &self.to {
             OutputPlace::Content { limit } => Ok(Spool::Memory {
@@ -101,11 +102,11 @@ impl Output {
         }
     }
 
-    /// Completes the export.
+    /// Finishes the export.
     pub(super) fn finish(self, redactions: Vec<Redaction>) -> Result<Exported> {
         let content = match self.to {
             OutputPlace::Content { limit } => {
-                // Formats write UTF-8; a line of a session file may have other bytes.
+                // All formats write UTF-8, except that a line of a session file may have other bytes.
                 let text = match String::from_utf8(self.pending) {
                     Ok(text) => text,
                     Err(error) => String::from_utf8_lossy(error.as_bytes()).into_owned(),
@@ -129,11 +130,12 @@ impl Output {
     }
 }
 
-/// Parts of an export that are written in another order than they are made. Dropping it removes them.
+/// A store for parts of an export whose order in the output is not the order in which they are made. Dropping it
+/// removes the parts.
 pub(super) enum Spool {
     File {
         temporary: Temporary,
-        /// Bytes.
+        /// The number of bytes written so far.
         end: u64,
     },
     Memory {
@@ -143,7 +145,7 @@ pub(super) enum Spool {
 }
 
 impl Spool {
-    /// Adds a part, and returns its place.
+    /// Adds a part, and returns its range of bytes in the store.
     pub(super) fn push(&mut self, part: &[u8]) -> Result<Range<u64>> {
         let length = part.len() as u64;
         match self {
@@ -163,7 +165,7 @@ impl Spool {
         }
     }
 
-    /// The part at this place.
+    /// The part with this range of bytes.
     pub(super) fn read(&self, place: Range<u64>) -> Result<Vec<u8>> {
         match self {
             Self::File { temporary, .. } => {
@@ -183,7 +185,8 @@ impl OutputFile {
     fn begin(path: &Path, overwrite: bool) -> Result<Self> {
         check_path(path, overwrite)?;
         let at = Location::of_path(path)?;
-        // Exports of processes that were killed would stay for ever. A folder that cannot be listed can be written.
+        // Removes the unfinished exports of killed processes, which would stay for ever otherwise. A failure does
+        // not matter: a folder that cannot be listed may still be writable.
         let _unlisted = temporary::remove_abandoned(&at.folder);
         let temporary = Temporary::for_name(&at.folder, &at.name);
         let temporary = temporary.map_err(|error| failed(path, &error))?;
@@ -198,7 +201,7 @@ impl OutputFile {
         })
     }
 
-    /// Writes a chunk, and returns an empty one.
+    /// Writes a chunk, and returns an empty buffer for the next one.
     fn push(&mut self, chunk: Vec<u8>) -> Result<Vec<u8>> {
         let used = self.writer.push(chunk);
         let mut used = used.map_err(|error| failed(&self.at.path(), &error))?;
@@ -225,7 +228,7 @@ impl OutputFile {
     }
 }
 
-/// Fails early for a path that cannot be written.
+/// Fails early if `path` cannot be written.
 fn check_path(path: &Path, overwrite: bool) -> Result<()> {
     let refused = |reason: &str| Err(Error::invalid_params("path", reason));
     if !path.is_absolute() {
@@ -235,7 +238,7 @@ fn check_path(path: &Path, overwrite: bool) -> Result<()> {
     if name.contains(&0) {
         return refused("has a NUL, which no file name can have");
     }
-    // `Path` leaves out a slash and a full stop at the end.
+    // `Path` ignores a slash and a full stop at the end, so these are tested here.
     if path.file_name().is_none() || name.ends_with(b"/") || name.ends_with(b"/.") {
         return refused("names a folder; name a file in it");
     }
@@ -244,7 +247,7 @@ fn check_path(path: &Path, overwrite: bool) -> Result<()> {
         Ok(found) if found.is_symlink() => {
             return refused("is a symbolic link; name the file it leads to, or another one");
         }
-        // A device or a pipe would be replaced by a file.
+        // Writing would replace a device or a pipe with a file.
         Ok(found) if !found.is_file() => {
             return refused("is a device, a pipe or a socket; name a file");
         }

@@ -1,4 +1,4 @@
-//! The entries of an exported part.
+//! The entries of the exported part.
 
 use super::request::Part;
 use treelined_core::entry::{Kind, Role};
@@ -9,7 +9,7 @@ use treelined_core::{json, name};
 use treelined_files::session::SessionState;
 
 impl Part {
-    /// Fails for a subtree that begins with a label: it belongs to no conversation.
+    /// Fails for a subtree that begins with a label, since a label does not belong to a conversation.
     pub(super) fn check(self, core: &SessionState) -> Result<()> {
         let Self::Subtree(top) = self else {
             return Ok(());
@@ -27,8 +27,8 @@ impl Part {
         Err(Error::invalid_params("entryId", &reason))
     }
 
-    /// For each item of the part's outline whether the part has it; `None` for all of them. A subtree leaves out the
-    /// labels of entries elsewhere.
+    /// For each item of the outline, whether the part contains it. `None` stands for all items. A subtree leaves out
+    /// the labels of entries outside of it.
     pub(super) fn matched(
         self,
         core: &SessionState,
@@ -53,7 +53,7 @@ impl Part {
         }
     }
 
-    /// The first user messages of the part, at most `count`.
+    /// The first user messages of the part, at most `count` of them.
     pub(super) fn user_messages(self, tree: &Tree, outline: &Outline, count: usize) -> Vec<Node> {
         let is_user =
             |node: &Node| tree.kind(*node) == Kind::Message && tree.role(*node) == Role::User;
@@ -73,7 +73,7 @@ impl Part {
         }
     }
 
-    /// The stored name that the part gives the session. In a subtree, only names in its own entries count.
+    /// The name of the session in the part. In a subtree, only names in its own entries count.
     pub(super) fn name(self, core: &SessionState, outline: &Outline) -> Result<Option<String>> {
         let tree = &core.tree;
         if !matches!(self, Self::Subtree(_)) {
@@ -92,14 +92,14 @@ impl Part {
     }
 }
 
-/// The entry that a label belongs to; `None` if the session has no such entry.
+/// The entry that a label belongs to; `None` if the session does not have this entry.
 fn label_target(core: &SessionState, label: Node) -> Result<Option<Node>> {
     let entry = core.entry(label)?;
     let target = json::get(&entry, "targetId").and_then(json::id);
     Ok(target.and_then(|id| core.tree.find(&id)))
 }
 
-/// Nodes of a tree.
+/// A set of nodes of a tree.
 struct NodeSet(Vec<bool>);
 
 impl NodeSet {

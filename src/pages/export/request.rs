@@ -8,7 +8,7 @@ use treelined_core::tree::Node;
 use treelined_files::store::catalogue::Rows;
 use treelined_redact::{Choices, KnownValues};
 
-/// The form of an export.
+/// The format of an export.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Format {
     Html,
@@ -18,18 +18,18 @@ pub enum Format {
     Data(DataFormat),
 }
 
-/// A form for programs that train and evaluate models.
+/// A format for programs that train and evaluate models.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum DataFormat {
-    /// The messages of a branch, a line each branch.
+    /// The messages of a branch; one line for each branch.
     Sft,
-    /// A trajectory of ATIF a branch.
+    /// A trajectory of ATIF; one for each branch.
     Atif,
     /// The graph of verifiers.
     Verifiers,
-    /// A session file of a branch without secrets.
+    /// A session file of one branch, without secrets.
     Trace,
-    /// Pairs of a better and a worse answer, a line each pair.
+    /// A better and a worse answer; one line for each pair.
     Dpo,
 }
 
@@ -42,7 +42,7 @@ pub enum Part {
     Subtree(Node),
 }
 
-/// The place of the result.
+/// Where the result goes.
 #[derive(Debug, Clone)]
 pub enum Target {
     File {
@@ -60,16 +60,16 @@ pub enum Target {
 pub struct ExportOptions {
     pub format: Format,
     pub redacts: bool,
-    /// Values and words that are secrets.
+    /// The values and words that are replaced as secrets.
     pub values: KnownValues,
-    /// What a person has decided about single secrets.
+    /// The decisions of a person about single secrets.
     pub choices: Choices,
-    /// The home directory, if paths in it are shortened.
+    /// The home directory; present if paths in it must be shortened.
     pub home: Option<String>,
 }
 
 impl ExportOptions {
-    /// Replaces what the export does not show.
+    /// Makes the redactor that replaces secrets.
     pub(super) fn redactor(&self) -> Result<Redactor> {
         let redactor = Redactor::new(self.redacts, self.home.as_deref());
         let redactor =
@@ -79,19 +79,20 @@ impl ExportOptions {
     }
 }
 
-/// Receives the progress: bytes read, and all bytes to read.
+/// Receives the progress: the number of bytes read, and the number of bytes to read in all.
 pub(crate) type Progress<'p> = &'p (dyn Fn(u64, u64) + Sync);
 
-/// Lists the sessions of the session directory, among them the sessions of subagents. May read files.
+/// Lists the sessions of the session directory, including the sessions of subagents. It may read
+/// files.
 pub type Sessions<'p> = &'p (dyn Fn() -> Result<Rows> + Sync);
 
 /// A finished export.
 #[derive(Debug)]
 pub struct Exported {
-    /// The text, if the target is not a file.
+    /// The exported text; `None` if the target is a file.
     pub content: Option<String>,
     pub bytes: u64,
-    /// Lines of data; `None` for other formats.
+    /// The number of lines of data; `None` for other formats.
     pub items: Option<u64>,
     pub redactions: Vec<Redaction>,
 }

@@ -1,4 +1,5 @@
-//! What an export would replace, and what looks like a secret and would stay (protocol.md §16, "Review").
+//! Lists the secrets that an export would replace, and the texts that look like secrets and would stay
+//! (protocol.md §16, "Review").
 
 use super::jsonl::SessionFile;
 use super::request::{ExportOptions, Part, Progress};
@@ -12,16 +13,16 @@ use treelined_files::cancel::Cancel;
 use treelined_files::session::SessionState;
 use treelined_redact::{Choices, candidates};
 
-/// The most secrets that are listed, and as many texts that stay.
+/// The most secrets that are listed. The same number of texts that stay may be listed.
 const MAX_SECRETS: usize = 1000;
-/// The most entries that are listed for one of them.
+/// The most entries that are listed for one secret or text.
 const MAX_IDS: usize = 20;
-/// The kind of text that looks like a secret.
+/// The kind of a text that looks like a secret.
 const UNKNOWN: &str = "unknown";
-/// The fewest characters of a secret of which some are shown.
+/// The fewest characters of a secret of which some characters are shown.
 const SHOWN: usize = 12;
 
-/// The secrets of one part of a session.
+/// The part of a session whose secrets are reviewed.
 pub struct ReviewSource {
     file: SessionFile,
     redactor: Redactor,
@@ -35,15 +36,15 @@ pub struct ReviewedSecret {
     pub id: String,
     pub kind: &'static str,
     pub replaced: bool,
-    /// Its first two and its last two characters.
+    /// The first two and the last two characters of the text.
     pub shown: String,
-    /// In characters.
+    /// The length in characters.
     pub length: u64,
     pub count: u64,
     pub entry_ids: Vec<String>,
 }
 
-/// Secrets in the order of their first places.
+/// The secrets, in the order in which they were found first.
 #[derive(Default)]
 struct Found {
     secrets: Vec<ReviewedSecret>,
@@ -57,7 +58,7 @@ impl ReviewSource {
         options: &ExportOptions,
         minter: &dyn Source,
     ) -> Result<Self> {
-        // Decisions are applied to the list, so that what is kept is listed too.
+        // The decisions are applied to the list afterwards, so that secrets that are kept are listed too.
         let undecided = ExportOptions {
             choices: Choices::default(),
             ..options.clone()
@@ -69,7 +70,7 @@ impl ReviewSource {
         })
     }
 
-    /// The secrets first, then the texts that look like one.
+    /// The secrets, followed by the texts that look like secrets.
     pub fn read(&self, cancel: &Cancel, progress: Progress<'_>) -> Result<Vec<ReviewedSecret>> {
         let (mut secrets, mut others) = (Found::default(), Found::default());
         self.file.each_line(cancel, progress, &mut |line| {
@@ -125,7 +126,7 @@ impl Found {
     }
 }
 
-/// Enough of a secret to know it again.
+/// So many characters of a secret that a person recognizes it.
 fn shown(secret: &str) -> String {
     let length = secret.chars().count();
     if length < SHOWN {

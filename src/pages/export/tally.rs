@@ -18,7 +18,7 @@ pub struct Redaction {
     pub entry_ids: Vec<String>,
 }
 
-/// Counts by kind.
+/// Counts the replaced secrets by kind.
 #[derive(Debug, Default)]
 pub(super) struct RedactionTally(BTreeMap<&'static str, KindTally>);
 

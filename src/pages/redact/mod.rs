@@ -1,5 +1,5 @@
-//! Replaces the secrets in the strings of an entry, as raw JSON (protocol.md §16). The crate `treelined_redact` finds
-//! them.
+//! Replaces the secrets in the strings of an entry, which is raw JSON (protocol.md §16). The crate `treelined_redact`
+//! finds the secrets.
 
 #[cfg(test)]
 #[path = "../../../clients/redact/src/samples.rs"]
@@ -12,9 +12,10 @@ use treelined_core::json;
 use treelined_redact::{FOREIGN_MEMBERS, ID_MEMBERS, mark};
 pub use treelined_redact::{Redactor, Report};
 
-/// Redacts entries beside text.
+/// Adds the redaction of entries to the redaction of text.
 pub trait RedactEntry {
-    /// The entry with the secrets of its strings replaced, except ids. Text that is not JSON stays as it is.
+    /// The entry with the secrets in its strings replaced. Ids are not changed. An entry that is not JSON is returned
+    /// unchanged.
     fn entry<'e>(&self, entry: &'e [u8], report: Report<'_>) -> Cow<'e, [u8]>;
 }
 
@@ -26,7 +27,7 @@ impl RedactEntry for Redactor {
         let mut walk = StringWalk::default();
         let mut out = Vec::with_capacity(entry.len());
         let mut done = 0;
-        // The flag in front of a string, and its depth.
+        // The command line flag before a string, and the depth of that flag in the JSON.
         let mut flag: Option<(usize, String)> = None;
         while let Some((span, part)) = walk.next(entry) {
             let raw = entry.get(span.clone()).unwrap_or_default();
@@ -59,7 +60,7 @@ impl RedactEntry for Redactor {
     }
 }
 
-/// Passes the strings of an entry, except ids.
+/// Passes the strings of an entry to `pass`, except ids.
 pub(crate) fn strings(entry: &[u8], pass: &mut dyn FnMut(&str)) {
     let mut walk = StringWalk::default();
     while let Some((span, part)) = walk.next(entry) {
@@ -75,25 +76,25 @@ pub(crate) fn strings(entry: &[u8], pass: &mut dyn FnMut(&str)) {
 struct StringWalk {
     at: usize,
     depth: usize,
-    /// The last key.
+    /// The last key that was read.
     name: String,
-    /// Whether it names an id.
+    /// Whether the last key is the name of an id.
     at_id: bool,
-    /// The depth of a foreign member's key, while the walk is in its value.
+    /// The depth of the key of a foreign member, while the walk is in the value of that member.
     foreign: Option<usize>,
 }
 
-/// The part of an entry that a string is.
+/// The part of an entry to which a string belongs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum StringPart {
     Id,
-    /// A value in JSON of a tool or plugin, of the last key.
+    /// A value in the JSON of a tool or plugin; it belongs to the last key.
     Foreign,
     Other,
 }
 
 impl StringWalk {
-    /// The next string with its quotes, and the part that it is.
+    /// The next string, with its quotes, and the part to which it belongs.
     fn next(&mut self, text: &[u8]) -> Option<(json::Span, StringPart)> {
         loop {
             let byte = *text.get(self.at)?;

@@ -7,7 +7,7 @@ use treelined_core::json;
 use treelined_core::tools::{CallArguments, FileAccess};
 use treelined_core::view::call_summary;
 
-/// Writes the `toolCall` block of a call.
+/// Writes a tool call as a `toolCall` block.
 pub(super) fn push(writer: &mut BlockWriter<'_>, call: &[u8], results: &[CallResult<'_>]) {
     let [id, name, raw] = json::get_each(call, ["id", "name", "arguments"]);
     let id = id.and_then(json::string).unwrap_or_default();
@@ -71,7 +71,7 @@ fn push_result(
     });
 }
 
-/// The extension of the file, if the call names one file.
+/// The extension of the file, if the call names exactly one file.
 fn language_of_file(arguments: &CallArguments<'_>) -> Option<String> {
     let files = arguments.files();
     let mut files = files.iter();

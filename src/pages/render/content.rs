@@ -8,7 +8,7 @@ use treelined_core::bytes::part;
 use treelined_core::json;
 use treelined_core::json::Elements;
 
-/// Writes the blocks of a tool's output, which is shown as it is written.
+/// Writes the blocks of a tool's output, which is shown unchanged.
 pub(super) fn push_output(writer: &mut BlockWriter<'_>, content: &[u8], language: Option<&str>) {
     if let Some(text) = Text::of(Some(content)) {
         return writer.code(text, language);
@@ -24,7 +24,7 @@ pub(super) fn push_output(writer: &mut BlockWriter<'_>, content: &[u8], language
     });
 }
 
-/// Calls `see` with the type of each part of a content, and the part.
+/// Calls `see` for each part of a content, with the type of the part and the part.
 pub(super) fn each_part(content: &[u8], mut see: impl FnMut(&str, &[u8])) {
     let Ok(mut parts) = Elements::open(content, 0) else {
         return;
@@ -36,7 +36,7 @@ pub(super) fn each_part(content: &[u8], mut see: impl FnMut(&str, &[u8])) {
     }
 }
 
-/// Writes Markdown as `html` and `code` blocks; as `text` if it cannot be HTML.
+/// Writes Markdown as `html` and `code` blocks, or as a `text` block if it cannot become HTML.
 pub(super) fn push_markdown(writer: &mut BlockWriter<'_>, text: Text<'_>) {
     let markdown = text.decoded();
     let is_short = markdown.len() <= writer.room();
@@ -57,7 +57,7 @@ pub(super) fn push_markdown(writer: &mut BlockWriter<'_>, text: Text<'_>) {
     }
 }
 
-/// Whether these parts surely fit into `room` bytes of JSON.
+/// Whether these parts certainly fit into `room` bytes of JSON.
 pub(super) fn fits(parts: &[Part], room: usize) -> bool {
     let sizes = parts.iter().map(|part| match part {
         Part::Html(text) | Part::Code { text, .. } => BLOCK_BYTES + literal_bytes(text),
@@ -65,7 +65,7 @@ pub(super) fn fits(parts: &[Part], room: usize) -> bool {
     sizes.sum::<usize>() <= room
 }
 
-/// The size of a text as a JSON literal, at most.
+/// The most bytes that a text needs as a JSON literal.
 pub(super) fn literal_bytes(text: &str) -> usize {
     let escapes = text.bytes().filter(|byte| match byte {
         b'"' | b'\\' | 0xe2 => true,
@@ -74,12 +74,12 @@ pub(super) fn literal_bytes(text: &str) -> usize {
     text.len() + 5 * escapes.count()
 }
 
-/// A text as HTML that fits into `room` bytes of JSON.
+/// A text as HTML; `None` if the HTML does not fit into `room` bytes of JSON.
 pub(super) fn html(markdown: &str, room: usize) -> Option<String> {
     markdown::html(markdown).filter(|html| literal_bytes(html) <= room)
 }
 
-/// Writes raw JSON as code.
+/// Writes raw JSON as a `code` block.
 pub(super) fn push_json(writer: &mut BlockWriter<'_>, raw: &[u8]) {
     let text = String::from_utf8_lossy(raw);
     writer.code(Text::Decoded(&text), Some("json"));

@@ -1,6 +1,6 @@
-//! The facts of an entry beside its line.
+//! The facts about an entry that its line does not contain.
 
-/// Facts about an entry that are not in its bytes.
+/// The facts about an entry that its line does not contain.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct EntryContext<'a> {
     /// The id of the entry in the tree.
@@ -9,9 +9,9 @@ pub struct EntryContext<'a> {
     pub is_error: bool,
     /// The results of the calls of an assistant message, at most one for each call.
     pub results: &'a [CallResult<'a>],
-    /// The entries that a summary takes the place of.
+    /// The entries that a summary replaces.
     pub replaced: Option<ReplacedEntries<'a>>,
-    /// The text of a custom message by its renderer.
+    /// The text that a renderer makes of a custom message.
     pub preview: Option<&'a str>,
 }
 
@@ -21,11 +21,11 @@ pub struct CallResult<'a> {
     pub call_id: &'a str,
     pub entry_id: &'a str,
     pub is_error: bool,
-    /// The entry of the result, if its blocks are wanted in the call.
+    /// The entry of the result, if its blocks are to be shown in the call.
     pub entry: Option<&'a [u8]>,
 }
 
-/// The entries of a path from `first` to `last`, by their ids.
+/// The entries of a path from `first` to `last`, which are ids.
 #[derive(Debug, Clone, Copy)]
 pub struct ReplacedEntries<'a> {
     pub first: &'a str,

@@ -5,11 +5,11 @@ use treelined_core::bytes::part;
 use treelined_core::json::{self, Elements};
 use treelined_core::tools::{CallArguments, DIFFS, EDITS, FileAccess};
 
-/// The most pairs of lines that are compared, for each line of an edit.
+/// The most pairs of lines that are compared for each line of an edit.
 const PAIRS_PER_LINE: usize = 200;
-/// The most pairs of lines that are compared: each needs 4 bytes.
+/// The most pairs of lines that are compared for one edit. Each pair needs 4 bytes.
 const MOST_PAIRS: usize = 1 << 20;
-/// The most unchanged lines shown at each side of a change.
+/// The most unchanged lines that are shown on each side of a change.
 const CONTEXT_LINES: usize = 3;
 
 /// A change of one file.
@@ -19,7 +19,7 @@ pub(super) struct FileDiff {
     pub text: String,
 }
 
-/// The changes of a call, in its order; none if it is not an edit.
+/// The changes of a call, in the order of the call; empty if the call is not an edit.
 pub(super) fn of_call(arguments: &CallArguments<'_>, raw: &[u8]) -> Vec<FileDiff> {
     if let Some(patch) = arguments.patch() {
         return of_patch(&patch);
@@ -50,7 +50,7 @@ pub(super) fn of_call(arguments: &CallArguments<'_>, raw: &[u8]) -> Vec<FileDiff
     }
 }
 
-/// Appends the lines of an edit, an object with the text before and after it.
+/// Appends the changed lines of an edit. `edit` is an object with the text before and after the edit.
 fn push_edit(out: &mut String, edit: &[u8]) {
     for names in EDITS {
         let [old, new] = json::get_each(edit, *names);
@@ -95,8 +95,9 @@ fn push_lines(out: &mut String, mark: char, lines: &[&str]) {
     }
 }
 
-/// Appends the difference of two runs of lines. Their first lines differ, and their last lines too. It uses the longest
-/// common lines; if there are too many lines to compare, it appends all old lines and then all new ones.
+/// Appends the difference of two runs of lines, whose first lines differ, and whose last lines differ. It is based on
+/// the longest common subsequence of lines. If there are too many lines to compare, it appends all old lines and then
+/// all new lines.
 fn push_middle(out: &mut String, old: &[&str], new: &[&str]) {
     let pairs = old.len().saturating_mul(new.len());
     if pairs > MOST_PAIRS.min((old.len() + new.len()) * PAIRS_PER_LINE) {
@@ -104,7 +105,7 @@ fn push_middle(out: &mut String, old: &[&str], new: &[&str]) {
         return push_lines(out, '+', new);
     }
     let width = new.len() + 1;
-    // The number of common lines from each pair of places on.
+    // For each pair of indexes into `old` and `new`, the number of common lines from there on.
     let mut common = vec![0_u32; (old.len() + 1) * width];
     let count =
         |common: &[u32], a: usize, b: usize| common.get(a * width + b).copied().unwrap_or_default();
@@ -142,7 +143,7 @@ fn push_middle(out: &mut String, old: &[&str], new: &[&str]) {
     }
 }
 
-/// The changes of a patch of Codex, file by file.
+/// The changes of a patch in the format of Codex, file by file.
 fn of_patch(patch: &str) -> Vec<FileDiff> {
     let mut files: Vec<FileDiff> = Vec::new();
     for line in patch.lines() {
@@ -212,7 +213,7 @@ fn of_unified(diff: &str, path: Option<&str>) -> Vec<FileDiff> {
     files
 }
 
-/// The path that the head of a file in a unified diff names: the new one, of a deleted file the old one.
+/// The path in the head of a file in a unified diff: the new path, or the old one of a deleted file.
 fn changed_path(old: &str, new: &str) -> String {
     let own = |text: &str| {
         text.split('\t')
@@ -231,7 +232,7 @@ fn changed_path(old: &str, new: &str) -> String {
     }
 }
 
-/// Appends a line of a diff. A line with another beginning is unchanged text without its space.
+/// Appends a line of a diff. A line that begins with another character is unchanged text whose space is missing.
 fn push_diff_line(out: &mut String, line: &str) {
     if !line.starts_with([' ', '+', '-', '@']) {
         out.push(' ');

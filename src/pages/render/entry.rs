@@ -1,4 +1,4 @@
-//! One entry as blocks, by its type and role.
+//! Renders one entry as blocks, according to its type and role.
 
 use super::content::push_json;
 use super::context::EntryContext;
@@ -7,8 +7,8 @@ use super::pieces::{SummaryKind, push_line, push_preview, push_summary};
 use super::writer::BlockWriter;
 use treelined_core::json::{self};
 
-/// Appends an entry as one JSON object, `RenderedEntry` of protocol.md §15.2, in at most about `max_bytes`: long strings
-/// are cut first, then blocks are left out.
+/// Appends an entry as one JSON object, `RenderedEntry` of protocol.md §15.2, of about `max_bytes` at most. To fit,
+/// long strings are cut first, then blocks are left out.
 ///
 /// `entry` is the entry as clients receive it, in UTF-8; values of a wrong shape count as absent.
 pub fn push_entry(out: &mut Vec<u8>, entry: &[u8], context: &EntryContext<'_>, max_bytes: usize) {
@@ -37,7 +37,7 @@ pub fn push_entry(out: &mut Vec<u8>, entry: &[u8], context: &EntryContext<'_>, m
     writer.push(b"}");
 }
 
-/// Writes the facts about an entry that are not blocks.
+/// Writes the members that are not blocks.
 fn push_head(
     writer: &mut BlockWriter<'_>,
     message: &[u8],

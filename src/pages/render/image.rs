@@ -1,4 +1,4 @@
-//! Images, known by their first bytes and not by the type that the entry claims.
+//! Images. Their type is recognized by their first bytes; the type in the entry is not used.
 
 use super::writer::BlockWriter;
 use treelined_core::json;
@@ -12,7 +12,8 @@ const TYPES: &[(&str, &[u8])] = &[
     ("image/webp", b"RIFF"),
 ];
 
-/// Writes the block of an image: an `attachment` if it is none of the known types, not Base64, or too large.
+/// Writes the block of an image. It is an `attachment` if the image has an unknown type, is not Base64, or
+/// is too large.
 pub(super) fn push(writer: &mut BlockWriter<'_>, block: &[u8]) {
     let [data, claimed] = json::get_each(block, ["data", "mimeType"]);
     let data = data.and_then(json::string).unwrap_or_default();
@@ -32,7 +33,7 @@ pub(super) fn push(writer: &mut BlockWriter<'_>, block: &[u8]) {
     }
 }
 
-/// The type of the image that this Base64 begins.
+/// The type of the image, by the beginning of its Base64.
 fn image_type(data: &str) -> Option<&'static str> {
     let mut first = Vec::with_capacity(12);
     for group in data.as_bytes().chunks_exact(4).take(4) {
@@ -49,7 +50,7 @@ fn image_type(data: &str) -> Option<&'static str> {
     is_whole.then_some(*mime_type)
 }
 
-/// The six bits of a character of Base64.
+/// The six bits that a character of Base64 stands for.
 fn value(byte: u8) -> Option<u32> {
     Some(u32::from(match byte {
         b'A'..=b'Z' => byte - b'A',

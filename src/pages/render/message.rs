@@ -1,4 +1,4 @@
-//! The blocks of a message, by its role, and of content.
+//! The blocks of a message, according to its role, and the blocks of a content.
 
 use super::content::{each_part, html, push_json, push_markdown, push_output};
 use super::context::EntryContext;
@@ -80,7 +80,7 @@ fn push_thinking(writer: &mut BlockWriter<'_>, block: &[u8]) {
         return;
     };
     if text.trim().is_empty() {
-        // The provider keeps the text to itself.
+        // The provider keeps the text of this thinking secret, so there is nothing to show.
         return;
     }
     match html(&text, writer.room()) {
@@ -89,7 +89,7 @@ fn push_thinking(writer: &mut BlockWriter<'_>, block: &[u8]) {
     }
 }
 
-/// Writes a command of the user, its output, and its end if it is unusual.
+/// Writes a command of the user, its output, and how it ended if that is unusual.
 fn push_command(writer: &mut BlockWriter<'_>, message: &[u8]) {
     let names = [
         "command",

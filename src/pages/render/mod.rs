@@ -1,9 +1,9 @@
 //! Entries as blocks that a client shows (protocol.md §15): Markdown as HTML, code, diffs, images, tool calls with
 //! their results.
 //!
-//! Session text is hostile. Markup leaves this room only through [`markdown`], which writes a fixed set of elements and
-//! attributes and escapes everything else; every other string is plain text. Pure: an entry's bytes and the facts about
-//! other entries come from the caller.
+//! The text of a session is hostile. Only [`markdown`] makes markup: it writes a fixed set of elements and attributes
+//! and escapes everything else. Every other string is plain text. The module is pure: the caller provides the bytes of
+//! an entry and the facts about other entries.
 
 mod call;
 mod content;

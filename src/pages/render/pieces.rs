@@ -1,4 +1,4 @@
-//! Pieces that entries and messages share.
+//! Blocks that entries and messages both have.
 
 use super::context::EntryContext;
 use super::writer::{BlockWriter, Text};
@@ -6,7 +6,7 @@ use treelined_core::json::{Elements, MemberValues};
 use treelined_core::summary::frame;
 use treelined_core::{json, summary};
 
-/// Writes the text of a custom message by its renderer.
+/// Writes the text that the renderer makes of a custom message.
 pub(super) fn push_preview(writer: &mut BlockWriter<'_>, context: &EntryContext<'_>) {
     if let Some(preview) = context.preview {
         push_line(writer, preview);
@@ -70,7 +70,7 @@ pub(super) fn push_summary(
         .unwrap_or(text);
     let html = super::content::html(text, writer.room());
     if html.is_none() {
-        // A summary that cannot be HTML is text below its card.
+        // A summary that cannot become HTML is a text below the block.
         push_line(writer, text);
     }
     writer.block("summary", |writer| {
@@ -92,7 +92,7 @@ pub(super) fn push_summary(
     });
 }
 
-/// Writes the lists of files of a summary's details, if it has one.
+/// Writes the lists of files in the details of a summary, if it has them.
 pub(super) fn push_files(writer: &mut BlockWriter<'_>, details: &[u8]) {
     let lists = json::get_each(details, ["readFiles", "modifiedFiles"]);
     if lists.iter().all(Option::is_none) {

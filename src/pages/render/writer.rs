@@ -1,11 +1,11 @@
-//! Writes the JSON of blocks, within a number of bytes for each entry.
+//! Writes the JSON of blocks, with a limit of bytes for each entry.
 
 use std::borrow::Cow;
 use treelined_core::json;
 
-/// The most bytes of a name: a role, a tool, a model, the id of a call.
+/// The most bytes of a name, such as a role, a tool, a model, or the id of a call.
 const NAME_BYTES: usize = 256;
-/// The room that the names and the structure of a block need.
+/// The bytes that the names and the structure of a block need.
 pub(super) const BLOCK_BYTES: usize = 512;
 
 /// A string to write.
@@ -17,7 +17,7 @@ pub(super) enum Text<'a> {
 }
 
 impl<'a> Text<'a> {
-    /// The text of a raw value that may be no string.
+    /// The text of a raw value; `None` if the value is not a string.
     pub(super) fn of(raw: Option<&'a [u8]>) -> Option<Self> {
         raw.filter(|raw| raw.starts_with(b"\"")).map(Self::Literal)
     }
@@ -30,7 +30,7 @@ impl<'a> Text<'a> {
     }
 }
 
-/// Writes one entry. Each object that it opens is closed, however small the room.
+/// Writes one entry. Each object that it opens is closed, however few bytes are left.
 pub(super) struct BlockWriter<'o> {
     out: &'o mut Vec<u8>,
     /// The length of `out` at which the entry is full.
@@ -48,7 +48,7 @@ impl<'o> BlockWriter<'o> {
         }
     }
 
-    /// The bytes that still fit.
+    /// The number of bytes that are left.
     pub(super) fn room(&self) -> usize {
         self.end.saturating_sub(self.out.len())
     }
@@ -105,20 +105,20 @@ impl<'o> BlockWriter<'o> {
         self.push(if value { b"true" } else { b"false" });
     }
 
-    /// Writes a string whole.
+    /// Writes a string without cutting it.
     pub(super) fn whole(&mut self, name: &str, text: &str) {
         self.key(name);
         json::push_string(self.out, text);
     }
 
-    /// Writes the first [`NAME_BYTES`] of a name, if there is one.
+    /// Writes a name, cut to [`NAME_BYTES`], if there is one.
     pub(super) fn name(&mut self, member: &str, text: Option<&str>) {
         if let Some(text) = text {
             self.whole(member, name(text));
         }
     }
 
-    /// Writes a string of an array, if there is room for it.
+    /// Writes a string as an element of an array, if there is room for it.
     pub(super) fn element(&mut self, text: &str) {
         if self.room() < text.len() + BLOCK_BYTES {
             return;
@@ -145,7 +145,7 @@ impl<'o> BlockWriter<'o> {
         });
     }
 
-    /// Writes a string that may be long, and how much of it does not fit.
+    /// Writes a string that may be long. If it must be cut, also writes how much of it is missing.
     pub(super) fn text(&mut self, name: &str, text: Text<'_>) {
         self.key(name);
         let room = self.room().saturating_sub(BLOCK_BYTES / 2);
@@ -170,19 +170,20 @@ impl<'o> BlockWriter<'o> {
     }
 }
 
-/// The first [`NAME_BYTES`] of a name.
+/// A name, cut to [`NAME_BYTES`].
 pub(super) fn name(text: &str) -> &str {
     prefix(text, NAME_BYTES)
 }
 
-/// The longest beginning of `text` of at most `bytes`.
+/// The longest beginning of `text` that has at most `bytes` bytes.
 fn prefix(text: &str, bytes: usize) -> &str {
     let mut ends = (0..=bytes).rev().take_while(|_| bytes < text.len());
     let fitting = ends.find_map(|end| text.get(..end));
     fitting.unwrap_or(text)
 }
 
-/// The length of the beginning of `text` whose literal has at most `room` bytes inside its quotes.
+/// The length of the longest beginning of `text` whose JSON literal has at most `room` bytes inside
+/// its quotes.
 fn fitting(text: &str, room: usize) -> usize {
     let mut literal = 0;
     for (at, char) in text.char_indices() {
@@ -198,5 +199,5 @@ fn fitting(text: &str, room: usize) -> usize {
     text.len()
 }
 
-/// The most bytes of one string. Longer ones are cut.
+/// The most bytes of one string. A longer string is cut.
 pub(crate) const STRING_BYTES: usize = 1 << 20;

@@ -1,7 +1,9 @@
-//! How custom messages look in rows (protocol.md §14): one line of text, an icon and a style for each custom type.
+//! The look of custom messages in rows (protocol.md §14): one line of text, an icon and a style for each custom
+//! type.
 //!
-//! Owns the templates, their limits, and the order among renderers of one type. A template only selects members of
-//! the entry; it runs no code. Pure: it reads neither the file nor the clock. Rendering is linear in the entry.
+//! This module has the templates and their limits, and decides which renderer of a type is used. A template only
+//! selects members of the entry; it runs no code. The module is pure: it reads neither the file nor the clock. The
+//! time of rendering is linear in the entry.
 
 mod renderer;
 mod table;

@@ -1,4 +1,4 @@
-//! A renderer: how rows of one type look.
+//! A renderer: the look of the rows of one custom type.
 
 use super::template::{BadTemplate, Template};
 use treelined_core::view::{RowLook, RowStyle, Subject};
@@ -18,7 +18,7 @@ pub struct Renderer {
     pub(super) style: Option<RowStyle>,
 }
 
-/// A renderer that is refused.
+/// The reason why a renderer is refused.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum BadRenderer {
     Template(BadTemplate),
@@ -43,7 +43,8 @@ impl Renderer {
         })
     }
 
-    /// The look of the entry in `line`, a stored line with the custom type of this renderer.
+    /// The look of an entry. `line` is its stored line; its custom type is the one of this
+    /// renderer.
     pub fn look(&self, line: &[u8], subject: Subject) -> RowLook {
         let members = match subject.is_message() {
             true => json::get(line, "message").unwrap_or_default(),
@@ -57,7 +58,8 @@ impl Renderer {
     }
 }
 
-/// The look of an entry without a renderer: displayed custom messages differ from the conversation.
+/// The look of an entry without a renderer. Custom messages that are displayed look different from
+/// the conversation.
 pub fn usual_look(subject: Subject) -> RowLook {
     let style = subject
         .is_displayed_custom_message()
@@ -78,7 +80,7 @@ pub(super) fn check_icon(icon: &str) -> Result<(), String> {
     }
 }
 
-/// Fails for a custom type that can have no renderer.
+/// Fails for a custom type that cannot have a renderer.
 pub fn check_type(custom_type: &str) -> Result<(), String> {
     match custom_type.trim().is_empty() || custom_type.len() > MAX_TYPE_BYTES {
         true => Err(format!("must have 1 to {MAX_TYPE_BYTES} bytes")),

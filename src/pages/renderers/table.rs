@@ -1,4 +1,4 @@
-//! The renderers in force: for each type the renderer of the configuration, else the latest registration.
+//! The renderers in force: for each type the renderer in the configuration, or else the one that was registered last.
 
 use super::renderer::Renderer;
 use std::collections::{BTreeMap, HashMap};
@@ -10,11 +10,11 @@ use treelined_core::view::Subject;
 /// Most renderers of one connection.
 pub const MAX_RENDERERS: usize = 64;
 
-/// Renderers by custom type.
+/// The renderers, by custom type.
 #[derive(Debug, Clone, Default)]
 pub struct Renderers {
     configured: HashMap<String, Arc<Renderer>>,
-    /// In the order of registration; the last one counts.
+    /// The registered renderers, in the order of registration; the last one counts.
     registered: HashMap<String, Vec<(ConnectionId, Arc<Renderer>)>>,
 }
 
@@ -30,8 +30,8 @@ impl Renderers {
         }
     }
 
-    /// Registers a renderer as the latest of its type, instead of an earlier one of the same connection. False if the
-    /// connection has [`MAX_RENDERERS`] others.
+    /// Registers a renderer as the latest one of its type. It replaces an earlier renderer of the same connection for
+    /// this type. Returns false if the connection has [`MAX_RENDERERS`] other renderers.
     #[must_use]
     pub fn register(&mut self, owner: ConnectionId, custom_type: &str, renderer: Renderer) -> bool {
         let others = self.registered.iter().filter(|(of, _)| *of != custom_type);
@@ -61,13 +61,13 @@ impl Renderers {
         found.map(|renderer| &**renderer)
     }
 
-    /// Whether no entry has a renderer.
+    /// Whether there are no renderers.
     pub fn is_empty(&self) -> bool {
         self.configured.is_empty() && self.registered.is_empty()
     }
 
-    /// The renderer of an entry. `line` is its stored line or the beginning of it; fails if that ends before the custom
-    /// type.
+    /// The renderer for an entry. `line` is the stored line of the entry, or its beginning. Fails if it ends before the
+    /// custom type.
     pub fn find(&self, line: &[u8], subject: Subject) -> Result<Option<&Renderer>, Malformed> {
         let mut at = json::skip_space(line, 0);
         if subject.is_message() {
@@ -85,7 +85,7 @@ impl Renderers {
     }
 }
 
-/// The position of a member's value in the object at `at`, without reading what follows it.
+/// The position of the value of a member in the object at `at`. The text after that value is not read.
 fn value_of(line: &[u8], at: usize, name: &str) -> Result<Option<usize>, Malformed> {
     let mut members = Members::open(line, at)?;
     while let Some(key) = members.next_key()? {

@@ -1,14 +1,14 @@
-//! Templates: text with the members of an entry in braces, for instance `{details.done}/{details.total} {content}`.
+//! Templates: texts with members of an entry in braces, such as `{details.done}/{details.total} {content}`.
 
 use std::fmt;
 use treelined_core::json::{self, Elements, Malformed, Members, Span};
 use treelined_core::view::PreviewLine;
 
-/// Most bytes of a template.
+/// The most bytes of a template.
 const MAX_BYTES: usize = 1024;
-/// Most members that a template names.
+/// The most different members that a template names.
 const MAX_PATHS: usize = 32;
-/// Most names of a path.
+/// The most names in a path.
 const MAX_DEPTH: usize = 16;
 const IMAGE: &str = "[image]";
 
@@ -16,18 +16,18 @@ const IMAGE: &str = "[image]";
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Template {
     parts: Vec<Part>,
-    /// Each path once: the names from the entry to a member.
+    /// The paths, each once. A path is the names that lead from the entry to a member.
     paths: Vec<Vec<String>>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Part {
     Text(String),
-    /// The index of the member's path.
+    /// The index of the path of the member.
     Member(usize),
 }
 
-/// Why a text is not a template.
+/// The reason why a text is not a template.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BadTemplate {
     /// The number of characters before the fault.
@@ -108,8 +108,8 @@ impl Template {
         Ok(self.paths.len() - 1)
     }
 
-    /// The line that the template makes of the members of `object`. A missing member is empty; a damaged object has the
-    /// members before the damage.
+    /// Fills in the template with the members of `object`. A missing member is empty. Of a damaged object, the members
+    /// before the damage are used.
     pub(super) fn fill(&self, object: &[u8]) -> String {
         let mut values = vec![None; self.paths.len()];
         let all: Vec<usize> = (0..self.paths.len()).collect();
@@ -131,8 +131,8 @@ impl Template {
         line.into_text()
     }
 
-    /// Finds the values of the paths `wanted`, whose first `depth` names lead to the object at `at`. Returns the
-    /// position after the object. Recurses no deeper than the longest path.
+    /// Finds the values of the paths `wanted`. The first `depth` names of these paths lead to the object at `at`.
+    /// Returns the position after the object. The recursion is as deep as the longest path.
     fn find(
         &self,
         text: &[u8],
@@ -152,7 +152,7 @@ impl Template {
             let named = wanted.iter().filter(is_named);
             let (ends, deeper): (Vec<usize>, Vec<usize>) =
                 named.partition(|it| path(it).len() == depth + 1);
-            // The last member of a name counts.
+            // Of members with the same name, the last one counts.
             for slot in &deeper {
                 set(values, *slot, None);
             }
@@ -184,8 +184,8 @@ fn bad(position: usize, reason: impl Into<String>) -> BadTemplate {
     }
 }
 
-/// Appends a string, a number, true or false; of an array its elements, and the text of its blocks. Null and objects
-/// are empty.
+/// Appends the text of a value: a string, a number, true or false, or the elements of an array and the text of its
+/// blocks. Null and objects are empty.
 fn push_value(line: &mut PreviewLine, raw: &[u8]) {
     match raw.first() {
         Some(b'[') => {

@@ -1,6 +1,6 @@
 //! The path of a branch as one trajectory of ATIF, the format of harbor (`harbor.models.trajectories`, version 1.7).
 //!
-//! A step is a message; results stand in the step of the message whose calls they answer.
+//! A step is a message. A result is in the step of the message whose call it answers.
 
 use super::chat::{Message, Tools, is_result};
 use super::json::{key, text, text_of};
@@ -16,11 +16,11 @@ use treelined_core::json;
 use treelined_core::timestamp;
 use treelined_core::tree::Node;
 
-/// Receives pieces of a line.
+/// Receives the parts of a line, in order.
 pub(super) type Take<'t> = &'t mut dyn FnMut(&[u8]) -> Result<()>;
 
-/// Writes the trajectory that ends with a step, without a line break; `None` if nothing is said there, and nothing written.
-/// Returns what it cost, with its subagents.
+/// Writes the trajectory that ends with a step, without a line break. Returns its cost, including its subagents.
+/// Returns `None`, and writes nothing, if no message is on the path.
 pub(super) fn write(
     reader: &mut DataReader<'_>,
     nesting: &mut Nesting<'_>,
@@ -52,7 +52,7 @@ struct Trajectory<'t, 's> {
     take: Take<'t>,
     nesting: &'t mut Nesting<'s>,
     session_id: &'t str,
-    /// The open step without its end, and the results of its calls.
+    /// The step that is not finished yet, and the results of its calls.
     step: Option<OpenStep>,
     steps: u64,
     tools: Vec<Vec<u8>>,
@@ -60,29 +60,29 @@ struct Trajectory<'t, 's> {
     model: Option<String>,
     effort: Option<String>,
     total: Usage,
-    /// The subagents that steps name.
+    /// The subagents that the steps name.
     subagents: Vec<Subagent>,
 }
 
 struct OpenStep {
     json: Vec<u8>,
     results: Vec<StepResult>,
-    /// The ids of its calls.
+    /// The ids of the calls of the step.
     calls: Vec<String>,
-    /// Those of them that are not answered.
+    /// The ids of the calls that have no result yet.
     open_calls: HashSet<String>,
-    /// Its entry, and those of its results.
+    /// The entry of the step, and the entries of its results.
     entry_ids: Vec<String>,
 }
 
-/// A result without its end.
+/// A result that is not finished yet: its end is missing.
 struct StepResult {
     call: Option<String>,
     json: Vec<u8>,
 }
 
 impl OpenStep {
-    /// Names subagents in the result of a call, or in a separate result.
+    /// Names subagents in the result of a call; makes a result for them if the call has none.
     fn refer(&mut self, call: Option<&str>, subagents: &[Subagent]) {
         if subagents.is_empty() {
             return;
@@ -143,7 +143,7 @@ impl<'t, 's> Trajectory<'t, 's> {
         (self.take)(&out)
     }
 
-    /// Takes a message of the context (`format: "agent"`) with its entry.
+    /// Adds a message of the context (`format: "agent"`) with its entry.
     fn message(&mut self, entry: &[u8], stored: &[u8]) -> Result<()> {
         let role = text_of(stored, "role").unwrap_or_default();
         if let Some(tool) = json::get_path(entry, &["origin", "tool"]).and_then(json::string) {
@@ -178,7 +178,7 @@ impl<'t, 's> Trajectory<'t, 's> {
         Ok(())
     }
 
-    /// Adds the members that only an agent's step has.
+    /// Adds the members that only a step of an agent has.
     fn answer(&mut self, message: &Message<'_>) {
         let Some(step) = &mut self.step else { return };
         if let Some(model) = text_of(message.json, "model") {
@@ -205,7 +205,7 @@ impl<'t, 's> Trajectory<'t, 's> {
                 text(&mut step.json, "tool_call_id", &call.id);
                 text(&mut step.json, "function_name", &call.name);
                 key(&mut step.json, "arguments");
-                // The format has an object here. Custom tools take any text.
+                // The format requires an object here, but custom tools take any text.
                 match call.arguments.starts_with(b"{") {
                     true => step.json.extend_from_slice(&call.arguments),
                     false => {
@@ -252,7 +252,8 @@ impl<'t, 's> Trajectory<'t, 's> {
         }
         result.push(b'}');
         if !is_answer {
-            // Its call is not in the step before it: the format has no other place for it.
+            // The call of the result is not in the step before. The format has no other place for such a result, so it
+            // gets its own step.
             self.open(entry, "system")?;
             if let Some(step) = &mut self.step {
                 text(&mut step.json, "message", "");
@@ -372,7 +373,7 @@ impl<'t, 's> Trajectory<'t, 's> {
         Ok(Some(self.total.cost))
     }
 
-    /// Writes the subagents, and returns what they cost.
+    /// Writes the subagents, and returns their cost.
     fn nest(&mut self) -> Result<f64> {
         let mut subagents = std::mem::take(&mut self.subagents);
         subagents.extend(self.nesting.take(self.session_id, At::Nowhere)?);
@@ -397,7 +398,7 @@ impl<'t, 's> Trajectory<'t, 's> {
     }
 }
 
-/// Appends the members of a usage, with this before their names.
+/// Appends the members of a usage. `prefix` comes before their names.
 fn push_usage(out: &mut Vec<u8>, prefix: &str, usage: Usage) {
     let mut member = |name: &str, value: String| {
         key(out, &format!("{prefix}{name}"));

@@ -1,11 +1,11 @@
-//! The limit of bytes that the lines of an export may repeat.
+//! The limit for exports whose lines repeat the same entries.
 
 use treelined_core::error::Error;
 
-/// The most bytes of an export whose lines repeat the beginnings of their paths, in bytes that are read.
+/// The most bytes that may be read for an export in which several lines repeat the beginning of a path.
 pub(super) const REPEATED_BYTES: u64 = 1 << 30;
 
-/// The error for lines that repeat too much.
+/// The error for an export whose lines repeat too many bytes.
 pub(super) fn too_large(lines: &str, bytes: u64, limit: u64) -> Error {
     let reason = format!(
         "{lines} have {bytes} bytes together with the beginnings that they repeat, and {limit} are the most: \

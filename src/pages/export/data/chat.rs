@@ -1,4 +1,4 @@
-//! Messages as chat APIs and trainers take them: `role`, `content`, `tool_calls`, `tool_call_id`.
+//! Messages in the form that chat APIs and trainers read: `role`, `content`, `tool_calls`, `tool_call_id`.
 
 use super::json::{self as out_json, key, readable, text, text_of};
 use std::borrow::Cow;
@@ -12,7 +12,7 @@ pub(super) enum Block<'m> {
     Thinking(Cow<'m, str>),
     Image {
         mime_type: Cow<'m, str>,
-        /// Base64.
+        /// The bytes of the image in Base64.
         data: Cow<'m, str>,
     },
     Call(Call<'m>),
@@ -23,7 +23,7 @@ pub(super) enum Block<'m> {
 pub(super) struct Call<'m> {
     pub id: Cow<'m, str>,
     pub name: Cow<'m, str>,
-    /// JSON; `{}` if the message has none.
+    /// The arguments as JSON; `{}` if the message has none.
     pub arguments: Cow<'m, [u8]>,
 }
 
@@ -34,12 +34,12 @@ pub(super) struct Message<'m> {
     pub blocks: Vec<Block<'m>>,
 }
 
-/// Where the name and the arguments of a call stand in a chat message.
+/// How a chat message arranges the name and the arguments of a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum CallForm {
-    /// `{id, type, function: {name, arguments}}`, as OpenAI's chat API has it.
+    /// `{id, type, function: {name, arguments}}`, the form of OpenAI's chat API.
     Function,
-    /// `{id, type, name, arguments}`, as verifiers has it.
+    /// `{id, type, name, arguments}`, the form of verifiers.
     Flat,
 }
 
@@ -52,7 +52,7 @@ impl<'m> Message<'m> {
         }
     }
 
-    /// Its text blocks, one below the other.
+    /// The text blocks of the message, joined by line breaks.
     pub(super) fn text(&self) -> String {
         let texts = self.blocks.iter().filter_map(|block| match block {
             Block::Text(text) => Some(&**text),
@@ -61,7 +61,7 @@ impl<'m> Message<'m> {
         joined(texts)
     }
 
-    /// Its text, with images named where they stand: for members that are a text only.
+    /// The text of the message, with a name in place of each image. For members that can only be text.
     pub(super) fn text_with_images_named(&self) -> String {
         let texts = self.blocks.iter().filter_map(|block| match block {
             Block::Text(text) => Some(text.clone()),
@@ -87,7 +87,7 @@ impl<'m> Message<'m> {
         })
     }
 
-    /// The prompt of a system message: its text, and its sections.
+    /// The prompt in a system message: its text and its sections.
     pub(super) fn prompt(&self) -> String {
         let mut prompt = self.text();
         let sections = json::get(self.json, "sections").unwrap_or_default();
@@ -105,7 +105,7 @@ impl<'m> Message<'m> {
         prompt
     }
 
-    /// Whether it has text, thinking or a call.
+    /// Whether the message has text, thinking or a call.
     pub(super) fn says_anything(&self) -> bool {
         self.blocks.iter().any(|block| match block {
             Block::Text(text) | Block::Thinking(text) => !text.trim().is_empty(),
@@ -113,7 +113,7 @@ impl<'m> Message<'m> {
         })
     }
 
-    /// Appends it as a chat message.
+    /// Appends the message as a chat message.
     pub(super) fn push(&self, out: &mut Vec<u8>, form: CallForm) {
         out.push(b'{');
         match &*self.role {
@@ -159,7 +159,7 @@ impl<'m> Message<'m> {
         out.push(b']');
     }
 
-    /// The content of a user: a text, or parts if it has images.
+    /// Appends the content of a user message: a text, or an array of parts if it has images.
     fn push_parts(&self, out: &mut Vec<u8>) {
         let is_image = |block: &Block<'_>| matches!(block, Block::Image { .. });
         if !self.blocks.iter().any(is_image) {
@@ -224,7 +224,7 @@ fn joined<'t>(texts: impl Iterator<Item = &'t str>) -> String {
     joined
 }
 
-/// The blocks of a content; those of other types are left out.
+/// The blocks of a content. Blocks of unknown types are left out.
 fn blocks(content: &[u8]) -> Vec<Block<'_>> {
     if let Some(text) = json::string(content) {
         return vec![Block::Text(text)];
@@ -260,12 +260,12 @@ fn block(raw: &[u8]) -> Option<Block<'_>> {
     })
 }
 
-/// Whether a message is the result of a call.
+/// Whether a message is the result of a tool call.
 pub(super) fn is_result(message: &[u8]) -> bool {
     text_of(message, "role").as_deref() == Some("toolResult")
 }
 
-/// The tools that a model has at the end of some messages.
+/// The tools that a model has after a number of messages.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
 pub(super) struct Tools(Vec<(String, Vec<u8>)>);
 
@@ -280,7 +280,7 @@ impl Tools {
         tools
     }
 
-    /// Notes the tools that a system message adds and removes.
+    /// Applies a system message, which may add and remove tools.
     fn take(&mut self, message: &[u8]) {
         for (name, _) in named(json::get(message, "toolsRemoved")) {
             self.0.retain(|(known, _)| *known != name);
@@ -297,7 +297,7 @@ impl Tools {
         self.0.is_empty()
     }
 
-    /// Appends them as an array, in the form of verifiers.
+    /// Appends the tools as an array, in the form of verifiers.
     pub(super) fn push_flat(&self, out: &mut Vec<u8>) {
         let tools: Vec<&[u8]> = self.0.iter().map(|(_, tool)| &**tool).collect();
         out.push(b'[');
@@ -305,7 +305,7 @@ impl Tools {
         out.push(b']');
     }
 
-    /// Appends them as an array, in the form of OpenAI's chat API.
+    /// Appends the tools as an array, in the form of OpenAI's chat API.
     pub(super) fn push(&self, out: &mut Vec<u8>) {
         out.push(b'[');
         for (number, (_, tool)) in self.0.iter().enumerate() {
@@ -322,7 +322,7 @@ impl Tools {
     }
 }
 
-/// Tools by their names: `name`, `description` and `parameters` of each.
+/// The tools of a list by their names. Each has `name`, `description` and `parameters`.
 fn named(list: Option<&[u8]>) -> Vec<(String, Vec<u8>)> {
     let list = list.unwrap_or_default();
     let mut found = Vec::new();

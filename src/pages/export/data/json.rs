@@ -1,8 +1,8 @@
-//! JSON that is written for other programs: readers in the field refuse lone surrogates, which session files may have.
+//! Writes JSON for other programs. Many of them refuse lone surrogates, which session files may have.
 
 use treelined_core::json::{self, Key, Span, Visitor};
 
-/// Appends a member of an object, after the ones before it.
+/// Appends the name of a member to an object, with a comma if other members are before it.
 pub(super) fn key(out: &mut Vec<u8>, name: &str) {
     if !matches!(out.last(), None | Some(b'{')) {
         out.push(b',');
@@ -23,18 +23,18 @@ pub(super) fn text_or_null(out: &mut Vec<u8>, name: &str, text: Option<&str>) {
     out.extend_from_slice(&json::quoted_or_null(text));
 }
 
-/// A text of an object.
+/// The text of the member `name` of an object.
 pub(super) fn text_of<'a>(object: &'a [u8], name: &str) -> Option<std::borrow::Cow<'a, str>> {
     json::string(json::get(object, name)?)
 }
 
-/// The same JSON with texts that every reader takes.
+/// The same JSON, with strings that every reader accepts.
 pub(super) fn readable(raw: &[u8]) -> Vec<u8> {
     let mut texts = Texts {
         out: Vec::with_capacity(raw.len()),
         copied: 0,
     };
-    // Malformed JSON is copied: lines of a session are checked when they are read.
+    // Malformed JSON is copied unchanged: the lines of a session are checked when they are read.
     let _walked = json::walk(raw, 0, &mut texts);
     let rest = raw.get(texts.copied..).unwrap_or_default();
     texts.out.extend_from_slice(rest);

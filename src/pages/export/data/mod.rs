@@ -1,7 +1,8 @@
-//! Sessions as data: what trainers and evaluations of models read (protocol.md §16, "Data").
+//! Exports sessions as data for training and evaluating models (protocol.md §16, "Data").
 //!
-//! [`steps`] has what an export needs of the tree, [`reading`] reads contexts without secrets, [`chat`] writes messages.
-//! [`sft`], [`pairs`], [`atif`], [`verifiers`] and [`trace`] write the formats; [`subagents`] has what trajectories nest.
+//! [`steps`] has the part of the tree that an export needs, [`reading`] reads contexts without secrets, [`chat`] writes
+//! messages. [`sft`], [`pairs`], [`atif`], [`verifiers`] and [`trace`] write the formats. [`subagents`] finds the
+//! sessions that are nested in trajectories.
 
 mod atif;
 mod budget;
@@ -37,21 +38,21 @@ use treelined_core::tree::{Node, Tree};
 use treelined_files::cancel::Cancel;
 use treelined_files::session::SessionState;
 
-/// The session at one point in time, as an export of data needs it.
+/// The parts of a session that an export of data needs, at one point in time.
 pub struct DataSource {
     steps: Steps,
     content: ContentSource,
     session_id: String,
     lines: Lines,
-    /// The most bytes that lines which repeat others may have.
+    /// The most bytes of entries that several lines repeat.
     limit: u64,
 }
 
 enum Lines {
-    /// A line for each branch that ends with one of these.
+    /// One line for each branch that ends with one of these nodes.
     Sft(Vec<Node>),
     Pairs(Remarks),
-    /// A trajectory for each branch that ends with one of these.
+    /// One trajectory for each branch that ends with one of these nodes.
     Atif(Vec<Node>),
     Graph(Part),
     /// The lines of one branch.
@@ -111,14 +112,14 @@ impl DataSource {
                 let bytes = verifiers::repeated_bytes(&steps);
                 if bytes > limit {
                     return Err(too_large(
-                        "contexts behind compactions and edits",
+                        "contexts after compactions and edits",
                         bytes,
                         limit,
                     ));
                 }
                 Lines::Graph(part)
             }
-            // It is taken with the whole state.
+            // A trace is made elsewhere, from the whole state of the session.
             DataFormat::Trace => return Err(nothing(NO_MESSAGE)),
         };
         Ok(Self {
@@ -130,7 +131,7 @@ impl DataSource {
         })
     }
 
-    /// Writes the lines; returns the replaced secrets, and the number of lines.
+    /// Writes the lines. Returns the replaced secrets and the number of lines.
     pub(super) fn write(
         &self,
         out: &mut Output,
@@ -241,11 +242,11 @@ impl DataSource {
     }
 }
 
-const NO_ANSWER: &str = "no assistant has answered in this part of the session: name an entry behind an answer, or export the whole tree";
-const NO_MESSAGE: &str = "nobody has said anything in this part of the session: name an entry behind a message, or export the whole tree";
+const NO_ANSWER: &str = "no assistant has answered in this part of the session: name an entry after an answer, or export the whole tree";
+const NO_MESSAGE: &str = "nobody has said anything in this part of the session: name an entry after a message, or export the whole tree";
 const NO_PAIRS: &str = "no answer is better than another one to the same prompt: go back to a prompt and let it be answered again, then go on from the better answer, choose it, or label one of them \"good\" or \"bad\"";
 
-/// The ends of lines, whose paths are within the budget.
+/// `ends`, if their paths together are within the limit of bytes. Fails with the message `missing` if there are none.
 fn within(steps: &Steps, ends: Vec<Node>, missing: &'static str, limit: u64) -> Result<Vec<Node>> {
     if ends.is_empty() {
         return Err(nothing(missing));

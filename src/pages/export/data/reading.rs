@@ -1,4 +1,4 @@
-//! Reads contexts for an export of data, without secrets.
+//! Reads contexts without secrets, for an export of data.
 
 use super::super::content::{ContentSource, EntryReader, ReadEntry};
 use super::super::tally::RedactionTally;
@@ -12,17 +12,17 @@ use treelined_core::tree::Node;
 use treelined_files::cancel::Cancel;
 use treelined_files::log::body::Fetch;
 
-/// The most bytes of messages of one context.
+/// The most bytes of the messages of one context.
 const CONTEXT_BYTES: usize = 512 << 20;
 
-/// Reads entries of one session.
+/// Reads the entries of one session.
 pub(super) struct DataReader<'s> {
     pub steps: &'s Steps,
     content: &'s ContentSource,
     entries: EntryReader<'s>,
     cancel: &'s Cancel,
     tally: RedactionTally,
-    /// The entries whose secrets are counted.
+    /// The entries whose secrets were counted already.
     counted: HashSet<Node>,
 }
 
@@ -38,12 +38,12 @@ impl<'s> DataReader<'s> {
         }
     }
 
-    /// A text outside of entries without its secrets.
+    /// `text`, which does not belong to an entry, with its secrets replaced.
     pub(super) fn clean(&self, text: &str) -> String {
         self.content.clean(text)
     }
 
-    /// The entry of a step.
+    /// Reads the entry of a step and counts its secrets.
     pub(super) fn step(&mut self, node: Node) -> Result<Vec<u8>> {
         let Some(step) = self.steps.get(node) else {
             return Ok(Vec::new());
@@ -53,7 +53,7 @@ impl<'s> DataReader<'s> {
         Ok(read.json)
     }
 
-    /// An entry that the export may leave out.
+    /// Reads an entry without counting its secrets, since the export may leave it out.
     pub(super) fn look(&mut self, fetch: &Fetch) -> Result<ReadEntry> {
         match self.cancel.is_cancelled() {
             true => Err(Error::cancelled()),
@@ -61,7 +61,7 @@ impl<'s> DataReader<'s> {
         }
     }
 
-    /// Counts the secrets of an entry, once.
+    /// Counts the secrets of an entry, but only the first time.
     pub(super) fn count(&mut self, node: Node, read: &ReadEntry) {
         if !read.found.is_empty() && self.counted.insert(node) {
             let id = json::get(&read.json, "id").and_then(json::id);
@@ -69,7 +69,7 @@ impl<'s> DataReader<'s> {
         }
     }
 
-    /// What a model sees at the end of the path of a step (`format: "llm"`, semantics.md §1.5).
+    /// The context at the end of the path to a step (`format: "llm"`, semantics.md §1.5).
     pub(super) fn context(&mut self, end: Node) -> Result<Context> {
         let path = self.steps.path(end);
         let steps = self.steps;
@@ -99,7 +99,7 @@ impl<'s> DataReader<'s> {
         Ok(context.messages)
     }
 
-    /// Whether the path to a step has a message that a model sees, or a result.
+    /// Whether the path to a step has a message that a model sees.
     pub(super) fn says_anything(&mut self, end: Node) -> Result<bool> {
         for at in self.steps.path(end) {
             let messages = self.messages(at.node)?;

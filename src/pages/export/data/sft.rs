@@ -1,4 +1,4 @@
-//! One line a branch with its messages, for supervised fine-tuning.
+//! One line for each branch, with its messages, for supervised fine-tuning.
 
 use super::chat::{CallForm, Message, Tools};
 use super::json::{key, text, text_or_null};
@@ -6,10 +6,11 @@ use super::reading::DataReader;
 use treelined_core::error::Result;
 use treelined_core::tree::Node;
 
-/// The line of the branch that ends with an answer.
+/// The line of the branch that ends with the answer `end`.
 pub(super) fn line(reader: &mut DataReader<'_>, session_id: &str, end: Node) -> Result<Vec<u8>> {
     let context = reader.context(end)?;
-    // A call of the last answer that nothing has answered gets a made result, which nobody should learn.
+    // A call of the last answer that has no result gets an added result. A model must not be trained on
+    // it, so it is left out.
     let real = context.entry_ids.iter().rposition(Option::is_some);
     let messages = context.messages.get(..real.map_or(0, |last| last + 1));
     let messages = messages.unwrap_or_default();
@@ -39,7 +40,7 @@ pub(super) fn push_messages(out: &mut Vec<u8>, messages: &[Vec<u8>]) {
     out.push(b']');
 }
 
-/// Appends the member `tools` if the session says which tools the model has.
+/// Appends the member `tools`, if the session names the tools of the model.
 pub(super) fn push_tools(out: &mut Vec<u8>, tools: &Tools) {
     if !tools.is_empty() {
         key(out, "tools");

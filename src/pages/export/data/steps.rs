@@ -1,4 +1,4 @@
-//! The steps of the exported part at one point in time, so that nothing needs the tree while the export is written.
+//! The steps of the exported part at one point in time, so that the export needs no tree while it is written.
 
 use super::super::request::Part;
 use std::collections::HashMap;
@@ -8,14 +8,14 @@ use treelined_core::error::Result;
 use treelined_core::tree::{Archived, Flags, Node, Tree};
 use treelined_files::log::body::{Bodies, Fetch};
 
-/// The cost of a step besides its stored bytes, so that many small steps are not free.
+/// The number of bytes that count for a step in addition to its stored bytes, so that many small steps are not free.
 const STEP_BYTES: u64 = 64;
 
-/// The steps of a part, by their nodes.
+/// The steps of the exported part, by their nodes.
 pub(super) struct Steps {
-    /// By number of the node; `None` for what is not a step of the part.
+    /// The step of each node, by the number of the node; `None` if the node is not a step of the part.
     rows: Vec<Option<Step>>,
-    /// Each step after the one above it, and after all that is below an elder sibling.
+    /// All steps. A step is after the step above it, and after everything below its older siblings.
     order: Vec<Node>,
     by_id: HashMap<String, Node>,
 }
@@ -27,27 +27,27 @@ pub(super) struct Step {
     pub role: Role,
     pub fetch: Fetch,
     pub above: Option<Node>,
-    /// Bytes of the path from its root to here.
+    /// The number of bytes of the path from the root to this step.
     pub path_bytes: u64,
-    /// An answer that broke off, a failed tool result or command.
+    /// Whether it is an answer that broke off, or a failed tool result or command.
     pub is_error: bool,
     pub is_active: bool,
-    /// In an archived branch.
+    /// Whether it is in an archived branch.
     pub is_archived: bool,
-    /// An archived branch begins with it.
+    /// Whether an archived branch begins with it.
     pub begins_archived: bool,
     pub is_background: bool,
-    /// A branch begins with it: it has no step above, or others beside it.
+    /// Whether a branch begins with it: it has no step above it, or siblings.
     pub begins: bool,
-    /// The first step of its stretch: of the steps down to it from the nearest one that begins a branch.
+    /// The first step of its stretch. A stretch is the steps from one that begins a branch down to the next fork.
     pub head: Node,
-    /// The nearest step at or above it that names the group of its candidates.
+    /// The nearest step at or above it that names the group of its candidates, if any.
     pub group: Option<Node>,
     /// The nearest step above it that a model sees.
     pub prompt: Option<Node>,
-    /// Whether a message is at it or above.
+    /// Whether a message is at or above it.
     pub has_message: bool,
-    /// Its number in [`Steps::in_order`], and the number after the last step below it.
+    /// Its number in [`Steps::in_order`]. `end` is the number after the last step below it.
     pub at: usize,
     pub end: usize,
 }

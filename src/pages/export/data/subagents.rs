@@ -1,4 +1,5 @@
-//! The sessions of subagents, which trajectories nest: those whose headers name the session (session-file.md §1.2).
+//! The sessions of subagents, which are nested in trajectories. The header of such a session names the session that
+//! spawned it (session-file.md §1.2).
 
 use super::super::content::ContentSource;
 use super::super::request::Part;
@@ -15,7 +16,8 @@ use treelined_files::log::Log;
 use treelined_files::os::file::Location;
 use treelined_files::store::catalogue::CatalogueRow;
 
-/// How deep subagents of subagents are nested: headers are untrusted, and each depth is a call.
+/// The most levels of subagents within subagents. It is limited because headers are untrusted and each level is a
+/// recursive call.
 const DEEPEST: usize = 64;
 
 /// The session of a subagent.
@@ -29,9 +31,10 @@ pub(super) struct Subagent {
 #[derive(Default)]
 struct Spawned {
     by_call: HashMap<String, Vec<Subagent>>,
-    /// Those with a call among them: it may be on another branch, or nowhere.
+    /// By the entry that they name. Subagents that also name a call are included, since the call may be on another
+    /// branch or missing.
     by_entry: HashMap<String, Vec<Subagent>>,
-    /// Those that name neither.
+    /// Subagents that name neither a call nor an entry.
     loose: Vec<Subagent>,
 }
 
@@ -80,7 +83,7 @@ impl Subagents {
     }
 }
 
-/// The place that a subagent names in the session that spawned it.
+/// The position in the session that spawned a subagent, as the subagent names it.
 #[derive(Clone, Copy)]
 pub(super) enum At<'i> {
     Call(&'i str),
@@ -88,22 +91,22 @@ pub(super) enum At<'i> {
     Nowhere,
 }
 
-/// The subagents of one line.
+/// The subagents that are nested in one line.
 pub(super) struct Nesting<'s> {
     all: &'s Subagents,
     content: &'s ContentSource,
     cancel: &'s Cancel,
-    /// The sessions in the line.
+    /// The sessions that are in the line already.
     seen: HashSet<String>,
     depth: usize,
-    /// The bytes that the export has read and will read. `limit` is the most.
+    /// The number of bytes that the export has read and will read; it must not exceed `limit`.
     bytes: u64,
     limit: u64,
     pub tally: RedactionTally,
 }
 
 impl<'s> Nesting<'s> {
-    /// `bytes` are those of the paths of the session itself.
+    /// `bytes` is the number of bytes of the paths of the session itself.
     pub(super) fn new(
         all: &'s Subagents,
         content: &'s ContentSource,
@@ -123,13 +126,13 @@ impl<'s> Nesting<'s> {
         }
     }
 
-    /// Begins the line of a session.
+    /// Begins the line of another session.
     pub(super) fn begin(&mut self, session_id: &str) {
         self.seen.clear();
         self.seen.insert(session_id.to_owned());
     }
 
-    /// The subagents there that have said anything, and that are not in the line.
+    /// The subagents at this position that have a message and are not in the line yet.
     pub(super) fn take(&mut self, session_id: &str, at: At<'_>) -> Result<Vec<Subagent>> {
         let mut taken = Vec::new();
         for subagent in self.all.found(session_id, at) {
@@ -152,7 +155,7 @@ impl<'s> Nesting<'s> {
         Ok(taken)
     }
 
-    /// Lets `write` write a subagent, by its reader and the end of its path.
+    /// Calls `write` for a subagent, with a reader of its session and the end of its path.
     pub(super) fn nest<T>(
         &mut self,
         subagent: &Subagent,
@@ -184,7 +187,7 @@ impl<'s> Nesting<'s> {
     }
 }
 
-/// The path of a subagent's leaf.
+/// The path to the leaf of a subagent's session.
 struct Opened {
     steps: Steps,
     content: ContentSource,

@@ -1,4 +1,4 @@
-//! Pairs and lines of random trees, compared with rules that look at every two entries.
+//! Compares the pairs and lines of random trees with simple rules that examine every two entries.
 
 use super::DataSource;
 use super::budget::REPEATED_BYTES;

@@ -1,4 +1,5 @@
-//! A branch as a session file without secrets, which viewers of session traces show (such as that of Hugging Face).
+//! Exports a branch as a session file without secrets. Viewers of session traces, such as that of Hugging Face, can
+//! show it.
 
 use super::super::content::ContentSource;
 use super::super::jsonl::SessionFile;
@@ -9,7 +10,7 @@ use treelined_core::error::Result;
 use treelined_core::json;
 use treelined_files::cancel::Cancel;
 
-/// Passes the lines to `take`, and returns their number.
+/// Passes the lines to `take`, and returns the number of lines.
 pub(super) fn each(
     file: &SessionFile,
     content: &ContentSource,

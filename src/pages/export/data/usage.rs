@@ -1,20 +1,21 @@
-//! Tokens and cost of messages.
+//! The tokens and the cost of messages.
 
 use treelined_core::json;
 
 /// Tokens and cost of one message or of several.
 #[derive(Debug, Default, Clone, Copy, PartialEq)]
 pub(super) struct Usage {
-    /// Tokens that were read from no cache, those written to one among them.
+    /// The tokens that were not read from a cache. Tokens that were written to a cache are
+    /// included.
     pub fresh: u64,
     pub cached: u64,
     pub output: u64,
-    /// In dollars; 0 if nobody knows it.
+    /// The cost in dollars; 0 if it is unknown.
     pub cost: f64,
 }
 
 impl Usage {
-    /// The usage of a message; `None` if it counts nothing.
+    /// The usage of a message; `None` if it has no tokens and no cost.
     pub(super) fn of(message: &[u8]) -> Option<Self> {
         let usage = json::get(message, "usage")?;
         let number = |name| whole(json::get(usage, name));
@@ -42,7 +43,7 @@ fn number_of(raw: &[u8]) -> Option<f64> {
     std::str::from_utf8(raw).ok()?.parse().ok()
 }
 
-/// At most 2^32, so that sums stay whole numbers for every reader.
+/// A whole number of at most 2^32, so that every reader represents the sums exactly.
 fn whole(raw: Option<&[u8]>) -> u64 {
     let number = raw.and_then(number_of).unwrap_or_default();
     json::saturated(number).min(1 << 32)

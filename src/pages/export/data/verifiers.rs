@@ -1,6 +1,7 @@
-//! The tree as the graph of verifiers (`verifiers.v1.trace.Trace`, version 1): each message with its predecessor.
+//! Exports the tree as the graph of verifiers (`verifiers.v1.trace.Trace`, version 1): each message with its
+//! predecessor.
 //!
-//! Where a compaction or an edit changes what the model sees, a separate chain has the new context.
+//! Where a compaction or an edit changes the context, the new context is a new chain of nodes.
 
 use super::super::request::Part;
 use super::atif::Take;
@@ -14,10 +15,10 @@ use treelined_core::entry::Kind;
 use treelined_core::error::Result;
 use treelined_core::json;
 
-/// The version of verifiers whose records these are.
+/// The version of verifiers that defines these records.
 const VERSION: &str = "0.4.0";
 
-/// The bytes that contexts after compactions and edits repeat.
+/// The number of bytes that are repeated in the contexts after compactions and edits.
 pub(super) fn repeated_bytes(steps: &Steps) -> u64 {
     let rewrites = steps.in_order().filter(|step| is_rewrite(step));
     rewrites.map(|step| step.path_bytes).sum()
@@ -27,7 +28,8 @@ fn is_rewrite(step: &Step) -> bool {
     matches!(step.kind, Kind::Compaction | Kind::ContextEdit)
 }
 
-/// Writes the graph, one line, and returns the number of its nodes. Archived branches are not in it, unless one is asked for.
+/// Writes the graph as one line, and returns the number of its nodes. An archived branch is included only if it is the
+/// exported part.
 pub(super) fn write(
     reader: &mut DataReader<'_>,
     session_id: &str,
@@ -45,7 +47,7 @@ pub(super) fn write(
         started: None,
     };
     graph.begin(session_id)?;
-    // By number of the node: the last message of the context there.
+    // The last node of the context at each step, by the number of the step's node.
     let mut last: Vec<Option<usize>> = vec![None; steps.node_count()];
     let is_branch = matches!(part, Part::Branch(_));
     for step in steps
@@ -93,15 +95,15 @@ pub(super) fn write(
 
 struct Graph<'t> {
     take: Take<'t>,
-    /// Nodes written so far.
+    /// The number of nodes written so far.
     count: usize,
-    /// The calls of models, without their brackets.
+    /// The calls of models as JSON, without the brackets of the array.
     calls: Vec<u8>,
-    /// The id of each node's entry.
+    /// The id of the entry of each node.
     entry_ids: Vec<String>,
     system: Vec<Vec<u8>>,
     agent: Option<String>,
-    /// The time of the first message that has one, in seconds.
+    /// The time, in seconds, of the first message that has a time.
     started: Option<String>,
 }
 
@@ -127,7 +129,7 @@ impl Graph<'_> {
         (self.take)(&out)
     }
 
-    /// Writes a message below another one, and returns its number.
+    /// Writes a message as a child of another one, and returns its number.
     fn node(
         &mut self,
         parent: Option<usize>,
@@ -169,7 +171,7 @@ impl Graph<'_> {
 }
 
 impl Graph<'_> {
-    /// Notes the call of a model that made the next node.
+    /// Records the call of a model that made the next node.
     fn call(&mut self, usage: Usage, message: &[u8]) {
         let out = &mut self.calls;
         if !out.is_empty() {
@@ -211,13 +213,13 @@ impl Graph<'_> {
         text(&mut out, "name", self.agent.as_deref().unwrap_or("agent"));
         key(&mut out, "config");
         out.extend_from_slice(b"{}}");
-        // A reader would take its own time.
+        // Without a start time a reader would use the time at which it reads the graph.
         key(&mut out, "timing");
         out.push(b'{');
         key(&mut out, "start");
         out.extend_from_slice(self.started.as_deref().unwrap_or("0").as_bytes());
         out.push(b'}');
-        // Its nodes have no place for ids.
+        // The nodes of the format cannot have ids, so the ids are here.
         key(&mut out, "info");
         out.push(b'{');
         key(&mut out, "entry_ids");
@@ -227,7 +229,7 @@ impl Graph<'_> {
     }
 }
 
-/// Milliseconds of a message in seconds; 0 for what is not such a number.
+/// Converts the time of a message from milliseconds to seconds; 0 if `raw` is not such a number.
 fn seconds(raw: &[u8]) -> String {
     let number: Option<f64> = std::str::from_utf8(raw)
         .ok()

@@ -1,12 +1,12 @@
-//! Chunks of the page file: gzip in base64.
+//! Chunks of the page file: gzip, encoded in Base64.
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use libdeflater::{CompressionLvl, Compressor};
 use treelined_core::error::{Error, Kind, Result};
 
-/// The level of compression, which takes a third of the time of an export. Level 2 takes half as long again, and its
-/// chunks are 3 % smaller.
+/// The level of compression. With level 1, compression takes a third of the time of an export. Level 2 takes half as
+/// long again, and makes chunks 3 % smaller.
 const LEVEL: i32 = 1;
 
 /// Compresses chunks, reusing its memory.
@@ -23,7 +23,7 @@ impl ChunkPacker {
         }
     }
 
-    /// The bytes of a chunk's element.
+    /// The content of a chunk's element.
     pub(super) fn pack(&mut self, json: &[u8]) -> Result<Vec<u8>> {
         let bound = self.compressor.gzip_compress_bound(json.len());
         if self.compressed.len() < bound {

@@ -1,10 +1,10 @@
-//! The HTML around the chunks: policy, style, script, and the elements of chunks.
+//! The HTML around the chunks: policy, style, script, and the elements that contain the chunks.
 
 use super::super::output::Output;
 use crate::page::{self, SCRIPT, STYLE};
 use treelined_core::error::Result;
 
-/// The document up to the text for readers without script.
+/// The beginning of the document, up to the text for readers without JavaScript.
 pub(super) fn head(title: &str) -> String {
     let mut out =
         String::from("<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n");
@@ -25,7 +25,7 @@ pub(super) fn head(title: &str) -> String {
     out
 }
 
-/// The program and its version.
+/// The name and the version of the program.
 pub(super) const GENERATOR: &str = concat!("treelined ", env!("CARGO_PKG_VERSION"));
 
 /// The element of the script.
@@ -44,7 +44,7 @@ pub(super) fn write_chunk(out: &mut Output, name: &str, packed: &[u8]) -> Result
     out.write(b"</script>\n")
 }
 
-/// Appends text for the content of an element or an attribute in double quotes.
+/// Appends text, escaped for the content of an element or for an attribute in double quotes.
 pub(super) fn push_escaped(out: &mut String, text: &str) {
     for char in text.chars() {
         match char {

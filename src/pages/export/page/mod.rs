@@ -1,9 +1,10 @@
-//! A session as one HTML file that opens from disk (`clients/web/FORMAT.md`).
+//! Exports a session as one HTML file that opens from disk (`clients/web/FORMAT.md`).
 //!
-//! [`PageSource::take`] copies what the rows need with the session's guard held. [`PageSource::write`] reads each entry
-//! once, on several threads: its row and its blocks come from the same redacted bytes. Rows come before bodies in the
-//! file, but are only known when all bodies are; so the packed bodies wait in a second temporary file. In memory are
-//! the packed rows, some 40 bytes for each entry, and a few parts of bodies for each thread.
+//! [`PageSource::take`] copies the data for the rows while the guard of the session is held. [`PageSource::write`]
+//! reads each entry once, on several threads: the row and the blocks of an entry come from the same redacted bytes. In
+//! the file, rows come before bodies, but the rows are only known when all bodies are read. So the packed bodies wait
+//! in a second temporary file. Memory holds the packed rows, some 40 bytes for each entry, and a few parts of bodies
+//! for each thread.
 
 mod chunk;
 mod document;
@@ -41,14 +42,14 @@ use treelined_files::log::body::Fetch;
 use treelined_files::parallel::{ThreadPlan, map_in_order};
 use treelined_files::session::SessionState;
 
-/// Threads of one export.
+/// The most threads of one export.
 const THREADS: usize = 4;
-/// Stored bytes of the entries whose bodies are packed together.
+/// The number of stored bytes of the entries whose bodies are packed together.
 const PART_BYTES: u64 = 256 << 10;
 /// The most entries whose bodies are packed together.
 const PART_ENTRIES: usize = 2048;
 
-/// The filters and their names.
+/// The filters of the page, with their names.
 const FILTERS: [(&str, Filter); 5] = [
     ("default", Filter::Default),
     ("no-tools", Filter::NoTools),
@@ -144,7 +145,7 @@ impl PageSource {
         Ok(redactions)
     }
 
-    /// Packs the bodies into `spool`, and the rows.
+    /// Packs the bodies into `spool`, and packs the rows.
     fn pack(
         &self,
         spool: &mut Spool,
@@ -183,7 +184,7 @@ impl PageSource {
         };
         let state = || packer::PartPacker::new(self, &change, prices);
         let plan = ThreadPlan::up_to(THREADS);
-        // While this thread packs rows, the others need not wait.
+        // The other threads need not wait while this thread packs rows.
         let plan = ThreadPlan {
             ahead: plan.ahead * 2,
             ..plan
@@ -227,7 +228,8 @@ impl PageSource {
         written.break_value().map_or(Ok(()), Err)
     }
 
-    /// The chunks of bodies in the order of the file: the one that is shown first, those before it, then the rest.
+    /// The parts of bodies in the order of the file: first the part that is shown first, then the parts before it, then
+    /// the rest.
     fn order_of_parts(&self) -> impl Iterator<Item = usize> {
         let selected = self.part.selected.unwrap_or_default();
         let first = self.parts.iter().position(|rows| rows.contains(&selected));
@@ -235,7 +237,7 @@ impl PageSource {
         (0..behind).rev().chain(behind..self.parts.len())
     }
 
-    /// Stored bytes of the entries of these rows.
+    /// The number of stored bytes of the entries of these rows.
     fn bytes_of(&self, rows: Range<usize>) -> u64 {
         let fetches = self.fetches.get(rows).unwrap_or_default();
         fetches.iter().map(|fetch| u64::from(fetch.place.len)).sum()
@@ -276,18 +278,18 @@ impl PageSource {
     }
 }
 
-/// A session whose bodies are in the spool.
+/// A session whose packed bodies are in the spool.
 struct PackedSession {
-    /// Packed chunks of rows.
+    /// The packed chunks of rows.
     rows: Vec<Vec<u8>>,
-    /// JSON.
+    /// The numbers of the session as JSON.
     stats: Vec<u8>,
-    /// For each part its place in the spool.
+    /// For each part, its range of bytes in the spool.
     bodies: Vec<Range<u64>>,
     tally: RedactionTally,
 }
 
-/// Splits rows into parts of about [`PART_BYTES`].
+/// Divides the rows into parts of about [`PART_BYTES`].
 fn parts(fetches: &[Fetch]) -> Vec<Range<usize>> {
     let mut parts = Vec::new();
     let (mut start, mut bytes) = (0, 0);

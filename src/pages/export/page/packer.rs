@@ -1,4 +1,4 @@
-//! Makes rows and blocks of entries, a part of the session at a time.
+//! Makes the rows and the blocks of entries, one part of the session at a time.
 
 use super::chunk::ChunkPacker;
 use super::page_stats::PageStats;
@@ -16,16 +16,16 @@ use treelined_core::stats::Prices;
 pub(crate) use treelined_core::tree::Flags;
 use treelined_core::view::{Outline, RowFacts, RowParts, ServedRow, Subject, ToolCall};
 
-/// The most bytes of one entry's blocks.
+/// The most bytes of the blocks of one entry.
 const ENTRY_BYTES: usize = 32 << 20;
 /// The most rows below an assistant message that are searched for the results of its calls.
 const RESULT_REACH: usize = 64;
 
-/// A part of the session.
+/// A packed part of the session.
 pub(super) struct PackedPart {
     /// The packed chunk of blocks.
     pub body: Vec<u8>,
-    /// The rows, each as JSON.
+    /// The rows as JSON.
     pub rows: Vec<Vec<u8>>,
     pub stats: PageStats,
     pub tally: RedactionTally,
@@ -34,20 +34,20 @@ pub(super) struct PackedPart {
 /// Replaces the secrets of an entry's JSON.
 pub(super) type Change<'s> = &'s (dyn Fn(&[u8]) -> Vec<u8> + Sync);
 
-/// Packs parts, reusing its readers and its memory.
+/// Packs parts. It reuses its readers and its memory.
 pub(super) struct PartPacker<'s> {
     source: &'s PageSource,
     prices: &'s dyn Prices,
     reader: EntryReader<'s>,
-    /// For entries with a plan.
+    /// Renders the entries that have a plan.
     renderer: EntryRenderer<'s>,
     packer: ChunkPacker,
     blocks: Vec<u8>,
 }
 
-/// The entries of a part, read and without secrets.
+/// The entries of a part, read, with their secrets replaced.
 struct PartEntries {
-    /// The row of the first one.
+    /// The row of the first entry.
     first: usize,
     entries: Vec<ReadEntry>,
 }
@@ -59,7 +59,7 @@ impl PartEntries {
     }
 }
 
-/// A result of a call of an assistant message.
+/// The result of a call of an assistant message.
 struct FoundResult {
     call_id: String,
     entry_id: String,
@@ -82,7 +82,7 @@ impl<'s> PartPacker<'s> {
         }
     }
 
-    /// Packs the part with this number, which has these rows.
+    /// Packs the part with this number, which has the rows `rows`.
     pub(super) fn pack(&mut self, number: usize, rows: Range<usize>) -> Result<PackedPart> {
         let source = self.source;
         let mut part = PackedPart {
@@ -114,7 +114,7 @@ impl<'s> PartPacker<'s> {
         Ok(part)
     }
 
-    /// Adds the row of an entry. Returns its preview by a renderer.
+    /// Adds the row of an entry. Returns the preview that a renderer makes of the entry, if there is one.
     fn push_row(
         &mut self,
         rows: &mut Vec<Vec<u8>>,
@@ -200,7 +200,8 @@ impl<'s> PartPacker<'s> {
         Ok(())
     }
 
-    /// The results of the calls of the assistant message in row `at`: those that follow it, of each call the first.
+    /// The results of the calls of the assistant message in row `at`. They are searched in the rows after it; for
+    /// each call the first result counts.
     fn results(&mut self, at: usize, entries: &PartEntries) -> Result<Vec<FoundResult>> {
         let mut found: Vec<FoundResult> = Vec::new();
         let has_calls = |entry: &ReadEntry| memchr::memmem::find(&entry.json, b"\"toolCall\"");
@@ -242,7 +243,7 @@ impl<'s> PartPacker<'s> {
     }
 }
 
-/// Rows until they fill a chunk.
+/// Collects rows until they fill a chunk.
 #[derive(Default)]
 pub(super) struct RowBuffer {
     json: Vec<u8>,
@@ -263,7 +264,7 @@ impl RowBuffer {
         Ok(())
     }
 
-    /// The packed chunks.
+    /// The packed chunks of all rows.
     pub(super) fn finish(mut self) -> Result<Vec<Vec<u8>>> {
         if self.count > 0 {
             self.pack()?;
@@ -280,7 +281,7 @@ impl RowBuffer {
     }
 }
 
-/// An entry as clients receive it, rendered: `RenderedEntry` of protocol.md §15.
+/// An entry as clients receive it in rendered form: `RenderedEntry` of protocol.md §15.
 pub(super) fn rendered(id: &str, entry: &[u8], preview: Option<&str>) -> serde_json::Value {
     let mut out = Vec::new();
     let context = EntryContext {

@@ -1,5 +1,5 @@
-//! The numbers of a file: sums, and by row the usage and the files, from which the page sums any branch (`stats` in
-//! `clients/web/FORMAT.md`).
+//! The numbers of a page file: the sums, and for each row its usage and its files, from which the page computes the
+//! sums of any branch (`stats` in `clients/web/FORMAT.md`).
 
 use serde::Serialize;
 use std::collections::HashMap;
@@ -10,19 +10,19 @@ use treelined_core::summary::files::touched_files;
 use treelined_core::timestamp::{self, Millis};
 use treelined_core::view::Entry;
 
-/// The numbers of a part of the file, or of all of it.
+/// The numbers of a part of the file, or of the whole file.
 #[derive(Default)]
 pub(super) struct PageStats {
     total: Stats,
-    /// The times of the rows that have one.
+    /// The times of the rows that have a time.
     times: Vec<Millis>,
     usage: UsageColumns,
     files: FileTable,
-    /// The place of each path in the table.
+    /// The index of each path in the table.
     paths: HashMap<String, usize>,
 }
 
-/// The rows that used a model, as parallel arrays.
+/// The usage of the rows that used a model, as arrays of equal length.
 #[derive(Default, Serialize)]
 #[serde(rename_all = "camelCase")]
 struct UsageColumns {
@@ -31,13 +31,13 @@ struct UsageColumns {
     output: Vec<u64>,
     cache_read: Vec<u64>,
     cache_write: Vec<u64>,
-    /// What tools have recorded; 0 if they have recorded nothing.
+    /// The cost in dollars that tools recorded; 0 if they recorded none.
     cost: Vec<f64>,
-    /// What rows without a recorded cost have cost by the prices of their models, if that is known.
+    /// The cost in dollars of rows without a recorded cost, by the prices of their models; `None` if it is unknown.
     estimated: Vec<Option<f64>>,
 }
 
-/// The files that rows read and modified, as pairs of a row and a place in `paths`.
+/// The files that rows read and modified, as pairs of a row and an index into `paths`.
 #[derive(Default, Serialize)]
 struct FileTable {
     paths: Vec<String>,
@@ -45,7 +45,7 @@ struct FileTable {
     modified: Vec<(usize, usize)>,
 }
 
-/// The value of the chunk `stats`.
+/// The content of the chunk `stats`.
 #[derive(Serialize)]
 struct StatsChunk {
     total: serde_json::Value,
@@ -135,7 +135,7 @@ impl PageStats {
         }
     }
 
-    /// The place of a path, which is added if it is new.
+    /// The index of a path, which is added if it is new.
     fn place(&mut self, path: String) -> usize {
         if let Some(place) = self.paths.get(&path) {
             return *place;

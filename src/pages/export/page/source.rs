@@ -12,36 +12,36 @@ use std::ops::Range;
 use treelined_core::view::{Outline, Snapshot, Visible};
 use treelined_files::log::body::Fetch;
 
-/// Rows of a chunk.
+/// The number of rows of a chunk.
 pub(super) const CHUNK_ROWS: usize = 4096;
 
-/// The session at one point in time, as a page needs it.
+/// The parts of a session that a page needs, at one point in time.
 pub struct PageSource {
     pub(super) head: SessionHead,
     pub(super) content: ContentSource,
     pub(super) part: PagePart,
-    /// For each of the [`FILTERS`] the entries in scope.
+    /// For each of the [`FILTERS`], the entries in scope.
     pub(super) outlines: Vec<Outline>,
-    /// For a branch or a subtree, the items that it has.
+    /// For a branch or a subtree: for each item, whether the page has it.
     pub(super) matched: Option<Vec<bool>>,
     /// Every row of the file.
     pub(super) all: Visible,
     pub(super) snapshot: Snapshot,
-    /// For each row how to read its entry.
+    /// For each row, how its entry is read.
     pub(super) fetches: Vec<Fetch>,
-    /// How to render summaries, which name the entries that they replaced, by row.
+    /// How summaries are rendered, by row. They name the entries that they replaced.
     pub(super) plans: HashMap<usize, RenderPlan>,
     /// The rows of each chunk of bodies.
     pub(super) parts: Vec<Range<usize>>,
     pub(super) is_redacted: bool,
 }
 
-/// The exported part, by ids.
+/// The exported part, by the ids of its entries.
 pub(super) struct PagePart {
     pub(super) scope: &'static str,
     pub(super) entry_id: Option<String>,
     pub(super) leaf_id: Option<String>,
-    /// The row that is shown first.
+    /// The row that is shown first, if there is one.
     pub(super) selected: Option<usize>,
 }
 
@@ -55,7 +55,7 @@ impl PagePart {
             Part::Subtree(top) => ("subtree", Some(top)),
         };
         let leaf_row = match part {
-            // The leaf may be a label that is left out: the row above it counts.
+            // The leaf may be a label, which a subtree leaves out; then the row above it counts.
             Part::Subtree(_) => all.rows().iter().position(|row| row.is_leaf),
             Part::Tree | Part::Branch(_) => row_of(core.leaf()),
         };

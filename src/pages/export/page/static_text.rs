@@ -1,6 +1,6 @@
-//! The last messages of the branch that is shown first, as HTML for readers without script.
+//! The last messages of the branch that is shown first, as HTML for readers without JavaScript.
 //!
-//! Markup comes from the blocks of the render room; every other string is escaped.
+//! Markup comes from the blocks that the module `render` makes; every other string is escaped.
 
 use super::document::push_escaped;
 use super::packer::rendered;
@@ -11,13 +11,14 @@ use treelined_core::error::Result;
 pub(crate) use treelined_core::tree::Flags;
 use treelined_core::view::Entry;
 
-/// The most bytes of the element.
+/// The most bytes of the element `#static`.
 const MAX_BYTES: usize = 1_000_000;
 
 /// The element `#static`.
 pub(super) fn html(source: &PageSource) -> Result<String> {
     let mut messages = Vec::new();
-    // The element with the longest number of messages that are left out.
+    // The size of the element without messages, with the longest possible number of messages that
+    // are left out.
     let mut bytes = element(source, &[], usize::MAX).len();
     let mut left_out = 0;
     let mut reader = source.content.reader();
@@ -55,7 +56,7 @@ pub(super) fn html(source: &PageSource) -> Result<String> {
     Ok(element(source, &messages, left_out))
 }
 
-/// The rows from the one that is shown first to its root.
+/// The rows of the path: from the row that is shown first up to its root.
 fn path_to_selected(source: &PageSource) -> impl Iterator<Item = usize> {
     let rows = source.all.rows();
     std::iter::successors(source.part.selected, |at| rows.get(*at)?.parent())
@@ -72,7 +73,7 @@ fn is_message(entry: &Entry<'_>) -> bool {
     }
 }
 
-/// The element with these messages, the last one first.
+/// The element with these messages. In `messages` the last message comes first.
 fn element(source: &PageSource, messages: &[String], left_out: usize) -> String {
     let mut out = String::from("<div id=\"static\">\n<h1>");
     push_escaped(&mut out, &source.head.title);
@@ -92,7 +93,7 @@ fn element(source: &PageSource, messages: &[String], left_out: usize) -> String 
     out
 }
 
-/// A message by its blocks.
+/// A message as HTML, made from its blocks.
 fn message(entry: &Value) -> String {
     let mut out = String::from("<section>\n<h2>");
     let text = |name: &str| entry.get(name).and_then(Value::as_str);

@@ -4,7 +4,8 @@ use std::collections::HashMap;
 use treelined_core::json;
 use treelined_core::view::{Folding, Guides, Outline, Render, Row, Visible, push_number};
 
-/// The view of one filter. `all` has every row of the file, and `matched` the items that are in it.
+/// The view of one filter. `all` has every row of the file, and `matched` says for each item
+/// whether the file has it.
 pub(super) fn view_json(outline: &Outline, matched: Option<&[bool]>, all: &Visible) -> Vec<u8> {
     let visible = Visible::new(outline, matched, &Folding::default());
     let hidden = all.total() - visible.total().min(all.total());
@@ -22,7 +23,7 @@ pub(super) fn view_json(outline: &Outline, matched: Option<&[bool]>, all: &Visib
     let mut last = (String::new(), None);
     let prefix = |row: &Row| {
         let prefix = row.prefix(Guides::new(Render::Unicode, None));
-        // Most rows have the guides of the row before.
+        // Most rows have the same guides as the row before.
         if let (known, Some(number)) = &last
             && *known == prefix
         {

@@ -1,10 +1,10 @@
-//! Markdown: front matter, a heading for each turn, folded thinking, calls and output.
+//! Writes Markdown: front matter, a heading for each turn; thinking, calls and output are folded.
 
 use super::piece::Piece;
 use super::row::{Speaker, TranscriptRow, TranscriptSource, WrittenEntry, heading};
 use treelined_core::{json, terminal};
 
-/// The front matter and the title, and the outline if it is given: rows with their first lines.
+/// The front matter, the title, and the outline (rows with their first lines) if it is given.
 pub(super) fn head(
     source: &TranscriptSource,
     outline: Option<Vec<(&TranscriptRow, String)>>,
@@ -98,7 +98,8 @@ pub(super) fn push_entry(out: &mut String, entry: &WrittenEntry<'_>) {
     }
 }
 
-/// Appends Markdown so that nothing in it reaches beyond it.
+/// Appends Markdown of a message. Marks in it that are not closed are closed, so that they have no
+/// effect on the text after it.
 fn push_said(out: &mut String, text: &str) {
     let mut fence: Option<(char, usize)> = None;
     for line in text.lines() {
@@ -117,7 +118,7 @@ fn push_said(out: &mut String, text: &str) {
         }
         out.push('\n');
         if fence.is_none() && line.contains("<!--") {
-            // A comment without an end would hide the rest.
+            // A comment that is not closed would hide the rest of the document.
             let start = out.len() - line.len().min(out.len() - 1) - 1;
             let escaped = out
                 .get(start..)
@@ -133,7 +134,7 @@ fn push_said(out: &mut String, text: &str) {
     }
 }
 
-/// The character and the number of the marks of a fence, if the line begins or ends one.
+/// The character of a fence and the number of its marks, if the line begins or ends a fence.
 fn fence_marks(line: &str) -> Option<(char, usize)> {
     let trimmed = line.trim_start_matches(' ');
     let first = trimmed
@@ -148,7 +149,7 @@ fn is_only_marks(line: &str) -> bool {
     line.trim().chars().all(|char| matches!(char, '`' | '~'))
 }
 
-/// Appends text that is folded, in a fence that it cannot end.
+/// Appends a folded text, in a fence that the text cannot end.
 fn push_folded(out: &mut String, name: &str, title: &str, text: &str, language: &str) {
     out.push_str(&format!("<details><summary>{name}: <code>"));
     push_html(out, title);
@@ -164,7 +165,7 @@ fn push_folded(out: &mut String, name: &str, title: &str, text: &str, language: 
     out.push_str(&format!("{fence}\n\n</details>\n"));
 }
 
-/// The length of the longest run of backticks.
+/// The length of the longest run of backticks in the text.
 fn longest_run(text: &str) -> usize {
     let (mut longest, mut run) = (0, 0);
     for char in text.chars() {
@@ -174,7 +175,7 @@ fn longest_run(text: &str) -> usize {
     longest
 }
 
-/// Appends a character, or the picture of a control that a terminal would obey.
+/// Appends a character; in place of a control character that a terminal would obey, its picture.
 fn push_visible(out: &mut String, char: char) {
     match char {
         '\n' | '\t' => out.push(char),

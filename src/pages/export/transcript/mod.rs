@@ -1,7 +1,7 @@
-//! A branch, or all branches, as a document for readers: Markdown or plain text.
+//! Exports a branch, or all branches, as a document for readers: Markdown or plain text.
 //!
-//! A turn is what one speaker says: an assistant's messages and the results of its calls are one turn.
-//! [`piece`] reads the parts of an entry, [`markdown`] and [`text`] write them.
+//! A turn is the text of one speaker: the messages of an assistant and the results of its calls are
+//! one turn. [`piece`] reads the parts of an entry; [`markdown`] and [`text`] write them.
 
 mod markdown;
 mod piece;
@@ -29,9 +29,9 @@ use treelined_files::cancel::Cancel;
 use treelined_files::parallel::{ThreadPlan, map_in_order};
 use treelined_files::session::SessionState;
 
-/// Threads of one export.
+/// The most threads of one export.
 const THREADS: usize = 4;
-/// Stored bytes of the entries that are written together.
+/// The number of stored bytes of the entries that are written together.
 const PART_BYTES: u64 = 1 << 20;
 
 impl TranscriptSource {
@@ -115,7 +115,7 @@ impl TranscriptSource {
         }
     }
 
-    /// The text of some rows, their secrets, and their stored bytes.
+    /// The text of some rows, the secrets replaced in it, and the number of their stored bytes.
     fn part(&self, range: Range<usize>) -> Result<(String, RedactionTally, u64)> {
         let mut reader = self.content.reader();
         let (mut out, mut tally, mut bytes) = (String::new(), RedactionTally::default(), 0);
@@ -142,7 +142,7 @@ impl TranscriptSource {
         Ok((out, tally, bytes))
     }
 
-    /// The rows of the outline with the first line of each.
+    /// The rows of the outline, each with the first line of its entry.
     fn outline_rows(&self) -> Result<Vec<(&TranscriptRow, String)>> {
         let mut reader = self.content.reader();
         let mut rows = Vec::new();
@@ -174,7 +174,7 @@ fn bytes_of(row: &TranscriptRow) -> u64 {
     u64::from(row.fetch.place.len)
 }
 
-/// For each item whether the document has it.
+/// For each item, whether the document has it.
 fn matched(tree: &Tree, part: Part, outline: &Outline) -> Vec<bool> {
     let mut path = match part {
         Part::Branch(tip) => tree.path(tip),
@@ -221,7 +221,7 @@ fn rows(
 ) -> Result<Vec<TranscriptRow>> {
     let (tree, bodies) = (&core.tree, core.bodies());
     let mut rows: Vec<TranscriptRow> = Vec::with_capacity(visible.total());
-    // For each row the number of its turn.
+    // The number of the turn of each row.
     let mut turns: Vec<usize> = Vec::with_capacity(visible.total());
     for row in visible.rows() {
         let Some(node) = outline.items().get(row.item()).map(|item| item.node) else {

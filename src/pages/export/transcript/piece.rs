@@ -9,10 +9,10 @@ use treelined_core::view::{Subject, ToolCall};
 /// A part of an entry.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Piece {
-    /// The speaker's text: Markdown, if it is a model.
+    /// The text of the speaker. It is Markdown if the speaker is a model.
     Said(String),
     Thinking(String),
-    /// A call of a tool, on one line, and its arguments as JSON.
+    /// A tool call on one line, and its arguments as JSON.
     Call {
         title: String,
         arguments: String,
@@ -23,7 +23,7 @@ pub(super) enum Piece {
         text: String,
         is_error: bool,
     },
-    /// Something that is left out, such as an image.
+    /// Something that the document leaves out, such as an image.
     LeftOut(String),
 }
 
@@ -33,7 +33,8 @@ pub(super) fn call_id(entry: &[u8]) -> Option<String> {
     Some(json::id(id)?.into_owned())
 }
 
-/// The parts of an entry. `call` is the call that a tool result answers, `preview` the text of a plugin's renderer.
+/// The parts of an entry. `call` is the call that a tool result answers; `preview` is the text that the renderer of
+/// a plugin makes.
 pub(super) fn pieces(
     entry: &[u8],
     subject: Subject,
@@ -98,7 +99,7 @@ fn result(message: &[u8], subject: Subject, call: Option<&ToolCall<'_>>) -> Vec<
     std::iter::once(output).chain(rest).collect()
 }
 
-/// The parts of a content: text, or blocks.
+/// The parts of a content, which is a text or an array of blocks.
 fn said(content: &[u8]) -> Vec<Piece> {
     if let Some(text) = text_of(Some(content)) {
         return vec![Piece::Said(text)];

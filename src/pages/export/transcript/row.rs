@@ -27,18 +27,20 @@ pub(super) struct TranscriptRow {
     pub(super) item: usize,
     pub(super) subject: Subject,
     pub(super) speaker: Speaker,
-    /// The number of the turn, from 1, if the entry begins one.
+    /// The number of the turn that begins with the entry, counted from 1. `None` if the entry
+    /// continues a turn.
     pub(super) begins: Option<usize>,
-    /// The turn after which the entry continues, if that is not the one before it.
+    /// The number of the turn that the entry continues, if it is not the turn before it in the
+    /// document.
     pub(super) back_to: Option<usize>,
-    /// Steps to the right in the outline.
+    /// The number of steps to the right in the outline.
     pub(super) indent: usize,
     pub(super) timestamp: Option<Millis>,
     pub(super) label: Option<String>,
     pub(super) is_on_active_path: bool,
 }
 
-/// The session at one point in time, as a document needs it.
+/// The parts of a session that a transcript needs, at one point in time.
 pub struct TranscriptSource {
     pub(super) head: SessionHead,
     pub(super) content: ContentSource,
@@ -49,7 +51,7 @@ pub struct TranscriptSource {
     pub(super) is_redacted: bool,
 }
 
-/// An entry as it is written.
+/// An entry in the form in which it is written.
 pub(super) struct WrittenEntry<'r> {
     pub(super) row: &'r TranscriptRow,
     pub(super) pieces: Vec<Piece>,

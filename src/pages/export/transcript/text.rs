@@ -1,13 +1,13 @@
-//! Plain text: a rule with the speaker before each turn, output indented.
+//! Writes plain text: a rule with the speaker before each turn; output is indented.
 
 use super::piece::Piece;
 use super::row::{TranscriptSource, WrittenEntry, heading};
 use treelined_core::terminal;
 
-/// Columns of a rule.
+/// The width of a rule in columns.
 const COLUMNS: usize = 78;
 
-/// The lines about the session.
+/// The first lines of the document, about the session.
 pub(super) fn head(source: &TranscriptSource) -> String {
     let head = &source.head;
     let title = match head.title.trim() {
@@ -51,7 +51,7 @@ pub(super) fn push_entry(out: &mut String, entry: &WrittenEntry<'_>) {
 fn push_lines(out: &mut String, indent: &str, text: &str) {
     for line in text.lines() {
         out.push_str(indent);
-        // A tab is a control too, but has no effect beyond its line.
+        // A tab is a control character too, but it has no effect beyond its line, so it stays.
         for (at, part) in line.split('\t').enumerate() {
             if at > 0 {
                 out.push('\t');

@@ -1,49 +1,50 @@
-//! Writes the events of the parser as HTML. All markup is written here, by constants of this file.
+//! Writes the events of the parser as HTML. Only this file writes markup, and all of it is from constants.
 
 use super::link;
 use super::part::{Part, push_escaped};
 use pulldown_cmark::{Alignment, CodeBlockKind, CowStr, Event, HeadingLevel, LinkType, Tag};
 
-/// The most elements within each other. Deeper ones are left out, and their content stays.
+/// The most elements within each other. Deeper elements are left out, but their content stays.
 const MOST_OPEN: usize = 64;
-/// The elements that a table, the deepest of the elements with a fixed content, has within each other.
+/// The most levels of elements within a table. Of all elements whose inner elements are fixed, a table has the most
+/// levels.
 const FIXED_DEPTH: usize = 4;
 /// The most characters of the name of a language.
 const LANGUAGE_CHARS: usize = 32;
 
-/// The end of an element that is open, or [`LEFT_OUT`] or [`LEFT_OUT_LINK`], which are not written.
+/// The end tag of an open element. [`LEFT_OUT`] and [`LEFT_OUT_LINK`] stand for elements that are not written.
 type EndTag = &'static str;
 
-/// An element that was left out.
+/// Stands for an element that was left out.
 const LEFT_OUT: EndTag = "";
-/// A link that was left out. Elements in it are not.
+/// Stands for a link that was left out. The elements in it are written.
 const LEFT_OUT_LINK: EndTag = "left out";
 const LINK_END: EndTag = "</a>";
-/// The end of the start tag of each link.
+/// The end of the start tag of every link.
 const LINK_START_END: &str = "\" rel=\"noopener noreferrer\">";
 
-/// Writes parts of HTML and code.
+/// Writes the parts of a text: HTML and code.
 pub(super) struct HtmlWriter {
     parts: Vec<Part>,
     html: String,
     open: Vec<EndTag>,
-    /// The number of open elements that were left out. All elements in them are left out too: a row without its table
-    /// means nothing.
+    /// The number of open elements that were left out. All elements within them are left out too: for example, a row
+    /// makes no sense without its table.
     left_out: usize,
-    /// Whether code outside of lists and quotes is a part by itself.
+    /// Whether code outside of lists and quotes becomes its own part.
     splits: bool,
-    /// The code that is being read, if it becomes a part by itself.
+    /// The language and the text of the code that is being read, if it becomes its own part.
     code: Option<(Option<String>, String)>,
-    /// The HTML that is being read, which is shown as text.
+    /// The raw HTML that is being read. It is shown as text.
     raw_html: Option<String>,
-    /// The number of links and images that are open: of those within each other only the first is a link.
+    /// The number of open links and images. If they are within each other, only the outermost one becomes a link.
     links: usize,
     table: TableState,
-    /// The bytes of the parts.
+    /// The number of bytes in the finished parts.
     written: usize,
 }
 
-/// The place in a table.
+/// The current position in a table.
 #[derive(Default)]
 struct TableState {
     alignments: Vec<Alignment>,
@@ -52,7 +53,7 @@ struct TableState {
 }
 
 impl HtmlWriter {
-    /// Writes everything into one part.
+    /// A writer that makes one part.
     pub(super) fn whole() -> Self {
         Self {
             parts: Vec::new(),
@@ -68,7 +69,7 @@ impl HtmlWriter {
         }
     }
 
-    /// Writes code outside of lists and quotes as parts by themselves.
+    /// A writer that makes code outside of lists and quotes its own part.
     pub(super) fn with_parts() -> Self {
         Self {
             splits: true,
@@ -76,7 +77,7 @@ impl HtmlWriter {
         }
     }
 
-    /// The bytes written.
+    /// The number of bytes written so far.
     pub(super) fn bytes(&self) -> usize {
         self.written + self.html.len()
     }
@@ -94,7 +95,7 @@ impl HtmlWriter {
             Event::Start(tag) => self.start(tag),
             Event::End(_) => self.end(),
             Event::Text(text) | Event::InlineHtml(text) => self.text(&text),
-            // Math and footnotes are off; if they came, they would be text.
+            // The parser does not report math and footnotes, since they are switched off; they would be shown as text.
             Event::InlineMath(text) | Event::DisplayMath(text) | Event::FootnoteReference(text) => {
                 self.text(&text);
             }
@@ -107,7 +108,7 @@ impl HtmlWriter {
                 push_escaped(&mut self.html, &text);
                 self.html.push_str("</code>");
             }
-            // People and models mean a line break where they type one.
+            // People and models expect a line break where they type one.
             Event::SoftBreak | Event::HardBreak => self.html.push_str("<br>"),
             Event::Rule => self.html.push_str("<hr>"),
             Event::TaskListMarker(is_done) => {
@@ -126,12 +127,12 @@ impl HtmlWriter {
         }
     }
 
-    /// Opens an element, unless too many are open.
+    /// Opens an element, unless too many elements are open.
     fn element(&mut self, start: &str, end: EndTag) {
         self.element_within(start, end, MOST_OPEN);
     }
 
-    /// Like [`Self::element`], with room for the elements that belong to it.
+    /// Like [`Self::element`], for an element with fixed inner elements, for which it leaves room.
     fn container(&mut self, start: &str, end: EndTag) {
         self.element_within(start, end, MOST_OPEN - FIXED_DEPTH);
     }
@@ -145,7 +146,7 @@ impl HtmlWriter {
         }
     }
 
-    /// Leaves out an element whose content stays.
+    /// Leaves out an element; its content stays.
     fn leave_out(&mut self) {
         self.left_out += 1;
         self.open.push(LEFT_OUT);
@@ -229,7 +230,7 @@ impl HtmlWriter {
             LINK_END => {
                 self.links = self.links.saturating_sub(1);
                 if self.html.ends_with(LINK_START_END) {
-                    // A link without text could not be seen.
+                    // A link without text would be invisible.
                     self.html.push_str("link");
                 }
                 self.html.push_str(end);
@@ -274,7 +275,7 @@ impl HtmlWriter {
         self.element(start, end);
     }
 
-    /// Opens a link; an image is a link to it, so that nothing is loaded.
+    /// Opens a link. An image becomes a link to the image, so that the page loads nothing.
     fn start_link(&mut self, link_type: LinkType, destination: &CowStr<'_>, title: &str) {
         self.links += 1;
         let address = match link_type {
@@ -316,8 +317,8 @@ fn heading(level: HeadingLevel) -> (&'static str, EndTag) {
     }
 }
 
-/// The language of fenced code: the first word after the fence, in lower case. `None` if the word has other characters
-/// than names of languages have.
+/// The language of fenced code: the first word after the fence, in lower case. `None` if the word has characters that
+/// names of languages do not have.
 pub(in crate::render) fn language(info: &str) -> Option<String> {
     let word = info.split([' ', '\t', ',', '{']).next()?;
     let is_known = |byte: u8| byte.is_ascii_alphanumeric() || b"+#._-".contains(&byte);

@@ -2,8 +2,8 @@
 
 pub(crate) use treelined_core::terminal::is_unseen;
 
-/// The address of a link as the attribute `href` has it, without white space and characters that nobody sees; `None` if its
-/// scheme is not one of `http`, `https` and `mailto`.
+/// The address of a link for the attribute `href`, without white space and invisible characters. `None` if its scheme
+/// is not `http`, `https` or `mailto`.
 pub(super) fn address(destination: &str) -> Option<String> {
     let is_kept = |char: &char| !char.is_whitespace() && !is_unseen(*char);
     let address: String = destination.chars().filter(is_kept).collect();

@@ -1,8 +1,9 @@
-//! Markdown as HTML with a fixed set of elements and attributes (protocol.md §15.3).
+//! Converts Markdown to HTML with a fixed set of elements and attributes (protocol.md §15.3).
 //!
-//! Owns the only markup that leaves the daemon. The parser reports events; [`html`] writes an element for some of them
-//! and escapes all text, so nothing of the source becomes markup as it is. Linear in the source: text that would nest
-//! deeply or become much longer than its source is refused, and its caller shows it as it is written.
+//! All markup that the daemon sends is made here. The parser reports events; [`html`] writes elements for some of
+//! them, and escapes all text, so that no part of the source becomes markup unchanged. The time is linear in the
+//! source: text that would nest deeply, or become much longer than its source, is refused, and the caller shows it
+//! unchanged.
 
 mod html;
 mod link;
@@ -15,23 +16,23 @@ pub(super) use self::html::language;
 pub(crate) use part::Part;
 use pulldown_cmark::{Options, Parser};
 
-/// The most bytes of Markdown that is parsed.
+/// The most bytes of Markdown that are parsed.
 pub(crate) const MARKDOWN_BYTES: usize = 1 << 20;
-/// The last column in which a container (a quote or an item of a list) may begin: containers within containers are
-/// visited for each blank line.
+/// The last column in which a container (a quote or an item of a list) may begin. It is limited because the parser
+/// visits all open containers for each blank line.
 const LAST_COLUMN: usize = 100;
-/// The most bytes of HTML for each byte of Markdown: cells that a table fills up, and references to long addresses,
-/// make HTML much longer than its source.
+/// The most bytes of HTML for each byte of Markdown. Cells that a table adds, and references to long addresses, could
+/// make the HTML much longer than its source.
 const GROWTH: usize = 16;
 /// HTML of at most this many bytes is never too long.
 const SHORT_HTML: usize = 4096;
 
-/// The parts of a text, with its outermost code by itself; `None` if the text is too long or too nested.
+/// The parts of a text, in which outermost code is its own part; `None` if the text is too long or nested too deeply.
 pub(crate) fn parts(markdown: &str) -> Option<Vec<Part>> {
     write(markdown, HtmlWriter::with_parts())
 }
 
-/// A text as HTML; `None` if it is too long or too nested.
+/// A text as HTML; `None` if it is too long or nested too deeply.
 pub(crate) fn html(markdown: &str) -> Option<String> {
     let parts = write(markdown, HtmlWriter::whole())?;
     let mut html = parts.into_iter().filter_map(|part| match part {

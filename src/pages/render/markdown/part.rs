@@ -1,17 +1,17 @@
 //! The parts of rendered Markdown.
 
-/// A part of a text, in order.
+/// A part of a text. The parts are in order.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Part {
     Html(String),
-    /// Fenced or indented code outside of lists and quotes.
+    /// Fenced or indented code, outside of lists and quotes.
     Code {
         language: Option<String>,
         text: String,
     },
 }
 
-/// Appends `text` with the characters escaped that have a meaning in HTML.
+/// Appends `text` with the characters that have a meaning in HTML escaped.
 pub(crate) fn push_escaped(out: &mut String, text: &str) {
     let mut rest = text;
     while let Some(at) = rest.find(['&', '<', '>', '"', '\'']) {

@@ -1,4 +1,4 @@
-//! Answers to the same prompt: the siblings of which one may be better than another.
+//! Finds the answers to the same prompt. One of them may be better than another.
 
 use crate::export::data::steps::{Step, Steps};
 use std::collections::HashMap;
@@ -6,23 +6,25 @@ use treelined_core::entry::{Kind, Role};
 use treelined_core::error::Result;
 use treelined_core::tree::Node;
 
-/// The hash of what a user message says.
+/// The hash of the content of a user message.
 pub(super) type Said = [u8; 32];
 
-/// Answers to one prompt, at least two, in the order of the tree.
+/// The answers to one prompt, at least two, in the order of the tree.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Alternatives(pub Vec<Node>);
 
 /// The prompt of an answer.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 enum Prompt {
-    /// The path to this step.
+    /// The prompt is the path to this step.
     Step(Option<Node>),
-    /// A user message that says this below the path to this step: it was written again for each answer.
+    /// The prompt is the path to this step, and below it a user message with this content. The message was written
+    /// again for each answer, so each answer has its own copy.
     Again(Option<Node>, Said),
 }
 
-/// The alternatives of the part, in the order of the tree. `said` is asked for user messages that stand beside others.
+/// The alternatives in the exported part, in the order of the tree. `said` is called for user messages that have other
+/// user messages beside them.
 pub(super) fn find(
     steps: &Steps,
     said: &mut dyn FnMut(&Step) -> Result<Said>,
@@ -65,7 +67,8 @@ fn is_question(step: &Step) -> bool {
     step.kind == Kind::Message && step.role == Role::User
 }
 
-/// Whether an assistant begins to answer with it. Also one that broke off: it may have been left for that.
+/// Whether the step begins an answer of an assistant. An answer that broke off counts too, since the user may have
+/// left it for that reason.
 fn is_begun_answer(step: &Step) -> bool {
     step.kind == Kind::Message && step.role == Role::Assistant
 }

@@ -1,4 +1,4 @@
-//! The judgements and moves that say that one answer is better than another.
+//! Finds the judgements and moves that show that one answer is better than another.
 
 use super::alternatives::Alternatives;
 use crate::export::data::json::text_of;
@@ -7,22 +7,23 @@ use std::collections::HashMap;
 use treelined_core::json;
 use treelined_core::tree::Node;
 
-/// The words of a label or of a note's outcome that judge a branch, whatever their case.
+/// The words that judge a branch as good, in a label or in the outcome of a note. Their case does not
+/// matter.
 const GOOD: &[&str] = &["chosen", "good"];
 const BAD: &[&str] = &["rejected", "bad", "abandoned", "dead end"];
 /// The outcome of a candidate that was not chosen (protocol.md §3.23).
 const NOT_CHOSEN: &str = "notChosen";
 
-/// The origin of a judgement.
+/// Where a judgement comes from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Origin {
-    /// `choose` went to another candidate.
+    /// `choose` selected another candidate.
     Choice,
     Label,
     Note,
     /// The branch is archived.
     Archived,
-    /// The path of the leaf goes another way.
+    /// The path of the leaf continues with another answer.
     Left,
 }
 
@@ -38,7 +39,7 @@ impl Origin {
     }
 }
 
-/// A judgement as it is written.
+/// A judgement in the form for the export.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Judgement {
     pub origin: Origin,
@@ -61,20 +62,20 @@ impl Judgement {
     }
 }
 
-/// A label or a note, with its place.
+/// A label or a note that judges, and the step that it judges.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Remark {
-    /// The label or note entry: a later one counts more.
+    /// The label or note entry. Of two remarks about one answer, the later entry counts.
     pub entry: Node,
     /// The step that it is about.
     pub about: Node,
     pub is_good: bool,
-    /// The answer that was chosen in its place.
+    /// The answer that was chosen instead.
     pub chosen: Option<Node>,
     pub judgement: Judgement,
 }
 
-/// A better and a worse answer to one prompt.
+/// A better and a worse answer to the same prompt.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Pair {
     pub chosen: Node,
@@ -82,7 +83,7 @@ pub(super) struct Pair {
     pub judgement: Judgement,
 }
 
-/// Whether a label or an outcome says that something is good or bad; `None` for other texts.
+/// Whether a label or an outcome means good or bad; `None` for other texts.
 pub(super) fn verdict(text: &str) -> Option<bool> {
     let text = text.trim();
     let is_in = |words: &[&str]| words.iter().any(|word| text.eq_ignore_ascii_case(word));
@@ -93,7 +94,7 @@ pub(super) fn verdict(text: &str) -> Option<bool> {
     }
 }
 
-/// The remark of a note entry that judges; `place` is the step at or above it.
+/// The remark of a note that judges; `place` is the step at or above the note.
 pub(super) fn of_note(
     steps: &Steps,
     alternatives: &Judged<'_>,
@@ -123,7 +124,7 @@ pub(super) fn of_note(
         });
     }
     judgement.origin = Origin::Choice;
-    // The note names the end of the candidate, which may be after later forks.
+    // The note names the end of the candidate. Later forks may come before this end.
     let about = target.group.unwrap_or(target.node);
     let rejected = alternatives.of(steps, about)?;
     let chosen = alternatives.beside(steps, rejected, place?)?;
@@ -136,10 +137,10 @@ pub(super) fn of_note(
     })
 }
 
-/// Alternatives, found by the branches that they are on.
+/// The alternatives, by the branches that contain them.
 pub(super) struct Judged<'a> {
     groups: &'a [Alternatives],
-    /// For the first step of a stretch the answer in it, which is an alternative, and its group.
+    /// The answer in each stretch, with the number of its group; by the first step of the stretch.
     by_head: HashMap<Node, (Node, usize)>,
 }
 
@@ -156,13 +157,13 @@ impl<'a> Judged<'a> {
         Self { groups, by_head }
     }
 
-    /// The answer that a remark about this step judges: the one on the same stretch of its branch.
+    /// The answer that a remark about the step `about` judges: the answer in the same stretch of a branch.
     fn of(&self, steps: &Steps, about: Node) -> Option<Node> {
         let head = steps.get(about)?.head;
         self.by_head.get(&head).map(|(answer, _)| *answer)
     }
 
-    /// The alternative to an answer on the path to a step.
+    /// The alternative to `answer` that is on the path to the step `place`.
     fn beside(&self, steps: &Steps, answer: Node, place: Node) -> Option<Node> {
         let (_, number) = self.by_head.get(&steps.get(answer)?.head)?;
         let group = &self.groups.get(*number)?.0;
@@ -174,13 +175,14 @@ impl<'a> Judged<'a> {
         (at < end).then_some(*found)
     }
 
-    /// The pairs: for each answer that is worse than another one the better one. `remarks` are in any order.
+    /// The pairs: each answer that is worse than another one, with the better answer. `remarks` may be in
+    /// any order.
     pub(super) fn pairs(&self, steps: &Steps, mut remarks: Vec<Remark>) -> Vec<Pair> {
         remarks.sort_by_key(|remark| remark.entry);
         let mut verdicts: HashMap<Node, Remark> = HashMap::new();
         for remark in remarks {
             if let Some(answer) = self.of(steps, remark.about) {
-                // A choice takes back what was said against its candidate before.
+                // A choice cancels earlier remarks against the chosen candidate.
                 if let Some(chosen) = remark.chosen
                     && verdicts.get(&chosen).is_some_and(|of| !of.is_good)
                 {
@@ -230,7 +232,8 @@ fn pairs_of(steps: &Steps, group: &Alternatives, verdicts: &HashMap<Node, Remark
             }
             None => match (best, active) {
                 (Some(best), _) => verdicts.get(best).map(|of| (*best, of.judgement.clone())),
-                // Nobody has looked at an answer that grew in the background until somebody judges it.
+                // An answer that grew in the background may never have been seen, so it counts as worse only
+                // if it was judged.
                 (None, Some(active)) if !is_background => {
                     Some((*active, Judgement::unsaid(Origin::Left)))
                 }

@@ -1,6 +1,6 @@
-//! Pairs of a better and a worse answer to one prompt, for preference training.
+//! Pairs of a better and a worse answer to the same prompt, for preference training.
 //!
-//! [`alternatives`] finds the answers to one prompt, [`judgement`] what says which one is better.
+//! [`alternatives`] finds the answers to the same prompt, and [`judgement`] finds out which one is better.
 
 mod alternatives;
 mod judgement;
@@ -23,7 +23,7 @@ use treelined_files::log::body::{Bodies, Fetch};
 /// The labels and the notes of a session.
 pub(super) struct Remarks {
     labels: Vec<LabelRemark>,
-    /// The notes with the steps at or above them, in file order.
+    /// The notes in file order, each with the step at or above it.
     notes: Vec<(Fetch, Option<Node>)>,
 }
 
@@ -62,7 +62,7 @@ impl Remarks {
     }
 }
 
-/// The pairs of a part whose judgement is known, with the bytes of their paths.
+/// The judged pairs of the exported part, and the number of bytes of their paths.
 pub(super) struct Pairs {
     pairs: Vec<FoundPair>,
     bytes: u64,
@@ -70,13 +70,13 @@ pub(super) struct Pairs {
 
 struct FoundPair {
     pair: Pair,
-    /// The last messages of both answers.
+    /// The last message of each answer.
     ends: [Node; 2],
     bytes: u64,
 }
 
 impl Pairs {
-    /// Fails if the pairs have more than `limit` bytes together with their prompts.
+    /// Finds the pairs. Fails if their paths together have more than `limit` bytes.
     pub(super) fn find(reader: &mut DataReader<'_>, remarks: &Remarks, limit: u64) -> Result<Self> {
         let steps = reader.steps;
         let groups = alternatives::find(steps, &mut |question| said(reader, question))?;
@@ -123,13 +123,13 @@ impl Pairs {
         Ok(Self { pairs, bytes })
     }
 
-    /// The bytes of all paths.
+    /// The number of bytes of all paths.
     pub(super) fn bytes(&self) -> u64 {
         self.bytes
     }
 
-    /// Passes each line to `take`, with the bytes of its paths; a pair whose prompts turn out to differ, or whose answers
-    /// say the same, has none.
+    /// Passes each line to `take`, with the number of bytes of its paths. A pair has no line if its prompts turn out to
+    /// differ, or if its answers are the same.
     pub(super) fn each(
         &self,
         reader: &mut DataReader<'_>,
@@ -155,7 +155,7 @@ impl Pairs {
     }
 }
 
-/// The hash of what a user message says, however it is written.
+/// The hash of the content of a user message; it does not depend on how the content is written.
 fn said(reader: &mut DataReader<'_>, question: &Step) -> Result<Said> {
     let entry = reader.look(&question.fetch)?.json;
     let mut chat = Vec::new();
@@ -164,10 +164,10 @@ fn said(reader: &mut DataReader<'_>, question: &Step) -> Result<Said> {
     Ok(Sha256::digest(&chat).into())
 }
 
-/// Where the turns of assistants end.
+/// Finds where the turns of assistants end.
 struct Turns<'s> {
     steps: &'s Steps,
-    /// By number of the node: the step below it with which the conversation goes on.
+    /// For each node, by its number: the step below it with which the conversation continues.
     next: Vec<Option<Node>>,
 }
 
@@ -191,8 +191,8 @@ impl<'s> Turns<'s> {
         Self { steps, next }
     }
 
-    /// The last whole message of the assistant's turn that begins with an answer: before the next message of a user.
-    /// `None` if the turn broke off.
+    /// The last whole message of the turn that begins with `answer`. The turn ends before the next user message. `None`
+    /// if the turn broke off.
     fn end(&self, answer: Node) -> Option<&'s Step> {
         let mut at = self.steps.get(answer)?;
         let mut end = at;
@@ -211,7 +211,7 @@ impl<'s> Turns<'s> {
     }
 }
 
-/// An answer after its prompt.
+/// An answer together with its prompt.
 struct Answered {
     id: String,
     prompt_id: Option<String>,
@@ -246,7 +246,7 @@ impl Answered {
         })
     }
 
-    /// The messages of prompt and answer, as they are written.
+    /// The messages of the prompt and of the answer, in the form for the export.
     fn written(&self) -> [Vec<u8>; 2] {
         let (prompt, answer) = self
             .messages

@@ -1,4 +1,4 @@
-//! Checks HTML by its own reader, which shares nothing with the writer.
+//! Checks HTML with a reader that shares no code with the writer.
 
 /// A start or end tag, or text, as a browser reads them.
 #[derive(Debug, PartialEq, Eq)]

@@ -1,4 +1,4 @@
-//! Hostile texts.
+//! Tests hostile texts.
 
 /// Texts that became scripts, requests or foreign elements in renderers of Markdown and in sanitizers.
 pub(super) const PAYLOADS: &[&str] = &[
