@@ -1,4 +1,5 @@
-//! `treelined archive`, `treelined unarchive` and `treelined name-branch`: the life of a branch.
+//! `treelined archive`, `treelined unarchive` and `treelined name-branch`: archives, brings back and
+//! names branches.
 
 use super::daemon::{ChildDaemon, RawJson};
 use super::drawing::DrawnRow;
@@ -75,7 +76,8 @@ pub(crate) struct NameBranchArgs {
     remove: bool,
 }
 
-// A branch by one of its entries. A comment of a type would become the help of the commands.
+// A branch, chosen by one of its entries. This is not a doc comment, since that would become the help
+// of the commands.
 #[derive(Debug, Args)]
 struct BranchChoice {
     /// A session by its file, id, name or beginning of the id [default: the latest of this directory]
@@ -93,10 +95,10 @@ struct BranchChoice {
     json: bool,
 }
 
-/// A change of a branch.
+/// A change to a branch.
 struct BranchCall<'a> {
     method: &'static str,
-    /// The verb, before the row of the branch.
+    /// The words before the row of the branch that say what was done.
     done: &'static str,
     session: SessionQuery,
     entry: &'a str,
@@ -115,11 +117,11 @@ struct Changed {
     new_leaf_id: Option<String>,
 }
 
-/// The outcome of a change.
+/// The result of a change.
 struct Done {
     answered: RawJson,
     row: DrawnRow,
-    /// Where the session is now, if the leaf has moved.
+    /// The new position in the session, if the leaf has moved.
     moved: Option<Position>,
     verdict: Option<ShellError>,
 }

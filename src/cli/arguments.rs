@@ -1,4 +1,4 @@
-//! The arguments: the options of every command, and the commands of the table.
+//! The arguments: the options of every command, and the commands of the table of commands.
 
 use super::help;
 use super::options::Options;
@@ -43,7 +43,8 @@ pub(crate) struct Arguments {
     pub options: Options,
 }
 
-/// The arguments of a daemon on stdio. All others are wrong for it, help and version too.
+/// The arguments of a daemon on stdio: options alone. Everything else is refused here, also the options for help and
+/// version.
 #[derive(Debug, Parser)]
 #[command(disable_help_flag = true)]
 struct OptionsAlone {
@@ -52,8 +53,9 @@ struct OptionsAlone {
 }
 
 impl Arguments {
-    /// Reads the arguments of the process, of which the first is its name. Those of a daemon on stdio are options
-    /// alone, which are read without the commands: to make all commands takes a quarter of its start.
+    /// Reads the arguments of the process; the first one is the name of the program. If there are only options, as for
+    /// a daemon on stdio, they are read without making the commands, which would take a quarter of the start of the
+    /// daemon.
     pub(crate) fn read(words: &[OsString]) -> Result<Self, clap::Error> {
         let is_option = |word: &OsString| word.as_encoded_bytes().starts_with(b"-");
         let begins_with_option = words.get(1).is_none_or(is_option);
@@ -66,7 +68,8 @@ impl Arguments {
         }
     }
 
-    /// Whether an interrupt ends the command at once. Daemons end in order, and other programs by themselves.
+    /// Whether an interrupt ends the command at once. Daemons end in order, and programs of other packages end by
+    /// themselves.
     pub(super) fn ends_at_interrupt(&self) -> bool {
         let Some(command) = &self.command else {
             return false;
@@ -86,7 +89,7 @@ impl Arguments {
         )
     }
 
-    /// Whether the command shows what the session directory has.
+    /// Whether the command shows content of the session directory.
     pub(super) fn reads_sessions(&self) -> bool {
         matches!(
             self.command,

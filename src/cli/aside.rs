@@ -21,7 +21,7 @@ use std::process::{Command, ExitCode, Stdio};
 use treelined_core::error::Kind;
 use treelined_core::terminal;
 
-/// The group of the questions that stand beside the conversation.
+/// The group of the branches with such questions.
 const GROUP: &str = "btw";
 
 #[derive(Debug, Args)]
@@ -87,7 +87,7 @@ struct Appended {
     entry_id: String,
 }
 
-/// A question, with its answer if something has answered.
+/// A question and, if a command has answered it, its answer.
 struct Asked {
     entry_id: String,
     row: DrawnRow,
@@ -171,7 +171,7 @@ fn asked(
     })
 }
 
-/// The texts of a context, a paragraph a message.
+/// The text of each message of a context, with its role, in its own paragraph.
 fn spoken(context: &Value) -> String {
     let mut out = String::new();
     let messages = context.get("messages").and_then(Value::as_array);
@@ -197,7 +197,7 @@ fn spoken(context: &Value) -> String {
     out
 }
 
-/// Returns the answer of the command to this input.
+/// Runs the command with this input on stdin, and returns its output.
 fn answered(command: &str, input: &str) -> anyhow::Result<String> {
     let failed = |what: String| ShellError::new(FAILED, what, "treelined btw --help");
     let mut child = Command::new("sh");
@@ -206,7 +206,8 @@ fn answered(command: &str, input: &str) -> anyhow::Result<String> {
     let mut child = child.spawn().context("start the shell")?;
     let mut stdin = child.stdin.take().context("the input of the command")?;
     let text = input.to_owned();
-    // The command may print before it has read everything, or not read at all.
+    // The input is written by a thread, since the command may print before it has read everything, or
+    // may not read at all.
     let writing = std::thread::spawn(move || stdin.write_all(text.as_bytes()));
     let output = child.wait_with_output().context("wait for the command")?;
     match writing.join() {

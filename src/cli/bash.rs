@@ -1,4 +1,5 @@
-//! Completions for bash, which inserts candidates as they are: the script quotes those that bash would split or expand.
+//! Completions for bash. bash inserts candidates unchanged, so the script quotes the candidates that bash would split
+//! or expand.
 
 use clap::Command;
 use clap_complete::env::{Bash, EnvCompleter};
@@ -6,7 +7,8 @@ use std::ffi::OsString;
 use std::io::{self, Write};
 use std::path::Path;
 
-/// The function of a program. bash takes the text after an open quote as `$2`, and closes the quote itself.
+/// The completion function of a program. If a quote is open, bash passes the text after it as `$2`, and closes the
+/// quote itself.
 const SCRIPT: &str = r#"
 _clap_complete_NAME() {
     local word="${COMP_WORDS[COMP_CWORD]}" words=("${COMP_WORDS[@]}") found at
@@ -34,7 +36,7 @@ _clap_complete_NAME() {
 complete -o bashdefault -o nosort -F _clap_complete_NAME BIN
 "#;
 
-/// bash, with names that have blanks.
+/// The completion of bash, for names that contain blanks.
 pub(super) struct QuotingBash;
 
 impl EnvCompleter for QuotingBash {

@@ -1,4 +1,5 @@
-//! The branch that a person names, as `[SESSION] [ENTRY]`: a session, and the last entry of a path in it.
+//! The branch that a person names with `[SESSION] [ENTRY]`: a session, and the last entry of a path in
+//! it.
 
 use super::failure::ShellError;
 use super::session_choice::SessionQuery;
@@ -6,7 +7,7 @@ use super::session_words::WordsWanted;
 use clap::Args;
 use clap_complete::engine::ArgValueCompleter;
 
-// A comment of the documentation here would become the description of the command.
+// This is not a doc comment, since that would become the description of the command.
 #[derive(Debug, Args)]
 pub(super) struct BranchChoice {
     /// A session by its file, id, name or beginning of the id [default: the latest of this directory]
@@ -22,12 +23,12 @@ pub(super) struct BranchChoice {
 }
 
 impl BranchChoice {
-    /// The session, and the entry if one is named. `command` is the one that has these arguments.
+    /// The session and, if one is named, the entry. `command` is the command that has these arguments.
     pub(super) fn wanted(
         &self,
         command: &'static str,
     ) -> Result<(SessionQuery, Option<&str>), ShellError> {
-        // One word is the session, unless an option has named it.
+        // A single word is the session, unless an option names the session.
         let names: &[&str] = match (self.latest, &self.session, &self.entry) {
             (true, Some(_), _) | (false, _, Some(_)) => &["the entry"],
             _ => &[],

@@ -1,4 +1,4 @@
-//! `treelined call`: makes one call; prints its result to stdout, or its error object to stderr.
+//! `treelined call`: makes one call, and prints its result to stdout or its error object to stderr.
 
 use super::daemon::{ChildDaemon, RawJson};
 use super::failure::ErrorResponse;
@@ -42,12 +42,13 @@ pub(crate) struct CallArgs {
     pretty: bool,
 }
 
-/// Checks the JSON before a daemon is started: other text would break the line of the request.
+/// Checks the JSON before a daemon is started, since text that is not JSON would break the line of the
+/// request.
 fn json(text: &str) -> Result<String, String> {
     if text == "-" || treelined_core::json::value_span(text.as_bytes()).is_ok() {
         return Ok(text.to_owned());
     }
-    // The message of serde ends with the line and the column.
+    // The message of serde ends with the line and the column of the fault.
     match serde_json::from_str::<serde::de::IgnoredAny>(text) {
         Err(error) => Err(format!("not JSON: {error}")),
         Ok(_) => Err("not JSON".to_owned()),
@@ -103,7 +104,7 @@ fn params_from_stdin() -> anyhow::Result<String> {
     })
 }
 
-/// Whether the method needs a session and none was named.
+/// Whether the method needs a session, and none was named.
 fn needs_session(message: &str) -> bool {
     message.contains("sessionId: is required")
 }
@@ -113,7 +114,7 @@ fn ask(daemon: &mut ChildDaemon, call: &CallArgs, params: &str) -> anyhow::Resul
         let opening = match query.find(daemon) {
             Ok(path) => json!({ "path": path.display().to_string(), "mode": "write" }),
             Err(error) => match (query, not_found(&error)) {
-                // The daemon's error object says so too.
+                // The error object of the daemon has this member too.
                 (SessionQuery::Named(text), true) => json!({ "sessionId": text }),
                 _ => return Err(error),
             },

@@ -1,4 +1,4 @@
-//! The words that a shell may complete an argument with.
+//! The candidates with which a shell may complete an argument.
 
 use super::daemon::ChildDaemon;
 use super::listed::{ListedRow, deleted, rows};
@@ -12,20 +12,20 @@ use treelined_core::search::{CompletionItem, complete};
 use treelined_core::terminal;
 use treelined_service::rpc;
 
-/// The most names and ids that are offered. They are from the sessions with the newest activity.
+/// The most names and ids that are offered. The sessions with the newest activity come first.
 const MOST_SESSIONS: usize = 200;
 
-/// Characters of the name beside an id.
+/// The most characters of the name beside an id.
 const HELP_CHARS: usize = 60;
 
-/// The methods that begin so.
+/// The methods that begin with the typed text.
 pub(super) fn methods(current: &OsStr) -> Vec<CompletionCandidate> {
     let current = current.to_string_lossy();
     let names = rpc::method_names().filter(|name| name.starts_with(&*current));
     names.map(CompletionCandidate::new).collect()
 }
 
-/// The ids and names of sessions that begin so, and session files.
+/// The ids and names of sessions that begin with the typed text, and session files.
 pub(super) fn sessions(current: &OsStr) -> Vec<CompletionCandidate> {
     let typed = unquoted(&current.to_string_lossy());
     let mut found = of_rows(&listed(rows), &typed);
@@ -39,13 +39,13 @@ pub(super) fn sessions(current: &OsStr) -> Vec<CompletionCandidate> {
     found
 }
 
-/// The ids and names of deleted sessions that begin so.
+/// The ids and names of deleted sessions that begin with the typed text.
 pub(super) fn deleted_sessions(current: &OsStr) -> Vec<CompletionCandidate> {
     let typed = unquoted(&current.to_string_lossy());
     of_rows(&listed(deleted), &typed)
 }
 
-/// The names and ids that begin so.
+/// The names and ids in these rows that begin with the typed text.
 fn of_rows(rows: &[ListedRow], typed: &str) -> Vec<CompletionCandidate> {
     let mut found = Vec::new();
     for row in rows {
@@ -53,7 +53,8 @@ fn of_rows(rows: &[ListedRow], typed: &str) -> Vec<CompletionCandidate> {
             break;
         }
         let name = row.name.as_deref().filter(|name| name.starts_with(typed));
-        // A control character would reach the terminal.
+        // A name with a control character is not offered, since the character would reach the
+        // terminal.
         if let Some(name) = name.filter(|name| !name.contains(char::is_control)) {
             found.push(CompletionCandidate::new(name));
         }
@@ -62,7 +63,7 @@ fn of_rows(rows: &[ListedRow], typed: &str) -> Vec<CompletionCandidate> {
     found
 }
 
-/// The directories of sessions that begin so.
+/// The directories of sessions that begin with the typed text.
 pub(super) fn directories(current: &OsStr) -> Vec<CompletionCandidate> {
     let typed = unquoted(&current.to_string_lossy());
     let found = listed(rows);
@@ -73,7 +74,7 @@ pub(super) fn directories(current: &OsStr) -> Vec<CompletionCandidate> {
     distinct.map(CompletionCandidate::new).collect()
 }
 
-/// The ids of all sessions that begin so, deleted ones too.
+/// The ids of all sessions, deleted ones included, that begin with the typed text.
 pub(super) fn all_ids(current: &OsStr) -> Vec<CompletionCandidate> {
     ids(current, |daemon| {
         let mut all = rows(daemon)?;
@@ -82,7 +83,7 @@ pub(super) fn all_ids(current: &OsStr) -> Vec<CompletionCandidate> {
     })
 }
 
-/// The filters of a search that begin so, and their values.
+/// The filters of a search that begin with the typed text, or the values of a filter.
 pub(super) fn filters(current: &OsStr) -> Vec<CompletionCandidate> {
     let typed = current.to_string_lossy();
     let completed = complete(&typed, usize::MAX);
@@ -95,7 +96,7 @@ pub(super) fn filters(current: &OsStr) -> Vec<CompletionCandidate> {
     items.map(candidate).collect()
 }
 
-/// The addresses of `--listen` that begin so.
+/// The addresses for `--listen` that begin with the typed text.
 pub(super) fn addresses(current: &OsStr) -> Vec<CompletionCandidate> {
     let current = current.to_string_lossy();
     let forms = ["stdio", "unix", "unix:", "ws", "ws:127.0.0.1:"];
@@ -113,7 +114,8 @@ fn ids(
     fitting.take(MOST_SESSIONS).collect()
 }
 
-/// The id of a session as a candidate, with its name, if it begins so.
+/// The id of a session as a candidate, with its name as the explanation; `None` if it does not
+/// begin with the typed text.
 fn id_of(row: &ListedRow, typed: &str) -> Option<CompletionCandidate> {
     if !row.session_id.starts_with(typed) || row.session_id.contains(char::is_control) {
         return None;
@@ -122,13 +124,14 @@ fn id_of(row: &ListedRow, typed: &str) -> Option<CompletionCandidate> {
     Some(with_help(&row.session_id, about))
 }
 
-/// A candidate with a text beside it.
+/// A candidate with an explanation beside it.
 pub(super) fn with_help(word: &str, about: &str) -> CompletionCandidate {
     let about: String = terminal::line(about).chars().take(HELP_CHARS).collect();
     CompletionCandidate::new(word).help(Some(about.into()))
 }
 
-/// The rows that a daemon of this session directory lists; none if it fails.
+/// The rows that `read` gets from a daemon for the session directory of the command line; empty if
+/// that fails.
 pub(super) fn listed<R>(read: impl FnOnce(&mut ChildDaemon) -> anyhow::Result<Vec<R>>) -> Vec<R> {
     let options = Options {
         session_dir: directory_of(std::env::args_os()),
@@ -142,7 +145,8 @@ pub(super) fn listed<R>(read: impl FnOnce(&mut ChildDaemon) -> anyhow::Result<Ve
     found.unwrap_or_default()
 }
 
-/// The word that a shell makes of what is typed, which may have backslashes and begin with a quote.
+/// The word that a shell makes of the typed text, which may have backslashes and begin with a
+/// quote.
 pub(super) fn unquoted(typed: &str) -> String {
     let typed = typed.strip_prefix(['"', '\'']).unwrap_or(typed);
     let mut word = String::with_capacity(typed.len());
@@ -156,7 +160,7 @@ pub(super) fn unquoted(typed: &str) -> String {
     word
 }
 
-/// The value of `--session-dir` among these words.
+/// The value of the option `--session-dir` in these words.
 fn directory_of(words: impl Iterator<Item = OsString>) -> Option<PathBuf> {
     let mut words = words.skip_while(|word| word != "--session-dir");
     words.nth(1).map(PathBuf::from)

@@ -8,7 +8,7 @@ const HOUR: Millis = 60 * MINUTE;
 const DAY: Millis = 24 * HOUR;
 const WEEK: Millis = 7 * DAY;
 const YEAR: Millis = 365 * DAY;
-/// Columns of the time.
+/// The width of the column of times.
 pub(super) const WHEN: usize = 10;
 
 pub(super) fn padded(text: &str, columns: usize) -> String {
@@ -16,7 +16,8 @@ pub(super) fn padded(text: &str, columns: usize) -> String {
     format!("{text}{}", " ".repeat(gap))
 }
 
-/// The time since then (protocol.md §1.5); another text is cut.
+/// The time since `modified` (protocol.md §1.5). A text that is not a time is cut to the width of
+/// the column.
 pub(super) fn when(modified: &str, now: Millis) -> String {
     let Some(then) = timestamp::parse(modified) else {
         return modified.chars().take(WHEN).collect();

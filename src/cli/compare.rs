@@ -1,4 +1,5 @@
-//! `treelined compare`: two branches of a session from their common ancestor on, beside each other where there is room.
+//! `treelined compare`: shows two branches of a session from their common ancestor on; beside each other if the
+//! terminal is wide enough.
 
 use super::columns::padded;
 use super::daemon::{ChildDaemon, RawJson};
@@ -22,9 +23,9 @@ use std::io::{self, Write};
 use std::process::ExitCode;
 use treelined_core::terminal;
 
-/// Below this width the branches are shown below each other.
+/// If the terminal has fewer columns than this, the branches are shown one after the other.
 const NARROW: usize = 100;
-/// The line between the two branches.
+/// The separator between the two branches.
 const BETWEEN: &str = " │ ";
 
 const WORDS: WordsWanted = WordsWanted {
@@ -87,7 +88,7 @@ struct Files {
     modified_files: Vec<String>,
 }
 
-/// A comparison with the rows of its entries.
+/// A comparison, and the rows of its entries.
 struct Shown {
     ancestor: Option<DrawnRow>,
     sides: [ShownSide; 2],
@@ -114,7 +115,7 @@ pub(super) fn run(options: &Options, compare: &CompareArgs) -> anyhow::Result<Ex
     Ok(ExitCode::SUCCESS)
 }
 
-/// The answer, and what is shown of it to a person.
+/// Returns the result of the daemon, and the part of it that a person sees.
 fn read(
     daemon: &mut ChildDaemon,
     compare: &CompareArgs,
@@ -203,7 +204,7 @@ fn show(screen: &mut Screen, shown: &Shown) -> io::Result<()> {
     }
 }
 
-/// A line of one side.
+/// A line of one branch.
 #[derive(Default)]
 struct Line {
     style: Option<Style>,

@@ -1,7 +1,7 @@
-//! Completions: `treelined completions` prints a script for a shell, which asks this program for the words that may
-//! follow. They include the methods, and the names and ids of sessions.
+//! Completions: `treelined completions` prints a script for a shell. The script asks this program for the words
+//! that may follow, such as methods, and names and ids of sessions.
 //!
-//! The programs of the other packages are completed too, by the options that their `--help` lists.
+//! The programs of other packages are completed too, with the options that their `--help` lists.
 
 use super::bash::QuotingBash;
 use super::candidates::sessions;
@@ -17,7 +17,7 @@ use std::io::Write;
 use std::path::Path;
 use std::process::{self, ExitCode, Stdio};
 
-/// The variable with which a script asks for words; its value is the name of the shell.
+/// The environment variable with which a script asks for words. Its value is the name of the shell.
 const VARIABLE: &str = "TREELINED_COMPLETE";
 /// The programs of the other packages.
 pub(super) const COMPANIONS: [&str; 5] = [
@@ -27,7 +27,7 @@ pub(super) const COMPANIONS: [&str; 5] = [
     "treelined-setup",
     "treelined-files",
 ];
-/// The commands that become programs of other packages.
+/// The commands that run programs of other packages.
 const PACKAGES: [(&str, &str); 5] = [
     ("tui", "treelined-tui"),
     ("mcp", "treelined-mcp"),
@@ -50,8 +50,7 @@ pub(crate) struct Completions {
     shell: Shell,
 }
 
-/// Prints the script for a shell.
-/// `program` is the command that is completed.
+/// Prints the script for a shell. `program` is the command line of this program, which is completed.
 pub(super) fn run(completions: &Completions, program: &Command) -> anyhow::Result<ExitCode> {
     let shell = completions.shell.to_string();
     let registered = SHELLS.completer(&shell).context("find the shell")?;
@@ -66,7 +65,7 @@ pub(super) fn run(completions: &Completions, program: &Command) -> anyhow::Resul
     let names: Vec<&str> = visible.map(Command::get_name).collect();
     let mut screen = Screen::new();
     if completions.shell == Shell::Zsh {
-        // zsh loads a file of its folder of functions by this line.
+        // zsh recognizes a completion file by this line.
         writeln!(screen, "#compdef treelined {}", COMPANIONS.join(" "))?;
     }
     writeln!(screen, "# Completes: {}", names.join(", "))?;
@@ -75,8 +74,8 @@ pub(super) fn run(completions: &Completions, program: &Command) -> anyhow::Resul
     Ok(ExitCode::SUCCESS)
 }
 
-/// Prints the words that may follow if a script has asked. Returns whether one has.
-/// `program` makes the command that is completed.
+/// Prints the words that may follow, if a script has asked for them. Returns whether one has asked. `program` makes
+/// the command line of this program.
 pub(crate) fn answer(program: fn() -> Command) -> bool {
     if std::env::var_os(VARIABLE).is_none() {
         return false;
@@ -87,11 +86,11 @@ pub(crate) fn answer(program: fn() -> Command) -> bool {
         .var(VARIABLE)
         .shells(SHELLS)
         .try_complete(words.iter().cloned(), here.as_deref());
-    // A shell that gets no words offers none.
+    // After a failure no words are printed, so the shell offers none.
     completed.unwrap_or(true)
 }
 
-/// The command that is completed: the word after `--` is its program.
+/// The command line to complete. The word after `--` names its program.
 fn command(words: &[OsString], of_program: fn() -> Command) -> Command {
     let mut typed = words.iter().skip_while(|word| *word != "--").skip(1);
     let program = typed.next();
@@ -108,9 +107,10 @@ fn command(words: &[OsString], of_program: fn() -> Command) -> Command {
     }
 }
 
-/// The command of this program, in which the command of this name has the options of a package's program.
+/// The command line of this program, where the command `name` has the options of another program, whose help is
+/// `help`.
 fn with_package(command: Command, name: &'static str, help: &str) -> Command {
-    // Options of this program may also follow the command.
+    // Options of this program that may follow every command need not be added again.
     let global = command.get_arguments().filter(|arg| arg.is_global_set());
     let global: Vec<_> = global
         .filter_map(|arg| Some(format!("--{}", arg.get_long()?)))
@@ -123,7 +123,7 @@ fn with_package(command: Command, name: &'static str, help: &str) -> Command {
     command.mut_subcommand(name, |_| described(name, &own.join("\n")))
 }
 
-/// The command of another program, as its help lists its options.
+/// The command line of another program, with the options that its help lists.
 fn described(name: &'static str, help: &str) -> Command {
     let mut command = Command::new(name);
     if help.contains("[SESSION]") {
@@ -135,7 +135,7 @@ fn described(name: &'static str, help: &str) -> Command {
         command = command.arg(agent.value_hint(ValueHint::CommandName));
     }
     for arg in help.lines().filter_map(option) {
-        // A line of an explanation may begin with an option too.
+        // A line of an explanation may also begin with an option, so an option may occur twice.
         if command
             .get_arguments()
             .all(|known| known.get_id() != arg.get_id())
@@ -158,7 +158,7 @@ pub(super) fn help_of(name: &str) -> Option<String> {
     String::from_utf8(asked.ok()?.stdout).ok()
 }
 
-/// The option that a line such as `  -l, --latest <N>  Help` describes.
+/// The option in a line of help such as `  -l, --latest <N>  Help`.
 fn option(line: &str) -> Option<Arg> {
     let words = line.trim_start();
     let rest = match words.strip_prefix("--") {
@@ -171,7 +171,7 @@ fn option(line: &str) -> Option<Arg> {
     if name.is_empty() || matches!(name, "help" | "version") {
         return None;
     }
-    // clap keeps names for the whole run; this process ends after it has printed the words.
+    // clap needs names that live as long as the process, and this process ends after it has printed the words.
     let name: &'static str = name.to_owned().leak();
     let arg = Arg::new(name).long(name);
     let takes_value = rest.trim_start().starts_with('<');

@@ -1,4 +1,4 @@
-//! `treelined connect`: the shared daemon on stdin and stdout, byte for byte.
+//! `treelined connect`: connects stdin and stdout to the shared daemon, byte for byte.
 
 use super::failure::ShellError;
 use super::options::Options;
@@ -19,7 +19,7 @@ use treelined_files::os::stream::{stdin, stdout};
 use treelined_files::os::watch::Process;
 use treelined_service::endpoint::{START_TIMEOUT, reach};
 
-/// Bytes that are copied at a time.
+/// The number of bytes that are copied at a time.
 const BLOCK: usize = 64 << 10;
 /// How long a process may take to end after its connections have ended.
 const DEATH: Duration = Duration::from_millis(100);
@@ -48,7 +48,7 @@ pub(super) fn run(options: &Options, arguments: &Connect) -> anyhow::Result<Exit
             None => return Ok(shared.none_runs()),
         },
     };
-    // With socket activation, the daemon starts with this connection.
+    // With socket activation, connecting starts the daemon.
     if shared.running()?.is_none() {
         reach::probe(&shared.place)?;
     }
@@ -73,21 +73,23 @@ fn gone(pid: u32) -> anyhow::Error {
     )
 }
 
-/// The reason why copying has ended.
+/// The reason why the copying ended.
 enum CopyEnd {
-    /// Stdin has ended and all answers were read, the daemon has ended this connection, or nobody reads stdout.
+    /// Stdin has ended and all answers were read; or the daemon has ended this connection; or the reader of stdout
+    /// is gone.
     Done,
     DaemonGone,
 }
 
-/// Copies stdin to the connection in a thread, and the connection to stdout in this one, until the connection ends.
+/// Copies stdin to the connection in a thread, and the connection to stdout in this thread, until the connection
+/// ends.
 fn copy(shared: &SharedDaemon, stream: Stream, process: &Process) -> anyhow::Result<CopyEnd> {
     let input_ended = Arc::new(AtomicBool::new(false));
     let to_daemon = stream.try_clone().context("copy the connection")?;
     let ended = Arc::clone(&input_ended);
     let input = stdin().context("open the standard streams")?;
     let send = move || {
-        // A connection that has ended is noticed by the other direction.
+        // The other direction notices the end of the connection.
         let _ended = pass(input, &to_daemon);
         ended.store(true, Ordering::Release);
         let _gone = to_daemon.shutdown(Shutdown::Write);
@@ -97,14 +99,15 @@ fn copy(shared: &SharedDaemon, stream: Stream, process: &Process) -> anyhow::Res
         .spawn(send)
         .context("start a thread")?;
     if !is_readable(&stream, START_TIMEOUT).context("wait")? {
-        // The client may have sent nothing that has an answer. A daemon that does not run would never be noticed.
+        // Nothing has arrived. Either the client has sent nothing that has an answer, or the daemon does not run
+        // any more.
         reach::probe(&shared.place)?;
     }
     let output = stdout().context("open the standard streams")?;
     match pass(PolledInput(&stream), output) {
         Ok(()) if input_ended.load(Ordering::Acquire) => Ok(CopyEnd::Done),
         Err(CopyError::Write) => Ok(CopyEnd::Done),
-        // The daemon ends a connection after `shutdown`; a connection also ends with the daemon.
+        // The daemon ends a connection after `shutdown`. A connection also ends if the daemon itself ends.
         Ok(()) | Err(CopyError::Read) => match process.ends_within(DEATH).context("wait")? {
             true => Ok(CopyEnd::DaemonGone),
             false => Ok(CopyEnd::Done),
@@ -112,8 +115,8 @@ fn copy(shared: &SharedDaemon, stream: Stream, process: &Process) -> anyhow::Res
     }
 }
 
-/// The connection. It is read only when it has bytes: Linux also wakes a thread that is blocked in `recv` when the
-/// daemon reads a request, and that costs a third of the time of a short call.
+/// The connection. It is read only when bytes have arrived: on Linux a thread that is blocked in `recv` also wakes
+/// up when the daemon reads a request, which costs a third of the time of a short call.
 struct PolledInput<'a>(&'a Stream);
 
 impl Read for PolledInput<'_> {
@@ -123,7 +126,7 @@ impl Read for PolledInput<'_> {
     }
 }
 
-/// The side that has failed.
+/// The side of a copy that failed.
 enum CopyError {
     Read,
     Write,

@@ -21,9 +21,9 @@ use std::process::{Command, ExitCode, Stdio};
 use treelined_core::terminal;
 use treelined_files::os::process;
 
-/// The argument that stands for the id that the step before it prints.
+/// The argument in place of which the id is put that the step before prints.
 const NATIVE_ID: &str = "{nativeId}";
-/// The word for an agent that has no name here: the conversation is printed as a text.
+/// The word for an agent that has no name in this program: the conversation is printed as text.
 const TEXT: &str = "text";
 
 #[derive(Debug, Args)]
@@ -122,7 +122,7 @@ pub(super) fn run(options: &Options, args: &ContinueArgs) -> anyhow::Result<Exit
     }
 }
 
-/// Asks for the continuation, and says what is lost. `None` if nothing is to be run.
+/// Requests the continuation, and reports what is lost. Returns `None` if there is nothing to run.
 fn hand_over(
     daemon: &mut ChildDaemon,
     args: &ContinueArgs,
@@ -169,13 +169,13 @@ fn hand_over(
     Ok(Some(answer))
 }
 
-/// A text whose lines a terminal shows and does not obey.
+/// A text that a terminal shows without obeying control characters in it.
 fn clean(text: &str) -> String {
     let lines: Vec<_> = text.split('\n').map(terminal::line).collect();
     lines.join("\n")
 }
 
-/// Says what is handed over, and what is lost.
+/// Reports what is handed over, and what is lost.
 fn say(answer: &Answer) -> io::Result<()> {
     let mut out = io::stderr().lock();
     let messages = count(answer.messages, "message", "messages");
@@ -186,13 +186,14 @@ fn say(answer: &Answer) -> io::Result<()> {
     Ok(())
 }
 
-/// The agent, to be started once the daemon has ended.
+/// An agent that is started after the daemon has ended.
 struct Agent {
     argv: Vec<String>,
     cwd: String,
 }
 
-/// Runs the steps before the agent, and reports the id that they print. `None` if nothing is to be run.
+/// Runs the steps before the agent, and returns the agent with the id that they print. `None` if there is nothing to
+/// run.
 fn steps(
     daemon: &mut ChildDaemon,
     args: &ContinueArgs,
@@ -235,7 +236,7 @@ fn steps(
     }))
 }
 
-/// Runs a program to its end, and returns what it has written to stdout.
+/// Runs a program until it exits, and returns its stdout.
 fn output_of(argv: &[String], cwd: &str) -> anyhow::Result<String> {
     let line = command_line(argv);
     let Some((program, arguments)) = argv.split_first() else {
@@ -259,7 +260,7 @@ fn output_of(argv: &[String], cwd: &str) -> anyhow::Result<String> {
     }
 }
 
-/// The first word of an output that is an id of a session: it has a digit, and only letters, digits, `_` and `-`.
+/// The first word of `output` that is the id of a session: it has a digit, and only letters, digits, `_` and `-`.
 fn id_in(output: &str) -> Option<String> {
     let is_id = |word: &&str| {
         let is_allowed = |char: char| char.is_ascii_alphanumeric() || matches!(char, '_' | '-');
@@ -272,7 +273,7 @@ fn id_in(output: &str) -> Option<String> {
     words.find(is_id).map(str::to_owned)
 }
 
-/// Whether a version is in a text: "1.18.33" is in "v1.18.33 (x)", and not in "1.18.330".
+/// Whether a text has this version as a whole word: "1.18.33" is in "v1.18.33 (x)", but not in "1.18.330".
 fn has_word(text: &str, version: &str) -> bool {
     let is_part = |char: char| char.is_ascii_alphanumeric() || matches!(char, '.' | '-' | '+');
     let words = text.split(|char| !is_part(char));
@@ -281,7 +282,7 @@ fn has_word(text: &str, version: &str) -> bool {
         .any(|word| word == version)
 }
 
-/// Says so if the agent has another version than the one that was tested.
+/// Warns if the version of the agent is not the version that was tested.
 fn check_version(agent: &[String], answer: &Answer) {
     let (Some(program), Some(tested)) = (agent.first(), &answer.tested) else {
         return;
@@ -304,7 +305,7 @@ fn check_version(agent: &[String], answer: &Answer) {
 }
 
 impl Agent {
-    /// Becomes the agent, in its working directory.
+    /// Replaces this process with the agent, in its working directory.
     fn become_it(self) -> anyhow::Result<ExitCode> {
         let Some((program, arguments)) = self.argv.split_first() else {
             return Ok(ExitCode::SUCCESS);
@@ -318,13 +319,13 @@ impl Agent {
     }
 }
 
-/// The arguments as a shell reads them, without a control character: those are escaped as bash, zsh and ksh read them.
+/// The arguments as a shell reads them. Control characters are written as escapes that bash, zsh and ksh read.
 fn command_line(argv: &[String]) -> String {
     let words: Vec<String> = argv.iter().map(|word| quoted(word)).collect();
     words.join(" ")
 }
 
-/// A word as a shell reads it.
+/// A word in the form in which a shell reads it.
 pub(super) fn quoted(word: &str) -> String {
     let is_plain = |char: char| {
         char.is_ascii_alphanumeric()
@@ -337,7 +338,7 @@ pub(super) fn quoted(word: &str) -> String {
     }
 }
 
-/// `$'…'`: each byte of a control character as three octal digits, which no digit after them changes.
+/// A word as `$'…'`. Each byte of a control character is three octal digits, so a digit after it does not change it.
 fn escaped(word: &str) -> String {
     let mut out = String::from("$'");
     for char in word.chars() {

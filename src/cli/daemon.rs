@@ -1,6 +1,6 @@
-//! A child daemon: `treelined serve` over pipes; or the shared daemon, by `treelined connect`.
+//! The daemon of a command: a child `treelined serve` over pipes, or the shared daemon through `treelined connect`.
 //!
-//! Owns the child process and matches responses to requests. The commands choose the requests and handle
+//! This module has the child process, and matches responses to requests. The commands choose the requests and handle
 //! notifications.
 
 use super::failure::ErrorResponse;
@@ -16,7 +16,7 @@ use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 /// A running daemon.
 pub(super) struct ChildDaemon {
     child: Child,
-    /// `None` after the last request.
+    /// The stdin of the child; `None` after the last request.
     input: Option<ChildStdin>,
     output: BufReader<ChildStdout>,
     last_id: u64,
@@ -25,7 +25,7 @@ pub(super) struct ChildDaemon {
 /// JSON as it was received.
 pub(super) type RawJson = Box<RawValue>;
 
-/// A message of the daemon.
+/// A message from the daemon.
 pub(super) enum Incoming {
     Response {
         id: u64,
@@ -38,18 +38,18 @@ pub(super) enum Incoming {
 }
 
 impl ChildDaemon {
-    /// Starts this program as a daemon with the same options, which dies with this process.
+    /// Starts this program as a daemon with the same options. The daemon dies with this process.
     pub(super) fn start(options: &Options) -> anyhow::Result<Self> {
         Self::start_with(options, &own_daemon(), Stdio::inherit())
     }
 
-    /// Like [`Self::start`], without its log.
+    /// Like [`Self::start`], but the daemon writes no log.
     pub(super) fn start_silent(options: &Options) -> anyhow::Result<Self> {
         Self::start_with(options, &own_daemon(), Stdio::null())
     }
 
-    /// The shared daemon of the session directory if one runs, so that its clients are asked and see what changes; else as
-    /// [`Self::start`].
+    /// Uses the shared daemon of the session directory if one runs, so that its other clients are asked and see the
+    /// changes. Otherwise like [`Self::start`].
     pub(super) fn shared_or_own(options: &Options) -> anyhow::Result<Self> {
         let shared = SharedDaemon::of(options, &SocketOption::default(), None)?;
         let Some(running) = shared.running()? else {
@@ -61,7 +61,7 @@ impl ChildDaemon {
     }
 
     fn start_with(options: &Options, command: &[OsString], log: Stdio) -> anyhow::Result<Self> {
-        // The child would report an error of the settings too.
+        // If the settings are wrong, this process reports the error before a child does.
         options.config()?;
         let program = std::env::current_exe().context("find this program")?;
         let mut child = Command::new(&program)
@@ -136,7 +136,7 @@ impl ChildDaemon {
                 id,
                 outcome: Ok(result),
             },
-            // An error without an id is about the message just sent, which could not be read.
+            // An error without an id is about the message that was just sent, which the daemon could not read.
             IncomingMessage {
                 id,
                 error: Some(error),
@@ -161,7 +161,8 @@ impl ChildDaemon {
         }
     }
 
-    /// Closes the daemon's stdin and waits: it writes and syncs what it has accepted.
+    /// Closes the stdin of the daemon and waits for its end. The daemon writes and syncs everything that it has
+    /// accepted.
     pub(super) fn end(mut self) -> anyhow::Result<()> {
         self.input = None;
         io::copy(&mut (&mut self.output as &mut dyn Read), &mut io::sink()).map_err(gone)?;
@@ -183,7 +184,8 @@ fn own_daemon() -> [OsString; 4] {
     ]
 }
 
-/// Keeps only the text of the error: a command would take a broken pipe to the daemon for a broken stdout.
+/// An error that has only the text of `error`. With `error` as its cause, a broken pipe to the daemon would be treated
+/// as a broken stdout.
 fn gone(error: io::Error) -> anyhow::Error {
     anyhow::anyhow!("cannot reach the daemon: {error}")
 }

@@ -1,7 +1,7 @@
 //! `treelined demo`: a conversation with a branch, offline, in a temporary folder.
 //!
-//! Nothing is simulated: the program is a client of a daemon and prints the messages that the two
-//! exchange. [`story`] has the texts of the conversation.
+//! Nothing is simulated: this program is a client of a daemon, and prints the messages between the
+//! two. [`story`] has the texts of the conversation.
 
 use super::daemon::{ChildDaemon, Incoming, RawJson};
 use super::drawing::{Drawing, DrawnRow};
@@ -20,11 +20,11 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use treelined_core::terminal;
 
-/// The longest string that is not cut, in characters.
+/// Longer strings, in characters, are cut.
 const LONGEST_SHOWN: usize = 32;
-/// The characters that are shown of a longer string.
+/// The number of characters of a cut string that are shown.
 const SHOWN: usize = 8;
-/// The characters that are shown of an id that the daemon chooses.
+/// The number of characters that are shown of an id that the daemon chooses.
 const ID_COLUMNS: usize = 8;
 
 #[derive(Debug, Args)]
@@ -36,7 +36,7 @@ pub(crate) struct DemoArgs {
 
 pub(super) fn run(options: &Options, demo: &DemoArgs) -> anyhow::Result<ExitCode> {
     let folder = Scratch::new("demo")?;
-    // The user's settings and sessions are not used.
+    // The settings and sessions of the user are not used.
     let config = folder.0.join("config.toml");
     std::fs::write(&config, "").with_context(|| format!("write {}", config.display()))?;
     let options = Options {
@@ -65,11 +65,11 @@ struct Tour {
     answer: Option<Value>,
     /// The id of the request that sent the answer, until the daemon responds to it.
     unacknowledged: Option<u64>,
-    /// The file for the page.
+    /// The file to which the page is written.
     page: PathBuf,
 }
 
-/// Returns a new path in the given folder, or in the folder for temporary files if none is given.
+/// A path at which there is no file, in the given folder or in the folder for temporary files.
 fn page_path(demo: &DemoArgs) -> anyhow::Result<PathBuf> {
     let folder = demo.folder.clone().unwrap_or_else(std::env::temp_dir);
     let folder = std::path::absolute(folder).context("find the folder")?;
@@ -145,8 +145,8 @@ impl Tour {
         Ok(())
     }
 
-    /// Makes a call and shows it, with all messages until its response. Answers a question in between,
-    /// and waits until the daemon has acknowledged the answer.
+    /// Makes a call and shows it, together with all messages until its response. If a question arrives
+    /// meanwhile, answers it and waits until the daemon has acknowledged the answer.
     fn call(&mut self, method: &str, params: &Value) -> anyhow::Result<RawJson> {
         self.sent(method, params)?;
         let wanted = self.daemon.send(method, &params.to_string())?;
@@ -223,12 +223,12 @@ impl Tour {
 
     fn sent(&mut self, method: &str, params: &Value) -> anyhow::Result<()> {
         self.arrow("→", Style::Cyan, method, &shortened(params).to_string())?;
-        // Show the request before a response that takes long.
+        // A response may take long, so the request is shown before it.
         self.screen.flush()?;
         Ok(())
     }
 
-    /// Shows a notification or a result, with the members that matter to the reader.
+    /// Shows a notification or a result, reduced to the members that matter to the reader.
     fn received(&mut self, what: &str, message: &RawJson) -> anyhow::Result<()> {
         const WORTH: [&str; 8] = [
             "accepted",
@@ -287,7 +287,7 @@ impl Tour {
         Ok(())
     }
 
-    /// The stored summary of a navigation.
+    /// Shows the summary that a navigation has stored.
     fn summary(&mut self, navigated: &RawJson) -> anyhow::Result<()> {
         #[derive(Deserialize)]
         #[serde(rename_all = "camelCase")]
@@ -325,7 +325,7 @@ fn understood<T: for<'a> Deserialize<'a>>(json: &RawJson) -> anyhow::Result<T> {
     serde_json::from_str(json.get()).context("read the daemon's answer")
 }
 
-/// The JSON with long strings cut, and with ids in place of entries.
+/// The JSON of a message in which long strings are cut, and ids stand in place of entries.
 fn shortened(message: &Value) -> Value {
     match message {
         Value::String(text) if text.chars().count() > LONGEST_SHOWN => {
@@ -347,7 +347,8 @@ fn shortened(message: &Value) -> Value {
     }
 }
 
-/// Lines of whole words, at most `columns` wide unless a word is wider.
+/// Divides a text into lines of whole words. A line is at most `columns` wide, unless a single word is
+/// wider.
 fn wrapped(text: &str, columns: usize) -> Vec<String> {
     let mut lines = vec![String::new()];
     for word in text.split(' ') {
@@ -364,7 +365,7 @@ fn wrapped(text: &str, columns: usize) -> Vec<String> {
     lines
 }
 
-/// The command that starts this program from the current folder.
+/// The command with which a person can start this program from the current folder.
 fn program() -> String {
     let named = || {
         let path = std::env::current_exe().ok()?;

@@ -1,6 +1,6 @@
-//! `treelined doctor`: reports what a session file holds and its damage (session-file.md §2).
+//! `treelined doctor`: reports the content and the damage of a session file (session-file.md §2).
 //!
-//! It only reads, unless asked to repair.
+//! The command only reads, unless it is asked to repair.
 
 use super::doctor_config::Configuration;
 use super::doctor_file::{meaning, open};
@@ -97,7 +97,7 @@ pub(super) fn run(options: &Options, doctor: &Doctor) -> anyhow::Result<ExitCode
             && (matches!(finding, Finding::Damaged(_)) || doctor_repair::is_replica(path))
             && doctor_repair::mend(options, &mut screen, path, doctor.dry_run)?
         {
-            // Repairing does not mend links between entries.
+            // A repair does not change links between entries, so findings about links may remain.
             finding = match open(path).map(|(opened, _)| opened.diagnostics.len() as u64) {
                 Ok(0) => Finding::Sound,
                 Ok(left) => Finding::Damaged(left),
@@ -146,13 +146,13 @@ pub(super) fn run(options: &Options, doctor: &Doctor) -> anyhow::Result<ExitCode
     })
 }
 
-/// The files of the sessions.
+/// The paths of the files to examine.
 fn files(options: &Options, doctor: &Doctor) -> anyhow::Result<Vec<PathBuf>> {
     if doctor.latest {
         return Ok(vec![SessionQuery::Latest.find_alone(options)?]);
     }
     let find = |text: &String| match existing_file(text)? {
-        // The path is shown as it was given.
+        // The path is shown in the form in which it was given.
         Some(_) => Ok(PathBuf::from(text)),
         None => SessionQuery::Named(text.clone()).find_alone(options),
     };
@@ -191,7 +191,7 @@ fn facts(screen: &mut Screen, opened: &OpenedLog, size: u64) -> io::Result<()> {
         fact("session", &header.id)?;
         match tree.name() {
             Some(name) => fact("name", name)?,
-            // Unreadable files are reported below.
+            // A file that cannot be read is reported below.
             None => fact(
                 "begins",
                 &listing::first_message_of(opened).unwrap_or_default(),
@@ -225,7 +225,7 @@ fn facts(screen: &mut Screen, opened: &OpenedLog, size: u64) -> io::Result<()> {
     }
 }
 
-/// `5: 4 message (2 user, 2 assistant), 1 label`.
+/// The numbers of entries, such as `5: 4 message (2 user, 2 assistant), 1 label`.
 fn entries(tree: &Tree) -> String {
     let mut kinds: BTreeMap<&str, u64> = BTreeMap::new();
     let mut roles: BTreeMap<&str, u64> = BTreeMap::new();

@@ -1,4 +1,5 @@
-//! `treelined doctor --cluster`: the servers of the settings, and what an acknowledgement is worth there (fleet.md).
+//! `treelined doctor --cluster`: examines the servers in the settings, and says which failures an acknowledged line
+//! survives there (fleet.md).
 
 use super::fleet::servers;
 use super::options::Options;

@@ -51,7 +51,7 @@ impl Configuration {
         writeln!(screen)
     }
 
-    /// The line of `--json`; `None` if nothing is wrong.
+    /// The line for `--json`; `None` if there are no problems.
     pub(super) fn line(&self) -> Option<Value> {
         (!self.is_sound())
             .then(|| json!({ "configuration": { "path": self.path, "problems": self.problems } }))

@@ -1,4 +1,5 @@
-//! A session file as the commands of `treelined doctor` read it. Owns the sentence for each kind of damage.
+//! Opens a session file for the commands of `treelined doctor`, and has the sentence for each kind of
+//! damage.
 
 use std::path::Path;
 use treelined_core::error::{Error, Result};
@@ -15,7 +16,7 @@ pub(super) fn open(path: &Path) -> Result<(OpenedLog, u64)> {
     Ok((Log::open(location)?, size))
 }
 
-/// The consequence of the damage for users of the session.
+/// The consequence of the damage, in words for users of the session.
 pub(super) fn meaning(damage: Damage) -> &'static str {
     match damage {
         Damage::TornTail => {

@@ -1,4 +1,4 @@
-//! The report of a session's last import, for `treelined doctor` (session-file.md §5.8).
+//! Shows the report of the last import of a session, for `treelined doctor` (session-file.md §5.8).
 
 use super::screen::{Screen, Style};
 use super::words::count;
@@ -10,7 +10,7 @@ use treelined_core::terminal;
 use treelined_files::log::OpenedLog;
 use treelined_wire::{ImportedFile, ImportedSession};
 
-/// The line with which an import of a session ends.
+/// The record with which an import of a session ends.
 #[derive(Deserialize)]
 struct ImportLine {
     timestamp: String,
@@ -34,16 +34,16 @@ struct Report {
     files: Vec<ImportedFile>,
 }
 
-/// The imports of a session.
+/// The imports of one session.
 struct Imports {
     count: u64,
     last: ImportLine,
 }
 
-/// Shows when and from which files a session was imported, and what is missing in it. Shows nothing for a session that
-/// was not imported.
+/// Shows when and from which files a session was imported, and what it lacks. Shows nothing for a session that was not
+/// imported.
 pub(super) fn show(screen: &mut Screen, opened: &OpenedLog) -> io::Result<()> {
-    // Damage of lines is reported elsewhere.
+    // Damaged lines are reported elsewhere.
     let Ok(Some(Imports { count: times, last })) = imports(opened) else {
         return Ok(());
     };
@@ -127,7 +127,7 @@ fn show_file(screen: &mut Screen, file: &ImportedFile) -> io::Result<()> {
     Ok(())
 }
 
-/// The number with its noun; `None` for zero.
+/// A number with its noun; `None` if the number is zero.
 fn some(number: u64, one: &str, several: &str) -> Option<String> {
     (number > 0).then(|| count(number, one, several))
 }

@@ -10,7 +10,7 @@ use treelined_core::terminal;
 use treelined_core::tree::branches;
 use treelined_files::log::diagnostic::Diagnostic;
 
-/// Prints what is known of each file. The exit code is 1 if one is damaged or cannot be read, or the configuration is
+/// Prints a line for each file. The exit code is 1 if a file is damaged or cannot be read, or if the configuration is
 /// wrong.
 pub(super) fn run(files: &[PathBuf], configuration: &Configuration) -> anyhow::Result<ExitCode> {
     let mut out = io::BufWriter::new(io::stdout().lock());
@@ -30,7 +30,7 @@ pub(super) fn run(files: &[PathBuf], configuration: &Configuration) -> anyhow::R
     })
 }
 
-/// The line of a file, and whether the file is sound.
+/// The line for a file, and whether the file is undamaged.
 fn examined(path: &Path) -> (Value, bool) {
     let shown = path.display().to_string();
     let (opened, size) = match open(path) {

@@ -1,5 +1,5 @@
-//! `treelined doctor --cluster` with NATS JetStream: the servers and the stream, and what an acknowledgement is worth
-//! there (fleet.md).
+//! `treelined doctor --cluster` with NATS JetStream: examines the servers and the stream, and says which failures an
+//! acknowledged line survives (fleet.md).
 
 use super::doctor_servers::{end, exposed, fact};
 use super::failure::ShellError;
@@ -17,10 +17,10 @@ use treelined_fleet::settings::{NatsSettings, TeamSettings};
 use treelined_fleet::stream::NatsLog;
 use treelined_fleet::team::TeamRows;
 
-/// The nanoseconds for which a publish is repeated.
+/// The time, in nanoseconds, for which a publish may be repeated.
 const SHORTEST_WINDOW: i64 = 60_000_000_000;
 
-/// Shows the servers and the stream, and what an acknowledgement is worth there.
+/// Shows the servers and the stream, and which failures an acknowledged line survives.
 pub(super) fn doctor(
     options: &Options,
     settings: NatsSettings,
@@ -30,7 +30,7 @@ pub(super) fn doctor(
     let mut screen = Screen::new();
     let probed = probe(&settings);
     let settings = answering(settings, &probed)?;
-    // Without its leader, the stream answers late: what is known is said before.
+    // The servers are shown first, since a stream without a leader answers late.
     writeln!(screen, "{}", fact(&screen, "servers", &answers(&probed)))?;
     screen.flush()?;
     if create {
@@ -51,7 +51,7 @@ pub(super) fn doctor(
     let mut problems = absent(&silent, &probed);
     problems.extend(self::problems(&info, &settings, server, &silent));
     problems.extend(exposed);
-    // A stream whose leader has died may not answer these. What is known is said all the same.
+    // A stream whose leader has died may not answer the following requests. The report continues without these answers.
     match NatsLog::erasable_buckets(&settings) {
         Ok(names) => problems.extend(names.into_iter().map(|name| {
             format!(
@@ -89,7 +89,7 @@ fn write_foreign(
     Ok(())
 }
 
-/// The stream and its servers, line by line.
+/// The facts about the stream and its servers, one on each line.
 fn facts(
     info: &StreamInfo,
     bucket: Option<String>,
@@ -123,7 +123,7 @@ fn facts(
     ]
 }
 
-/// The settings with the servers that answer. Fails if none does.
+/// The settings with only the servers that answer. Fails if none answers.
 fn answering(settings: NatsSettings, probed: &[ProbedServer]) -> anyhow::Result<NatsSettings> {
     if probed.iter().any(|server| server.answers) {
         let answers: Vec<bool> = probed.iter().map(|server| server.answers).collect();
@@ -137,7 +137,7 @@ fn answering(settings: NatsSettings, probed: &[ProbedServer]) -> anyhow::Result<
     ))
 }
 
-/// `n1 answers, nats://10.0.0.2:4222 does not answer`.
+/// The servers that answer and those that do not, such as `n1 answers, nats://10.0.0.2:4222 does not answer`.
 fn answers(probed: &[ProbedServer]) -> String {
     let of = |server: &ProbedServer| match (server.answers, &server.name) {
         (true, Some(name)) => format!("{name} answers"),
@@ -147,8 +147,8 @@ fn answers(probed: &[ProbedServer]) -> String {
     probed.iter().map(of).collect::<Vec<_>>().join(", ")
 }
 
-/// The names of the stream's servers that are away: those that its leader has given up, and those whose address does not
-/// answer. A server is only known to be silent if all addresses are given.
+/// The names of the stream's servers that do not answer: those that its leader has given up, and those whose address
+/// does not answer. The second kind is known only if the settings have the addresses of all servers.
 fn silent<'i>(info: &'i StreamInfo, probed: &[ProbedServer]) -> Vec<&'i str> {
     let Some(cluster) = &info.cluster else {
         return Vec::new();
@@ -166,7 +166,7 @@ fn silent<'i>(info: &'i StreamInfo, probed: &[ProbedServer]) -> Vec<&'i str> {
     peers.map(|peer| peer.name.as_str()).collect()
 }
 
-/// The problems of servers that do not answer: by name, as far as the stream knows them.
+/// The problems of servers that do not answer; by their names, if the stream knows them.
 fn absent(silent: &[&str], probed: &[ProbedServer]) -> Vec<String> {
     let addresses: Vec<&str> = probed
         .iter()
@@ -191,9 +191,9 @@ fn absent(silent: &[&str], probed: &[ProbedServer]) -> Vec<String> {
     }
 }
 
-/// The failures with which appends go on.
+/// How many servers may fail before appends fail.
 fn service(info: &StreamInfo, silent: &[&str]) -> String {
-    // Without a leader, the list of the others has all of them.
+    // If the stream has no leader, the list of other servers includes all of them.
     let all = usize::try_from(info.config.num_replicas)
         .unwrap_or(1)
         .max(1);
@@ -212,8 +212,8 @@ fn service(info: &StreamInfo, silent: &[&str]) -> String {
     }
 }
 
-/// The problems of secrets that other users of this machine can read: the passwords of the configuration file, and the
-/// files that it names.
+/// The problems of files with secrets that other users of this machine can read: the configuration file, if it has
+/// passwords, and the files that it names.
 fn secrets(options: &Options, settings: &NatsSettings) -> anyhow::Result<Vec<String>> {
     let given = options.settings()?;
     let passwords = given.file().filter(|_| settings.addresses().1.is_some());
@@ -225,7 +225,7 @@ fn secrets(options: &Options, settings: &NatsSettings) -> anyhow::Result<Vec<Str
     ]))
 }
 
-/// `2 messages of other programs, which are skipped`.
+/// The number of foreign messages, such as `2 messages of other programs, which are skipped`.
 fn looked(foreign: &ForeignMessages, messages: u64) -> String {
     let found = match foreign.count {
         0 => "no message of another program".to_owned(),
@@ -240,7 +240,7 @@ fn looked(foreign: &ForeignMessages, messages: u64) -> String {
     }
 }
 
-/// `3: n1 leads, n2 is current, n3 does not answer`.
+/// The copies of the stream, such as `3: n1 leads, n2 is current, n3 does not answer`.
 fn copies(info: &StreamInfo, silent: &[&str]) -> String {
     let Some(cluster) = &info.cluster else {
         return info.config.num_replicas.to_string();

@@ -1,5 +1,5 @@
-//! `treelined doctor --origin`: proves that the kept bytes of a session's sources are whole, and that its entries come from
-//! them (session-file.md §5.9).
+//! `treelined doctor --origin`: checks that the kept bytes of a session's sources are complete, and that the entries of
+//! the session come from them (session-file.md §5.9).
 
 use super::screen::{Screen, Style};
 use super::words::count;
@@ -32,12 +32,13 @@ struct EntryOrigin {
     ranges: Vec<(u64, u64)>,
 }
 
-/// The records of a kept source.
+/// The records of one kept source.
 #[derive(Default)]
 struct KeptRecords {
     /// The offsets and lengths of the records, ascending.
     places: Vec<Place>,
-    /// Objects inside records that entries name: what a record repeats of a conversation is in it whole.
+    /// The ranges of objects inside records that entries name. A record may repeat a part of a conversation as such an
+    /// object.
     inner: HashSet<(u64, u64)>,
     unparsable: u64,
     is_document: bool,
@@ -45,7 +46,7 @@ struct KeptRecords {
     len: u64,
 }
 
-/// Checks the sources of a session's entries. Returns the number of problems.
+/// Checks the kept sources of the entries of a session. Returns the number of problems.
 pub(super) fn examine(screen: &mut Screen, session: &Path) -> io::Result<u64> {
     let session = fs::canonicalize(session)?;
     let text = fs::read(&session)?;
@@ -71,7 +72,7 @@ pub(super) fn examine(screen: &mut Screen, session: &Path) -> io::Result<u64> {
         }
         let found = match origins.reader(source) {
             Ok(reader) => {
-                // Entries of a rewritten source name the version from which they were imported.
+                // Entries of a source that was rewritten name the version from which they were imported.
                 let is_rewritten = own.keys().any(|other| is_other_version(other, source));
                 let report = match is_rewritten {
                     true => Vec::new(),
@@ -100,7 +101,7 @@ fn source_line(screen: &mut Screen, source: &str, facts: &str) -> io::Result<()>
     writeln!(screen, "  {name}{}", terminal::line(&line))
 }
 
-/// The id in the header; empty without one.
+/// The session id in the header; empty if there is none.
 fn session_id(text: &[u8]) -> String {
     let header = text.split(|byte| *byte == b'\n').next().unwrap_or_default();
     let id = json::get(header, "id").and_then(json::string);
@@ -112,7 +113,7 @@ fn problem_line(screen: &mut Screen, problem: &str) -> io::Result<()> {
     writeln!(screen, "  {kind}: {}", terminal::line(problem))
 }
 
-/// The ranges of all entries in a session file, by source.
+/// The ranges that the entries of a session file name, by source.
 fn origins_of(text: &[u8]) -> BTreeMap<String, Vec<Place>> {
     let mut origins: BTreeMap<String, Vec<Place>> = BTreeMap::new();
     for line in text.split(|byte| *byte == b'\n') {
@@ -130,7 +131,7 @@ fn origins_of(text: &[u8]) -> BTreeMap<String, Vec<Place>> {
     origins
 }
 
-/// The ranges of these sources in all sessions: forks and subagents share sources.
+/// The ranges that the entries of all sessions name in these sources, since forks and subagents have the same sources.
 fn with_other_sessions(
     folder: &Path,
     session: &Path,
@@ -163,13 +164,13 @@ fn with_other_sessions(
     all
 }
 
-/// Whether these are different names that one source had before and after it was rewritten.
+/// Whether two different names belong to the same source, before and after it was rewritten.
 fn is_other_version(name: &str, other: &str) -> bool {
     let base = |name: &str| name.split('-').next().map(str::to_owned);
     name != other && base(name) == base(other)
 }
 
-/// The files in the report of the last import of a session.
+/// The files in the report of a session's last import.
 fn report_of(text: &[u8]) -> Vec<Value> {
     let mut lines = text.split(|byte| *byte == b'\n').rev();
     let files = lines.find_map(|line| {
@@ -180,7 +181,7 @@ fn report_of(text: &[u8]) -> Vec<Value> {
     files.and_then(Result::ok).unwrap_or_default()
 }
 
-/// Facts of one source, and its problems.
+/// The facts about one source, and its problems.
 fn check(
     reader: OriginReader,
     ranges: &[Place],
@@ -234,7 +235,7 @@ fn check(
         let repeated = number("duplicates");
         facts.push_str(&format!(", {only} in the origin only, {repeated} repeated"));
         let is_same = number("records") == records && number("held") == 0;
-        // The messages of a JSON document are parts of its one record.
+        // A JSON document is one record, and its messages are parts of this record.
         let is_document = (used, records) == (1, 1);
         if is_same && !is_document && used + only + repeated != records {
             problems.push(format!(
@@ -291,7 +292,7 @@ fn read(mut reader: OriginReader, ranges: &[Place]) -> io::Result<KeptRecords> {
     Ok(kept)
 }
 
-/// Whether a stretch of a record is an object.
+/// Whether this range of a record is an object.
 fn is_object(record: &[u8], at: u64, len: u64) -> bool {
     let (Ok(at), Ok(len)) = (usize::try_from(at), usize::try_from(len)) else {
         return false;
@@ -303,7 +304,7 @@ fn is_object(record: &[u8], at: u64, len: u64) -> bool {
 }
 
 impl KeptRecords {
-    /// The number of the record at a position. Inside a document, that of the record around the position.
+    /// The number of the record at a position. Inside a document, the number of the record that contains the position.
     fn number_of(&self, place: Place) -> Option<usize> {
         let after = self.places.partition_point(|record| record.at <= place.at);
         let number = after.checked_sub(1)?;

@@ -1,4 +1,5 @@
-//! `treelined doctor --cluster` with PostgreSQL: the database, and what an acknowledgement is worth there (fleet.md).
+//! `treelined doctor --cluster` with PostgreSQL: examines the database, and says which failures an acknowledged line
+//! survives (fleet.md).
 
 use super::doctor_servers::{end, exposed, fact};
 use super::options::Options;
@@ -11,7 +12,7 @@ use treelined_fleet::postgres::facts::{self, Described};
 use treelined_fleet::postgres::schema;
 use treelined_fleet::settings::PostgresSettings;
 
-/// Shows the database, and what an acknowledgement is worth there.
+/// Shows the database, and which failures an acknowledged line survives.
 pub(super) fn doctor(
     options: &Options,
     settings: &PostgresSettings,

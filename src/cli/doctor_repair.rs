@@ -1,5 +1,5 @@
-//! `treelined doctor --repair`: reports the changes of a repair, or with `--dry-run` those it would make. The log does
-//! the repair.
+//! `treelined doctor --repair`: repairs session files and reports the changes. With `--dry-run` it reports the changes
+//! that it would make. The module `log` makes the repair.
 
 use super::late_writes;
 use super::options::Options;
@@ -18,7 +18,7 @@ use treelined_files::log::upstream;
 use treelined_files::os::file::Location;
 use treelined_files::session::Session;
 
-/// Repairs one file; false if a necessary repair was not done.
+/// Repairs one file; returns false if the file needs a repair that was not made.
 pub(super) fn mend(
     options: &Options,
     screen: &mut Screen,
@@ -54,12 +54,12 @@ pub(super) fn mend(
     }
 }
 
-/// Whether the file is a copy of a log (fleet.md).
+/// Whether the file is a replica of a team's stream (fleet.md).
 pub(super) fn is_replica(path: &Path) -> bool {
     Location::of_path(path).is_ok_and(|at| upstream::is_replica(&at))
 }
 
-/// A replica is made again from its log: a repaired copy would differ from it.
+/// Makes a replica again from its stream, since a repaired replica would differ from the stream.
 fn mend_replica(
     options: &Options,
     screen: &mut Screen,

@@ -1,4 +1,4 @@
-//! The parts of `treelined doctor --cluster` that all engines have.
+//! The parts of `treelined doctor --cluster` for all kinds of servers.
 
 use super::screen::{Screen, Style};
 use std::io::Write;
@@ -13,7 +13,7 @@ pub(super) fn fact(screen: &Screen, name: &str, value: &str) -> String {
     format!("  {name}{}", terminal::line(value))
 }
 
-/// Prints the problems. The command succeeds if there are none.
+/// Prints the problems. The exit code is 0 if there are none.
 pub(super) fn end(mut screen: Screen, problems: &[String]) -> anyhow::Result<ExitCode> {
     for problem in problems {
         let name = screen.style(Style::Red, "problem");

@@ -1,4 +1,4 @@
-//! `treelined schema` and `treelined man`: files that are generated from the program.
+//! `treelined schema` and `treelined man`: write files that are generated from the program.
 
 use super::completions::{COMPANIONS, help_of};
 use super::screen::Screen;
@@ -38,8 +38,8 @@ pub(super) fn schema(schema: &Schema) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Writes a man page for this program, for each of its commands, and for each program of another package beside it.
-/// `program` is this program's.
+/// Writes a man page for this program, for each of its commands, and for each program of another package that is
+/// beside it. `program` is the command line of this program.
 pub(super) fn man(man: &Man, program: Command) -> anyhow::Result<ExitCode> {
     let Man { out } = man;
     std::fs::create_dir_all(out).with_context(|| format!("make {}", out.display()))?;
@@ -55,7 +55,7 @@ pub(super) fn man(man: &Man, program: Command) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// A page whose description is the help of the program.
+/// A man page whose description is the help of the program.
 fn page_of_help(name: &str, help: &str) -> String {
     let about = roff(help.lines().next().unwrap_or_default());
     let help: Vec<String> = help.lines().map(roff).collect();
@@ -68,7 +68,7 @@ fn page_of_help(name: &str, help: &str) -> String {
     )
 }
 
-/// A line of text without the characters that roff takes for its own.
+/// A line of text, with the characters that have a meaning in roff escaped.
 fn roff(line: &str) -> String {
     let line = line.replace('\\', "\\e").replace('-', "\\-");
     match line.starts_with(['.', '\'']) {

@@ -1,16 +1,16 @@
 //! Draws a session as a tree: one row for each entry, cut to the width of the screen.
 //!
-//! Owns the look of a row. The rows, their order and their guides come from `get_tree` (protocol.md §6).
+//! This module has the look of a row. The rows, their order and their guides come from `get_tree` (protocol.md §6).
 
 use super::screen::{MarkedText, Screen, Style};
 use serde::Deserialize;
 use std::io::{self, Write};
 use treelined_core::terminal;
 
-/// Columns for the speaker.
+/// The width of the column of speakers.
 const SPEAKER: usize = 10;
 
-/// The members of a `get_tree` row that are drawn.
+/// The members of a row of `get_tree` that are drawn.
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct DrawnRow {
@@ -31,28 +31,28 @@ pub(super) struct DrawnRow {
     #[serde(rename = "match")]
     found: Option<Match>,
     tokens: Option<u64>,
-    /// Present if the row stands for branches that were left.
+    /// Present if the row stands for branches that the leaf has left.
     pub folded: Option<FoldedBranches>,
     /// The name of the branch that begins with the row.
     branch_name: Option<String>,
     #[serde(default)]
     pub archived: bool,
     pub parent_id: Option<String>,
-    /// Whether an archived branch begins with the row, among the rows that are drawn.
+    /// Whether an archived branch begins with the row. Only rows that are drawn count.
     #[serde(skip)]
     pub begins_archived: bool,
     #[serde(default)]
     flags: Vec<String>,
 }
 
-/// The branches of a folded row.
+/// The numbers of branches and entries that a folded row stands for.
 #[derive(Debug, Clone, Copy, Deserialize)]
 pub(super) struct FoldedBranches {
     pub branches: u64,
     pub entries: u64,
 }
 
-/// Where a query matches.
+/// The matches of a query in a row.
 #[derive(Debug, Deserialize)]
 struct Match {
     snippet: String,
@@ -62,14 +62,14 @@ struct Match {
 /// The settings of a drawing.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Drawing {
-    /// Columns for ids; 0 shows none.
+    /// The width of the column of ids; 0 shows none.
     pub id_columns: usize,
-    /// Whether to draw in ASCII only; the text of entries stays as it is.
+    /// Whether to draw with ASCII only. The text of entries is not changed.
     pub ascii: bool,
 }
 
 impl Drawing {
-    /// Draws one row: whether it is on the active path, guides, speaker, label, preview.
+    /// Draws one row: a mark if it is on the active path, guides, speaker, label, preview.
     pub(super) fn row(self, screen: &mut Screen, row: &DrawnRow) -> io::Result<()> {
         let (active, leaf, cut, failed, folded) = match self.ascii {
             true => ("* ", " <- active", "...", "!", "+ "),
@@ -90,7 +90,7 @@ impl Drawing {
         let left = screen.columns.saturating_sub(taken.iter().sum());
         let mut label = row.lead(self.ascii);
         if !label.is_empty() {
-            // A label leaves at least a third of the width for the text.
+            // A label leaves at least a third of the remaining width for the text.
             label = terminal::cut(&label, left - left / 3, cut).into_owned() + " ";
         }
         let icon = row.icon(self.ascii);
@@ -127,7 +127,7 @@ impl Drawing {
     }
 }
 
-/// `text` in `columns` columns, and one space after it.
+/// `text` filled up or cut to `columns` columns, and one space after it.
 fn padded(text: &str, columns: usize, cut: &str) -> String {
     let text = terminal::line(text);
     let text = terminal::cut(&text, columns, cut);
@@ -136,7 +136,8 @@ fn padded(text: &str, columns: usize, cut: &str) -> String {
 }
 
 impl DrawnRow {
-    /// Whether the branch is archived, its name, as in a folded row, and the label.
+    /// The beginning of the text: whether the branch is archived, its name, and the label, in the form of a folded
+    /// row.
     fn lead(&self, ascii: bool) -> String {
         let named = self.named(ascii);
         match (self.begins_archived, named.is_empty()) {
@@ -157,7 +158,7 @@ impl DrawnRow {
         }
     }
 
-    /// The style that the row asks for.
+    /// The style that the row requests.
     fn style(&self) -> Option<Style> {
         Some(match self.style.as_deref()? {
             "accent" => Style::Cyan,
@@ -169,7 +170,7 @@ impl DrawnRow {
         })
     }
 
-    /// The icon and a space; empty without an icon, and with `ascii` for an icon of other characters.
+    /// The icon and a space. Empty if there is no icon, or if `ascii` is set and the icon has other characters.
     fn icon(&self, ascii: bool) -> String {
         let icon = self
             .icon
@@ -179,7 +180,7 @@ impl DrawnRow {
             .unwrap_or_default()
     }
 
-    /// The entry on one line without styles: its id, the speaker, the label and the text.
+    /// The entry on one line, without styles: its id, the speaker, the label and the text.
     pub(super) fn plain(&self) -> String {
         let label = self.label.as_ref().map(|label| format!("[{label}] "));
         let (id, label) = (&self.id, label.unwrap_or_default());
@@ -187,12 +188,12 @@ impl DrawnRow {
         terminal::line(&line).into_owned()
     }
 
-    /// Whether the leaf is at this entry, or below it at entries that have no row.
+    /// Whether the leaf is at this entry, or at an entry below it that has no row.
     pub(super) fn is_at_leaf(&self) -> bool {
         self.is_leaf
     }
 
-    /// The speaker, in one word.
+    /// The speaker in one word.
     pub(super) fn speaker(&self) -> &str {
         let role = self.role.as_deref().unwrap_or_default();
         match (self.kind.as_str(), role) {
@@ -212,8 +213,8 @@ impl DrawnRow {
         }
     }
 
-    /// The text, and where the query matches in it: the part of the entry that matches if the preview does not show
-    /// it.
+    /// The text, and the ranges in it that match the query. If the preview does not show the match, the text is the
+    /// part of the entry that matches.
     fn said_with_matches(&self, failed: &str) -> (String, Vec<[usize; 2]>) {
         let said = self.said(failed);
         let Some(Match { snippet, ranges }) = &self.found else {
@@ -228,7 +229,7 @@ impl DrawnRow {
                 .take(end - start.min(end))
                 .collect();
             let Some(at) = said.get(done..).and_then(|rest| rest.find(&found)) else {
-                // The row shows its speaker and its label beside the text.
+                // The match may be in the speaker or the label, which the row shows beside the text.
                 let is_beside = snippet.trim() == found
                     || self
                         .label
@@ -248,10 +249,10 @@ impl DrawnRow {
         (said, shown)
     }
 
-    /// The text, on one line.
+    /// The text on one line.
     fn said(&self, failed: &str) -> String {
         let mut said = String::new();
-        // The preview of a tool's row has the tool and its failure.
+        // The preview of a row of a tool already names the tool and its failure.
         let is_tool = self.tool_call.is_some();
         if self.is_error && !is_tool {
             said.push_str(failed);

@@ -1,4 +1,4 @@
-//! `treelined du`: what the session directory takes on the disk (usage.md).
+//! `treelined du`: measures the disk space of the session directory (usage.md).
 
 use super::options::Options;
 use super::screen::{Screen, Style};
@@ -76,7 +76,7 @@ impl Part {
         }
     }
 
-    /// The part of the file at this path below the session directory.
+    /// The purpose of the file with this path below the session directory.
     fn of(path: &Path) -> Self {
         let parts: Vec<&str> = path.iter().filter_map(OsStr::to_str).collect();
         match *parts.as_slice() {
@@ -93,7 +93,7 @@ impl Part {
     }
 }
 
-/// Whether a file of the cache is for searches and questions.
+/// Whether a cache file belongs to the search index.
 fn is_of_index(name: &str) -> bool {
     const ENDINGS: [&str; 3] = [".words", ".terms", ".counts"];
     name.starts_with("search")
@@ -157,7 +157,7 @@ fn line(name: &str, size: Size) -> String {
     format!("{name:<NAMES$}{:>9}  {files:>11}", amount(size.bytes))
 }
 
-/// `512 B`, `1.5 KiB`, `12.0 GiB`.
+/// A number of bytes in words, such as `512 B`, `1.5 KiB` or `12.0 GiB`.
 fn amount(bytes: u64) -> String {
     const UNITS: [(u32, &str); 4] = [(40, "TiB"), (30, "GiB"), (20, "MiB"), (10, "KiB")];
     let unit = UNITS.iter().find(|(shift, _)| bytes >> shift > 0);
@@ -170,7 +170,8 @@ fn amount(bytes: u64) -> String {
     }
 }
 
-/// The sizes of all parts. A directory that is not there has nothing; files that go meanwhile do not count.
+/// The sizes of all parts. A directory that does not exist has size 0, and files that are removed meanwhile
+/// are not counted.
 fn measure(root: &Path) -> io::Result<Vec<(Part, Size)>> {
     let mut sizes = Part::ALL.map(|part| (part, Size::default()));
     let mut folders: Vec<PathBuf> = vec![root.to_owned()];
@@ -182,7 +183,7 @@ fn measure(root: &Path) -> io::Result<Vec<(Part, Size)>> {
         };
         for entry in entries {
             let entry = entry.map_err(|error| named(&folder, &error))?;
-            // A link counts as a file itself, since its target is elsewhere.
+            // Of a link, only the link itself is counted, since its target is elsewhere.
             let Ok(status) = entry.metadata() else {
                 continue;
             };

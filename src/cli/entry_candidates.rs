@@ -1,6 +1,7 @@
 //! The labels and ids of entries with which a shell may complete an argument.
 //!
-//! The session is the one that an earlier word of the line names, else the latest one of this directory.
+//! The entries are from the session that an earlier word on the line names, or from the latest session of this
+//! directory.
 
 use super::candidates::{listed, sessions, unquoted, with_help};
 use super::daemon::ChildDaemon;
@@ -12,10 +13,10 @@ use clap_complete::engine::CompletionCandidate;
 use serde_json::json;
 use std::ffi::{OsStr, OsString};
 
-/// The most ids that are offered. They are the ids of the newest entries.
+/// The most ids that are offered. They belong to the newest entries.
 const MOST: usize = 200;
 
-/// The labels and ids that begin so, and the sessions.
+/// The labels, ids and sessions that begin with the typed text.
 pub(super) fn sessions_and_entries(current: &OsStr) -> Vec<CompletionCandidate> {
     let mut found = entries_of(current, &[]);
     if !is_latest() {
@@ -24,7 +25,8 @@ pub(super) fn sessions_and_entries(current: &OsStr) -> Vec<CompletionCandidate> 
     found
 }
 
-/// The sessions; with `--latest` the labels and ids of that session.
+/// The sessions that begin with the typed text. With `--latest`, the labels and ids of entries of the latest
+/// session.
 pub(super) fn sessions_or_entries(current: &OsStr) -> Vec<CompletionCandidate> {
     match is_latest() {
         true => entries_of(current, &[]),
@@ -32,7 +34,7 @@ pub(super) fn sessions_or_entries(current: &OsStr) -> Vec<CompletionCandidate> {
     }
 }
 
-/// The labels and ids that begin so, of the session that an earlier word names.
+/// The labels and ids that begin with the typed text, from the session that an earlier word names.
 pub(super) fn entries(current: &OsStr) -> Vec<CompletionCandidate> {
     let words: Vec<OsString> = std::env::args_os().collect();
     entries_of(current, &words_before(&words, current))
@@ -60,7 +62,7 @@ fn entries_of(current: &OsStr, words: &[String]) -> Vec<CompletionCandidate> {
     offered
 }
 
-/// The rows of the first of these words that names a session, else of the latest session.
+/// The rows of the session that the first fitting word names, or else of the latest session.
 fn rows_of(daemon: &mut ChildDaemon, words: &[String]) -> anyhow::Result<Vec<DrawnRow>> {
     let named = words.iter().map(|word| SessionQuery::Named(word.clone()));
     for query in named.chain([SessionQuery::Latest]) {
@@ -71,8 +73,8 @@ fn rows_of(daemon: &mut ChildDaemon, words: &[String]) -> anyhow::Result<Vec<Dra
     Ok(Vec::new())
 }
 
-/// The words after the command, without options and without the word that is completed. `words` are those of the
-/// process that the shell has started.
+/// The words after the command, without options and without the word that is being completed. `words` are the
+/// arguments of the process that the shell has started.
 fn words_before(words: &[OsString], current: &OsStr) -> Vec<String> {
     let typed = words.iter().skip_while(|word| *word != "--").skip(2);
     let mut typed: Vec<&OsString> = typed.collect();

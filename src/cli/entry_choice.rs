@@ -1,7 +1,8 @@
-//! Finds the entry that a person names: by its id, its label, or the beginning of its id, in this order. All commands that
-//! take an entry find it here.
+//! Finds the entry that a person names by its id, its label, or the beginning of its id, in this order. All commands
+//! with an entry as an argument use this module.
 //!
-//! A label comes before the beginning of an id, as the name of a session does: somebody has chosen it.
+//! A label comes before the beginning of an id, since a person has chosen the label. The same holds for names of
+//! sessions.
 
 use super::daemon::ChildDaemon;
 use super::drawing::DrawnRow;
@@ -15,14 +16,14 @@ use treelined_core::error::Kind;
 use treelined_core::suggest;
 use treelined_core::terminal;
 
-/// The most entries that are listed when several fit.
+/// The most entries that are listed if several fit.
 const LISTED: usize = 20;
-/// The most entries that are listed when none fits.
+/// The most entries that are listed if none fits.
 const PROPOSED: usize = 5;
-/// Columns of a listed entry.
+/// The width of a listed entry in columns.
 const COLUMNS: usize = 76;
 
-/// The id of the entry. An error is a [`ShellError`], or a failure of the daemon.
+/// The id of the entry. The error is a [`ShellError`], or a failure of the daemon.
 pub(super) fn find(
     daemon: &mut ChildDaemon,
     session: &OpenedSession,
@@ -41,7 +42,7 @@ pub(super) fn find(
     if let Some(id) = only(text, "have the label", &with_label)? {
         return Ok(id);
     }
-    // A long id is shown with its end cut.
+    // A long id is shown without its end, with `…` in its place.
     let beginning = text.trim_end_matches('…');
     let begins = |row: &DrawnRow| !beginning.is_empty() && row.id.starts_with(beginning);
     let begun = rows(daemon, json!({ "filter": "all", "archived": true }), begins)?;
@@ -77,7 +78,7 @@ fn is_id(daemon: &mut ChildDaemon, text: &str) -> anyhow::Result<bool> {
     }
 }
 
-/// The id of the only row; an error if there are several.
+/// The id of the only row; `None` if there are no rows; an error if there are several.
 fn only(text: &str, what: &str, found: &[&DrawnRow]) -> Result<Option<String>, ShellError> {
     match found {
         [] => Ok(None),
@@ -93,7 +94,7 @@ fn only(text: &str, what: &str, found: &[&DrawnRow]) -> Result<Option<String>, S
     }
 }
 
-/// The error for an entry that is not there, with those that were perhaps meant.
+/// The error for an entry that was not found. It lists entries that the person may have meant.
 fn missing(
     daemon: &mut ChildDaemon,
     session: &OpenedSession,
@@ -126,7 +127,7 @@ fn missing(
     Ok(ShellError::new(NOT_FOUND, message, remedy))
 }
 
-/// The first rows, each on a separate line.
+/// The first rows, one on each line.
 fn lines(rows: &[&DrawnRow], most: usize) -> String {
     let shown = rows.iter().take(most).map(|row| {
         let line = row.plain();

@@ -102,7 +102,7 @@ enum NamedFormat {
 }
 
 impl NamedFormat {
-    /// One line of data with its count.
+    /// A number of lines of data, with the name of what a line is.
     fn items(self, number: u64) -> String {
         match self {
             Self::Dpo => count(number, "pair", "pairs"),
@@ -158,14 +158,14 @@ struct AnsweredRedaction {
     entry_ids: Vec<String>,
 }
 
-/// The part of the session that is exported, as params of `export_session`.
+/// The exported part of the session, as params of `export_session`.
 struct ExportedPart {
     scope: Option<&'static str>,
     entry: Option<String>,
 }
 
 impl PartArgs {
-    /// The part of the session that the daemon has open.
+    /// The part of the session that is open in the daemon.
     fn of(
         &self,
         daemon: &mut ChildDaemon,
@@ -315,7 +315,8 @@ fn params(export: &ExportArgs, part: &ExportedPart, choices: &ReviewChoices) -> 
     })
 }
 
-/// The values of this program's variables whose names say secret, as hashes: a shared daemon has other variables.
+/// The hashes of the values of environment variables whose names suggest secrets. They are sent because a shared daemon
+/// has other variables.
 fn secret_values() -> Value {
     let salt = random_token(&SystemSource);
     let values = secret_variables(std::env::vars_os(), &[]);
@@ -327,7 +328,7 @@ fn secret_values() -> Value {
     json!({ "salt": salt, "hashes": hashes.collect::<Vec<_>>() })
 }
 
-/// Says on stderr what was written and what was replaced.
+/// Reports on stderr what was written and what was replaced.
 fn report(answer: &ExportAnswer, export: &ExportArgs) -> io::Result<()> {
     let mut stderr = io::stderr().lock();
     if let Some(path) = export.file() {

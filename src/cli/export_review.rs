@@ -1,4 +1,5 @@
-//! `treelined export --review`: shows what is replaced before anything is written, and asks.
+//! `treelined export --review`: shows what would be replaced before the export is written, and
+//! asks.
 
 use super::daemon::{ChildDaemon, RawJson};
 use super::failure::{ShellError, USAGE};
@@ -13,11 +14,11 @@ use treelined_core::terminal;
 /// The decisions of a person, as params of `export_session`.
 #[derive(Debug, Clone, Default)]
 pub(super) struct ReviewChoices {
-    /// Ids of secrets that stay.
+    /// The ids of secrets that stay.
     pub keep: Vec<String>,
-    /// Ids of texts that are replaced too.
+    /// The ids of texts that are replaced in addition.
     pub replace: Vec<String>,
-    /// Words that are replaced too.
+    /// Words that are replaced in addition.
     pub words: Vec<String>,
 }
 
@@ -40,10 +41,10 @@ struct ReviewedSecret {
 
 const HELP: &str = "keep NUMBER or replace NUMBER changes one, word TEXT replaces a word, yes writes the export, no ends";
 
-/// Ids shown for one secret.
+/// The most ids of entries that are shown for one secret.
 const SHOWN_IDS: usize = 3;
 
-/// The secrets of an export with these params, as the daemon lists them.
+/// The secrets of an export with these params, as listed by the daemon.
 pub(super) fn list(
     daemon: &mut ChildDaemon,
     mut params: Value,
@@ -55,7 +56,7 @@ pub(super) fn list(
     call_with_progress(daemon, "export_session", &params.to_string(), has_bar)
 }
 
-/// Shows the list on stderr and asks on stdin. Fails if the person does not say yes.
+/// Shows the list on stderr and asks on stdin. Fails unless the person answers yes.
 pub(super) fn ask(answered: &RawJson, choices: &mut ReviewChoices) -> anyhow::Result<()> {
     let answer: ReviewAnswer =
         serde_json::from_str(answered.get()).context("read the answer to export_session")?;
@@ -92,7 +93,7 @@ pub(super) fn ask(answered: &RawJson, choices: &mut ReviewChoices) -> anyhow::Re
     ))
 }
 
-/// The decisions that differ from what the daemon does by itself.
+/// Takes the decisions that differ from the decisions of the daemon.
 fn take(secrets: &[ReviewedSecret], choices: &mut ReviewChoices) {
     let ids = |of_unknown: bool| {
         let differs = move |secret: &&ReviewedSecret| {
@@ -153,7 +154,7 @@ fn line_of(number: usize, secret: &ReviewedSecret) -> String {
     )
 }
 
-/// Fails where there is nothing to review.
+/// Fails if the format has nothing to review.
 pub(super) fn check(is_session_file: bool) -> anyhow::Result<()> {
     if is_session_file {
         let message = "a session file keeps all secrets: there is nothing to review";

@@ -1,4 +1,5 @@
-//! Errors as a person at a shell reads them: the event with its object, then the remedy. Owns the exit codes.
+//! Errors for a person at a shell: what happened and to what, then the remedy. This module has the exit
+//! codes.
 
 use serde::Deserialize;
 use serde_json::Value;
@@ -11,7 +12,7 @@ use treelined_core::error::{Error, Kind};
 use treelined_core::json;
 use treelined_core::terminal;
 
-/// The exit codes of all commands, beside 0 for success.
+/// The exit codes of all commands. Success is 0.
 pub(super) const FAILED: u8 = 1;
 pub(super) const USAGE: u8 = 2;
 pub(super) const NOT_FOUND: u8 = 3;
@@ -20,14 +21,14 @@ pub(super) const INTERRUPTED: u8 = 130;
 /// An error of a command.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct ShellError {
-    /// The event and its object. Further lines list alternatives.
+    /// What happened, and to what. Further lines list alternatives.
     pub message: String,
     /// A sentence or a command; empty if there is none.
     pub remedy: String,
     pub code: u8,
 }
 
-/// The kind of an error of this program, or of an answer of the daemon.
+/// The kind of an error of this program, or of an error response of the daemon.
 pub(super) fn kind(error: &anyhow::Error) -> Option<Kind> {
     match (
         error.downcast_ref::<ErrorResponse>(),
@@ -48,12 +49,12 @@ impl ShellError {
         }
     }
 
-    /// A failure with this remedy, as the error of a function.
+    /// A failure with this remedy, as an `anyhow` error.
     pub(super) fn failed(message: impl Into<String>, remedy: impl Into<String>) -> anyhow::Error {
         Self::new(FAILED, message, remedy).into()
     }
 
-    /// The error of a command, by its cause.
+    /// The error that a command reports for `error`, according to its cause.
     pub(super) fn of(error: &anyhow::Error) -> Self {
         if let Some(own) = error.downcast_ref::<Self>() {
             return own.clone();
@@ -68,7 +69,7 @@ impl ShellError {
         }
     }
 
-    /// The remedy for a failure that is one of several of a command.
+    /// The remedy for one of several failures of a command.
     #[cfg(feature = "team")]
     pub(super) fn remedy_of(kind: Kind) -> &'static str {
         remedy(kind).1
@@ -77,7 +78,7 @@ impl ShellError {
     /// Writes the error to stderr, and returns the exit code.
     pub(super) fn report(&self) -> ExitCode {
         let mut stderr = io::stderr().lock();
-        // There is no other place for the message.
+        // If stderr does not accept the message, there is nowhere else to write it.
         let _unsaid = writeln!(stderr, "error: {self}");
         ExitCode::from(self.code)
     }
@@ -103,13 +104,13 @@ pub(super) struct ErrorResponse(pub Box<RawValue>);
 impl std::error::Error for ErrorResponse {}
 
 impl ErrorResponse {
-    /// `data.kind`.
+    /// The member `data.kind`.
     pub(super) fn kind(&self) -> Option<String> {
         let kind = json::get_path(self.0.get().as_bytes(), &["data", "kind"]);
         kind.and_then(json::string).map(Cow::into_owned)
     }
 
-    /// `data.details`.
+    /// The member `data.details`.
     pub(super) fn details(&self) -> Option<Value> {
         let details = json::get_path(self.0.get().as_bytes(), &["data", "details"])?;
         serde_json::from_slice(details).ok()
@@ -138,7 +139,7 @@ impl fmt::Display for ErrorResponse {
     }
 }
 
-/// Whether the error is a broken pipe of stdout: its reader, such as `head`, has read enough.
+/// Whether the error is a broken pipe of stdout: the reader, such as `head`, needs no more.
 pub(super) fn is_unread(error: &anyhow::Error) -> bool {
     let error = error.downcast_ref::<io::Error>();
     error.is_some_and(|error| error.kind() == io::ErrorKind::BrokenPipe)
@@ -148,7 +149,7 @@ pub(super) fn is_unread(error: &anyhow::Error) -> bool {
 pub(super) fn warn(message: &str, remedy: &str) {
     let (message, remedy) = (terminal::line(message), terminal::line(remedy));
     let mut stderr = io::stderr().lock();
-    // There is no other place for the message.
+    // If stderr does not accept the message, there is nowhere else to write it.
     let _unsaid = writeln!(stderr, "warning: {message}\n  try: {remedy}");
 }
 

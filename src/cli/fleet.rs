@@ -1,4 +1,4 @@
-//! `treelined push` and `treelined pull`: sessions on the servers of a team (fleet.md).
+//! `treelined push` and `treelined pull`: copy sessions to and from the servers of a team (fleet.md).
 
 use super::failure::{NOT_FOUND, ShellError, USAGE};
 use super::listed::ListedRow;
@@ -80,7 +80,7 @@ pub(crate) struct PullArgs {
     json: bool,
 }
 
-/// The servers of the settings.
+/// The servers in the settings; an error if there are none.
 pub(super) fn servers(config: &Config) -> anyhow::Result<TeamSettings> {
     let remedy = "--log nats://HOST or postgres://HOST/DATABASE, or [log.nats] or [log.postgres] in the configuration file";
     let given = config.team.clone();
@@ -127,7 +127,7 @@ pub(super) fn push(options: &Options, args: &PushArgs) -> anyhow::Result<ExitCod
 }
 
 fn given_files(options: &Options, sessions: &[String]) -> anyhow::Result<Vec<Location>> {
-    // The daemon that looks for files needs no servers, which may be away.
+    // The daemon that finds the files works without servers, which may be unreachable.
     let alone = Options {
         log: Some("files".to_owned()),
         ..options.clone()
@@ -146,7 +146,8 @@ fn push_file(
     at: Location,
 ) -> Result<(String, Transfer)> {
     let header = listing::header(&at);
-    // Its first write would rewrite it, and the log would have other lines than the file.
+    // An old file is migrated first: its first write would rewrite it, and the stream would then have other lines
+    // than the file.
     if header.is_some_and(|header| header.version < CURRENT_VERSION) {
         let failed = |error: anyhow::Error| match error.downcast::<Error>() {
             Ok(error) => error,
@@ -159,7 +160,7 @@ fn push_file(
     Ok((session, done))
 }
 
-/// Makes the file of a session again from the log of the settings.
+/// Makes the file of a session again from the stream in the settings.
 pub(super) fn remake(options: &Options, at: Location) -> Result<()> {
     let missing = |error: anyhow::Error| Error::new(Kind::LogMisconfigured, format!("{error:#}"));
     let settings = options.config().map_err(missing)?.team.ok_or_else(|| {
@@ -207,12 +208,13 @@ pub(super) fn pull(options: &Options, args: &PullArgs) -> anyhow::Result<ExitCod
     report.end()
 }
 
-/// The ids of sessions that a person names. A text that names no session stays as it is, and later is not found.
+/// The ids of the sessions that a person names. A text that names no session is kept, and the pull reports that it
+/// was not found.
 fn ids_of(log: &dyn Engine, named: &[String]) -> anyhow::Result<Vec<String>> {
     let mut listed = None;
     let mut ids = Vec::new();
     for text in named {
-        // The pull fails for the same cause, and says why.
+        // If this request fails, the pull fails for the same cause and reports it.
         if !matches!(log.last(text), Ok(None)) {
             ids.push(text.clone());
             continue;
@@ -223,7 +225,7 @@ fn ids_of(log: &dyn Engine, named: &[String]) -> anyhow::Result<Vec<String>> {
         };
         let [there, deleted] = rows;
         let chosen = match choose(text, there) {
-            // The log says that it is deleted, and how it is restored.
+            // If a deleted session is chosen, the pull reports that it is deleted, and how to restore it.
             Err(ChoiceProblem::None) => choose(text, deleted),
             chosen => chosen,
         };
@@ -236,7 +238,7 @@ fn ids_of(log: &dyn Engine, named: &[String]) -> anyhow::Result<Vec<String>> {
     Ok(ids)
 }
 
-/// The sessions of the stream as the team's list names them, and the deleted ones. If the list cannot be read, a note
+/// The sessions of the stream, by the list of the team, and the deleted sessions. If the list cannot be read, a note
 /// says why, and both are empty.
 fn rows_of_team(log: &dyn Engine) -> io::Result<[Vec<ListedRow>; 2]> {
     let list = match TeamRows::of(log).list() {
@@ -264,7 +266,7 @@ fn rows_of_team(log: &dyn Engine) -> io::Result<[Vec<ListedRow>; 2]> {
     Ok([there, deleted].map(|rows| rows.into_iter().map(row).collect()))
 }
 
-/// Follows one session.
+/// Follows one session until an interrupt.
 fn follow(
     files: &SessionFiles<'_>,
     log: &dyn Engine,
@@ -282,19 +284,20 @@ fn follow(
     report.end()
 }
 
-/// A line of output for each session, and whether all went well.
+/// Prints a line for each session, and counts the failures.
 struct Report {
     screen: Screen,
     /// The past participle of the command.
     action: &'static str,
     behind: &'static str,
     json: bool,
-    /// Whether deleted sessions are left out, in place of a failure.
+    /// Whether deleted sessions are skipped; otherwise they are failures.
     skips_deleted: bool,
     failed: u64,
-    /// Failures because there is no such session.
+    /// The number of failures because there is no such session.
     missing: u64,
-    /// Whether the servers do not answer any more: further sessions would wait for them one after the other.
+    /// Whether the servers have stopped answering. Then no more sessions are tried, since each would wait for the
+    /// servers.
     has_lost_servers: bool,
 }
 
@@ -312,7 +315,7 @@ impl Report {
         }
     }
 
-    /// Says that the last sessions were not tried.
+    /// Reports that the last `count` sessions were not tried.
     fn leave_out(&mut self, count: usize) -> io::Result<()> {
         let sessions = super::words::count(count as u64, "session was", "sessions were");
         writeln!(

@@ -68,7 +68,7 @@ pub(crate) struct GoArgs {
     json: bool,
 }
 
-/// The members of the result that are shown.
+/// The members of the result that the command shows.
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Moved {
@@ -88,13 +88,13 @@ struct SummaryEntry {
     id: String,
 }
 
-/// The parts that the command shows.
+/// The data that the command shows.
 struct Shown {
     moved: Moved,
     verdict: Verdict,
     position: Position,
     summary: Option<super::drawing::DrawnRow>,
-    /// Session and entry for `treelined files`, if the session has saved files.
+    /// The session and the entry for `treelined files`, if the session has saved files.
     saved: Option<[String; 2]>,
 }
 
@@ -150,7 +150,7 @@ fn travel(
         Some(entry) => super::tree_rows::nearest(daemon, &entry.id)?,
         None => None,
     };
-    // Records of saved files (files.md §4).
+    // Asks for records of saved files (files.md §4).
     let records = r#"{"customType":"files","limit":1}"#;
     let records = daemon.call("get_entries", records)?;
     let records: Records = serde_json::from_str(records.get()).context("read the saved files")?;

@@ -1,18 +1,18 @@
-//! The help of the program: its commands by what a person wants to do.
+//! The help of the program. It lists the commands by their purpose.
 
 use super::table::GROUPS;
 use treelined_core::terminal;
 
-/// Columns of the names of commands, with the gap after them.
+/// The width of the column of command names, with the gap after it.
 const NAMES: usize = 17;
-/// Columns before a name.
+/// The number of columns before a name.
 const MARGIN: usize = 2;
-/// The fewest columns for a text after a name; with fewer it is below the name.
+/// The fewest columns for a text beside a name. With fewer columns the text is below the name.
 const FEWEST: usize = 24;
-/// Columns before a text below a name.
+/// The number of columns before a text below a name.
 const BELOW: usize = 10;
 
-/// The template of clap for the help. Without a terminal the styles are left out when it is printed.
+/// The template of clap for the help. When the help is not printed to a terminal, its styles are removed.
 pub(super) fn template() -> String {
     let mut groups = String::new();
     for group in GROUPS {
@@ -29,8 +29,8 @@ pub(super) fn template() -> String {
     )
 }
 
-/// Wraps a text to lines of at most `columns` columns, unless a word is longer. The rest of a line is indented to the
-/// column where its text begins, after the name of an option or an example.
+/// Wraps a text to lines of at most `columns` columns, unless a word is longer. The following lines are indented to
+/// the column where the explanation begins, after the name of an option or an example.
 pub(super) fn fitted(text: &str, columns: usize) -> String {
     let lines = text.lines().map(|line| match shown_width(line) <= columns {
         true => line.to_owned(),
@@ -69,7 +69,7 @@ fn fitted_line(line: &str, columns: usize) -> String {
     out
 }
 
-/// The columns of a text with styles.
+/// The width of a text in columns, without its styles.
 fn shown_width(text: &str) -> usize {
     let mut parts = text.split('\x1b');
     let plain = parts.next().map_or(0, terminal::width);

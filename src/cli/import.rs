@@ -18,11 +18,11 @@ use treelined_core::terminal;
 use treelined_import::importer::named;
 use treelined_wire::{ImportedFile, ImportedSession};
 
-/// Failures that are shown; `--json` has all.
+/// The most failures that are shown; `--json` prints all of them.
 const MAX_FAILURES: usize = 10;
-/// Sessions with entries held back that are shown; `--json` has all.
+/// The most sessions with entries held back that are shown; `--json` prints all of them.
 const MAX_HELD: usize = 5;
-/// Sessions with others of the same conversation that are shown; `--json` has all.
+/// The most sessions with others of the same conversation that are shown; `--json` prints all of them.
 const MAX_CONVERSATIONS: usize = 5;
 
 pub(super) fn run(options: &Options, import: &ImportArgs) -> anyhow::Result<ExitCode> {
@@ -88,7 +88,7 @@ fn forget(options: &Options, session: &str) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// The sums of one tool.
+/// The sums over the files of one tool.
 #[derive(Default)]
 struct Sums {
     sessions: u64,
@@ -98,7 +98,7 @@ struct Sums {
     gaps: u64,
 }
 
-/// `has_log`: whether sessions are kept in a log too.
+/// Shows the result. `has_log` says whether sessions are kept on the servers of a team too.
 fn show(imported: &Imported, import: &ImportArgs, has_log: bool) -> anyhow::Result<()> {
     let mut screen = Screen::new();
     for (tool, (folder, count)) in places(&imported.files) {
@@ -194,7 +194,7 @@ fn show_held(screen: &mut Screen, sessions: &[ImportedSession]) -> anyhow::Resul
     Ok(())
 }
 
-/// The sessions that have others of the same conversation.
+/// Shows the sessions that have the same conversation as other sessions.
 fn show_conversations(screen: &mut Screen, sessions: &[ImportedSession]) -> anyhow::Result<()> {
     let of_several = |session: &&ImportedSession| !session.same_conversation.is_empty();
     let of_several = sessions.iter().filter(of_several);
@@ -210,7 +210,7 @@ fn show_conversations(screen: &mut Screen, sessions: &[ImportedSession]) -> anyh
     Ok(())
 }
 
-/// Where the tools keep their conversations.
+/// Shows the folders in which the tools keep their conversations.
 fn show_places(screen: &mut Screen, places: &[Place]) -> anyhow::Result<()> {
     for place in places {
         let state = match place.exists {
@@ -228,7 +228,7 @@ fn show_places(screen: &mut Screen, places: &[Place]) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Explains the columns in which a tool has more than 0.
+/// The explanations of the columns in which any tool has a number above 0.
 fn legends(tools: &BTreeMap<&str, Sums>) -> impl Iterator<Item = &'static str> {
     let recovered = tools.values().any(|sums| sums.recovered > 0);
     let gaps = tools.values().any(|sums| sums.gaps > 0);
@@ -246,8 +246,8 @@ fn legends(tools: &BTreeMap<&str, Sums>) -> impl Iterator<Item = &'static str> {
     shown.map(|(_, legend)| legend)
 }
 
-/// For each tool the deepest folder above the files that were read for it, relative to the current directory, and their
-/// number.
+/// For each tool: the deepest folder that contains all files read for it, relative to the current directory, and the
+/// number of these files.
 fn places(read: &[ImportedFile]) -> BTreeMap<&str, (String, u64)> {
     let mut places: BTreeMap<&str, (PathBuf, u64)> = BTreeMap::new();
     for file in read {

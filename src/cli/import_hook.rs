@@ -1,5 +1,5 @@
-//! `treelined import --hook`: leaves a request for the conversation of a tool whose turn has ended, and a process in the
-//! background that imports it. The tool waits for neither, and never hears of a failure.
+//! `treelined import --hook`: stores a request to import the conversation of a tool whose turn has ended, and starts a
+//! process in the background that imports it. The tool waits for neither, and is not told about failures.
 
 use super::failure::{ShellError, warn};
 use super::options::Options;
@@ -17,17 +17,18 @@ use treelined_files::store::Store;
 use treelined_import::Tool;
 use treelined_import::importer::hook;
 
-/// The longest wait for the first byte of the input, and for the rest after it: a busy machine lets an agent write late.
+/// The longest wait for the first byte of the input, and the longest time for the rest of it. On a busy machine an
+/// agent may write late.
 const PATIENCE: Duration = Duration::from_secs(1);
-/// The longest pause within the input: some agents do not end it.
+/// The longest pause within the input, since some agents do not close it.
 const PAUSE: Duration = Duration::from_millis(120);
-/// The agent waits for the pause and the start of two processes: together a fifth of a second at most.
+/// The agent waits for this pause and for the start of two processes, together a fifth of a second at most.
 const _: () = assert!(PAUSE.as_millis() <= 120);
-/// How long the process in the background waits for another import.
+/// How long the process in the background waits until another import ends.
 const TURN: Duration = Duration::from_secs(10);
 
-/// Whether the command line is that of a hook. Then the exit code is 0 whatever happens: some tools take another one for an
-/// order to go on.
+/// Whether the command line is of a hook. If so, the exit code is always 0, since some tools interpret any other code
+/// as a request to continue.
 pub(super) fn is_hook(words: impl IntoIterator<Item = OsString>) -> bool {
     let mut is_import = false;
     words.into_iter().any(|word| {
@@ -37,7 +38,7 @@ pub(super) fn is_hook(words: impl IntoIterator<Item = OsString>) -> bool {
     })
 }
 
-/// Requests the import. `argument` is the input of the hook, if it is not on stdin.
+/// Requests the import. `argument` is the input of the hook, if the input is not on stdin.
 pub(super) fn run(options: &Options, tool: Tool, argument: Option<&PathBuf>) -> anyhow::Result<()> {
     let session_dir = options.config()?.daemon.session_dir;
     let requested = request(options, &session_dir, tool, argument);
@@ -61,7 +62,7 @@ fn request(
     start_detached(&arguments, &nothing).context("start the import in the background")
 }
 
-/// The input of the hook, from stdin.
+/// Reads the input of the hook from stdin.
 fn heard() -> anyhow::Result<Vec<u8>> {
     let patience = match std::io::stdin().is_terminal() {
         true => PAUSE,
@@ -93,26 +94,26 @@ fn heard() -> anyhow::Result<Vec<u8>> {
     Ok(said)
 }
 
-/// Imports what hooks have requested, in the background.
+/// Makes the imports that hooks have requested, in the background process.
 pub(super) fn import(options: &Options) -> anyhow::Result<()> {
     let store = Store::new(options.config()?.daemon.session_dir);
     note_all(&store, hook::take(&store, TURN, &secrets::redact));
     Ok(())
 }
 
-/// Imports what hooks have requested while an import kept them waiting, at its end.
+/// At the end of an import: makes the imports that hooks requested while that import was running.
 pub(super) fn take_over(options: &Options) -> anyhow::Result<()> {
     let store = Store::new(options.config()?.daemon.session_dir);
     let taken = hook::take(&store, Duration::ZERO, &secrets::redact);
     match taken {
-        // The process of a hook takes them.
+        // The background process of a hook is making them already.
         Err(error) if error.kind == Kind::ImportBusy => {}
         taken => note_all(&store, taken),
     }
     Ok(())
 }
 
-/// Notes the failures in the log of hooks.
+/// Writes the failures to the log of hooks.
 fn note_all(store: &Store, taken: treelined_core::error::Result<Vec<Error>>) {
     let failures = taken.unwrap_or_else(|error| vec![error]);
     for failure in failures {

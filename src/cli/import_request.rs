@@ -85,7 +85,7 @@ pub(crate) struct ImportArgs {
 }
 
 impl ImportArgs {
-    /// Whether secrets are to be replaced from now on; `None` as before.
+    /// Whether secrets are replaced from now on; `None` if this stays as it is.
     fn redaction(&self) -> Option<bool> {
         match (self.redact, self.no_redact) {
             (true, _) => Some(true),
@@ -149,10 +149,11 @@ pub(super) fn ask(daemon: &mut ChildDaemon, import: &ImportArgs) -> anyhow::Resu
     call_with_progress(daemon, "import_sessions", &params.to_string(), is_drawn)
 }
 
-/// The cause that brings entries which are held back.
+/// Explains how entries that are held back are imported later.
 pub(super) const HELD: &str = "held entries may still grow; what their tool writes next brings them, the end of this time, or --final";
 
-/// The entries of a session that are held back, and for how long at most.
+/// The number of entries of a session that are held back, and the latest time until which they are; `None` if there are
+/// none.
 pub(super) fn held(session: &ImportedSession) -> Option<String> {
     let until = session.held_until.as_deref().and_then(timestamp::parse)?;
     let left = until.saturating_sub(SystemSource.now_ms()).max(0);

@@ -22,11 +22,11 @@ use treelined_import::importer::discover::{Request, watched_places};
 use treelined_import::importer::watch::{Wake, Watch};
 use treelined_wire::ImportedSession;
 
-/// The time after that at which entries that are held back can be imported.
+/// The time to wait after the time at which held-back entries may be imported.
 const AFTER_HELD: Duration = Duration::from_millis(20);
 /// The pause before a failed import is repeated.
 const AFTER_FAILURE: Duration = Duration::from_secs(60);
-/// The pause while another import is under way.
+/// The pause while another import is running.
 const WHILE_BUSY: Duration = Duration::from_millis(250);
 
 pub(super) fn run(options: &Options, import: &ImportArgs) -> anyhow::Result<ExitCode> {
@@ -37,7 +37,7 @@ pub(super) fn run(options: &Options, import: &ImportArgs) -> anyhow::Result<Exit
     let mut is_first = true;
     let mut held = HashSet::new();
     loop {
-        // The watch begins before the import, so that it reports every later change.
+        // The watch starts before the import, so that it reports every change after the import has begun.
         let watch = Watch::of(&watched_places(&request)).context("watch the tools' folders")?;
         for (path, error) in watch.failures() {
             let message = format!("{} is not watched: {error}", path.display());
@@ -62,8 +62,8 @@ pub(super) fn run(options: &Options, import: &ImportArgs) -> anyhow::Result<Exit
     }
 }
 
-/// Runs one import. Returns the time after which there is more without a change, if there is. `held` has the sessions with
-/// entries held back, and the numbers of these, as they were said last.
+/// Runs one import. If entries are held back, returns the time after which another import is useful even without a
+/// change. `held` has the sessions with held-back entries, and the numbers of these entries, as reported last.
 fn round(
     options: &Options,
     import: &ImportArgs,
@@ -109,7 +109,7 @@ fn round(
     Ok(limit)
 }
 
-/// The time until an instant in ISO 8601.
+/// The time from now until an instant in ISO 8601.
 fn left(until: &str) -> Option<Duration> {
     let until = timestamp::parse(until)?;
     let left = until.saturating_sub(SystemSource.now_ms());

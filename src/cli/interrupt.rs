@@ -1,14 +1,15 @@
-//! Ends a command at an interrupt with exit code 130. An interrupt while the pager shows text is the pager's.
+//! Ends a command at an interrupt, with exit code 130. While the pager shows text, interrupts are for the
+//! pager.
 
 use super::failure::INTERRUPTED;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use treelined_files::os::signal::EndSignal;
 
-/// Whether the pager has the terminal.
+/// Whether the pager uses the terminal.
 static IS_PAGED: AtomicBool = AtomicBool::new(false);
 
-/// Watches for the interrupt in a thread. A command that cannot be watched ends by the signal itself.
+/// Waits for the interrupt in a thread. If the thread cannot be started, the signal itself ends the command.
 pub(super) fn watch() {
     let wait = || {
         let Ok(runtime) = super::runtime::small_runtime() else {
@@ -28,7 +29,7 @@ pub(super) fn watch() {
     let _unwatched = thread::Builder::new().name("interrupt".into()).spawn(wait);
 }
 
-/// Runs `shown` while interrupts are left to the pager.
+/// Runs `shown`; meanwhile interrupts are for the pager.
 pub(super) fn leave_to_pager<T>(shown: impl FnOnce() -> T) -> T {
     IS_PAGED.store(true, Ordering::Release);
     let result = shown();

@@ -69,7 +69,7 @@ pub(crate) struct LabelArgs {
 struct LabelRequest {
     session: SessionQuery,
     entry: String,
-    /// `None` to remove the label.
+    /// The label; `None` removes the label.
     text: Option<String>,
 }
 

@@ -1,7 +1,7 @@
-//! Copies lines that other programs still write into a session file after a command has replaced it
+//! Copies lines that other programs write to the old file of a session after a command has replaced the file
 //! (session-file.md §2).
 //!
-//! Owns how long a command waits for them, and its messages. The session does the copying.
+//! This module decides how long a command waits for such lines, and has the messages. The session does the copying.
 
 use super::screen::Screen;
 use clap::Args;
@@ -20,13 +20,13 @@ use treelined_files::os::file::Location;
 use treelined_files::os::{process, stream};
 use treelined_files::session::Session;
 
-/// The time without new lines after which the old file is closed if no other program has it open.
+/// If no new lines arrive for this time, and no other program has the old file open, the old file is closed.
 const QUIET: Duration = Duration::from_secs(1);
-/// Time between two attempts to copy lines.
+/// The pause between two attempts to copy lines.
 const SHORT_PAUSE: Duration = Duration::from_millis(1);
-/// Time between two looks at the old file.
+/// The pause between two checks of the old file.
 const PAUSE: Duration = Duration::from_millis(20);
-/// Time between two looks at the programs that have it open.
+/// The pause between two checks of which programs have the old file open.
 const LONG_PAUSE: Duration = Duration::from_millis(250);
 
 /// Warns, before a file is replaced, that late lines of other programs may be lost.
@@ -40,8 +40,8 @@ pub(super) fn warn(screen: &mut Screen) -> io::Result<()> {
     screen.flush()
 }
 
-/// Opens the file that has the session's name now, and copies the late lines of the old one. A file of an old
-/// version is migrated first.
+/// Opens the new file of the session, and copies the late lines of the old file to it. A file of an old version is
+/// migrated first.
 pub(super) async fn commit(session: &Session) -> Result<()> {
     let cancel = Cancel::new();
     let turn = session.guard(Instant::now(), ())?;
@@ -89,8 +89,8 @@ impl CarryOver {
     }
 }
 
-/// Copies late lines until one second after the last one, or as long as another program has the old file open,
-/// at most a minute.
+/// Copies late lines until one second after the last line, or as long as another program has the old file open, but at
+/// most for a minute.
 pub(super) async fn carry_over(session: &Session, screen: &mut impl Write) -> anyhow::Result<()> {
     let mut quiet_since = Instant::now();
     let mut writers = BTreeSet::new();
@@ -102,7 +102,7 @@ pub(super) async fn carry_over(session: &Session, screen: &mut impl Write) -> an
         if has_arrivals {
             commit(session).await?;
             quiet_since = Instant::now();
-            // Another program may be writing an incomplete line to the new file.
+            // Another program may have written an incomplete line to the new file, so the copy is tried again.
             tokio::time::sleep(SHORT_PAUSE).await;
             continue;
         }
@@ -115,7 +115,7 @@ pub(super) async fn carry_over(session: &Session, screen: &mut impl Write) -> an
         }
         let found = replaced.into_iter().map(process::writers_of);
         let Some(found) = found.collect::<Option<Vec<_>>>() else {
-            // Unknown programs may have it open: wait the whole minute.
+            // It is unknown which programs have the file open, so the whole minute is waited.
             tokio::time::sleep(LONG_PAUSE).await;
             continue;
         };
@@ -148,7 +148,7 @@ fn say_who_remains(screen: &mut impl Write, writers: &BTreeSet<u32>) -> io::Resu
     screen.flush()
 }
 
-/// `process 12`, `processes 12, 13`.
+/// Processes by their numbers, such as `process 12` or `processes 12, 13`.
 fn named(processes: &BTreeSet<u32>) -> String {
     let numbers: Vec<String> = processes.iter().map(u32::to_string).collect();
     let noun = match processes.len() {

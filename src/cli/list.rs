@@ -1,4 +1,4 @@
-//! `treelined list`: the sessions as a table, those with the last activity first.
+//! `treelined list`: shows the sessions as a table; those with the latest activity come first.
 
 use super::columns::{WHEN, padded, when};
 use super::daemon::{ChildDaemon, RawJson};
@@ -30,9 +30,9 @@ use treelined_import::importer::large;
 const ID_CHARS: std::ops::RangeInclusive<usize> = 8..=16;
 /// The fewest columns of the name.
 const FEWEST_NAME: usize = 16;
-/// The most columns of the tool: those of `claude-code`.
+/// The most columns for a tool: the width of `claude-code`.
 const MOST_SOURCE: usize = 11;
-/// The most refused conversations that are shown.
+/// The most conversations that imports have refused and that are shown.
 const MOST_REFUSED: usize = 3;
 /// The most columns of the directory.
 const MOST_DIRECTORY: usize = 32;
@@ -112,7 +112,8 @@ struct RowLog {
     open_on: Vec<OpenMachine>,
 }
 
-/// The members about files. The members about the log are read separately, because `flatten` does not keep raw JSON.
+/// The members of the answer about files. The members about the team are read separately, since `flatten` does not keep
+/// raw JSON.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Answer {
@@ -121,15 +122,15 @@ struct Answer {
     archived_count: u64,
 }
 
-/// The sessions to show, and the numbers for the notes below them.
+/// The sessions to show, and the numbers in the notes below them.
 struct Found {
     sessions: Vec<RawJson>,
     team: TeamAnswer,
-    /// The number of sessions that fit, shown or not.
+    /// The number of sessions that fit the options, whether they are shown or not.
     total: usize,
-    /// The number of archived sessions that fit and are not shown.
+    /// The number of archived sessions that fit the options and are not shown.
     archived: u64,
-    /// The number of sessions of all directories.
+    /// The number of sessions in all directories.
     everywhere: usize,
     id_chars: usize,
 }
@@ -186,7 +187,7 @@ fn find(daemon: &mut ChildDaemon, list: &ListArgs) -> anyhow::Result<Found> {
     })
 }
 
-/// The number of first characters that distinguish most ids.
+/// The number of leading characters that distinguish most ids from each other.
 fn distinct(ids: &[&str]) -> usize {
     let (fewest, most) = (*ID_CHARS.start(), *ID_CHARS.end());
     let tells_apart = |chars: &usize| {
@@ -201,7 +202,7 @@ fn distinct(ids: &[&str]) -> usize {
     (fewest..most).find(tells_apart).unwrap_or(most)
 }
 
-/// The number of branches that are not archived; `None` for a file that cannot be read.
+/// The number of branches that are not archived; `None` if the file cannot be read.
 fn branch_count(path: &str) -> Option<usize> {
     let opened = Log::open(Location::of_path(Path::new(path)).ok()?).ok()?;
     let archived = opened.tree.archived();
@@ -273,7 +274,7 @@ fn print(options: &Options, found: &Found, list: &ListArgs) -> anyhow::Result<()
     Ok(())
 }
 
-/// The conversations that imports refuse as too large.
+/// Shows the conversations that imports refuse as too large.
 fn note_large(screen: &mut Screen, options: &Options) -> anyhow::Result<()> {
     let refused = large::refused(&options.config()?.daemon.session_dir);
     for row in refused.iter().take(MOST_REFUSED) {
@@ -288,7 +289,7 @@ fn note_large(screen: &mut Screen, options: &Options) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Why the table is empty, and where there are sessions.
+/// The reason why the table is empty, and how other sessions can be shown.
 fn nothing(found: &Found, list: &ListArgs) -> String {
     if found.archived > 0 {
         let sessions = count(found.archived, "archived session", "archived sessions");
@@ -305,7 +306,7 @@ fn nothing(found: &Found, list: &ListArgs) -> String {
 }
 
 impl ListArgs {
-    /// "no session", with what the options ask for.
+    /// A description of the sessions that the options select, after the words "no session".
     fn wanted(&self) -> String {
         let mut fit = match self.pinned {
             true => "no pinned session".to_owned(),
@@ -328,12 +329,12 @@ impl ListArgs {
     }
 }
 
-/// The widths of the columns.
+/// The widths of the columns of the table.
 struct Table {
     id: usize,
     name: usize,
     directory: usize,
-    /// 0 if no session was imported.
+    /// The width of the tool; 0 if no session was imported.
     source: usize,
     home: Option<String>,
 }
@@ -357,14 +358,14 @@ impl Table {
             .iter()
             .map(|row| terminal::width(&table.directory(row)));
         table.directory = widest.max().unwrap_or_default().clamp(9, MOST_DIRECTORY);
-        // Two spaces between columns; "messages" and "branches" have eight letters.
+        // Two spaces are between columns. The headings "messages" and "branches" have eight letters.
         let source = table.source + if table.source > 0 { 2 } else { 0 };
         let others = WHEN + id + source + 8 + 8 + table.directory + 5 * 2;
         table.name = columns.saturating_sub(others).max(FEWEST_NAME);
         table
     }
 
-    /// The directory, with `~` for the home directory.
+    /// The directory of a session, with `~` in place of the home directory.
     fn directory(&self, row: &TableRow) -> String {
         let cwd = terminal::line(&row.cwd).into_owned();
         let below = self.home.as_ref().and_then(|home| cwd.strip_prefix(home));
@@ -384,7 +385,7 @@ impl Table {
         writeln!(screen, "{}", screen.style(Style::Dim, &line))
     }
 
-    /// The column of the tool, with the gap after it; empty without one.
+    /// The cell of the tool, with the gap after it; empty if the table has no such column.
     fn source_cell(&self, source: &str) -> String {
         if self.source == 0 {
             return String::new();
@@ -435,7 +436,7 @@ impl Table {
     }
 }
 
-/// The tags and marks of a session, with a gap before them; empty if it has none.
+/// The tags and marks of a session, with a gap before them; empty if the session has none.
 fn marks(row: &TableRow) -> String {
     let tags = row.tags.iter().map(|tag| format!("#{tag}"));
     let marks = [(row.pinned, "pinned"), (row.archived, "archived")];
@@ -445,7 +446,7 @@ fn marks(row: &TableRow) -> String {
     terminal::line(&text).into_owned()
 }
 
-/// The last characters of a path, which tell more than the first ones.
+/// The last characters of a path, since they distinguish it better than the first ones.
 fn end_of(text: &str, columns: usize) -> String {
     let length = text.chars().count();
     match length.checked_sub(columns) {

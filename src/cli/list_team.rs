@@ -1,4 +1,4 @@
-//! The sessions of other machines in `treelined list`, below those of this one.
+//! The sessions of other machines in `treelined list`, below the sessions of this machine.
 
 use super::columns::{WHEN, padded, when};
 use super::daemon::RawJson;
@@ -11,7 +11,7 @@ use std::io::{self, Write};
 use treelined_core::terminal;
 use treelined_core::timestamp::Millis;
 
-/// The members of the answer to `list_sessions` about the log. All are absent without a log.
+/// The members of the answer to `list_sessions` about the team. All of them are absent without a team.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct TeamAnswer {
@@ -55,7 +55,7 @@ impl TeamAnswer {
         self.team.as_ref().is_none_or(Vec::is_empty)
     }
 
-    /// Says on stderr why the list may lack something.
+    /// Reports on stderr why the list may be incomplete.
     pub(super) fn note(&self) -> io::Result<()> {
         let Some(TeamDiagnostic { kind, message }) = &self.team_diagnostic else {
             return Ok(());
@@ -67,7 +67,7 @@ impl TeamAnswer {
         )
     }
 
-    /// Adds the members as they are.
+    /// Adds these members unchanged to the members of the output.
     pub(super) fn add_to(&self, members: &mut Map<String, Value>) -> anyhow::Result<()> {
         if let Some(team) = &self.team {
             let rows = team.iter().map(|row| serde_json::from_str(row.get()));
@@ -107,7 +107,8 @@ impl TeamAnswer {
     }
 }
 
-/// `WHEN  ID  NAME  214 entries  build-7:/srv/agent  open on laptop`. The id is whole, since it is needed to open it.
+/// The line of a session: `WHEN  ID  NAME  214 entries  build-7:/srv/agent  open on laptop`. The id is not cut, since
+/// opening the session needs it.
 fn line(screen: &Screen, row: &TeamLine, now: Millis) -> String {
     let at = row.modified.as_deref().map(|at| when(at, now));
     let at = padded(&at.unwrap_or_default(), WHEN);
@@ -128,7 +129,7 @@ fn line(screen: &Screen, row: &TeamLine, now: Millis) -> String {
     format!("{}{}", parts.join("  "), open_on(&row.open_on))
 }
 
-/// `  open on laptop, build-7`; empty if the session is open nowhere else.
+/// The machines that have a session open, such as `  open on laptop, build-7`; empty if there are none.
 pub(super) fn open_on(machines: &[OpenMachine]) -> String {
     if machines.is_empty() {
         return String::new();

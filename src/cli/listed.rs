@@ -1,4 +1,4 @@
-//! The rows of sessions and of the trash that a daemon lists.
+//! The rows of sessions, and of the trash, as listed by a daemon.
 
 use super::daemon::ChildDaemon;
 use anyhow::Context;
@@ -7,7 +7,7 @@ use serde::de::DeserializeOwned;
 use serde_json::json;
 use std::path::PathBuf;
 
-/// Rows of a page of the list.
+/// The number of rows on a page of the list.
 pub(super) const PAGE: usize = 1000;
 
 /// A row of the list of sessions.
@@ -20,13 +20,13 @@ pub(super) struct ListedRow {
     pub first_message: String,
     #[serde(default)]
     pub cwd: String,
-    /// The ids that the tool gave, of which the session was imported.
+    /// The ids that the tool gave to the conversations from which the session was imported.
     #[serde(default)]
     pub native_ids: Vec<String>,
     /// The ids of the other sessions of the same conversation.
     #[serde(default)]
     pub same_conversation: Vec<String>,
-    /// When the session was last active; of a deleted one, when it was deleted.
+    /// The time of the last activity; for a deleted session, the time of deletion.
     pub modified: String,
 }
 
@@ -37,7 +37,7 @@ pub(super) struct ListPage {
     next_cursor: Option<String>,
 }
 
-/// All sessions, those with the last activity first.
+/// All sessions; those with the latest activity come first.
 pub(super) fn rows(daemon: &mut ChildDaemon) -> anyhow::Result<Vec<ListedRow>> {
     let mut rows = Vec::new();
     let mut cursor = None;
@@ -78,7 +78,7 @@ struct TrashPage<R> {
     next_cursor: Option<String>,
 }
 
-/// The deleted sessions, most recent first.
+/// The deleted sessions; those that were deleted last come first.
 pub(super) fn trashed<R: DeserializeOwned>(daemon: &mut ChildDaemon) -> anyhow::Result<Vec<R>> {
     let mut trashed = Vec::new();
     let mut cursor = None;
@@ -95,7 +95,7 @@ pub(super) fn trashed<R: DeserializeOwned>(daemon: &mut ChildDaemon) -> anyhow::
     }
 }
 
-/// The deleted sessions as rows among which a person chooses.
+/// The deleted sessions as rows from which a person can choose.
 pub(super) fn deleted(daemon: &mut ChildDaemon) -> anyhow::Result<Vec<ListedRow>> {
     let rows: Vec<TrashRow> = trashed(daemon)?;
     Ok(rows.iter().map(TrashRow::listed).collect())

@@ -1,7 +1,7 @@
-//! `treelined migrate`: rewrites a file of version 1 or 2 as version 3 (session-file.md §2), as the first write
-//! would.
+//! `treelined migrate`: rewrites a file of version 1 or 2 as version 3 (session-file.md §2), like the first
+//! write to it.
 //!
-//! The session rewrites its file before a commit; this commits no lines.
+//! A session rewrites its file before a commit. This command makes a commit without lines.
 
 use super::late_writes;
 use super::options::Options;
@@ -32,7 +32,7 @@ pub(crate) struct Migrate {
 
 pub(super) fn run(options: &Options, migrate: &Migrate) -> anyhow::Result<ExitCode> {
     let location = Location::of_path(&migrate.session.query().find_alone(options)?)?;
-    // This handle keeps the original when another file has its name.
+    // This handle still leads to the original after another file has its name.
     let original = location.folder.file(&location.name, HandleAccess::Read)?;
     let opened = Log::open(location.clone())?;
     let version = opened.log.version();
@@ -55,7 +55,7 @@ pub(super) fn run(options: &Options, migrate: &Migrate) -> anyhow::Result<ExitCo
     Ok(ExitCode::SUCCESS)
 }
 
-/// Migrates the file at this location, and says so on stderr.
+/// Migrates the file at this location, and reports it on stderr.
 #[cfg(feature = "team")]
 pub(super) fn quietly(options: &Options, location: &Location) -> anyhow::Result<()> {
     let original = location.folder.file(&location.name, HandleAccess::Read)?;
@@ -63,7 +63,8 @@ pub(super) fn quietly(options: &Options, location: &Location) -> anyhow::Result<
     rewrite(options, opened, &original, &mut io::stderr())
 }
 
-/// Migrates a file, and copies what other programs still write to the old one. `out` gets messages for a person.
+/// Migrates a file, and copies the lines that other programs still write to the old file. `out` receives
+/// messages for a person.
 fn rewrite(
     options: &Options,
     opened: OpenedLog,
@@ -94,7 +95,8 @@ fn rewrite(
     runtime.block_on(late_writes::carry_over(&session, out))
 }
 
-/// The file beside `location` with the same bytes as the original; earlier migrations may have left others.
+/// The file beside `location` that has the same bytes as the original. Earlier migrations may have left other
+/// files.
 fn original_kept(location: &Location, original: &File) -> io::Result<Option<PathBuf>> {
     let mut start = location.name.clone();
     start.push(".");

@@ -1,18 +1,18 @@
-//! The command line: the menu, which imports the commands and is imported by none.
+//! The command line. This module imports the commands, and no command imports it.
 //!
-//! In reading order: [`table`] has the commands by what a person wants to do, [`arguments`] reads them with the
-//! [`options`] of every command and the settings, [`help`] shows them. [`serve`] is the daemon. [`daemon`] runs one as a
-//! child, or reaches the shared one, and is its client, for the commands that read a session ([`list`], [`show`], [`tree`],
-//! [`branches`], [`compare`], [`stats`], [`search`], [`export`]), that change one ([`go`], [`undo`], [`label`], [`name`]),
-//! that delete ([`remove`], [`restore`], [`purge`]), and for [`call`] and [`demo`]. [`doctor`] and [`migrate`] open a file without a daemon,
-//! [`tokens`] reads all of them, and [`du`] measures what the session directory takes.
-//! [`connect`], [`web`], [`status`] and [`stop`] find the shared daemon by [`shared`].
-//! `fleet` copies sessions to a stream and from it.
-//! [`documents`] writes generated files. [`screen`], [`drawing`], [`position`], [`progress`] and [`pretty`] format output.
-//! [`listed`] reads the rows of sessions, [`session_choice`] finds the one that a person names, [`opened`] opens it, and
-//! [`entry_choice`] finds an entry in it; [`session_words`] tells their words apart. [`candidates`] and [`entry_candidates`] offer
-//! them to a shell and [`completions`] prints its script. [`failure`] shows errors, and has the exit codes; [`veto`] says
-//! who held back a move; [`usage`] makes errors of wrong arguments. [`stderr_log`] is the log. [`interrupt`] ends a command.
+//! In reading order: [`table`] has the commands by their purpose. [`arguments`] reads a command with the [`options`]
+//! that every command has, and the settings. [`help`] shows them. [`serve`] is the daemon. [`daemon`] runs a daemon as
+//! a child, or connects to the shared one. Its users are the commands that read a session ([`list`], [`show`],
+//! [`tree`], [`branches`], [`compare`], [`stats`], [`search`], [`export`]), that change a session ([`go`], [`undo`],
+//! [`label`], [`name`]), or that delete sessions ([`remove`], [`restore`], [`purge`]), and [`call`] and [`demo`].
+//! [`doctor`] and [`migrate`] open a file without a daemon, [`tokens`] reads all files, and [`du`] measures the session
+//! directory. [`connect`], [`web`], [`status`] and [`stop`] find the shared daemon with [`shared`]. `fleet` copies
+//! sessions to a team and from it. [`documents`] writes generated files. [`screen`], [`drawing`], [`position`],
+//! [`progress`] and [`pretty`] format output. [`listed`] reads the rows of sessions, [`session_choice`] finds the
+//! session that a person names, [`opened`] opens it, and [`entry_choice`] finds an entry in it. [`session_words`]
+//! distinguishes the words for sessions and entries. [`candidates`] and [`entry_candidates`] offer them to a shell, and
+//! [`completions`] prints its script. [`failure`] shows errors, and has the exit codes. [`veto`] reports who held back
+//! a move. [`usage`] makes the errors for wrong arguments. [`stderr_log`] is the log. [`interrupt`] ends a command.
 
 mod archive;
 mod arguments;
@@ -120,7 +120,7 @@ use clap::CommandFactory;
 use std::process::ExitCode;
 use treelined_files::os::running;
 
-/// Prints words for a shell that completes a command line, if one has asked. Returns whether one has.
+/// Prints the words for a shell that completes a command line, if the shell has asked. Returns whether it has asked.
 pub(crate) fn completes() -> bool {
     completions::answer(Arguments::command)
 }
@@ -139,8 +139,8 @@ pub(crate) fn run(arguments: Arguments) -> ExitCode {
 
 fn outcome(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     let options = &arguments.options;
-    // If another user could write the configuration file, the command fails: it runs neither with the file
-    // nor without it.
+    // If another user could write the configuration file, the command fails. It must run neither with the file nor
+    // without it.
     if !matches!(
         arguments.command,
         Some(Command::Config(_) | Command::Doctor(_) | Command::Launch(_) | Command::CarryOver(_))

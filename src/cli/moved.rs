@@ -1,4 +1,4 @@
-//! `treelined mv`: gives the sessions of a moved directory its new path (session-file.md §5.11).
+//! `treelined mv`: changes the directory of the sessions of a project that a person has moved (session-file.md §5.11).
 
 use super::failure::{FAILED, NOT_FOUND, ShellError, USAGE};
 use super::options::Options;
@@ -137,8 +137,8 @@ fn as_json(done: &ProjectMove) -> String {
     json!({ "moved": moved.collect::<Vec<_>>(), "left": left.collect::<Vec<_>>() }).to_string()
 }
 
-/// The path from the root, without `.` and `..` and without a separator at the end. The old directory need not be there,
-/// so links are not followed.
+/// The path from the root, without `.` and `..`, and without a separator at the end. Links are not followed, since the
+/// old directory need not exist.
 fn absolute(path: &Path) -> anyhow::Result<String> {
     let mut clean = PathBuf::new();
     for component in std::path::absolute(path)?.components() {

@@ -54,7 +54,7 @@ pub(crate) struct NameArgs {
 }
 
 impl NameArgs {
-    /// The session, and its new name; empty to remove it.
+    /// The session and its new name; an empty name removes the name.
     fn request(&self) -> Result<(SessionQuery, &str), ShellError> {
         let given = [&self.first, &self.second].into_iter().flatten();
         let wanted = if self.remove { NOTHING } else { NAME };
@@ -89,7 +89,7 @@ pub(super) fn run(options: &Options, arguments: &NameArgs) -> anyhow::Result<Exi
     Ok(ExitCode::SUCCESS)
 }
 
-/// `is_unsaid`: nobody has said that it is the latest session.
+/// Sets the name. `is_unsaid` is true if the arguments do not say that the session is the latest one.
 fn set(
     daemon: &mut ChildDaemon,
     query: &SessionQuery,

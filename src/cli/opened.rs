@@ -1,5 +1,5 @@
-//! The session that a command has opened in its daemon. It is the only one that the connection has open, so that requests
-//! need not name it.
+//! The session that a command has opened in its daemon. The connection has no other session open, so requests need not
+//! name the session.
 
 use super::daemon::{ChildDaemon, RawJson};
 use super::session_choice::SessionQuery;
@@ -25,7 +25,7 @@ pub(super) struct OpenedSession {
 }
 
 impl OpenedSession {
-    /// The name of the session, else its first message.
+    /// The name of the session, or else its first message.
     pub(super) fn title(&self) -> &str {
         title(self.name.as_deref(), &self.first_message)
     }
@@ -56,7 +56,7 @@ pub(super) fn answer(
     daemon.call("open_session", &params.to_string())
 }
 
-/// The session of a result of `open_session`.
+/// The session in a result of `open_session`.
 pub(super) fn session_of(answered: &RawJson) -> anyhow::Result<OpenedSession> {
     #[derive(Deserialize)]
     struct OpenResult {

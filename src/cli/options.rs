@@ -1,4 +1,4 @@
-//! The options of every command, and the settings they give together with the environment and the file.
+//! The options of every command, and the settings that result from them, the environment and the configuration file.
 
 use super::failure::{ShellError, USAGE};
 use crate::config::{
@@ -9,7 +9,7 @@ use clap::{Args, ValueEnum};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
-/// The option of the log, without dashes.
+/// The name of the option for servers of a team, without dashes.
 const LOG: &str = "log";
 
 /// The daemon's options. The configuration file gives those left out.
@@ -82,7 +82,7 @@ impl Options {
         None
     }
 
-    /// The given options: names without dashes, and values.
+    /// The options that were given: their names without dashes, and their values.
     pub(super) fn given(&self) -> Vec<(&'static str, OsString)> {
         let named = |value: Option<PossibleValue>| value.map(|value| value.get_name().into());
         let number = |value: Option<u64>| value.map(|value| value.to_string().into());
@@ -107,7 +107,7 @@ impl Options {
         given.collect()
     }
 
-    /// The same options as arguments for a child daemon, without the one in [`Self::as_variable`].
+    /// The same options as arguments for a child daemon, without the option in [`Self::as_variable`].
     pub(super) fn as_arguments(&self) -> Vec<OsString> {
         let given = self.given().into_iter();
         given
@@ -116,13 +116,14 @@ impl Options {
             .collect()
     }
 
-    /// The option that may have a password, as an environment variable for a child daemon: all users see arguments.
+    /// The option that may contain a password, as an environment variable for a child daemon, since all users can
+    /// see arguments.
     pub(super) fn as_variable(&self) -> Option<(&'static str, String)> {
         self.log().map(|log| (LOG_VARIABLE, log))
     }
 }
 
-/// The settings, unless they must not be used, or name a log that this build cannot keep.
+/// The settings of a daemon. Fails if they must not be used, or if they name servers that this build cannot use.
 pub(super) fn usable(settings: Settings) -> anyhow::Result<Config> {
     let config = settings.into_config()?;
     let (section, servers, feature) = match &config.team {
@@ -139,16 +140,16 @@ pub(super) fn usable(settings: Settings) -> anyhow::Result<Config> {
     Err(ShellError::new(USAGE, built_without(&what, servers, feature), remedy).into())
 }
 
-/// How a person gets a program that keeps sessions on the servers of a team.
+/// How a person gets a program that can keep sessions on the servers of a team.
 pub(super) const WITH_TEAM: &str =
     "install treelined from a package, or by cargo install --path . --features nats,postgres";
 
-/// The error of a program without a feature for something that needs it.
+/// The error for something that needs a feature without which this program was built.
 pub(super) fn built_without(what: &str, servers: &str, feature: &str) -> String {
     format!("{what} needs {servers}, and this treelined was built without the {feature}")
 }
 
-/// The error of the settings, whose message names the file, the variable or the option.
+/// An error of the settings. Its message names the file, the variable or the option.
 pub(super) fn in_settings(error: &anyhow::Error) -> anyhow::Error {
     let remedy = "mend it there, or name another file with --config FILE";
     ShellError::failed(format!("{error:#}"), remedy)

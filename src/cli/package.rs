@@ -1,4 +1,5 @@
-//! `treelined tui`, `acp`, `mcp`, `setup` and `files`: programs of other packages, installed beside this one.
+//! `treelined tui`, `acp`, `mcp`, `setup` and `files`: run programs of other packages, which are installed beside this
+//! one.
 
 use super::failure::{FAILED, ShellError};
 use super::options::Options;
@@ -20,7 +21,7 @@ pub(crate) struct PackageArgs {
     arguments: Vec<OsString>,
 }
 
-/// The program of this name: the one beside this program, else the one on the `PATH`.
+/// The path of a program: beside this program, or else on the `PATH`.
 pub(super) fn program_beside(name: &str) -> anyhow::Result<OsString> {
     let own = std::env::current_exe().context("find this program")?;
     let beside = own.with_file_name(name);
@@ -30,13 +31,14 @@ pub(super) fn program_beside(name: &str) -> anyhow::Result<OsString> {
     })
 }
 
-/// Becomes the program of this name: the one beside this program, else the one on the `PATH`. It uses this program
-/// as its daemon.
+/// Replaces this process with the program `name`, which is beside this program or else on the `PATH`. It uses this
+/// program as its daemon.
 pub(super) fn run(options: &Options, name: &str, args: &PackageArgs) -> anyhow::Result<ExitCode> {
     become_program(options, name, as_typed(&args.arguments))
 }
 
-/// Becomes the MCP server. A hook of an agent (`--recall`) hears nothing of a missing one: that is not the agent's matter.
+/// Replaces this process with the MCP server. If the server is not installed, the hook of an agent (`--recall`) does
+/// not fail, since the agent cannot mend that.
 pub(super) fn mcp(options: &Options, args: &PackageArgs) -> anyhow::Result<ExitCode> {
     match run(options, "treelined-mcp", args) {
         Err(_) if args.arguments.iter().any(|it| it == "--recall") => Ok(ExitCode::SUCCESS),
@@ -44,7 +46,7 @@ pub(super) fn mcp(options: &Options, args: &PackageArgs) -> anyhow::Result<ExitC
     }
 }
 
-/// Like [`run`], with these arguments.
+/// Like [`run`], with the arguments `args`.
 pub(super) fn become_program<A: AsRef<OsStr>>(
     options: &Options,
     name: &str,
@@ -63,7 +65,7 @@ pub(super) fn become_program<A: AsRef<OsStr>>(
     Err(ShellError::new(FAILED, message, remedy).into())
 }
 
-/// The arguments with the `--` before them, which the parser takes away and the program needs.
+/// The arguments as typed, with the `--` before them, which the parser removes and the program needs.
 fn as_typed(arguments: &[OsString]) -> Vec<OsString> {
     let typed: Vec<OsString> = std::env::args_os().collect();
     let first = typed.len().saturating_sub(arguments.len());

@@ -1,4 +1,4 @@
-//! Where the leaf of a session is, for the commands that move it.
+//! Shows where the leaf of a session is, for the commands that move it.
 
 use super::daemon::ChildDaemon;
 use super::drawing::DrawnRow;
@@ -9,9 +9,9 @@ use super::tree_rows::nearest;
 use std::io::{self, Write};
 use treelined_core::terminal;
 
-/// The session and the entry at its leaf.
+/// A session, and the entry at its leaf.
 pub(super) struct Position {
-    /// The title of the session if nobody has named the session.
+    /// The title of the session. It is shown if the person has not named the session.
     title: Option<String>,
     /// The visible entry at or above the leaf; `None` before the first entry.
     row: Option<DrawnRow>,
@@ -34,7 +34,7 @@ impl Position {
         Ok(Self { title, row })
     }
 
-    /// The same without the title of the session.
+    /// The same position without the title.
     pub(super) fn untitled(self) -> Self {
         Self {
             title: None,
@@ -42,7 +42,7 @@ impl Position {
         }
     }
 
-    /// Shows the session, and the entry after `what`, such as "now at".
+    /// Shows the session, then the words `what` (such as "now at") and the entry.
     pub(super) fn show(&self, screen: &mut Screen, what: &str) -> io::Result<()> {
         if let Some(title) = &self.title {
             let title = terminal::line(title);
@@ -56,7 +56,7 @@ impl Position {
     }
 }
 
-/// Shows an entry on one line after `what`, which is already styled.
+/// Shows an entry on one line after the words `what`, which are styled already.
 pub(super) fn line(screen: &mut Screen, what: &str, row: &DrawnRow) -> io::Result<()> {
     let text = row.plain();
     let left = screen.columns.saturating_sub(terminal::width(what) + 1);
@@ -65,7 +65,7 @@ pub(super) fn line(screen: &mut Screen, what: &str, row: &DrawnRow) -> io::Resul
     writeln!(screen, "{what} {text}")
 }
 
-/// Shows the command that takes the move back.
+/// Shows the command that reverses the move.
 pub(super) fn way_back(screen: &mut Screen, verb: &str, query: &SessionQuery) -> io::Result<()> {
     let note = format!("treelined {verb}{} takes it back", query.as_word());
     let note = terminal::line(&note);

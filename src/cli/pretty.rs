@@ -1,9 +1,9 @@
-//! JSON on several lines: one for each member and element.
+//! Formats JSON on several lines: one line for each member and element.
 //!
-//! Works on the text, so that numbers, the order of members and duplicate keys stay as they are. Nesting
-//! costs one byte for each level.
+//! The text is formatted without decoding it, so that numbers, the order of members and duplicate keys
+//! stay. Nesting costs one byte for each level.
 
-/// The deepest level that is indented further: deeper indents would fill the screen with space.
+/// The deepest level that is indented further, since deeper indents would fill the screen with spaces.
 const INDENTED: usize = 40;
 
 /// Formats valid JSON with two spaces for each level; empty objects and arrays stay on one line.

@@ -6,11 +6,11 @@ use serde::Deserialize;
 use serde_json::json;
 use std::io::{self, IsTerminal, Write};
 
-/// Columns of the progress bar.
+/// The width of the progress bar in columns.
 const BAR: u8 = 30;
 const MEGABYTE: f64 = 1e6;
 
-/// Whether stderr can show a progress bar.
+/// Whether stderr is a terminal that can show a progress bar.
 pub(super) fn is_wanted() -> bool {
     let is_dumb = std::env::var_os("TERM").is_some_and(|term| term == "dumb");
     io::stderr().is_terminal() && !is_dumb
@@ -27,7 +27,7 @@ pub(super) fn introduce(daemon: &mut ChildDaemon, name: &str) -> anyhow::Result<
     Ok(())
 }
 
-/// Makes a call, and draws its progress in bytes if `is_drawn`.
+/// Makes a call. If `is_drawn`, draws its progress, which is in bytes.
 pub(super) fn call_with_progress(
     daemon: &mut ChildDaemon,
     method: &str,

@@ -1,6 +1,7 @@
 //! `treelined purge`: removes deleted sessions from the disk.
 //!
-//! The daemon never does that (protocol.md §3.4): this program does, after a person has said so.
+//! The daemon never removes sessions from the disk (protocol.md §3.4). This program does, after a person has confirmed
+//! it.
 
 use super::daemon::ChildDaemon;
 use super::failure::{ShellError, USAGE};
@@ -106,14 +107,15 @@ fn no_time() -> anyhow::Error {
     ShellError::new(USAGE, message, remedy).into()
 }
 
-/// The sessions that were deleted before this time. One whose time cannot be read is not among them.
+/// The sessions that were deleted before this time. A session whose time of deletion cannot be read is not included.
 fn older(rows: &[TrashRow], before: Millis) -> Vec<&TrashRow> {
     let is_older =
         |row: &&TrashRow| timestamp::parse(&row.deleted_at).is_some_and(|at| at < before);
     rows.iter().filter(is_older).collect()
 }
 
-/// The deleted sessions that these words name, each once. An id names all files in the trash that have it: none is left.
+/// The deleted sessions that these words name, each once. An id stands for all files in the trash that have it, so that
+/// none of them remains.
 fn choose<'r>(rows: &'r [TrashRow], words: &[String]) -> anyhow::Result<Vec<&'r TrashRow>> {
     let mut chosen: Vec<&TrashRow> = Vec::new();
     for word in words {
@@ -131,7 +133,7 @@ fn choose<'r>(rows: &'r [TrashRow], words: &[String]) -> anyhow::Result<Vec<&'r 
     Ok(chosen)
 }
 
-/// Asks the person at the terminal. Whoever says nothing does not consent.
+/// Asks the person at the terminal. Only the answer yes confirms.
 fn is_confirmed(rows: &[&TrashRow]) -> anyhow::Result<bool> {
     if !io::stdin().is_terminal() || !io::stderr().is_terminal() {
         let message = "purge asks before it removes anything, and there is no terminal to ask at";

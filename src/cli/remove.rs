@@ -33,7 +33,7 @@ pub(crate) struct RemoveArgs {
     json: bool,
 }
 
-/// A session that was moved.
+/// A session that was moved to the trash.
 struct Removed {
     id: String,
     title: String,

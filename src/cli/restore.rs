@@ -70,7 +70,7 @@ fn list(options: &Options, trashed: &[TrashRow]) -> io::Result<()> {
         let about = format!("{}  deleted {}", session.cwd, session.deleted_at);
         let about = terminal::line(&about);
         writeln!(screen, "  {}", screen.style(Style::Dim, &about))?;
-        // An id alone restores the session deleted last.
+        // An id alone restores the session with this id that was deleted last.
         let which = match seen.insert(&session.session_id) {
             true => &session.session_id,
             false => &session.trashed_path,
@@ -90,7 +90,7 @@ fn print_json(daemon: &mut ChildDaemon) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// The params of `restore_session` for the session that a person names.
+/// The params of `restore_session` for the deleted session that a person names.
 fn wanted(daemon: &mut ChildDaemon, query: &SessionQuery) -> anyhow::Result<Value> {
     let rows: Vec<TrashRow> = trashed(daemon)?;
     let of =
@@ -102,10 +102,10 @@ fn wanted(daemon: &mut ChildDaemon, query: &SessionQuery) -> anyhow::Result<Valu
         return Ok(row.map(of).ok_or_else(missing)?);
     };
     match find(&rows, text) {
-        // The daemon restores the last one of an id.
+        // The daemon restores the session with this id that was deleted last.
         Ok(row) if row.session_id == *text => Ok(json!({ "sessionId": text })),
         Ok(row) => Ok(of(row)),
-        // It knows sessions that are not deleted, and those of the team.
+        // The daemon also knows sessions that are not deleted, and those of the team, so it gets the text.
         Err(error) if is_missing(&error) && !text.contains('/') => Ok(json!({ "sessionId": text })),
         Err(error) => Err(error),
     }

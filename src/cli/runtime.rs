@@ -1,9 +1,9 @@
-//! The runtime of commands that are not a daemon.
+//! The runtime of commands other than a daemon.
 
 use anyhow::Context;
 use tokio::runtime::Runtime;
 
-/// A single-threaded runtime for commands that wait for little.
+/// A single-threaded runtime, for commands that seldom wait.
 pub(super) fn small_runtime() -> anyhow::Result<Runtime> {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_time()

@@ -4,11 +4,11 @@ use anyhow::Context;
 use std::path::PathBuf;
 use treelined_files::os::file::make_private_folder;
 
-/// A temporary folder (0700), removed with its contents.
+/// A temporary folder (0700). It is removed with its contents when dropped.
 pub(super) struct Scratch(pub PathBuf);
 
 impl Scratch {
-    /// Makes a folder for this purpose.
+    /// Makes a temporary folder whose name contains `purpose`.
     pub(super) fn new(purpose: &str) -> anyhow::Result<Self> {
         let name = format!("treelined-{purpose}-{}", uuid::Uuid::new_v4());
         let path = std::env::temp_dir().join(name);
@@ -20,7 +20,7 @@ impl Scratch {
 
 impl Drop for Scratch {
     fn drop(&mut self) {
-        // It is below the system's folder for temporary files.
+        // If the removal fails, the folder stays in the folder for temporary files of the system.
         let _left = std::fs::remove_dir_all(&self.0);
     }
 }

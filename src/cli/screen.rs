@@ -1,6 +1,6 @@
-//! Stdout as a terminal: its width, its colours, its pager, and writing to it.
+//! Stdout as a terminal: its width, its colours, its pager, and the writing.
 //!
-//! Owns the styles. Callers sanitize text with [`treelined_core::terminal`] first.
+//! This module has the styles. Callers must first sanitize text with [`treelined_core::terminal`].
 
 use super::interrupt;
 use super::options::Options;
@@ -9,12 +9,12 @@ use std::process::{Command, Stdio};
 use treelined_core::terminal;
 use treelined_files::os::stream::terminal_columns;
 
-/// The width if it is unknown, in columns.
+/// The width in columns if the width of the terminal is unknown.
 const COLUMNS: usize = 100;
-/// A smaller width counts as unknown.
+/// If the terminal has fewer columns than this, its width counts as unknown.
 const FEWEST_COLUMNS: usize = 20;
 
-/// The exit codes of a shell that has found no program, or may not run it.
+/// The exit codes of a shell that did not find the program, or was not allowed to run it.
 const NO_PROGRAM: [i32; 2] = [126, 127];
 
 /// Stdout, directly or through a pager.
@@ -26,7 +26,7 @@ pub(super) struct Screen {
 
 enum ScreenOutput {
     Direct(BufWriter<StdoutLock<'static>>),
-    /// The text for the pager, until [`Screen::finish`].
+    /// The text for the pager, collected until [`Screen::finish`].
     Collected(Vec<u8>),
 }
 
@@ -49,7 +49,7 @@ impl Screen {
         Self::of(ScreenOutput::Direct(BufWriter::new(io::stdout().lock())))
     }
 
-    /// Stdout with the user's pager if it is a terminal. [`Self::finish`] shows the text.
+    /// Stdout through the pager of the user, if stdout is a terminal. [`Self::finish`] shows the text.
     pub(super) fn paged(options: &Options) -> Self {
         let is_paged = !options.no_pager && io::stdout().is_terminal() && pager().is_some();
         match is_paged {
@@ -73,7 +73,7 @@ impl Screen {
         self.colours
     }
 
-    /// `text` in this style, if there are colours.
+    /// `text` in this style, if the terminal has colours.
     pub(super) fn style(&self, style: Style, text: &str) -> String {
         if !self.colours || text.trim().is_empty() {
             return text.to_owned();
@@ -90,7 +90,7 @@ impl Screen {
         format!("\x1b[{code}m{text}\x1b[0m")
     }
 
-    /// Shows everything that was written; waits until the user leaves the pager.
+    /// Shows everything that was written, and waits until the user leaves the pager.
     pub(super) fn finish(self) -> io::Result<()> {
         match (self.out, pager()) {
             (ScreenOutput::Direct(mut out), _) => out.flush(),
@@ -110,7 +110,8 @@ pub(super) struct MarkedText<'t> {
 }
 
 impl MarkedText<'_> {
-    /// The text without controls, in at most `columns` columns. Matches have their own style, the rest has `rest`.
+    /// Draws the text without control characters, in at most `columns` columns. Matches have their own style; the
+    /// other text has the style `rest`.
     pub(super) fn draw(
         self,
         screen: &Screen,
@@ -168,23 +169,23 @@ fn columns(is_terminal: bool) -> usize {
     known.map_or(COLUMNS, |columns: usize| columns.max(FEWEST_COLUMNS))
 }
 
-/// The command of the user's pager; `None` if the user wants none.
+/// The command of the user's pager; `None` if the user does not want a pager.
 fn pager() -> Option<String> {
     let chosen = std::env::var("PAGER").unwrap_or_else(|_| "less".to_owned());
     (!matches!(chosen.trim(), "" | "cat")).then_some(chosen)
 }
 
-/// Shows the text in this pager. A pager that ends before the end of the text has shown enough of it.
+/// Shows the text in this pager. If the pager ends before the end of the text, the user has seen enough.
 fn show_in(program: &str, text: &[u8]) -> io::Result<()> {
     let mut pager = Command::new("sh");
     pager.args(["-c", program]).stdin(Stdio::piped());
     if std::env::var_os("LESS").is_none() {
-        // Ends if one screen is enough, passes colours, and leaves the text on the screen.
+        // less then ends by itself if one screen is enough, shows colours, and leaves the text on the screen.
         pager.env("LESS", "FRX");
     }
     let mut pager = pager.spawn()?;
     if let Some(mut input) = pager.stdin.take() {
-        // The user may leave before the end.
+        // This fails if the user leaves the pager before the end of the text.
         let _left = input.write_all(text);
     }
     match pager.wait()?.code() {

@@ -1,7 +1,7 @@
 //! `treelined search` and `treelined ask`: find entries in all sessions.
 //!
-//! Starts a daemon and is its client. Prints hits grouped by session, in a pager if stdout is a terminal, or each
-//! hit as a line of JSON.
+//! The command starts a daemon and is its client. It prints the hits by session (in a pager if stdout is a terminal),
+//! or each hit as a line of JSON.
 
 use super::candidates;
 use super::daemon::{ChildDaemon, RawJson};
@@ -23,11 +23,11 @@ use std::path::{self, PathBuf};
 use std::process::ExitCode;
 use treelined_core::terminal;
 
-/// Hits of one page of the daemon.
+/// The number of hits on a page of the daemon.
 const PAGE: u64 = 1000;
-/// Columns for the kind of a field.
+/// The width of the column of field kinds.
 const FIELD: usize = 11;
-/// Most columns of an id.
+/// The most columns of an id.
 const ID_COLUMNS: usize = 16;
 
 #[derive(Debug, Args)]
@@ -134,12 +134,12 @@ struct Page {
     next_cursor: Option<String>,
     #[serde(default)]
     partial: Vec<SkippedFile>,
-    /// Sessions with others of the same conversation.
+    /// For each session, the other sessions that have the same conversation.
     #[serde(skip)]
     conversations: HashMap<String, Vec<String>>,
 }
 
-/// A word that no entry has, and known ones.
+/// A word that occurs in no entry, and similar words that occur.
 #[derive(Deserialize, Serialize)]
 struct NearWords {
     word: String,
@@ -157,12 +157,12 @@ struct SkippedFile {
 struct Totals {
     sessions: u64,
     entries: u64,
-    /// Whether there may be more.
+    /// Whether there may be more hits.
     #[serde(default)]
     at_least: bool,
 }
 
-/// A hit as it is shown.
+/// A hit, with the members that are shown.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Hit {
@@ -221,7 +221,7 @@ pub(super) fn run(options: &Options, search: &SearchArgs) -> anyhow::Result<Exit
     });
     match shown {
         Err(error) if !super::failure::is_unread(&error) => {
-            // 1 says that nothing was found.
+            // The exit code 1 means that nothing was found, so a failure has another code.
             let mut shown = ShellError::of(&error);
             if let Some(message) = pointed(&error, &search.query()) {
                 shown.message = message;
@@ -239,7 +239,7 @@ impl SearchArgs {
     }
 }
 
-/// The reason why the query is refused, and the query with a mark below the fault.
+/// The reason why the query is refused, followed by the query with a mark below the fault.
 fn pointed(error: &anyhow::Error, query: &str) -> Option<String> {
     let details = error.downcast_ref::<ErrorResponse>()?.details()?;
     let position = usize::try_from(details.get("position")?.as_u64()?).ok()?;
@@ -250,7 +250,7 @@ fn pointed(error: &anyhow::Error, query: &str) -> Option<String> {
     Some(format!("{reason}\n  {query}\n  {:columns$}^", ""))
 }
 
-/// The hits of all pages up to the limit.
+/// The hits of all pages, up to the limit.
 fn find(options: &Options, search: &SearchArgs) -> anyhow::Result<Page> {
     let mut daemon = ChildDaemon::start(options)?;
     if progress::is_wanted() {
@@ -273,7 +273,7 @@ fn find(options: &Options, search: &SearchArgs) -> anyhow::Result<Page> {
     found
 }
 
-/// Says if the word is the id that another tool gave an imported session: such ids are not in entries.
+/// Adds a note if the word is an id that another tool gave to an imported session, since such ids are not in entries.
 fn note_native(daemon: &mut ChildDaemon, search: &SearchArgs) -> anyhow::Result<()> {
     let [word] = search.words.as_slice() else {
         return Ok(());
@@ -331,7 +331,7 @@ fn page(
     serde_json::from_str(answered.get()).context("read the answer to search")
 }
 
-/// The last line of the JSON: all but the hits.
+/// The last line of the JSON output: everything except the hits.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 struct Rest<'a> {
@@ -357,7 +357,7 @@ fn print_json(page: &Page) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Prints hits by session: sessions in the order of their first hit.
+/// Prints the hits by session. The sessions are in the order of their first hits.
 fn print(options: &Options, page: &Page) -> anyhow::Result<()> {
     let mut sessions: Vec<Vec<Hit>> = Vec::new();
     let mut places: HashMap<String, usize> = HashMap::new();

@@ -1,4 +1,4 @@
-//! `treelined serve`: the sockets where it listens, and its start without a terminal.
+//! `treelined serve`: opens the sockets on which the daemon listens, and starts it without a terminal if requested.
 
 use super::failure::{ShellError, USAGE};
 use super::options::Options;
@@ -56,8 +56,8 @@ pub(crate) struct ServeArgs {
 }
 
 impl ServeArgs {
-    /// A daemon that an extension starts for itself starts none. One that is shared starts them, whoever the first
-    /// client is.
+    /// Whether the daemon starts extensions. A daemon that an extension has started for itself does not start them.
+    /// A shared daemon starts them whoever its first client is.
     fn starts_extensions(&self) -> bool {
         let is_shared = self.detached.is_some();
         let is_own = || std::env::var_os(NAME_VARIABLE).is_some();
@@ -65,7 +65,7 @@ impl ServeArgs {
     }
 }
 
-/// Serves until the end. Problems of the configuration that do not prevent serving are logged.
+/// Serves until the daemon ends. Problems of the configuration that do not prevent serving are logged.
 pub(super) fn run(options: &Options, args: &ServeArgs) -> anyhow::Result<ExitCode> {
     if let Some(parent) = args.parent {
         running::die_with(parent)?;
@@ -92,7 +92,7 @@ pub(super) fn run(options: &Options, args: &ServeArgs) -> anyhow::Result<ExitCod
     serve_with(super::options::usable(settings)?, endpoints)
 }
 
-/// Serves with the parts of this program.
+/// Serves with the parts that this program has.
 fn serve_with(config: Config, endpoints: Endpoints) -> anyhow::Result<ExitCode> {
     let parts = Parts {
         importer: Some(Box::new(Imports::default())),
@@ -104,20 +104,21 @@ fn serve_with(config: Config, endpoints: Endpoints) -> anyhow::Result<ExitCode> 
     serve::run(config.daemon, parts, endpoints)
 }
 
-/// The log that the settings name.
+/// The stream of the team in the settings; `None` without a team.
 #[cfg(feature = "team")]
 fn shared_log(config: &Config) -> Option<Arc<dyn SharedLog>> {
     let settings = config.team.clone()?;
     Some(LiveLog::new(settings, config.daemon.session_dir.clone()))
 }
 
-/// Without the feature, settings that name a log are refused before.
+/// Without the feature, settings with a team were refused before.
 #[cfg(not(feature = "team"))]
 fn shared_log(_config: &Config) -> Option<Arc<dyn SharedLog>> {
     None
 }
 
-/// Serves the socket of the session directory, the page and the WebSocket. `on_ready` gets their address.
+/// Serves the socket of the session directory, the page and the WebSocket. `on_ready` receives the address of the
+/// page.
 pub(super) fn run_with_page(
     options: &Options,
     socket: &SocketOption,
@@ -135,7 +136,7 @@ pub(super) fn run_with_page(
     })
 }
 
-/// Serves sockets, the page, and stdio too if the options name it. `on_ready` gets the address of the page.
+/// Serves sockets and the page, and also stdio if the options name it. `on_ready` receives the address of the page.
 fn serve_sockets(
     options: &Options,
     args: &ServeArgs,
@@ -204,7 +205,7 @@ fn starter(args: &ServeArgs, is_passed: bool) -> anyhow::Result<StarterProcess> 
     })
 }
 
-/// Listens on the port that the options name for the page and the WebSocket.
+/// Opens the port in the options for the page and the WebSocket.
 fn listen_for_browsers(
     settings: &Settings,
     args: &ServeArgs,
@@ -233,7 +234,7 @@ fn listen_for_browsers(
     WebListener::bind(settings.session_dir(), address).map(Some)
 }
 
-/// Listens on the sockets that the options name. A socket that systemd has passed takes the place of the first one.
+/// Opens the sockets in the options. If systemd has passed a socket, it replaces the first one.
 fn listen(
     shared: &SharedDaemon,
     args: &ServeArgs,

@@ -1,6 +1,6 @@
-//! Finds the session that a person names: by its path, its id, its name, or the beginning of its id, in this order.
-//! Without a name, some commands take the latest session of this directory. A session of other machines is copied from
-//! the stream of the team. All commands that take a session find it here.
+//! Finds the session that a person names by its path, its id, its name, or the beginning of its id, in this order.
+//! Without a name, some commands use the latest session of this directory. A session that is only on other machines is
+//! copied from the team's stream. All commands with a session as an argument use this module.
 
 use super::daemon::ChildDaemon;
 use super::failure::{self, NOT_FOUND, ShellError, USAGE};
@@ -20,16 +20,16 @@ use treelined_core::error::Kind;
 use treelined_core::suggest;
 use treelined_core::terminal;
 
-/// The fewest characters of the beginning of an id.
+/// The fewest characters that count as the beginning of an id.
 pub(super) const FEWEST: usize = 4;
-/// The most sessions that are listed when several fit.
+/// The most sessions that are listed if several fit.
 const LISTED: usize = 20;
-/// How long the team's list is asked for again while its servers are late, and the pause between two questions.
+/// How long the list of the team is requested again while its servers are late, and the pause between two requests.
 const LATE: Duration = Duration::from_secs(10);
 const LATE_PAUSE: Duration = Duration::from_millis(100);
 
-// The arguments that name a session; without any, it is the latest one of this directory. A comment of the documentation
-// here would become the description of the command.
+// The arguments that name a session. Without any of them it is the latest session of this directory. This is not a doc
+// comment, since that would become the description of the command.
 #[derive(Debug, Clone, Args)]
 #[group(multiple = false)]
 pub(super) struct SessionChoice {
@@ -42,7 +42,7 @@ pub(super) struct SessionChoice {
     latest: bool,
 }
 
-// The arguments that name a session for a command that changes its file: it is named in any case.
+// The arguments that name a session, for a command that changes its file. The session must be named.
 #[derive(Debug, Clone, Args)]
 #[group(required = true, multiple = false)]
 pub(super) struct NamedSession {
@@ -55,7 +55,7 @@ pub(super) struct NamedSession {
     latest: bool,
 }
 
-/// A session as a person names it.
+/// A session as a person has named it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum SessionQuery {
     /// A path, an id, a name, or the beginning of an id.
@@ -64,13 +64,13 @@ pub(super) enum SessionQuery {
     Latest,
 }
 
-/// Why none of the rows was chosen.
+/// The reason why no row was chosen.
 pub(super) enum ChoiceProblem {
     None,
     Several(ShellError),
 }
 
-/// The other sessions of the same conversation, by the first `chars` of their ids; empty if there are none.
+/// The other sessions of the same conversation, by the first `chars` characters of their ids; empty if there are none.
 pub(super) fn others(ids: &[String], chars: usize) -> String {
     let short = |id: &String| id.chars().take(chars).collect::<String>();
     match ids.is_empty() {
@@ -90,13 +90,13 @@ impl SessionChoice {
 
 impl NamedSession {
     pub(super) fn query(&self) -> SessionQuery {
-        // clap requires one of the two.
+        // clap requires that one of the two is given.
         SessionQuery::or_latest(self.session.as_ref())
     }
 }
 
 impl SessionQuery {
-    /// The session of this name; without one, the latest.
+    /// The session with this name, or the latest session if none is given.
     pub(super) fn or_latest(session: Option<&String>) -> Self {
         match session {
             Some(text) => Self::Named(text.clone()),
@@ -104,7 +104,7 @@ impl SessionQuery {
         }
     }
 
-    /// The query of two arguments that a command has in its own way; `None` without either.
+    /// The query for two arguments that a command declares by itself; `None` if neither was given.
     pub(super) fn of(session: Option<&String>, is_latest: bool) -> Option<Self> {
         match session {
             Some(text) => Some(Self::Named(text.clone())),
@@ -112,7 +112,8 @@ impl SessionQuery {
         }
     }
 
-    /// The session as a word of a command, with a space before it; empty for the latest, which is left out.
+    /// The session as a word of a command line, with a space before it; empty for the latest session, which need not be
+    /// named.
     pub(super) fn as_word(&self) -> String {
         let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_./".contains(c);
         match self {
@@ -122,7 +123,7 @@ impl SessionQuery {
         }
     }
 
-    /// The file of the session. An error is a [`ShellError`], or a failure of the daemon.
+    /// The path of the session's file. The error is a [`ShellError`], or a failure of the daemon.
     pub(super) fn find(&self, daemon: &mut ChildDaemon) -> anyhow::Result<PathBuf> {
         let Self::Named(text) = self else {
             return latest(daemon);
@@ -141,7 +142,7 @@ impl SessionQuery {
         }
     }
 
-    /// Like [`Self::find`], with its own daemon if the text is not a path.
+    /// Like [`Self::find`]; starts its own daemon if the text is not a path.
     pub(super) fn find_alone(&self, options: &Options) -> anyhow::Result<PathBuf> {
         if let Self::Named(text) = self
             && let Some(path) = existing_file(text)?
@@ -155,7 +156,7 @@ impl SessionQuery {
     }
 }
 
-/// The sessions of the team that a text may mean.
+/// The sessions of the team that a text may name.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct TeamAnswer {
@@ -206,15 +207,15 @@ impl TeamAnswer {
     }
 }
 
-/// The file of a session that so far only the log has, copied from there; `None` if it has none that fits.
+/// The file of a session that is only in the team's stream. It is copied from there; `None` if no session there fits.
 fn of_the_log(daemon: &mut ChildDaemon, text: &str) -> anyhow::Result<Option<PathBuf>> {
     let mut answer = TeamAnswer::of(daemon, text)?;
-    // A list waits for the servers for a moment, and opening a session for as long as they need.
+    // A list waits for the servers only for a moment. Opening a session waits for them as long as they need.
     if answer.is_late() && matches!(choose(text, &answer.rows()), Err(ChoiceProblem::None)) {
         match copied(daemon, text) {
             Ok(path) => return Ok(Some(path)),
             Err(error) if failure::kind(&error) == Some(Kind::LogUnavailable) => return Err(error),
-            // It may be a name.
+            // The text may be the name of a session.
             Err(_) => {}
         }
         let began = Instant::now();
@@ -230,7 +231,7 @@ fn of_the_log(daemon: &mut ChildDaemon, text: &str) -> anyhow::Result<Option<Pat
     }
 }
 
-/// The file of the session with this id, which is copied if only the log has it.
+/// The file of the session with this id. It is copied if the session is only in the team's stream.
 fn copied(daemon: &mut ChildDaemon, id: &str) -> anyhow::Result<PathBuf> {
     #[derive(Deserialize)]
     struct Opened {
@@ -248,7 +249,7 @@ fn copied(daemon: &mut ChildDaemon, id: &str) -> anyhow::Result<PathBuf> {
     Ok(opened.session.path)
 }
 
-/// The absolute path of an existing file. A file that may not be read counts: opening it says so.
+/// The absolute path of an existing file. A file that cannot be read counts too: opening it will report that.
 pub(super) fn existing_file(text: &str) -> anyhow::Result<Option<PathBuf>> {
     let path = Path::new(text);
     let exists = match path.metadata() {
@@ -261,7 +262,8 @@ pub(super) fn existing_file(text: &str) -> anyhow::Result<Option<PathBuf>> {
     }
 }
 
-/// The row with this id, with this name, with this id of another tool, or with an id that begins so.
+/// The row of the session with this id; else with this name; else with this id from another tool; else whose id begins
+/// with the text.
 pub(super) fn choose<'r>(
     text: &str,
     rows: &'r [ListedRow],
@@ -291,12 +293,12 @@ fn ambiguous(text: &str, rows: &[&ListedRow]) -> ShellError {
     ShellError::new(USAGE, message, "more of the id, or the path of the file")
 }
 
-/// The first sessions, each on its own line.
+/// The first sessions, one on each line.
 fn listed(rows: &[&ListedRow]) -> String {
     let mut message = String::new();
     for row in rows.iter().take(LISTED) {
         let name = title(row.name.as_deref(), &row.first_message);
-        // A line break of a name would begin a line of the list.
+        // A line break in a name would begin a new line of the list.
         let name = name.replace(['\n', '\r'], " ");
         message += &format!("\n  {}  {}  {name}", row.session_id, row.modified);
     }
@@ -306,7 +308,7 @@ fn listed(rows: &[&ListedRow]) -> String {
     message
 }
 
-/// The error for a session that is not in the list. It may be in the trash.
+/// The error for a session that is not in the list. The session may be in the trash.
 fn missing(daemon: &mut ChildDaemon, text: &str, rows: &[ListedRow]) -> anyhow::Result<ShellError> {
     let deleted = deleted(daemon)?;
     Ok(match choose(text, &deleted) {
@@ -334,7 +336,7 @@ fn not_found(text: &str, rows: &[ListedRow]) -> ShellError {
         let message = format!("there is no file {text:?} (sessionNotFound)");
         return ShellError::new(NOT_FOUND, message, "treelined list --all");
     }
-    // The list shows the first message of a session without a name.
+    // In the list, a session without a name has its first message as a title, so a person may have typed that.
     let begins = |row: &&ListedRow| row.name.is_none() && row.first_message == *text;
     let begun: Vec<&ListedRow> = rows.iter().filter(begins).collect();
     if !text.is_empty() && !begun.is_empty() {

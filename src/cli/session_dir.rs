@@ -1,4 +1,4 @@
-//! A session directory that was named and is not there.
+//! Warns about a session directory that was named but does not exist.
 
 use super::options::Options;
 use std::fs;
@@ -7,10 +7,10 @@ use std::path::{Path, PathBuf};
 use treelined_core::suggest::nearest;
 use treelined_core::terminal;
 
-/// Says on stderr that a command reads a directory that is not there, if somebody has named it: the command finds nothing.
-/// The default directory is there from the first session on.
+/// Warns on stderr if the session directory does not exist although it was named, since the command finds nothing then.
+/// The default directory is made with the first session.
 pub(super) fn check(options: &Options) {
-    // Wrong settings are the error of the command.
+    // If the settings are wrong, the command reports it.
     let Ok(settings) = options.settings() else {
         return;
     };
@@ -27,12 +27,12 @@ pub(super) fn check(options: &Options) {
             _ => "the configuration",
         };
         let line = format!("no folder {} ({who}){}", folder.display(), hint(folder));
-        // A message that stderr does not take has nowhere else to go.
+        // If stderr does not accept the message, there is nowhere else to write it.
         let _unsaid = writeln!(io::stderr().lock(), "warning: {}", terminal::line(&line));
     }
 }
 
-/// The end of the message: the folder that was meant, or what happens without the name.
+/// The end of the message: a similar folder that exists, or what happens if no directory is named.
 fn hint(missing: &Path) -> String {
     match meant(missing) {
         Some(meant) => format!("; did you mean {}?", meant.display()),
@@ -40,7 +40,7 @@ fn hint(missing: &Path) -> String {
     }
 }
 
-/// The folder with the nearest name in place of the first part of the path that is missing.
+/// The path with the first missing part replaced by the most similar name that exists.
 fn meant(missing: &Path) -> Option<PathBuf> {
     let parts: Vec<&Path> = missing.ancestors().collect();
     let (first, above) = parts

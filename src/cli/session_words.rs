@@ -1,10 +1,10 @@
-//! The words of a command that takes a session and further words: `[SESSION] ENTRY`, `[SESSION] A B`. The session may be
-//! left out; it is then the one of this directory with the last activity.
+//! Reads the words of a command that takes a session and further words, such as `[SESSION] ENTRY` or `[SESSION] A B`.
+//! If the session is left out, it is the latest session of this directory.
 
 use super::failure::{ShellError, USAGE};
 use super::session_choice::SessionQuery;
 
-/// The words after the session, and the command whose help has them.
+/// The words that must follow the session, and the command in whose help they are.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct WordsWanted {
     pub command: &'static str,
@@ -13,7 +13,7 @@ pub(super) struct WordsWanted {
 }
 
 impl WordsWanted {
-    /// The session and the words after it. One word more than wanted means that the first names the session.
+    /// The session, and the words after it. If there is one word more than wanted, the first word names the session.
     pub(super) fn split<'w>(
         self,
         given: impl IntoIterator<Item = &'w String>,

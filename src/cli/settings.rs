@@ -1,4 +1,4 @@
-//! `treelined config`: the settings in force.
+//! `treelined config`: shows the settings in force.
 
 use super::options::Options;
 use super::screen::Screen;

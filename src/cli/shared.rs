@@ -1,4 +1,4 @@
-//! The shared daemon, as the commands find it: its socket, its options, and its start.
+//! The shared daemon, for the commands that use it: its socket, its options, and its start.
 
 use super::failure::{NOT_FOUND, ShellError, warn};
 use super::options::Options;
@@ -21,7 +21,7 @@ use treelined_service::endpoint::start_lock::StartLock;
 use treelined_service::endpoint::{self, Endpoint, PassedSocket, Place, detached, runtime_file};
 use treelined_wire::schema::PROTOCOL_VERSION;
 
-/// The option that the runtime file of a daemon has only if it was given.
+/// The option that is in the runtime file of a daemon only if it was given.
 const IDLE_EXIT: &str = "idle-exit";
 
 #[derive(Debug, Clone, Default, Args)]
@@ -31,7 +31,7 @@ pub(super) struct SocketOption {
     pub socket: Option<PathBuf>,
 }
 
-/// Arguments of the process that leaves the terminal.
+/// The arguments of the process that leaves the terminal.
 #[derive(Debug, Args)]
 pub(crate) struct Detach {
     #[arg(last = true)]
@@ -56,7 +56,7 @@ pub(super) struct StarterProcess {
 pub(super) struct SharedDaemon {
     pub place: Place,
     pub settings: Settings,
-    /// That of the command line.
+    /// The value on the command line.
     idle_exit: Option<IdleTime>,
 }
 
@@ -75,7 +75,7 @@ impl SharedDaemon {
         })
     }
 
-    /// The time without a connection after which a daemon with these options ends.
+    /// The time without a connection after which a daemon with these options ends; `None` if it does not end.
     pub(super) fn idle_exit(&self) -> Option<IdleTime> {
         self.idle_exit.or(self.settings.idle_exit())
     }
@@ -89,7 +89,7 @@ impl SharedDaemon {
         Ok(found.filter(FoundInfo::is_alive))
     }
 
-    /// Says that no daemon runs, and how to start one. Returns the exit code.
+    /// Reports that no daemon runs, and how to start one. Returns the exit code.
     pub(super) fn none_runs(&self) -> ExitCode {
         let message = format!(
             "no daemon runs for {} (socket {})",
@@ -109,7 +109,8 @@ impl SharedDaemon {
         )
     }
 
-    /// Listens on this socket, which differs from the daemon's own if `--listen` or systemd names another.
+    /// Opens the socket on which the daemon listens. It is another socket than the daemon's own if `--listen` or
+    /// systemd names one.
     pub(super) fn listen(
         &self,
         place: &Place,
@@ -163,7 +164,8 @@ impl SharedDaemon {
         options
     }
 
-    /// Fails if a given option differs from that of the running daemon, or if the daemon keeps other sessions.
+    /// Fails if an option that was given differs from the option of the running daemon, or if that daemon keeps
+    /// other sessions.
     pub(super) fn check_options(
         &self,
         options: &Options,
@@ -188,7 +190,8 @@ impl SharedDaemon {
                 ));
             }
         }
-        // The default directory is nobody's wish, but a derived socket belongs to its directory.
+        // The user has not chosen the default directory. But a socket that is derived from a directory belongs to
+        // this directory.
         let is_default = self
             .settings
             .value("", "session_dir")
@@ -205,7 +208,7 @@ impl SharedDaemon {
         Ok(())
     }
 
-    /// Starts a daemon with these options and waits until it listens.
+    /// Starts a daemon with these options, and waits until it listens.
     pub(super) fn start(&self, options: &Options, lock: StartLock) -> anyhow::Result<()> {
         let mut arguments = options.as_arguments();
         arguments.extend(["serve", "--listen", "unix", "--detached"].map(OsString::from));
@@ -229,8 +232,8 @@ fn differing(daemon: &DaemonInfo, name: &str, its: &str, own: &str) -> anyhow::E
     )
 }
 
-/// Fails if this program and the daemon speak different versions of the protocol. Another version of the program is
-/// a warning.
+/// Fails if the versions of the protocol differ between this program and the daemon. If only the versions of the
+/// programs differ, it warns.
 pub(super) fn check_version(daemon: &DaemonInfo) -> anyhow::Result<()> {
     let own = env!("CARGO_PKG_VERSION");
     let DaemonInfo {

@@ -33,7 +33,7 @@ pub(super) fn run(options: &Options, show: &ShowArgs) -> anyhow::Result<ExitCode
     let text = text?;
     let mut screen = Screen::paged(options);
     for line in text.lines() {
-        // A tab is no harm, and its picture would spoil code.
+        // A tab is harmless, and the picture of a control character in its place would spoil code.
         let line = line.replace('\t', "    ");
         writeln!(screen, "{}", terminal::line(&line))?;
     }

@@ -1,4 +1,4 @@
-//! `treelined tag`, `treelined pin` and `treelined archive-session`: sorts sessions.
+//! `treelined tag`, `treelined pin` and `treelined archive-session`: sort sessions.
 
 use super::daemon::{ChildDaemon, RawJson};
 use super::opened::{OpenedSession, SessionUse, open};
@@ -71,7 +71,7 @@ pub(crate) struct ArchiveSessionArgs {
     remove: bool,
 }
 
-// A session to mark. A comment of a type would become the help of the commands.
+// The session to mark. This is not a doc comment, since that would become the help of the commands.
 #[derive(Debug, Args)]
 struct MarkedSession {
     /// A session by its file, id, name or beginning of the id [default: the latest of this directory]
@@ -161,7 +161,7 @@ impl MarkedSession {
     }
 }
 
-/// Opens the session, makes the call, and prints what was done.
+/// Opens the session, makes the call, and prints its result.
 fn run(
     options: &Options,
     session: &SessionQuery,

@@ -1,4 +1,4 @@
-//! `treelined stats`: counts what a session, or a branch of it, has used.
+//! `treelined stats`: counts the tokens, cost and time of a session or of one of its branches.
 
 use super::daemon::{ChildDaemon, RawJson};
 use super::entry_choice;
@@ -74,7 +74,7 @@ struct ModelStats {
     costs: Costs,
 }
 
-/// A cost by what is known of it (protocol.md §15.5).
+/// A cost, divided by how it is known (protocol.md §15.5).
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct Costs {
@@ -129,7 +129,7 @@ fn leaf(daemon: &mut ChildDaemon) -> anyhow::Result<Option<String>> {
     Ok(leaf.leaf_id)
 }
 
-/// Shows a row. A text that does not fit is broken after a comma and continues on the next line.
+/// Shows a row. A text that does not fit is broken after a comma, and continues on the next line.
 fn row(screen: &mut Screen, name: &str, text: &str) -> io::Result<()> {
     let left = screen.columns.saturating_sub(NAMES).max(1);
     let name = screen.style(Style::Dim, &format!("{name:<NAMES$}"));
@@ -230,13 +230,13 @@ impl Costs {
         })
     }
 
-    /// Whether anything was paid for.
+    /// Whether there is any cost.
     pub(super) fn says_something(&self) -> bool {
         self.recorded.is_some() || self.estimated.is_some() || self.unknown_answers > 0
     }
 }
 
-/// The date and the minute of a timestamp (protocol.md §1.5).
+/// The date and the minute in a timestamp (protocol.md §1.5).
 fn minute(time: &str) -> String {
     let minute: String = time.chars().take(16).collect();
     minute.replace('T', " ")

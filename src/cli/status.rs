@@ -1,4 +1,4 @@
-//! `treelined status`: the shared daemon, as its runtime file describes it.
+//! `treelined status`: shows the shared daemon, as described by its runtime file.
 
 use super::failure::NOT_FOUND;
 use super::options::Options;
@@ -37,13 +37,13 @@ struct StatusJson<'a> {
     running: bool,
     #[serde(flatten)]
     info: &'a DaemonInfo,
-    /// Left out where the system does not tell.
+    /// Absent if the system does not provide the number.
     #[serde(skip_serializing_if = "Option::is_none")]
     connections: Option<usize>,
-    /// The file; left out if the daemon logs to its stderr.
+    /// The path of the log file; absent if the daemon logs to its stderr.
     #[serde(skip_serializing_if = "Option::is_none")]
     log: Option<String>,
-    /// Null, or the reason why the daemon does not answer.
+    /// The reason why the daemon does not answer; null if it answers.
     problem: Option<String>,
 }
 
@@ -61,7 +61,7 @@ pub(super) fn run(options: &Options, arguments: &Status) -> anyhow::Result<ExitC
         writeln!(io::stdout().lock(), "{none:#}")?;
         return Ok(ExitCode::from(NOT_FOUND));
     };
-    // Shown output gets into chats and reports.
+    // The token is left out, since people copy such output into chats and reports.
     daemon.info.token = None;
     let info = &daemon.info;
     let log = shared.place.log_file();
@@ -87,7 +87,7 @@ pub(super) fn run(options: &Options, arguments: &Status) -> anyhow::Result<ExitC
     })
 }
 
-/// One line for each fact.
+/// The status as text, with one line for each fact.
 fn described(status: &StatusJson<'_>) -> String {
     let info = status.info;
     let environment = &info.environment;

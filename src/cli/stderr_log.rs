@@ -1,4 +1,4 @@
-//! The log on stderr, which may be the file of a detached daemon.
+//! The log on stderr. For a detached daemon, stderr is a file.
 
 use std::io::{self, Write};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -7,13 +7,14 @@ use treelined_core::terminal;
 use treelined_files::os::stream::stderr;
 use treelined_service::endpoint::log_file;
 
-/// Logs to stderr, since stdout carries the protocol. `TREELINED_LOG` sets the level, by default warnings.
+/// Logs to stderr, since stdout carries the protocol. `TREELINED_LOG` sets the level; the default is
+/// warnings.
 pub(super) fn log_to_stderr() {
     let filter = EnvFilter::builder()
         .with_env_var("TREELINED_LOG")
         .with_default_directive(tracing::level_filters::LevelFilter::WARN.into())
         .from_env_lossy();
-    // The errors of a command say it.
+    // The errors of a command report the same.
     #[cfg(feature = "nats")]
     let filter = match std::env::var_os("TREELINED_LOG") {
         None => filter.add_directive("async_nats=off".parse().unwrap_or_default()),
@@ -28,14 +29,14 @@ pub(super) fn log_to_stderr() {
         .init();
 }
 
-/// Writes log lines to stderr with control characters made visible: a line may hold a path, or output of
-/// another program.
+/// Writes log lines to stderr with control characters made visible, since a line may contain a path or the
+/// output of another program.
 struct StderrLog;
 
 /// Whether stderr is the log file of a detached daemon, whose size is limited.
 static IS_FILE: AtomicBool = AtomicBool::new(false);
 
-/// Limits the size of the log, which is the file of a detached daemon.
+/// Limits the size of the log. It is called if stderr is the log file of a detached daemon.
 pub(super) fn limit_file() {
     IS_FILE.store(true, Ordering::Relaxed);
 }

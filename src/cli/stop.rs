@@ -10,7 +10,8 @@ use std::process::ExitCode;
 use std::time::Duration;
 use treelined_files::os::watch::Process;
 
-/// How long to wait: running requests may take 5 s to end and 3 s to answer that they were cancelled.
+/// How long to wait. Running requests may take 5 s to end, and then 3 s to answer that they were
+/// cancelled.
 const PATIENCE: Duration = Duration::from_secs(20);
 
 #[derive(Debug, Args)]
@@ -26,7 +27,8 @@ pub(super) fn run(options: &Options, arguments: &Stop) -> anyhow::Result<ExitCod
     };
     let number = daemon.info.pid;
     match Process::open(number) {
-        // Asked again: the number could belong to another process by now.
+        // The daemon is checked once more, since its process number may belong to another process by
+        // now.
         Ok(process) if daemon.is_alive() => {
             process
                 .terminate()

@@ -1,4 +1,4 @@
-//! The conversation of `treelined demo`, as params of its calls.
+//! The conversation of `treelined demo`, as params of the calls.
 
 use serde_json::{Value, json};
 
@@ -31,12 +31,13 @@ pub(super) fn first_attempt() -> Value {
     ]})
 }
 
-/// A navigation to the answer that named both solutions.
+/// A navigation back to the answer that named both solutions.
 pub(super) fn back() -> Value {
     json!({ "targetId": "e4", "summarize": true })
 }
 
-/// The client labels the summary. It could also give its own summary, or `cancel`.
+/// The answer of the client, which labels the summary. A client could also send its own summary, or
+/// `cancel`.
 pub(super) fn answer() -> Value {
     json!({ "label": "COPY: fails" })
 }

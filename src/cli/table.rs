@@ -1,5 +1,5 @@
-//! The table of the commands: the menu of the arguments, and all lists of commands that people read. The help, the man
-//! pages and the completions are made of it, and the list in README.md is compared with it.
+//! The table of the commands. clap reads the commands from it, and all lists of commands for people are made from it:
+//! the help, the man pages and the completions. A test compares the list in README.md with it.
 
 #[cfg(feature = "team")]
 use super::fleet;
@@ -14,7 +14,7 @@ use std::ffi::OsString;
 use treelined_files::log::late_writes::CARRY_OVER_COMMAND;
 use treelined_files::os::running::LAUNCH_COMMAND;
 
-/// The commands for one kind of wish.
+/// The commands with one kind of purpose.
 pub(super) struct Group {
     pub title: &'static str,
     pub rows: &'static [Row],
@@ -23,11 +23,11 @@ pub(super) struct Group {
 /// A command.
 pub(super) struct Row {
     pub name: &'static str,
-    /// Whether this build has it, by its features.
+    /// Whether this build has the command, which may depend on a feature.
     pub is_built: bool,
-    /// Its purpose, on one line.
+    /// The purpose of the command, on one line.
     pub about: &'static str,
-    /// Further sentences for a person; empty if the line says all.
+    /// Further sentences; empty if the one line is enough.
     #[cfg_attr(not(test), allow(dead_code, reason = "the command has it"))]
     pub more: &'static str,
 }

@@ -1,4 +1,5 @@
-//! `treelined pull --list`, and the rows of the team's list that `treelined push` writes.
+//! `treelined pull --list`, and the descriptions of sessions that `treelined push` adds to the list of the
+//! team.
 
 use super::screen::{Screen, Style};
 use super::words::count;
@@ -15,7 +16,8 @@ use treelined_fleet::team::TeamRows;
 use treelined_fleet::transfer::Transfer;
 use treelined_wire::TeamSessionRow;
 
-/// Describes pushed sessions in the team's list. A failure is told at the end: it concerns the list only.
+/// Adds descriptions of pushed sessions to the list of the team. A failure is reported at the end, since it
+/// concerns only the list.
 pub(super) struct Descriptions {
     rows: TeamRows,
     failure: Option<Error>,
@@ -28,9 +30,9 @@ impl Descriptions {
         Self { rows, failure }
     }
 
-    /// Describes a session by its file.
+    /// Describes a session, by the content of its file.
     pub(super) fn add(&mut self, at: &Location, done: &Transfer) {
-        // A file that lacks lines of the log does not describe it.
+        // A file that lacks lines of the stream cannot describe the session.
         if self.failure.is_some() || done.is_behind {
             return;
         }
@@ -56,7 +58,7 @@ fn row(at: &Location, sequence: u64, host: &str) -> Result<TeamRow> {
     })
 }
 
-/// Says on stderr what the team's list lacks.
+/// Reports on stderr what is missing from the list of the team.
 pub(super) fn note(error: &Error) -> io::Result<()> {
     let (kind, message) = (error.kind.name(), terminal::line(&error.message));
     writeln!(
@@ -65,7 +67,8 @@ pub(super) fn note(error: &Error) -> io::Result<()> {
     )
 }
 
-/// Prints the sessions of the log: the deleted ones, or the others. Without the team's list they are ids only.
+/// Prints the deleted sessions of the stream, or the others. If the list of the team cannot be read, only
+/// their ids are printed.
 pub(super) fn list(
     log: &dyn Engine,
     is_of_deleted: bool,
@@ -102,7 +105,7 @@ fn is_trashed(session: &TeamSession) -> bool {
     session.row.as_ref().is_some_and(|row| row.is_trashed)
 }
 
-/// The row as in `list_sessions`, with `trashed` if the session is deleted.
+/// The row in the form of `list_sessions`, with `trashed` if the session is deleted.
 fn line(session: &TeamSession) -> anyhow::Result<String> {
     let mut row = serde_json::to_value(TeamSessionRow::of(session))?;
     if let (true, Value::Object(members)) = (is_trashed(session), &mut row) {
@@ -111,7 +114,8 @@ fn line(session: &TeamSession) -> anyhow::Result<String> {
     Ok(row.to_string())
 }
 
-/// `ID  NAME  214 entries  on build-7  2026-11-22T07:59:12.480Z  open on laptop, build-7`.
+/// Prints a session, such as `ID  NAME  214 entries  on build-7  2026-11-22T07:59:12.480Z  open on laptop,
+/// build-7`.
 fn print(screen: &mut Screen, session: &TeamSession) -> io::Result<()> {
     let mut parts = vec![screen.style(Style::Cyan, &terminal::line(&session.session_id))];
     if let Some(row) = &session.row {

@@ -1,4 +1,4 @@
-//! `treelined usage`: tokens and cost of all sessions (usage.md).
+//! `treelined usage`: shows the tokens and the cost of all sessions (usage.md).
 
 use super::columns::padded;
 use super::failure::{ShellError, USAGE};
@@ -18,11 +18,11 @@ use treelined_files::cancel::Cancel;
 use treelined_files::store::Store;
 use treelined_usage::{By, Prices, Request, Row, Sums, Usage, usage};
 
-/// Columns of a number, with the gap before it.
+/// The width of the column of a number, with the gap before it.
 const NUMBER: usize = 9;
-/// Columns of a cost, with the gap before it.
+/// The width of the column of a cost, with the gap before it.
 const COST: usize = 12;
-/// The fewest columns of the name of a row.
+/// The fewest columns for the name of a row.
 const FEWEST_NAME: usize = 12;
 
 #[derive(Debug, Args)]
@@ -72,7 +72,7 @@ impl Groups {
         }
     }
 
-    /// The member of a row of JSON, and the head of the column.
+    /// The name of the member in a row of JSON, and the heading of the column.
     fn name(self) -> &'static str {
         match self {
             Self::Day => "day",
@@ -214,7 +214,7 @@ fn show(screen: &mut Screen, by: Groups, found: &Usage) -> io::Result<()> {
     notes(screen, &found.total)
 }
 
-/// Says what the marks of the table mean.
+/// Explains the marks in the table.
 fn notes(screen: &mut Screen, total: &Sums) -> io::Result<()> {
     let mut notes = Vec::new();
     if total.cost.estimated.is_some() {
@@ -239,11 +239,11 @@ fn notes(screen: &mut Screen, total: &Sums) -> io::Result<()> {
     Ok(())
 }
 
-/// The columns of the table.
+/// The layout of the table.
 struct Table {
-    /// Columns of the name.
+    /// The width of the column of names.
     name: usize,
-    /// Whether the tokens of each kind have their columns.
+    /// Whether each kind of tokens has its own column.
     is_wide: bool,
 }
 

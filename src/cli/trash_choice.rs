@@ -1,4 +1,4 @@
-//! Finds the deleted session that a person names, for the commands that bring it back or remove it.
+//! Finds the deleted session that a person names, for the commands that restore or remove it.
 
 use super::failure::{NOT_FOUND, ShellError};
 use super::listed::{ListedRow, TrashRow};
@@ -6,11 +6,12 @@ use super::session_choice::{ChoiceProblem, choose};
 use anyhow::Context;
 use std::path::Path;
 
-/// The row of a deleted session: the session with this file in the trash; else the one that was deleted last among
-/// those with this id; else among those with this name or with an id that begins so.
+/// The row of a deleted session: the session with this file in the trash; else the session with this id; else the
+/// session with this name, or whose id begins with the text. If several sessions fit, the one that was deleted
+/// last is taken.
 pub(super) fn find<'r>(rows: &'r [TrashRow], text: &str) -> anyhow::Result<&'r TrashRow> {
     let path = std::path::absolute(text).context("find the file")?;
-    // The rows are in the order of deletion, the last one first.
+    // The rows are sorted by time of deletion, the last one first.
     let exact = rows
         .iter()
         .find(|row| Path::new(&row.trashed_path) == path)

@@ -1,6 +1,6 @@
 //! `treelined tree`: draws a session.
 //!
-//! The command starts a daemon and is its client, so it draws the rows that any client gets.
+//! The command starts a daemon and is its client, so it draws the same rows that any client gets.
 
 use super::daemon::{ChildDaemon, RawJson};
 use super::drawing::{Drawing, DrawnRow};
@@ -21,9 +21,9 @@ use std::io::{self, Write};
 use std::process::ExitCode;
 use treelined_core::terminal;
 
-/// Rows of one page.
+/// The number of rows on one page.
 const PAGE: usize = 100_000;
-/// Most columns for ids.
+/// The most columns of an id.
 const ID_COLUMNS: usize = 16;
 
 #[derive(Debug, Args)]
@@ -113,7 +113,7 @@ pub(super) fn run(options: &Options, tree: &TreeArgs) -> anyhow::Result<ExitCode
     drawn.map(|()| ExitCode::SUCCESS)
 }
 
-/// Opens the session. Returns the answer, and the ids of the entries to expand.
+/// Opens the session. Returns the result of `open_session`, and the ids of the entries to expand.
 fn open(daemon: &mut ChildDaemon, tree: &TreeArgs) -> anyhow::Result<(RawJson, Vec<String>)> {
     let answered = opened::answer(daemon, &tree.session.query(), SessionUse::Read)?;
     let session = opened::session_of(&answered)?;
@@ -162,8 +162,8 @@ fn draw(options: &Options, daemon: &mut ChildDaemon, tree: &TreeArgs) -> anyhow:
             branches += folded.branches;
             inside += folded.entries;
         }
-        // The first page decides the width of the ids' column, so that drawing can begin before the other
-        // pages are read.
+        // The width of the column of ids is decided by the first page, so that drawing can begin before
+        // the other pages are read.
         let drawing = *drawing.get_or_insert_with(|| Drawing {
             id_columns: id_columns(tree, &page.nodes),
             ascii: tree.ascii,
@@ -221,7 +221,8 @@ fn draw(options: &Options, daemon: &mut ChildDaemon, tree: &TreeArgs) -> anyhow:
     Ok(())
 }
 
-/// Notes whether an archived branch begins with a row; `inside` has the ids of the archived rows above.
+/// Records whether an archived branch begins with a row. `inside` has the ids of the archived rows above
+/// it.
 fn note_archived(inside: &mut HashSet<String>, row: &mut DrawnRow) {
     if row.archived {
         let above = row.parent_id.as_ref();
@@ -230,7 +231,7 @@ fn note_archived(inside: &mut HashSet<String>, row: &mut DrawnRow) {
     }
 }
 
-/// The options that show the hidden entries.
+/// The options that show the hidden entries, as the end of a note.
 fn how_to_show(tree: &TreeArgs) -> &'static str {
     match (tree.filter, &tree.query) {
         (FilterName::All, None) => "",
@@ -240,7 +241,7 @@ fn how_to_show(tree: &TreeArgs) -> &'static str {
     }
 }
 
-/// Reads rows: drawn ones for a screen of `columns`, else those of all branches.
+/// Reads a page of rows: drawn rows for a screen with `columns` columns, or the rows of all branches.
 fn page<R: DeserializeOwned>(
     daemon: &mut ChildDaemon,
     tree: &TreeArgs,
@@ -258,7 +259,7 @@ fn page<R: DeserializeOwned>(
         "expand": expand,
         "archived": tree.archived,
         "render": columns.map(|_| if tree.ascii { "ascii" } else { "unicode" }),
-        // A sixth of the screen is for guides (protocol.md §6.3).
+        // At most a sixth of the screen is for guides (protocol.md §6.3).
         "prefixColumns": columns.map(|columns| columns / 6),
         "limit": PAGE,
         "cursor": cursor,
@@ -267,7 +268,7 @@ fn page<R: DeserializeOwned>(
     serde_json::from_str(answered.get()).context("read the answer to get_tree")
 }
 
-/// The query and its mode: text between slashes is a regular expression.
+/// The query and its mode. A text between slashes is a regular expression.
 fn query(typed: &str) -> (&str, &'static str) {
     let inner = typed
         .strip_prefix('/')

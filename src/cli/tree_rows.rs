@@ -1,4 +1,4 @@
-//! Rows of `get_tree` that a command looks for, page by page.
+//! Finds rows of `get_tree`, page by page.
 
 use super::daemon::ChildDaemon;
 use super::drawing::DrawnRow;
@@ -6,7 +6,7 @@ use anyhow::Context;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-/// Rows of a page.
+/// The number of rows on a page.
 const PAGE: usize = 10_000;
 
 #[derive(Deserialize)]
@@ -16,7 +16,8 @@ struct RowPage {
     next_cursor: Option<String>,
 }
 
-/// The rows that fit, of all pages. `params` are those of `get_tree` without the page.
+/// The rows for which `fits` is true, from all pages. `params` are the params of `get_tree` without
+/// the page.
 pub(super) fn rows(
     daemon: &mut ChildDaemon,
     mut params: Value,
@@ -34,7 +35,7 @@ pub(super) fn rows(
     }
 }
 
-/// The first rows, up to the limit.
+/// The first rows, at most `limit` of them.
 pub(super) fn first(
     daemon: &mut ChildDaemon,
     mut params: Value,
@@ -44,13 +45,13 @@ pub(super) fn first(
     Ok(page(daemon, &params)?.nodes)
 }
 
-/// The row of an entry, else the nearest one above it; `None` without a row.
+/// The row of an entry, or else the nearest row above it; `None` if there is none.
 pub(super) fn nearest(daemon: &mut ChildDaemon, id: &str) -> anyhow::Result<Option<DrawnRow>> {
     let around = json!({ "around": id });
     Ok(first(daemon, around, 1)?.into_iter().next())
 }
 
-/// The row of an entry, also of an entry that no tree shows.
+/// The row of an entry, even if no tree shows the entry.
 pub(super) fn entry_row(daemon: &mut ChildDaemon, id: &str) -> anyhow::Result<DrawnRow> {
     let params = json!({ "filter": "all", "archived": true, "around": id });
     let row = first(daemon, params, 1)?.into_iter().next();

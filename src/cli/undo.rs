@@ -1,4 +1,4 @@
-//! `treelined undo` and `treelined redo`: take the last move of a session back, and make it again.
+//! `treelined undo` and `treelined redo`: reverse the last move of a session, and make it again.
 
 use super::daemon::{ChildDaemon, RawJson};
 use super::failure::{ErrorResponse, ShellError};
@@ -31,13 +31,13 @@ pub(crate) struct UndoArgs {
     json: bool,
 }
 
-/// One of the two verbs.
+/// One of the two commands.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Reversal {
     pub method: &'static str,
-    /// The verb that takes it back.
+    /// The command that reverses it.
     pub opposite: &'static str,
-    /// The kind of moves, for the message that there are none.
+    /// The message if there is no move to undo or redo.
     pub missing: &'static str,
 }
 

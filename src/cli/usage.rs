@@ -1,4 +1,4 @@
-//! Wrong arguments as a person at a shell reads them, and the help.
+//! Shows errors about wrong arguments, and the help, to a person at a shell.
 
 use super::arguments::Arguments;
 use super::failure::{ShellError, USAGE};
@@ -24,7 +24,7 @@ pub(crate) fn refuse(error: clap::Error) -> ExitCode {
         .collect();
     if !error.use_stderr() {
         interrupt::watch();
-        // A reader that has left has read enough.
+        // If the reader has left, it has read enough.
         let _unread = show(&error, &arguments);
         return ExitCode::SUCCESS;
     }
@@ -43,7 +43,7 @@ pub(crate) fn refuse(error: clap::Error) -> ExitCode {
     of_hook(of(&error.render().to_string(), words).report())
 }
 
-/// The exit code of a failure: 0 for a hook.
+/// The exit code after a failure. For a hook it is 0.
 pub(super) fn of_hook(code: ExitCode) -> ExitCode {
     match is_hook(std::env::args_os()) {
         true => ExitCode::SUCCESS,
@@ -51,7 +51,8 @@ pub(super) fn of_hook(code: ExitCode) -> ExitCode {
     }
 }
 
-/// The error for a command or an option that only programs with the feature `nats` or `postgres` have.
+/// The error for a command or option that only programs with the feature `nats` or `postgres` have; `None` for
+/// others.
 fn left_out(error: &clap::Error) -> Option<ShellError> {
     let named = |kind| match error.get(kind) {
         Some(ContextValue::String(name)) => Some(name.as_str()),
@@ -66,7 +67,7 @@ fn left_out(error: &clap::Error) -> Option<ShellError> {
     is_left_out.then(|| ShellError::new(USAGE, why(), WITH_TEAM))
 }
 
-/// Shows the help or the version, in the pager if it is longer than the terminal.
+/// Shows the help or the version. Uses the pager if the text is longer than the terminal.
 fn show(text: &clap::Error, arguments: &[String]) -> io::Result<()> {
     let options = Options {
         no_pager: arguments.iter().any(|argument| argument == "--no-pager"),
@@ -82,7 +83,8 @@ fn show(text: &clap::Error, arguments: &[String]) -> io::Result<()> {
     screen.finish()
 }
 
-/// The error for a report of clap: its message with the names that were meant; the usage, and the command with help.
+/// Converts a report of clap to an error: its message, with the names that may have been meant; and as the remedy
+/// the usage, and the command that shows the help.
 fn of<'w>(report: &str, mut words: impl Iterator<Item = &'w str>) -> ShellError {
     let report = report.strip_prefix("error: ").unwrap_or(report);
     let (mut message, mut notes, mut usage) = (Vec::new(), String::new(), None);
@@ -111,11 +113,11 @@ fn of<'w>(report: &str, mut words: impl Iterator<Item = &'w str>) -> ShellError 
     ShellError::new(USAGE, message.join("\n"), remedy)
 }
 
-/// A tip of clap as the end of a message.
+/// A tip of clap in the form for the end of a message.
 fn note(line: &str) -> Option<String> {
     let tip = line.trim_start().strip_prefix("tip: ")?;
     Some(match tip.split_once("exist") {
-        // The most similar name is the last one.
+        // clap lists the most similar name last.
         Some((_, names)) if tip.contains("similar") => {
             let names = names.split_once(": ").map_or(names, |(_, names)| names);
             let names: Vec<&str> = names.split(", ").collect();

@@ -1,9 +1,10 @@
-//! A veto: the client, hook or extension that held back an operation, and its reason (protocol.md §4.10).
+//! A veto: a client, a hook or an extension has held back an operation. This module shows which one, and its
+//! reason (protocol.md §4.10).
 
 use super::failure::{FAILED, ShellError};
 use serde::Deserialize;
 
-/// The members of a result that say so.
+/// The members of a result that describe a veto.
 #[derive(Debug, Deserialize)]
 pub(super) struct Verdict {
     cancelled: bool,
@@ -13,17 +14,17 @@ pub(super) struct Verdict {
 }
 
 impl Verdict {
-    /// The verdict of a result; `None` if the result is not one of an operation about which somebody is asked.
+    /// The verdict in a result. `None` if nobody is asked about the operation of this result.
     pub(super) fn of(result: &str) -> Option<Self> {
         serde_json::from_str(result).ok()
     }
 
-    /// Whether the operation went on for this reason.
+    /// Whether the operation was done, with this reason in the result.
     pub(super) fn went_on_with(&self, reason: &str) -> bool {
         !self.cancelled && self.reason.as_deref() == Some(reason)
     }
 
-    /// Names the one who cancelled the operation, and the reason; `None` if the operation was not cancelled.
+    /// Names who cancelled the operation, and the reason; `None` if the operation was not cancelled.
     pub(super) fn why(&self) -> Option<String> {
         let reason = self.reason.as_deref().filter(|_| self.cancelled)?;
         let why = self.message.as_ref().map(|why| format!(": {why}"));
@@ -36,7 +37,7 @@ impl Verdict {
         })
     }
 
-    /// The same as the error of a command.
+    /// The veto as the error of a command; `None` if the operation was not cancelled.
     pub(super) fn error(&self) -> Option<ShellError> {
         let remedy = match self.reason.as_deref() {
             Some("hookFailed") => {

@@ -1,5 +1,5 @@
-//! `treelined web`: the page in a browser. A shared daemon that runs serves it; otherwise this process does, until it is
-//! interrupted.
+//! `treelined web`: shows the page in a browser. If a shared daemon runs, it serves the page; otherwise this process
+//! serves the page until it is interrupted.
 
 use super::failure::{INTERRUPTED, ShellError};
 use super::options::Options;
@@ -24,7 +24,7 @@ use treelined_files::store::listing::header_id;
 use treelined_service::endpoint::{START_TIMEOUT, reach};
 use treelined_service::web::{WebFolder, page_url};
 
-/// How long to wait until the program that opens a browser has failed, if it does. Some run as long as the browser.
+/// How long to wait for a failure of the program that opens a browser. Some such programs run as long as the browser.
 const BROWSER_START: Duration = Duration::from_secs(2);
 const PAUSE: Duration = Duration::from_millis(20);
 
@@ -51,7 +51,7 @@ pub(crate) struct Web {
     socket: SocketOption,
 }
 
-/// The response to `open_web`.
+/// The response to a request `open_web`.
 #[derive(Deserialize)]
 struct WebResponse {
     result: Option<WebResult>,
@@ -70,7 +70,7 @@ struct WebError {
     message: String,
 }
 
-/// The session to show, as a member of the params of `open_session` with its value.
+/// The session to show: a member of the params of `open_session`, and its value.
 type ShownSession = Option<(&'static str, String)>;
 
 pub(super) fn run(options: &Options, arguments: &Web) -> anyhow::Result<ExitCode> {
@@ -107,7 +107,7 @@ fn serve_page(options: &Options, web: &Web, browser: BrowserStart) -> anyhow::Re
             ShellError::of(&error).report();
         }
     })?;
-    // An interrupt that has ended the daemon is there without waiting.
+    // If an interrupt ended the daemon, it can be received without waiting.
     let interrupted = async { tokio::time::timeout(Duration::ZERO, interrupt.recv()).await };
     Ok(match runtime.block_on(interrupted) {
         Ok(true) => ExitCode::from(INTERRUPTED),
@@ -120,7 +120,7 @@ fn shown_session(options: &Options, query: Option<&SessionQuery>) -> anyhow::Res
         return Ok(None);
     };
     let path = query.find_alone(options)?;
-    // A file outside of the session directory is known by its path only.
+    // A file outside of the session directory can be named only by its path.
     let is_path = matches!(query, SessionQuery::Named(text) if Path::new(text).exists());
     if !is_path && let Some(id) = header_id(&Location::of_path(&path)?) {
         return Ok(Some(("sessionId", id)));
@@ -154,7 +154,7 @@ fn ask(mut stream: Stream) -> anyhow::Result<WebResult> {
     }
 }
 
-/// The page as a browser shows it.
+/// How the page is opened in a browser.
 struct BrowserStart {
     session: ShownSession,
     session_dir: PathBuf,
@@ -162,7 +162,7 @@ struct BrowserStart {
 }
 
 impl BrowserStart {
-    /// Opens a browser, or prints the URL. `note` says who serves the page.
+    /// Opens a browser, or prints the URL. `note` says which process serves the page.
     fn show(&self, address: &str, token: &str, note: &str) -> anyhow::Result<()> {
         let session = self.session.as_ref();
         let session = session.map(|(member, value)| (*member, value.as_str()));
@@ -186,7 +186,7 @@ impl BrowserStart {
     }
 }
 
-/// Opens a file in the user's browser.
+/// Opens a file in the browser of the user.
 fn open_in_browser(file: &Path) -> anyhow::Result<()> {
     let mut command = Command::new(OPENER);
     command

@@ -2,13 +2,13 @@
 
 use treelined_core::stats::Cost;
 
-/// `1 entry`, `2 entries`.
+/// A number with its noun, such as `1 entry` or `2 entries`.
 pub(super) fn count(number: u64, one: &str, many: &str) -> String {
     let noun = if number == 1 { one } else { many };
     format!("{number} {noun}")
 }
 
-/// The title of a session: its name, else its first message.
+/// The title of a session: its name, or else its first message.
 pub(super) fn title<'a>(name: Option<&'a str>, first_message: &'a str) -> &'a str {
     match (name, first_message) {
         (Some(name), _) => name,
@@ -17,7 +17,8 @@ pub(super) fn title<'a>(name: Option<&'a str>, first_message: &'a str) -> &'a st
     }
 }
 
-/// `1.40`, `~1.40` if a part is estimated, `1.40 + ?` if a part is unknown, `unknown`.
+/// A cost, such as `1.40`; `~1.40` if a part of it is estimated, `1.40 + ?` if a part is unknown,
+/// or `unknown`.
 pub(super) fn dollars(cost: &Cost) -> String {
     let Some(known) = cost.known() else {
         return "unknown".to_owned();
