@@ -1,5 +1,5 @@
-//! The event loop: terminal input and daemon messages update the model; its effects are run; a frame is
-//! drawn.
+//! The event loop: it passes terminal input and daemon messages to the model, runs the effects that the
+//! model returns, and draws a frame.
 
 use crate::args::Args;
 use crate::choice::{self, Choice};
@@ -22,7 +22,7 @@ use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 use treelined_client::{Builder, Client};
 
-/// Interval of ticks while something on the screen is animated.
+/// The time between ticks while something on the screen is animated.
 const TICK: Duration = Duration::from_millis(100);
 
 /// The name of the daemon's program.
@@ -31,8 +31,8 @@ const PROGRAM: &str = "treelined";
 /// How long the daemon may take to end when the program ends.
 const GRACE: Duration = Duration::from_secs(3);
 
-/// Runs until the user quits or a signal arrives. The terminal is restored before an error returns; its
-/// text is for the user.
+/// Runs until the user quits or a signal arrives. The terminal is restored before an error returns; the
+/// text of the error is for the user.
 pub async fn run(args: Args) -> Result<ExitCode, ShellError> {
     if !(io::stdin().is_terminal() && io::stdout().is_terminal()) {
         return Err(ShellError {
@@ -91,13 +91,14 @@ pub async fn run(args: Args) -> Result<ExitCode, ShellError> {
     Ok(ended.map_err(|error| error.to_string())?)
 }
 
-/// The error of the configuration file, which its message names.
+/// An error of the configuration file. The message names the file.
 fn in_settings(message: String) -> ShellError {
     let remedy = "mend it there, or name another file with --config FILE";
     ShellError::new(FAILED, message.trim_end(), remedy)
 }
 
-/// Chooses the daemon: the configured one, else the one beside this program, else the one on the `PATH`.
+/// Chooses the program of the daemon: the configured one, else the one beside this program, else the one
+/// on the `PATH`.
 fn builder(args: &Args, config: &Config) -> Builder {
     let mut builder = Client::builder()
         .client_info("treelined-tui", env!("CARGO_PKG_VERSION"))
@@ -126,7 +127,7 @@ fn builder(args: &Args, config: &Config) -> Builder {
     builder
 }
 
-/// Returns the words that begin a command of treelined about the same sessions.
+/// Returns the words with which a treelined command about the same sessions begins.
 fn command_words(args: &Args, config: &Config) -> Vec<String> {
     let text = |path: &Path| path.to_string_lossy().into_owned();
     let mut words = match (&args.daemon, &config.daemon) {
@@ -146,7 +147,7 @@ fn command_words(args: &Args, config: &Config) -> Vec<String> {
     words
 }
 
-/// The program beside this one.
+/// The daemon's program beside this one; `None` if there is none.
 fn beside() -> Option<PathBuf> {
     let here = std::env::current_exe().ok()?.with_file_name(PROGRAM);
     here.is_file().then_some(here)
@@ -159,11 +160,11 @@ struct Loop {
     began: Instant,
 }
 
-/// The step that follows a message.
+/// What the loop does after a message.
 enum Next {
     GoOn,
     Quit,
-    /// Give the terminal to a program.
+    /// Give the terminal to another program.
     Run {
         agent: Agent,
         argv: Vec<String>,
@@ -184,7 +185,7 @@ impl Loop {
             let message = tokio::select! {
                 event = events.next() => match event {
                     Some(event) => message_of(event?),
-                    // The terminal is closed.
+                    // The input has ended: the terminal is closed.
                     None => return Ok(ExitCode::SUCCESS),
                 },
                 message = self.messages.recv() => message,
@@ -194,17 +195,17 @@ impl Loop {
                 _ = interrupt.recv() => return Ok(ExitCode::from(128 + 2)),
             };
             let mut next = message;
-            // Handle everything that has arrived before drawing once.
+            // All messages that have arrived are handled before the frame is drawn once.
             while let Some(message) = next {
                 match self.handle(message, terminal)? {
                     Next::GoOn => {}
                     Next::Quit => return Ok(ExitCode::SUCCESS),
                     Next::Run { agent, argv } => {
-                        // The stream would take keys from the program.
+                        // The stream would take keys that are for the program.
                         drop(events);
                         let result = tokio::task::block_in_place(|| terminal.run(&argv))?;
                         events = EventStream::new();
-                        // A Ctrl+C there was for the program.
+                        // A Ctrl+C that arrived meanwhile was for the program.
                         interrupt = signal(SignalKind::interrupt())?;
                         self.resized(terminal)?;
                         self.handle(Message::Ran { agent, result }, terminal)?;
@@ -235,7 +236,7 @@ impl Loop {
         Ok(next)
     }
 
-    /// Takes the size that the terminal may have got while others had it.
+    /// Reads the size of the terminal, which may have changed while another program had the terminal.
     fn resized(&mut self, terminal: &Terminal) -> io::Result<()> {
         let (columns, rows) = terminal.size()?;
         for effect in self.model.update(Message::Resize(columns, rows)) {

@@ -1,6 +1,6 @@
-//! Finds the session that a person names, as the commands of treelined do: by its path, its id, its name, or the
-//! beginning of its id, in this order. Sessions that only a log has count too. A folder that is none of these shows its
-//! list of sessions.
+//! Finds the session that a person names, in the same way as the commands of treelined: by its path, its id, its name,
+//! or the beginning of its id, in this order. Sessions that only the team has count too. If the text names a folder and
+//! no session, the folder's list of sessions is shown.
 
 use crate::daemon;
 use crate::message::Target;
@@ -9,39 +9,39 @@ use std::io::ErrorKind;
 use std::path::Path;
 use treelined_client::{Builder, Client, Error, SessionRow, TeamSessionRow};
 
-/// The remedy if there is no daemon.
+/// The remedy if the daemon cannot be started.
 const NAME_THE_DAEMON: &str = "--daemon PROGRAM or TREELINED_BIN; without them the daemon is beside this program or on the PATH";
 
-/// The fewest characters of the beginning of an id.
+/// The fewest characters that count as the beginning of an id.
 const FEWEST: usize = 4;
 
-/// The most sessions that are listed when several fit.
+/// The most sessions that are listed if several fit.
 const LISTED: usize = 20;
 
-/// Rows of a page of the list.
+/// The number of rows on a page of the list.
 const PAGE: u64 = 1000;
 
 /// The session or the folder that the command line names.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Choice {
     Session(Target),
-    /// An existing folder; absolute.
+    /// The absolute path of an existing folder.
     Folder(String),
 }
 
-/// Finds the session or the folder. A daemon is asked unless the text is the path of a file.
+/// Finds the session or the folder. The daemon is asked unless the text is the path of a file.
 pub async fn find(builder: &Builder, named: &str) -> Result<Choice, ShellError> {
     if let Some(path) = existing_file(named) {
         return Ok(Choice::Session(Target::Path(path)));
     }
     let client = builder.spawn().await.map_err(|error| of_daemon(&error))?;
     let found = ask(&client, named).await;
-    // All that was asked is answered.
+    // All requests are answered, so the end of the daemon does not matter.
     let _ended = client.close().await;
     found.map_err(|error| of_daemon(&error))?
 }
 
-/// The error of a daemon that does not start, or does not answer.
+/// The error for a daemon that does not start or does not answer.
 fn of_daemon(error: &Error) -> ShellError {
     let message = daemon::reason(error);
     match error {
@@ -71,8 +71,8 @@ async fn ask(client: &Client, named: &str) -> Result<Result<Choice, ShellError>,
     })
 }
 
-/// All sessions with a file, and those that only the log has; of more than a page of these, the ones that may fit. The
-/// last active are first.
+/// All sessions that have a file, and sessions that only the team has; if there is more than a page of these, only
+/// those that may fit. The sessions with the latest activity come first.
 async fn rows(
     client: &Client,
     named: &str,
@@ -104,7 +104,7 @@ async fn rows(
     }
 }
 
-/// The error for a session that is in the trash; `None` if none fits.
+/// The error for a session in the trash; `None` if no session there fits.
 async fn deleted(client: &Client, named: &str) -> Result<Option<ShellError>, Error> {
     let trash = client.list_trash().await?.sessions;
     let listed: Vec<Candidate> = trash
@@ -133,7 +133,7 @@ fn missing(named: &str) -> ShellError {
     ShellError::new(NOT_FOUND, message, "treelined list --all")
 }
 
-/// The absolute path of an existing file. A file that may not be read counts: opening it says so.
+/// The absolute path of an existing file. A file that cannot be read counts too: opening it will report that.
 fn existing_file(named: &str) -> Option<String> {
     let path = Path::new(named);
     let exists = match path.metadata() {
@@ -149,7 +149,7 @@ fn folder(named: &str) -> Option<String> {
     path.is_dir().then(|| path.to_string_lossy().into_owned())
 }
 
-/// A session among which a person chooses.
+/// A session that a person may have named.
 struct Candidate<'r> {
     id: &'r str,
     name: Option<&'r str>,
@@ -179,7 +179,7 @@ impl<'r> From<&'r TeamSessionRow> for Candidate<'r> {
     }
 }
 
-/// Returns the index of the row with this id, with this name, or with an id that begins so.
+/// Returns the index of the row with this id; else with this name; else whose id begins with the text.
 fn choose(named: &str, rows: &[Candidate<'_>]) -> Result<Option<usize>, ShellError> {
     let is_long = named.chars().count() >= FEWEST;
     let tests: [&dyn Fn(&Candidate<'_>) -> bool; 3] = [
@@ -205,7 +205,8 @@ fn ambiguous(named: &str, rows: &[(usize, &Candidate<'_>)]) -> ShellError {
     ShellError::new(USAGE, message, "more of the id, or the path of the file")
 }
 
-/// The error for the first message of sessions without a name, which the list shows in place of it.
+/// The error for a text that is the first message of sessions without a name. The list shows this message in place of a
+/// name.
 fn first_message(named: &str, rows: &[Candidate<'_>]) -> Option<ShellError> {
     let begins = |row: &&Candidate<'_>| row.name.is_none() && row.about == named;
     let found: Vec<&Candidate<'_>> = rows.iter().filter(begins).collect();
@@ -220,7 +221,7 @@ fn first_message(named: &str, rows: &[Candidate<'_>]) -> Option<ShellError> {
     Some(ShellError::new(NOT_FOUND, message, remedy))
 }
 
-/// The first sessions, each on its own line.
+/// The first sessions, one on each line.
 fn lines(rows: &[&Candidate<'_>]) -> String {
     let mut message = String::new();
     for row in rows.iter().take(LISTED) {

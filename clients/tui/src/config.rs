@@ -1,7 +1,7 @@
 //! The configuration file: keys, colours, how the daemon is started.
 //!
-//! `treelined/tui.toml` in the platform's configuration folder, or `--config FILE`. Every setting is
-//! optional. An unknown setting is an error, so that a typo does not pass silently.
+//! The file is `treelined/tui.toml` in the configuration folder of the platform, or `--config FILE`. Every setting
+//! is optional. An unknown setting is an error, so that mistyped names are noticed.
 
 use crate::keys::{KeySet, Keymap, Remaps};
 use crate::message::Filter;
@@ -9,12 +9,12 @@ use crate::theme::{Background, Theme, ThemeName};
 use etcetera::BaseStrategy;
 use std::path::{Path, PathBuf};
 
-/// The settings of the file.
+/// The settings in the file.
 #[derive(Debug, Default, serde::Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Config {
     pub background: Option<Background>,
-    /// The colours. Default: `auto`.
+    /// The theme of colours. Default: `auto`.
     pub theme: Option<ThemeName>,
     /// Whether the preview is open at the start. Default: true.
     pub preview: Option<bool>,
@@ -22,7 +22,7 @@ pub struct Config {
     pub filter: Option<Filter>,
     /// Whether a navigation summarizes the entries that it leaves. Default: `ask`.
     pub summary: Option<Summary>,
-    /// Whether the program handles clicks and the wheel. If not, the terminal selects text. Default: true.
+    /// Whether the program handles clicks and the wheel; otherwise the terminal selects text. Default: true.
     pub mouse: Option<bool>,
     /// The daemon's program and its arguments.
     pub daemon: Option<Vec<String>>,
@@ -30,10 +30,10 @@ pub struct Config {
     pub shared: Option<bool>,
     /// The socket of a daemon to share, as with `--socket`.
     pub socket: Option<PathBuf>,
-    /// Whether letters are commands or begin a search. Default: `letters`.
+    /// Whether letters are commands, or begin a search. Default: `letters`.
     #[serde(default, rename = "key-set")]
     pub key_set: KeySet,
-    /// The action of Esc twice where nothing is left to close. Default: `none`.
+    /// The action of pressing Esc twice in the tree if nothing is left to close. Default: `none`.
     #[serde(default, rename = "double-escape")]
     pub double_escape: DoubleEscape,
     #[serde(default)]
@@ -53,15 +53,15 @@ pub enum Summary {
     Always,
 }
 
-/// The action of Esc twice in the tree, where nothing is left to close.
+/// The action of pressing Esc twice in the tree if nothing is left to close.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, serde::Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum DoubleEscape {
     #[default]
     None,
-    /// Choose a user message to fork at.
+    /// Choose a user message at which to fork.
     Fork,
-    /// Put the cursor on the leaf.
+    /// Move the cursor to the leaf.
     Tree,
     /// Show the list of sessions.
     Sessions,
@@ -81,12 +81,12 @@ pub struct Settings {
     pub double_escape: DoubleEscape,
     /// The directory whose sessions are listed first.
     pub cwd: String,
-    /// The words that begin a command of treelined.
+    /// The words with which a command of treelined begins.
     pub program: Vec<String>,
 }
 
 impl Config {
-    /// Reads `file`, or the default file, which may be missing. The error names the file and the line.
+    /// Reads `file`, or the default file, which need not exist. The error names the file and the line.
     pub fn read(file: Option<&Path>) -> Result<Self, String> {
         let path = match file {
             Some(path) => path.to_owned(),
@@ -100,7 +100,7 @@ impl Config {
         toml::from_str(&text).map_err(|error| format!("{shown}: {error}"))
     }
 
-    /// Returns the keys; the error says what is wrong with them.
+    /// Returns the keys. The error says what is wrong with the settings.
     pub fn keymap(&self) -> Result<Keymap, String> {
         Keymap::remapped(self.key_set, &self.keys)
     }

@@ -1,17 +1,18 @@
 //! `treelined-tui`: the conversations of AI agents as trees, in a terminal.
 //!
-//! The program keeps no data. All data comes from the daemon, its own or a shared one, through `treelined-client`.
-//! Three parts are pure:
+//! The program stores no data. All data come from a daemon, its own or a shared one, through `treelined-client`. These
+//! modules are pure:
 //!
-//! - [`model`]: the state. [`Model::update`](model::Model::update) turns a [`message::Message`] into
+//! - [`model`]: the state. [`Model::update`](model::Model::update) gets a [`message::Message`] and returns
 //!   [`message::Effect`]s. No I/O, no clock, no terminal.
 //! - [`view`]: draws the model on a frame.
 //! - [`text`], [`marked`], [`markdown`], [`keys`], [`theme`], [`time`], [`shell`], [`operation`]: sanitized text, its marked
 //!   parts, keys, colours, formatted times, commands for a shell, operations that end with a text.
 //!
-//! Around them, [`daemon`] runs effects and returns answers, [`terminal`] sets the terminal up and restores
-//! it, [`app`] is the event loop, and [`args`] and [`config`] read what the user has configured. [`choice`] finds the
-//! session that the command line names, and [`shell_error`] shows errors beside the screen.
+//! Other modules connect them to the world. [`daemon`] runs effects and returns answers, [`terminal`] sets up the
+//! terminal and restores it, [`app`] is the event loop, and [`args`] and [`config`] read the user's options and
+//! settings. [`choice`] finds the session that the command line names, and [`shell_error`] prints errors outside of the
+//! screen.
 
 pub mod app;
 pub mod args;

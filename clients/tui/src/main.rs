@@ -15,7 +15,8 @@ fn main() -> ExitCode {
             report(&error);
             return ExitCode::from(error.code);
         }
-        // It is the help or the version; a reader that has left has read enough.
+        // This is the help or the version, and not an error. If the reader has left, it has read
+        // enough.
         Err(help) => {
             let _unread = help.print();
             return ExitCode::SUCCESS;

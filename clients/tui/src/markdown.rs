@@ -1,12 +1,12 @@
-//! Markdown within a line: emphasis, code and links become marked parts of plain text.
+//! Markdown within a line: emphasis, code and links become plain text with marked parts.
 //!
-//! This is for reading, not for editing: a mark without its counterpart stays as it is written. A counterpart is looked
-//! for in the next [`FAR`] bytes, so that the time is linear in the text.
+//! The result is for reading, not for editing. A mark without a closing mark stays as text. The closing mark is
+//! searched in the next [`FAR`] bytes only, so that the time is linear in the text.
 
 use crate::text;
 use std::ops::Range;
 
-/// Bytes between a mark and its counterpart, at most.
+/// The most bytes between a mark and its closing mark.
 const FAR: usize = 2000;
 
 /// The emphasis of a part.
@@ -23,12 +23,12 @@ pub struct Emphasis {
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Prose {
     pub text: String,
-    /// In bytes of `text`: in order, apart from each other.
+    /// The ranges of the marked parts, in bytes of `text`, in order and disjoint.
     pub marks: Vec<(Range<usize>, Emphasis)>,
 }
 
 impl Prose {
-    /// Makes prose without marks.
+    /// Makes a text without marked parts.
     pub fn plain(text: impl Into<String>) -> Self {
         Self {
             text: text.into(),
@@ -36,7 +36,7 @@ impl Prose {
         }
     }
 
-    /// Parses the marks of a line.
+    /// Parses the marks in a line.
     pub fn parse(line: &str) -> Self {
         let mut out = Self::default();
         out.add(line, Emphasis::default(), 0);
@@ -57,7 +57,8 @@ impl Prose {
         }
     }
 
-    /// Adds a part whose emphasis is that of what encloses it. `depth` counts the enclosing marks.
+    /// Adds a part of the text. `emphasis` is the emphasis of the marks around it; `depth` is the number of these
+    /// marks.
     fn add(&mut self, part: &str, emphasis: Emphasis, depth: usize) {
         let mut rest = part;
         let mut before = ' ';
@@ -83,7 +84,7 @@ impl Prose {
         self.push(rest, emphasis);
     }
 
-    /// Adds the mark at the beginning of `marked`. Returns the bytes used; 0 if it is not a mark.
+    /// Adds the marked part at the beginning of `marked`. Returns the number of bytes used; 0 if there is no mark.
     fn mark(&mut self, marked: &str, before: char, emphasis: Emphasis, depth: usize) -> usize {
         let mut chars = marked.chars();
         match (chars.next(), chars.next()) {
@@ -160,7 +161,7 @@ impl Prose {
         }
     }
 
-    /// Adds a link: its text, and its target if it is another one.
+    /// Adds a link: its text, and its target if the target differs from the text.
     fn link(&mut self, marked: &str, emphasis: Emphasis, depth: usize) -> usize {
         let Some((name, target, used)) = parts_of_link(marked) else {
             return 0;
@@ -181,7 +182,7 @@ impl Prose {
         used
     }
 
-    /// Breaks the text into lines of at most `columns`, as [`text::wrap`] does, with their marks.
+    /// Breaks the text into lines of at most `columns`, like [`text::wrap`]. The marked parts are kept.
     pub fn wrap(&self, columns: usize) -> Vec<Prose> {
         let lines = text::wrap(&self.text, columns);
         if self.marks.is_empty() {
@@ -192,7 +193,7 @@ impl Prose {
         for (at, line) in lines.into_iter().enumerate() {
             let mut indent = 0;
             if at > 0 {
-                // The break has replaced the spaces, and the line may begin with the indentation of the first.
+                // The break has replaced the spaces. The new line may begin with the indentation of the first line.
                 indent = line.len() - line.trim_start_matches(' ').len();
                 let rest = self.text.get(from..).unwrap_or_default();
                 from += rest.len() - rest.trim_start_matches(' ').len();
@@ -210,7 +211,7 @@ impl Prose {
         out
     }
 
-    /// Puts `text` before the prose.
+    /// Puts `text` in front of this text.
     pub fn behind(self, text: &str) -> Self {
         let by = text.len();
         let moved = self.marks.into_iter();
@@ -222,7 +223,7 @@ impl Prose {
         }
     }
 
-    /// Returns the parts in order, with the emphasis of each.
+    /// Returns all parts in order, each with its emphasis.
     pub fn parts(&self) -> Vec<(&str, Emphasis)> {
         let mut parts = Vec::new();
         let mut from = 0;
@@ -238,7 +239,7 @@ impl Prose {
     }
 }
 
-/// Returns the beginning of `text`, of at most [`FAR`] bytes.
+/// Returns the beginning of `text`, at most [`FAR`] bytes.
 fn near(text: &str) -> &str {
     let mut end = text.len().min(FAR);
     while !text.is_char_boundary(end) {
@@ -247,14 +248,15 @@ fn near(text: &str) -> &str {
     text.get(..end).unwrap_or_default()
 }
 
-/// Returns the text between `open`, with which `marked` begins, and the next `close`; and the bytes of all three.
+/// Returns the text between `open`, with which `marked` begins, and the next `close`. Also returns the number of bytes
+/// of all three.
 fn between<'a>(marked: &'a str, open: &str, close: &str) -> Option<(&'a str, usize)> {
     let rest = near(marked.strip_prefix(open)?);
     let end = rest.find(close)?;
     Some((rest.get(..end)?, open.len() + end + close.len()))
 }
 
-/// The same for marks of emphasis, which are next to a word at their inner sides.
+/// Like [`between`], for marks of emphasis, whose inner sides must touch a word.
 fn enclosed<'a>(marked: &'a str, fence: &str) -> Option<(&'a str, usize)> {
     let rest = near(marked.strip_prefix(fence)?);
     if rest.starts_with([' ', '*', '_', '~']) {
@@ -265,7 +267,7 @@ fn enclosed<'a>(marked: &'a str, fence: &str) -> Option<(&'a str, usize)> {
         let at = from + rest.get(from..)?.find(fence)?;
         let inner = rest.get(..at)?;
         let behind = rest.get(at + fence.len()..)?;
-        // A single mark is not half of a double one.
+        // A single mark must not be half of a double mark.
         let is_longer = fence.len() == 1 && (behind.starts_with(fence) || inner.ends_with(fence));
         if !inner.is_empty() && !inner.ends_with(' ') && !is_longer {
             return Some((inner, at + 2 * fence.len()));
@@ -275,7 +277,7 @@ fn enclosed<'a>(marked: &'a str, fence: &str) -> Option<(&'a str, usize)> {
     }
 }
 
-/// Returns the text and the target of a link, and its bytes.
+/// Returns the text and the target of a link, and the number of its bytes.
 fn parts_of_link(marked: &str) -> Option<(&str, &str, usize)> {
     let (name, used) = between(marked, "[", "](")?;
     if name.contains('[') {

@@ -1,20 +1,21 @@
-//! Sanitized text with marked parts: what a search has found.
+//! Sanitized text in which the matches of a search are marked.
 
 use crate::text;
 use std::ops::Range;
 use unicode_segmentation::UnicodeSegmentation;
 
-/// One line of sanitized text, of which parts are marked.
+/// One line of sanitized text with marked parts.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct MarkedText {
     text: String,
-    /// In bytes of `text`: at the boundaries of graphemes, in order, apart from each other.
+    /// The ranges of the marked parts, in bytes of `text`. They are at boundaries of graphemes, in order, and
+    /// disjoint.
     marks: Vec<Range<usize>>,
 }
 
 impl MarkedText {
-    /// Sanitizes `raw`. The ranges are in Unicode code points of `raw`, start to end (exclusive). Each is widened to
-    /// whole graphemes, since half of one cannot be drawn.
+    /// Sanitizes `raw`. The ranges are in Unicode code points of `raw`, from start to end (exclusive). Each range is
+    /// widened to whole graphemes, since half a grapheme cannot be drawn.
     pub fn new(raw: &str, ranges: impl IntoIterator<Item = (usize, usize)>) -> Self {
         let mut starts = Vec::with_capacity(raw.len() + 1);
         let text = text::line_with_starts(raw, |start| starts.push(start));
@@ -40,8 +41,8 @@ impl MarkedText {
         Self { text, marks }
     }
 
-    /// Returns the text in at most `columns`, in parts that are marked or not. A text that is too long begins shortly
-    /// before its first mark if that would not be visible otherwise.
+    /// Returns the text in at most `columns`, divided into parts that are marked or not. If the first mark of a long
+    /// text would not be visible, the result begins shortly before this mark.
     pub fn parts(&self, columns: usize) -> Vec<(String, bool)> {
         let mut parts = Vec::new();
         if columns == 0 {
@@ -83,7 +84,8 @@ impl MarkedText {
         parts
     }
 
-    /// Returns where the shown part begins, if only the first `visible` bytes fit into `columns`.
+    /// Returns the byte at which the shown text begins. Only the first `visible` bytes of the text fit into
+    /// `columns`.
     fn beginning(&self, visible: usize, columns: usize) -> usize {
         let Some(first) = self.marks.first().filter(|first| first.end > visible) else {
             return 0;

@@ -1,4 +1,4 @@
-//! Operations of this program that may take a while. They run as commands do: Esc cancels them, and they end with a
+//! Operations of this program that may take a while. They run like commands: Esc cancels them, and they end with a
 //! text.
 
 /// An operation to run.
@@ -6,7 +6,7 @@
 pub enum Operation {
     /// Create a session in the working directory and open it. The name may be empty.
     Create { name: String },
-    /// Fork at an entry, and open the new session.
+    /// Fork at an entry, and open the fork.
     Fork { entry: String },
     /// Summarize the older part of the context. The focus may be empty.
     Compact { focus: String },
@@ -14,19 +14,19 @@ pub enum Operation {
     CherryPick { entries: Vec<String> },
     /// Append a summary of the branch that ends at `tip`. The focus may be empty.
     Merge { tip: String, focus: String },
-    /// Move the leaf to before the first message.
+    /// Move the leaf to the position before the first message.
     Root,
-    /// Name the branch of an entry. An empty name removes it.
+    /// Name the branch of an entry. An empty name removes the name.
     NameBranch { entry: String, name: String },
-    /// Put the branch of an entry away.
+    /// Archive the branch of an entry.
     Archive { entry: String },
     /// Bring the archived branches of an entry back.
     Unarchive { entry: String },
-    /// Give a session tags, and take away those after a `-`.
+    /// Add tags to a session; tags with a `-` before them are removed.
     Tag { session_id: String, tags: String },
-    /// Pin a session, or take the pin away.
+    /// Pin a session; if it is pinned, unpin it.
     Pin { session_id: String },
-    /// Put a session away, or bring it back.
+    /// Archive a session; if it is archived, bring it back.
     ArchiveSession { session_id: String },
     /// Go to one of several answers to a question. The reason may be empty.
     Choose { tip: String, reason: String },
@@ -34,12 +34,12 @@ pub enum Operation {
     Aside { question: String },
     /// Copy the messages of the background branch of an entry to the leaf.
     Keep { entry: String },
-    /// Name the open session. An empty name removes it.
+    /// Name the open session. An empty name removes the name.
     Name { name: String },
     /// Write the session into a file.
     Export {
         format: ExportFormat,
-        /// Absolute.
+        /// An absolute path.
         path: String,
     },
     /// Import conversations of other tools.
@@ -49,7 +49,7 @@ pub enum Operation {
     /// Move a session from the trash back to the session directory.
     Restore {
         session_id: String,
-        /// Its file in the trash.
+        /// The path of its file in the trash.
         trashed: String,
     },
     /// Show messages, tokens and cost of the session.
@@ -64,7 +64,7 @@ pub enum Operation {
     Web,
 }
 
-/// The form of an export.
+/// The format of an export.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ExportFormat {
     Html,
@@ -73,29 +73,29 @@ pub enum ExportFormat {
     Text,
 }
 
-/// The conversations to import.
+/// Which conversations to import.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ImportSource {
-    /// Those of all tools.
+    /// The conversations of all tools.
     All,
-    /// Those of all tools in the working directory.
+    /// The conversations of all tools in the working directory.
     Here,
-    /// Those of a tool, by the daemon's name for it.
+    /// The conversations of one tool, by the daemon's name for the tool.
     Tool(String),
     /// A file or a folder.
     Path(String),
-    /// A file or a folder, beyond the limits on one source too.
+    /// A file or a folder that may exceed the limits on one source.
     Large(String),
 }
 
-/// An agent that goes on with a conversation; schema/agents.tsv has the list that clients share.
+/// An agent that can continue a conversation. schema/agents.tsv has the list for all clients.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Agent {
-    /// The daemon's name for it.
+    /// The daemon's name for the agent.
     pub tool: &'static str,
-    /// The name for people.
+    /// The name of the agent for people.
     pub name: &'static str,
-    /// Its program; `None` for any other agent, which gets a text.
+    /// The agent's program; `None` for any other agent, which gets a text.
     pub program: Option<&'static str>,
 }
 
@@ -122,14 +122,14 @@ impl Agent {
         }
     }
 
-    /// The agents whose conversations are imported, and in which none goes on.
+    /// The agents whose conversations can be imported, but which cannot continue a conversation.
     const ORIGINS: [Self; 1] = [Self {
         tool: "qwen-code",
         name: "Qwen Code",
         program: None,
     }];
 
-    /// The accounts whose exports are imported; the path of the file says which one it is.
+    /// The services whose exports can be imported. The path of the file decides which service it is.
     const EXPORTS: [Self; 2] = [
         Self {
             tool: "chatgpt",
@@ -143,7 +143,7 @@ impl Agent {
         },
     ];
 
-    /// The tools from which sessions come.
+    /// The tools from which sessions can come.
     pub fn origins() -> impl Iterator<Item = Self> {
         Self::imported().chain(Self::EXPORTS)
     }
@@ -163,7 +163,7 @@ impl Agent {
 }
 
 impl Operation {
-    /// Returns the name of the command that starts it.
+    /// Returns the name of the command that starts the operation.
     pub const fn name(&self) -> &'static str {
         match self {
             Self::Create { .. } => "new",
@@ -194,17 +194,17 @@ impl Operation {
         }
     }
 
-    /// Returns whether the daemon reports its progress under the number of the request.
+    /// Returns whether the daemon reports the progress of the operation with the number of the request.
     pub const fn has_progress(&self) -> bool {
         matches!(self, Self::Compact { .. }) || self.reads_files()
     }
 
-    /// Returns whether its progress is in bytes.
+    /// Returns whether the progress is in bytes.
     pub const fn reads_files(&self) -> bool {
         matches!(self, Self::Import(_) | Self::Export { .. })
     }
 
-    /// Returns whether it moves the leaf, so that the cursor goes there.
+    /// Returns whether the operation moves the leaf. If so, the cursor goes to the leaf.
     pub const fn moves_leaf(&self) -> bool {
         matches!(
             self,
@@ -217,7 +217,7 @@ impl Operation {
         )
     }
 
-    /// Returns whether it changes the branches, and not the conversation in them.
+    /// Returns whether the operation changes branches, and not the conversation in them.
     pub const fn changes_branches(&self) -> bool {
         matches!(
             self,
@@ -229,7 +229,7 @@ impl Operation {
 impl ExportFormat {
     pub const ALL: [Self; 4] = [Self::Html, Self::Markdown, Self::Jsonl, Self::Text];
 
-    /// Returns the name in a command.
+    /// Returns the name of the format in a command.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Html => "html",
@@ -239,7 +239,7 @@ impl ExportFormat {
         }
     }
 
-    /// Returns the end of a file's name.
+    /// Returns the extension of file names.
     pub const fn extension(self) -> &'static str {
         match self {
             Self::Html => "html",
@@ -258,14 +258,15 @@ impl ExportFormat {
         }
     }
 
-    /// Finds a format by its name or by the end of a file's name.
+    /// Finds a format by its name, or by the extension of a file name.
     pub fn named(name: &str) -> Option<Self> {
         let is = |it: &Self| it.name() == name || it.extension() == name;
         Self::ALL.into_iter().find(is)
     }
 }
 
-/// Parses `[FORMAT] [PATH]`. Without a format, the end of the path decides; a path without one gets a page.
+/// Parses `[FORMAT] [PATH]`. Without a format, the extension of the path decides; a path without an extension is
+/// for a page.
 pub fn export_of(argument: &str) -> (Option<ExportFormat>, Option<&str>) {
     let (first, rest) = argument
         .split_once(char::is_whitespace)
@@ -284,7 +285,7 @@ pub fn export_of(argument: &str) -> (Option<ExportFormat>, Option<&str>) {
 /// The kinds of rows of [`Operation::Usage`].
 pub const USAGE_BY: [&str; 5] = ["day", "model", "tool", "session", "directory"];
 
-/// Parses the argument of an import; `None` if it is empty.
+/// Parses the argument of an import. `None` if the argument is empty.
 pub fn import_of(argument: &str) -> Option<ImportSource> {
     Some(match argument {
         "" => return None,
@@ -300,7 +301,7 @@ pub fn import_of(argument: &str) -> Option<ImportSource> {
     })
 }
 
-/// Returns a file name for an export of a session with this name or id.
+/// Returns a file name for the export of a session. `title` is the name or the id of the session.
 pub fn file_name(title: &str, format: ExportFormat) -> String {
     let is_plain = |char: char| char.is_alphanumeric() || matches!(char, '-' | '_');
     let plain: String = title

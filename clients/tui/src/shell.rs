@@ -6,9 +6,9 @@ pub fn command_line(words: &[String]) -> String {
     words.join(" ")
 }
 
-/// Returns whether the words can be pasted into a terminal. They must not have control characters, nor characters that
-/// change the order in which others are shown. Quotes do not help: a terminal takes a pasted line break or escape
-/// sequence as a key.
+/// Returns whether the words can safely be pasted into a terminal. They must not contain control characters, or
+/// characters that change the order in which others are shown. Quotes do not help, since a terminal interprets a
+/// pasted line break or escape sequence as a key.
 pub fn is_safe(words: &[String]) -> bool {
     let is_unsafe = |char: char| {
         char.is_control() || matches!(char, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
@@ -21,7 +21,7 @@ fn quoted(word: &str) -> String {
         char.is_ascii_alphanumeric()
             || matches!(char, '_' | '-' | '.' | '/' | ':' | '=' | ',' | '@' | '+')
     };
-    // zsh replaces `=word` by the path of a program.
+    // zsh replaces `=word` with the path of a program, so such a word is quoted.
     let is_plain = !word.is_empty() && !word.starts_with('=') && word.chars().all(is_plain);
     match is_plain {
         true => word.to_owned(),

@@ -1,15 +1,15 @@
-//! The errors that the program prints on a terminal, with exit codes, in the style of treelined's
-//! commands.
+//! The errors that the program prints to a terminal, with their exit codes. They have the form of
+//! the errors of treelined's commands.
 
 use crate::text;
 use std::fmt;
 
-/// The exit codes of the commands of treelined.
+/// The exit codes, which are the same as those of treelined's commands.
 pub const FAILED: u8 = 1;
 pub const USAGE: u8 = 2;
 pub const NOT_FOUND: u8 = 3;
 
-/// An error, printed as the commands of treelined print theirs.
+/// An error. It is printed in the form of the errors of treelined's commands.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ShellError {
     /// The message, sanitized. Lines after the first one list alternatives.

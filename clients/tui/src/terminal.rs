@@ -1,6 +1,6 @@
-//! The terminal: set up at the start, restored at the end.
+//! The terminal: it is set up at the start, and restored at the end.
 //!
-//! It is also restored on errors, on a panic (before its message is written) and on signals, which the event
+//! It is also restored after an error, before the message of a panic is written, and after a signal, which the event
 //! loop receives. No other module writes to it.
 
 use crate::theme::{Background, Theme, ThemeName};
@@ -18,17 +18,17 @@ use std::process::Command;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-/// Whether the terminal is set up, so that it is restored once.
+/// Whether the terminal is set up. This makes sure that it is restored once only.
 static TAKEN: AtomicBool = AtomicBool::new(false);
 
-/// The terminal while it is set up.
+/// The terminal, for as long as it is set up.
 pub struct Terminal {
     inner: ratatui::Terminal<CrosstermBackend<Stdout>>,
     mouse: bool,
 }
 
 impl Terminal {
-    /// Sets the terminal up: raw mode, alternate screen, mouse and paste reports.
+    /// Sets up the terminal: raw mode, alternate screen, reports of mouse and paste.
     pub fn take(mouse: bool) -> io::Result<Self> {
         let before = std::panic::take_hook();
         std::panic::set_hook(Box::new(move |panic| {
@@ -46,7 +46,7 @@ impl Terminal {
         })
     }
 
-    /// Columns and rows.
+    /// Returns the size in columns and rows.
     pub fn size(&self) -> io::Result<(u16, u16)> {
         let size = self.inner.size()?;
         Ok((size.width, size.height))
@@ -56,12 +56,13 @@ impl Terminal {
         self.inner.draw(draw).map(drop)
     }
 
-    /// Copies `text` into the clipboard (OSC 52). It is base64, so the terminal obeys nothing in it.
+    /// Copies `text` into the clipboard (OSC 52). The text is sent in base64, so the terminal does not obey escape
+    /// sequences in it.
     pub fn copy(&mut self, text: &str) -> io::Result<()> {
         execute!(stdout(), CopyToClipboard::to_clipboard_from(text))
     }
 
-    /// Suspends the program as Ctrl+Z does elsewhere. Returns when the shell continues it.
+    /// Suspends the program, like Ctrl+Z in other programs. Returns when the shell continues the program.
     pub fn suspend(&mut self) -> io::Result<()> {
         restore();
         stop();
@@ -71,8 +72,8 @@ impl Terminal {
 }
 
 impl Terminal {
-    /// Gives the terminal to a program until it ends. One that fails has its last lines read before the screen comes
-    /// back. The error says how the program has ended.
+    /// Gives the terminal to a program until it ends. If the program fails, the user can read its last lines before the
+    /// screen comes back. The error says how the program ended.
     pub fn run(&mut self, argv: &[String]) -> io::Result<Result<(), String>> {
         let Some((program, arguments)) = argv.split_first() else {
             return Ok(Ok(()));
@@ -89,8 +90,8 @@ impl Terminal {
             io::stdin().lock().read_line(&mut String::new())?;
         }
         enter(self.mouse)?;
-        // A terminal of its own knows nothing of the screen before. To clear the old one is to ask where the cursor is, and
-        // nobody reads the answer here.
+        // The new terminal value does not know what is on the screen. Clearing through it would request the position of
+        // the cursor, and nothing reads that answer here, so the screen is cleared directly.
         execute!(stdout(), Clear(ClearType::All))?;
         self.inner = ratatui::Terminal::new(CrosstermBackend::new(stdout()))?;
         Ok(ended)
@@ -119,7 +120,7 @@ fn enter(mouse: bool) -> io::Result<()> {
     entered
 }
 
-/// Undoes the set-up. Ignores errors: during a panic nothing can be done about them.
+/// Restores the terminal. Errors are ignored, since nothing can be done about them during a panic.
 fn restore() {
     if !TAKEN.swap(false, Ordering::SeqCst) {
         return;
@@ -139,7 +140,7 @@ fn stop() {
     let _sent = rustix::process::kill_current_process_group(rustix::process::Signal::TSTP);
 }
 
-/// Returns the theme for this terminal. Asks the terminal for its background only if it is not configured.
+/// Returns the theme for this terminal. If the background is not configured, asks the terminal for it.
 pub fn theme(name: ThemeName, background: Background) -> Theme {
     if std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty())
         || std::env::var("TERM").is_ok_and(|term| term == "dumb")
@@ -171,7 +172,7 @@ fn looks_light() -> bool {
     options.timeout = Duration::from_millis(200);
     match terminal_colorsaurus::theme_mode(options) {
         Ok(mode) => mode == terminal_colorsaurus::ThemeMode::Light,
-        // Some terminals do not answer but set this variable to "foreground;background".
+        // Some terminals do not answer, but set this variable to "foreground;background".
         Err(_) => std::env::var("COLORFGBG")
             .is_ok_and(|colours| matches!(colours.rsplit(';').next(), Some("7" | "15"))),
     }

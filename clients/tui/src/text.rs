@@ -1,23 +1,22 @@
-//! Sanitized text and its width in columns.
+//! Sanitized text, and its width in columns.
 //!
-//! Sessions contain what models, tools and other programs wrote. Printed unchanged, such text could move
-//! the cursor, change the window's title, fill the clipboard, or reverse the order of its words. Every text
-//! from the daemon passes through [`line`] or [`lines`] before it enters the model.
+//! Sessions contain text that models, tools and other programs wrote. If such text is printed unchanged, it
+//! can move the cursor, change the title of the window, fill the clipboard, or reverse the order of words.
+//! Every text from the daemon passes through [`line`] or [`lines`] before it enters the model.
 //!
-//! Columns are counted by grapheme cluster, as ratatui counts them. Terminals disagree about the width of
-//! emoji that invisible characters join or style, and one column of disagreement tears the line. Such
-//! characters are removed and flags are spelled as letters, so that the width is the same in every
-//! terminal.
+//! Columns are counted by grapheme clusters, like in ratatui. Terminals disagree about the width of emoji
+//! that are joined or styled by invisible characters, and one column of difference spoils the line. So such
+//! characters are removed, and flags are written as letters. Then the width is the same in every terminal.
 
 pub use treelined_redact::unseen::is_control;
 use unicode_segmentation::UnicodeSegmentation;
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
-/// Columns of a tab stop.
+/// The number of columns between tab stops.
 const TAB: usize = 4;
 
-/// Returns whether `char` has no column and no appearance common to all terminals: soft hyphen, zero-width
-/// space, word joiner, byte order mark, and the style and skin tone of emoji.
+/// Returns whether `char` has no column, or does not look the same in all terminals: soft hyphen,
+/// zero-width space, word joiner, byte order mark, and the styles and skin tones of emoji.
 const fn is_invisible(char: char) -> bool {
     matches!(
         char,
@@ -25,24 +24,25 @@ const fn is_invisible(char: char) -> bool {
     )
 }
 
-/// Returns the letter of a regional indicator. Two of them form a flag, whose width differs between
-/// terminals; a flag wider than expected would leave remains on the screen.
+/// Returns the letter of a regional indicator. Two such indicators form a flag, whose width differs between
+/// terminals. A flag that is wider than expected would leave remains on the screen.
 fn letter_of_flag(char: char) -> Option<char> {
     let at = u32::from(char).checked_sub(0x1f1e6)?;
     ('A'..='Z').nth(at as usize)
 }
 
-/// Returns whether an emoji sequence can join `previous` to the next character.
+/// Returns whether `previous` can be joined with the next character to one emoji.
 const fn joins_emoji(previous: char) -> bool {
     matches!(previous, '\u{2190}'..='\u{2bff}' | '\u{1f000}'..='\u{1faff}')
 }
 
-/// Returns `text` as one line, in which every control is replaced by a visible character.
+/// Returns `text` as one line. Each control character is replaced by a visible one.
 pub fn line(text: &str) -> String {
     line_with_starts(text, |_| {})
 }
 
-/// The same; calls `starts` for each character of `text` with the byte offset where it begins in the line.
+/// Like [`line`]. Also calls `starts` for each character of `text`, with the byte offset at which the
+/// character begins in the line.
 pub fn line_with_starts(text: &str, mut starts: impl FnMut(usize)) -> String {
     let mut out = String::with_capacity(text.len());
     let mut previous = ' ';
@@ -61,12 +61,13 @@ pub fn line_with_starts(text: &str, mut starts: impl FnMut(usize)) -> String {
     out
 }
 
-/// Returns the picture of a C0 control.
+/// Returns the picture of a C0 control character.
 fn picture(char: char) -> char {
     char::from_u32(0x2400 + u32::from(char)).unwrap_or(char::REPLACEMENT_CHARACTER)
 }
 
-/// Splits `text` into lines, sanitized as by [`line`], with tabs expanded. A final line break adds no line.
+/// Splits `text` into lines that are sanitized like by [`line`]; tabs are expanded. A line break at the end
+/// adds no line.
 pub fn lines(text: &str) -> impl Iterator<Item = String> {
     let text = text.strip_suffix('\n').unwrap_or(text);
     text.split(['\n', '\u{2028}', '\u{2029}']).map(|text| {
@@ -94,12 +95,12 @@ fn expand_tabs(text: &str) -> String {
     out
 }
 
-/// Returns the columns of a sanitized text.
+/// Returns the width of a sanitized text in columns.
 pub fn width(text: &str) -> usize {
     text.width()
 }
 
-/// Shortens `text` to `columns`: its beginning and `…`.
+/// Cuts `text` to `columns`. A cut text is its beginning and `…`.
 pub fn cut(text: &str, columns: usize) -> String {
     if width(text) <= columns {
         return text.to_owned();
@@ -111,7 +112,7 @@ pub fn cut(text: &str, columns: usize) -> String {
     out
 }
 
-/// Shortens `text` to `columns`: `…` and its end.
+/// Cuts `text` to `columns`. A cut text is `…` and its end.
 pub fn cut_front(text: &str, columns: usize) -> String {
     if width(text) <= columns {
         return text.to_owned();
@@ -133,7 +134,7 @@ pub fn cut_front(text: &str, columns: usize) -> String {
     }
 }
 
-/// Returns the longest beginning of `text` that fits into `columns`, in whole graphemes.
+/// Returns the longest beginning of `text` that fits into `columns`. Graphemes are not cut.
 pub fn head(text: &str, columns: usize) -> &str {
     let mut taken = 0;
     for (at, grapheme) in text.grapheme_indices(true) {
@@ -145,8 +146,8 @@ pub fn head(text: &str, columns: usize) -> &str {
     text
 }
 
-/// Breaks one line into lines of at most `columns`, between words where possible. The following lines have
-/// the indentation of the first.
+/// Wraps one line into lines of at most `columns`, between words if possible. The following lines have the
+/// indentation of the first one.
 pub fn wrap(text: &str, columns: usize) -> Vec<String> {
     let columns = columns.max(1);
     if width(text) <= columns {
@@ -194,8 +195,8 @@ pub fn wrap(text: &str, columns: usize) -> Vec<String> {
     out
 }
 
-/// Splits a word, with the space after it, where it may be broken. Scripts without spaces have wide
-/// characters, and break anywhere.
+/// Splits a word, with the space after it, into pieces between which it may be broken. Wide characters are
+/// of scripts without spaces, and may be broken anywhere.
 fn pieces(word: &str) -> Vec<&str> {
     let is_plain = word.chars().all(|char| char.width().unwrap_or(0) < 2);
     if !is_plain {
@@ -214,7 +215,7 @@ fn flush(out: &mut Vec<String>, current: &mut String, indent: &str) {
     out.push(full.trim_end().to_owned());
 }
 
-/// Breaks one line exactly at `columns`: for code, where every space counts.
+/// Breaks one line at exactly `columns`. For code, where every space counts.
 pub fn fold(text: &str, columns: usize) -> Vec<String> {
     let columns = columns.max(1);
     let mut out = Vec::new();
@@ -222,7 +223,7 @@ pub fn fold(text: &str, columns: usize) -> Vec<String> {
     let mut taken = 0;
     for grapheme in text.graphemes(true) {
         let wide = width(grapheme);
-        // A grapheme wider than the pane has its own line.
+        // A grapheme that is wider than the pane gets its own line.
         if taken + wide > columns && taken > 0 {
             out.push(std::mem::take(&mut current));
             taken = 0;

@@ -1,7 +1,8 @@
-//! Colours and emphasis by meaning. Without colour, emphasis alone makes the differences visible.
+//! Colours and emphasis, by their meaning. Without colours, the emphasis alone makes the differences visible.
 //!
-//! The themes for 256 colours use its fixed part, so that the contrast of every text is known (a test computes it).
-//! Terminals with fewer colours get those of their palette, which the user has chosen.
+//! The themes with 256 colours use the part of these colours that is fixed, so that the contrast of every text is
+//! known (a test computes it). Terminals with fewer colours get the colours of their palette, which the user has
+//! chosen.
 
 use crate::markdown::Emphasis;
 use crate::message::RowStyle;
@@ -69,7 +70,7 @@ pub struct Theme {
     pub border: Style,
 }
 
-/// The colours of a theme; `None` is the terminal's own.
+/// The colours of a theme; `None` stands for the terminal's own colour.
 struct Palette {
     assistant: Option<Color>,
     tool: Option<Color>,
@@ -86,7 +87,7 @@ struct Palette {
 }
 
 impl Theme {
-    /// Returns the theme in its form for the background.
+    /// Returns a theme, in its form for the background.
     pub fn named(name: ThemeName, is_light: bool) -> Self {
         match name {
             ThemeName::Dark => Self::of(&indexed(false)),
@@ -107,7 +108,7 @@ impl Theme {
         Self::named(ThemeName::Light, true)
     }
 
-    /// For `NO_COLOR` and for terminals without colours.
+    /// Returns the theme for `NO_COLOR`, and for terminals without colours.
     pub fn plain() -> Self {
         let none = Style::new();
         let bold = none.add_modifier(Modifier::BOLD);
@@ -171,8 +172,8 @@ impl Theme {
         style
     }
 
-    /// Returns the style of a part of the selected row. Shades of the text become one, since they would be too dim
-    /// there; colours with a meaning stay, where the theme has a background for them.
+    /// Returns the style of a part of the selected row. The shades of text become one shade, since they would be
+    /// too dim on the selection. Colours with a meaning stay, if the theme has a background for them.
     pub fn on_selection(&self, style: Style, selection: Style) -> Style {
         let kept = Style::new()
             .add_modifier(style.add_modifier)
@@ -186,7 +187,7 @@ impl Theme {
         }
     }
 
-    /// Returns all styles of texts, without those of lines and of the selected row.
+    /// Returns the styles of all texts. The styles of lines and of the selected row are not included.
     pub fn texts(&self) -> [Style; 19] {
         [
             self.text,
@@ -251,7 +252,7 @@ impl Theme {
     }
 }
 
-/// Colours of the fixed part of 256 colours.
+/// The colours of a theme from the fixed part of the 256 colours.
 fn indexed(is_light: bool) -> Palette {
     let pick = |dark, light| Color::Indexed(if is_light { light } else { dark });
     Palette {
@@ -303,8 +304,8 @@ fn true_color(is_light: bool) -> Palette {
     }
 }
 
-/// Colours of the terminal's palette. On white, green, cyan, yellow and most bright colours are too pale in many
-/// palettes, and on black, blue is too dark.
+/// The colours of a theme from the terminal's palette. In many palettes green, cyan, yellow and most bright colours
+/// are too pale on white, and blue is too dark on black.
 fn terminal(is_light: bool) -> Palette {
     let pick = |dark, light| if is_light { light } else { dark };
     Palette {

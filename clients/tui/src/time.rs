@@ -49,7 +49,7 @@ pub fn since(stored: &str) -> String {
     ago(seconds(stored), Timestamp::now().as_second())
 }
 
-/// Formats a duration: `7 s`, `2:05`.
+/// Formats a duration, such as `7 s` or `2:05`.
 pub fn elapsed(time: Duration) -> String {
     let seconds = time.as_secs();
     match seconds {
@@ -67,7 +67,7 @@ pub fn bytes(count: usize) -> String {
     }
 }
 
-/// Formats a count of tokens: `950`, `1.2k`, `12k`.
+/// Formats a number of tokens, such as `950`, `1.2k` or `12k`.
 pub fn tokens(count: u64) -> String {
     match count {
         0..1000 => count.to_string(),

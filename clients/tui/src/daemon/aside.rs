@@ -1,9 +1,10 @@
-//! Side questions: asked in the background beside the conversation, and kept (protocol.md §3.23).
+//! Side questions: asks a question in a background branch beside the conversation, and keeps its
+//! answer (protocol.md §3.23).
 
 use super::operations::plural;
 use treelined_client::{Client, Error, Message};
 
-/// The group of the questions that stand beside the conversation.
+/// The group of the branches with such questions.
 const GROUP: &str = "btw";
 
 pub(super) async fn ask(client: &Client, question: String) -> Result<String, Error> {

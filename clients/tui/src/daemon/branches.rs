@@ -1,4 +1,4 @@
-//! Names branches, puts them away and brings them back (protocol.md §3.20).
+//! Names branches, archives them, and brings them back (protocol.md §3.20).
 
 use super::failure::refused;
 use crate::message::CommandOutput;

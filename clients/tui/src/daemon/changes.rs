@@ -5,10 +5,12 @@ use crate::model::document::{Change, SHOWN};
 use serde_json::Value;
 use treelined_client::{Client, RenderedBlock, RenderedResults, RenderedToolCall};
 
-/// Entries from a result up to the message of its call, at most: between them are the other results of the message.
+/// The most entries that are searched upwards from a result for the message with its call. Between the two are only
+/// the results of the other calls.
 const MOST_STEPS: usize = 32;
 
-/// Returns the changes of the calls in an entry, or of the call whose result it is; none if they cannot be read.
+/// Returns the changes that the calls in an entry make, or that the call of a result makes; empty if they cannot be
+/// read.
 pub(super) async fn of(client: &Client, entry: &Value) -> Vec<Change> {
     let message = entry.get("message").unwrap_or(&Value::Null);
     let text = |value: &Value, name: &str| value.get(name)?.as_str().map(str::to_owned);
@@ -39,7 +41,7 @@ pub(super) async fn of(client: &Client, entry: &Value) -> Vec<Change> {
         .collect()
 }
 
-/// Returns whether a message has a call, or the call with this id.
+/// Returns whether a message has the call with this id, or any call if `id` is `None`.
 fn has_call(message: &Value, id: Option<&str>) -> bool {
     let blocks = message.get("content").and_then(Value::as_array);
     let text = |block: &Value, name: &str| block.get(name).and_then(Value::as_str) == id;
@@ -51,7 +53,7 @@ fn has_call(message: &Value, id: Option<&str>) -> bool {
     })
 }
 
-/// Returns the id of the message above a result that has its call.
+/// Returns the id of the message with the call of a result. The message is above the result.
 async fn message_of(client: &Client, result: &Value, call: &str) -> Option<String> {
     let above = |entry: &Value| entry.get("parentId")?.as_str().map(str::to_owned);
     let mut at = above(result)?;

@@ -1,9 +1,9 @@
 //! Compares two branches from their common ancestor on.
 //!
-//! Both branches are read upwards from their marked entries, the deeper one first, until they meet. The
-//! parents come from pages of tree rows, the bodies from pages of the file, in which the entries of a
-//! branch are usually close together. A request therefore covers some thousand entries, only compared
-//! entries are read, and the memory needed does not grow with the session.
+//! Both branches are read upwards from their marked entries, the deeper branch first, until they meet.
+//! The parents come from pages of tree rows. The bodies come from pages of the file, in which the entries
+//! of a branch are usually close together. So one request covers some thousand entries, only compared
+//! entries are read, and the memory does not grow with the session.
 
 use super::convert;
 use super::figures;
@@ -15,27 +15,28 @@ use serde_json::Value;
 use std::collections::{BTreeSet, VecDeque};
 use treelined_client::{Client, Entry, Error, FlatTree, TreeFilter};
 
-/// Rows, and at most entries, of a request.
+/// The number of rows in a request, and the most entries in it.
 const PAGE: u64 = 2000;
 
-/// Bytes of entries of a request.
+/// The most bytes of the entries in a request.
 const PAGE_BYTES: u64 = 2 << 20;
 
-/// Entries of the first request, before it is known how close together the branch is in the file.
+/// The number of entries in the first request, when it is unknown how close together the entries of the
+/// branch are in the file.
 const FIRST: u64 = 32;
 
-/// Characters shown of a message or of the name of a file.
+/// The most characters shown of a message, or of the name of a file.
 const SHOWN: usize = 400;
 
-/// The first lines of every summary of a branch (semantics.md §2.4). They are removed, since they would
+/// The first lines of all summaries of branches (semantics.md §2.4). They are removed, since each would
 /// fill the one line on which a summary is shown.
 const PREAMBLES: [&str; 2] = [
     "This is a summary of a branch that was explored before the conversation returned here.",
     "This is a summary of another branch of this conversation, merged here.",
 ];
 
-/// Compares the branches that end in these entries. Calls `report` with the number of entries read so far
-/// and an upper bound of it.
+/// Compares the branches that end in these entries. Calls `report` with the number of entries read so
+/// far, and an upper bound of this number.
 pub async fn compare(
     client: &Client,
     left: &str,
@@ -55,7 +56,7 @@ pub async fn compare(
             std::cmp::Ordering::Greater => one.read(client, apart).await?,
             std::cmp::Ordering::Less => other.read(client, apart).await?,
             std::cmp::Ordering::Equal => {
-                // Both are at the same depth: read both until they reach the same entry.
+                // Both are at the same depth now. They are read together until they reach the same entry.
                 let pairs = one.ahead.iter().zip(&other.ahead);
                 let apart = pairs.take_while(|(one, other)| one != other).count();
                 one.read(client, apart).await?;
@@ -88,7 +89,7 @@ pub async fn compare(
     })
 }
 
-/// The cost of a branch below the ancestor; `None` if none of its answers has used tokens.
+/// The cost of a branch below the common ancestor; `None` if none of its answers used tokens.
 async fn cost(client: &Client, tip: &str, ancestor: Option<&str>) -> Result<Option<String>, Error> {
     let mut call = client.get_stats().leaf_id(Some(tip));
     if let Some(ancestor) = ancestor {
@@ -99,17 +100,17 @@ async fn cost(client: &Client, tip: &str, ancestor: Option<&str>) -> Result<Opti
 
 /// Reads a branch upwards from a marked entry.
 struct BranchReader {
-    /// The next entries to read, as far as they are known, the deepest first.
+    /// The ids of the next entries to read, as many as are known, the deepest first.
     ahead: VecDeque<String>,
     /// The parent of the last entry of `ahead`; `None` above a root.
     beyond: Option<String>,
-    /// The number of entries above the next one; -1 above a root.
+    /// The number of entries above the next entry; -1 if the walk has passed a root.
     above: i64,
-    /// The index of the last row seen; the parent is looked for before it first.
+    /// The index of the row that was seen last. The parent is searched in the rows before it first.
     row: Option<u64>,
     /// The number of entries read.
     passed: usize,
-    /// The number of entries to request.
+    /// The number of entries in the next request.
     limit: u64,
     tip: String,
     messages: Messages,
@@ -118,7 +119,7 @@ struct BranchReader {
 
 impl BranchReader {
     async fn new(client: &Client, id: &str) -> Result<Self, Error> {
-        // The daemon's depth is right even if a damaged file has loops of parents.
+        // The depth from the daemon is right even if the parents in a damaged file form loops.
         let tree = rows(client).around(id).limit(1).await?;
         let depth = tree.nodes.first().map_or(0, |node| node.depth);
         let tip = client.get_entry(id).await?.entry;
@@ -135,17 +136,17 @@ impl BranchReader {
         })
     }
 
-    /// Returns the number of entries on the path to the root, the marked one included.
+    /// Returns the number of entries on the path to the root, including the marked entry.
     fn depth(&self) -> usize {
         usize::try_from(self.above).map_or(0, |above| above + 1)
     }
 
-    /// Returns the next entry to read; `None` above a root.
+    /// Returns the next entry to read; `None` after a root.
     fn next(&self) -> Option<&str> {
         self.ahead.front().or(self.beyond.as_ref()).map(|id| &**id)
     }
 
-    /// Requests the ids of further entries, if none is known.
+    /// Requests the ids of further entries if none is known.
     async fn look_ahead(&mut self, client: &Client) -> Result<(), Error> {
         let Some(at) = self.beyond.clone().filter(|_| self.ahead.is_empty()) else {
             return Ok(());
@@ -156,7 +157,7 @@ impl BranchReader {
             self.add_ancestors(&tree);
         }
         if self.ahead.is_empty() {
-            // Other branches lie between the entry and its child, or the tree has changed.
+            // Either other branches are between the entry and its child, or the tree has changed.
             self.add_ancestors(&rows(client).around(&at).limit(PAGE).await?);
         }
         if self.ahead.is_empty() {
@@ -168,7 +169,7 @@ impl BranchReader {
         Ok(())
     }
 
-    /// Adds the ancestors found in these rows, in which parents come before their children.
+    /// Adds the ancestors that are in these rows. Parents come before their children in the rows.
     fn add_ancestors(&mut self, tree: &FlatTree) {
         for (at, node) in tree.nodes.iter().enumerate().rev() {
             if self.beyond.as_deref() == Some(&*node.id) {
@@ -179,12 +180,12 @@ impl BranchReader {
         }
     }
 
-    /// Reads at most `count` of the known entries.
+    /// Reads the bodies of at most `count` known entries.
     async fn read(&mut self, client: &Client, count: usize) -> Result<(), Error> {
         let mut ids: Vec<String> = self.ahead.drain(..count.min(self.ahead.len())).collect();
         let mut since = self.next().map(str::to_owned);
         let mut messages = Vec::new();
-        // Parents come first, as they usually do in the file.
+        // The request begins with the parents, since these usually come first in the file.
         while let Some(next) = ids.last() {
             let limit = self.limit.min(ids.len() as u64);
             let mut call = client.get_entries().limit(limit).max_bytes(PAGE_BYTES);
@@ -217,7 +218,7 @@ impl BranchReader {
         Ok(())
     }
 
-    /// Adds an entry. Returns the message to show, if it contains text.
+    /// Adds an entry. Returns the message to show, if the entry has text.
     fn add(&mut self, entry: &Entry) -> Option<BranchMessage> {
         self.passed += 1;
         self.above -= 1;
@@ -249,12 +250,12 @@ impl BranchReader {
     }
 }
 
-/// All rows, unfiltered; the daemon caches this order between pages.
+/// Requests all rows, without a filter. The daemon caches their order between pages.
 fn rows(client: &Client) -> treelined_client::Call<treelined_client::GetTreeParams, FlatTree> {
     client.get_tree().filter(TreeFilter::All)
 }
 
-/// The first and the last messages of a branch. They are added from the last one to the first.
+/// The first and the last messages of a branch. They are added in reverse order.
 #[derive(Default)]
 struct Messages {
     last: Vec<BranchMessage>,
@@ -292,7 +293,7 @@ fn str_of<'a>(value: &'a Value, member: &str) -> &'a str {
         .unwrap_or_default()
 }
 
-/// Returns whether a message contains text, not only tool calls.
+/// Returns whether a message has text, and not only tool calls.
 fn has_text(entry: &Value) -> bool {
     match entry.pointer("/message/content") {
         Some(Value::Array(blocks)) => blocks
@@ -327,7 +328,7 @@ fn without_preamble(summary: &str) -> &str {
     rests.next().unwrap_or(summary)
 }
 
-/// The files that a branch touched, from its tool calls and summaries (semantics.md §2.4).
+/// The files that a branch touched, according to its tool calls and summaries (semantics.md §2.4).
 #[derive(Default)]
 struct Files {
     read: BTreeSet<String>,
@@ -352,7 +353,7 @@ impl Files {
             };
             note(set, path);
         }
-        // The details of a client's own summary can have any shape.
+        // If a client wrote the summary, its details can have any form.
         if entry.get("fromHook").and_then(Value::as_bool) == Some(true) {
             return;
         }

@@ -14,7 +14,7 @@ use treelined_client::{
     RequestId, SearchField, SearchMode, TreeFilter, TreeNode,
 };
 
-/// Lines shown of the log of a daemon that has ended.
+/// The number of last lines of its log that are shown of a daemon that has ended.
 const LAST_WORDS: usize = 4;
 
 pub fn filter(filter: Filter) -> TreeFilter {
@@ -27,7 +27,7 @@ pub fn filter(filter: Filter) -> TreeFilter {
     }
 }
 
-/// Parses the entry; one nested too deep to parse becomes its text.
+/// Parses the entry. An entry that is nested too deeply to be parsed becomes its text.
 pub fn value(entry: &Entry) -> Value {
     let text = || Value::from(entry.json().get());
     entry.json().parse().unwrap_or_else(|_| text())
@@ -76,7 +76,7 @@ pub fn session_row(row: client::SessionRow) -> SessionRow {
     }
 }
 
-/// Returns the marks of a session: tags, pin, archive, git branch.
+/// Returns the marks of a session: its tags, whether it is pinned or archived, and its git branch.
 fn marks(row: &client::SessionRow) -> Vec<String> {
     let tags = row.tags.iter().flatten();
     let mut marks: Vec<String> = tags.map(|tag| format!("#{}", text::line(tag))).collect();
@@ -88,7 +88,7 @@ fn marks(row: &client::SessionRow) -> Vec<String> {
     marks
 }
 
-/// The row of a session that has no file on this machine.
+/// The row for a session that has no file on this machine.
 pub fn team_row(row: client::TeamSessionRow) -> SessionRow {
     SessionRow {
         id: row.session_id,
@@ -108,7 +108,7 @@ pub fn team_row(row: client::TeamSessionRow) -> SessionRow {
     }
 }
 
-/// The names of machines, each once.
+/// The names of the machines, each once.
 pub fn hosts(machines: &[client::OpenOn]) -> Vec<String> {
     let mut hosts: Vec<String> = machines.iter().map(|by| text::line(&by.host)).collect();
     hosts.sort_unstable();
@@ -130,7 +130,7 @@ pub fn tree_page(tree: FlatTree, at: Option<usize>) -> TreePage {
     }
 }
 
-/// Separates the reason of the end from the last lines of the log.
+/// Splits the end of a connection into the reason and the last lines of the log.
 pub fn end(end: &Disconnected) -> End {
     let status = end
         .status
@@ -144,7 +144,7 @@ pub fn end(end: &Disconnected) -> End {
     }
 }
 
-/// Parses a search: text between slashes is a regular expression.
+/// Reads a typed search. A text between slashes is a regular expression.
 pub fn typed(query: &str) -> (&str, SearchMode) {
     let inner = (query.strip_prefix('/')).and_then(|rest| rest.strip_suffix('/'));
     match inner.filter(|inner| !inner.is_empty()) {
@@ -153,7 +153,7 @@ pub fn typed(query: &str) -> (&str, SearchMode) {
     }
 }
 
-/// Marks the ranges, which are in Unicode code points.
+/// A text with these ranges marked. The ranges are in Unicode code points.
 fn marked(snippet: &str, ranges: &[Vec<u64>]) -> MarkedText {
     let ranges = ranges.iter().filter_map(|range| match range[..] {
         [start, end] => Some((start as usize, end as usize)),
@@ -273,7 +273,7 @@ fn row(node: TreeNode) -> Row {
     }
 }
 
-/// Returns the kind of an entry by its type and role.
+/// Returns the kind of an entry according to its type and role.
 pub fn kind(entry_type: &str, role: Option<&str>) -> Kind {
     match (entry_type, role) {
         ("message", Some("user")) => Kind::User,
@@ -307,7 +307,7 @@ pub fn navigation(ended: client::Navigation) -> Navigation {
     }
 }
 
-/// Converts a notification that the model uses; `None` for others.
+/// Converts a notification; `None` if the model does not use it.
 pub fn event(notification: &Notification) -> Option<Event> {
     Some(match notification {
         Notification::EntriesAppended(params) => Event::Appended {

@@ -1,4 +1,4 @@
-//! Failures and refusals, as the model and people take them.
+//! Failures and refusals in the forms for the model and for people.
 
 use crate::message::Failure;
 use crate::text;
@@ -18,7 +18,7 @@ pub(super) fn failure(error: Error) -> Failure {
     }
 }
 
-/// Says who has cancelled an operation or has failed, and why, as far as it is known.
+/// Says who cancelled or failed an operation, and why, if that is known.
 pub(super) fn refused(what: &str, failed: bool, by: Option<String>, why: Option<String>) -> String {
     let deed = match failed {
         true => "failed; there was no",

@@ -1,4 +1,4 @@
-//! Texts about the open session: its sums, and what a model sees of it.
+//! Texts with numbers about the open session or all sessions, and the text of the context.
 
 use super::operations::LONG;
 use crate::model::document;
@@ -7,18 +7,18 @@ use serde_json::Value;
 use std::time::Duration;
 use treelined_client::{Client, Costs, Error, Message, ModelStats, Tokens, UsageBy};
 
-/// Bytes shown of the context.
+/// The most bytes shown of the context.
 const SHOWN: usize = 512 << 10;
 
-/// Columns of the names of sums.
+/// The width of the column with the names of sums.
 const NAMES: usize = 11;
 
-/// Columns of a cost and of tokens, and the most rows of what all sessions have used.
+/// The width of the columns of cost and of tokens, and the most rows of the usage of all sessions.
 const COST: usize = 11;
 const TOKENS: usize = 7;
 const ROWS: u64 = 200;
 
-/// Describes messages, tokens, cost and time.
+/// Describes the messages, tokens, cost and time of the session.
 pub(super) async fn stats(client: &Client) -> Result<String, Error> {
     let stats = client.get_stats().await?;
     let mut lines = Vec::new();
@@ -71,7 +71,8 @@ fn of_model(model: &ModelStats) -> String {
     format!("{}, {messages} messages{cost}", name.trim())
 }
 
-/// `1.40` dollars, `~1.40` if a part is estimated, `1.40 + ?` if a part is unknown, `unknown`.
+/// A cost in dollars: `1.40`; `~1.40` if a part of it is estimated, `1.40 + ?` if a part is
+/// unknown, or `unknown`.
 pub(super) fn cost(costs: &Costs) -> String {
     if costs.recorded.is_none() && costs.estimated.is_none() {
         return "unknown".to_owned();
@@ -89,14 +90,15 @@ pub(super) fn cost(costs: &Costs) -> String {
     }
 }
 
-/// As [`cost`]; `None` if no answer has used tokens.
+/// Like [`cost`]; `None` if no answer used tokens.
 pub(super) fn paid(costs: &Costs) -> Option<String> {
     let says_something =
         costs.recorded.is_some() || costs.estimated.is_some() || costs.unknown_answers > 0;
     says_something.then(|| cost(costs))
 }
 
-/// The usage of all sessions: the sums, then a line each row, the newest day or the dearest first.
+/// The usage of all sessions: the sums, then one line for each row, the newest day or the highest
+/// cost first.
 pub(super) async fn usage(client: &Client, by: &'static str) -> Result<String, Error> {
     let call = client.get_usage().by(UsageBy::from(by)).limit(ROWS);
     let mut usage = call.timeout(LONG).await?;
@@ -137,7 +139,7 @@ pub(super) async fn usage(client: &Client, by: &'static str) -> Result<String, E
     Ok(lines.join("\n"))
 }
 
-/// All tokens in few characters, such as `45.6M`.
+/// The sum of all tokens in few characters, such as `45.6M`.
 fn short(tokens: &Tokens) -> String {
     let counts = [
         tokens.input,
@@ -153,7 +155,7 @@ fn short(tokens: &Tokens) -> String {
     }
 }
 
-/// Separates thousands: `12,345`.
+/// A number with its thousands separated, such as `12,345`.
 fn grouped(count: u64) -> String {
     let digits = count.to_string();
     let mut out = String::new();
@@ -166,7 +168,7 @@ fn grouped(count: u64) -> String {
     out
 }
 
-/// Writes the messages that a model sees, whole, each below its role.
+/// Writes the messages of the context without cutting them, each below its role.
 pub(super) async fn context(client: &Client) -> Result<String, Error> {
     let messages = client.get_context().await?.messages.unwrap_or_default();
     let count = messages.len();
@@ -199,7 +201,7 @@ fn of_message(message: &Message) -> String {
     format!("\n\n── {} ──\n{}", text::line(role), said.join("\n"))
 }
 
-/// Returns the text of a block, with calls and images named; `None` for others.
+/// Returns the text of a block. A call or an image becomes its name; `None` for other blocks.
 fn of_block(block: &Value) -> Option<String> {
     match block.get("type")?.as_str()? {
         "text" => Some(block.get("text")?.as_str()?.to_owned()),

@@ -1,4 +1,4 @@
-//! Asks what another agent would get, and which agents this machine has.
+//! Previews a handoff to another agent, and lists the agents that this machine has.
 
 use crate::message::{HandoffPreview, HandoffRequest};
 use crate::model::picker::PickerItem;
@@ -7,7 +7,7 @@ use crate::text;
 use std::os::unix::fs::PermissionsExt;
 use treelined_client::{Client, ContinueIn, Error};
 
-/// The agents, with what this machine has of them.
+/// The agents. A note says which of them this machine has.
 pub(super) fn agents() -> Vec<PickerItem> {
     let item = |agent: Agent| PickerItem {
         id: agent.tool.to_owned(),
@@ -31,7 +31,7 @@ pub fn is_on_path(program: &str) -> bool {
     })
 }
 
-/// Asks for a handoff without making anything.
+/// Requests the preview of a handoff, which makes nothing.
 pub(super) async fn preview(
     client: &Client,
     request: &HandoffRequest,

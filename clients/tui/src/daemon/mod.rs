@@ -1,5 +1,5 @@
 //! Runs effects through `treelined-client`, and returns the daemon's answers and notifications as messages.
-//! Each call runs in its own task, so nothing here blocks.
+//! Each call runs in its own task, so no function here blocks.
 
 mod aside;
 mod branches;
@@ -30,7 +30,7 @@ use treelined_client::{
     TreeOrder, TreeRender,
 };
 
-/// The connection, and what is needed to make it again.
+/// The connection, and the data needed to make it again.
 #[derive(Clone)]
 pub struct Daemon {
     builder: Arc<Builder>,
@@ -38,23 +38,24 @@ pub struct Daemon {
     cwd: String,
     messages: UnboundedSender<Message>,
     state: Arc<Mutex<State>>,
-    /// Held by the running search.
+    /// The running search holds this lock.
     search_turn: Arc<tokio::sync::Mutex<()>>,
 }
 
-/// State shared by the tasks. A std mutex: it is never held across I/O.
+/// The state that the tasks share. The mutex is from the standard library, since it is never held during
+/// I/O.
 #[derive(Default)]
 struct State {
     client: Option<Client>,
     /// The open session.
     session: Option<String>,
-    /// The comparison started last.
+    /// The comparison that was started last.
     comparing: Option<AbortHandle>,
-    /// The command started last.
+    /// The command that was started last.
     running: Option<AbortHandle>,
-    /// Asks which machines have the open session open.
+    /// The task that asks which machines have the open session open.
     presence: Option<AbortHandle>,
-    /// Ends the search started last when it is dropped.
+    /// When this is dropped, the search that was started last ends.
     searching: Option<oneshot::Sender<()>>,
     /// Whether the program itself closes the connection.
     closing: bool,
@@ -73,11 +74,11 @@ impl Daemon {
         }
     }
 
-    /// Starts `effect`, if it concerns the daemon.
+    /// Runs `effect`, if the effect is for the daemon.
     pub fn run(&self, effect: Effect) {
         let is_comparison = matches!(effect, Effect::Compare { .. });
         if is_comparison || effect == Effect::StopComparing {
-            // Aborting the task cancels its calls.
+            // Aborting the task also cancels its calls.
             let before = self.state().comparing.take();
             before.inspect(AbortHandle::abort);
         }
@@ -120,7 +121,7 @@ impl Daemon {
             state.client.take()
         };
         if let Some(client) = client {
-            // The program ends; it no longer matters how the daemon did.
+            // This program ends too, so a failure of the daemon does not matter any more.
             let _ended = client.close().await;
         }
     }
@@ -130,11 +131,11 @@ impl Daemon {
     }
 
     fn say(&self, message: message::Daemon) {
-        // Fails only while the program ends.
+        // This fails only while the program ends.
         let _sent = self.messages.send(Message::Daemon(message));
     }
 
-    /// Returns the client, whose calls are about the open session.
+    /// Returns a client whose calls are about the open session.
     fn client(&self) -> Option<Client> {
         let state = self.state();
         let client = state.client.as_ref()?;
@@ -150,7 +151,7 @@ impl Daemon {
             return Some(self.connect().await);
         }
         let Some(client) = self.client() else {
-            // The end of the connection has been reported.
+            // The end of the connection was reported already.
             return None;
         };
         Some(match effect {
@@ -241,7 +242,8 @@ impl Daemon {
         }
         let watcher = of.clone();
         tokio::spawn(async move {
-            // A daemon without this method sends no changes; the list is then read again when it is shown.
+            // An older daemon may not have this method, and sends no changes. Then the list is read again
+            // whenever it is shown.
             let _watching = watcher.watch_sessions().await;
         });
         tokio::spawn(async move {
@@ -261,10 +263,10 @@ impl Daemon {
         message::Daemon::Connected(server)
     }
 
-    /// Sends notifications about the open session to the model.
+    /// Passes notifications about the open session to the model.
     fn forward(&self, notification: &Notification) {
         let of = match notification {
-            // The daemon sends these only to clients that they concern.
+            // The daemon sends these notifications only to clients that they concern.
             Notification::SessionsChanged(_)
             | Notification::UserAsked(_)
             | Notification::UserNotified(_)
@@ -341,14 +343,14 @@ impl Daemon {
             state.session.replace(opened.session.session_id.clone())
         };
         if let Some(before) = before.filter(|before| *before != opened.session.session_id) {
-            // Fails if the session is already closed or in the trash.
+            // This fails if the session was closed already, or is in the trash.
             let _closed = client.with_session(&before).close_session().await;
         }
         self.watch_presence(client, opened.session.session_id.clone());
         Ok(convert::session(opened))
     }
 
-    /// Finds the file of the session used last, of this directory if there is any.
+    /// Finds the file of the session that was used last. Sessions of this directory are preferred.
     async fn latest(&self, client: &Client) -> Result<String, Error> {
         let here = client.list_sessions().cwd(&self.cwd).limit(1).await?;
         let found = match here.sessions.into_iter().next() {
@@ -381,7 +383,8 @@ impl Daemon {
     }
 }
 
-/// Returns the text of an error. The remedy of a program that cannot be started is for authors of clients.
+/// Returns the text of an error. For a program that cannot be started, the remedy is left out, since it is
+/// for authors of clients.
 pub fn reason(error: &Error) -> String {
     match error {
         Error::CannotStart { program, source } => format!("cannot start {program}: {source}"),
@@ -389,7 +392,7 @@ pub fn reason(error: &Error) -> String {
     }
 }
 
-/// Carries out an effect that moves the leaf or labels an entry.
+/// Runs an effect that moves the leaf or labels an entry.
 async fn change(client: &Client, effect: Effect) -> Option<message::Daemon> {
     use message::Daemon as Answer;
     Some(match effect {
@@ -402,7 +405,7 @@ async fn change(client: &Client, effect: Effect) -> Option<message::Daemon> {
             }
         }
         Effect::AbortNavigation { navigation_id } => {
-            // The answer of the navigation itself reports the end.
+            // The answer to the navigation itself reports its end.
             let _aborted = client.abort_navigation().navigation_id(navigation_id).await;
             return None;
         }
@@ -429,7 +432,7 @@ async fn change(client: &Client, effect: Effect) -> Option<message::Daemon> {
     })
 }
 
-/// Carries out an effect that only reads the open session.
+/// Runs an effect that only reads the open session.
 async fn read(client: &Client, effect: Effect) -> Option<message::Daemon> {
     use message::Daemon as Answer;
     Some(match effect {
@@ -451,7 +454,8 @@ async fn read(client: &Client, effect: Effect) -> Option<message::Daemon> {
             )
         }
         Effect::GetTokens { ids } => {
-            // One after the other: they are few, and the daemon has just read them.
+            // The entries are few, and the daemon has just read them, so they are requested one after the
+            // other.
             let mut tokens = Vec::with_capacity(ids.len());
             for id in ids {
                 let found = client.get_entry(&id).await.ok();
@@ -510,7 +514,7 @@ async fn get_tree(client: &Client, query: &message::TreeQuery) -> Result<message
             None => (None, ask(query.limit).await?),
         },
     };
-    // A page of one row around an entry has its nearest visible ancestor.
+    // A page with one row around an entry contains the nearest visible ancestor of the entry.
     let nearest = async |id: &str| -> Result<_, Error> {
         if let Some(at) = tree.nodes.iter().position(|node| node.id == id) {
             return Ok(Some((tree.offset as usize + at, id.to_owned())));
@@ -527,7 +531,7 @@ async fn get_tree(client: &Client, query: &message::TreeQuery) -> Result<message
     let others = match &query.others {
         Some(id) if tree.total > 0 => match nearest(id).await {
             Ok(row) => row.map(|(_, id)| id),
-            // The file was replaced and lacks the entry.
+            // The file was replaced, and the new file does not have the entry.
             Err(error) if error.is(ErrorKind::EntryNotFound) => None,
             Err(error) => return Err(error),
         },
@@ -539,7 +543,7 @@ async fn get_tree(client: &Client, query: &message::TreeQuery) -> Result<message
     })
 }
 
-/// Returns what a navigation would leave; `None` if it leads to the leaf itself.
+/// Returns the entries that a navigation would leave; `None` if the target is the leaf itself.
 async fn prepare(
     client: &Client,
     target: &str,

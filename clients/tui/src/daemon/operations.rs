@@ -1,4 +1,4 @@
-//! Runs the operations of this program, and lists what they can be about.
+//! Runs the operations of this program, and lists the items that they can be about.
 
 use super::failure::{failure, refused};
 use super::{Daemon, aside, branches, figures, handoff, sorting};
@@ -15,13 +15,13 @@ use treelined_client::{
 };
 use treelined_redact::{ValueHash, secret_variables};
 
-/// The time that work on many files may take; Esc cancels it.
+/// The deadline for work on many files. The user can cancel such work with Esc.
 pub(super) const LONG: Duration = Duration::from_secs(24 * 3600);
 
-/// Moves listed at most.
+/// The most moves that are listed.
 const MOVES: u64 = 200;
 
-/// Failed files listed at most after an import.
+/// The most failed files that are listed after an import.
 const FAILED: usize = 20;
 
 impl Daemon {
@@ -99,7 +99,8 @@ impl Daemon {
         })
     }
 
-    /// Forks the open session at an entry and opens the fork. The text of a user message becomes the draft.
+    /// Forks the open session at an entry, and opens the fork. If the entry is a user message, its text becomes
+    /// the draft.
     async fn fork(&self, client: &Client, entry: String) -> Result<CommandOutput, Error> {
         let forked = client.fork_session().entry_id(entry).await?;
         let Some(session) = forked.session else {
@@ -121,10 +122,10 @@ impl Daemon {
         })
     }
 
-    /// Shows a session that the request has opened.
+    /// Shows a session that a request has created and opened.
     async fn open_created(&self, client: &Client, id: &str) -> Result<(), Error> {
         let opened = self.open(Target::Id(id.to_owned())).await;
-        // The request that created it has opened it too.
+        // The request that created the session has also opened it.
         client.with_session(id).close_session().await?;
         self.say(message::Daemon::Opened(opened.map_err(failure)));
         Ok(())
@@ -168,7 +169,7 @@ impl Daemon {
                     ..PickerItem::default()
                 });
                 let mut items: Vec<PickerItem> = items.collect();
-                // The newest is the most likely one.
+                // The newest item is chosen most often, so it comes first.
                 items.reverse();
                 items
             }
@@ -225,7 +226,8 @@ pub(super) fn plural(count: usize, noun: &str) -> String {
     }
 }
 
-/// Completes a path that begins with `~/` by the home directory, and a relative one by the working directory.
+/// Makes a path absolute: a path that begins with `~/` starts at the home directory, a relative path at the
+/// working directory.
 fn absolute(path: &str) -> PathBuf {
     let rest = path.strip_prefix("~/");
     let path = match (rest, etcetera::home_dir()) {
@@ -285,7 +287,8 @@ async fn export(
     Ok(format!("Wrote {bytes} to {}{hidden}", text::line(&path)))
 }
 
-/// The values of this program's variables whose names say secret, as hashes: a shared daemon has other variables.
+/// The hashes of the values of environment variables whose names suggest secrets. They are sent because a shared
+/// daemon has other variables.
 fn secret_values() -> SecretValues {
     let random = || RandomState::new().build_hasher().finish();
     let salt = format!("{:016x}{:016x}", random(), random());
@@ -304,7 +307,8 @@ fn secret_values() -> SecretValues {
     }
 }
 
-/// Formats the result of an import: a line if all is well, else also the files that were not imported.
+/// Describes the result of an import: in one line if all went well, and otherwise with the files that were not
+/// imported.
 fn imported(result: &ImportSessionsResult) -> String {
     let totals = &result.totals;
     let of = |count: u64, noun: &str| {
@@ -345,7 +349,7 @@ fn imported(result: &ImportSessionsResult) -> String {
     lines.join("\n")
 }
 
-/// Says where the import looked, and which variables say where that is.
+/// Says in which folders the import searched, and which environment variables name these folders.
 fn nothing_found(result: &ImportSessionsResult) -> String {
     let mut lines = vec![
         "No conversation of another tool was found. :import PATH names a file or a folder."

@@ -10,7 +10,7 @@ use treelined_client::{
     NotifyLevel, UserAsked, UserNotified,
 };
 
-/// Declares that there is a person who can be asked.
+/// Declares that this client can ask a person.
 pub fn with_person(builder: Builder) -> Builder {
     builder.ui([
         AskKind::Select,
@@ -20,7 +20,7 @@ pub fn with_person(builder: Builder) -> Builder {
     ])
 }
 
-/// Carries out an effect about commands and questions; `session` is the open session.
+/// Runs an effect about commands or questions. `session` is the open session.
 pub async fn carry_out(
     client: &Client,
     session: Option<String>,
@@ -54,7 +54,7 @@ async fn list_commands(client: &Client) -> Result<Vec<Command>, Error> {
     Ok(commands.collect())
 }
 
-/// Runs a command about the session.
+/// Runs a command of another client about the session.
 async fn run_command(
     client: &Client,
     session: Option<String>,
@@ -88,7 +88,7 @@ fn clean(text: &str) -> String {
     lines.join("\n")
 }
 
-/// Returns `None` for a kind that this program does not know.
+/// Converts a question; `None` if this program does not know its kind.
 pub fn question(asked: UserAsked) -> Option<Event> {
     let initial = asked.initial.as_deref();
     let field = match asked.kind {
@@ -120,7 +120,7 @@ pub fn notice(notified: &UserNotified) -> Event {
     }
 }
 
-/// Returns `None` for other events than questions to a person.
+/// Converts the end of a question to a person; `None` for other events.
 pub fn resolved(resolved: &EventResolved) -> Option<Event> {
     if resolved.event != AskingEvent::UserAsked {
         return None;

@@ -1,15 +1,15 @@
-//! Asks from time to time which other machines have the open session open.
+//! Asks repeatedly which other machines have the open session open.
 
 use super::{Daemon, convert};
 use crate::message;
 use std::time::Duration;
 use treelined_client::Client;
 
-/// The time between two questions, about as long as an answer is valid.
+/// The time between two requests; an answer is valid for about as long.
 const PAUSE: Duration = Duration::from_secs(20);
 
 impl Daemon {
-    /// Asks about this session in place of the one before.
+    /// Asks about this session, and no longer about the session before.
     pub(super) fn watch_presence(&self, client: Client, session_id: String) {
         let daemon = self.clone();
         let task = tokio::spawn(async move { daemon.ask_on(&client, &session_id).await });
@@ -19,7 +19,7 @@ impl Daemon {
         }
     }
 
-    /// Ends if the daemon has no log.
+    /// Asks repeatedly. Returns at once if the daemon keeps no sessions for a team.
     async fn ask_on(&self, client: &Client, session_id: &str) {
         while let Ok(page) = client.list_sessions().query(session_id).await {
             if page.team_count.is_none() {

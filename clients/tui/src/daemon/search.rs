@@ -1,5 +1,5 @@
-//! Searches all sessions. One search runs at a time: a new one cancels the running one and waits for its end, so
-//! that all hits that arrive while a search runs are its own.
+//! Searches all sessions. One search runs at a time. A new search cancels the running one and waits for its end,
+//! so that all hits that arrive during a search belong to it.
 
 use super::failure::failure;
 use super::operations::LONG;
@@ -23,7 +23,7 @@ impl Daemon {
             let _turn = turn.lock_owned().await;
             let generation = query.generation;
             let Some(client) = daemon.client() else {
-                // The end of the connection has been reported.
+                // The end of the connection was reported already.
                 return;
             };
             let result = daemon.search_with(&client, query, cancelled).await;
@@ -37,7 +37,7 @@ impl Daemon {
         });
     }
 
-    /// Lists what may stand at the cursor of a query; nothing if that fails.
+    /// Lists the texts that can complete the word at the cursor of a query. If that fails, nothing is listed.
     pub(super) fn complete_query(&self, query: CompletionQuery) {
         let daemon = self.clone();
         tokio::spawn(async move {
@@ -95,7 +95,7 @@ impl Daemon {
         }
         let mut notifications = client.notifications();
         let call = call.cancel_on(async {
-            // The sender is only ever dropped.
+            // The sender never sends; it is only dropped.
             let _dropped = cancelled.await;
         });
         let mut call = pin!(IntoFuture::into_future(call));
@@ -115,7 +115,7 @@ impl Daemon {
     }
 }
 
-/// Returns the details of the fault in a query.
+/// Returns the details of a fault in the query; `None` for other errors.
 fn fault_in_query(error: &Error) -> Option<InvalidParamsDetails> {
     let details = match error {
         Error::Refused { error, .. } => error.details::<InvalidParamsDetails>(),
@@ -129,7 +129,7 @@ fn fault(error: &Error) -> Option<usize> {
     usize::try_from(position).ok()
 }
 
-/// Converts an error. That of a bad pattern is shown at the pattern, and is only its reason.
+/// Converts an error. The error of a wrong pattern becomes its reason alone, since it is shown at the pattern.
 fn reason(error: Error) -> Failure {
     let details = fault_in_query(&error);
     let failure = failure(error);
@@ -142,7 +142,7 @@ fn reason(error: Error) -> Failure {
     }
 }
 
-/// The error of a search that was cancelled before it began.
+/// The error of a search that was cancelled before it started.
 fn superseded() -> Error {
     Error::InvalidCall {
         method: "search".to_owned(),

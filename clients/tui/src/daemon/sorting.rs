@@ -7,11 +7,11 @@ use crate::{text, time};
 use std::collections::BTreeMap;
 use treelined_client::{Branch, Client, Error, FamilyRow, NavigationReason};
 
-/// The most branches that are compared at once.
+/// The most branches whose messages are compared for one question.
 const MOST: usize = 32;
 
 impl Daemon {
-    /// Adds the tags of a text, and removes those after a `-`.
+    /// Adds the tags in a text, and removes the tags that have a `-` before them.
     pub(super) async fn tag(
         &self,
         client: &Client,
@@ -46,7 +46,7 @@ impl Daemon {
     }
 }
 
-/// Pins a session, or takes the pin away.
+/// Pins a session; if it is pinned, unpins it.
 pub(super) async fn pin(client: &Client, session_id: &str) -> Result<String, Error> {
     let (is_pinned, _) = marks(client, session_id).await?;
     let marked = client.mark_session(session_id).pinned(!is_pinned).await?;
@@ -56,7 +56,7 @@ pub(super) async fn pin(client: &Client, session_id: &str) -> Result<String, Err
     })
 }
 
-/// Puts a session away, or brings it back.
+/// Archives a session; if it is archived, brings it back.
 pub(super) async fn archive(client: &Client, session_id: &str) -> Result<String, Error> {
     let (_, is_archived) = marks(client, session_id).await?;
     let call = client.mark_session(session_id);
@@ -82,7 +82,8 @@ async fn marks(client: &Client, session_id: &str) -> Result<(bool, bool), Error>
     }))
 }
 
-/// The family of a session: its place in the tree of sessions, and how each comes from the one above.
+/// The family of a session: each session with its place in the tree of sessions, and how it comes
+/// from the session above it.
 pub(super) async fn family(client: &Client, session_id: &str) -> Result<Vec<PickerItem>, Error> {
     let rows = client.get_family(session_id).await?.sessions;
     let is_own = |row: &&FamilyRow| row.session_id == session_id;
@@ -121,11 +122,11 @@ pub(super) async fn family(client: &Client, session_id: &str) -> Result<Vec<Pick
     Ok(rows.into_iter().map(item).collect())
 }
 
-/// The answers to the newest question that has several, each with how it came out.
+/// The answers to the newest question that has several answers, each with its outcome.
 pub(super) async fn candidates(client: &Client) -> Result<Vec<PickerItem>, Error> {
     let mut groups: BTreeMap<(String, Option<String>), Vec<Branch>> = BTreeMap::new();
     for branch in client.list_branches().await?.branches {
-        // Questions at several entries may have one name.
+        // Questions at different entries may have the same name.
         if let Some(group) = branch.group.clone() {
             let key = (group, branch.fork_id.clone());
             groups.entry(key).or_default().push(branch);
@@ -159,7 +160,7 @@ pub(super) async fn candidates(client: &Client) -> Result<Vec<PickerItem>, Error
     Ok(found.into_iter().zip(outcomes).map(item).collect())
 }
 
-/// Goes to a candidate, and notes the reason on the others.
+/// Goes to a candidate, and writes the reason on the other candidates.
 pub(super) async fn choose(client: &Client, tip: String, reason: String) -> Result<String, Error> {
     let mut call = client.choose(tip);
     if !reason.is_empty() {

@@ -2,10 +2,11 @@
 
 use super::action::Action;
 
-/// The keys of each action of a context.
+/// The actions in a context, with the keys of each.
 pub type Table = &'static [(Action, &'static [&'static str])];
 
-// The keys of the key set `letters`. The set `typing` lacks the small letters that it does not list in `TYPING`.
+// These are the keys of the key set `letters`. The set `typing` has only those small letters that are in
+// `TYPING`.
 
 pub const TREE: Table = &[
     (Action::Up, &["up", "k"]),
@@ -109,10 +110,10 @@ pub const SESSIONS: Table = &[
     (Action::Quit, &["q", "Q", "ctrl+c"]),
 ];
 
-/// The small letters that are commands in the key set `typing`; all others begin a search.
+/// The small letters that are commands in the key set `typing`. All other small letters begin a search.
 pub const TYPING: &[char] = &['j', 'k', 'u', 'y'];
 
-// Letters go into the query, and so do the keys that move in a line.
+// Letters go into the query; so do the keys that move the cursor in a line.
 pub const SEARCH: Table = &[
     (Action::Up, &["up", "ctrl+p"]),
     (Action::Down, &["down", "ctrl+n"]),

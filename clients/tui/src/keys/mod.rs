@@ -1,6 +1,6 @@
 //! Keys, their actions, and their configuration.
 //!
-//! An [`Action`] has one name, used in the configuration file and in the help. Each [`Context`] has its own
+//! An [`Action`] has one name, which the configuration file and the help use. Each [`Context`] has its own
 //! table. A key that is not in the table goes to the text input, if one is open.
 
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
@@ -107,7 +107,7 @@ const NAMED: [(KeyCode, &str); 15] = [
 ];
 
 impl Key {
-    /// Letters contain their shift: `L`, not shift and `l`.
+    /// Makes a key. A letter includes its shift: `L`, and not shift and `l`.
     pub fn new(code: KeyCode, modifiers: KeyModifiers) -> Self {
         let held = HELD
             .iter()
@@ -163,7 +163,7 @@ impl Key {
         Some(Self::new(code, modifiers))
     }
 
-    /// Returns the character that the key types, if any.
+    /// Returns the character that the key types; `None` if it types none.
     pub fn text(self) -> Option<char> {
         match (self.code, self.modifiers) {
             (KeyCode::Char(char), KeyModifiers::NONE) => Some(char),
@@ -187,7 +187,7 @@ impl Key {
         self.code == KeyCode::Char(char) && self.modifiers == KeyModifiers::CONTROL
     }
 
-    /// Returns whether Ctrl or Alt is held.
+    /// Returns whether Ctrl or Alt is held, so that the key moves or deletes a whole word.
     pub fn by_word(self) -> bool {
         self.modifiers
             .intersects(KeyModifiers::CONTROL | KeyModifiers::ALT)
@@ -218,10 +218,10 @@ impl fmt::Display for Key {
     }
 }
 
-/// The `[keys]` table of the configuration file: context → action → keys.
+/// The table `[keys]` of the configuration file: for each context, actions with their keys.
 pub type Remaps = BTreeMap<String, BTreeMap<String, Keys>>;
 
-/// One key or several.
+/// One key, or several keys.
 #[derive(Debug, Clone, serde::Deserialize)]
 #[serde(untagged)]
 pub enum Keys {
@@ -236,7 +236,7 @@ pub enum KeySet {
     /// Letters are commands, and `/` begins a search.
     #[default]
     Letters,
-    /// Letters begin a search, except capitals and a few small ones.
+    /// Letters begin a search, except capital letters and a few small ones.
     Typing,
 }
 
@@ -263,7 +263,7 @@ fn by_key(keys: &BTreeMap<(Context, Action), Vec<Key>>) -> HashMap<(Context, Key
 }
 
 impl Keymap {
-    /// Returns the keys of a key set.
+    /// Returns the default keys of a key set.
     pub fn of(set: KeySet) -> Self {
         let is_kept = |context: Context, key: &Key| match key.text() {
             Some(letter @ 'a'..='z') if set == KeySet::Typing => {
@@ -287,8 +287,9 @@ impl Keymap {
         }
     }
 
-    /// Returns the keys of `set` changed by `remaps`. An action that `remaps` names loses its default keys; a
-    /// key that it names loses its default action. The error says what is wrong and where.
+    /// Returns the keys of `set`, changed by `remaps`. If `remaps` names an action, the action loses its
+    /// default keys; if it names a key, the key loses its default action. The error says what is wrong, and
+    /// where.
     pub fn remapped(set: KeySet, remaps: &Remaps) -> Result<Self, String> {
         let mut keys = Self::of(set).keys;
         let mut given: HashMap<(Context, Key), Action> = HashMap::new();
@@ -354,7 +355,7 @@ impl Keymap {
         key.map_or_else(|| "(no key)".to_owned(), Key::to_string)
     }
 
-    /// Returns every action of `context` that has a key, in the order of the help.
+    /// Returns the actions of `context` that have a key, in the order of the help.
     pub fn bound(&self, context: Context) -> impl Iterator<Item = (Action, &[Key])> {
         Action::ALL.iter().filter_map(move |action| {
             let keys = self.keys(context, *action);

@@ -2,39 +2,39 @@
 
 use super::row::Kind;
 
-/// Messages shown from the beginning of a branch, and as many from its end.
+/// The most messages that are shown from the beginning of a branch, and from its end.
 pub const SHOWN_MESSAGES: usize = 500;
 
-/// Files shown per branch: at most this many read ones, and as many modified ones.
+/// The most files that were read, and the most modified files, that are shown for a branch.
 pub const SHOWN_FILES: usize = 10_000;
 
-/// The result of a comparison; texts are sanitized.
+/// The result of a comparison. Its texts are sanitized.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Comparison {
-    /// The common ancestor in one line; `None` if there is none.
+    /// The common ancestor on one line; `None` if there is none.
     pub ancestor: Option<String>,
     pub left: Side,
     pub right: Side,
 }
 
-/// One of the branches, from the common ancestor on.
+/// One of the two branches, below the common ancestor.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Side {
-    /// The marked entry in one line.
+    /// The marked entry on one line.
     pub tip: String,
-    /// Messages in the order of the conversation.
+    /// The messages in the order of the conversation.
     pub messages: Vec<BranchMessage>,
     /// The messages left out of a very long branch.
     pub gap: Option<Gap>,
-    /// Files read, sorted.
+    /// The files that were read, sorted.
     pub read: Vec<String>,
-    /// Files written or edited, sorted.
+    /// The files that were written or edited, sorted.
     pub modified: Vec<String>,
-    /// The cost of its answers; `None` if none has used tokens.
+    /// The cost of the answers; `None` if none of them used tokens.
     pub cost: Option<String>,
 }
 
-/// Messages left out.
+/// Messages that are left out of a long branch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Gap {
     /// The number of messages before the gap.
@@ -43,10 +43,10 @@ pub struct Gap {
     pub messages: usize,
 }
 
-/// A message, for its line.
+/// A message of a branch, shown on one line.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BranchMessage {
     pub kind: Kind,
-    /// Text in one line.
+    /// The text on one line.
     pub text: String,
 }

@@ -1,5 +1,5 @@
-//! The interface between the pure model and the world: messages in, effects out. All texts in messages are
-//! sanitized by [`crate::text`].
+//! The interface between the pure model and the rest of the program: the model gets messages and returns
+//! effects. All texts in messages are sanitized by [`crate::text`].
 
 mod comparison;
 mod row;
@@ -24,11 +24,11 @@ pub enum Message {
     Mouse(MouseEvent),
     /// Pasted text, not sanitized.
     Paste(String),
-    /// Columns and rows.
+    /// The new size of the terminal in columns and rows.
     Resize(u16, u16),
-    /// Time since the program's start; sent while something on the screen is animated.
+    /// The time since the program's start. It is sent while something on the screen is animated.
     Tick(Duration),
-    /// Another program has ended that had the terminal; the error says how.
+    /// A program that had the terminal has ended. The error says how.
     Ran {
         agent: Agent,
         result: Result<(), String>,
@@ -37,27 +37,27 @@ pub enum Message {
     Daemon(Daemon),
 }
 
-/// An action outside of the model.
+/// An action that happens outside of the model.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Effect {
     Quit,
     /// Suspend the program until the shell continues it.
     Suspend,
-    /// Give the terminal to a program until it ends: the one that goes on in an agent.
+    /// Give the terminal to a program until it ends: to the command that continues in another agent.
     Run {
         agent: Agent,
         argv: Vec<String>,
     },
-    /// Copy into the terminal's clipboard.
+    /// Copy a text into the clipboard of the terminal.
     Copy(String),
-    /// Start a daemon and reopen the session that was open.
+    /// Start a daemon, and reopen the session that was open.
     Connect,
     ListSessions(SessionQuery),
-    /// Search all sessions; stops the running search.
+    /// Search all sessions, and stop the running search.
     Search(SearchQuery),
     /// Stop the running search.
     StopSearch,
-    /// List what may stand at the cursor of a query.
+    /// List the texts that can complete the word at the cursor of a query.
     CompleteQuery(CompletionQuery),
     OpenSession(Target),
     GetTree(TreeQuery),
@@ -68,7 +68,7 @@ pub enum Effect {
     GetText {
         id: String,
     },
-    /// Read the tokens that entries took.
+    /// Read how many tokens entries used.
     GetTokens {
         ids: Vec<String>,
     },
@@ -114,7 +114,7 @@ pub enum Effect {
         id: u64,
         operation: Operation,
     },
-    /// Ask what another agent gets.
+    /// Request the preview of a handoff to another agent.
     PreviewHandoff(HandoffRequest),
     /// List the items of a picker.
     ListItems(PickerKind),
@@ -132,14 +132,14 @@ pub enum Effect {
 pub enum Target {
     Id(String),
     Path(String),
-    /// The session used last, one of this directory if there is any.
+    /// The session that was used last. Sessions of this directory are preferred.
     Latest,
 }
 
 /// A request for a page of the list of sessions.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SessionQuery {
-    /// Answers with an older generation are ignored.
+    /// The number of the request. Answers with a lower number are ignored.
     pub generation: u64,
     /// Only sessions of the working directory.
     pub here: bool,
@@ -168,7 +168,7 @@ pub enum Sort {
 /// A request for a page of the tree.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TreeQuery {
-    /// Answers with an older generation are ignored.
+    /// The number of the request. Answers with a lower number are ignored.
     pub generation: u64,
     pub filter: Filter,
     pub query: String,
@@ -181,27 +181,28 @@ pub struct TreeQuery {
     pub guide_columns: usize,
     pub place: PagePosition,
     pub limit: usize,
-    /// Whether the page replaces the tree and moves the cursor, or adds rows to the same tree.
+    /// Whether the page replaces the rows of the tree and moves the cursor; otherwise its rows are added.
     pub reload: bool,
-    /// The file's leaf, if it differs from ours; the answer names the row to show it at.
+    /// The file's leaf, if it differs from the leaf here. The answer names the row at which it is shown.
     pub others: Option<String>,
 }
 
-/// The branches that were left: which of them are not one row (protocol.md §6.8).
+/// Which of the branches that the leaf has left are shown in full, and not folded into one row
+/// (protocol.md §6.8).
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Folds {
     /// Whether all branches are open.
     pub open_all: bool,
-    /// The branches that hold these entries are open.
+    /// The entries whose branches are open.
     pub expand: Vec<String>,
-    /// The forks of these rows have a row for each branch.
+    /// The rows at whose forks each branch has its own row.
     pub each: Vec<String>,
 }
 
 /// The position of a page in the tree.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum PagePosition {
-    /// Behind this many rows.
+    /// After this many rows.
     Offset(usize),
     /// Around this entry, or around its nearest visible ancestor.
     Around(String),
@@ -228,21 +229,21 @@ pub struct NavigationRequest {
     pub target: String,
     pub summarize: bool,
     pub focus: Option<String>,
-    /// Go before the user message even if it is the leaf.
+    /// Whether to go above the user message even if it is the leaf.
     pub rewind: bool,
 }
 
-/// A handoff to ask about.
+/// A handoff to preview.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HandoffRequest {
-    /// The session, as the command names it.
+    /// The session, in the form for the command.
     pub session: String,
     /// The last entry that is handed over.
     pub entry: String,
     pub agent: Agent,
-    /// Whether a summary of the branch that is left is wanted.
+    /// Whether to begin with a summary of the branch that the leaf leaves.
     pub learned: bool,
-    /// Whether any number of tokens may be handed over.
+    /// Whether the number of tokens is unlimited.
     pub unlimited: bool,
 }
 
@@ -250,13 +251,13 @@ pub struct HandoffRequest {
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct HandoffPreview {
     pub messages: u64,
-    /// Estimated.
+    /// The estimated number of tokens.
     pub tokens: u64,
-    /// The parts that the agent does not get, for people.
+    /// The losses, that is, what the agent does not get, in words for people.
     pub losses: Vec<String>,
-    /// Programs that the daemon does not find.
+    /// The programs that the daemon did not find.
     pub missing: Vec<String>,
-    /// The conversation, for an agent that gets a text; not sanitized.
+    /// The conversation as text, for an agent that gets a text. It is not sanitized.
     pub text: Option<String>,
 }
 
@@ -264,7 +265,7 @@ pub struct HandoffPreview {
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Draft {
     pub text: String,
-    /// Content blocks that are sent with the text.
+    /// The content blocks that are sent together with the text.
     pub images: Vec<Value>,
     /// The leaf when the draft was opened.
     pub expected_leaf: Option<String>,
@@ -280,7 +281,7 @@ pub enum Daemon {
         generation: u64,
         result: Result<SessionPage, Failure>,
     },
-    /// A hit of a search that goes on.
+    /// A hit of a search that is still running.
     Hit {
         generation: u64,
         hit: Hit,
@@ -289,7 +290,7 @@ pub enum Daemon {
     Found {
         generation: u64,
         result: Result<HitPage, Failure>,
-        /// Characters of the query before the fault in it, if it has one.
+        /// The number of characters of the query before its fault, if it has a fault.
         fault: Option<usize>,
     },
     QueryCompleted {
@@ -311,9 +312,9 @@ pub enum Daemon {
         result: Result<Document, Failure>,
     },
     Text(Result<String, Failure>),
-    /// The tokens of entries; entries that could not be read have none.
+    /// The number of tokens of entries; `None` for entries that could not be read.
     Tokens(Vec<(String, Option<u64>)>),
-    /// The branch that a navigation would leave; `None` if it leads to the leaf itself.
+    /// The branch that a navigation would leave; `None` if the target is the leaf itself.
     Prepared {
         target: String,
         result: Result<Option<Prepared>, Failure>,
@@ -337,7 +338,7 @@ pub enum Daemon {
     /// Progress of a comparison.
     Comparing {
         id: u64,
-        /// Entries read so far.
+        /// The number of entries read so far.
         read: usize,
         /// An upper bound of `read`.
         most: usize,
@@ -356,7 +357,7 @@ pub enum Daemon {
         kind: PickerKind,
         result: Result<Vec<PickerItem>, Failure>,
     },
-    /// The preview of a handoff.
+    /// The preview of a handoff, or the reason why there is none.
     Previewed {
         request: HandoffRequest,
         result: Result<HandoffPreview, Failure>,
@@ -370,25 +371,25 @@ pub enum Daemon {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Command {
     pub name: String,
-    /// A hint for the argument; empty if there is none.
+    /// A hint about the argument; empty if there is none.
     pub argument: String,
     pub about: String,
-    /// The client that offers it; `None` for commands of this program.
+    /// The client that offers the command; `None` for commands of this program.
     pub by: Option<String>,
 }
 
 /// The result of a command.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct CommandOutput {
-    /// Text to show; its lines are sanitized.
+    /// The text to show. Its lines are sanitized.
     pub output: Option<String>,
-    /// Text for the user's next message, not sanitized.
+    /// A text for the user's next message. It is not sanitized.
     pub prompt: Option<String>,
-    /// Whether a change of a branch was written, which its inverse takes back.
+    /// Whether a change to a branch was written, which another command can reverse.
     pub has_inverse: bool,
 }
 
-/// How far an operation has come: in bytes read, or in characters of a summary.
+/// The progress of an operation: in bytes read, or in characters of a summary.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct WorkProgress {
     pub done: u64,
@@ -410,7 +411,7 @@ pub enum Event {
     Appended {
         by_others: bool,
         count: usize,
-        /// The file's leaf, if it differs from ours.
+        /// The file's leaf, if it differs from the leaf here.
         others_at: Option<String>,
         /// The first user message of the session, if these entries have it.
         first_message: Option<String>,
@@ -419,7 +420,7 @@ pub enum Event {
     Moved,
     /// The session was renamed.
     Named(Option<String>),
-    /// Entries wait for the team's stream, or wait no more.
+    /// Whether entries wait for the team's stream.
     Queued(bool),
     /// A part of the summary.
     Delta { navigation_id: String, text: String },
@@ -428,7 +429,7 @@ pub enum Event {
         navigation_id: String,
         message: String,
     },
-    /// The operation that runs has come so far.
+    /// The progress of the running operation.
     Worked(WorkProgress),
     /// The session was closed.
     Closed,
@@ -436,7 +437,7 @@ pub enum Event {
     SessionsChanged,
     /// Another client asks the user.
     Asked(Box<Question>),
-    /// A question needs no answer any more; `how` says why.
+    /// A question needs no answer any more. `how` says why.
     Resolved { event_id: String, how: String },
     /// Another client has a message for the user.
     Notified { level: Level, text: String },
@@ -449,7 +450,7 @@ pub enum Event {
 pub struct Prepared {
     /// The number of entries.
     pub abandoned: usize,
-    /// Whether somebody can summarize them.
+    /// Whether a summarizer or a client can summarize these entries.
     pub can_summarize: bool,
 }
 
@@ -465,26 +466,26 @@ pub struct Server {
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct End {
     pub reason: String,
-    /// The last lines of the daemon's log; they may be unrelated to its end.
+    /// The last lines of the daemon's log. They may have nothing to do with its end.
     pub last_words: Vec<String>,
 }
 
 /// An error of the daemon.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Failure {
-    /// A kind of protocol.md §8.2, or `timeout`, or `disconnected`.
+    /// A kind of protocol.md §8.2, or `timeout` or `disconnected`.
     pub kind: String,
     pub message: String,
 }
 
 impl Failure {
-    /// Returns whether the connection has ended, which has its own dialog.
+    /// Returns whether the connection has ended. The end has its own dialog.
     pub fn is_of_connection(&self) -> bool {
         self.kind == "disconnected"
     }
 }
 
-/// The branch with the newest entries of a file that opens on another one.
+/// The branch with the newest entries, if the file opens on another branch.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NewerBranch {
     pub tip: String,
@@ -504,9 +505,9 @@ pub struct Session {
     pub read_only: bool,
     /// The number of damaged lines in the file.
     pub damaged: usize,
-    /// The newest entries, if the file opens beside them.
+    /// The branch with the newest entries, if the file opens on another branch.
     pub newer: Option<NewerBranch>,
-    /// The other machines that have it open.
+    /// The other machines that have the session open.
     pub open_on: Vec<String>,
     /// Whether entries wait for the team's stream.
     pub queued: bool,
@@ -529,20 +530,21 @@ pub struct SessionRow {
     pub path: String,
     pub cwd: String,
     pub name: Option<String>,
-    /// Seconds since 1970.
+    /// The time of the last activity, in seconds since 1970.
     pub modified: i64,
     pub messages: u64,
     pub first_message: String,
-    /// The tool from which it was imported, by the daemon's name for it.
+    /// The tool from which the session was imported, by the daemon's name for the tool.
     pub source: Option<String>,
     pub parent: Option<String>,
-    /// Its tags, its marks and its git branch, in words.
+    /// The tags, marks and git branch of the session, in words.
     pub marks: Vec<String>,
     /// The reason why the session cannot be opened.
     pub damage: Option<String>,
-    /// The machine that wrote last, if the session has no file here; empty if it is unknown.
+    /// The machine that wrote to the session last, if the session has no file here; empty if this machine
+    /// is unknown.
     pub host: Option<String>,
-    /// The other machines that have it open.
+    /// The other machines that have the session open.
     pub open_on: Vec<String>,
     /// Whether entries wait for the team's stream.
     pub queued: bool,
@@ -560,12 +562,12 @@ pub struct TreePage {
     pub hidden: usize,
     /// The number of archived branches, shown or not.
     pub archived_branches: usize,
-    /// Differs after every change of the tree.
+    /// A value that changes with every change of the tree.
     pub revision: String,
     pub leaf: Option<String>,
     /// The index of the requested row, if one was requested.
     pub at: Option<usize>,
-    /// The row for the file's leaf: its entry, or the nearest visible ancestor.
+    /// The row for the file's leaf: the row of its entry, or of the nearest visible ancestor.
     pub others: Option<String>,
 }
 
@@ -573,12 +575,12 @@ pub struct TreePage {
 #[derive(Debug, Default)]
 pub struct Navigation {
     pub cancelled: bool,
-    /// The reason in the protocol's terms.
+    /// The reason, as the protocol names it.
     pub reason: Option<String>,
-    /// The client, hook or extension that cancelled, and its text for people.
+    /// The client, hook or extension that cancelled the navigation, and its text for people.
     pub by: Option<String>,
     pub message: Option<String>,
-    /// The user message whose text was returned for editing.
+    /// The user message whose text is returned for editing.
     pub draft: Option<Draft>,
     pub new_leaf: Option<String>,
     pub summarized: bool,

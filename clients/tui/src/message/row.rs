@@ -10,14 +10,14 @@ pub struct Row {
     pub parent: Option<String>,
     pub kind: Kind,
     pub preview: String,
-    /// The part of the text that the search has found; `None` without a search.
+    /// The text with the matches of the search; `None` without a search.
     pub found: Option<MarkedText>,
     pub label: Option<String>,
-    /// The time when the label was set, formatted.
+    /// The time at which the label was set, formatted.
     pub label_time: Option<String>,
-    /// The time when it was written: month, day and minute, formatted.
+    /// The time at which the entry was written, formatted as month, day and minute.
     pub time: String,
-    /// The number of visible children, folded ones included.
+    /// The number of visible children, including folded ones.
     pub children: u64,
     pub on_active_path: bool,
     pub is_leaf: bool,
@@ -31,23 +31,23 @@ pub struct Row {
     pub is_error: bool,
     /// The guides before the row.
     pub prefix: String,
-    /// The icon of the entry's renderer.
+    /// The icon that the renderer of the entry gives.
     pub icon: Option<String>,
     /// The style that the daemon gives the row.
     pub style: Option<RowStyle>,
     /// The daemon's flags of the row.
     pub flags: Vec<String>,
-    /// Steps to the right.
+    /// The number of steps to the right.
     pub indent: u64,
     /// The number of branches that the row stands for; 0 for the row of an entry.
     pub branches: u64,
-    /// The name of the branch that begins with the row; a folded row has it in its preview.
+    /// The name of the branch that begins with the row. A folded row has this name in its preview.
     pub branch_name: Option<String>,
-    /// The sessions that come from the entry.
+    /// The sessions that come from this entry.
     pub sessions: Vec<BornSession>,
-    /// The ids of the request that keep its branch open.
+    /// The ids in the request that keep the branch of this row open.
     pub expanded_by: Vec<String>,
-    /// The ids in the request for which the row's branch gets a separate row.
+    /// The ids in the request because of which the branch of this row has its own row.
     pub listed_by: Vec<String>,
 }
 
@@ -63,7 +63,7 @@ pub enum Kind {
     Summary,
     /// A message of a plugin.
     Plugin,
-    /// Another entry, with its type or role.
+    /// An entry of another kind, with its type or role.
     Other(String),
 }
 
@@ -91,12 +91,13 @@ impl Row {
         self.prefix.ends_with("─ ")
     }
 
-    /// Returns whether the row stands for branches that were left.
+    /// Returns whether the row stands for branches that the leaf has left.
     pub fn is_folded(&self) -> bool {
         self.branches > 0
     }
 
-    /// Returns how many sessions of which kind come from the entry, such as `1 fork, 2 subagents`; empty without any.
+    /// Returns the numbers of sessions that come from the entry, by kind, such as `1 fork, 2 subagents`; empty if
+    /// there are none.
     pub fn born(&self) -> String {
         let mut kinds: Vec<(&str, usize)> = Vec::new();
         for session in &self.sessions {
@@ -112,7 +113,7 @@ impl Row {
         counted.collect::<Vec<_>>().join(", ")
     }
 
-    /// Returns whether a person wrote the row's message.
+    /// Returns whether the row is a message that a person wrote.
     pub fn is_prompt(&self) -> bool {
         self.kind == Kind::User && self.style != Some(RowStyle::Dim) && !self.is_folded()
     }

@@ -1,30 +1,30 @@
-//! The search over all sessions: what is asked for, and what is found.
+//! The search over all sessions: requests and results.
 
 use crate::marked::MarkedText;
 
 /// A request for a page of hits.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SearchQuery {
-    /// Answers with an older generation are ignored.
+    /// The number of the request. Answers with a lower number are ignored.
     pub generation: u64,
-    /// As typed, in the language of filters if the mode has it.
+    /// The query as it was typed. It is in the language of filters if the mode has filters.
     pub query: String,
     pub mode: SearchMode,
-    /// Only this session.
+    /// The only session to search, if there is one.
     pub session_id: Option<String>,
-    /// Only sessions of the working directory and of those below it.
+    /// Whether only sessions of the working directory, and of directories below it, are searched.
     pub here: bool,
     pub cursor: Option<String>,
     pub limit: usize,
 }
 
-/// How the query of a search over all sessions is understood (protocol.md §3.16).
+/// How the query of a search over all sessions is interpreted (protocol.md §3.16).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum SearchMode {
-    /// A question: the best entries, of which none must have every word.
+    /// A question: finds the best entries, which need not have every word.
     #[default]
     Ask,
-    /// All words, in the order of time.
+    /// Finds entries that have all words, in the order of time.
     Words,
     /// Exactly this text.
     Literal,
@@ -33,7 +33,8 @@ pub enum SearchMode {
 }
 
 impl SearchMode {
-    /// Returns the name in the protocol, before the query and in the status line.
+    /// Returns the name of the mode in the protocol. It is also shown before the query and in the status
+    /// line.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Ask => "ask",
@@ -62,19 +63,20 @@ impl SearchMode {
 /// A request to complete the word before the cursor of a query.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CompletionQuery {
-    /// Answers with an older generation are ignored.
+    /// The number of the request. Answers with a lower number are ignored.
     pub generation: u64,
     pub query: String,
-    /// The cursor, in Unicode code points.
+    /// The position of the cursor, in Unicode code points.
     pub position: usize,
 }
 
 /// The part of a query before the cursor, and the texts that may replace it.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct QueryCompletion {
-    /// Characters before the part that is replaced; it ends at the cursor.
+    /// The number of characters before the part that is replaced. This part ends at the cursor.
     pub start: usize,
-    /// Filters with their colon, or values, each with a few words about it; empty for a value.
+    /// The texts that may replace it: filters with their colon, or values. Each has a few words of
+    /// explanation, which are empty for a value.
     pub items: Vec<(String, String)>,
 }
 
@@ -84,17 +86,18 @@ pub struct Hit {
     pub session_id: String,
     pub session_name: String,
     pub entry_id: String,
-    /// The kind of the text that was found, in a word.
+    /// The kind of the field that matches, in one word.
     pub field: &'static str,
-    /// Seconds since 1970.
+    /// The time of the entry, in seconds since 1970.
     pub at: i64,
     pub excerpt: MarkedText,
     pub on_active_path: bool,
-    /// Where the hit's branch left the active path; `None` on the path, and if they have nothing in common.
+    /// The entry where the hit's branch left the active path. `None` if the hit is on the active path, or
+    /// has no common ancestor with it.
     pub left_at: Option<String>,
-    /// Why its branch was left, if that is known.
+    /// The reason why the branch of the hit was left, if it is known.
     pub reason: Option<String>,
-    /// The first message of what was tried instead, if that is known.
+    /// The first message of the branch that was tried instead, if it is known.
     pub instead: Option<String>,
 }
 
@@ -102,15 +105,15 @@ pub struct Hit {
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct HitPage {
     pub hits: Vec<Hit>,
-    /// By session, how many of its entries with words of the question are not among the hits.
+    /// For each session, the number of entries with words of the question that are not among the hits.
     pub more: Vec<(String, u64)>,
-    /// Words that no entry has, each with a near one.
+    /// Words that occur in no entry, each with a similar word that occurs.
     pub near: Vec<(String, String)>,
-    /// The hits of all pages.
+    /// The number of hits on all pages.
     pub total: u64,
-    /// The number of sessions that have them.
+    /// The number of sessions that have hits.
     pub sessions: u64,
-    /// Whether there may be more hits and sessions than counted.
+    /// Whether there may be more hits and sessions than were counted.
     pub at_least: bool,
     /// The number of files that could not be searched.
     pub unread: usize,

@@ -1,16 +1,16 @@
-//! Advice for each kind of error, in the terms of this program. The daemon's own remedies are for programs
-//! (schema/reference.md, "Errors").
+//! Advice for each kind of error, in the terms of this program. The remedies of the daemon are for authors
+//! of programs (schema/reference.md, "Errors").
 
 use super::dialog::FailureDialog;
 
 impl FailureDialog {
-    /// Returns advice by the kind of the error.
+    /// Returns the advice for the kind of this error.
     pub fn advice(&self, summarizer: Option<&str>) -> &'static str {
         of(&self.failure.kind, summarizer)
     }
 }
 
-/// Returns advice by the kind of an error (protocol.md §8.2) and the daemon's summarizer.
+/// Returns the advice for a kind of error (protocol.md §8.2). It may depend on the daemon's summarizer.
 pub fn of(kind: &str, summarizer: Option<&str>) -> &'static str {
     of_summaries(kind, summarizer)
         .or_else(|| of_sessions(kind))

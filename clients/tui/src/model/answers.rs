@@ -108,7 +108,7 @@ impl Model {
         }
     }
 
-    /// Applies the end of an undo or a redo.
+    /// Applies the result of an undo or a redo.
     fn moved(&mut self, undo: bool, result: Result<(), Failure>) -> Vec<Effect> {
         match result {
             Ok(()) => {
@@ -176,7 +176,7 @@ impl Model {
 
     fn connected(&mut self, server: Server) -> Vec<Effect> {
         self.link = Connection::Up(server);
-        // The new daemon has no requests of the old one.
+        // The new daemon does not know the requests to the old one.
         self.sessions.failed();
         self.search.abandon();
         self.tree.abandon_questions();
@@ -209,8 +209,8 @@ impl Model {
         }
     }
 
-    /// Looks for the row of the leaf before the daemon ended. A restarted daemon takes the leaf from the
-    /// file, where other writers may have moved it; the user gets a message.
+    /// Looks for the row at which the leaf was before the daemon ended. A restarted daemon uses the leaf
+    /// in the file, which other writers may have moved. If it has moved, the user gets a message.
     fn compare_with_old_leaf(&mut self) {
         if self.tree.reloading {
             return;
@@ -230,7 +230,7 @@ impl Model {
         self.say(format!("The leaf is at another entry now{was}."));
     }
 
-    /// The daemon has ended. Open requests get no answer; the screen keeps what it shows.
+    /// Handles the end of the daemon. Open requests get no answer, and the screen stays as it is.
     fn lost(&mut self, end: End) -> Vec<Effect> {
         let was_up = matches!(self.link, Connection::Up(_));
         self.link = Connection::Down { end, was_up };
@@ -245,7 +245,7 @@ impl Model {
         self.navigating = None;
         self.comparing = None;
         self.running = None;
-        // Their askers are gone, or ask again.
+        // The clients that asked these questions are gone, or will ask again.
         self.waiting.clear();
         self.dialog
             .take_if(|dialog| matches!(dialog, Dialog::Question(_)));
@@ -328,7 +328,7 @@ impl Model {
         }
     }
 
-    /// Says that the session is open beside its newest entries, and the key that goes there.
+    /// Tells the user that the session opens beside its newest entries, and which key goes there.
     fn say_newer(&mut self, turns: u64) {
         let newer = match turns {
             0 => "Newer entries are".to_owned(),
@@ -376,7 +376,7 @@ impl Model {
                 if let Some(navigating) = self.this_navigation(&navigation_id) {
                     navigating.summary.push_str(&text);
                 } else if let Some(running) = &mut self.running {
-                    // The daemon names the navigation of a merge.
+                    // This is the summary of a merge; the daemon calls a merge a navigation too.
                     running.has_written(&text);
                 }
                 Vec::new()
@@ -391,7 +391,7 @@ impl Model {
                 Vec::new()
             }
             Event::Worked(progress) => {
-                // The progress of a search is not shown.
+                // Progress of a search is not shown.
                 if !self.search.searching
                     && let Some(running) = &mut self.running
                 {

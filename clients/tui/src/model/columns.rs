@@ -1,24 +1,25 @@
-//! Time and tokens beside the rows of the tree. The rows lack the tokens: those of the visible answers are requested.
+//! The columns with time and tokens beside the rows of the tree. Rows do not have the tokens, so the tokens of
+//! visible answers are requested.
 
 use crate::message::Effect;
 use crate::message::{Kind, Row};
 use std::collections::HashMap;
 
-/// Entries whose tokens are kept.
+/// The most entries whose tokens are kept.
 const KEPT: usize = 10_000;
 
 /// The columns at the right of the tree.
 #[derive(Debug, Default)]
 pub struct EntryColumns {
     pub shown: bool,
-    /// By entry; `None` if the entry has no tokens.
+    /// The tokens by entry; `None` if the entry used no tokens.
     tokens: HashMap<String, Option<u64>>,
     /// Whether a request is open.
     asked: bool,
 }
 
 impl EntryColumns {
-    /// Requests the tokens that the rows lack.
+    /// Requests the tokens of those rows whose tokens are unknown.
     pub fn want<'a>(&mut self, rows: impl Iterator<Item = &'a Row>) -> Option<Effect> {
         if !self.shown || self.asked {
             return None;
@@ -30,7 +31,7 @@ impl EntryColumns {
         self.asked.then_some(Effect::GetTokens { ids })
     }
 
-    /// Takes the answer.
+    /// Stores the answer.
     pub fn arrived(&mut self, tokens: Vec<(String, Option<u64>)>) {
         self.asked = false;
         if self.tokens.len() > KEPT {
@@ -39,7 +40,7 @@ impl EntryColumns {
         self.tokens.extend(tokens);
     }
 
-    /// The open request gets no answer.
+    /// Call this if the open request will get no answer.
     pub fn abandon(&mut self) {
         self.asked = false;
     }

@@ -1,14 +1,14 @@
-//! The `:` line with its completion, and a running command (protocol.md §12).
+//! The `:` line with its completion, and the running command (protocol.md §12).
 
 use super::input::Input;
 use crate::message::{Command, WorkProgress};
 use crate::operation::{Operation, USAGE_BY};
 use std::time::Duration;
 
-/// A command of this program: name, argument, about.
+/// A command of this program: its name, its argument, and a description.
 type Own = (&'static str, &'static str, &'static str);
 
-/// Commands that need no open session.
+/// The commands that need no open session.
 const OWN: [Own; 7] = [
     ("new", "[NAME]", "create a session"),
     (
@@ -27,7 +27,7 @@ const OWN: [Own; 7] = [
     ("quit", "", "quit"),
 ];
 
-/// Commands about the open session.
+/// The commands about the open session.
 const OF_SESSION: [Own; 24] = [
     ("tree", "", "to the leaf"),
     ("branch", "", "go to the selected entry"),
@@ -79,7 +79,7 @@ const OF_SESSION: [Own; 24] = [
     ("search", "", "search the text of all sessions"),
 ];
 
-/// Arguments that commands take, as examples and for completion.
+/// The arguments that commands take, as examples and for completion.
 const ARGUMENTS: [(&str, &[&str]); 11] = [
     ("new", &["Plan of the release"]),
     (
@@ -115,7 +115,7 @@ pub struct CommandLine {
     commands: Vec<Command>,
     /// Whether the commands of other clients are still being listed.
     pub listing: bool,
-    /// The selected candidate, once one was selected.
+    /// The index of the selected candidate, once the user has selected one.
     pub selected: Option<usize>,
 }
 
@@ -124,28 +124,28 @@ pub struct CommandLine {
 pub struct RunningCommand {
     pub id: u64,
     pub name: String,
-    /// Time since the program's start.
+    /// The time of its start, since the program's start.
     pub began: Duration,
-    /// The operation, if the command is one of this program.
+    /// The operation that the command runs, if it is a command of this program.
     pub operation: Option<Operation>,
-    /// How far the operation has come, once the daemon has said so.
+    /// The progress of the operation, once the daemon has reported it.
     pub progress: Option<WorkProgress>,
 }
 
 impl RunningCommand {
-    /// Returns whether to show it: most commands end before it could be read.
+    /// Returns whether to show the command. Most commands end before a person could read it.
     pub fn is_shown(&self, now: Duration) -> bool {
         now.saturating_sub(self.began) > Duration::from_millis(400)
     }
 
-    /// Takes the progress of the daemon's work on the running operation.
+    /// Stores the progress that the daemon reports about the running operation.
     pub fn has_come_to(&mut self, progress: WorkProgress) {
         if self.operation.as_ref().is_some_and(Operation::has_progress) {
             self.progress = Some(progress);
         }
     }
 
-    /// Adds a piece of the summary of a merge.
+    /// Counts a piece of the summary of a merge as progress.
     pub fn has_written(&mut self, delta: &str) {
         if matches!(self.operation, Some(Operation::Merge { .. })) {
             let before = self.progress.map_or(0, |progress| progress.done);
@@ -156,7 +156,7 @@ impl RunningCommand {
 }
 
 impl CommandLine {
-    /// Begins with the program's own commands.
+    /// Opens the line with the commands of this program.
     pub fn new(has_session: bool) -> Self {
         let of_session = OF_SESSION.iter().filter(|_| has_session);
         let own = of_session
@@ -181,7 +181,7 @@ impl CommandLine {
         self.selected = None;
     }
 
-    /// Returns the name and the argument as typed. A slash before the name is ignored.
+    /// Returns the typed name and the typed argument. A slash before the name is ignored.
     fn parts(&self) -> (&str, &str) {
         let text = self.input.text().trim_start();
         let text = text.strip_prefix('/').unwrap_or(text);
@@ -196,7 +196,8 @@ impl CommandLine {
         self.parts().1.trim()
     }
 
-    /// Returns the commands that begin as typed; only the command itself once its argument is typed.
+    /// Returns the commands whose names begin with the typed text. If an argument was typed too, returns only the
+    /// command with this name.
     pub fn candidates(&self) -> Vec<&Command> {
         let name = self.name();
         let has_argument = self.input.text().trim_start().contains(char::is_whitespace);
@@ -207,7 +208,8 @@ impl CommandLine {
         self.commands.iter().filter(fits).collect()
     }
 
-    /// Returns arguments of the command that is typed, those that begin as typed; none for commands of other clients.
+    /// Returns the arguments of the typed command that begin with the typed text; empty for commands of other
+    /// clients.
     pub fn examples(&self) -> Vec<&'static str> {
         let own = |command: &&Command| command.by.is_none();
         let Some(command) = self.chosen().filter(own) else {
@@ -221,7 +223,7 @@ impl CommandLine {
         })
     }
 
-    /// Returns the command to run: the one typed, else the selected one, else the only candidate.
+    /// Returns the command to run: the typed one, else the selected one, else the only candidate.
     pub fn chosen(&self) -> Option<&Command> {
         let candidates = self.candidates();
         let typed = candidates.iter().find(|it| it.name == self.name());
@@ -230,7 +232,8 @@ impl CommandLine {
         typed.or_else(selected).or_else(only).copied()
     }
 
-    /// Completes the name by the selected candidate, else by the first; then the argument by the first example.
+    /// Completes the name to the selected candidate, or else to the first one. If the name is complete, completes the
+    /// argument to the first example.
     pub fn complete(&mut self) {
         let has_name = self
             .chosen()
@@ -252,7 +255,7 @@ impl CommandLine {
         }
     }
 
-    /// Selects the next candidate, or the one before.
+    /// Selects the next or the previous candidate.
     pub fn select(&mut self, forward: bool) {
         let count = self.candidates().len();
         self.selected = match (self.selected, forward) {

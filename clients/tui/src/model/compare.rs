@@ -1,30 +1,31 @@
-//! Two branches side by side from their common ancestor on. Lines are wrapped once per width.
+//! Two branches side by side, below their common ancestor. The lines are wrapped once for each
+//! width.
 
 use crate::markdown::Prose;
 use crate::message::{Comparison, Kind, SHOWN_FILES, Side};
 use crate::text;
 use std::time::Duration;
 
-/// Below this width the branches are shown below each other.
+/// If the pane has fewer columns than this, the branches are shown one below the other.
 const NARROW: usize = 60;
 
-/// Columns between the two branches.
+/// The number of columns between the two branches.
 const GAP: usize = 3;
 
 /// A running comparison.
 #[derive(Debug)]
 pub struct RunningComparison {
     pub id: u64,
-    /// Time since the program's start.
+    /// The time of its start, since the program's start.
     pub began: Duration,
-    /// Entries read so far.
+    /// The number of entries read so far.
     pub read: usize,
-    /// An upper bound of `read`: the entries above both marked ones.
+    /// An upper bound of `read`: the number of entries above the two marked entries.
     pub most: usize,
 }
 
 impl RunningComparison {
-    /// Most comparisons end before their progress could be read.
+    /// Returns whether to show the progress. Most comparisons end before a person could read it.
     pub fn is_shown(&self, now: Duration) -> bool {
         now.saturating_sub(self.began) > Duration::from_millis(400)
     }
@@ -34,11 +35,11 @@ impl RunningComparison {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Line {
     Whole(Piece),
-    /// The columns of the left half, the left half, the right half.
+    /// The width of the left half in columns, the left half, and the right half.
     Halves(usize, Piece, Piece),
 }
 
-/// Text of one style.
+/// A text in one style.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Piece {
     pub look: TextStyle,
@@ -101,7 +102,7 @@ impl CompareView {
         &self.lines
     }
 
-    /// Returns the scroll position in percent; `None` if all lines are visible.
+    /// Returns the position of the view in percent; `None` if all lines are visible.
     pub fn percent(&self) -> Option<usize> {
         let last = self.lines.len().saturating_sub(self.height);
         (self.top * 100).checked_div(last)
@@ -146,7 +147,7 @@ impl Comparison {
 
 fn pieces(look: TextStyle, text: &str, columns: usize) -> impl Iterator<Item = Piece> {
     let prose = match look {
-        // Markdown of people and models.
+        // These texts are Markdown that people and models wrote.
         TextStyle::File | TextStyle::Dim => Prose::plain(text),
         _ => Prose::parse(text),
     };
@@ -155,7 +156,7 @@ fn pieces(look: TextStyle, text: &str, columns: usize) -> impl Iterator<Item = P
 }
 
 impl Side {
-    /// Returns the number of messages, those left out included.
+    /// Returns the number of messages, including those that are left out.
     pub fn messages(&self) -> usize {
         self.messages.len() + self.gap.map_or(0, |gap| gap.messages)
     }

@@ -10,15 +10,15 @@ use std::time::Duration;
 /// An open dialog.
 #[derive(Debug)]
 pub enum Dialog {
-    /// How to navigate to an entry.
+    /// The choice of how to navigate to an entry.
     Choose(NavigationChoice),
     /// The label of an entry.
     Label { id: String, input: Input },
     /// The name of the branch of an entry.
     NameBranch { entry: String, input: Input },
-    /// The tags that a session gets, and those after a `-` that it loses.
+    /// The tags to add to a session, and after a `-` the tags to remove.
     Tags { session_id: String, input: Input },
-    /// Why the candidate that ends at this entry is chosen.
+    /// The reason for choosing the candidate that ends at this entry.
     Reason { tip: String, input: Input },
     /// A question beside the conversation.
     Aside { input: Input },
@@ -26,19 +26,20 @@ pub enum Dialog {
     Rename { session_id: String, input: Input },
     /// The name of a new session.
     Create { input: Input },
-    /// The focus of a summary; the text has several lines.
+    /// The focus of a summary. The text may have several lines.
     Focus { focus_of: FocusOf, input: Input },
     /// A list to choose from.
     Picker(Picker),
-    /// Confirms moving a session to the trash.
+    /// The confirmation before a session is moved to the trash.
     Trash { session_id: String, title: String },
-    /// Confirms copying entries to the leaf; `title` is the preview of the first.
+    /// The confirmation before entries are copied to the leaf. `title` is the preview of the first entry.
     Copy { entries: Vec<String>, title: String },
-    /// Confirms putting away the branch of an entry, which the leaf leaves; `title` is the preview of the entry.
+    /// The confirmation before the branch of an entry is archived, which moves the leaf. `title` is the preview of the
+    /// entry.
     Archive { entry: String, title: String },
-    /// The conversation that another agent gets, and the command that goes on there.
+    /// The preview of the conversation that another agent gets, and the command that continues it there.
     Handoff(Handoff),
-    /// A failure and advice.
+    /// A failure, with advice.
     Failed(FailureDialog),
     /// A question of another client.
     Question(Box<Question>),
@@ -48,7 +49,7 @@ pub enum Dialog {
         text: String,
         top: usize,
     },
-    /// All keys; `top` is the first visible line.
+    /// The help with all keys; `top` is the first visible line.
     Help { top: usize },
 }
 
@@ -66,16 +67,17 @@ pub struct NavigationChoice {
     pub target: String,
     /// The preview of the target.
     pub preview: String,
-    /// Whether the target's text is returned for editing.
+    /// Whether the text of the target is returned for editing.
     pub is_user: bool,
     pub rewind: bool,
     /// The number of entries that would be summarized, once it is known.
     pub abandoned: Option<usize>,
-    /// Whether somebody can write a summary: as the daemon has introduced itself, then as it has said about this move.
+    /// Whether a summary can be written: first according to `initialize`, then according to the daemon's answer about
+    /// this move.
     pub can_summarize: bool,
-    /// The selected one of [`Self::choices`].
+    /// The index in [`Self::choices`] of the selected choice.
     pub selected: usize,
-    /// The focus of the summary, once that choice was made.
+    /// The focus of the summary, once the user has chosen to type one.
     pub focus: Option<Input>,
 }
 
@@ -94,7 +96,7 @@ impl NavigationChoice {
         }
     }
 
-    /// Returns the choices in their order.
+    /// Returns the choices in the order in which they are shown.
     pub const fn choices(&self) -> &'static [&'static str] {
         match self.can_summarize {
             true => &["No summary", "Summarize", "Summarize with a focus…"],
@@ -102,7 +104,7 @@ impl NavigationChoice {
         }
     }
 
-    /// Takes what the daemon says about the move.
+    /// Stores the daemon's answer about the move.
     pub fn prepared(&mut self, prepared: &Prepared) {
         self.abandoned = Some(prepared.abandoned);
         self.can_summarize = prepared.can_summarize;
@@ -113,7 +115,7 @@ impl NavigationChoice {
     }
 }
 
-/// The text of a failure.
+/// A failure that is shown.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FailureDialog {
     /// The operation that failed.
@@ -128,18 +130,18 @@ pub struct FailureDialog {
 pub struct RunningNavigation {
     pub navigation_id: String,
     pub summarize: bool,
-    /// Time since the program's start.
+    /// The time of its start, since the program's start.
     pub began: Duration,
     /// The summary so far.
     pub summary: String,
-    /// Progress, for people.
+    /// The progress, in words for people.
     pub progress: Option<String>,
-    /// Whether the user has aborted it.
+    /// Whether the user has asked to abort it.
     pub aborting: bool,
 }
 
 impl RunningNavigation {
-    /// Returns whether to show it. Without a summary or a slow hook it ends before it could be read.
+    /// Returns whether to show the navigation. Without a summary or a slow hook it ends before a person could read it.
     pub fn is_shown(&self, now: Duration) -> bool {
         self.summarize || now.saturating_sub(self.began) > Duration::from_millis(400)
     }

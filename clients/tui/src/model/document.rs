@@ -1,9 +1,9 @@
-//! A whole entry as the preview shows it: parsed once from its JSON, laid out for a width.
+//! A whole entry in the preview: parsed once from its JSON, and laid out for a width.
 //!
-//! Text is wrapped between words, and its Markdown is rendered. Code in fences, tool calls and the output of tools keep
+//! Text is wrapped between words, and its Markdown is rendered. Fenced code, tool calls and the output of tools keep
 //! their columns.
-//! Images are named, not drawn. At most [`SHOWN`] bytes of an entry are shown, since nobody reads a tool
-//! result of 20 MB in a preview; copying takes all of it.
+//! Images are shown as their names. At most [`SHOWN`] bytes of an entry are shown, since reading a tool result of 20 MB
+//! in a preview makes no sense; copying copies all of it.
 
 mod layout;
 
@@ -12,7 +12,7 @@ use crate::markdown::Prose;
 use crate::text;
 use serde_json::Value;
 
-/// Bytes of text shown at most.
+/// The most bytes of text that are shown.
 pub const SHOWN: usize = 256 * 1024;
 
 /// The shown parts of an entry.
@@ -23,17 +23,17 @@ pub struct Document {
     parts: Vec<Part>,
 }
 
-/// A part of one style; lines are sanitized.
+/// A part of the document in one style. Its lines are sanitized.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Part {
     style: LineStyle,
     content: Content,
-    /// The place of the block that it is of.
+    /// The index of the block to which the part belongs.
     block: usize,
     lines: Vec<SourceLine>,
 }
 
-/// The content that a part belongs to.
+/// The kind of content to which a part belongs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 enum Content {
     #[default]
@@ -43,7 +43,7 @@ enum Content {
     Thinking,
 }
 
-/// The parts that are closed.
+/// Which kinds of parts are closed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Closed {
     pub tools: bool,
@@ -67,7 +67,7 @@ pub struct Change {
     pub call: String,
     /// The file, if the change names it.
     pub path: Option<String>,
-    /// The text of a file that is written; of a diff, lines that begin with a space, `+`, `-` or `@`.
+    /// The whole text of a file that is written, or the lines of a diff, which begin with a space, `+`, `-` or `@`.
     pub text: String,
     pub is_diff: bool,
 }
@@ -80,12 +80,12 @@ pub struct Line {
 }
 
 impl Document {
-    /// Parses an entry of the daemon.
+    /// Parses an entry from the daemon.
     pub fn of(entry: &Value) -> Self {
         Self::with_changes(entry, &[])
     }
 
-    /// Parses an entry, and shows the changes of its calls, or of the call whose result it is.
+    /// Parses an entry. Also shows the changes that its calls make, or for a result the changes that its call made.
     pub fn with_changes(entry: &Value, changes: &[Change]) -> Self {
         let mut document = Writer {
             changes,
@@ -111,7 +111,7 @@ impl Document {
     }
 }
 
-/// Returns the tokens that an answer of a model took: those it read and those it wrote.
+/// Returns the number of tokens that an answer of a model used: tokens read and tokens written.
 pub fn tokens(entry: &Value) -> Option<u64> {
     let usage = entry.pointer("/message/usage")?;
     let of = |member: &str| usage.get(member).and_then(Value::as_u64).unwrap_or(0);
@@ -138,7 +138,7 @@ fn title(entry: &Value, kind: &str) -> String {
     text::line(&name)
 }
 
-/// Returns all text of an entry as stored, for copying.
+/// Returns the whole text of an entry as stored, for copying.
 pub fn plain_text(entry: &Value) -> String {
     let message = entry.get("message").unwrap_or(entry);
     if let Some(summary) = entry.get("summary").and_then(Value::as_str) {
@@ -308,7 +308,7 @@ impl Writer<'_> {
             }
             "toolCall" => self.push(LineStyle::Note, &format!("→ {}", call(block))),
             "image" => {
-                // Base64 has four characters for three bytes.
+                // In Base64, four characters stand for three bytes.
                 let bytes = str_of(block, "data").len() / 4 * 3;
                 let mime = str_of(block, "mimeType");
                 self.push(
@@ -324,7 +324,7 @@ impl Writer<'_> {
         self.changes.iter().any(|change| change.call == call)
     }
 
-    /// Adds the changes of a call.
+    /// Adds the changes that a call makes.
     fn push_changes(&mut self, call: &str) {
         let changes = self.changes;
         for change in changes.iter().filter(|change| change.call == call) {
@@ -347,7 +347,7 @@ impl Writer<'_> {
         }
     }
 
-    /// Adds Markdown of people and models.
+    /// Adds Markdown that people or models wrote.
     fn prose(&mut self, text: &str) {
         let Some(shown) = self.take(text) else {
             return;
@@ -371,7 +371,7 @@ impl Writer<'_> {
         self.note_the_rest(text, shown);
     }
 
-    /// Returns the part of the text for which there is room; `None` if there is nothing to add.
+    /// Returns the beginning of the text for which there is room; `None` if nothing can be added.
     fn take<'a>(&mut self, text: &'a str) -> Option<&'a str> {
         if text.is_empty() || self.is_cut {
             return None;

@@ -1,4 +1,4 @@
-//! The editor of a user message: a returned draft, or a new one.
+//! The editor of a user message. The message is new, or a draft that was returned.
 
 use super::input::Input;
 use crate::message::Draft;
@@ -8,11 +8,11 @@ use serde_json::Value;
 #[derive(Debug)]
 pub struct Editor {
     pub input: Input,
-    /// Content blocks that are sent with the text.
+    /// The content blocks that are sent together with the text.
     pub images: Vec<Value>,
     /// The leaf when the editor was opened.
     pub expected_leaf: Option<String>,
-    /// Whether the message was sent and is not answered yet.
+    /// Whether the message was sent, and the answer has not arrived yet.
     pub sending: bool,
     /// The first visible row.
     pub top: usize,
@@ -37,7 +37,7 @@ impl Editor {
         }
     }
 
-    /// Returns whether there is nothing to send.
+    /// Returns whether there is no text and no image to send.
     pub fn is_empty(&self) -> bool {
         self.input.text().trim().is_empty() && self.images.is_empty()
     }

@@ -1,4 +1,4 @@
-//! Groups and filters of the list of sessions.
+//! The groups and the filters of the list of sessions.
 
 use crate::message::SessionRow;
 use crate::operation::Agent;
@@ -16,7 +16,7 @@ pub enum Grouping {
     Date,
 }
 
-/// The sessions that are shown by the time of their last message.
+/// The filter by the time of the last message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Period {
     #[default]
@@ -36,7 +36,7 @@ impl Grouping {
         }
     }
 
-    /// Returns the words for the head of the list; empty without groups.
+    /// Returns the words in the heading of the list; empty if there are no groups.
     pub const fn about(self) -> &'static str {
         match self {
             Self::None => "",
@@ -46,7 +46,7 @@ impl Grouping {
         }
     }
 
-    /// Returns the name of the row's group; `now` is in seconds since 1970.
+    /// Returns the name of the group to which the row belongs. `now` is in seconds since 1970.
     fn of(self, row: &SessionRow, now: i64) -> String {
         if row.host.is_some() && self != Self::Date {
             return "other machines".to_owned();
@@ -68,7 +68,7 @@ impl Grouping {
 impl Period {
     const ALL: [Self; 4] = [Self::Day, Self::Week, Self::Month, Self::Ever];
 
-    /// Returns the shortest period that has a time.
+    /// Returns the shortest period that contains the time `then`.
     fn of(then: i64, now: i64) -> Self {
         let has = |period: &Self| period.has(then, now);
         Self::ALL.into_iter().find(has).unwrap_or_default()
@@ -103,8 +103,8 @@ impl Period {
     }
 }
 
-/// Puts the rows of a group together, the group of the first row first; by date the newest group. Returns the first row
-/// and the name of each group.
+/// Puts the rows of each group together. The group of the first row comes first; groups by date begin with the newest.
+/// Returns the index of the first row of each group, and the name of the group.
 pub fn group(rows: &mut Vec<SessionRow>, by: Grouping, now: i64) -> Vec<(usize, String)> {
     if by == Grouping::None {
         return Vec::new();

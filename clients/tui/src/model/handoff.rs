@@ -1,10 +1,10 @@
-//! The dialog that continues a conversation in another agent (protocol.md §3.18): what the agent gets, and the command
-//! that starts it.
+//! The dialog that continues a conversation in another agent (protocol.md §3.18). It shows what the agent gets, and
+//! the command that starts the agent.
 
 use crate::message::{Failure, HandoffPreview, HandoffRequest, Session};
 use crate::operation::Agent;
 
-/// A handoff that is previewed before it runs.
+/// A handoff whose preview is shown before it is done.
 #[derive(Debug)]
 pub struct Handoff {
     pub agent: Agent,
@@ -12,9 +12,9 @@ pub struct Handoff {
     pub entry: String,
     /// The preview of that entry.
     pub about: String,
-    /// The session, as the command names it.
+    /// The session, in the form for the command.
     session: String,
-    /// Begin with a summary of the branch that the conversation leaves.
+    /// Whether to begin with a summary of the branch that the leaf leaves.
     pub learned: bool,
     pub size: HandoffSize,
     pub preview: HandoffState,
@@ -22,30 +22,30 @@ pub struct Handoff {
     pub top: usize,
 }
 
-/// The treatment of a conversation that is larger than the limit.
+/// What happens to a conversation that is larger than the limit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum HandoffSize {
-    /// It is refused.
+    /// The handoff is refused.
     Limited,
-    /// A summary replaces its earlier turns.
+    /// A summary replaces the earlier turns.
     Compacted,
-    /// All of it is handed over.
+    /// The whole conversation is handed over.
     Whole,
 }
 
-/// How far the preview has come.
+/// The state of the preview.
 #[derive(Debug)]
 pub enum HandoffState {
     Asked,
     Known(HandoffPreview),
     Failed(Failure),
-    /// It is not asked for: the summary would be written twice.
+    /// The preview is not requested, since the summary would be written twice.
     Unknown,
 }
 
 impl Handoff {
     pub fn new(agent: Agent, entry: String, about: String, session: &Session) -> Self {
-        // The program finds an id only in the session directory, and a path everywhere.
+        // The command finds a path from every directory, but an id only in the session directory.
         let path = session.path.as_ref();
         Self {
             agent,
@@ -59,8 +59,8 @@ impl Handoff {
         }
     }
 
-    /// Returns the request for the preview. It asks for the summary only if the agent gets a text: otherwise the
-    /// command writes the summary too, and it would be written twice.
+    /// Returns the request for the preview. It requests a summary only if the agent gets a text. Otherwise the command
+    /// writes the summary, so a summary in the preview would be written twice.
     pub fn request(&self) -> HandoffRequest {
         HandoffRequest {
             session: self.session.clone(),
@@ -75,7 +75,7 @@ impl Handoff {
         self.agent.program.is_none()
     }
 
-    /// Returns the conversation as a text, for an agent that gets one.
+    /// Returns the conversation as text, if the agent gets a text.
     pub fn text(&self) -> Option<&str> {
         match &self.preview {
             HandoffState::Known(preview) => preview.text.as_deref(),
@@ -88,12 +88,12 @@ impl Handoff {
         matches!(&self.preview, HandoffState::Failed(failure) if failure.kind == "contextTooLarge")
     }
 
-    /// Returns whether the command can run: the losses are shown, or they cannot be known before it runs.
+    /// Returns whether the command can run. Either the losses are shown, or they cannot be known before it runs.
     pub fn can_run(&self) -> bool {
         matches!(self.preview, HandoffState::Known(_) | HandoffState::Unknown)
     }
 
-    /// Returns the words of the command: those of `program`, then its arguments.
+    /// Returns the words of the command: first those of `program`, then its arguments.
     pub fn command(&self, program: &[String]) -> Vec<String> {
         let mut words = program.to_vec();
         words.extend(["continue", "--in", self.agent.tool].map(str::to_owned));
@@ -105,7 +105,7 @@ impl Handoff {
             HandoffSize::Compacted => words.push("--compact".to_owned()),
             HandoffSize::Whole => words.extend(["--limit", "0"].map(str::to_owned)),
         }
-        // An id may begin with `-`.
+        // `--` is needed because an id may begin with `-`.
         words.extend(["--", &self.session, &self.entry].map(str::to_owned));
         words
     }

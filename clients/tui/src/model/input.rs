@@ -1,18 +1,18 @@
-//! Text input with a cursor, by grapheme, in one line or several.
+//! A text input with a cursor that moves by graphemes. It has one line or several.
 //!
-//! The search, the prompts and the editor use it. It keeps the text as it was typed or stored, joiners and
-//! marks included, so that a draft is sent unchanged; only the drawn rows are sanitized.
+//! The search, the prompts and the editor use it. It keeps the text as it was typed or stored, including
+//! joiners and marks, so that a draft is sent unchanged. Only the drawn rows are sanitized.
 
 use crate::keys::Key;
 use crate::text;
 use crossterm::event::KeyCode;
 use unicode_segmentation::UnicodeSegmentation;
 
-/// Text with a cursor.
+/// A text with a cursor.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Input {
     text: String,
-    /// Bytes before the cursor; at a grapheme boundary.
+    /// The number of bytes before the cursor, which is at a boundary of graphemes.
     cursor: usize,
     multiline: bool,
 }
@@ -39,7 +39,7 @@ impl Input {
         &self.text
     }
 
-    /// Bytes before the cursor.
+    /// Returns the number of bytes before the cursor.
     pub fn cursor(&self) -> usize {
         self.cursor
     }
@@ -53,7 +53,7 @@ impl Input {
         self.cursor = 0;
     }
 
-    /// Inserts typed or pasted text. In a one-line input, line breaks become spaces.
+    /// Inserts typed or pasted text. In an input of one line, line breaks become spaces.
     pub fn insert(&mut self, typed: &str) {
         let mut typed = typed.replace("\r\n", "\n").replace('\r', "\n");
         if !self.multiline {
@@ -63,7 +63,7 @@ impl Input {
         self.cursor += typed.len();
     }
 
-    /// Replaces what is between a place, in characters from the start, and the cursor.
+    /// Replaces the text between `place` (in characters from the start) and the cursor.
     pub fn replace_before(&mut self, place: usize, text: &str) {
         let start = self.text.char_indices().nth(place);
         let start = start.map_or(self.text.len(), |(at, _)| at);
@@ -71,7 +71,7 @@ impl Input {
         self.insert(text);
     }
 
-    /// Handles an editing key. Returns whether the key is one, even if it changed nothing.
+    /// Handles a key. Returns whether it is an editing key, even if it changes nothing.
     pub fn key(&mut self, key: Key) -> bool {
         match key.code() {
             KeyCode::Char(char) if key.text().is_some() => {
@@ -145,9 +145,9 @@ impl Input {
         end.unwrap_or(self.text.len())
     }
 
-    /// Returns the rows drawn in `columns`, and the row and column of the cursor.
+    /// Returns the rows that are drawn in `columns`, and the row and the column of the cursor.
     pub fn layout(&self, columns: usize) -> (Vec<DrawnRow>, (usize, usize)) {
-        // The cursor may be after the last character.
+        // One column is reserved, since the cursor may be after the last character.
         let room = columns.max(3) - 1;
         let mut rows = Vec::new();
         let mut cursor = (0, 0);
@@ -210,7 +210,7 @@ impl Input {
 /// A drawn row of an input.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DrawnRow {
-    /// Bytes of the text before this row.
+    /// The number of bytes of the text before this row.
     start: usize,
     /// The sanitized text.
     pub text: String,
@@ -225,7 +225,7 @@ impl DrawnRow {
     }
 }
 
-/// Returns a grapheme as it is drawn.
+/// Returns a grapheme in the form in which it is drawn.
 fn shown(grapheme: &str) -> String {
     match grapheme {
         "\t" => "    ".to_owned(),

@@ -1,13 +1,13 @@
-//! Divides the screen into panes: for drawing, for scrolling and for the mouse.
+//! Divides the screen into panes. Drawing, scrolling and the mouse use the result.
 
 use super::{Model, Screen};
 use ratatui::layout::Rect;
 
-/// The panes; a pane that is not shown has no height.
+/// The panes. A pane that is not shown has the height 0.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Panes {
     pub header: Rect,
-    /// The names of the columns of the list of sessions.
+    /// The headings of the columns in the list of sessions.
     pub list_head: Rect,
     /// The rows of the list of sessions.
     pub list: Rect,
@@ -15,7 +15,7 @@ pub struct Panes {
     pub hits: Rect,
     /// The rows of the tree.
     pub tree: Rect,
-    /// The column left of the preview, if the preview is beside the tree.
+    /// The column to the left of the preview, if the preview is beside the tree.
     pub divider: Rect,
     /// The frames around the tree and the preview, on large screens.
     pub tree_frame: Rect,
@@ -32,25 +32,25 @@ pub struct Panes {
     pub status: Rect,
 }
 
-/// Minimum width and height for frames around the panes.
+/// The smallest width and height for frames around the panes.
 const FRAMED: (u16, u16) = (100, 30);
 
-/// Minimum height for the names of the columns.
+/// The smallest height for the headings of the columns.
 const WITH_HEAD: u16 = 8;
 
-/// Minimum width for the preview beside the tree.
+/// The smallest width for a preview beside the tree.
 const WIDE: u16 = 110;
 
-/// Steps by which the user can change the size of the preview, in each direction.
+/// The most steps by which the user can make the preview larger or smaller.
 pub const MOST_STEPS: isize = 4;
 
-/// Width from which the preview gets more than half of it, since the tree has enough.
+/// From this width on, the preview gets more than half of the width, since the tree has enough.
 const VERY_WIDE: u16 = 160;
 
-/// Minimum height for both tree and preview.
+/// The smallest height for both the tree and the preview.
 const LOW: u16 = 14;
 
-/// Height from which the preview gets half of it.
+/// From this height on, the preview gets half of the height.
 const HIGH: u16 = 36;
 
 pub fn panes(model: &Model) -> Panes {
@@ -94,7 +94,7 @@ pub fn panes(model: &Model) -> Panes {
     panes
 }
 
-/// Divides the space between header and status among the tree and the preview.
+/// Divides the space between header and status line between the tree and the preview.
 fn split(model: &Model, panes: &mut Panes, rest: Rect) {
     let (columns, rows) = model.size;
     let alone = model.preview_focused && (rows < LOW || !model.half);
@@ -131,14 +131,15 @@ fn split(model: &Model, panes: &mut Panes, rest: Rect) {
     }
 }
 
-/// Returns the width of the tree beside the preview.
+/// Returns the width of the tree if the preview is beside it.
 fn beside_preview(model: &Model) -> u16 {
     let columns = model.size.0;
     let percent = if columns >= VERY_WIDE { 55 } else { 45 };
     columns - share(columns, percent, model)
 }
 
-/// Returns the width for which guides are drawn. It is the width of the tree, also while something else covers it.
+/// Returns the width for which guides are drawn. It is the width of the tree, even while something else covers the
+/// tree.
 pub fn tree_columns(model: &Model) -> usize {
     let columns = match model.half && model.size.0 >= WIDE {
         true => beside_preview(model),
@@ -189,7 +190,7 @@ fn inside(frame: Rect) -> Rect {
     }
 }
 
-/// Returns the part of `whole` for the preview: `percent`, and 8 more or less for each of the user's steps.
+/// Returns the size of the preview: `percent` of `whole`, and for each of the user's steps 8 percent more or less.
 fn share(whole: u16, percent: u16, model: &Model) -> u16 {
     let steps = i16::try_from(model.preview_size).unwrap_or(0);
     let percent = u32::from(percent.saturating_add_signed(8 * steps).clamp(15, 85));

@@ -1,8 +1,9 @@
-//! The state of the program, and how messages change it. Pure: no I/O, no clock, no terminal.
+//! The state of the program, and how messages change it. The module is pure: no I/O, no clock, no
+//! terminal.
 //!
-//! [`Model::update`] takes a [`Message`] and returns [`Effect`]s; [`crate::view`] draws the model. Each
-//! part of the screen keeps its state in its own module. `control` handles keys and the mouse,
-//! `answers` the messages of the daemon.
+//! [`Model::update`] gets a [`Message`] and returns [`Effect`]s; [`crate::view`] draws the model. Each
+//! part of the screen has its state in its own module. `control` handles keys and the mouse, and
+//! `answers` handles the messages of the daemon.
 
 pub mod advice;
 mod answers;
@@ -41,13 +42,13 @@ use std::collections::VecDeque;
 use std::time::Duration;
 use tree::TreeView;
 
-/// The whole state.
+/// The whole state of the program.
 #[derive(Debug)]
 pub struct Model {
     pub settings: Settings,
-    /// Columns and rows.
+    /// The size of the terminal in columns and rows.
     pub size: (u16, u16),
-    /// Time since the program's start.
+    /// The present time, since the program's start.
     pub now: Duration,
     /// The time of the program's start, in seconds since 1970.
     pub started: i64,
@@ -61,12 +62,12 @@ pub struct Model {
     pub preview: Preview,
     /// Whether the preview takes half of the screen.
     pub half: bool,
-    /// Steps by which the preview is larger or smaller than the screen's size suggests.
+    /// The number of steps by which the user has made the preview larger or smaller.
     pub preview_size: isize,
     /// Whether keys go to the preview.
     pub preview_focused: bool,
     pub editor: Option<Editor>,
-    /// A draft that was closed without sending it.
+    /// A draft that was closed and not sent.
     pub kept_draft: Option<Draft>,
     pub compare: Option<CompareView>,
     /// The running comparison.
@@ -82,24 +83,24 @@ pub struct Model {
     pub notice: Option<Notice>,
     /// The session to open when the daemon is connected.
     opening: Option<Target>,
-    /// Keys that wait until the cursor has arrived.
+    /// Keys that are handled when the cursor has arrived.
     held: VecDeque<KeyEvent>,
-    /// Whether a session is being opened; until then there is nothing to ask about it.
+    /// Whether a session is being opened. Until it is open, no requests about it are possible.
     awaiting: bool,
     navigations: u64,
     comparisons: u64,
     commands: u64,
     /// The time of the last key or paste.
     last_key: Option<Duration>,
-    /// The leaf when the daemon ended, until the new daemon's leaf is known.
+    /// The leaf before the daemon ended, until the leaf of the new daemon is known.
     old_leaf: Option<LeafPosition>,
-    /// The time of the last Esc in the tree with nothing left to close.
+    /// The time of the last Esc that was pressed in the tree when nothing was left to close.
     last_escape: Option<Duration>,
-    /// The last click, to detect a double click: column, row, time.
+    /// The last click (column, row, time), to recognize a double click.
     last_click: Option<(u16, u16, Duration)>,
-    /// Where going back from the tree leads.
+    /// The screen to which going back from the tree leads.
     back: Option<Screen>,
-    /// The hit at which a session is being opened.
+    /// The hit, if a session is being opened at a hit.
     opening_hit: Option<OpeningHit>,
 }
 
@@ -116,11 +117,11 @@ pub enum Connection {
     },
 }
 
-/// A leaf and its row.
+/// A leaf, and its row.
 #[derive(Debug)]
 struct LeafPosition {
     leaf: Option<String>,
-    /// The row of the leaf, if it was loaded: its entry and its preview.
+    /// The entry and the preview of the leaf's row, if the row was loaded.
     row: Option<(String, String)>,
 }
 
@@ -133,17 +134,18 @@ pub enum Screen {
     Tree,
 }
 
-/// A message for the user, shown until the next key.
+/// A message for the user. It is shown until the next key.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Notice {
     pub text: String,
     pub level: Level,
-    /// Keys before this time do not remove it.
+    /// Keys before this time do not remove the message.
     kept_until: Duration,
 }
 
 impl Model {
-    /// `target` is the session to open at once; `None` shows the list.
+    /// Makes the model. `target` is the session to open at once; with `None` the list of sessions is
+    /// shown.
     pub fn new(settings: Settings, size: (u16, u16), started: i64, target: Option<Target>) -> Self {
         let filter = settings.filter;
         let screen = if target.is_some() {
@@ -195,22 +197,22 @@ impl Model {
         model
     }
 
-    /// Returns whether something on the screen is animated, so that ticks are needed.
+    /// Returns whether something on the screen is animated and needs ticks.
     pub fn animates(&self) -> bool {
         self.is_busy() || self.screen == Screen::Sessions && self.sessions.is_first_read()
     }
 
-    /// Returns whether an operation runs that Esc ends; other keys then have no effect.
+    /// Returns whether an operation is running. Then Esc ends it, and other keys have no effect.
     fn is_busy(&self) -> bool {
         self.navigating.is_some() || self.comparing.is_some() || self.running.is_some()
     }
 
-    /// Returns whether the session used last is still being looked for.
+    /// Returns whether the program is still looking for the session that was used last.
     pub fn looks_for_latest(&self) -> bool {
         self.opening == Some(Target::Latest)
     }
 
-    /// Returns whether the daemon is connected and has the session on the screen.
+    /// Returns whether the daemon is connected and has opened the session on the screen.
     fn is_ready(&self) -> bool {
         matches!(self.link, Connection::Up(_)) && !self.awaiting
     }
@@ -252,8 +254,8 @@ impl Model {
         effects
     }
 
-    /// Returns whether the key must wait until the cursor has arrived. Esc does not wait: it stops the
-    /// cursor.
+    /// Returns whether the key must wait until the cursor has arrived. Esc need not wait, since it
+    /// stops the cursor.
     fn holds(&self, event: KeyEvent) -> bool {
         self.screen == Screen::Tree
             && self.is_ready()
@@ -267,7 +269,7 @@ impl Model {
             && !event.modifiers.contains(KeyModifiers::CONTROL)
     }
 
-    /// Applies the waiting keys once the cursor has arrived.
+    /// Handles the waiting keys after the cursor has arrived.
     fn release(&mut self) -> Vec<Effect> {
         let mut effects = Vec::new();
         while let Some(event) = self.held.front().copied() {
@@ -315,7 +317,7 @@ impl Model {
         }
     }
 
-    /// Requests what the screen lacks.
+    /// Requests the data that the screen needs and does not have.
     fn fill(&mut self) -> Vec<Effect> {
         if self.screen == Screen::Search && self.is_ready() {
             return self.search.fill();
@@ -337,7 +339,8 @@ impl Model {
         effects
     }
 
-    /// Shows a message of this program, unless one of another client is too new to have been read.
+    /// Shows a message of this program, unless a message of another client is so new that the user may
+    /// not have read it.
     fn say(&mut self, text: impl Into<String>) {
         let notice = self.notice.as_ref();
         if notice.is_some_and(|notice| self.now < notice.kept_until) {
@@ -358,13 +361,13 @@ impl Model {
         });
     }
 
-    /// Removes the message on the screen, unless it is too new to have been read.
+    /// Removes the message on the screen, unless it is so new that the user may not have read it.
     fn remove_notice(&mut self) {
         let now = self.now;
         self.notice.take_if(|notice| now >= notice.kept_until);
     }
 
-    /// Shows a failure in a dialog. The end of the connection has a dialog already.
+    /// Shows a failure in a dialog, except the end of the connection, which has a dialog already.
     fn fail(&mut self, what: &str, failure: Failure) -> Vec<Effect> {
         if !failure.is_of_connection() {
             self.dialog = Some(Dialog::Failed(FailureDialog {
@@ -391,7 +394,8 @@ impl Model {
     }
 }
 
-/// Returns the first visible line with which line `cursor` of `total` is visible, close to `top`.
+/// Returns a new first visible line, close to `top`, with which line `cursor` of `total` lines is
+/// visible.
 fn scrolled(top: usize, cursor: usize, height: usize, total: usize) -> usize {
     let lowest = (cursor + 1).saturating_sub(height);
     let last = total.saturating_sub(height);

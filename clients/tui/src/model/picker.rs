@@ -3,42 +3,42 @@
 use super::input::Input;
 use crate::operation::{Agent, ExportFormat};
 
-/// The use of a list, which decides the effect of a choice.
+/// The purpose of a list. It decides the effect of a choice.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PickerKind {
-    /// User messages, to fork at.
+    /// User messages at which to fork.
     Fork,
-    /// User messages of the active path, to go back to before.
+    /// User messages of the active path. Choosing one goes to the position before it.
     Pop,
-    /// Branches, to put the cursor on their tips.
+    /// Branches. Choosing one moves the cursor to its tip.
     Branches { archived: bool },
-    /// Deleted sessions, to restore.
+    /// Deleted sessions to restore.
     Trash,
-    /// Tools, to import their conversations.
+    /// Tools from which to import conversations.
     Import,
-    /// Formats, to export.
+    /// Formats in which to export.
     Export,
-    /// Agents, to go on in one.
+    /// Agents in which to continue.
     Continue,
-    /// Sessions that come from each other, to open one.
+    /// The sessions of a family, one of which is opened.
     Family,
-    /// Answers to one question, to choose one.
+    /// The answers to one question, one of which is chosen.
     Candidates,
 }
 
-/// An item; its texts are sanitized.
+/// An item. Its texts are sanitized.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct PickerItem {
-    /// An entry, a session, a source, a format or an agent.
+    /// The id of an entry or a session, or the name of a source, a format or an agent.
     pub id: String,
     pub text: String,
-    /// A few words at the right.
+    /// A few words on the right.
     pub note: String,
     /// Whether the item is on the active path.
     pub is_active: bool,
-    /// The file of a session.
+    /// The path of a session's file.
     pub path: String,
-    /// The entry to show in it.
+    /// The entry at which the session is opened.
     pub entry: Option<String>,
 }
 
@@ -46,12 +46,12 @@ pub struct PickerItem {
 #[derive(Debug)]
 pub struct Picker {
     pub kind: PickerKind,
-    /// `None` until the daemon has listed them.
+    /// The items; `None` until the daemon has listed them.
     items: Option<Vec<PickerItem>>,
     pub filter: Input,
-    /// The index of the selected item among the shown ones.
+    /// The index of the selected item in the list of shown items.
     pub selected: usize,
-    /// The item to select when the items arrive.
+    /// The item to select when the items have arrived.
     wanted: Option<String>,
 }
 
@@ -70,7 +70,7 @@ impl PickerKind {
         }
     }
 
-    /// Returns the effect of Enter, for the hints.
+    /// Returns the words that say what Enter does, for the hints.
     pub const fn verb(self) -> &'static str {
         match self {
             Self::Fork => "forks",
@@ -98,7 +98,7 @@ impl PickerKind {
 }
 
 impl Picker {
-    /// Opens a list whose items arrive later; `wanted` is selected then.
+    /// Opens a list whose items arrive later. Then the item `wanted` is selected.
     pub fn new(kind: PickerKind, wanted: Option<String>) -> Self {
         Self {
             kind,
@@ -109,7 +109,7 @@ impl Picker {
         }
     }
 
-    /// Opens the list of the sources of an import.
+    /// Opens the list of the sources for an import.
     pub fn of_imports() -> Self {
         let item = |id: &str, text: &str, note: &str| PickerItem {
             id: id.to_owned(),
@@ -127,7 +127,7 @@ impl Picker {
         picker
     }
 
-    /// Opens the list of the formats of an export.
+    /// Opens the list of the formats for an export.
     pub fn of_exports() -> Self {
         let mut picker = Self::new(PickerKind::Export, None);
         let item = |format: ExportFormat| PickerItem {
@@ -153,7 +153,7 @@ impl Picker {
         self.items.is_none()
     }
 
-    /// Returns the items that contain the typed text, in any case.
+    /// Returns the items that contain the typed text. Case does not matter.
     pub fn shown(&self) -> Vec<&PickerItem> {
         let typed = self.filter.text().to_lowercase();
         let fits = |item: &&PickerItem| item.text.to_lowercase().contains(&typed);
@@ -164,7 +164,7 @@ impl Picker {
         self.shown().get(self.selected).copied()
     }
 
-    /// Moves the selection by `rows`; it stays in the list.
+    /// Moves the selection by `rows` rows; it stays within the list.
     pub fn select(&mut self, rows: isize) {
         let last = self.shown().len().saturating_sub(1);
         self.selected = self.selected.saturating_add_signed(rows).min(last);

@@ -1,4 +1,4 @@
-//! The preview: the whole entry under the cursor, laid out for the pane, with its own scroll position.
+//! The preview: the whole entry at the cursor, laid out for the pane, with its own scroll position.
 
 use super::document::{Closed, Document, Line};
 use crate::message::Effect;
@@ -6,13 +6,13 @@ use crate::message::Effect;
 /// The preview pane.
 #[derive(Debug, Default)]
 pub struct Preview {
-    /// The shown entry.
+    /// The entry that is shown.
     id: Option<String>,
     document: Document,
     lines: Vec<Line>,
     width: usize,
     closed: Closed,
-    /// The requested entry.
+    /// The entry that was requested.
     asked: Option<String>,
     pub top: usize,
     /// The height of the pane.
@@ -29,7 +29,7 @@ impl Preview {
         Some(Effect::GetEntry { id: id.to_owned() })
     }
 
-    /// Takes the answer; `None` if the entry could not be read.
+    /// Stores the answer; `None` means that the entry could not be read.
     pub fn arrived(&mut self, id: String, document: Option<Document>) {
         self.asked = None;
         self.document = document.unwrap_or_default();
@@ -38,7 +38,7 @@ impl Preview {
         self.lay_out();
     }
 
-    /// Forgets the entry, which may have changed.
+    /// Drops the shown entry, which may have changed.
     pub fn forget(&mut self) {
         self.id = None;
         self.asked = None;

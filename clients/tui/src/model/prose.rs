@@ -1,18 +1,18 @@
-//! Markdown by lines: headings, lists, quotations, code in fences, tables and rules.
+//! Markdown line by line: headings, lists, quotations, fenced code, tables and rules.
 
 use crate::markdown::Prose;
 use crate::text;
 
-/// Columns by which code in fences is indented.
+/// The indentation of fenced code.
 const CODE_INDENT: &str = "  ";
 
-/// Columns of a rule between parts.
+/// The width of a rule between parts in columns.
 const RULE: usize = 24;
 
-/// A line before it is wrapped.
+/// A line that is not wrapped yet.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct SourceLine {
-    /// Text before the first of its wrapped lines; the others are indented by as much.
+    /// The text before the first of the wrapped lines. The other lines are indented by its width.
     pub marker: String,
     pub prose: Prose,
 }
@@ -38,7 +38,7 @@ pub enum LineStyle {
     Added,
     /// A line that an edit removes.
     Removed,
-    /// A row of a table, which keeps its columns.
+    /// A row of a table. Its columns are not changed by wrapping.
     Table,
     /// Thinking of the model.
     Thinking,
@@ -47,7 +47,7 @@ pub enum LineStyle {
     Error,
 }
 
-/// Returns the lines to show, each with its style. The lines are sanitized.
+/// Returns the lines to show, each with its style. They are sanitized.
 pub fn lines(source: &[String]) -> Vec<(LineStyle, SourceLine)> {
     let mut out = Vec::with_capacity(source.len());
     let mut fence: Option<&str> = None;
@@ -74,7 +74,7 @@ pub fn lines(source: &[String]) -> Vec<(LineStyle, SourceLine)> {
         if table > 1 {
             let rows = source.get(at..at + table).unwrap_or_default();
             out.extend(table_lines(rows));
-            // The first row was taken by this loop already.
+            // The iterator has returned the first row already.
             rest.nth(table - 2);
             continue;
         }
@@ -83,7 +83,7 @@ pub fn lines(source: &[String]) -> Vec<(LineStyle, SourceLine)> {
     out
 }
 
-/// Returns a line that is neither code nor part of a table.
+/// Returns a line that belongs neither to code nor to a table.
 fn line_of(line: &str, trimmed: &str) -> (LineStyle, SourceLine) {
     let indent = " ".repeat((line.len() - trimmed.len()).min(12));
     let marked = |style, marker: String, text: &str| {
@@ -130,7 +130,7 @@ fn line_of(line: &str, trimmed: &str) -> (LineStyle, SourceLine) {
     )
 }
 
-/// Returns whether the line repeats the mark of a rule.
+/// Returns whether the line is only repetitions of the mark of a rule.
 fn is_only(line: &str, rule: &str) -> bool {
     let mark = rule.chars().next();
     line.chars().all(|char| char == ' ' || Some(char) == mark)
@@ -142,7 +142,7 @@ fn heading(line: &str) -> Option<&str> {
     (1..=6).contains(&hashes).then(|| text.trim())
 }
 
-/// Returns the number of rows of the table with which the lines begin; 0 if they begin with none.
+/// Returns the number of rows of the table at the beginning of `lines`; 0 if there is no table.
 fn table_rows(lines: &[String]) -> usize {
     let is_row = |line: &String| line.trim_start().starts_with('|');
     let rule = |line: &String| {
@@ -164,7 +164,7 @@ fn table_lines(rows: &[String]) -> Vec<(LineStyle, SourceLine)> {
         let cells = row.split('|').map(|cell| Prose::parse(cell.trim()).text);
         cells.collect()
     };
-    // The second row is the rule below the head.
+    // The second row is the rule below the heading, and is left out.
     let body = rows.iter().enumerate().filter(|(at, _)| *at != 1);
     let table: Vec<Vec<String>> = body.map(|(_, row)| cells(row)).collect();
     let mut widths: Vec<usize> = Vec::new();

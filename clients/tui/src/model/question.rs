@@ -4,23 +4,24 @@ use super::input::Input;
 use crate::text;
 use std::time::Duration;
 
-/// A question, open or waiting to be opened.
+/// A question that is open, or waits to be opened.
 #[derive(Debug)]
 pub struct Question {
     pub event_id: String,
     /// The client that asks.
     pub by: String,
     pub title: String,
-    /// More about it; empty if there is no more.
+    /// More text about the question; may be empty.
     pub message: String,
-    /// A hint in an empty field.
+    /// The hint in an empty field.
     pub placeholder: String,
     pub field: AnswerField,
-    /// When it took the focus by itself, since the program's start; `None` if the user has opened it.
+    /// The time, since the program's start, at which the question took the focus by itself; `None` if
+    /// the user opened it.
     pub appeared: Option<Duration>,
 }
 
-/// The user's answer to a question; its text is not sanitized.
+/// The user's answer to a question. Its text is not sanitized.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum UserAnswer {
     Text(String),
@@ -28,30 +29,30 @@ pub enum UserAnswer {
     Dismissed,
 }
 
-/// The field for the answer.
+/// The field in which the user answers.
 #[derive(Debug)]
 pub enum AnswerField {
-    /// One of these; `selected` is an index.
+    /// A choice between these; `selected` is an index.
     Choice {
         choices: Vec<Choice>,
         selected: usize,
     },
-    /// A line.
+    /// A text of one line.
     Line(Input),
-    /// A longer text.
+    /// A text of several lines.
     Text(Input),
 }
 
-/// A choice.
+/// One of the choices.
 #[derive(Debug, Clone)]
 pub struct Choice {
-    /// Sanitized.
+    /// The sanitized text.
     pub shown: String,
     pub answer: UserAnswer,
 }
 
 impl AnswerField {
-    /// The choices of a `select`; `initial` is selected.
+    /// The choices of a `select`; the choice `initial` is selected.
     pub fn options(options: Vec<String>, initial: Option<&str>) -> Self {
         let selected = options.iter().position(|it| Some(&**it) == initial);
         let choices = options.into_iter().map(|option| Choice {
@@ -76,7 +77,7 @@ impl AnswerField {
         }
     }
 
-    /// Returns the answer in the field; `None` without choices.
+    /// Returns the answer in the field; `None` if there are no choices.
     pub fn answer(&self) -> Option<UserAnswer> {
         match self {
             Self::Choice { choices, selected } => {

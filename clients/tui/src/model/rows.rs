@@ -1,13 +1,13 @@
-//! The loaded rows of the tree: those around the view, of a tree of any size.
+//! The loaded rows of the tree. For a tree of any size, only rows around the view are loaded.
 
 use crate::message::{Row, TreePage};
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-/// Rows kept at most; those farthest from the view are dropped first.
+/// The most rows that are kept. The rows farthest from the view are dropped first.
 const KEPT: usize = 4000;
 
-/// The rows of a tree, of which some are not loaded.
+/// The rows of a tree; some of them are not loaded.
 #[derive(Debug, Default)]
 pub struct Rows {
     rows: BTreeMap<usize, Row>,
@@ -15,12 +15,13 @@ pub struct Rows {
     hidden: usize,
     archived_branches: usize,
     revision: String,
-    /// Whether a page has arrived since the last `clear`.
+    /// Whether a page has arrived since the last call of `clear`.
     known: bool,
 }
 
 impl Rows {
-    /// Adds a page. Drops rows of another revision, and the rows farthest from `focus` if there are too many.
+    /// Adds a page. Rows of another revision are dropped; if there are too many rows, the rows farthest from
+    /// `focus` are dropped too.
     pub fn insert(&mut self, page: TreePage, focus: usize) {
         if page.revision != self.revision || page.total != self.total {
             self.rows.clear();
@@ -62,13 +63,13 @@ impl Rows {
         self.rows.get(&at)
     }
 
-    /// Returns the index of the first loaded row that matches.
+    /// Returns the index of the first loaded row for which `is_it` is true.
     pub fn find(&self, is_it: impl Fn(&Row) -> bool) -> Option<usize> {
         let found = self.rows.iter().find(|(_, row)| is_it(row));
         found.map(|(at, _)| *at)
     }
 
-    /// Returns the first part of `wanted` that is not loaded.
+    /// Returns the first range within `wanted` that is not loaded.
     pub fn missing(&self, wanted: Range<usize>) -> Option<Range<usize>> {
         let wanted = wanted.start..wanted.end.min(self.total);
         let first = wanted.clone().find(|at| !self.rows.contains_key(at))?;
@@ -84,7 +85,7 @@ impl Rows {
         self.hidden
     }
 
-    /// Returns the number of archived branches, shown or not.
+    /// Returns the number of archived branches, whether they are shown or not.
     pub fn archived_branches(&self) -> usize {
         self.archived_branches
     }

@@ -1,7 +1,8 @@
 //! The search over all sessions: the query, the hits by session, and the cursor.
 //!
-//! Each change of the query starts a new search, which stops the running one. Hits appear as they are found; the
-//! answer then brings them in order. Until the first hit or the answer, the old hits stay on the screen.
+//! Each change of the query starts a new search, which stops the running one. Hits appear when they are found; at the
+//! end the answer brings all of them in order. Until the first hit or the answer arrives, the old hits stay on the
+//! screen.
 
 use super::input::Input;
 use crate::marked::MarkedText;
@@ -10,7 +11,7 @@ use crate::message::{
 };
 use std::collections::HashMap;
 
-/// Hits of a page.
+/// The number of hits on a page.
 const PAGE: usize = 200;
 
 /// The search over all sessions.
@@ -20,14 +21,14 @@ pub struct SearchView {
     /// Whether only sessions of the working directory are searched.
     pub here: bool,
     pub mode: SearchMode,
-    /// The session that alone is searched: its id and its name.
+    /// The id and the name of the only session that is searched; `None` if all sessions are searched.
     pub within: Option<(String, String)>,
     groups: Vec<HitGroup>,
-    /// Words that no entry has, each with a near one.
+    /// Words that occur in no entry, each with a similar word that occurs.
     near: Vec<(String, String)>,
-    /// The texts that may stand at the cursor of the query.
+    /// The texts that can complete the word at the cursor of the query.
     pub completion: QueryCompletion,
-    /// The cursor's place among the lines that can be chosen.
+    /// The cursor: an index into the lines that can be chosen.
     pub cursor: usize,
     /// The first visible line.
     pub top: usize,
@@ -35,52 +36,52 @@ pub struct SearchView {
     pub height: usize,
     /// Whether a search is running.
     pub searching: bool,
-    /// The number of hits of all pages, known at the end of the search.
+    /// The number of hits on all pages. It is known at the end of the search.
     pub total: usize,
     /// The number of sessions with hits.
     pub sessions: usize,
-    /// Whether there may be more hits and sessions than counted.
+    /// Whether there may be more hits and sessions than were counted.
     pub at_least: bool,
     /// The number of files that could not be searched.
     pub unread: usize,
     /// The reason why the query cannot be searched.
     pub failure: Option<String>,
-    /// Characters of the query before the fault in it, without the white space at its start.
+    /// The number of characters of the query before its fault. White space at the start of the query is not counted.
     pub fault: Option<usize>,
     next: Option<String>,
     generation: u64,
-    /// Whether the hits are those of an older query.
+    /// Whether the hits belong to an older query.
     stale: bool,
     /// Whether the running search is for the next page.
     paging: bool,
-    /// Whether the user has moved the cursor since the query has changed.
+    /// Whether the user has moved the cursor since the query changed.
     moved: bool,
-    /// Whether the ranking of the hits is to be asked for again.
+    /// Whether the ranking of the hits must be requested again.
     expired: bool,
 }
 
-/// The hits of a session.
+/// The hits in one session.
 #[derive(Debug)]
 struct HitGroup {
     session_id: String,
     session_name: String,
     hits: Vec<Hit>,
-    /// The number of its entries with words of the question that are not among the hits.
+    /// The number of entries in the session that have words of the question and are not among the hits.
     more: u64,
 }
 
 /// A line of the list of hits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum HitLine<'a> {
-    /// A word that no entry has, and a near one. It can be chosen.
+    /// A word that occurs in no entry, and a similar word that occurs. The line can be chosen.
     Near(&'a str, &'a str),
-    /// The session of the following hits: its name and the number of hits.
+    /// The session of the hits below: its name, and the number of these hits.
     Session(&'a str, usize),
-    /// A hit. It can be chosen.
+    /// A hit. The line can be chosen.
     Hit(&'a Hit),
     /// Why the branch of the hit above was left, or what was tried instead.
     Left(&'a Hit),
-    /// More entries of a session: its id, its name, and how many. It can be chosen.
+    /// A session with more entries: its id, its name, and their number. The line can be chosen.
     More(&'a str, &'a str, u64),
 }
 
@@ -94,7 +95,7 @@ impl HitLine<'_> {
 #[derive(Debug)]
 pub struct OpeningHit {
     pub entry_id: String,
-    /// By entry, all that was found in the session.
+    /// The matches in the session, by entry.
     pub found: HashMap<String, MarkedText>,
 }
 
@@ -127,8 +128,8 @@ impl SearchView {
         }
     }
 
-    /// Returns the lines of the list: near words, then each session with its hits. Each line that can be chosen has its
-    /// place among those.
+    /// Returns the lines of the list: similar words, then each session with its hits. A line that can be chosen has its
+    /// index among these lines.
     pub fn lines(&self) -> impl Iterator<Item = (Option<usize>, HitLine<'_>)> {
         let near = self.near.iter();
         let near = near.map(|(word, near)| HitLine::Near(word, near));
@@ -184,13 +185,13 @@ impl SearchView {
         }
     }
 
-    /// Returns the number of the hit at the cursor, or of the last one before it, from 1.
+    /// Returns the number of the hit at the cursor, or of the last hit before it. The first hit has the number 1.
     pub fn position(&self) -> usize {
         let up_to = self.choices().take(self.cursor + 1);
         up_to.filter(|line| matches!(line, HitLine::Hit(_))).count()
     }
 
-    /// Returns the cursor's hit, and what was found in its session.
+    /// Returns the entry of the hit at the cursor, and the matches in its session.
     pub fn opening(&self) -> Option<(String, OpeningHit)> {
         let hit = self.selected()?;
         let same = self
@@ -204,7 +205,7 @@ impl SearchView {
         Some((hit.session_id.clone(), opening))
     }
 
-    /// The query or the scope has changed.
+    /// Starts a new search after the query or the scope has changed.
     pub fn changed(&mut self) -> Vec<Effect> {
         self.generation += 1;
         (self.failure, self.fault) = (None, None);
@@ -220,7 +221,7 @@ impl SearchView {
         effects
     }
 
-    /// Asks what may stand at the cursor, if the query is in the language of filters and a word ends there.
+    /// Requests completions, if the query is in the language of filters and the cursor is at the end of a word.
     fn complete(&self) -> Option<Effect> {
         let query = self.input.text();
         let before = query.get(..self.input.cursor()).unwrap_or_default();
@@ -234,14 +235,14 @@ impl SearchView {
         })
     }
 
-    /// Takes what may stand at the cursor.
+    /// Stores the completions.
     pub fn completed(&mut self, generation: u64, completion: QueryCompletion) {
         if generation == self.generation {
             self.completion = completion;
         }
     }
 
-    /// Puts the first item of the completion in the place of the word before the cursor. Returns whether there is one.
+    /// Replaces the word before the cursor with the first completion. Returns whether there is one.
     pub fn take_completion(&mut self) -> bool {
         let QueryCompletion { start, items } = std::mem::take(&mut self.completion);
         let Some((text, _)) = items.first() else {
@@ -251,10 +252,10 @@ impl SearchView {
         true
     }
 
-    /// Puts a near word in the place of one that no entry has.
+    /// Replaces a word that occurs in no entry with a similar word.
     pub fn take_near(&mut self, word: &str, near: &str) -> Vec<Effect> {
         let query = self.input.text();
-        // The daemon compares words in any case.
+        // The daemon ignores the case of words, so the word may be written differently in the query.
         let at = (query.to_lowercase().find(word)).filter(|_| query.is_ascii());
         let query = match at.and_then(|at| Some((query.get(..at)?, query.get(at + word.len()..)?)))
         {
@@ -281,7 +282,7 @@ impl SearchView {
             .collect()
     }
 
-    /// The running search gets no answer.
+    /// Call this if the running search will get no answer.
     pub fn abandon(&mut self) {
         self.generation += 1;
         self.searching = false;
@@ -311,7 +312,7 @@ impl SearchView {
         (self.total, self.sessions, self.unread) = (0, 0, 0);
     }
 
-    /// Takes a hit of the running search. Those of a further page are in its answer.
+    /// Adds a hit of the running search. The hits of further pages are ignored here, since the answer has them.
     pub fn hit(&mut self, generation: u64, hit: Hit) {
         if generation != self.generation || self.paging {
             return;
@@ -326,7 +327,7 @@ impl SearchView {
         self.restore(place);
     }
 
-    /// Takes the end of a search. The error is for the user.
+    /// Handles the end of a search. The error is for the user.
     pub fn ended(
         &mut self,
         generation: u64,
@@ -339,7 +340,7 @@ impl SearchView {
         self.searching = false;
         let page = match result {
             Ok(page) => page,
-            // The daemon has forgotten the ranking: the first page comes again.
+            // The daemon does not keep this ranking any more, so the first page is requested again.
             Err(failure) if failure.kind == "cursorExpired" => {
                 self.expired = true;
                 return Ok(());
@@ -354,7 +355,8 @@ impl SearchView {
             }
         };
         let place = self.cursor_place();
-        // The hits of further pages are less relevant: they follow, even if their session is there already.
+        // The hits of further pages are less relevant. They come after the others, even if their session is in the list
+        // already.
         let mut first = self.groups.len();
         if !self.paging {
             if self.stale {
@@ -383,7 +385,7 @@ impl SearchView {
         Ok(())
     }
 
-    /// Returns the cursor's hit if the user has chosen it.
+    /// Returns the hit at the cursor, if the user has moved the cursor there.
     fn cursor_place(&self) -> Option<(String, String)> {
         let hit = self.selected().filter(|_| self.moved && !self.stale)?;
         Some((hit.session_id.clone(), hit.entry_id.clone()))
@@ -394,7 +396,7 @@ impl SearchView {
             (HitLine::Hit(hit), Some((session_id, entry_id))) => {
                 hit.session_id == *session_id && hit.entry_id == *entry_id
             }
-            // A near word is not chosen by Enter alone, unless nothing else was found.
+            // If the user has not moved the cursor, it is on the first hit, and not on a similar word above the hits.
             (HitLine::Hit(_), None) => !self.moved,
             _ => false,
         };
@@ -421,7 +423,7 @@ impl SearchView {
             .collect()
     }
 
-    /// Moves the cursor to the hit on a line of the pane. Returns whether there is one.
+    /// Moves the cursor to the hit on a line of the pane. Returns whether the line is a hit.
     pub fn click(&mut self, line: usize) -> bool {
         let Some((Some(at), _)) = self.lines().nth(self.top + line) else {
             return false;
@@ -431,7 +433,8 @@ impl SearchView {
         true
     }
 
-    /// Keeps the cursor inside the list and visible, together with the session above the first hit.
+    /// Keeps the cursor within the list and visible. If it is on the first hit of a session, the line of the session is
+    /// visible too.
     pub fn show_cursor(&mut self) {
         self.cursor = self.cursor.min(self.choices().count().saturating_sub(1));
         let is_cursor = |(at, _): (Option<usize>, HitLine)| at == Some(self.cursor);
@@ -446,7 +449,7 @@ impl SearchView {
         }
     }
 
-    /// Returns why the list is empty; `None` if it is not.
+    /// Returns the reason why the list is empty; `None` if it is not empty.
     pub fn emptiness(&self) -> Option<String> {
         if !self.groups.is_empty() {
             return None;
@@ -470,7 +473,7 @@ impl SearchView {
         })
     }
 
-    /// Returns what can be typed in this mode.
+    /// Returns the words that say what can be typed in this mode.
     const fn invitation(&self) -> &'static str {
         match self.mode {
             SearchMode::Ask => {
@@ -491,7 +494,7 @@ impl Default for SearchView {
     }
 }
 
-/// Adds a hit to the group of its session among the groups from `first` on.
+/// Adds a hit to the group of its session. Only the groups from `first` on are searched.
 fn add(groups: &mut Vec<HitGroup>, first: usize, hit: Hit) {
     let mut later = groups.iter_mut().skip(first);
     match later.find(|group| group.session_id == hit.session_id) {

@@ -1,7 +1,7 @@
 //! The list of sessions: the loaded rows, the search and the cursor.
 //!
-//! Further pages load while the user looks at the first one. The daemon searches and sorts. Threads are drawn
-//! from `parentSession`: the daemon lists forks after the session they come from.
+//! Further pages are loaded while the user looks at the first one. The daemon searches and sorts. Threads are
+//! drawn by `parentSession`; the daemon lists a fork after the session from which it comes.
 
 use super::groups::{Grouping, Period, group};
 use super::input::Input;
@@ -10,23 +10,23 @@ use crate::operation::Agent;
 use std::collections::HashMap;
 use std::time::Duration;
 
-/// Rows of the first page, then of the following ones.
+/// The number of rows on the first page, and on the following pages.
 const FIRST_PAGE: usize = 200;
 const NEXT_PAGES: usize = 1000;
 
-/// Levels of a thread drawn at most.
+/// The most levels of a thread that are drawn.
 const MAX_DEPTH: usize = 16;
 
 /// The list of sessions.
 #[derive(Debug)]
 pub struct SessionList {
-    /// The loaded sessions of this machine, then those of others.
+    /// The loaded sessions of this machine, then the sessions of other machines.
     loaded: Vec<SessionRow>,
-    /// The loaded sessions of this machine.
+    /// The number of loaded sessions of this machine.
     here_count: usize,
-    /// Those that are shown, in their groups.
+    /// The sessions that are shown, in their groups.
     rows: Vec<SessionRow>,
-    /// The first row and the name of each group.
+    /// The index of the first row of each group, and the name of the group.
     heads: Vec<(usize, String)>,
     /// The guides before each row.
     guides: Vec<String>,
@@ -34,7 +34,7 @@ pub struct SessionList {
     pub named: bool,
     /// Whether archived sessions are listed too.
     pub archived: bool,
-    /// The directory and the tool of the sessions that are shown; `None` for all.
+    /// The directory and the tool whose sessions are shown; `None` stands for all.
     pub project: Option<String>,
     pub tool: Option<Agent>,
     pub period: Period,
@@ -51,16 +51,16 @@ pub struct SessionList {
     generation: u64,
     /// Whether a page is requested.
     pub loading: bool,
-    /// Time since the program's start, and time of the open request.
+    /// The present time since the program's start, and the time of the open request.
     pub now: Duration,
-    /// The time of that start, in seconds since 1970.
+    /// The time of the program's start, in seconds since 1970.
     pub started: i64,
     asked_at: Duration,
-    /// Whether to request the list again after the open request.
+    /// Whether to request the list again after the answer to the open request.
     again: bool,
-    /// Whether the next page replaces the rows. Until then the old ones stay on the screen.
+    /// Whether the next page replaces the rows. Until it arrives, the old rows stay on the screen.
     fresh: bool,
-    /// The session to move the cursor to when its row is loaded.
+    /// The session to which the cursor moves when its row is loaded.
     wanted: Option<String>,
 }
 
@@ -155,7 +155,7 @@ impl SessionList {
         })
     }
 
-    /// Takes a page. Returns the next requests.
+    /// Adds a page. Returns the next requests.
     pub fn arrived(&mut self, generation: u64, page: SessionPage) -> Vec<Effect> {
         self.loading = false;
         if self.again || generation != self.generation {
@@ -164,7 +164,7 @@ impl SessionList {
         let mut team = match std::mem::take(&mut self.fresh) {
             true => {
                 self.loaded.clear();
-                // The cursor is not held on a row of the old list.
+                // The cursor must not stay on a row of the old list.
                 self.rows.clear();
                 page.team
             }
@@ -184,7 +184,7 @@ impl SessionList {
         next.into_iter().collect()
     }
 
-    /// Chooses the rows that are shown, and puts them into groups. The cursor stays on its session.
+    /// Chooses which rows are shown, and puts them into groups. The cursor stays on its session.
     pub fn regroup(&mut self) {
         let selected = self.selected().map(|row| row.id.clone());
         let now = self.started + i64::try_from(self.now.as_secs()).unwrap_or(0);
@@ -201,7 +201,7 @@ impl SessionList {
         self.show_cursor();
     }
 
-    /// A thread ends with its group.
+    /// Returns the guides. A thread does not continue in the next group.
     fn guides_of_groups(&self) -> Vec<String> {
         let begins = self.heads.iter().map(|(at, _)| *at).skip(1);
         let ends = begins.chain([self.rows.len()]);
@@ -214,7 +214,7 @@ impl SessionList {
         out
     }
 
-    /// Returns the lines of the list: the heads of groups, and the places of rows.
+    /// Returns the lines of the list: headings of groups, and indexes of rows.
     pub fn lines(&self) -> impl Iterator<Item = ListLine<'_>> {
         let mut heads = self.heads.iter().peekable();
         (0..self.rows.len()).flat_map(move |row| {
@@ -229,7 +229,7 @@ impl SessionList {
         row + self.heads.partition_point(|(at, _)| *at <= row)
     }
 
-    /// Returns the row at a visible line.
+    /// Returns the row at a visible line; `None` for the heading of a group.
     pub fn row_at(&self, line: usize) -> Option<usize> {
         match self.lines().nth(self.top + line) {
             Some(ListLine::Row(row)) => Some(row),
@@ -256,7 +256,7 @@ impl SessionList {
         self.restart()
     }
 
-    /// Returns the filters and the groups in words, each but the directory.
+    /// Returns the active filters and the grouping in words, without the directory.
     pub fn filters(&self) -> Vec<&'static str> {
         let named = self.named.then_some("named");
         let tool = self.tool.map(|agent| agent.name);
@@ -267,7 +267,7 @@ impl SessionList {
         all.into_iter().flatten().collect()
     }
 
-    /// The open request gets no answer.
+    /// Call this if the open request will get no answer.
     pub fn failed(&mut self) {
         self.loading = false;
         self.again = false;
@@ -276,7 +276,7 @@ impl SessionList {
     pub fn move_to(&mut self, to: usize) {
         self.cursor = to;
         self.show_cursor();
-        // The rows of a list that is about to be replaced say only which session is meant.
+        // If the list will be replaced, its rows are used only to find which session is selected.
         let meant = self.selected().filter(|_| self.fresh);
         self.wanted = meant.map(|row| row.id.clone());
     }
@@ -287,7 +287,7 @@ impl SessionList {
         let line = self.line_of(self.cursor);
         let total = self.rows.len() + self.heads.len();
         self.top = super::scrolled(self.top, line, self.height, total);
-        // The head of the group is shown with its first row.
+        // The heading of a group is visible together with the first row of the group.
         let has_head = self.heads.iter().any(|(at, _)| *at == self.cursor);
         if has_head && self.height > 1 {
             self.top = self.top.min(line.saturating_sub(1));
@@ -299,7 +299,7 @@ impl SessionList {
         self.loading && self.rows.is_empty()
     }
 
-    /// Returns why the list is empty; `None` if it is not.
+    /// Returns the reason why the list is empty; `None` if it is not empty.
     pub fn emptiness(&self) -> Option<String> {
         if !self.rows.is_empty() {
             return None;
@@ -335,9 +335,9 @@ impl SessionList {
 /// A line of the list.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ListLine<'l> {
-    /// The name of a group.
+    /// The heading of a group.
     Head(&'l str),
-    /// The place of a row.
+    /// The index of a row.
     Row(usize),
 }
 
@@ -369,7 +369,7 @@ impl Sort {
 }
 
 impl Session {
-    /// Returns the session's name, else the beginning of its conversation, else its id.
+    /// Returns the session's name, else its first message, else its id.
     pub fn title(&self) -> &str {
         match (&self.name, self.first_message.is_empty()) {
             (Some(name), _) => name,
@@ -380,19 +380,19 @@ impl Session {
 }
 
 impl SessionRow {
-    /// Returns the session's name, else the beginning of its conversation.
+    /// Returns the session's name, or else its first message.
     pub fn title(&self) -> &str {
         match (&self.name, self.first_message.is_empty()) {
             (Some(name), _) => name,
             (None, false) => &self.first_message,
-            // The log knows no more of the session.
+            // The stream of the team knows no more than the id of this session.
             (None, true) if self.host.is_some() => &self.id,
             (None, true) => "(empty)",
         }
     }
 }
 
-/// Returns `├─ └─ │` before each row of a threaded list.
+/// Returns the guides (`├─ └─ │`) before each row of a list with threads.
 fn guides(rows: &[SessionRow]) -> Vec<String> {
     let mut by_name: HashMap<&str, usize> = HashMap::new();
     let mut depths: Vec<usize> = Vec::with_capacity(rows.len());
@@ -403,7 +403,7 @@ fn guides(rows: &[SessionRow]) -> Vec<String> {
         by_name.insert(&row.id, depth);
         by_name.insert(&row.path, depth);
     }
-    // From the last row to the first: the levels at which a later sibling follows.
+    // The rows are read in reverse order, to know at which levels a later sibling follows.
     let mut follows = [false; MAX_DEPTH + 1];
     let mut out: Vec<String> = Vec::with_capacity(rows.len());
     for depth in depths.into_iter().rev() {

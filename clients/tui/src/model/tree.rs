@@ -1,8 +1,8 @@
-//! The tree: the visible rows, the requested rows, and the cursor.
+//! The tree: its visible rows, its requests, and the cursor.
 //!
-//! Rows are loaded in pages around the view. When the tree changes, the page around the cursor's entry is
-//! requested again, so that the cursor stays on its entry and the entry on its line of the screen; the old
-//! rows stay on the screen until the answer arrives. At most one such request is open.
+//! Rows are loaded in pages around the view. When the tree changes, the page around the entry of the cursor is
+//! requested again, so that the cursor stays on its entry, and the entry stays on its line of the screen. The old rows
+//! stay on the screen until the answer arrives. At most one such request is open.
 
 mod seek;
 
@@ -16,7 +16,7 @@ use seek::Seek;
 use std::collections::HashMap;
 use std::ops::Range;
 
-/// Minimum rows of a page.
+/// The fewest rows of a page.
 const PAGE: usize = 200;
 
 /// The tree of the open session.
@@ -25,7 +25,7 @@ pub struct TreeView {
     pub rows: Rows,
     /// The index of the cursor's row.
     pub cursor: usize,
-    /// The cursor's entry, once its row is loaded.
+    /// The entry of the cursor, once its row is loaded.
     cursor_id: Option<String>,
     /// The first visible row.
     pub top: usize,
@@ -33,7 +33,7 @@ pub struct TreeView {
     pub height: usize,
     /// The width for which guides are drawn.
     pub width: usize,
-    /// The columns of guides of the last request.
+    /// The columns of guides in the last request.
     guides: usize,
     pub filter: Filter,
     pub search: Input,
@@ -42,39 +42,39 @@ pub struct TreeView {
     pub folds: Folds,
     /// Whether archived branches are shown.
     pub archived: bool,
-    /// Whether rows name the sessions that come from them. The first rows do not: the daemon reads the list of sessions for
-    /// that, and the tree is shown before.
+    /// Whether the request asks for the names of the sessions that come from entries. The first request does not: the
+    /// daemon must read the list of sessions for these names, and the tree is shown before that.
     names_sessions: bool,
     pub label_times: bool,
     pub leaf: Option<String>,
     pub columns: EntryColumns,
-    /// Entries to compare or to copy, in the order in which they were marked: id and preview.
+    /// The entries that are marked for comparing or copying, in the order of marking; id and preview.
     pub marks: Vec<(String, String)>,
-    /// The number of entries by other writers that the user has not visited.
+    /// The number of new entries of other writers that the user has not seen.
     pub news: usize,
-    /// The file's leaf, if it differs from ours.
+    /// The file's leaf, if it differs from the leaf here.
     pub others_at: Option<String>,
-    /// The row of the file's leaf: its entry, or the nearest visible ancestor.
+    /// The row at which the file's leaf is shown: its own row, or the row of the nearest visible ancestor.
     pub others_row: Option<String>,
     generation: u64,
-    /// The position of the next page that moves the cursor.
+    /// The position of the next page that moves the cursor, if one is wanted.
     wanted: Option<PagePosition>,
-    /// The destination of the cursor, until it has arrived.
+    /// The position to which the cursor is going, until it has arrived.
     going: Option<PagePosition>,
     /// Whether the user has moved the cursor since that page was requested.
     moved: bool,
-    /// Whether such a request is open.
+    /// Whether a request is open whose answer replaces the rows.
     pub reloading: bool,
-    /// Ranges of requested rows.
+    /// The ranges of rows that were requested and have not arrived.
     in_flight: Vec<Range<usize>>,
     seek: Option<Seek>,
-    /// The cursor's entry when the search began.
+    /// The entry of the cursor when the search began.
     anchor: Option<String>,
-    /// By entry, what the search over all sessions has found in this one.
+    /// The matches of the search over all sessions in this session, by entry.
     found: HashMap<String, MarkedText>,
-    /// The hit at which the tree is being opened.
+    /// The hit, if the tree is being opened at a hit.
     hit: Option<String>,
-    /// The entry to show, also if its branch is folded.
+    /// An entry that must be shown, even if its branch would be folded.
     revealed: Option<String>,
 }
 
@@ -116,7 +116,7 @@ impl TreeView {
         }
     }
 
-    /// Returns the file's leaf, if it still differs from ours.
+    /// Returns the file's leaf, if it still differs from the leaf here.
     pub fn others(&self) -> Option<&str> {
         let others = self.others_at.as_deref();
         others.filter(|at| self.leaf.as_deref() != Some(at))
@@ -126,22 +126,22 @@ impl TreeView {
         self.rows.get(self.cursor)
     }
 
-    /// Returns whether the cursor is at a row that stands for branches.
+    /// Returns whether the cursor is on a row that stands for branches.
     pub fn is_at_folded(&self) -> bool {
         self.selected().is_some_and(Row::is_folded)
     }
 
-    /// Returns the part of the row's text that a search has found.
+    /// Returns the text of the row with the matches of a search.
     pub fn found<'a>(&'a self, row: &'a Row) -> Option<&'a MarkedText> {
         row.found.as_ref().or_else(|| self.found.get(&row.id))
     }
 
-    /// Marks what the search over all sessions has found, or no longer marks anything.
+    /// Marks these matches of the search over all sessions; removes earlier marks.
     pub fn mark_found(&mut self, found: HashMap<String, MarkedText>) {
         self.found = found;
     }
 
-    /// Loads the whole tree around a hit and moves the cursor there.
+    /// Loads the whole tree around a hit, and moves the cursor to the hit.
     pub fn open_at(&mut self, hit: String) -> Vec<Effect> {
         self.typing = false;
         self.search.clear();
@@ -156,23 +156,23 @@ impl TreeView {
         self.seek.is_some()
     }
 
-    /// Returns whether the cursor is going to a row that is not loaded.
+    /// Returns whether the cursor is going to a row that is not loaded yet.
     pub fn is_going(&self) -> bool {
         self.rows.is_known() && (self.going.is_some() || self.is_seeking())
     }
 
-    /// Stops the cursor where it is.
+    /// Stops the cursor at its present row.
     pub fn stay(&mut self) {
         let here = self.cursor;
         self.move_to(here);
     }
 
-    /// The most columns of guides (protocol.md §6.3).
+    /// Returns the most columns of guides (protocol.md §6.3).
     fn guide_columns(&self) -> usize {
         self.width / 6
     }
 
-    /// Returns the row around which rows are needed most.
+    /// Returns the row around which rows are needed most urgently.
     fn focus(&self) -> usize {
         match self.seek {
             Some(seek) => seek.row(),
@@ -180,14 +180,15 @@ impl TreeView {
         }
     }
 
-    /// Returns the visible rows.
+    /// Returns the range of visible rows.
     pub fn view(&self) -> Range<usize> {
         self.top..self.top + self.height
     }
 
     // Requests.
 
-    /// Loads the tree around the cursor's entry again, after the tree, the filter or the search has changed.
+    /// Loads the tree around the entry of the cursor again. Call this after the tree, the filter or the search has
+    /// changed.
     pub fn reload(&mut self) -> Vec<Effect> {
         let id = self.anchor.clone().or_else(|| self.cursor_id.clone());
         let place = match (&self.going, id) {
@@ -205,7 +206,8 @@ impl TreeView {
         self.ask_about(place)
     }
 
-    /// Moves the cursor to an entry. If its row is loaded it moves at once, for the next key may be about it.
+    /// Moves the cursor to an entry. If its row is loaded, the cursor moves at once, since the next key may refer to
+    /// the entry.
     pub fn go_to(&mut self, place: PagePosition) -> Vec<Effect> {
         let at = match &place {
             PagePosition::Leaf => self.rows.find(|row| row.is_leaf),
@@ -268,14 +270,14 @@ impl TreeView {
         })
     }
 
-    /// Returns the folds; the branch in which other programs go on is open.
+    /// Returns the folds. The branch to which other programs append is open.
     fn folds_with_others(&self) -> Folds {
         let mut folds = self.folds.clone();
         folds.expand.extend(self.others().map(str::to_owned));
         folds
     }
 
-    /// Requests the rows around the view that are neither loaded nor requested.
+    /// Requests those rows around the view that are neither loaded nor requested.
     pub fn fill(&mut self) -> Vec<Effect> {
         if self.reloading || !self.rows.is_known() || self.in_flight.len() >= 2 {
             return Vec::new();
@@ -293,7 +295,7 @@ impl TreeView {
         let Some(missing) = self.rows.missing(wanted.clone()) else {
             return Vec::new();
         };
-        // Request a whole page in the direction in which rows are missing.
+        // A whole page is requested, in the direction in which rows are missing.
         let seeking = self.is_seeking();
         let range = if seeking {
             wanted
@@ -317,7 +319,7 @@ impl TreeView {
 
     // Answers.
 
-    /// Takes a page or a failure. Returns the next requests; the error is for the user.
+    /// Handles a page or a failure. Returns the next requests; the error is for the user.
     pub fn arrived(
         &mut self,
         query: TreeQuery,
@@ -341,7 +343,7 @@ impl TreeView {
             Err(failure)
                 if failure.kind == "entryNotFound" && query.place != PagePosition::Leaf =>
             {
-                // The folded entries, or the cursor's, are no longer in the file.
+                // An entry in the folds, or the entry of the cursor, is no longer in the file.
                 self.folds = Folds::default();
                 self.revealed = None;
                 self.going = None;
@@ -360,7 +362,8 @@ impl TreeView {
         let at = page.at;
         if query.reload {
             self.others_row = page.others.clone();
-            // Another filter or search of the same tree has the same revision.
+            // The revision is the same for another filter or search of the same tree, so it cannot distinguish the
+            // rows.
             self.rows.clear();
             self.rows.insert(page, self.focus());
             let effects = self.arrive(at.or(asked_at.map(|_| self.cursor)), &query.place);
@@ -372,14 +375,14 @@ impl TreeView {
         let moved_on = page.revision != self.rows.revision();
         self.rows.insert(page, self.focus());
         if moved_on {
-            // The page belongs to a newer tree than the loaded rows.
+            // The page belongs to a newer tree than the rows that are loaded.
             return Ok(self.reload());
         }
         self.seek_on();
         Ok(Vec::new())
     }
 
-    /// Moves the cursor to row `at` of the requested page, unless the user has moved it since the request.
+    /// Moves the cursor to row `at` of the requested page, unless the user has moved the cursor since the request.
     fn arrive(&mut self, at: Option<usize>, place: &PagePosition) -> Vec<Effect> {
         if !std::mem::take(&mut self.moved) {
             self.going = None;
@@ -405,7 +408,7 @@ impl TreeView {
         Vec::new()
     }
 
-    /// Shows all entries if the filter hides the hit at which the tree is opened.
+    /// If the filter hides the hit at which the tree is opened, shows all entries.
     fn reveal_hit(&mut self) -> Vec<Effect> {
         let Some(hit) = self.hit.take() else {
             return Vec::new();
@@ -419,7 +422,7 @@ impl TreeView {
         self.load(PagePosition::Around(hit))
     }
 
-    /// The open requests get no answer.
+    /// Call this if the open requests will get no answers.
     pub fn abandon_questions(&mut self) {
         self.going = None;
         self.generation += 1;
@@ -429,7 +432,8 @@ impl TreeView {
         self.seek = None;
     }
 
-    /// Moves the cursor to row `at`, which keeps its line on the screen if it was visible.
+    /// Moves the cursor to row `at`. If the cursor was visible, its row is drawn on the same line of the screen, unless
+    /// `centre` is set.
     fn place_cursor(&mut self, at: usize, centre: bool) {
         let line = if centre {
             self.height * 2 / 3
@@ -443,7 +447,7 @@ impl TreeView {
 
     // Cursor and folds.
 
-    /// Keeps the cursor inside the tree and visible, and remembers its entry.
+    /// Keeps the cursor within the tree and visible, and remembers its entry.
     pub fn show_cursor(&mut self) {
         let total = self.rows.total();
         self.cursor = self.cursor.min(total.saturating_sub(1));
@@ -460,7 +464,7 @@ impl TreeView {
         self.show_cursor();
     }
 
-    /// Scrolls the view; the cursor moves only to stay visible.
+    /// Scrolls the view. The cursor moves only if it would not be visible otherwise.
     pub fn scroll(&mut self, lines: isize) {
         let last = self.rows.total().saturating_sub(self.height);
         self.top = self.top.saturating_add_signed(lines).min(last);
@@ -469,7 +473,7 @@ impl TreeView {
         self.move_to(to);
     }
 
-    /// Opens the row's branches, or closes the branch that the row is part of. `None` if it is not part of one.
+    /// Opens the branches of the row, or closes the branch that the row is in. `None` if it is in none.
     pub fn toggle_fold(&mut self) -> Option<Vec<Effect>> {
         let row = self.selected()?;
         if row.is_folded() {
@@ -493,7 +497,7 @@ impl TreeView {
         Some(self.close(&ids))
     }
 
-    /// Opens the branch of a folded row, or lists its branches.
+    /// Opens the branch of a folded row. If the row stands for several branches, lists them.
     pub(super) fn open_selected(&mut self) -> Vec<Effect> {
         let Some(row) = self.selected().filter(|row| row.is_folded()) else {
             return Vec::new();
@@ -507,21 +511,21 @@ impl TreeView {
         self.reload()
     }
 
-    /// Withdraws ids by which rows were opened.
+    /// Closes the branches that are open because of these ids.
     pub(super) fn close(&mut self, ids: &[String]) -> Vec<Effect> {
         self.folds.expand.retain(|id| !ids.contains(id));
         self.anchor = None;
         self.reload()
     }
 
-    /// Gives a fork one row again.
+    /// Gives the branches of a fork one row again.
     pub(super) fn unlist(&mut self, ids: &[String]) -> Vec<Effect> {
         self.folds.each.retain(|id| !ids.contains(id));
         self.anchor = None;
         self.reload()
     }
 
-    /// Opens all branches, or folds those that were left.
+    /// Opens all branches, or folds the branches that the leaf has left.
     pub fn toggle_all(&mut self) -> Vec<Effect> {
         self.folds = Folds {
             open_all: !self.folds.open_all,
@@ -543,13 +547,13 @@ impl TreeView {
         self.reload()
     }
 
-    /// Sets the filter, or the default filter if it is set already.
+    /// Sets the filter. If it is set already, sets the default filter.
     pub fn toggle_filter(&mut self, filter: Filter) -> Vec<Effect> {
         let same = self.filter == filter;
         self.set_filter(if same { Filter::Default } else { filter })
     }
 
-    /// The text of the search has changed.
+    /// Searches again after the text of the search has changed.
     pub fn searched(&mut self) -> Vec<Effect> {
         if self.anchor.is_none() {
             self.anchor = self.cursor_id.clone();
@@ -557,7 +561,7 @@ impl TreeView {
         self.reload()
     }
 
-    /// Ends the search; `None` if there was none.
+    /// Ends the search; `None` if there is none.
     pub fn clear_search(&mut self) -> Option<Vec<Effect>> {
         let was_typing = std::mem::take(&mut self.typing);
         if self.search.is_empty() {
@@ -569,7 +573,7 @@ impl TreeView {
         Some(effects)
     }
 
-    /// Marks the cursor's entry for comparing, or removes its mark. A third mark replaces the first.
+    /// Marks the entry of the cursor, or removes its mark. A third mark replaces the first one.
     pub fn toggle_mark(&mut self) {
         let Some(row) = self.rows.get(self.cursor) else {
             return;
@@ -582,7 +586,7 @@ impl TreeView {
         self.marks.push((row.id.clone(), row.preview.clone()));
     }
 
-    /// Returns why the tree is empty; `None` if it is not.
+    /// Returns the reason why the tree is empty; `None` if it is not empty.
     pub fn emptiness(&self) -> Option<String> {
         if self.rows.total() > 0 {
             return None;

@@ -89,13 +89,13 @@ pub fn search(model: &Model, frame: &mut Frame, area: Rect) {
         Screen::Search => (&model.search.input, true, model.search.searching),
         Screen::Tree => (&model.tree.search, model.tree.typing, model.tree.reloading),
     };
-    // The prompt is not `/` here: a `/` in the query begins a regular expression.
+    // The prompt is not `/` here, since a `/` in the query begins a regular expression.
     let prompt = match model.screen {
         Screen::Search => format!("{}: ", model.search.mode.name()),
         _ => "/".to_owned(),
     };
     let begin = text::width(&prompt);
-    // A long text shows its end, where the cursor is.
+    // Of a long text the end is shown, since the cursor is there.
     let (rows, (_, column)) = input.layout(usize::MAX);
     let shown = rows.first().map_or("", |row| &row.text);
     let columns = usize::from(area.width);
@@ -125,15 +125,15 @@ pub fn search(model: &Model, frame: &mut Frame, area: Rect) {
     }
 }
 
-/// Divides the visible part of a query into the text before the faulty word, the word, and the text after it. Returns
-/// `None` if no fault is visible.
+/// Divides the visible part of a query into the text before the faulty word, this word, and the text after it. `None`
+/// if no fault is visible.
 fn fault(model: &Model, visible: &str) -> Option<[String; 3]> {
     let search = &model.search;
     let fault = search.fault.filter(|_| model.screen == Screen::Search)?;
     let query = search.input.text();
     let start = query.len() - query.trim_start().len();
     let behind = query.get(start..)?.chars().skip(fault).collect::<String>();
-    // A fault at the end of the query means that something is missing there: the last character is marked.
+    // If the fault is at the end of the query, something is missing there; then the last character is marked.
     let behind = match behind.is_empty() {
         true => query.chars().next_back()?.to_string(),
         false => behind,
@@ -327,7 +327,7 @@ fn hint(model: &Model, action: Action) -> String {
     model.settings.keymap.hint(Context::Tree, action)
 }
 
-/// Returns the hints for the status line, most useful first.
+/// Returns the hints for the status line. The most useful hint comes first.
 fn hints(model: &Model) -> Vec<(String, &'static str)> {
     if model.command_line.is_some() {
         let keys = [("enter", "run"), ("tab", "complete"), ("esc", "close")];

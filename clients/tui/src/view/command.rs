@@ -11,13 +11,13 @@ use ratatui::layout::{Position, Rect};
 use ratatui::text::{Line, Span};
 use ratatui::widgets::Clear;
 
-/// Candidates shown at most.
+/// The most candidates that are shown.
 const CANDIDATES: usize = 8;
 
-/// Columns of a progress bar, at most.
+/// The most columns of a progress bar.
 const BAR: u16 = 40;
 
-/// Preferred columns of a command's output.
+/// The preferred width of a command's output in columns.
 const OUTPUT: u16 = 76;
 
 pub fn draw_line(model: &Model, frame: &mut Frame, area: Rect, line: &CommandLine) {
@@ -36,7 +36,7 @@ pub fn draw_line(model: &Model, frame: &mut Frame, area: Rect, line: &CommandLin
     }
 }
 
-/// Draws the candidates above the `:` line, which is in `line_area`.
+/// Draws the candidates above the `:` line. The `:` line is in `line_area`.
 pub fn candidates(model: &Model, frame: &mut Frame, line_area: Rect) {
     let Some(line) = model.command_line.as_ref().filter(|_| line_area.height > 0) else {
         return;
@@ -45,7 +45,7 @@ pub fn candidates(model: &Model, frame: &mut Frame, line_area: Rect) {
     let columns = usize::from(line_area.width);
     let found = line.candidates();
     let most = CANDIDATES.min(usize::from(line_area.y.saturating_sub(1)));
-    // The last line may say that there are more.
+    // One line is reserved for the note that there are more candidates.
     let least = most.saturating_sub(1);
     let top = line.selected.map_or(0, |at| (at + 1).saturating_sub(least));
     let mut lines: Vec<Line> = Vec::new();
@@ -118,7 +118,7 @@ pub fn running(model: &Model, frame: &mut Frame, running: &RunningCommand) {
     popup::draw(frame, theme, area, &title, theme.active, lines);
 }
 
-/// Returns how far a command has come, as far as that is known.
+/// Returns lines about the progress of a command, if it is known.
 fn progress_lines(model: &Model, running: &RunningCommand, columns: u16) -> Vec<Line<'static>> {
     let theme = &model.settings.theme;
     let waiting = match (&running.operation, running.progress) {
@@ -157,12 +157,12 @@ fn output_lines(size: (u16, u16), output: &str) -> Vec<String> {
         .collect()
 }
 
-/// Returns the number of visible lines of an output of `lines` lines.
+/// Returns the number of visible lines of an output with `lines` lines.
 fn output_height(size: (u16, u16), lines: usize) -> usize {
     lines.min(usize::from(size.1).saturating_sub(4).max(1))
 }
 
-/// Returns the last line that can be the first visible one.
+/// Returns the greatest first visible line to which the output can be scrolled.
 pub fn pager_last(size: (u16, u16), output: &str) -> usize {
     let lines = output_lines(size, output).len();
     lines - output_height(size, lines)

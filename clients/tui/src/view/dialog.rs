@@ -13,7 +13,7 @@ use ratatui::Frame;
 use ratatui::layout::{Position, Rect};
 use ratatui::text::{Line, Span};
 
-/// Rows of the focus of a summary that are visible.
+/// The number of visible rows of the focus of a summary.
 const FOCUS_ROWS: usize = 5;
 
 pub fn draw(model: &Model, frame: &mut Frame) {
@@ -70,7 +70,7 @@ pub fn draw(model: &Model, frame: &mut Frame) {
         Some(Dialog::Archive { title, .. }) => confirm(model, frame, title, &OUT_OF_THE_BRANCH),
         Some(Dialog::Handoff(shown)) => handoff::draw(model, frame, shown),
         Some(Dialog::Failed(failed)) => draw_failed(model, frame, failed),
-        // It is drawn over running operations too.
+        // A question is drawn over running operations too.
         Some(Dialog::Question(question)) => question::draw(model, frame, question),
         Some(Dialog::Pager { title, text, top }) => command::pager(model, frame, title, text, *top),
         Some(Dialog::Help { top }) => help::draw(model, frame, *top),
@@ -79,7 +79,8 @@ pub fn draw(model: &Model, frame: &mut Frame) {
 
 // Choices of a navigation.
 
-/// Returns the lines above the choices; `below` is the number of rows below them, with the border.
+/// Returns the lines above the choices. `below` is the number of rows from the choices down,
+/// including the border.
 fn choose_head(
     model: &Model,
     choose: &NavigationChoice,
@@ -101,7 +102,7 @@ fn choose_head(
     if choose.is_user {
         lines.extend(wrapped("Its text opens in the editor.", columns, theme.dim));
     }
-    // On a low screen the choices matter more than the lines above them.
+    // On a low screen, the choices are more important than the lines above them.
     let spare = usize::from(model.size.1).saturating_sub(below);
     lines.truncate(spare);
     if spare > lines.len() {
@@ -110,13 +111,13 @@ fn choose_head(
     lines
 }
 
-/// Returns the columns of the focus in the choices of a navigation.
+/// Returns the width of the focus in the dialog of a navigation, in columns.
 pub fn focus_columns(size: (u16, u16)) -> usize {
     let columns = popup::columns(Rect::new(0, 0, size.0, size.1), COLUMNS);
     usize::from(columns).saturating_sub(4)
 }
 
-/// Returns the last rows of the focus, and the row and column of the cursor in them.
+/// Returns the last rows of the focus, and the row and the column of the cursor in these rows.
 fn focus_rows(
     model: &Model,
     choose: &NavigationChoice,
@@ -124,7 +125,7 @@ fn focus_rows(
 ) -> Option<(Vec<String>, (usize, usize))> {
     let focus = choose.focus.as_ref()?;
     let (rows, (row, column)) = focus.layout(usize::from(columns).saturating_sub(4));
-    // Beside them are the choices, two lines of keys and the border.
+    // Other rows are needed for the choices, two lines of keys and the border.
     let spare = usize::from(model.size.1).saturating_sub(choose.choices().len() + 4);
     let most = spare.clamp(1, FOCUS_ROWS);
     let first = (row + 1).saturating_sub(most);
@@ -157,7 +158,7 @@ fn choose_keys(model: &Model, choose: &NavigationChoice, columns: u16) -> Vec<Li
     key_lines(model, &keys, columns)
 }
 
-/// Returns the box, the lines above the choices, and those of the keys.
+/// Returns the area of the box, the lines above the choices, and the lines of the keys.
 fn choose_area(
     model: &Model,
     choose: &NavigationChoice,
@@ -243,7 +244,7 @@ pub fn navigating(model: &Model, frame: &mut Frame, navigating: &RunningNavigati
             .unwrap_or("Waiting for the first words…");
         summary = wrapped(waiting, columns, theme.dim).collect();
     }
-    // The end is the newest text.
+    // The end is shown, since it is the newest text.
     let mut lines = summary.split_off(summary.len().saturating_sub(most - 1));
     lines.resize(lines.len().max(4.min(most - 1)), Line::default());
     lines.push(if navigating.aborting {
@@ -369,7 +370,7 @@ fn failed_keys(model: &Model, columns: u16, more: bool) -> Vec<Line<'static>> {
     key_lines(model, keys, usize::from(columns))
 }
 
-/// Returns the last line that can be the first visible one of the open dialog.
+/// Returns the greatest first visible line to which the open dialog can be scrolled.
 pub fn last_top(model: &Model) -> usize {
     let screen = Rect::new(0, 0, model.size.0, model.size.1);
     match &model.dialog {
@@ -385,7 +386,7 @@ pub fn last_top(model: &Model) -> usize {
     }
 }
 
-/// Draws the dialog of a lost or missing daemon.
+/// Draws the dialog for a daemon that has ended or could not be started.
 pub fn lost(model: &Model, frame: &mut Frame, end: &End, was_up: bool) {
     let theme = &model.settings.theme;
     let screen = Rect::new(0, 0, model.size.0, model.size.1);
@@ -393,7 +394,7 @@ pub fn lost(model: &Model, frame: &mut Frame, end: &End, was_up: bool) {
     let hint = |action| model.settings.keymap.hint(Context::Tree, action);
     let mut lines: Vec<Line> = wrapped(&end.reason, columns, theme.text).collect();
     if !end.last_words.is_empty() {
-        // The last lines may be unrelated to the end.
+        // The last lines may have nothing to do with the end.
         lines.push(Line::default());
         lines.extend(wrapped("Last lines of its log:", columns, theme.dim));
         for line in &end.last_words {

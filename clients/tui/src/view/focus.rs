@@ -1,4 +1,4 @@
-//! Draws the editor in which the user says what the summary of a compaction or a merge keeps.
+//! Draws the editor for the focus of a compaction or merge: what its summary must keep.
 
 use super::parts::{COLUMNS, key_lines, put_cursor, wrapped};
 use super::popup;
@@ -10,7 +10,7 @@ use ratatui::Frame;
 use ratatui::layout::Rect;
 use ratatui::text::Line;
 
-/// The least and the most rows of the text.
+/// The fewest and the most rows of the text.
 const ROWS: (usize, usize) = (3, 10);
 
 pub fn draw(model: &Model, frame: &mut Frame, focus_of: &FocusOf, input: &Input) {
@@ -26,7 +26,8 @@ pub fn draw(model: &Model, frame: &mut Frame, focus_of: &FocusOf, input: &Input)
     let keys = key_lines(model, &keys, usize::from(columns));
     let about = "What the summary keeps in particular; it may be empty.";
     let mut lines: Vec<Line> = wrapped(about, columns, theme.dim).collect();
-    // Three more rows: an empty line between the text and the keys, and the two lines of the border.
+    // Three more rows are needed: an empty line between the text and the keys, and the two lines of
+    // the border.
     let spare = usize::from(screen.height).saturating_sub(lines.len() + keys.len() + 3);
     let most = spare.clamp(1, ROWS.1);
     let (rows, (row, column)) = input.layout(usize::from(columns));

@@ -11,7 +11,7 @@ use ratatui::Frame;
 use ratatui::layout::Rect;
 use ratatui::text::{Line, Span};
 
-/// Preferred columns: most commands fit on two lines.
+/// The preferred width in columns, in which most commands fit on two lines.
 const COLUMNS: u16 = 76;
 
 pub fn draw(model: &Model, frame: &mut Frame, handoff: &Handoff) {
@@ -28,7 +28,7 @@ pub fn draw(model: &Model, frame: &mut Frame, handoff: &Handoff) {
     popup::draw(frame, theme, area, &title, theme.active, lines);
 }
 
-/// Returns the last line that can be the first visible one.
+/// Returns the greatest first visible line to which the dialog can be scrolled.
 pub fn last_top(model: &Model, handoff: &Handoff) -> usize {
     let screen = Rect::new(0, 0, model.size.0, model.size.1);
     let columns = popup::columns(screen, COLUMNS);
@@ -36,7 +36,7 @@ pub fn last_top(model: &Model, handoff: &Handoff) -> usize {
     popup::last_top(screen, body(model, handoff, columns).len(), keys)
 }
 
-/// Returns the lines above the keys. The losses come first, because a small screen shows only the first lines.
+/// Returns the lines above the keys. The losses come first, since a small screen shows only the first lines.
 fn body(model: &Model, handoff: &Handoff, columns: u16) -> Vec<Line<'static>> {
     let theme = &model.settings.theme;
     let about = text::cut(&handoff.about, usize::from(columns));
@@ -52,7 +52,7 @@ fn body(model: &Model, handoff: &Handoff, columns: u16) -> Vec<Line<'static>> {
     lines
 }
 
-/// The size and the losses of the handoff, or why they are not known.
+/// Returns lines about the size and the losses of the handoff, or the reason why they are unknown.
 fn outcome(model: &Model, handoff: &Handoff, columns: u16) -> Vec<Line<'static>> {
     let theme = &model.settings.theme;
     match &handoff.preview {
@@ -97,7 +97,7 @@ fn known(model: &Model, preview: &HandoffPreview, columns: u16) -> Vec<Line<'sta
     lines
 }
 
-/// The options with their keys; those that are chosen are marked.
+/// Returns the options with their keys. The chosen options are marked.
 fn options(model: &Model, handoff: &Handoff, columns: u16) -> Vec<Line<'static>> {
     let theme = &model.settings.theme;
     let mut options = vec![(
@@ -125,7 +125,7 @@ fn options(model: &Model, handoff: &Handoff, columns: u16) -> Vec<Line<'static>>
     lines.collect()
 }
 
-/// Returns the lines that explain the keys; `more` says whether the body can be scrolled.
+/// Returns the lines that explain the keys. `more` says whether the body can be scrolled.
 fn keys(model: &Model, handoff: &Handoff, columns: u16, more: bool) -> Vec<Line<'static>> {
     let mut keys = match (handoff.can_run(), handoff.is_text()) {
         (true, true) => vec![("enter", "shows it"), ("y", "copies it")],

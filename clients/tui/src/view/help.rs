@@ -1,4 +1,5 @@
-//! Draws the help: all keys by topic, from the current key tables, in as many columns as fit.
+//! Draws the help: all keys by topic, from the current key tables, in as many columns as fit on the
+//! screen.
 
 use super::popup;
 use crate::keys::{Action, Context, Key};
@@ -9,13 +10,13 @@ use ratatui::Frame;
 use ratatui::layout::Rect;
 use ratatui::text::{Line, Span};
 
-/// Preferred columns of a column of the help.
+/// The preferred width of a column of the help.
 const COLUMN: usize = 48;
 
-/// Columns between two columns.
+/// The number of terminal columns between two columns of the help.
 const GAP: usize = 3;
 
-/// Columns of the keys, at most.
+/// The most terminal columns for the names of keys.
 const KEYS: usize = 25;
 
 /// The topics in their order.
@@ -57,19 +58,19 @@ const fn topic(action: Action) -> &'static str {
     }
 }
 
-/// A heading with the keys below it.
+/// A heading, and the keys below it.
 struct Block {
     heading: String,
-    /// Keys and their effect.
+    /// The keys, each with its effect.
     rows: Vec<(String, &'static str)>,
 }
 
-/// Returns the last line that can be the first visible one.
+/// Returns the greatest first visible line to which the help can be scrolled.
 pub fn last_top(model: &Model) -> usize {
     lines(model).len().saturating_sub(height(model.size))
 }
 
-/// Returns the number of visible lines.
+/// Returns the number of visible lines of the help.
 fn height(size: (u16, u16)) -> usize {
     usize::from(size.1).saturating_sub(3).max(1)
 }
@@ -102,7 +103,8 @@ fn context(model: &Model) -> Context {
     }
 }
 
-/// Returns the keys of the focused part by topic, then the keys of other parts that differ.
+/// Returns the keys of the focused part by topic, then the keys of other parts that are different
+/// there.
 fn blocks(model: &Model) -> Vec<Block> {
     let keymap = &model.settings.keymap;
     let first = context(model);
@@ -144,7 +146,8 @@ fn lines(model: &Model) -> Vec<Line<'static>> {
     let total: usize = blocks.iter().map(high).sum();
     let mut columns: Vec<Vec<Block>> = vec![Vec::new()];
     for block in blocks {
-        // Blocks are in reading order: the next column begins once this one has its share.
+        // The blocks are in reading order. The next column begins when this one has its share of the
+        // lines.
         let is_full = columns.last().is_some_and(|column| {
             let filled: usize = column.iter().map(high).sum();
             filled + block.rows.len() / 2 > total / count && !column.is_empty()
@@ -179,7 +182,8 @@ fn lines(model: &Model) -> Vec<Line<'static>> {
     rows
 }
 
-/// Returns the lines of a column. Its keys get as much room as they need, and their effects the rest.
+/// Returns the lines of a column of the help. The names of keys get the width that they need, and
+/// their effects the rest.
 fn column_lines(blocks: Vec<Block>, wide: usize, theme: &Theme) -> Vec<Line<'static>> {
     let keys = blocks.iter().flat_map(|block| &block.rows);
     let needed = keys.map(|(keys, _)| text::width(keys) + 2).max();

@@ -1,7 +1,7 @@
 //! Draws the model, without changing it.
 //!
-//! Everything drawn here is sanitized ([`crate::text`]) or is this program's own text. Input fields sanitize
-//! their text when they lay it out.
+//! Every drawn text is sanitized ([`crate::text`]), or is a text of this program. Input fields sanitize
+//! their text during layout.
 
 mod bars;
 mod command;
@@ -77,7 +77,7 @@ pub fn draw(model: &Model, frame: &mut Frame) {
     }
 }
 
-/// Draws the frame of a pane; that of the focused one is marked.
+/// Draws the frame of a pane. The frame of the focused pane is marked.
 fn put_frame(model: &Model, frame: &mut Frame, area: Rect, is_focused: bool) {
     if area.height == 0 {
         return;
@@ -93,7 +93,7 @@ fn put_frame(model: &Model, frame: &mut Frame, area: Rect, is_focused: bool) {
     frame.render_widget(block, area);
 }
 
-/// Draws `line` in row `at` of `area`, if there is such a row.
+/// Draws `line` in row `at` of `area`. Does nothing if there is no such row.
 fn put(frame: &mut Frame, area: Rect, at: usize, line: Line) {
     let Some(row) = u16::try_from(at).ok().filter(|row| *row < area.height) else {
         return;
@@ -106,7 +106,7 @@ fn put(frame: &mut Frame, area: Rect, at: usize, line: Line) {
     frame.render_widget(Paragraph::new(line), row);
 }
 
-/// Returns the spans of a text in at most `columns`, with what was found in its own style.
+/// Returns the spans of a text in at most `columns`. The matches of a search have their own style.
 fn marked(theme: &Theme, text: &MarkedText, columns: usize, style: Style) -> Vec<Span<'static>> {
     let parts = text.parts(columns).into_iter();
     let styled = parts.map(|(part, is_marked)| match is_marked {
@@ -116,7 +116,7 @@ fn marked(theme: &Theme, text: &MarkedText, columns: usize, style: Style) -> Vec
     styled.collect()
 }
 
-/// Returns the spans of a text with Markdown.
+/// Returns the spans of a text whose Markdown was parsed.
 fn prose(theme: &Theme, prose: &Prose, style: Style) -> Vec<Span<'static>> {
     let parts = prose.parts().into_iter();
     let styled = parts
@@ -124,10 +124,11 @@ fn prose(theme: &Theme, prose: &Prose, style: Style) -> Vec<Span<'static>> {
     styled.collect()
 }
 
-/// Lines that may follow the reason for an empty pane.
+/// The most lines that may follow the reason for an empty pane.
 const MOST_BELOW_EMPTINESS: usize = 7;
 
-/// Returns the first line of the reason for an empty pane: in its upper third, if all lines fit below.
+/// Returns the row for the first line of the reason for an empty pane. It is in the upper third of the pane,
+/// if all lines then fit.
 fn first_line_of_emptiness(area: Rect, lines: usize) -> usize {
     let height = usize::from(area.height);
     (height / 3).min(height.saturating_sub(lines))

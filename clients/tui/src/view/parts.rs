@@ -1,4 +1,4 @@
-//! The parts that dialogs share.
+//! The parts that several dialogs have.
 
 use crate::model::Model;
 use crate::model::input::Input;
@@ -9,12 +9,12 @@ use ratatui::style::Style;
 use ratatui::text::{Line, Span};
 use std::time::Duration;
 
-/// Preferred columns of a dialog.
+/// The preferred width of a dialog in columns.
 pub(super) const COLUMNS: u16 = 64;
 
 const SPINNER: [&str; 10] = ["⠋", "⠙", "⠹", "⠸", "⠼", "⠴", "⠦", "⠧", "⠇", "⠏"];
 
-/// Wraps text in one style.
+/// Wraps a text that has one style.
 pub(super) fn wrapped(
     text: &str,
     columns: u16,
@@ -24,7 +24,7 @@ pub(super) fn wrapped(
     lines.into_iter().map(move |line| Line::styled(line, style))
 }
 
-/// Returns the title of a running operation with its duration.
+/// Returns the title of a running operation, with its duration.
 pub(super) fn moving_title(what: &str, elapsed: Duration) -> String {
     let turn = usize::try_from(elapsed.as_millis() / 100).unwrap_or(0) % SPINNER.len();
     let spinner = SPINNER.get(turn).copied().unwrap_or_default();
@@ -39,7 +39,8 @@ pub(super) fn esc_hint(model: &Model, what: &str) -> Line<'static> {
     ])
 }
 
-/// Returns the keys of a dialog with their effects, in as many lines of `columns` as they need.
+/// Returns the keys of a dialog with their effects, in as many lines of `columns` columns as they
+/// need.
 pub(super) fn key_lines(
     model: &Model,
     keys: &[(&str, &str)],

@@ -9,13 +9,14 @@ use ratatui::Frame;
 use ratatui::layout::Rect;
 use ratatui::text::{Line, Span};
 
-/// Rows of the dialog besides its items: the border, the filter, and the keys in up to three lines.
+/// The rows of the dialog in addition to its items: the border, the filter, and the keys in up to
+/// three lines.
 const OTHER_ROWS: u16 = 6;
 
-/// Items visible at most.
+/// The most items that are visible.
 const ROWS: u16 = 16;
 
-/// Preferred columns on a wide screen.
+/// The preferred width on a wide screen, in columns.
 const WIDE: u16 = 96;
 
 pub fn draw(model: &Model, frame: &mut Frame, picker: &Picker) {

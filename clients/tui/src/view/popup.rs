@@ -1,4 +1,4 @@
-//! A box over the screen.
+//! A box that is drawn over the screen.
 
 use crate::theme::Theme;
 use ratatui::Frame;
@@ -7,8 +7,8 @@ use ratatui::style::Style;
 use ratatui::text::Line;
 use ratatui::widgets::{Block, BorderType, Clear, Paragraph};
 
-/// Returns the outer area of a box with `lines` lines of `columns` columns, cut to the screen. The
-/// box is centred horizontally, with one third of the free rows above it.
+/// Returns the outer area of a box with `lines` lines of `columns` columns, cut to the screen. The box is centred
+/// horizontally. A third of the free rows is above it.
 pub fn area(screen: Rect, columns: u16, lines: usize) -> Rect {
     let width = columns.saturating_add(4).min(screen.width);
     let height = u16::try_from(lines)
@@ -23,7 +23,7 @@ pub fn area(screen: Rect, columns: u16, lines: usize) -> Rect {
     }
 }
 
-/// Returns the area inside the border and its margins.
+/// Returns the area inside the border and the margins.
 pub fn inner(area: Rect) -> Rect {
     Rect {
         x: area.x + 2.min(area.width),
@@ -38,8 +38,8 @@ pub fn columns(screen: Rect, wish: u16) -> u16 {
     wish.min(screen.width.saturating_sub(4))
 }
 
-/// Returns the lines of a box: the body, an empty line, and the lines that explain the keys. If the
-/// screen is too low, leaves out the empty line, or replaces the end of the body by `…`.
+/// Returns the lines of a box: the body, an empty line, and the lines that explain the keys. If the screen is too low
+/// for all of them, the empty line is left out; if that is not enough, `…` replaces the end of the body.
 pub fn with_keys(
     screen: Rect,
     mut body: Vec<Line<'static>>,
@@ -57,7 +57,7 @@ pub fn with_keys(
 }
 
 /// Returns the lines of a box whose body can be scrolled: the lines from `top` on that fit, and the lines that explain
-/// the keys. `keys` gets whether the body has more lines.
+/// the keys. `keys` is called with true if the body has more lines than fit.
 pub fn scrolled(
     screen: Rect,
     body: Vec<Line<'static>>,
@@ -78,7 +78,7 @@ pub fn scrolled(
     lines
 }
 
-/// Returns the last line of a body that can be the first visible one in [`scrolled`].
+/// Returns the greatest `top` to which the body can be scrolled in [`scrolled`].
 pub fn last_top(screen: Rect, body: usize, keys: impl Fn(bool) -> Vec<Line<'static>>) -> usize {
     match body + keys(false).len() + 2 <= usize::from(screen.height) {
         true => 0,
@@ -114,8 +114,8 @@ pub fn draw(
     border: Style,
     lines: Vec<Line>,
 ) -> Rect {
-    // Dim what is behind the box and keep one column free at each side, so that text behind it does not look
-    // like a part of it.
+    // The screen around the box is dimmed, and one column on each side stays empty, so that the text there does not
+    // seem to belong to the box.
     let screen = frame.area();
     let behind = Style::reset().patch(theme.dim);
     frame.buffer_mut().set_style(screen, behind);

@@ -43,7 +43,7 @@ pub fn draw(model: &Model, frame: &mut Frame, panes: &Panes) {
     ];
     put(frame, panes.preview_title, 0, Line::from(rule));
     if !arrived {
-        // The pane still shows another entry.
+        // The entry that the pane shows is not the selected one yet.
         if selected.is_some() {
             put(frame, area, 0, Line::styled("…", theme.dim));
         }
@@ -68,7 +68,7 @@ pub fn draw(model: &Model, frame: &mut Frame, panes: &Panes) {
     }
 }
 
-/// Returns the title with the scroll position.
+/// Returns the title, with the scroll position.
 fn title(model: &Model, arrived: bool, columns: usize) -> String {
     if !arrived {
         return "…".to_owned();

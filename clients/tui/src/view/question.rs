@@ -11,10 +11,11 @@ use ratatui::Frame;
 use ratatui::layout::Rect;
 use ratatui::text::Line;
 
-/// Choices, and rows of a longer text, that are visible at a time on a high screen.
+/// The most choices, and the most rows of a longer text, that are visible on a high screen.
 const ROWS: usize = 8;
 
-/// Rows of a question besides these: its border, its title, hints, and the lines between.
+/// The rows of a question in addition to these: its border, its title, hints, and the lines
+/// between.
 const OTHER_ROWS: usize = 8;
 
 /// Returns the number of choices, or of rows of a longer text, that are visible at a time.
@@ -23,7 +24,7 @@ fn rows(model: &Model) -> usize {
     spare.clamp(1, ROWS)
 }
 
-/// Returns the columns of the text in a question.
+/// Returns the width of the text in a question, in columns.
 pub fn columns(size: (u16, u16)) -> usize {
     usize::from(popup::columns(Rect::new(0, 0, size.0, size.1), COLUMNS))
 }
@@ -41,7 +42,7 @@ pub fn draw(model: &Model, frame: &mut Frame, question: &Question) {
     {
         lines.extend(wrapped(line, columns, theme.text));
     }
-    // On a low screen the field matters more than the lines above it.
+    // On a low screen, the field is more important than the lines above it.
     let spare = usize::from(model.size.1)
         .saturating_sub(field.len() + 3)
         .max(1);
@@ -60,7 +61,8 @@ pub fn draw(model: &Model, frame: &mut Frame, question: &Question) {
     }
 }
 
-/// Returns the lines of the field and its hints, and the row and column of the cursor in them.
+/// Returns the lines of the field and its hints, and the row and the column of the cursor in these
+/// lines.
 fn field_lines(
     model: &Model,
     question: &Question,

@@ -12,16 +12,16 @@ use ratatui::layout::Rect;
 use ratatui::text::{Line, Span};
 use ratatui::widgets::Clear;
 
-/// Columns for the name of the field that a hit is in.
+/// The width of the column with the kind of field that matches.
 const FIELD: usize = 8;
 
-/// The least width that also shows the field, and the entry where a branch was left.
+/// The smallest width at which the kind of field and the entry where a branch was left are shown too.
 const WIDE: usize = 72;
 
-/// Items of a completion shown at most.
+/// The most completions that are shown.
 const COMPLETIONS: usize = 8;
 
-/// Columns for the id of the entry where a branch was left.
+/// The width of the column with the id of the entry where a branch was left.
 const ID: usize = 12;
 
 pub fn draw(model: &Model, frame: &mut Frame, area: Rect) {
@@ -54,7 +54,7 @@ pub fn draw(model: &Model, frame: &mut Frame, area: Rect) {
     }
 }
 
-/// Returns a line that is not a hit but can be chosen.
+/// Returns a line that is not a hit and can be chosen.
 fn choice_line(
     model: &Model,
     about: &str,
@@ -65,7 +65,7 @@ fn choice_line(
     let theme = &model.settings.theme;
     let pointer = if selected { "›  " } else { "   " };
     let room = columns.saturating_sub(text::width(pointer));
-    // If the room is small, `about` is cut first.
+    // If there is too little room, `about` is cut first.
     let about = text::cut(about, room.saturating_sub(text::width(choice)));
     let room = room.saturating_sub(text::width(&about));
     let spans = vec![
@@ -76,8 +76,8 @@ fn choice_line(
     restyled(theme, spans, selected, columns)
 }
 
-/// Returns the line that says why the branch of a hit was left and what was tried instead. If it is too narrow for
-/// both, it says only why.
+/// Returns the line that says why the branch of a hit was left, and what was tried instead. If it is too narrow
+/// for both, it says only why the branch was left.
 fn left_line(model: &Model, hit: &Hit, columns: usize) -> Line<'static> {
     let theme = &model.settings.theme;
     let indent = if columns < WIDE { 3 } else { 3 + FIELD + 1 };
@@ -92,11 +92,11 @@ fn left_line(model: &Model, hit: &Hit, columns: usize) -> Line<'static> {
         .iter()
         .map(|(about, said)| text::width(about) + text::width(said) + 2)
         .sum();
-    // Half a line is too little for either of them.
+    // Half a line would be too short for either text.
     if columns < WIDE && wanted > room {
         parts.truncate(1);
     }
-    // The first text gets at most half of the room, and the second the rest.
+    // The first text gets at most half of the room, and the second text gets the rest.
     let mut used = 0;
     for (at, (about, said)) in parts.iter().enumerate() {
         let gap = if at == 0 { "" } else { "  " };
@@ -110,7 +110,7 @@ fn left_line(model: &Model, hit: &Hit, columns: usize) -> Line<'static> {
     Line::from(spans)
 }
 
-/// Returns the spans as a line. A selected line gets the style of the selection over its whole width.
+/// Returns the spans as a line. A selected line has the style of the selection over its whole width.
 fn restyled(
     theme: &Theme,
     mut spans: Vec<Span<'static>>,
@@ -129,7 +129,7 @@ fn restyled(
     Line::from_iter(restyled)
 }
 
-/// Draws the completions for the word at the cursor, above the line of the query.
+/// Draws the completions of the word at the cursor, above the line of the query.
 pub fn completion(model: &Model, frame: &mut Frame, line_area: Rect) {
     let items = &model.search.completion.items;
     if line_area.height == 0 || items.is_empty() || model.dialog.is_some() {
@@ -167,7 +167,7 @@ pub fn completion(model: &Model, frame: &mut Frame, line_area: Rect) {
 fn session_line(model: &Model, name: &str, hits: usize, columns: usize) -> Line<'static> {
     let theme = &model.settings.theme;
     let tail = match hits {
-        // Further hits of the session may not be loaded.
+        // More hits of this session may not be loaded yet.
         _ if model.search.has_more() => String::new(),
         1 => " · 1 hit".to_owned(),
         hits => format!(" · {hits} hits"),
@@ -192,7 +192,7 @@ fn hit_line(model: &Model, hit: &Hit, selected: bool, columns: usize) -> Line<'s
     };
     let left = match (&hit.left_at, hit.on_active_path) {
         (_, true) => String::new(),
-        // The next line says why.
+        // The next line says why the branch was left.
         _ if hit.reason.is_some() || hit.instead.is_some() => " ← left".to_owned(),
         (Some(id), false) if wide => format!(" ← left at {}", text::cut(id, ID)),
         (None, false) if wide => " ← another root".to_owned(),

@@ -13,20 +13,20 @@ use ratatui::layout::Rect;
 use ratatui::style::Modifier;
 use ratatui::text::{Line, Span};
 
-/// Minimum width for the column of directories.
+/// The smallest width with a column of directories.
 const WIDE: usize = 72;
 
 /// The name of the first column.
 const NAME: &str = "  session";
 
-/// Columns of the number of messages and of the time.
+/// The widths of the columns with the number of messages and with the time.
 const MESSAGES: usize = 9;
 const WHEN: usize = 4;
 
-/// The most columns of the names of machines.
+/// The most columns for the names of machines.
 const MOST_ELSEWHERE: usize = 32;
 
-/// The most columns of tags and marks.
+/// The most columns for tags and marks.
 const MOST_MARKS: usize = 28;
 
 pub fn draw(model: &Model, frame: &mut Frame, head: Rect, area: Rect) {
@@ -67,7 +67,7 @@ pub fn draw(model: &Model, frame: &mut Frame, head: Rect, area: Rect) {
     }
 }
 
-/// The next steps in a directory without sessions.
+/// The actions that are offered in a directory without sessions.
 const OFFERS: [Action; 5] = [
     Action::Create,
     Action::Import,
@@ -76,7 +76,7 @@ const OFFERS: [Action; 5] = [
     Action::Help,
 ];
 
-/// Offers what to do in a directory without sessions, below the reason for the emptiness.
+/// Draws the actions that are offered in a directory without sessions. They are below the reason for the empty list.
 fn put_offers(model: &Model, frame: &mut Frame, area: Rect) {
     let theme = &model.settings.theme;
     let first = first_line_of_emptiness(area, MOST_BELOW_EMPTINESS) + 2;
@@ -106,7 +106,7 @@ fn put_offers(model: &Model, frame: &mut Frame, area: Rect) {
     }
 }
 
-/// Returns the names of the columns.
+/// Returns the headings of the columns.
 fn head_line(model: &Model, columns: usize) -> Line<'static> {
     let theme = &model.settings.theme;
     let mut tail = format!("{:>MESSAGES$}  {:>WHEN$}", "messages", "when");
@@ -117,15 +117,15 @@ fn head_line(model: &Model, columns: usize) -> Line<'static> {
     Line::styled(format!("{NAME}{}{tail}", " ".repeat(gap)), theme.dim)
 }
 
-/// Returns the width of the column of directories, if it is shown.
+/// Returns the width of the column of directories; `None` if it is not shown.
 fn directory(model: &Model, columns: usize) -> Option<usize> {
     let list = &model.sessions;
     let has_one = list.here || list.project.is_some() || list.grouping == Grouping::Project;
     (!has_one && columns >= WIDE).then_some(columns / 4)
 }
 
-/// The machine of a session that has no file here, whether entries wait for the log, and the other machines that have
-/// the session open.
+/// Returns the machine of a session that has no file here, whether entries wait for the team's stream, and the other
+/// machines that have the session open.
 fn elsewhere(row: &SessionRow) -> String {
     let host = row.host.as_ref().filter(|host| !host.is_empty());
     let mut about = host.map_or_else(String::new, |host| format!(" · {host}"));
@@ -138,7 +138,7 @@ fn elsewhere(row: &SessionRow) -> String {
     text::cut(&about, MOST_ELSEWHERE)
 }
 
-/// The tags, the marks and the git branch of a session, after its title.
+/// Returns the tags, the marks and the git branch of a session, which are shown after its title.
 fn marks(row: &SessionRow) -> String {
     let marks = row.marks.iter().map(|mark| format!("  {mark}"));
     text::cut(&marks.collect::<String>(), MOST_MARKS)

@@ -13,20 +13,20 @@ use ratatui::style::{Modifier, Style};
 use ratatui::text::{Line, Span};
 use std::ops::Range;
 
-/// Columns before the guides: the cursor or a mark, the active path, a space.
+/// The number of columns before the guides: the cursor or a mark, the active path, a space.
 const GUTTER: usize = 3;
 
-/// Below this width roles are abbreviated.
+/// If the pane has fewer columns than this, roles are abbreviated.
 const NARROW: usize = 60;
 
-/// Below this width there are no columns beside the text.
+/// If the pane has fewer columns than this, no columns are shown beside the text.
 const LEAST_WITH_COLUMNS: usize = 36;
 
-/// Columns of the tokens and of the time.
+/// The widths of the columns of tokens and of times.
 const TOKENS: usize = 5;
 const TIME: usize = 11;
 
-/// Columns of a time without its date, on narrow screens.
+/// The width of the column with times without dates, for narrow screens.
 const CLOCK: usize = 5;
 
 const ACTIVE: &str = " ← active";
@@ -84,7 +84,7 @@ fn row_line(model: &Model, row: &Row, at: usize, columns: usize) -> Line<'static
     let guides = guides(row);
     spans.push(Span::styled(guides, theme.guide));
     let active = row.is_leaf && model.tree.leaf.is_some();
-    // A hidden entry is shown at its nearest visible ancestor, as the leaf is.
+    // If the entry is hidden, the mark is at its nearest visible ancestor, like the mark of the leaf.
     let others =
         model.tree.others().is_some() && model.tree.others_row.as_deref() == Some(&*row.id);
     let tail = match (active, others) {
@@ -129,7 +129,7 @@ fn row_line(model: &Model, row: &Row, at: usize, columns: usize) -> Line<'static
     Line::from_iter(restyled)
 }
 
-/// Returns the time and the tokens of a row, if they are shown and leave enough room for the text.
+/// Returns the time and the tokens of a row; empty if they are not shown, or leave too little room for the text.
 fn right_columns(model: &Model, row: &Row, columns: usize) -> String {
     if !model.tree.columns.shown || columns < LEAST_WITH_COLUMNS {
         return String::new();
@@ -143,7 +143,7 @@ fn right_columns(model: &Model, row: &Row, columns: usize) -> String {
     format!("  {tokens:>TOKENS$}  {time:>wide$}")
 }
 
-/// Returns the guides, with a mark where a branch is folded or was opened.
+/// Returns the guides. A mark shows where a branch is folded or was opened.
 fn guides(row: &Row) -> String {
     let mark = match (row.is_folded(), row.expanded_by.is_empty()) {
         (true, _) => "⊞ ",
@@ -153,7 +153,7 @@ fn guides(row: &Row) -> String {
     format!("{}{mark}", row.prefix)
 }
 
-/// Returns the columns of the fold mark in the cursor's row, from the left of the pane.
+/// Returns the columns of the fold mark in the row of the cursor, counted from the left of the pane.
 pub fn fold_mark_columns(model: &Model) -> Option<Range<u16>> {
     let row = model.tree.selected()?;
     let guides = guides(row);
@@ -162,8 +162,8 @@ pub fn fold_mark_columns(model: &Model) -> Option<Range<u16>> {
     marked.then(|| end.saturating_sub(2)..end)
 }
 
-/// Returns label, flags, speaker and text of a row. `room` is the width for all of them. Only a text with marks of a
-/// search is cut here.
+/// Returns the label, the flags, the speaker and the text of a row. `room` is the width for all of them. Only a text
+/// with matches of a search is cut here.
 fn content(model: &Model, row: &Row, narrow: bool, room: usize) -> Vec<Span<'static>> {
     let theme = &model.settings.theme;
     let mut spans = Vec::new();
@@ -199,7 +199,7 @@ fn content(model: &Model, row: &Row, narrow: bool, room: usize) -> Vec<Span<'sta
     }
     let (speaker, style) = speaker(row, theme, narrow);
     let style = failed(style);
-    // The preview begins with the tool's name if the call that belongs to the result is known.
+    // The preview begins with the name of the tool if the call of the result is known.
     let is_named = |tool: &str| row.preview.starts_with(tool);
     match &row.kind {
         Kind::Tool if row.tool.as_deref().is_some_and(is_named) => {
@@ -223,7 +223,7 @@ fn content(model: &Model, row: &Row, narrow: bool, room: usize) -> Vec<Span<'sta
         spans.push(Span::styled(format!("{icon} "), mark));
     }
     match row.kind {
-        // Written by models, who write Markdown.
+        // Models wrote this text, and they write Markdown.
         Kind::Assistant | Kind::Summary | Kind::Compaction => {
             let text = row.preview.trim_start_matches('#').trim_start();
             spans.extend(prose(theme, &Prose::parse(text), style));
@@ -233,7 +233,7 @@ fn content(model: &Model, row: &Row, narrow: bool, room: usize) -> Vec<Span<'sta
     spans
 }
 
-/// Returns a call with its result: the tool, its argument, and its failure in the colour of errors.
+/// Returns a call with its result: the tool, its argument, and a failure in the colour of errors.
 fn call(row: &Row, theme: &Theme) -> Vec<Span<'static>> {
     let name = row.tool.as_deref().unwrap_or_default();
     let rest = row.preview.get(name.len()..).unwrap_or_default();
@@ -253,7 +253,7 @@ fn call(row: &Row, theme: &Theme) -> Vec<Span<'static>> {
     ]
 }
 
-/// Returns the words before the text of a row, and the style of the text.
+/// Returns the word before the text of a row, and the style of the text.
 fn speaker(row: &Row, theme: &Theme, narrow: bool) -> (Span<'static>, Style) {
     let failed = |style: Style| if row.is_error { theme.error } else { style };
     let custom = row.style.map(|style| theme.row(style));
@@ -287,7 +287,7 @@ fn speaker(row: &Row, theme: &Theme, narrow: bool) -> (Span<'static>, Style) {
         ),
         Kind::Plugin => (
             Span::styled("▪ ", custom.unwrap_or(theme.plugin)),
-            // The accent is for the mark: the text is for people, like a message of the user.
+            // Only the mark has the accent colour, since the text is for people, like a message of the user.
             match row.style {
                 Some(RowStyle::Accent) | None => theme.text,
                 Some(style) => theme.row(style),
@@ -300,7 +300,7 @@ fn speaker(row: &Row, theme: &Theme, narrow: bool) -> (Span<'static>, Style) {
     }
 }
 
-/// Shortens the spans to `room` columns, with `…` where they are cut.
+/// Cuts the spans to `room` columns, with `…` at the cut.
 fn cut_spans(spans: &mut Vec<Span<'static>>, room: usize) {
     let mut used = 0;
     for at in 0..spans.len() {

@@ -1,4 +1,4 @@
-//! Names and archive of branches (protocol.md §3.20).
+//! Names, archives and brings back branches (protocol.md §3.20).
 
 use crate::keys::Action;
 use crate::message::Effect;
@@ -8,7 +8,8 @@ use crate::model::input::Input;
 use crate::operation::Operation;
 
 impl Model {
-    /// Opens a row of several branches, since none of them is meant alone. Returns its effects, if it was one.
+    /// If the cursor is on a row of several branches, opens this row, since none of the branches is selected
+    /// alone. Returns the effects; `None` if it is another row.
     fn open_several(&mut self) -> Option<Vec<Effect>> {
         let several = self.tree.selected().is_some_and(|row| row.branches > 1);
         several.then(|| {
@@ -17,7 +18,7 @@ impl Model {
         })
     }
 
-    /// Names the branch at the cursor; without a name asks for it.
+    /// Names the branch at the cursor. If `name` is empty, asks the user for it.
     pub(super) fn name_branch(&mut self, name: String) -> Vec<Effect> {
         if let Some(effects) = self.open_several() {
             return effects;
@@ -33,7 +34,7 @@ impl Model {
         Vec::new()
     }
 
-    /// Asks a question beside the conversation; without one asks for it.
+    /// Asks a question beside the conversation. If `question` is empty, asks the user for it.
     pub(super) fn ask_beside(&mut self, question: String) -> Vec<Effect> {
         if !question.is_empty() {
             return self.operate(Operation::Aside { question });
@@ -55,7 +56,7 @@ impl Model {
         }
     }
 
-    /// Puts the branch at the cursor away, or brings it back if it is archived.
+    /// Archives the branch at the cursor, or brings it back if it is archived.
     pub(super) fn archive_or_bring_back(&mut self) -> Vec<Effect> {
         match self.tree.selected() {
             Some(row) if row.is_archived && row.branches < 2 => self.unarchive(),
@@ -63,7 +64,7 @@ impl Model {
         }
     }
 
-    /// Puts the branch at the cursor away. Asks before the leaf moves out of it.
+    /// Archives the branch at the cursor. If the leaf must move out of it, asks the user first.
     pub(super) fn archive(&mut self) -> Vec<Effect> {
         if let Some(effects) = self.open_several() {
             return effects;
@@ -100,7 +101,7 @@ impl Model {
         self.tree.toggle_archived()
     }
 
-    /// Returns the keys that take an operation on a branch back.
+    /// Returns the words that say which keys reverse an operation on a branch.
     pub(super) fn inverse_of(&self, operation: &Operation) -> Option<String> {
         let (archive, show) = (self.hint(Action::Archive), Action::ShowArchived);
         Some(match operation {

@@ -10,7 +10,7 @@ use crate::operation::Operation;
 use crossterm::event::KeyCode;
 
 impl Model {
-    /// Opens the `:` line and asks for the commands of other clients.
+    /// Opens the `:` line, and requests the commands of other clients.
     pub(super) fn begin_command(&mut self) -> Vec<Effect> {
         let has_session = self.session.is_some() && self.screen == Screen::Tree;
         self.command_line = Some(CommandLine::new(has_session));
@@ -54,7 +54,7 @@ impl Model {
             );
             return Vec::new();
         };
-        // A candidate whose name was not typed in full may need an argument.
+        // If the name was not typed in full, the user may still want to type an argument.
         let needs_argument = !command.argument.is_empty() && !command.argument.starts_with('[');
         if command.name != line.name() && needs_argument {
             line.complete();
@@ -73,7 +73,7 @@ impl Model {
         }]
     }
 
-    /// Shows a command as running. Returns the number that its end has.
+    /// Shows a command as running. Returns its number, which its end also has.
     pub(super) fn start_command(&mut self, name: &str, operation: Option<Operation>) -> u64 {
         self.commands += 1;
         self.running = Some(RunningCommand {
@@ -153,7 +153,7 @@ impl Model {
         }
     }
 
-    /// Opens the editor with the text after what was drafted before.
+    /// Opens the editor. The text comes after the text of an earlier draft.
     fn put_into_draft(&mut self, text: &str) {
         let mut draft = self.kept_draft.take().unwrap_or_else(|| Draft {
             expected_leaf: self.tree.leaf.clone(),

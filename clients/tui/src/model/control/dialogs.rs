@@ -1,4 +1,4 @@
-//! Keys in dialogs, and the start of a navigation.
+//! The keys in dialogs, and the start of a navigation.
 
 use crate::keys::{Action, Context, Key};
 use crate::message::{Effect, NavigationRequest};
@@ -8,7 +8,8 @@ use crate::model::input::Input;
 use crate::operation::Operation;
 use crossterm::event::KeyCode;
 
-/// Moves the first visible line `top` of a text. Returns whether the action does that.
+/// Scrolls a text, whose first visible line is `top`. Returns whether the action is one that
+/// scrolls.
 pub(super) fn scroll(action: Option<Action>, top: &mut usize, last: usize, rows: u16) -> bool {
     let page = usize::from(rows / 2).max(1);
     let to = match action {
@@ -163,7 +164,8 @@ impl Model {
                     return Vec::new();
                 }
             }
-            // A key that was meant for what the failure covers does not hide it.
+            // The key may have been meant for the part of the screen that the failure covers, so it
+            // does not close the dialog.
             Some(Dialog::Failed(failed)) if !is_esc && key.text() != Some('q') => {
                 let action = self.settings.keymap.action(Context::Preview, key);
                 scroll(action, &mut failed.top, last, self.size.1);
@@ -219,7 +221,7 @@ impl Model {
         self.choose()
     }
 
-    /// Runs the selected choice.
+    /// Carries out the selected choice.
     pub(super) fn choose(&mut self) -> Vec<Effect> {
         match &mut self.dialog {
             Some(Dialog::Choose(choose)) if choose.selected == 2 => {

@@ -9,11 +9,11 @@ use crate::operation::Agent;
 use crate::shell;
 use crossterm::event::KeyCode;
 
-/// Why a command is neither copied nor run.
+/// The reason why a command is neither copied nor run.
 const UNSAFE: &str = "The command is not used: a name in it has control characters.";
 
 impl Model {
-    /// Asks what an agent would get up to the selected entry.
+    /// Requests the preview of what an agent gets, up to the selected entry.
     pub(super) fn preview_handoff(&mut self, agent: Agent) -> Vec<Effect> {
         let (Some(row), Some(session)) = (self.tree.selected(), &self.session) else {
             return Vec::new();
@@ -89,7 +89,7 @@ impl Model {
         Vec::new()
     }
 
-    /// Shows the text, or runs the command that goes on in the agent.
+    /// Shows the text, or runs the command that continues in the agent.
     fn go_on_elsewhere(&mut self) -> Vec<Effect> {
         let Some(Dialog::Handoff(handoff)) = &self.dialog else {
             return Vec::new();
@@ -113,7 +113,7 @@ impl Model {
         Vec::new()
     }
 
-    /// Says what comes next once the agent has ended.
+    /// Tells the user what to do next after the agent has ended.
     pub(in crate::model) fn ran(
         &mut self,
         agent: Agent,

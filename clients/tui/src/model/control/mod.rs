@@ -1,5 +1,5 @@
-//! Keys, the mouse and pasted text. They go to the first of these that is there: a lost connection, a question, a
-//! running operation, a dialog, the `:` line, the editor, a comparison, the screen.
+//! Keys, the mouse and pasted text. An input goes to the first part of this list that is present: a lost
+//! connection, a question, a running operation, a dialog, the `:` line, the editor, a comparison, the screen.
 
 mod branches;
 mod command;
@@ -73,7 +73,7 @@ impl Model {
         self.settings.keymap.action(context, key)
     }
 
-    /// Without a daemon the loaded part of the tree can still be read.
+    /// Handles a key without a daemon. The loaded part of the tree can still be read.
     fn key_when_down(&mut self, key: Key) -> Vec<Effect> {
         match self.action(Context::Tree, key) {
             Some(Action::Quit) => vec![Effect::Quit],
@@ -89,9 +89,9 @@ impl Model {
         }
     }
 
-    /// Ignores keys whose requests would be lost.
+    /// Handles a key while a session is being opened. Keys whose requests would be lost are ignored.
     fn key_while_waiting(&mut self, key: Key) -> Vec<Effect> {
-        // A draft can be written on: only sending it needs the session.
+        // The user can continue to write a draft; only sending it needs the session.
         let sends = self.action(Context::Editor, key) == Some(Action::Send);
         if self.editor.is_some() && self.dialog.is_none() && !sends {
             return self.key_in_editor(key);
@@ -124,7 +124,7 @@ impl Model {
         vec![Effect::StopComparing]
     }
 
-    /// Esc with nothing left to close does not quit, since it is easily pressed once too often.
+    /// Handles Esc if nothing is left to close. It does not quit, since people easily press it once too often.
     fn is_at_the_top(&mut self) -> Vec<Effect> {
         let context = match self.screen {
             Screen::Sessions | Screen::Search => Context::Sessions,

@@ -7,10 +7,10 @@ use crossterm::event::{MouseButton, MouseEvent, MouseEventKind};
 use ratatui::layout::{Position, Rect};
 use std::time::Duration;
 
-/// Lines per step of the wheel.
+/// The number of lines for one step of the wheel.
 const WHEEL: isize = 3;
 
-/// Maximum time between the clicks of a double click.
+/// The longest time between the two clicks of a double click.
 const DOUBLE_CLICK: Duration = Duration::from_millis(400);
 
 impl Model {

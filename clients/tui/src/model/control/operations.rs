@@ -1,4 +1,4 @@
-//! Starts the operations of this program: by a command of the `:` line, by a key, or from a list.
+//! Starts the operations of this program: from a command in the `:` line, from a key, or from a list.
 
 use crate::keys::{Action, Context, Key};
 use crate::message::Kind;
@@ -12,7 +12,7 @@ use crate::operation::{ExportFormat, Operation, USAGE_BY, export_of, file_name, 
 use crossterm::event::KeyCode;
 use std::path::Path;
 
-/// The kind of the rows of `usage`; `None` for an unknown word.
+/// The kind of rows for `usage`, by a typed word; `None` for an unknown word.
 fn usage_of(argument: &str) -> Option<&'static str> {
     let wanted = if argument.is_empty() { "day" } else { argument };
     USAGE_BY.into_iter().find(|by| *by == wanted)
@@ -80,13 +80,13 @@ impl Model {
         self.operate(operation)
     }
 
-    /// Starts an operation, shown as a running command.
+    /// Starts an operation. It is shown as a running command.
     pub(super) fn operate(&mut self, operation: Operation) -> Vec<Effect> {
         let id = self.start_command(operation.name(), Some(operation.clone()));
         vec![Effect::Operate { id, operation }]
     }
 
-    /// Shows the effect of an operation that has ended.
+    /// Updates the screen after an operation has ended.
     pub(super) fn after_operation(&mut self, operation: &Operation) -> Vec<Effect> {
         match operation {
             operation if operation.moves_leaf() => {
@@ -121,7 +121,7 @@ impl Model {
             .collect()
     }
 
-    /// Goes back to before the selected user message, or to one from the list.
+    /// Goes to the position before the selected user message. If no user message is selected, shows a list of them.
     pub(super) fn pop(&mut self) -> Vec<Effect> {
         match self.tree.selected() {
             Some(row) if row.kind == Kind::User => self.navigate_to_cursor(true),
@@ -144,7 +144,7 @@ impl Model {
         self.operate(Operation::Merge { tip, focus })
     }
 
-    /// Asks before the entries are copied: one key would write into the session.
+    /// Asks the user before entries are copied, since otherwise a single key would write to the session.
     pub(super) fn ask_to_copy(&mut self) -> Vec<Effect> {
         let entries = self.entries_to_copy();
         let marked = self
@@ -170,7 +170,8 @@ impl Model {
         }
     }
 
-    /// Returns the marked entries, in the order of the tree as far as it is loaded, or the selected one.
+    /// Returns the marked entries, or the selected one if none is marked. The entries are in the order of the tree,
+    /// if their rows are loaded.
     fn entries_to_copy(&self) -> Vec<String> {
         let mut entries: Vec<String> = self.tree.marks.iter().map(|(id, _)| id.clone()).collect();
         entries.sort_by_key(|id| self.tree.rows.find(|row| row.id == *id));
@@ -180,7 +181,7 @@ impl Model {
         entries
     }
 
-    /// Exports the open session; without a path, into the working directory.
+    /// Exports the open session. Without a path, the file is in the working directory.
     pub(super) fn export(&mut self, format: ExportFormat, path: Option<&str>) -> Vec<Effect> {
         let Some(session) = &self.session else {
             return Vec::new();
@@ -191,7 +192,7 @@ impl Model {
             None => file_name(title, format),
         };
         let path = match path.starts_with("~/") {
-            // Completed by the home directory when it is written.
+            // `~/` is replaced when the file is written.
             true => path,
             false => Path::new(&self.settings.cwd)
                 .join(path)
@@ -218,7 +219,8 @@ impl Model {
         Vec::new()
     }
 
-    /// Asks what the summary is about. A hook or another client may write it for a focus that is typed as a command.
+    /// Asks the user what the summary must keep. If there is no summarizer, the focus can be typed as a command, so
+    /// that a hook or another client can write the summary.
     pub(super) fn ask_focus(&mut self, focus_of: FocusOf) -> Vec<Effect> {
         if let Connection::Up(server) = &self.link
             && server.summarizer.is_none()
@@ -239,7 +241,7 @@ impl Model {
         Vec::new()
     }
 
-    /// Handles a key in the focus of a compaction or of a merge.
+    /// Handles a key while the user types the focus of a compaction or merge.
     pub(super) fn key_in_focus(&mut self, key: Key) -> Vec<Effect> {
         let columns = crate::view::question_columns(self.size);
         let action = self.settings.keymap.action(Context::Editor, key);
@@ -263,7 +265,7 @@ impl Model {
     }
 }
 
-/// Handles a key in a text of several lines, which is drawn in `columns`.
+/// Handles a key in a text of several lines. The text is drawn in `columns` columns.
 pub(super) fn edit(input: &mut Input, key: Key, action: Option<Action>, columns: usize) {
     match key.code() {
         _ if action == Some(Action::Newline) => input.insert("\n"),

@@ -31,7 +31,8 @@ impl Model {
         Vec::new()
     }
 
-    /// Opens or closes all tool calls, or all thinking, and says so: the entry may have none.
+    /// Opens or closes all tool calls, or all thinking. Also tells the user, since the shown entry
+    /// may have none.
     pub(super) fn close_parts(&mut self, action: Action) -> Vec<Effect> {
         let (what, is_closed) = match action {
             Action::ToggleTools => ("Tool calls are", self.preview.toggle_tools()),

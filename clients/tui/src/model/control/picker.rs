@@ -1,4 +1,4 @@
-//! The keys of a list to choose from.
+//! The keys in a list to choose from.
 
 use crate::keys::Key;
 use crate::message::{Effect, Failure, PagePosition};
@@ -8,11 +8,11 @@ use crate::model::picker::{Picker, PickerItem, PickerKind};
 use crate::operation::{Agent, ExportFormat, Operation, import_of};
 use crossterm::event::KeyCode;
 
-/// Items of a page.
+/// The number of items by which a page key moves.
 const PAGE: isize = 8;
 
 impl Model {
-    /// Opens a list and asks for its items.
+    /// Opens a list, and requests its items.
     pub(super) fn pick(&mut self, kind: PickerKind) -> Vec<Effect> {
         let picker = match kind {
             PickerKind::Import => Picker::of_imports(),
@@ -71,7 +71,8 @@ impl Model {
         }
     }
 
-    /// Puts the selected entry first, if it is none of the items: a fork can be made at any entry.
+    /// Puts the selected entry first if it is not one of the items, since a fork can be made at any
+    /// entry.
     fn with_selected(&self, mut items: Vec<PickerItem>) -> Vec<PickerItem> {
         if let Some(row) = self.tree.selected()
             && items.iter().all(|item| item.id != row.id)

@@ -1,7 +1,7 @@
 //! Questions and messages of other clients to the user.
 //!
-//! A question takes the focus by itself only if the user is not typing, and gives it back to a key that comes
-//! too soon to be an answer.
+//! A question takes the focus by itself only if the user is not typing. If a key then comes too soon to be an
+//! answer, the question gives the focus back.
 
 use crate::keys::{Action, Context, Key};
 use crate::message::{Effect, Event, Failure};
@@ -11,13 +11,13 @@ use crate::model::{Model, Screen};
 use crossterm::event::KeyCode;
 use std::time::Duration;
 
-/// The time without a key after which the user is not typing.
+/// If no key was pressed for this time, the user is not typing.
 const QUIET: Duration = Duration::from_secs(2);
 
-/// The time in which nobody has read a question that took the focus by itself.
+/// For this time after a question took the focus by itself, it counts as unread.
 const UNREAD: Duration = Duration::from_millis(700);
 
-/// How long keys do not remove a message of another client.
+/// For this time, keys do not remove a message of another client.
 const NOTICED: Duration = Duration::from_secs(3);
 
 impl Model {
@@ -32,7 +32,7 @@ impl Model {
         Vec::new()
     }
 
-    /// Returns whether a question may take the focus: nothing is open, and the user is not typing.
+    /// Returns whether a question may take the focus: if nothing is open and the user is not typing.
     fn is_quiet(&self) -> bool {
         let is_typing = match self.screen {
             Screen::Sessions => self.sessions.typing,
@@ -44,7 +44,7 @@ impl Model {
             || self.compare.is_some()
             || self.command_line.is_some();
         let rested = |then| self.now.saturating_sub(then) >= QUIET;
-        // An operation that runs takes no keys, and often waits for this very answer.
+        // A running operation needs no keys, and it often waits for the answer to this question.
         self.is_busy() && self.dialog.is_none()
             || !is_open && !is_typing && self.held.is_empty() && self.last_key.is_none_or(rested)
     }
@@ -54,7 +54,7 @@ impl Model {
         self.dialog = Some(Dialog::Question(Box::new(question)));
     }
 
-    /// Opens the question that waits longest.
+    /// Opens the question that has waited longest.
     pub(super) fn answer_waiting(&mut self) -> Vec<Effect> {
         match self.waiting.pop_front() {
             Some(question) => self.open_question(question, false),
@@ -63,8 +63,9 @@ impl Model {
         Vec::new()
     }
 
-    /// A key or a paste has come. If the question that took the focus is unread, the input was not meant for it:
-    /// the question waits again. Returns whether the input is to be ignored, because nothing else takes it.
+    /// Handles the arrival of a key or a paste while a question that took the focus is unread. The input was not
+    /// meant for the question, so the question waits again. Returns whether the input must be ignored, because
+    /// nothing else can use it.
     pub(super) fn withdraw_unread(&mut self) -> bool {
         let last = self.last_key.replace(self.now);
         let Some(Dialog::Question(question)) = &mut self.dialog else {
@@ -100,7 +101,7 @@ impl Model {
         }
     }
 
-    /// Applies the answer to an answer.
+    /// Applies the daemon's response to an answer.
     pub(in crate::model) fn answered(&mut self, result: Result<(), Failure>) -> Vec<Effect> {
         match result {
             Ok(()) => Vec::new(),

@@ -6,7 +6,7 @@ use crate::model::search::HitLine;
 use crate::model::{Model, Screen};
 
 impl Model {
-    /// Shows the search over all sessions. A search in the list or in the tree goes on in all of them.
+    /// Shows the search over all sessions. The query of the list or of the tree is taken over.
     pub(super) fn search_all(&mut self) -> Vec<Effect> {
         let begun = match self.screen {
             Screen::Sessions => &mut self.sessions.search,
@@ -69,7 +69,7 @@ impl Model {
         }
     }
 
-    /// Opens the hit at the cursor, shows more of its session, or takes a near word.
+    /// Opens the hit at the cursor, shows more hits of its session, or uses a similar word.
     pub(super) fn accept_line(&mut self) -> Vec<Effect> {
         match self.search.chosen() {
             Some(HitLine::Near(word, near)) => {
@@ -84,7 +84,7 @@ impl Model {
         }
     }
 
-    /// Opens the session of the cursor's hit at the hit.
+    /// Opens the session of the hit at the cursor, at the entry of the hit.
     pub(super) fn open_hit(&mut self) -> Vec<Effect> {
         let Some((session_id, hit)) = self.search.opening() else {
             return Vec::new();

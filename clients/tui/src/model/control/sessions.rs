@@ -25,7 +25,8 @@ impl Model {
         }
     }
 
-    /// Handles a key in the search, or one that begins it. `None` if it has its usual action.
+    /// Handles a key that is for the search, or that begins a search. `None` if the key has its
+    /// usual action.
     fn type_in_session_search(&mut self, key: Key, action: Option<Action>) -> Option<Vec<Effect>> {
         let by_letters = self.settings.keymap.searches_by_letters;
         let list = &mut self.sessions;
@@ -88,7 +89,7 @@ impl Model {
                 self.is_at_the_top()
             }
             Action::Scope => {
-                // From another directory the key leads back to this one.
+                // While another directory is shown, the key returns to this directory.
                 list.here = list.project.take().is_some() || !list.here;
                 list.restart()
             }

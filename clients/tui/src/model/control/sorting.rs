@@ -10,7 +10,7 @@ use crate::operation::Operation;
 use std::collections::HashMap;
 
 impl Model {
-    /// The session that is meant: the selected one of the list, else the open one.
+    /// The session that an action is for: the selected one in the list, or else the open one.
     fn meant_session(&self) -> Option<String> {
         match self.screen {
             Screen::Sessions => {
@@ -22,7 +22,7 @@ impl Model {
         }
     }
 
-    /// Asks which tags the session gets and loses.
+    /// Asks which tags to add to the session, and which to remove.
     pub(super) fn ask_tags(&mut self) -> Vec<Effect> {
         if let Some(session_id) = self.meant_session() {
             let input = Input::line("");
@@ -31,7 +31,7 @@ impl Model {
         Vec::new()
     }
 
-    /// Pins the session, or takes the pin away.
+    /// Pins the session; if it is pinned, unpins it.
     pub(super) fn pin(&mut self) -> Vec<Effect> {
         match self.meant_session() {
             Some(session_id) => self.operate(Operation::Pin { session_id }),
@@ -39,7 +39,7 @@ impl Model {
         }
     }
 
-    /// Puts the session away, or brings it back.
+    /// Archives the session; if it is archived, brings it back.
     pub(super) fn archive_session(&mut self) -> Vec<Effect> {
         match self.meant_session() {
             Some(session_id) => self.operate(Operation::ArchiveSession { session_id }),
@@ -47,7 +47,8 @@ impl Model {
         }
     }
 
-    /// Opens a session of the family: the one from which the open one comes at the entry at which that hangs.
+    /// Opens a session of the family. The session from which the open one comes is opened at the entry that
+    /// connects them.
     pub(super) fn open_relative(&mut self, item: PickerItem) -> Vec<Effect> {
         if item.is_active {
             return Vec::new();
@@ -60,7 +61,7 @@ impl Model {
         vec![self.open(Target::Path(item.path))]
     }
 
-    /// Asks why a candidate is the one, since the others keep the reason.
+    /// Asks for the reason of choosing a candidate. The reason is written on the other candidates.
     pub(super) fn ask_reason(&mut self, item: PickerItem) -> Vec<Effect> {
         self.dialog = Some(Dialog::Reason {
             tip: item.id,

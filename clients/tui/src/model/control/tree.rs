@@ -14,7 +14,7 @@ use crate::model::{Model, Screen};
 use crossterm::event::KeyCode;
 use std::time::Duration;
 
-/// The time between two Escs that belong together.
+/// The longest time between two Escs that count as pressing it twice.
 const DOUBLE_ESCAPE: Duration = Duration::from_millis(600);
 
 impl Model {
@@ -101,7 +101,7 @@ impl Model {
         }
     }
 
-    /// Forks, marks, copies, summarizes, names and archives.
+    /// Handles the actions that fork, mark, copy, summarize, name and archive.
     fn act_on_branches(&mut self, action: Action) -> Vec<Effect> {
         match action {
             Action::Fork => self.pick(PickerKind::Fork),
@@ -130,7 +130,7 @@ impl Model {
         }
     }
 
-    /// A letter without an action begins a search, or says which key does.
+    /// Handles a letter without an action: it begins a search, or a message says which key does.
     fn letter_without_action(&mut self, key: Key, letter: char) -> Vec<Effect> {
         if self.settings.keymap.searches_by_letters {
             self.tree.typing = true;
@@ -157,7 +157,7 @@ impl Model {
         Vec::new()
     }
 
-    /// Goes to the entry where another program has moved the file's leaf.
+    /// Goes to the entry to which another program has moved the leaf of the file.
     fn go_to_others(&mut self) -> Vec<Effect> {
         match self.tree.others().map(str::to_owned) {
             Some(id) => {
@@ -171,7 +171,7 @@ impl Model {
         }
     }
 
-    /// Goes to another entry that a search has found.
+    /// Goes to the next or the previous hit of a search.
     fn go_to_hit(&mut self, forward: bool) -> Vec<Effect> {
         if !self.tree.has_hits() {
             let search = self.hint(Action::Search);
@@ -205,9 +205,10 @@ impl Model {
         Vec::new()
     }
 
-    /// Handles a key in the search. `None` if it is not a text and has its usual action.
+    /// Handles a key that is for the search. `None` if the key is not a text and has its usual
+    /// action.
     pub(super) fn type_in_tree_search(&mut self, key: Key) -> Option<Vec<Effect>> {
-        // Enter ends the search, to see what it has found; the leaf does not move.
+        // Enter ends the typing and shows the hits. It does not move the leaf.
         if key.is(KeyCode::Enter) {
             self.tree.typing = false;
             return Some(Vec::new());
@@ -269,7 +270,8 @@ impl Model {
         }
     }
 
-    /// The second Esc within a short time has the configured action.
+    /// Handles Esc if nothing is left to close: pressing it a second time within a short time has
+    /// the configured action.
     fn escaped_at_the_top(&mut self) -> Vec<Effect> {
         let now = self.now;
         let before = self.last_escape.replace(now);
@@ -319,7 +321,7 @@ impl Model {
 
     pub(super) fn compare_marked(&mut self) -> Vec<Effect> {
         let cursor = self.tree.selected().map(|row| row.id.clone());
-        // Of more than two marked entries, the last two are compared.
+        // If more than two entries are marked, the last two are compared.
         let pair = match (&*self.tree.marks, cursor) {
             ([.., (left, _), (right, _)], _) => Some((left.clone(), right.clone())),
             ([(left, _)], Some(right)) if *left != right => Some((left.clone(), right)),
@@ -360,7 +362,7 @@ impl Model {
         self.choose_way(NavigationChoice::new(target, preview, is_user, rewind))
     }
 
-    /// Asks how to navigate, or navigates at once as it is configured.
+    /// Asks how to navigate, or navigates at once if this is configured.
     pub(super) fn choose_way(&mut self, choice: NavigationChoice) -> Vec<Effect> {
         let (target, rewind) = (choice.target.clone(), choice.rewind);
         let can_summarize = self.summarizer().is_some();

@@ -1,4 +1,4 @@
-//! Lays a document out for a width; tool calls and thoughts that are closed have a line each.
+//! Lays out a document for a width. Each closed tool call and each closed thought takes one line.
 
 use super::{Closed, Content, Document, Line, Part};
 use crate::markdown::Prose;
@@ -6,12 +6,13 @@ use crate::model::prose::{LineStyle, SourceLine};
 use crate::text;
 
 impl Document {
-    /// Lays the entry out in `columns`.
+    /// Lays out the entry in `columns`.
     pub fn layout(&self, columns: usize) -> Vec<Line> {
         self.layout_with(columns, Closed::default())
     }
 
-    /// Lays the entry out in `columns`; a closed call, result or thought is one line with the number of its lines.
+    /// Lays out the entry in `columns`. A closed call, result or thought becomes one line with the number of its
+    /// lines.
     pub fn layout_with(&self, columns: usize, closed: Closed) -> Vec<Line> {
         let is_one = |a: &Part, b: &Part| (a.content, a.block) == (b.content, b.block);
         let mut out: Vec<Line> = Vec::new();
@@ -35,7 +36,7 @@ fn lay_out(part: &Part, columns: usize, out: &mut Vec<Line>) {
     }
 }
 
-/// Breaks a line into lines of at most `columns`.
+/// Wraps a line into lines of at most `columns`.
 fn laid_out(line: &SourceLine, style: LineStyle, columns: usize) -> Vec<Prose> {
     let keeps_columns = [
         LineStyle::Code,
@@ -53,7 +54,7 @@ fn laid_out(line: &SourceLine, style: LineStyle, columns: usize) -> Vec<Prose> {
         return line.prose.wrap(columns);
     }
     let indent = match style {
-        // The bar of a quotation is before each line.
+        // Each line of a quotation has its bar in front.
         LineStyle::Quote => line.marker.clone(),
         _ => " ".repeat(wide),
     };

@@ -1,31 +1,32 @@
-//! The cursor's way to a row that may be beyond the loaded ones: the start or the end of a branch, or another hit.
+//! Moves the cursor to a row that may not be loaded yet: the start or the end of a branch, a hit, or a message of
+//! a person.
 
 use super::TreeView;
 use crate::message::{Effect, PagePosition};
 use std::ops::Range;
 
-/// Rows of a page while a row is looked for.
+/// The number of rows on a page while such a row is searched.
 const PAGE: usize = 1000;
 
-/// The goal of the search, and the row where it begins.
+/// The row that is searched, and the row at which the search has arrived.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Seek {
-    /// Towards the start of this branch, from this row upwards.
+    /// The start of this branch, from this row upwards.
     Up(usize),
-    /// Towards the next branch point, from this row downwards.
+    /// The next branch point, from this row downwards.
     Down(usize),
     /// The next hit, from this row downwards.
     NextHit(usize),
-    /// The hit before, from this row upwards.
+    /// The previous hit, from this row upwards.
     PreviousHit(usize),
     /// The next message of a person, from this row downwards.
     NextPrompt(usize),
-    /// The message of a person before, from this row upwards.
+    /// The previous message of a person, from this row upwards.
     PreviousPrompt(usize),
 }
 
 impl Seek {
-    /// Returns the row that is looked at next.
+    /// Returns the row that is examined next.
     pub(super) const fn row(self) -> usize {
         match self {
             Self::Up(at) | Self::Down(at) => at,
@@ -34,7 +35,7 @@ impl Seek {
         }
     }
 
-    /// Returns the rows to load for it.
+    /// Returns the rows that must be loaded for the search.
     pub(super) fn wanted(self) -> Range<usize> {
         let at = self.row();
         match self {
@@ -47,7 +48,8 @@ impl Seek {
 }
 
 impl TreeView {
-    /// Closes the branch or the list that begins at the cursor, else moves to the start of the cursor's branch.
+    /// Closes the branch or the list that begins at the cursor. If there is none, moves to the start of the
+    /// cursor's branch.
     pub fn fold_or_up(&mut self) -> Vec<Effect> {
         let Some(row) = self.selected() else {
             return Vec::new();
@@ -70,7 +72,7 @@ impl TreeView {
         Vec::new()
     }
 
-    /// Opens a folded row, else moves to the first branch of the next branch point.
+    /// Opens a folded row. If the row is not folded, moves to the first branch of the next branch point.
     pub fn unfold_or_down(&mut self) -> Vec<Effect> {
         let Some(row) = self.selected() else {
             return Vec::new();
@@ -83,7 +85,7 @@ impl TreeView {
         Vec::new()
     }
 
-    /// Moves to the next message of a person, or to the one before. Returns whether there may be one.
+    /// Moves to the next or the previous message of a person. Returns whether there may be one.
     pub fn seek_prompt(&mut self, forward: bool) -> bool {
         let (cursor, total) = (self.cursor, self.rows.total());
         self.seek = match forward {
@@ -99,7 +101,7 @@ impl TreeView {
         !self.search.text().trim().is_empty() || !self.found.is_empty()
     }
 
-    /// Moves to the next hit, or to the one before. Returns whether there may be one.
+    /// Moves to the next or the previous hit. Returns whether there may be one.
     pub fn seek_hit(&mut self, forward: bool) -> bool {
         self.typing = false;
         let (cursor, total) = (self.cursor, self.rows.total());
@@ -111,14 +113,14 @@ impl TreeView {
         self.seek.is_some() || self.cursor != cursor
     }
 
-    /// Continues through the loaded rows.
+    /// Continues the search in the loaded rows.
     pub(super) fn seek_on(&mut self) {
         while let Some(seek) = self.seek {
             let at = seek.row();
             let Some(row) = self.rows.get(at) else {
                 return;
             };
-            // With a query only hits have rows.
+            // If the tree has a query, all rows are hits.
             let is_hit = !self.search.text().trim().is_empty() || self.found(row).is_some();
             let last = at + 1 >= self.rows.total();
             match seek {
