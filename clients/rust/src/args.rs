@@ -4,7 +4,8 @@ use crate::builder::Builder;
 use crate::client::Client;
 use std::path::PathBuf;
 
-/// The daemon of a program, as its command line says; to be flattened into the arguments of the program.
+/// The options that say which daemon a program uses. They are flattened into the arguments of the
+/// program.
 #[derive(Debug, Clone, clap::Args)]
 pub struct DaemonArgs {
     /// The session directory

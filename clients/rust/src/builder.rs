@@ -1,4 +1,4 @@
-//! Settings of the daemon to start or attach to, and the `initialize` request.
+//! The settings of the daemon to start or connect to, and the `initialize` request.
 
 use crate::client::{Client, ConnectionOwner, close};
 use crate::connection::Connection;
@@ -21,12 +21,12 @@ use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::process::Command;
 
-/// Deadline of the `initialize` request.
+/// The deadline of the `initialize` request.
 const HANDSHAKE: Duration = Duration::from_secs(30);
 
 /// Starts a daemon. Every setting is optional.
 ///
-/// A builder can be used again: after the daemon has ended, call `spawn` again and reopen the sessions.
+/// A builder can be used again: after the daemon has ended, call `spawn` again, and open the sessions again.
 #[derive(Clone)]
 pub struct Builder {
     program: OsString,
@@ -80,8 +80,8 @@ impl Builder {
         }
     }
 
-    /// Sets the daemon's program. Default: the one that the environment variable `TREELINED_BIN` names, else `treelined`
-    /// on the `PATH`.
+    /// Sets the program of the daemon. Default: the program in the environment variable `TREELINED_BIN`, or else
+    /// `treelined` on the `PATH`.
     pub fn program(mut self, program: impl Into<OsString>) -> Self {
         self.program = program.into();
         self
@@ -105,35 +105,35 @@ impl Builder {
         self
     }
 
-    /// Sets the summarizer that is used when no client gives a summary, such as `outline`.
+    /// Sets the summarizer that is used when no client provides a summary, such as `outline`.
     pub fn summarizer(mut self, summarizer: impl Into<String>) -> Self {
         self.summarizer = Some(summarizer.into());
         self
     }
 
-    /// Shares the daemon with other clients: runs `treelined connect --start`, which connects to the daemon of
-    /// the session directory, and starts one that stays if none runs (protocol.md §10.6).
+    /// Shares the daemon with other clients. Runs `treelined connect --start`, which connects to the daemon of the
+    /// session directory. If none runs, it starts a daemon that stays (protocol.md §10.6).
     ///
-    /// An option that differs from that of the running daemon is an error. [`Client::pid`] is then the process of
+    /// An option that differs from the option of the running daemon is an error. [`Client::pid`] is then the process of
     /// `connect`, and [`Client::close`] ends only this connection.
     pub fn shared(mut self) -> Self {
         self.is_shared = true;
         self
     }
 
-    /// Shares the daemon of this socket, as [`shared`](Builder::shared) does that of the session directory.
+    /// Shares the daemon of this socket, like [`shared`](Builder::shared) with the daemon of the session directory.
     pub fn socket(mut self, path: impl Into<PathBuf>) -> Self {
         self.socket = Some(path.into());
         self.shared()
     }
 
-    /// Sets the daemon's working directory. New sessions have it too. Default: this process's.
+    /// Sets the working directory of the daemon, which new sessions have too. Default: the directory of this process.
     pub fn current_dir(mut self, folder: impl Into<PathBuf>) -> Self {
         self.current_dir = Some(folder.into());
         self
     }
 
-    /// Sets an environment variable of the daemon, which otherwise inherits this process's environment.
+    /// Sets an environment variable of the daemon. The daemon inherits all other variables of this process.
     pub fn env(mut self, name: impl Into<OsString>, value: impl Into<OsString>) -> Self {
         self.env.push((name.into(), value.into()));
         self
@@ -155,7 +155,7 @@ impl Builder {
     /// Answers `session_before_tree`: the daemon sends it before a navigation and waits for the answer.
     ///
     /// Each question runs in its own task. If the answerer panics, the answer is [`EventAnswer::none`].
-    /// An answer that arrives after the question is over ([`Question::over`]) is ignored.
+    /// An answer is ignored if the question is over when it arrives ([`Question::over`]).
     ///
     /// ```no_run
     /// # async fn example() -> Result<(), treelined_client::Error> {
@@ -186,7 +186,7 @@ impl Builder {
         self
     }
 
-    /// Answers `session_before_fork`, like [`answer_tree`](Builder::answer_tree). The only answers are
+    /// Answers `session_before_fork`, like [`answer_tree`](Builder::answer_tree). The only possible answers are
     /// [`EventAnswer::none`] and [`EventAnswer::cancel`].
     pub fn answer_fork<F, A>(mut self, answerer: F) -> Self
     where
@@ -207,8 +207,8 @@ impl Builder {
         self
     }
 
-    /// Sets the answer before an operation if an answerer panics, its answer is refused, or this process dies: by default
-    /// [`OnFailure::Cancel`], with the first line of the error.
+    /// Sets the answer to a before event for the case that an answerer panics, that its answer is refused, or that this
+    /// process dies. Default: [`OnFailure::Cancel`], with the first line of the error.
     pub fn on_failure(mut self, on_failure: OnFailure) -> Self {
         self.answerers.on_failure = on_failure;
         self
@@ -224,21 +224,21 @@ impl Builder {
         self.capability("progress", json!({}))
     }
 
-    /// Makes the daemon send `search_hit` while a search goes on.
+    /// Makes the daemon send `search_hit` while a search is running.
     pub fn search_hits(self) -> Self {
         self.capability("searchHits", json!({}))
     }
 
-    /// Declares that this client shows messages to a person, and questions of these kinds (protocol.md §13). They
-    /// arrive as [`Notification::UserAsked`](crate::Notification::UserAsked) and
-    /// [`Notification::UserNotified`](crate::Notification::UserNotified); [`Client::answer_event`] answers.
+    /// Declares that this client shows messages to a person, and asks the person questions of these kinds (protocol.md
+    /// §13). They arrive as [`Notification::UserAsked`](crate::Notification::UserAsked) and
+    /// [`Notification::UserNotified`](crate::Notification::UserNotified); [`Client::answer_event`] sends the answer.
     pub fn ui(self, kinds: impl IntoIterator<Item = AskKind>) -> Self {
         let kinds = kinds.into_iter().map(|kind| kind.as_str().to_owned());
         self.capability("ui", Value::from_iter(kinds))
     }
 
-    /// Names the notifications that the daemon does not send. Events with an answerer, and with
-    /// [`ui`](Builder::ui) those for a person, are sent all the same.
+    /// Names the notifications that the daemon must not send. It still sends the events that have an answerer, and with
+    /// [`ui`](Builder::ui) the events for a person.
     pub fn opt_out(mut self, names: impl IntoIterator<Item = impl Into<String>>) -> Self {
         self.opt_out = names.into_iter().map(Into::into).collect();
         self
@@ -250,21 +250,21 @@ impl Builder {
         self.capability("maxFrameBytes", bytes.into())
     }
 
-    /// Sets the deadline of calls that have none of their own. Default: 30 s, and 11 minutes for calls that
-    /// wait for people and models.
+    /// Sets the deadline of all calls that do not set their own. Default: 30 s, and 11 minutes for calls that wait for
+    /// people and models.
     pub fn timeout(mut self, timeout: Duration) -> Self {
         self.deadline = Some(timeout);
         self
     }
 
-    /// Sets how long the daemon may take to end before it is killed. Default: 10 s.
+    /// Sets how long the daemon may take to end; after that it is killed. Default: 10 s.
     pub fn grace(mut self, grace: Duration) -> Self {
         self.grace = grace;
         self
     }
 
-    /// Sets how many unread notifications a stream keeps. Default: 1024; at most a million. The number is
-    /// rounded up.
+    /// Sets how many unread notifications a stream keeps. Default: 1024; at most a million. The number is rounded up to
+    /// a power of two.
     pub fn capacity(mut self, notifications: usize) -> Self {
         self.capacity = notifications;
         self
@@ -293,7 +293,7 @@ impl Builder {
             Arc::clone(&connection),
             self.grace,
         ));
-        // With `attach` the daemon may run on another machine, where the number names another process.
+        // A daemon of `attach` may run on another machine, where this number belongs to another process.
         let process_id = Some(std::process::id());
         self.connect(connection, stdout, stdin, pid, process_id)
             .await
@@ -332,14 +332,14 @@ impl Builder {
         match self.introduce(&owner.connection, process_id).await {
             Ok(server) => Ok(Client::new(owner, server)),
             Err(error) => {
-                // A failed start leaves no process behind.
+                // If the start fails, the process must not remain.
                 let _ = close(&owner.connection, self.grace).await;
                 Err(error)
             }
         }
     }
 
-    /// Returns the directory in which the daemon would be started, if its path is UTF-8.
+    /// Returns the directory in which the daemon will be started, if its path is UTF-8.
     fn working_directory(&self) -> Option<String> {
         let folder = self.current_dir.as_deref().unwrap_or(Path::new("."));
         folder
@@ -383,7 +383,7 @@ impl Builder {
             let info = json!({ "name": name, "version": self.version });
             params.insert("clientInfo".into(), info);
         }
-        // A shared daemon has another working directory.
+        // A shared daemon may have another working directory.
         if let (Some(folder), Some(params)) = (self.working_directory(), params.as_object_mut()) {
             params.insert("cwd".into(), folder.into());
         }
@@ -391,7 +391,7 @@ impl Builder {
         let answer: Json = connection
             .call("initialize", Json::new(&params), deadline, None)
             .await?;
-        // Only the version can be read in a result of another version.
+        // If the result is of another version, only its version can be read.
         #[derive(serde::Deserialize)]
         #[serde(rename_all = "camelCase")]
         struct VersionMember {
@@ -437,9 +437,9 @@ impl Builder {
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
-            // A Ctrl+C at the terminal is for this program, or for one that it has started.
+            // A Ctrl+C at the terminal must reach only this program, or a program that it has started.
             .process_group(0)
-            // The runtime can end before the client is closed.
+            // The runtime may end before the client is closed.
             .kill_on_drop(true);
         command
     }

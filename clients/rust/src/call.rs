@@ -1,4 +1,4 @@
-//! One call: its params, its deadline, its cancellation.
+//! One call: its params, its deadline, and its cancellation.
 
 use crate::client::Client;
 use crate::connection::CancelOn;
@@ -16,13 +16,13 @@ use std::marker::PhantomData;
 use std::pin::Pin;
 use std::time::Duration;
 
-/// Deadline of calls that are answered at once.
+/// The deadline of calls that are answered at once.
 const DEADLINE: Duration = Duration::from_secs(30);
 
-/// Deadline of calls that wait for people and models. A question stays open for at most 10 minutes.
+/// The deadline of calls that wait for people and models. A question stays open for at most 10 minutes.
 const WAITING_DEADLINE: Duration = Duration::from_secs(660);
 
-/// Calls that wait for people and models.
+/// The calls that wait for people and models.
 const WAITING: &[&str] = &[
     "archive_branch",
     "ask_user",
@@ -36,10 +36,10 @@ const WAITING: &[&str] = &[
     "run_command",
 ];
 
-/// A call that has not been sent yet; `.await` sends it. It has a function for each optional param.
+/// A call that is not sent yet; `.await` sends it. Each optional param has a function.
 ///
-/// Dropping the future of a running call asks the daemon to cancel it, but does not say whether the
-/// cancel came in time. [`cancel_on`](Call::cancel_on) does.
+/// Dropping the future of a running call requests its cancellation, but does not tell whether the request
+/// arrived in time. [`cancel_on`](Call::cancel_on) does.
 #[must_use = "nothing is called before it is awaited"]
 pub struct Call<P, R> {
     client: Client,
@@ -51,8 +51,8 @@ pub struct Call<P, R> {
 }
 
 impl Client {
-    /// Calls a method by its name in the protocol, with the params of the protocol. The functions named after
-    /// the methods do the same with types.
+    /// Calls a method by its name in the protocol, with the params of the protocol. The functions that are
+    /// named after the methods do the same, with types.
     ///
     /// ```no_run
     /// # async fn example(client: treelined_client::Client) -> Result<(), treelined_client::Error> {
@@ -90,9 +90,9 @@ impl<P, R> Call<P, R> {
         self
     }
 
-    /// Asks the daemon to cancel the call when `signal` resolves. The call returns what the daemon answers:
-    /// a navigation returns `cancelled`, another waiting call fails with the kind `cancelled`, and a call
-    /// that has already taken effect returns its usual result.
+    /// Requests the cancellation of the call when `signal` resolves. The call returns the answer of the
+    /// daemon: a navigation returns `cancelled`, another call that waits fails with the kind `cancelled`, and
+    /// a call that has already taken effect returns its usual result.
     pub fn cancel_on(mut self, signal: impl Future<Output = ()> + Send + 'static) -> Self {
         self.cancel_on = Some(Box::pin(signal));
         self
@@ -115,17 +115,17 @@ impl<P, R> Call<P, R> {
 #[non_exhaustive]
 #[serde(rename_all = "camelCase")]
 pub struct DryRun {
-    /// The preparation that `session_before_tree` would contain; `None` if the leaf is at the target
-    /// already, so that the navigation would do nothing.
+    /// The preparation that `session_before_tree` would contain. `None` if the leaf is at the target already:
+    /// then the navigation would do nothing.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub preparation: Option<TreePreparation>,
-    /// Whether a summary can be had; false if the navigation would do nothing.
+    /// Whether a summary is possible; false if the navigation would do nothing.
     #[serde(default)]
     pub can_summarize: bool,
 }
 
 impl Call<NavigateTreeParams, Navigation> {
-    /// Changes nothing and returns the preparation: what would be summarized.
+    /// Changes nothing, and returns the preparation: the entries that would be summarized.
     pub fn dry_run(mut self) -> Call<NavigateTreeParams, DryRun> {
         self.params.dry_run = Some(true);
         self.with_result()
@@ -133,7 +133,7 @@ impl Call<NavigateTreeParams, Navigation> {
 }
 
 impl Call<PopParams, Navigation> {
-    /// Changes nothing and returns the preparation: what would be summarized.
+    /// Changes nothing, and returns the preparation: the entries that would be summarized.
     pub fn dry_run(mut self) -> Call<PopParams, DryRun> {
         self.params.dry_run = Some(true);
         self.with_result()
@@ -141,8 +141,8 @@ impl Call<PopParams, Navigation> {
 }
 
 impl Call<GetTreeParams, FlatTree> {
-    /// Returns nested nodes instead of rows. This client reads at most some 60 levels of nesting; rows have
-    /// no such limit.
+    /// Returns nested nodes instead of rows. This client can read about 60 levels of nesting; rows have no
+    /// such limit.
     pub fn nested(mut self) -> Call<GetTreeParams, NestedTree> {
         self.params.format = Some(TreeFormat::Nested);
         self.with_result()

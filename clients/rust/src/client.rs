@@ -8,25 +8,25 @@ use jsonrpsee::async_client::{Client as RpcClient, RpcService};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// A connection to a daemon, with a function for each method of the protocol. Clones share it.
+/// A connection to a daemon, with a function for each method of the protocol. Clones share the connection.
 ///
-/// The functions return [`Call`](crate::Call)s: set their optional params, then `.await` them.
+/// The functions return [`Call`](crate::Call)s: set the optional params of a call, then `.await` it.
 ///
 /// [`close`](Client::close) ends the daemon after it has answered all calls. Dropping the last clone closes
-/// the daemon's pipes and kills it if it does not end by itself. Whether unanswered calls took effect is then
-/// not known.
+/// the pipes of the daemon, and kills the daemon if it does not end by itself. Then it is unknown whether
+/// unanswered calls took effect.
 #[derive(Clone)]
 pub struct Client {
     owner: Arc<ConnectionOwner>,
     server: Arc<InitializeResult>,
-    /// The session of calls that name none.
+    /// The session of calls that do not name one.
     session: Option<Arc<str>>,
 }
 
 /// Ends the connection when it is dropped.
 pub(crate) struct ConnectionOwner {
     pub connection: Arc<Connection>,
-    /// Runs the tasks that read and write; they end when it is dropped.
+    /// Runs the tasks that read and write. They end when this is dropped.
     pub _rpc: RpcClient<RpcService>,
     pub deadline: Option<Duration>,
     pub grace: Duration,
@@ -49,8 +49,8 @@ impl Client {
         }
     }
 
-    /// Returns a client whose calls are about this session unless they name another. Without it the daemon
-    /// uses the only open session.
+    /// Returns a client whose calls are about this session, unless a call names another one. Without a
+    /// session the daemon uses the open one, if exactly one is open.
     #[must_use = "the client itself stays as it is"]
     pub fn with_session(&self, session_id: &str) -> Client {
         Client {
@@ -59,7 +59,7 @@ impl Client {
         }
     }
 
-    /// Streams the notifications that arrive from now on. When a call returns, the stream holds every
+    /// Streams the notifications that arrive from now on. When a call returns, the stream contains every
     /// notification that the daemon sent before the response.
     pub fn notifications(&self) -> Notifications {
         Notifications::new(self.connection().subscribe())
@@ -75,7 +75,7 @@ impl Client {
         self.owner.pid
     }
 
-    /// Resolves when the connection has ended, with the error of the calls that were open.
+    /// Resolves when the connection has ended. Returns the error that the open calls get.
     pub async fn closed(&self) -> Disconnected {
         self.connection().over().await
     }
@@ -86,8 +86,8 @@ impl Client {
     }
 
     /// Asks the daemon to shut down, closes its stdin, and waits until it has ended. Open calls are answered,
-    /// new ones fail. After the builder's `grace` the daemon is killed. Fails if the daemon was killed, ended
-    /// with an error, or had ended before.
+    /// and new calls fail. The daemon is killed after the builder's `grace`. Fails if the daemon was killed,
+    /// if it ended with an error, or if it had ended before.
     pub async fn close(&self) -> Result<(), Error> {
         let connection = self.connection();
         if connection.is_over() {
@@ -119,11 +119,12 @@ impl std::fmt::Debug for Client {
     }
 }
 
-/// Shuts the daemon down; kills it after `grace`.
+/// Shuts down the daemon; kills it if it has not ended after `grace`.
 pub(crate) async fn close(connection: &Arc<Connection>, grace: Duration) -> Result<(), Error> {
     let asked = async {
-        // After `shutdown` the daemon refuses new requests and gives running summaries 5 s; closing stdin
-        // alone lets them run on. If the daemon does not answer, closing stdin follows all the same.
+        // After `shutdown` the daemon refuses new requests, and gives running summaries 5 s; if only its
+        // stdin were closed, they would continue. If the daemon does not answer, its stdin is closed
+        // nevertheless.
         let _ = connection.shut_down(grace).await;
         connection.end_input().await;
         connection.over().await

@@ -1,12 +1,12 @@
-//! One connection: requests and responses through jsonrpsee's client, notifications, the end.
+//! One connection: requests and responses through the client of jsonrpsee, notifications, and the end.
 //!
-//! jsonrpsee matches responses to requests. Three of its habits do not fit a pipe:
+//! jsonrpsee matches responses to requests. Three of its properties are unsuitable for a pipe:
 //!
-//! - It ends the connection at a response that it cannot match and at a line that it cannot read. `pipe`
-//!   keeps both from it.
-//! - It silently drops notifications that a subscriber has not read. They go through a channel of this
-//!   module.
-//! - It does not reveal the id of a request, which a cancel needs. This module assigns the ids.
+//! - It ends the connection at a response that it cannot match, and at a line that it cannot read. `pipe`
+//!   removes both.
+//! - It silently drops notifications that a subscriber has not read. So notifications go through a channel of
+//!   this module.
+//! - It does not show the id of a request, and a cancel needs the id. So this module assigns the ids.
 
 use crate::error::{Disconnected, Error, Refusal};
 use crate::json::Json;
@@ -27,10 +27,10 @@ use tokio::runtime::Handle;
 use tokio::sync::broadcast;
 use tokio_util::sync::CancellationToken;
 
-/// The channel allocates its whole capacity at once.
+/// The largest capacity of the channel, since the channel allocates its whole capacity at once.
 const MAX_CAPACITY: usize = 1 << 20;
 
-/// A notification whose params are not parsed yet.
+/// A notification whose params have not been parsed.
 #[derive(Debug)]
 pub(crate) struct RawNotification {
     pub method: String,
@@ -39,34 +39,35 @@ pub(crate) struct RawNotification {
 
 /// The part of a client that answers the daemon's questions.
 pub(crate) trait Answering: Send + Sync {
-    /// Answers the question of this notification, if it is one; drops the question whose end it says.
+    /// If this notification is a question, answers it. If it says that a question is over, drops the
+    /// question.
     fn dispatch(&self, connection: &Arc<Connection>, notification: &Arc<RawNotification>);
 
-    /// Drops all open questions, since the connection has ended.
+    /// Drops all open questions after the connection has ended.
     fn end_all(&self);
 }
 
-/// Resolves when the daemon is to be asked to cancel the call.
+/// Resolves when the daemon must be asked to cancel the call.
 pub(crate) type CancelOn = Pin<Box<dyn Future<Output = ()> + Send>>;
 
-/// State that all handles of a client share. It does not keep the daemon alive.
+/// The state that all clones of a client share. It does not keep the daemon alive.
 pub(crate) struct Connection {
     rpc: OnceLock<RpcService>,
     runtime: Handle,
     last_id: AtomicU64,
-    /// Ids of requests without a response; only responses to these reach jsonrpsee. A `std` lock, since it
-    /// is held for one operation on the set.
+    /// The ids of requests that have no response yet. Only responses to these requests are passed to
+    /// jsonrpsee. The lock is from the standard library, since it is held for one operation on the set only.
     pub(crate) unanswered: Mutex<HashSet<u64>>,
-    /// `None` before the start, and after the daemon's stdin was closed.
+    /// The stdin of the daemon. `None` before the start, and after it was closed.
     pub(crate) writer: tokio::sync::Mutex<Option<Box<dyn AsyncWrite + Send + Unpin>>>,
-    /// `None` after the last notification.
+    /// The sender of notifications. `None` after the last notification.
     feed: Mutex<Option<broadcast::Sender<Arc<RawNotification>>>>,
     questions: Box<dyn Answering>,
-    /// New calls are refused; open calls are still answered.
+    /// Whether new calls are refused. Open calls are still answered.
     is_closing: AtomicBool,
     /// Cancelled at the end of the daemon's output.
     pub(crate) is_read: CancellationToken,
-    /// Cancelled when the process is to be killed without waiting any longer.
+    /// Cancelled when the process must be killed without further waiting.
     pub(crate) is_killed: CancellationToken,
     /// Cancelled at the end of the connection, after `why` is set.
     over: CancellationToken,
@@ -93,12 +94,12 @@ impl Connection {
         })
     }
 
-    /// Takes jsonrpsee's service, over which requests go.
+    /// Stores the service of jsonrpsee through which requests are sent.
     pub(crate) fn has_service(&self, service: RpcService) {
         let _ = self.rpc.set(service);
     }
 
-    /// Calls a method. `params` is an error if serializing them has failed.
+    /// Calls a method. `params` is an error if serializing the params has failed.
     pub(crate) async fn call<R: DeserializeOwned>(
         self: &Arc<Self>,
         method: &str,
@@ -148,7 +149,7 @@ impl Connection {
         let expired = tokio::time::sleep(deadline);
         tokio::pin!(response, cancelled, expired);
         let mut is_cancelled = false;
-        // `biased`: a response that has arrived counts, even if the connection has ended since.
+        // `biased`, because a response that has arrived counts even if the connection has ended since.
         let response = loop {
             tokio::select! {
                 biased;
@@ -175,7 +176,7 @@ impl Connection {
                     error: Refusal::new(&error),
                 }),
             },
-            // jsonrpsee drops the request only when the connection ends.
+            // jsonrpsee drops a request only when the connection ends.
             Err(_) => {
                 self.over.cancelled().await;
                 Err(self.why_over().into())
@@ -183,7 +184,7 @@ impl Connection {
         }
     }
 
-    /// Asks the daemon to cancel a request. Does not wait.
+    /// Asks the daemon to cancel a request, without waiting for an answer.
     fn cancel(self: &Arc<Self>, id: u64) {
         let Some(rpc) = self.rpc.get().cloned() else {
             return;
@@ -191,7 +192,7 @@ impl Connection {
         self.runtime.spawn(async move {
             let params = Json::from(serde_json::json!({ "requestId": id })).into_raw();
             let cancel = Notification::new("$/cancel_request".into(), Some(Cow::Owned(params)));
-            // Fails if the connection has ended, and the request with it.
+            // This fails if the connection has ended; the request has ended with it.
             let _ = rpc.notification(cancel).await;
         });
     }
@@ -206,7 +207,7 @@ impl Connection {
             .ok_or_else(|| Disconnected::because("the client is closed").into())
     }
 
-    /// Sends `shutdown`. From here on new calls fail; earlier ones are still answered.
+    /// Sends `shutdown`. From here on new calls fail, and earlier calls are still answered.
     pub(crate) async fn shut_down(self: &Arc<Self>, deadline: Duration) -> Result<Json, Error> {
         let params = Json::from(serde_json::json!({})).into_raw();
         let rpc = self.service()?;
@@ -219,7 +220,7 @@ impl Connection {
         self.writer.lock().await.take();
     }
 
-    /// Ends the connection. Only the first reason is kept.
+    /// Ends the connection. If it is ended several times, the first reason is kept.
     pub(crate) fn end(&self, why: Disconnected) {
         let _ = self.why.set(why);
         self.over.cancel();
@@ -244,7 +245,7 @@ impl Connection {
             .unwrap_or_else(|| Disconnected::because("the connection has ended"))
     }
 
-    /// Subscribes to later notifications; `None` if the connection has ended.
+    /// Subscribes to the notifications from now on; `None` if the connection has ended.
     pub(crate) fn subscribe(&self) -> Option<broadcast::Receiver<Arc<RawNotification>>> {
         lock(&self.feed).as_ref().map(broadcast::Sender::subscribe)
     }
@@ -253,14 +254,14 @@ impl Connection {
     pub(crate) fn publish(self: &Arc<Self>, notification: RawNotification) {
         let notification = Arc::new(notification);
         if let Some(feed) = lock(&self.feed).as_ref() {
-            // Fails if there is no stream.
+            // This fails if there are no streams.
             let _ = feed.send(Arc::clone(&notification));
         }
         self.questions.dispatch(self, &notification);
     }
 }
 
-/// Ends the connection when the task that owns it is dropped. The runtime drops that task when it ends before
+/// Ends the connection when the task that owns this value is dropped. That happens if the runtime ends before
 /// the client.
 pub(crate) struct EndGuard(pub(crate) Arc<Connection>);
 
@@ -271,8 +272,8 @@ impl Drop for EndGuard {
     }
 }
 
-/// A request without a response. It is cancelled if it is dropped before the response, as with the future of
-/// a call.
+/// A request that has no response yet. If it is dropped before the response, for example with the future of a
+/// call, the request is cancelled.
 struct PendingRequest<'a> {
     connection: &'a Arc<Connection>,
     id: u64,
@@ -303,7 +304,8 @@ impl Drop for PendingRequest<'_> {
     }
 }
 
-/// Ignores poisoning: each lock is held for one operation, so a panic leaves the data whole.
+/// Ignores poisoning: each lock is held for one operation only, so a panic cannot leave the data half
+/// changed.
 pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -1,18 +1,18 @@
-//! Entries of the tree: their JSON, with the common members parsed.
+//! Entries of the tree: their JSON, and the members that all entries have.
 
 use crate::generated::EntryBody;
 use crate::json::Json;
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
-/// An entry of the tree. The members that all types share are parsed; [`body`](Entry::body) parses the
-/// others by type, and [`json`](Entry::json) has the entry as it was received.
+/// An entry of the tree. The members that all types of entries have are parsed. [`body`](Entry::body) parses
+/// the others according to the type, and [`json`](Entry::json) is the entry as it was received.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Entry {
     head: CommonMembers,
     json: Json,
 }
 
-/// The members of every entry. In a damaged file any of them except the id may be missing.
+/// The members of every entry. In a damaged file all of them except the id may be missing.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct CommonMembers {
@@ -41,13 +41,13 @@ impl Entry {
         &self.head.r#type
     }
 
-    /// Returns the time as ISO 8601 in UTC with milliseconds.
+    /// Returns the time in ISO 8601, in UTC and with milliseconds.
     pub fn timestamp(&self) -> &str {
         &self.head.timestamp
     }
 
-    /// Parses the entry by its type. Fails if a required member is missing, or if the entry is nested deeper
-    /// than 128 levels.
+    /// Parses the entry according to its type. Fails if a required member is missing, or if the entry is
+    /// nested more than 128 levels deep.
     pub fn body(&self) -> Result<EntryBody, serde_json::Error> {
         EntryBody::parse(self.r#type(), &self.json)
     }

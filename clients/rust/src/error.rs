@@ -24,11 +24,12 @@ pub enum Error {
         error: Refusal,
     },
 
-    /// The daemon has ended, or the client is closed. Whether the call took effect is not known.
+    /// The daemon has ended, or the client is closed. It is unknown whether the call took effect.
     #[error(transparent)]
     Disconnected(#[from] Disconnected),
 
-    /// No response arrived in time. The daemon was asked to cancel the call, which may have taken effect.
+    /// No response arrived in time. The daemon was asked to cancel the call, but the call may have taken
+    /// effect.
     #[error("{method}: no answer within {after:?}")]
     Timeout {
         /// The method that was called.
@@ -40,9 +41,9 @@ pub enum Error {
     /// The daemon speaks another version of the protocol.
     #[error("the daemon speaks protocol version {spoken}, this client speaks {expected}")]
     VersionMismatch {
-        /// This client's version.
+        /// The version of this client.
         expected: u64,
-        /// The daemon's version.
+        /// The version of the daemon.
         spoken: u64,
     },
 
@@ -55,8 +56,8 @@ pub enum Error {
         source: Arc<io::Error>,
     },
 
-    /// The result does not have the expected shape, or is nested too deep for this client (some 60 levels in
-    /// `nested` trees).
+    /// The result does not have the expected shape, or is nested too deeply for this client (about 60 levels
+    /// in `nested` trees).
     #[error("{method}: unexpected answer: {message}")]
     Unexpected {
         /// The method that was called.
@@ -75,7 +76,7 @@ pub enum Error {
     },
 }
 
-/// Says where a missing program was searched and how to install it.
+/// Says where a missing program was searched, and how it can be installed.
 fn remedy(program: &str, source: &io::Error) -> String {
     if source.kind() != io::ErrorKind::NotFound {
         return String::new();
@@ -93,7 +94,7 @@ fn remedy(program: &str, source: &io::Error) -> String {
 }
 
 impl Error {
-    /// Returns the daemon's error; `None` if the error comes from elsewhere.
+    /// Returns the error that the daemon answered; `None` if the error comes from elsewhere.
     pub fn refusal(&self) -> Option<&Refusal> {
         match self {
             Error::Refused { error, .. } => Some(error),
@@ -125,7 +126,7 @@ impl Error {
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct Refusal {
-    /// The kind, on which programs decide.
+    /// The kind of the error. Programs decide by it.
     pub kind: ErrorKind,
     /// The JSON-RPC error code.
     pub code: i32,
@@ -133,15 +134,15 @@ pub struct Refusal {
     pub message: String,
     /// Whether the same request may succeed later, unchanged.
     pub retryable: bool,
-    /// The time after which a retry makes sense.
+    /// The time after which a retry makes sense, if there is one.
     pub retry_after: Option<Duration>,
-    /// The details; their shape depends on the kind. See [`details`](Refusal::details).
+    /// The details. Their shape depends on the kind; see [`details`](Refusal::details).
     pub details: Option<Json>,
 }
 
 impl Refusal {
-    /// Parses the details as the type of the kind, such as `LeafMovedDetails` for `leafMoved`. `None` if
-    /// there are none, or if they have another shape.
+    /// Parses the details as the type of the kind, for instance `LeafMovedDetails` for `leafMoved`. `None`
+    /// if there are no details, or if they have another shape.
     pub fn details<T: DeserializeOwned>(&self) -> Option<T> {
         self.details.as_ref()?.parse().ok()
     }
@@ -159,7 +160,7 @@ impl Refusal {
         let data = error
             .data()
             .and_then(|data| serde_json::from_str::<Data>(data.get()).ok());
-        // A treelined daemon always sends `data`; of other errors only the code is known.
+        // A treelined daemon always sends `data`. Of errors without `data` only the code is known.
         let data = data.unwrap_or(Data {
             kind: ErrorKind::Unknown(error.code().to_string()),
             retryable: false,
@@ -185,13 +186,13 @@ impl fmt::Display for Refusal {
 
 impl std::error::Error for Refusal {}
 
-/// How the connection to a daemon ended.
+/// How the connection to a daemon has ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Disconnected {
     /// A description of the error for people.
     pub reason: String,
-    /// The exit status of the process, if this client started it and it has ended.
+    /// The exit status of the process, if this client started the process and it has ended.
     pub status: Option<ExitStatus>,
     /// The last lines that the daemon wrote to stderr.
     pub last_words: String,

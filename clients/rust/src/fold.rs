@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 pub enum TreeFold {
     /// The descendants of these entries.
     Below(Vec<String>),
-    /// The branches that were left: they have one row at their fork.
+    /// The branches that the leaf has left. They have one row at their fork.
     Left(LeftBranches),
 }
 
@@ -16,12 +16,12 @@ pub enum TreeFold {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum LeftBranches {
-    /// The branches that were left.
+    /// The branches that the leaf has left.
     Left,
 }
 
 impl TreeFold {
-    /// The branches that were left.
+    /// Folds the branches that the leaf has left.
     pub const LEFT: TreeFold = TreeFold::Left(LeftBranches::Left);
 }
 

@@ -1,7 +1,7 @@
-//! JSON as it was received, and the types around it: messages and their content.
+//! JSON as it was received, and the types that wrap it: messages and their content.
 //!
-//! The daemon stores entries byte for byte, and these types keep the bytes: no member is lost, no number
-//! loses digits, and nothing is parsed before it is needed.
+//! The daemon stores entries byte for byte, and these types keep the bytes: members are not lost, numbers
+//! keep all digits, and nothing is parsed before it is needed.
 
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Deserializer, Serialize};
@@ -10,13 +10,14 @@ use serde_json::value::RawValue;
 use std::borrow::Cow;
 use std::fmt;
 
-/// Any JSON value, as its text.
+/// Any JSON value. It is stored as text.
 #[derive(Clone, Default, Serialize)]
 #[serde(transparent)]
 pub struct Json(Box<RawValue>);
 
 impl Json {
-    /// Serializes a value. Fails if it cannot be written as JSON, such as a map whose keys are not strings.
+    /// Serializes a value. Fails if the value cannot be written as JSON, for instance a map whose keys are
+    /// not strings.
     pub fn new<T: Serialize + ?Sized>(value: &T) -> Result<Json, serde_json::Error> {
         serde_json::value::to_raw_value(value).map(Json)
     }
@@ -44,7 +45,7 @@ impl From<Box<RawValue>> for Json {
 
 impl From<Value> for Json {
     fn from(value: Value) -> Json {
-        // Serializing a `Value` never fails.
+        // Serializing a `Value` cannot fail.
         Json::new(&value).unwrap_or_default()
     }
 }
@@ -73,13 +74,13 @@ impl fmt::Display for Json {
     }
 }
 
-/// The content of a message: a text or content blocks.
+/// The content of a message: a text, or content blocks.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Content(Json);
 
 impl Content {
-    /// Returns the text, or the text blocks joined; empty if there is none.
+    /// Returns the text, or the joined text blocks; empty if there are none.
     pub fn text(&self) -> String {
         text_of(&self.0)
     }
@@ -129,7 +130,8 @@ impl From<Json> for Content {
 #[serde(transparent)]
 pub struct Message(Json);
 
-/// The members that [`Message`] reads. They stay JSON, so that a defect in one does not affect the other.
+/// The members that [`Message`] reads. They stay JSON, so that a fault in one member does not affect the
+/// other.
 #[derive(Default, Deserialize)]
 #[serde(default)]
 struct MessageParts {
@@ -138,7 +140,7 @@ struct MessageParts {
 }
 
 impl Message {
-    /// Makes a message of this role.
+    /// Makes a message with this role.
     pub fn new(role: &str, content: impl Into<Content>) -> Message {
         #[derive(Serialize)]
         struct MessageLiteral<'a> {
@@ -146,7 +148,7 @@ impl Message {
             content: Content,
         }
         let content = content.into();
-        // Serializing strings and JSON never fails.
+        // Serializing strings and JSON cannot fail.
         Message(Json::new(&MessageLiteral { role, content }).unwrap_or_default())
     }
 
@@ -166,7 +168,7 @@ impl Message {
         self.parts().role.parse().unwrap_or_default()
     }
 
-    /// Returns the text of the content, or its text blocks joined; empty if there is none.
+    /// Returns the text of the content, or its joined text blocks; empty if there are none.
     pub fn text(&self) -> String {
         text_of(&self.parts().content)
     }
@@ -193,7 +195,7 @@ impl From<Json> for Message {
     }
 }
 
-/// Reads text blocks; other blocks may be nested to any depth.
+/// Reads the text blocks of a content. Other blocks may be nested to any depth.
 fn text_of(content: &Json) -> String {
     #[derive(Deserialize)]
     struct Block {
@@ -217,13 +219,13 @@ fn text_of(content: &Json) -> String {
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(untagged)]
 pub enum RequestId {
-    /// Number, such as this client's own ids.
+    /// A number. This client uses numbers.
     Number(u64),
-    /// Text, as other clients and navigations use.
+    /// A text. Other clients and navigations use texts.
     Text(String),
 }
 
-/// Makes an enum of strings that keeps values of a newer daemon as `Unknown`.
+/// Defines an enum of strings. A value that only a newer daemon knows is kept as `Unknown`.
 macro_rules! string_enum {
     ($(#[$doc:meta])* pub enum $name:ident { $($variant:ident = $text:literal,)+ }) => {
         $(#[$doc])*

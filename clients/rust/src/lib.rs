@@ -19,23 +19,23 @@
 //!   params are functions of the [`Call`] that it returns, and `.await` sends the call:
 //!   `client.navigate_tree("u2").summarize(true).label("by plane").await?`. [`Client::call`] takes a name
 //!   and any params. [`Client::with_session`] names the session once for many calls.
-//! - Every call has a deadline ([`Call::timeout`]). [`Call::cancel_on`] cancels a call and returns what the
-//!   daemon answers; dropping the call's future cancels it too.
-//! - [`Error::Refused`] is an error of the daemon; decide on its [`kind`](Error::kind).
-//!   [`Error::Disconnected`] is the error of every open call when the daemon dies.
+//! - Every call has a deadline ([`Call::timeout`]). [`Call::cancel_on`] cancels a call and returns the
+//!   daemon's answer; dropping the future of a call cancels it too.
+//! - [`Error::Refused`] is an error that the daemon answered; decide by its [`kind`](Error::kind).
+//!   [`Error::Disconnected`] is the error of all open calls when the daemon dies.
 //! - [`Client::notifications`] is a stream of [`Notification`]s.
 //! - [`Builder::answer_tree`] (`_fork`, `_compact`) answers the daemon's questions.
 //! - [`Client::close`] ends the daemon; [`Client::closed`] says when and how it ended. To reconnect,
 //!   [`spawn`](Builder::spawn) the same builder again.
 //!
-//! The types are generated from the daemon's schema and accept what a newer daemon may add: enums have
-//! `Unknown`, received structs are non-exhaustive, and [`Entry`], [`Message`] and [`Content`] keep every
-//! byte.
+//! The types are generated from the daemon's schema, and accept additions of a newer daemon: enums have
+//! `Unknown`, structs that are received are non-exhaustive, and [`Entry`], [`Message`] and [`Content`] keep
+//! every byte.
 //! The crate needs a tokio runtime.
 //!
-//! The source, in reading order: `builder` and `client` are the public interface, `call` is one call,
-//! `notifications` and `question` are what the daemon sends. `connection` is the state that clones share, on
-//! top of jsonrpsee; `pipe` splits bytes into messages; `process` supervises the daemon. `tools/generate`
+//! The source, in reading order: `builder` and `client` are the public interface. `call` is one call.
+//! `notifications` and `question` handle what the daemon sends. `connection` is the state that clones share,
+//! and uses jsonrpsee. `pipe` divides bytes into messages. `process` supervises the daemon. `tools/generate`
 //! writes `generated` from `schema/`.
 
 #![warn(missing_docs)]

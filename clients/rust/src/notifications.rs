@@ -10,11 +10,11 @@ use tokio::sync::broadcast;
 use tokio_stream::wrappers::BroadcastStream;
 use tokio_stream::wrappers::errors::BroadcastStreamRecvError;
 
-/// The notifications since this stream was made, in order. The stream ends with the connection.
+/// The notifications since the stream was made, in order. The stream ends with the connection.
 ///
-/// An unread stream keeps as many notifications as the builder's `capacity`. When more arrive, the oldest
-/// are dropped, and [`Notification::Missed`] in their place says how many. Neither the daemon nor other
-/// streams wait for this one.
+/// A stream keeps as many unread notifications as the builder's `capacity` says. If more arrive, the
+/// oldest ones are dropped, and [`Notification::Missed`] in their place says how many. Neither the daemon
+/// nor other streams wait for a slow stream.
 #[derive(Debug)]
 pub struct Notifications(Option<BroadcastStream<Arc<RawNotification>>>);
 
@@ -23,7 +23,8 @@ impl Notifications {
         Notifications(feed.map(BroadcastStream::new))
     }
 
-    /// Returns the next notification; `None` at the end. Dropping the future loses nothing.
+    /// Returns the next notification; `None` at the end. Dropping the future does not lose a
+    /// notification.
     pub async fn next(&mut self) -> Option<Notification> {
         std::future::poll_fn(|context| Pin::new(&mut *self).poll_next(context)).await
     }

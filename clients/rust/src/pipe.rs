@@ -1,7 +1,7 @@
-//! Messages as lines: jsonrpsee's transport over two streams of bytes.
+//! Messages as lines: the transport for jsonrpsee over two streams of bytes.
 //!
-//! Only `\n` separates lines; U+2028 and the like occur inside of them. Messages at which jsonrpsee would end
-//! the connection (see `connection`) are removed here.
+//! Only `\n` separates lines; U+2028 and similar characters may be inside of a line. Messages at which jsonrpsee would
+//! end the connection (see `connection`) are removed here.
 
 use crate::connection::{Connection, RawNotification, lock};
 use crate::error::Disconnected;
@@ -19,20 +19,21 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::io::{AsyncBufReadExt, AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, BufReader};
 
-/// jsonrpsee's own deadline, longer than any of ours. Its timers overflow at `Duration::MAX`.
+/// The deadline for jsonrpsee itself. It is longer than all deadlines of this crate, which has its own. The timers of
+/// jsonrpsee overflow at `Duration::MAX`.
 const NEVER: Duration = Duration::from_secs(10 * 365 * 24 * 3600);
 
-/// After a failed write: how long to wait for the reason why the daemon ended. Longer than the process may be waited for
-/// after its end, twice [`crate::process::DRAIN`].
+/// How long to wait, after a failed write, for the reason why the daemon ended. It is longer than the longest wait for
+/// the output of a process that has ended, which is twice [`crate::process::DRAIN`].
 const LAST_WORDS: Duration = Duration::from_secs(4);
 
-/// Bytes of an invalid line that a log or an error quotes.
+/// The most bytes of an invalid line that a log or an error quotes.
 const MAX_ECHO: usize = 200;
 
-/// Longest first line, in bytes. A program that is not a daemon may write without end.
+/// The longest first line in bytes. A program that is not a daemon may write without end.
 const MAX_FIRST_LINE: u64 = 1024 * 1024;
 
-/// Size of the read buffer, in bytes.
+/// The size of the read buffer in bytes.
 const BUFFER: usize = 64 * 1024;
 
 /// Starts to read and write. Dropping the returned client stops both.
@@ -47,7 +48,7 @@ where
 {
     *connection.writer.lock().await = Some(Box::new(writer));
     let served = Arc::clone(connection);
-    // Replaces jsonrpsee's logger, which formats every message, and gives access to the service.
+    // This replaces the logger of jsonrpsee, which formats every message. It also gives access to the service.
     let middleware = RpcServiceBuilder::new().layer_fn(move |service: RpcService| {
         served.has_service(service.clone());
         service
@@ -70,7 +71,7 @@ struct Sender {
 impl Sender {
     async fn write(&self, message: &str) -> io::Result<()> {
         let mut writer = self.connection.writer.lock().await;
-        // The input is closed: this call fails with the connection.
+        // The input was closed, so this call fails when the connection ends.
         let Some(writer) = writer.as_mut() else {
             return Ok(());
         };
@@ -93,7 +94,7 @@ impl TransportSenderT for Sender {
         let Err(error) = written else {
             return Ok(());
         };
-        // The daemon is probably ending; its exit status is then a better reason than the failed write.
+        // The daemon is probably ending. Its exit status is a better reason than the failed write.
         if tokio::time::timeout(LAST_WORDS, connection.over())
             .await
             .is_err()
@@ -114,7 +115,7 @@ impl TransportSenderT for Sender {
 struct Receiver<R> {
     connection: Arc<Connection>,
     reader: BufReader<R>,
-    /// Whether a valid message has arrived.
+    /// Whether a valid message has arrived, so that the program is a daemon.
     is_daemon: bool,
 }
 
@@ -127,7 +128,7 @@ impl<R: AsyncRead + Unpin> Receiver<R> {
         }
     }
 
-    /// Returns whether the line is a response that a call waits for. Handles every other line.
+    /// Returns whether the line is the response to an open call. Handles all other lines itself.
     fn is_answer(&mut self, line: &[u8]) -> bool {
         let Some(message) = Envelope::parse(line) else {
             self.reject(line);
@@ -140,7 +141,7 @@ impl<R: AsyncRead + Unpin> Receiver<R> {
                 false
             }
             Envelope::Answer { id: Some(id) } => lock(&self.connection.unanswered).remove(&id),
-            // An error about a message that the daemon could not read, or a response to no request.
+            // This is an error about a message that the daemon could not read, or a response to no request.
             Envelope::Answer { id: None } => {
                 tracing::warn!("ignored a response to no request");
                 false
@@ -184,7 +185,7 @@ impl<R: AsyncRead + Send + Unpin + 'static> TransportReceiverT for Receiver<R> {
             }
         }
         self.connection.is_read.cancel();
-        // The task that supervises the daemon sets the reason.
+        // The task that supervises the daemon knows the reason.
         Err(self.connection.over().await)
     }
 }
@@ -195,14 +196,14 @@ enum Envelope {
         method: String,
         params: Json,
     },
-    /// `id` is `None` in an error about a message that the daemon could not read.
+    /// A response. `id` is `None` in an error about a message that the daemon could not read.
     Answer {
         id: Option<u64>,
     },
 }
 
 impl Envelope {
-    /// Returns `None` for a line that is not a message of a daemon.
+    /// Parses a line; `None` if it is not a message of a daemon.
     fn parse(line: &[u8]) -> Option<Envelope> {
         #[derive(Deserialize)]
         struct Members<'a> {
@@ -227,7 +228,8 @@ impl Envelope {
             }),
             (Some(_), Some(_)) => None,
             (None, id) => {
-                // jsonrpsee ends at a response that has neither, both, or an error of another shape.
+                // jsonrpsee would end the connection at a response with neither a result nor an error, with both, or
+                // with an error of another shape.
                 let is_error = match members.error {
                     Some(error) => {
                         serde_json::from_str::<ErrorObject>(error.get()).ok()?;

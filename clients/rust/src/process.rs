@@ -1,4 +1,4 @@
-//! The daemon as a process: its stderr and its end.
+//! The process of the daemon: its stderr and its end.
 
 use crate::connection::{Connection, EndGuard, lock};
 use crate::error::Disconnected;
@@ -8,22 +8,22 @@ use std::time::Duration;
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, BufReader};
 use tokio::process::{Child, ChildStderr};
 
-/// Called with each line of the daemon's log.
+/// A function that is called with each line of the daemon's log.
 pub(crate) type OnLog = Arc<dyn Fn(&str) + Send + Sync>;
 
-/// Bytes of the daemon's latest stderr output that an error quotes.
+/// The number of last bytes of the daemon's stderr that an error quotes.
 const LAST_WORDS: usize = 4096;
 
-/// Longest line of the log, in bytes.
+/// The longest line of the log in bytes.
 const MAX_LINE: u64 = 64 * 1024;
 
-/// How long to wait for remaining output after the process has ended.
+/// How long to wait for the remaining output after the process has ended.
 pub(crate) const DRAIN: Duration = Duration::from_secs(1);
 
-/// The reason of an end without a process.
+/// The reason for the end of a connection that has no process.
 pub(crate) const CLOSED: &str = "the connection was closed";
 
-/// Waits until the daemon ends, kills it where necessary, and ends the connection.
+/// Waits until the daemon ends, kills it if necessary, and then ends the connection.
 pub(crate) async fn supervise(
     mut child: Child,
     stderr: Option<ChildStderr>,
@@ -36,7 +36,8 @@ pub(crate) async fn supervise(
     let logged = tokio::spawn(log(stderr, on_log, Arc::clone(&words)));
     let ended = tokio::select! {
         ended = child.wait() => Some(ended),
-        // The daemon has closed its output, or the client is closed: it should end by itself.
+        // The daemon has closed its output, or the client was closed. In both cases the daemon
+        // should end by itself.
         () = connection.is_read.cancelled() => None,
         _ = connection.over() => None,
         () = connection.is_killed.cancelled() => None,
@@ -50,7 +51,8 @@ pub(crate) async fn supervise(
             () = connection.is_killed.cancelled() => kill(&mut child, &mut reason).await,
         },
     };
-    // Earlier output still counts. A process that the daemon left behind may hold the pipes open.
+    // Output from before the end still counts. A process that the daemon left running may keep the
+    // pipes open.
     let _ = tokio::time::timeout(DRAIN, connection.is_read.cancelled()).await;
     let _ = tokio::time::timeout(DRAIN, logged).await;
     connection.end(Disconnected {
@@ -72,12 +74,12 @@ async fn kill(
     child.wait().await
 }
 
-/// Reads stderr, so that the daemon never blocks on it.
+/// Reads stderr continuously, so that the daemon never blocks on it.
 async fn log(stderr: Option<ChildStderr>, on_log: Option<OnLog>, words: Arc<Mutex<VecDeque<u8>>>) {
     let Some(stderr) = stderr else { return };
     let mut stderr = BufReader::new(stderr);
     let mut line = Vec::new();
-    // A line over the limit is delivered in pieces.
+    // A line that is longer than the limit is delivered in pieces.
     while let Ok(1..) = (&mut stderr)
         .take(MAX_LINE)
         .read_until(b'\n', &mut line)

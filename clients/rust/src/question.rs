@@ -1,4 +1,4 @@
-//! Questions of the daemon, and their answerers.
+//! Questions of the daemon, and the functions that answer them.
 
 use crate::connection::{Answering, Connection, RawNotification, lock};
 use crate::error::Error;
@@ -16,12 +16,12 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use tokio_util::sync::CancellationToken;
 
-/// Deadline of an `answer_event` request.
+/// The deadline of an `answer_event` request.
 const ANSWER_DEADLINE: Duration = Duration::from_secs(30);
 
 type AnswerFuture = Pin<Box<dyn Future<Output = EventAnswer> + Send>>;
 
-/// Fails if the event lacks an expected member.
+/// A function that answers an event. It fails if the event lacks an expected member.
 type Answerer =
     Arc<dyn Fn(&Json, Question) -> Result<AnswerFuture, serde_json::Error> + Send + Sync>;
 
@@ -39,8 +39,8 @@ impl Question {
         &self.event_id
     }
 
-    /// Resolves when the question is over: another client decided, time is up, or the operation has ended.
-    /// A prompt for it can be dismissed.
+    /// Resolves when the question is over: another client has decided, the time is up, or the operation has
+    /// ended. A dialog that asks the user can be closed then.
     pub async fn over(&self) {
         self.over.cancelled().await;
     }
@@ -50,7 +50,8 @@ impl Question {
         self.over.is_cancelled()
     }
 
-    /// Asks the daemon to keep the question open for `time` from now. Returns the granted time.
+    /// Asks the daemon to keep the question open for `time` from now on. Returns the time that the daemon
+    /// grants.
     pub async fn extend(&self, time: Duration) -> Result<Duration, Error> {
         let extend_ms = time.as_millis().try_into().unwrap_or(u64::MAX);
         let granted = self.reply(None, Some(extend_ms)).await?;
@@ -85,22 +86,22 @@ impl std::fmt::Debug for Question {
 }
 
 impl Default for OnFailure {
-    /// A guard that fails does not consent.
+    /// Cancels, since a guard that fails does not consent.
     fn default() -> Self {
         Self::Cancel
     }
 }
 
-/// The answerers by event, and the open questions.
+/// The answerers, by event, and the open questions.
 #[derive(Default)]
 struct Questions {
     answerers: BTreeMap<&'static str, Answerer>,
     on_failure: OnFailure,
-    /// Cancelled when the question of this event id is over.
+    /// The open questions, by event id. The token is cancelled when the question is over.
     open: Mutex<HashMap<String, CancellationToken>>,
 }
 
-/// The builder's answerers, by event.
+/// The answerers of a builder, by event.
 #[derive(Clone, Default)]
 pub(crate) struct Answerers {
     by_event: BTreeMap<&'static str, Answerer>,
@@ -145,7 +146,7 @@ impl Answering for Questions {
             }
         } else if let Some(answerer) = self.answerers.get(notification.method.as_str())
             && let Ok(QuestionParams { event_id, timeout_ms }) = notification.params.parse()
-            // The daemon does not wait for an answer to a question without a timeout.
+            // The daemon does not wait for the answer to a question without a timeout.
             && timeout_ms > 0
         {
             let question = Question {
@@ -154,7 +155,7 @@ impl Answering for Questions {
                 over: CancellationToken::new(),
             };
             lock(&self.open).insert(question.event_id.clone(), question.over.clone());
-            // The connection may have ended before the insertion, and then not have cancelled this question.
+            // If the connection ended before the insertion, its end has not cancelled this question.
             if connection.is_over() {
                 question.over.cancel();
             }
@@ -174,7 +175,7 @@ impl Answering for Questions {
     }
 }
 
-/// The params of questions and of `event_resolved`.
+/// The params of a question and of `event_resolved`.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct QuestionParams {
@@ -190,7 +191,7 @@ async fn answer(
     on_failure: OnFailure,
 ) {
     let name = notification.method.clone();
-    // A separate task, so that a panic of the answerer still sends an answer.
+    // The answerer runs in its own task, so that an answer is sent even if the answerer panics.
     let asked = question.clone();
     let answered = tokio::spawn(async move {
         match answerer(&notification.params, asked) {
@@ -216,11 +217,11 @@ async fn answer(
     let is_veto = answer.cancel == Some(true);
     let refused = match question.reply(Some(answer), None).await {
         Ok(_) | Err(Error::Disconnected(_)) => return,
-        // Another client or the deadline was faster.
+        // Another client or the deadline was faster, so nothing is left to do.
         Err(error) if error.is(ErrorKind::EventNotPending) => return,
         Err(error) => failed(&format!("its answer was refused: {error}")),
     };
-    // The daemon must not wait in vain, and a cancel stays one.
+    // The daemon must not wait in vain. If the refused answer was a cancel, the operation is still cancelled.
     let instead = if is_veto {
         EventAnswer::cancel()
     } else {
@@ -247,7 +248,7 @@ fn panic_text(error: tokio::task::JoinError) -> String {
 const MOST_REASON_CHARACTERS: usize = 500;
 
 impl EventAnswer {
-    /// No opinion.
+    /// The client has no opinion on the operation.
     pub fn none() -> EventAnswer {
         EventAnswer::default()
     }
@@ -260,7 +261,7 @@ impl EventAnswer {
         }
     }
 
-    /// Cancels the operation, and says why in a text for people. More than 500 characters are cut.
+    /// Cancels the operation, with a reason for people. A reason of more than 500 characters is cut.
     pub fn cancel_because(reason: &str) -> EventAnswer {
         EventAnswer {
             reason: Some(reason.chars().take(MOST_REASON_CHARACTERS).collect()),
@@ -268,7 +269,7 @@ impl EventAnswer {
         }
     }
 
-    /// The answer of an answerer that fails: a guard that fails does not consent.
+    /// The answer in place of an answerer that failed. A guard that fails does not consent.
     fn of_failure(event: &str, on_failure: &OnFailure, why: &str) -> EventAnswer {
         if !event.contains("_before_") || *on_failure == OnFailure::Proceed {
             return EventAnswer::none();
@@ -276,7 +277,7 @@ impl EventAnswer {
         EventAnswer::cancel_because(why.trim().lines().next().unwrap_or_default())
     }
 
-    /// Answers `session_before_tree` with a summary, which is used if one is wanted.
+    /// Answers `session_before_tree` with a summary. The summary is used if one is requested.
     pub fn summary(summary: impl Into<GivenSummary>) -> EventAnswer {
         EventAnswer {
             summary: Some(summary.into()),
@@ -284,7 +285,7 @@ impl EventAnswer {
         }
     }
 
-    /// Answers `command_invoked`: the command has ended, with this text to show.
+    /// Answers `command_invoked`: the command has ended, and `output` is the text to show.
     pub fn output(output: impl Into<String>) -> EventAnswer {
         EventAnswer {
             output: Some(output.into()),
@@ -292,16 +293,16 @@ impl EventAnswer {
         }
     }
 
-    /// Answers `user_asked` with the value that the person gives: true or false for a `confirm`, else a text.
+    /// Answers `user_asked` with the value from the person: true or false for a `confirm`, else a text.
     pub fn value(value: impl Into<Value>) -> EventAnswer {
         EventAnswer {
-            // Neither a bool nor a text fails to be serialized.
+            // Serializing a bool or a text cannot fail.
             value: Json::new(&value.into()).ok(),
             ..EventAnswer::default()
         }
     }
 
-    /// Answers `user_asked`: the person gives no answer.
+    /// Answers `user_asked`: the person does not answer.
     pub fn dismissed() -> EventAnswer {
         EventAnswer {
             dismissed: Some(true),

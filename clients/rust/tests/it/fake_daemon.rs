@@ -1,4 +1,4 @@
-//! A daemon under the control of a test: of another version, with invalid output, or without responses.
+//! A daemon that a test controls: it has another version, writes invalid output, or does not respond.
 
 use serde_json::{Value, json};
 use tokio::io::{

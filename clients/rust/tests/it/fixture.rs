@@ -1,4 +1,4 @@
-//! Daemons, conversations and waiting, for the tests.
+//! Starts daemons, makes conversations, and waits, for the tests.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;

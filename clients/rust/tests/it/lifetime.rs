@@ -1,4 +1,4 @@
-//! Start and end: versions, deadlines, the death of the daemon, the end of its stdin.
+//! Tests the start and the end: versions, deadlines, the death of the daemon, the end of its stdin.
 
 use crate::fake_daemon::{FakeDaemon, initialize_result};
 use crate::fixture::{Fixture, conversation, gone, is_alive, kill, program, soon};

@@ -1,5 +1,5 @@
-//! The client with the real daemon, a file per subject. `fixture` starts daemons; `fake_daemon` sends what no
-//! real daemon sends.
+//! Tests the client with the real daemon, with one file for each subject. `fixture` starts daemons;
+//! `fake_daemon` sends messages that a real daemon never sends.
 
 #![allow(
     clippy::unwrap_used,

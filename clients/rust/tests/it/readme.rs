@@ -1,4 +1,4 @@
-//! The README's example works as described.
+//! Tests that the example in the README works as described.
 
 use crate::fixture::program;
 use std::process::Command;

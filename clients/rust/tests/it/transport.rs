@@ -1,6 +1,7 @@
-//! Unexpected messages of the daemon. None of them may end the connection or pass for a response.
+//! Unexpected messages of the daemon. None of them may end the connection, or be treated as a
+//! response.
 //!
-//! jsonrpsee's client alone would end the connection at each of them.
+//! The client of jsonrpsee alone would end the connection at each of them.
 
 use crate::fake_daemon::FakeDaemon;
 use crate::fixture::soon;

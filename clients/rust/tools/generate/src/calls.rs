@@ -1,4 +1,4 @@
-//! Functions for methods and for their params.
+//! Generates the functions for methods and for their params.
 
 use crate::NOTICE;
 use crate::groups::group;
@@ -8,14 +8,14 @@ use serde_json::Value;
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
-/// Params that choose the shape of the result; src/call.rs has their functions.
+/// The params that decide the shape of the result. Their functions are in src/call.rs.
 const CHOOSING: &[(&str, &str)] = &[
     ("NavigateTreeParams", "dryRun"),
     ("PopParams", "dryRun"),
     ("GetTreeParams", "format"),
 ];
 
-/// Returns the methods that get a function: name, params, and row of the table.
+/// Returns the methods that get a function: the name, the name of the params, and the row of the table.
 fn callable(table: &Value) -> impl Iterator<Item = (&str, &str, &Value)> {
     let methods = table["methods"].as_array().expect("methods");
     methods
@@ -28,7 +28,7 @@ fn callable(table: &Value) -> impl Iterator<Item = (&str, &str, &Value)> {
         .filter(|(name, _, method)| *name != "initialize" && method["notification"] == false)
 }
 
-/// Returns the functions of each group.
+/// Returns the functions of the methods, by group.
 pub fn methods(definitions: &Definitions, table: &Value) -> Vec<Piece> {
     let mut groups: BTreeMap<String, String> = BTreeMap::new();
     for (name, params, method) in callable(table) {
@@ -58,7 +58,7 @@ pub fn version(table: &Value) -> String {
     )
 }
 
-/// Returns the functions of each method's optional params, by the name of the params.
+/// Returns the functions for the optional params of each method, by the name of the params.
 pub fn setters<'a>(definitions: &Definitions, table: &'a Value) -> Vec<(&'a str, String)> {
     callable(table)
         .map(|(_, params, _)| (params, setters_of(definitions, params)))
@@ -76,7 +76,7 @@ fn function(
     let mut text = String::new();
     let summary = method["summary"].as_str().expect("summary");
     let description = definitions.0[params]["description"].as_str().unwrap_or("");
-    // The description begins with the name of the method, which the reader of a function knows.
+    // The description begins with the name of the method, which is superfluous at a function of this name.
     let opening = format!("The params of `{name}`.");
     let more = description.strip_prefix(&opening).unwrap_or(description);
     let about = format!("{summary} {}", more.trim());
@@ -135,7 +135,7 @@ fn function(
     text
 }
 
-/// Wraps a text into comment lines.
+/// Wraps a text into lines of a comment.
 fn wrapped(text: &str) -> String {
     let mut lines = vec![String::new()];
     for word in text.split(' ') {
@@ -155,7 +155,7 @@ fn wrapped(text: &str) -> String {
         .collect()
 }
 
-/// Returns whether the param names the session that the method works on, not one to create or open.
+/// Returns whether the param names the session that the method is about, and not a session to create or open.
 fn is_session(property: &Property) -> bool {
     property.member == "sessionId"
         && property.schema["description"].as_str().is_some_and(|text| {
@@ -188,7 +188,8 @@ fn setters_of(definitions: &Definitions, params: &str) -> String {
     text + "}\n\n"
 }
 
-/// Returns the type of the argument for a param, and the expression that turns it into the field's value.
+/// Returns the type of the argument for a param, and the expression that converts the argument to the value of the
+/// field.
 fn argument(property: &Property) -> (String, String) {
     let field = property.field();
     let (shape, nullable) = property.shape();

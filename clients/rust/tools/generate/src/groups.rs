@@ -1,15 +1,15 @@
-//! The groups of the method table, and the group that each definition belongs to.
+//! The groups in the table of methods, and the group to which each definition belongs.
 
 use crate::schema::{Definitions, last};
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// The group of what the methods of several groups use.
+/// The group of definitions that the methods of several groups use.
 const SHARED: &str = "shared";
 const NOTIFICATIONS: &str = "notifications";
 const ERRORS: &str = "errors";
-/// The largest group of the table has three files: one of conversations that other tools keep, and one of what is found
-/// and counted in all sessions.
+/// Methods of the largest group in the table that have their own files: one file for conversations of other tools, and
+/// one for what is searched and counted in all sessions.
 const FILES_OF_SESSIONS: [(&str, &[&str]); 2] = [
     (
         "imports",
@@ -23,7 +23,7 @@ const FILES_OF_SESSIONS: [(&str, &[&str]); 2] = [
     ("search", &["search", "complete_query", "get_usage"]),
 ];
 
-/// The group of a method, which names its file.
+/// The group of a method. Its file has the same name.
 pub fn group(method: &Value) -> &str {
     let name = method["name"].as_str().expect("name");
     let mut files = FILES_OF_SESSIONS.iter();
@@ -33,7 +33,7 @@ pub fn group(method: &Value) -> &str {
     }
 }
 
-/// The group of each definition, by the definition's name.
+/// The group of each definition, by the name of the definition.
 pub struct Groups(BTreeMap<String, String>);
 
 impl Groups {
@@ -55,7 +55,7 @@ impl Groups {
         for name in reached(definitions, &table["notifications"]) {
             groups.entry(name).or_insert_with(|| NOTIFICATIONS.into());
         }
-        // Errors name the type of their details in words only.
+        // Errors name the type of their details only in a description.
         for name in definitions.0.keys() {
             groups.entry(name.clone()).or_insert_with(|| ERRORS.into());
         }
@@ -97,7 +97,7 @@ fn add_references(value: &Value, names: &mut Vec<String>) {
     }
 }
 
-/// Returns the definitions that a reference names here.
+/// Returns the names of the definitions that replace a referenced definition here.
 fn named(name: &str) -> Vec<String> {
     match name {
         "GetTreeResult" => vec!["FlatTree".into(), "NestedTree".into()],

@@ -1,4 +1,4 @@
-//! The files of src/generated: a folder for each kind of item, with a file for each group.
+//! The files of src/generated: a folder for each kind of item, and in it a file for each group.
 
 use crate::NOTICE;
 use std::collections::{BTreeMap, BTreeSet};
@@ -7,7 +7,7 @@ use std::path::PathBuf;
 /// A generated item: its group, and its source.
 pub type Piece = (String, String);
 
-/// The items of one kind.
+/// The generated items of one kind.
 pub struct Folder {
     name: &'static str,
     about: &'static str,
@@ -28,7 +28,7 @@ impl Folder {
         }
     }
 
-    /// Returns the names of the types that the folder defines.
+    /// Returns the names of the types that this folder defines.
     pub fn types(&self) -> impl Iterator<Item = &str> {
         self.groups
             .values()
@@ -40,7 +40,7 @@ impl Folder {
         self.types().next().is_some()
     }
 
-    /// Returns the files of the folder. `known` are the types that the crate's root has.
+    /// Returns the files of the folder. `known` are the types in the root of the crate.
     pub fn files(&self, known: &BTreeSet<&str>) -> Vec<(PathBuf, String)> {
         let mut index = format!("//! {}.\n//!\n{NOTICE}", self.about);
         for group in self.groups.keys() {
@@ -68,7 +68,7 @@ impl Folder {
     }
 }
 
-/// Returns the type that a line defines.
+/// Returns the name of the type that a line defines.
 fn defined(line: &str) -> Option<&str> {
     let line = line.trim_start();
     let rest = ["pub struct ", "pub enum ", "pub type "]
@@ -82,7 +82,8 @@ fn words(line: &str) -> impl Iterator<Item = &str> {
         .filter(|word| !word.is_empty())
 }
 
-/// Returns the imports that a source needs, and no others, which the compiler would warn of.
+/// Returns the imports that a source needs. It needs exact imports, since the compiler warns of
+/// unused ones.
 fn imports(text: &str, known: &BTreeSet<&str>) -> String {
     let code = || text.lines().filter(|line| !line.trim().starts_with("///"));
     if code().any(|line| line.contains("string_enum!")) {

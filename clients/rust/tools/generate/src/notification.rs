@@ -1,11 +1,11 @@
-//! The enum of notifications.
+//! Generates the enum of notifications.
 
 use crate::NOTICE;
 use crate::schema::{last, pascal};
 use serde_json::Value;
 use std::fmt::Write as _;
 
-/// Notifications about a request of any session, or of none.
+/// The notifications about a request, which may be about any session or about none.
 const ABOUT_A_REQUEST: [&str; 3] = ["progress", "search_hit", "sessions_changed"];
 /// Notifications that may be about a session.
 const PERHAPS_ABOUT_A_SESSION: [&str; 4] = [

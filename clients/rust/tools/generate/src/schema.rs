@@ -1,4 +1,4 @@
-//! The documents of schema/ in terms of Rust: types, fields, names.
+//! Reads the documents of schema/ in the terms of Rust: types, fields, names.
 
 use serde_json::{Map, Value};
 
@@ -8,7 +8,7 @@ pub struct Definitions(pub Map<String, Value>);
 impl Definitions {
     pub fn new(document: Value) -> Definitions {
         let mut all = document["$defs"].as_object().expect("$defs").clone();
-        // One type for each of the two values of `format`.
+        // `GetTreeResult` is replaced with one type for each of the two values of `format`.
         let tree = all.remove("GetTreeResult").expect("GetTreeResult");
         for (name, node) in [("FlatTree", "TreeNode"), ("NestedTree", "NestedNode")] {
             let mut tree = tree.clone();
@@ -64,12 +64,12 @@ impl Property<'_> {
         }
     }
 
-    /// Returns the type of the value, and whether it may be null.
+    /// Returns the Rust type of the value, and whether the value may be null.
     pub fn shape(&self) -> (String, bool) {
         rust_type(self.schema)
     }
 
-    /// Returns whether leaving the param out differs from null.
+    /// Returns whether leaving out the param has another meaning than null.
     pub fn null_differs(&self) -> bool {
         let description = self.schema["description"].as_str().unwrap_or_default();
         !self.required && description.to_lowercase().contains("null")
@@ -80,7 +80,7 @@ impl Property<'_> {
     }
 }
 
-/// Returns the type of a value, and whether it may be null.
+/// Returns the Rust type of a value, and whether the value may be null.
 pub fn rust_type(schema: &Value) -> (String, bool) {
     if let Some(name) = schema["$ref"].as_str() {
         let name = match last(name) {
@@ -96,7 +96,8 @@ pub fn rust_type(schema: &Value) -> (String, bool) {
         let nullable = shapes.iter().any(|shape| shape["type"] == "null");
         let shapes: Vec<String> = shapes
             .iter()
-            // The empty array that the daemon accepts from languages whose empty object is an array.
+            // The daemon also accepts an empty array, from languages in which an empty object is an
+            // array. It is ignored here.
             .filter(|shape| shape["type"] != "null" && shape["maxItems"] != 0)
             .map(|shape| rust_type(shape).0)
             .collect();
@@ -136,7 +137,7 @@ pub fn docs(schema: &Value, indent: &str) -> String {
         .collect()
 }
 
-/// Returns the last part of a reference, its name.
+/// Returns the last part of a reference, which is the name of the definition.
 pub fn last(reference: &str) -> &str {
     reference.rsplit('/').next().unwrap_or(reference)
 }

@@ -1,11 +1,11 @@
-//! Structs and enums.
+//! Generates structs and enums.
 
 use crate::NOTICE;
 use crate::schema::{Definitions, docs, last, pascal};
 use serde_json::Value;
 use std::fmt::Write as _;
 
-/// Definitions that src/ has by hand or that the client does not need.
+/// The definitions that are written by hand in src/, or that the client does not need.
 const BY_HAND: &[&str] = &[
     "Answers",
     "ClientCapabilities",
@@ -41,7 +41,7 @@ pub fn results(definitions: &Definitions) -> Vec<(&str, String)> {
 fn structures(definitions: &Definitions, are_wanted: impl Fn(&str) -> bool) -> Vec<(&str, String)> {
     let mut pieces = Vec::new();
     for (name, schema) in definitions.sorted() {
-        // Entries have their own file; messages and their content are raw JSON.
+        // Entries have their own file. Messages and their content are raw JSON.
         let tags = ["type", "role"].map(|tag| &schema["properties"][tag]["const"]);
         let elsewhere = tags.iter().any(|tag| tag.is_string())
             || name == "Replacement"
@@ -57,7 +57,8 @@ fn structures(definitions: &Definitions, are_wanted: impl Fn(&str) -> bool) -> V
         } else if let Some(shapes) = schema["oneOf"].as_array() {
             text += &tagged_union(definitions, name, shapes);
         } else {
-            // Types that clients send can be written as literals; types that they receive may gain members.
+            // Types that clients send can be written as literals. Types that clients receive may get more
+            // members, so they are non-exhaustive.
             let sent = schema["additionalProperties"] == false;
             text += if sent {
                 "#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]\n"
@@ -71,7 +72,7 @@ fn structures(definitions: &Definitions, are_wanted: impl Fn(&str) -> bool) -> V
     pieces
 }
 
-/// An enum of objects whose member `kind` says which they are.
+/// Generates an enum of objects. Their member `kind` distinguishes them.
 fn tagged_union(definitions: &Definitions, name: &str, shapes: &[Value]) -> String {
     let mut text = format!(
         "#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]\n#[non_exhaustive]\n\
@@ -108,11 +109,12 @@ pub fn params(definitions: &Definitions) -> Vec<(&str, String)> {
         .collect()
 }
 
-/// Writes a struct; params have `Option<Option<…>>` where null differs from absence.
+/// Generates a struct. Params have `Option<Option<…>>` where null has another meaning than leaving out the
+/// param.
 fn structure(definitions: &Definitions, name: &str, is_params: bool) -> String {
     let mut text = format!("#[serde(rename_all = \"camelCase\")]\npub struct {name} {{\n");
     for property in definitions.properties(name) {
-        // The tag of an entry, which the Rust type implies.
+        // The tag of an entry needs no field, since the Rust type implies it.
         if property.schema["const"].is_string() {
             continue;
         }
