@@ -146,8 +146,8 @@ fn push_file(
     at: Location,
 ) -> Result<(String, Transfer)> {
     let header = listing::header(&at);
-    // An old file is migrated first: its first write would rewrite it, and the stream would then have other lines
-    // than the file.
+    // An old file is migrated first. Otherwise the first write to it would rewrite it, and the stream would have
+    // other lines than the file.
     if header.is_some_and(|header| header.version < CURRENT_VERSION) {
         let failed = |error: anyhow::Error| match error.downcast::<Error>() {
             Ok(error) => error,

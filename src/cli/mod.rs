@@ -1,18 +1,19 @@
 //! The command line. This module imports the commands, and no command imports it.
 //!
 //! In reading order: [`table`] has the commands by their purpose. [`arguments`] reads a command with the [`options`]
-//! that every command has, and the settings. [`help`] shows them. [`serve`] is the daemon. [`daemon`] runs a daemon as
-//! a child, or connects to the shared one. Its users are the commands that read a session ([`list`], [`show`],
-//! [`tree`], [`branches`], [`compare`], [`stats`], [`search`], [`export`]), that change a session ([`go`], [`undo`],
-//! [`label`], [`name`]), or that delete sessions ([`remove`], [`restore`], [`purge`]), and [`call`] and [`demo`].
-//! [`doctor`] and [`migrate`] open a file without a daemon, [`tokens`] reads all files, and [`du`] measures the session
-//! directory. [`connect`], [`web`], [`status`] and [`stop`] find the shared daemon with [`shared`]. `fleet` copies
-//! sessions to a team and from it. [`documents`] writes generated files. [`screen`], [`drawing`], [`position`],
+//! that every command has, and the settings. [`help`] shows the commands. [`serve`] is the daemon. [`daemon`] runs a
+//! daemon as a child, or connects to the shared one. [`daemon`] is used by the commands that read a session ([`list`],
+//! [`show`], [`tree`], [`branches`], [`compare`], [`stats`], [`search`], [`export`]), that change a session ([`go`],
+//! [`undo`], [`label`], [`name`]), or that delete sessions ([`remove`], [`restore`], [`purge`]), and by [`call`] and
+//! [`demo`]. [`doctor`] and [`migrate`] open a file without a daemon, [`tokens`] reads all files, and [`du`] measures
+//! the session directory. [`connect`], [`web`], [`status`] and [`stop`] find the shared daemon with [`shared`]. `fleet`
+//! copies sessions to a team and from it. [`documents`] writes generated files. [`screen`], [`drawing`], [`position`],
 //! [`progress`] and [`pretty`] format output. [`listed`] reads the rows of sessions, [`session_choice`] finds the
 //! session that a person names, [`opened`] opens it, and [`entry_choice`] finds an entry in it. [`session_words`]
-//! distinguishes the words for sessions and entries. [`candidates`] and [`entry_candidates`] offer them to a shell, and
-//! [`completions`] prints its script. [`failure`] shows errors, and has the exit codes. [`veto`] reports who held back
-//! a move. [`usage`] makes the errors for wrong arguments. [`stderr_log`] is the log. [`interrupt`] ends a command.
+//! distinguishes the words for sessions and entries. [`candidates`] and [`entry_candidates`] offer sessions and entries
+//! to a shell, and [`completions`] prints the script of the shell. [`failure`] shows errors, and has the exit codes.
+//! [`veto`] reports who held back a move. [`usage`] makes the errors for wrong arguments. [`stderr_log`] is the log.
+//! [`interrupt`] ends a command.
 
 mod archive;
 mod arguments;

@@ -74,7 +74,7 @@ struct ModelStats {
     costs: Costs,
 }
 
-/// A cost, divided by how it is known (protocol.md §15.5).
+/// A cost in its three parts: recorded, estimated, unknown (protocol.md §15.5).
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct Costs {

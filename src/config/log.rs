@@ -230,7 +230,7 @@ pub(super) fn with_flag(
     })))
 }
 
-/// An address without its password, if it has one, and without its options, which may contain a password too.
+/// An address without its password, and without its options, since these may contain a password too.
 fn without_password(server: &str) -> String {
     let server = server.split('?').next().unwrap_or(server);
     let start = server.find("://").map_or(0, |at| at + 3);

@@ -35,8 +35,9 @@ pub const RANKING_BYTES: usize = 8 << 20;
 /// question reads the other lists from their files (`find::ask::segments`).
 pub const SEGMENT_BYTES: usize = 64 << 20;
 
-/// The rows of the team's sessions. Their ids take as much again, so do the sessions that others have open, and the
-/// list that is made of all takes twice as much. Rows beyond the limit are left out of the list (`fleet::team`).
+/// The rows of the team's sessions. Three things take memory beyond this limit: the ids of the rows and the sessions
+/// that others have open take as much again each, and a list of all rows takes twice as much. Rows beyond the limit
+/// are left out of the list (`fleet::team`).
 pub const TEAM_BYTES: usize = 12 << 20;
 
 /// How many instances of a limit there are.

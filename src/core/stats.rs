@@ -27,7 +27,7 @@ pub struct ModelUse {
     pub cost: Cost,
 }
 
-/// The cost of answers in dollars, divided by how it is known (usage.md).
+/// The cost of answers in dollars, in three parts: recorded, estimated, unknown (usage.md).
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct Cost {
     /// The cost that tools have recorded; `None` if they have recorded none.

@@ -196,8 +196,8 @@ impl OpenSession {
         self.session.syncer.flush().await
     }
 
-    /// The right to use the session. This value is the only one that requests it, and each call borrows this value, so
-    /// no call waits for another.
+    /// The right to use the session. Only this value requests the right, and each call borrows this value, so no call
+    /// waits for another.
     fn guard(&self) -> Result<SessionGuard> {
         self.session.guard(Instant::now(), ())
     }

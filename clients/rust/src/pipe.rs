@@ -19,8 +19,8 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::io::{AsyncBufReadExt, AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, BufReader};
 
-/// The deadline for jsonrpsee itself. It is longer than all deadlines of this crate, which has its own. The timers of
-/// jsonrpsee overflow at `Duration::MAX`.
+/// The deadline that jsonrpsee gets. This crate has its own deadlines, and all of them are shorter. `Duration::MAX`
+/// would overflow the timers of jsonrpsee.
 const NEVER: Duration = Duration::from_secs(10 * 365 * 24 * 3600);
 
 /// How long to wait, after a failed write, for the reason why the daemon ended. It is longer than the longest wait for

@@ -250,8 +250,8 @@ pub enum Facts<'a> {
     None,
     Message {
         role: Role,
-        /// Whether it is an assistant message with tool calls or thinking only (no text, or blank text), which did
-        /// not end early.
+        /// Whether it is an assistant message without text, or with blank text, that has tool calls or thinking
+        /// and did not end early.
         silent: bool,
         /// Whether it is a failed tool result or command, or an answer that ended in an error or was aborted.
         is_error: bool,

@@ -59,7 +59,7 @@ pub struct Compaction {
     pub from_hook: bool,
 }
 
-/// Plans a compaction of the context at the end of a path that keeps about `keep_recent_tokens`
+/// Plans a compaction of the context at the end of a path. The compaction keeps about `keep_recent_tokens`
 /// (estimated). The plan holds bodies unless they have more than `max_bytes` together as stored. Fails with
 /// `nothingToCompact`, or with the error of `body`.
 pub fn plan(
@@ -172,8 +172,8 @@ pub fn commit(tree: &Tree, source: &dyn Source, compaction: &Compaction) -> Plan
     }
 }
 
-/// The system message in force at the end of a context, so that the summary does not remove it. A single message is
-/// unchanged. Several are merged into one: later sections and tools replace earlier ones.
+/// The system message in force at the end of a context. A compaction stores it, so that the summary does not remove
+/// it. A single message is unchanged. Several are merged into one: later sections and tools replace earlier ones.
 pub fn system_message(messages: &[Vec<u8>]) -> Option<Vec<u8>> {
     let is_system = |message: &&Vec<u8>| text_member(message, "role").as_deref() == Some("system");
     let all: Vec<&Vec<u8>> = messages.iter().filter(is_system).collect();

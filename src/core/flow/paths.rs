@@ -1,9 +1,9 @@
-//! Tests whether an entry is an ancestor of another, where both may be in the tree or in a batch that is
-//! being appended.
+//! Tests whether an entry is an ancestor of another. Both may be in the tree, or in a batch that is being
+//! appended.
 //!
-//! A batch can hold as many compactions as other entries, and each of them needs such a test. Within the
-//! batch a test takes logarithmic time: each entry has its parent and one ancestor further up, at distances
-//! that reach any depth in few steps. In the tree a path is walked once for all tests from the same node.
+//! A batch can consist mostly of compactions, and each compaction needs such a test. Within the batch a
+//! test takes logarithmic time: each entry knows its parent and one ancestor further up, and such jumps
+//! reach any depth in few steps. In the tree a path is walked once for all tests from the same node.
 
 use crate::tree::{Node, Tree};
 use hashbrown::{HashMap, HashSet};
@@ -86,8 +86,8 @@ impl<'a> Paths<'a> {
         }
     }
 
-    /// A child of the entry `parent`. If the next two jumps above have the same length, the child jumps
-    /// over both; else it jumps to its parent.
+    /// A child of the entry `parent`. If the jump of the parent and the jump after it have the same length,
+    /// the child jumps over both; else the child jumps to its parent.
     fn below(&self, parent: usize) -> Option<BatchEntry> {
         let above = self.entries.get(parent)?;
         let first = self.entries.get(above.jump)?;

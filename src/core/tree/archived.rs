@@ -161,8 +161,9 @@ impl Tree {
         archived
     }
 
-    /// The first entries of the branches that a redo to `to` archives again. The undo has brought them back. The redo
-    /// leaves them, and since their records only undo and redo have moved to them.
+    /// The first entries of the branches that a redo to `to` archives again: the undo moved the leaf into these
+    /// branches, and the redo moves it out of them. Since each branch was archived, it has got no new step, and only
+    /// undo and redo have moved the leaf into it.
     pub fn archived_by_redo(&self, to: Option<Node>) -> Vec<Node> {
         let leaf = self.leaf().filter(|_| !self.marks.by_id.is_empty());
         let left: HashSet<Node> = self.ancestors(leaf).collect();
@@ -205,8 +206,9 @@ impl Tree {
         }
     }
 
-    /// For each entry, the number of the newest line of the branch below it: a step at or below the entry, or a move to
-    /// there that is not in `without`. An entry at or above one of `leaves` counts as newer than every line.
+    /// For each entry, the number of the newest line of the branch that begins with it. Such a line is a step of the
+    /// branch, or a move into the branch that is not in `without`. An entry at or above one of `leaves` counts as newer
+    /// than every line.
     fn newest_below(
         &self,
         order: &[Node],

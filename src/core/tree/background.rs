@@ -37,8 +37,8 @@ impl Tree {
         }
     }
 
-    /// The last line of the file, if it is a background entry. In this case the record that should follow it was not
-    /// written, so other programs open the file at this entry.
+    /// The last line of the file, if it is a background entry. Then the record that should follow the entry is missing,
+    /// and other programs open the file at this entry.
     pub fn cut_background(&self) -> Option<Node> {
         let last = self.node(self.node_count().checked_sub(1)?)?;
         self.is_background(last).then_some(last)

@@ -82,8 +82,8 @@ impl Below {
         self.links = tree.forward_links.len();
     }
 
-    /// Keeps `nodes`, which are `at` or entries below it, if they are below the step of the leaf, or may be below it
-    /// once their root has a parent.
+    /// Keeps `nodes` (`at` or entries below it) in two cases: they are below the step of the leaf, or they may be
+    /// below it once their root has a parent.
     fn place(&mut self, tree: &Tree, at: Node, nodes: Vec<Node>) {
         let root = self.root(tree, at);
         let kept = if self.step.is_none() || root == raw(self.step) {

@@ -34,7 +34,7 @@ pub struct Image {
     pub rest: Vec<u8>,
 }
 
-/// The number of parts of a table that are filled one after the other.
+/// A large table is filled in this number of parts, one part after the other.
 const PARTS: usize = 64;
 /// The most ids whose table fits into the cache of the processor.
 const NEAR: usize = 1 << 17;
@@ -179,7 +179,7 @@ pub struct IdTable {
 }
 
 impl IdTable {
-    /// `None` if the lengths do not add up to `ids`, or an id is not UTF-8.
+    /// `None` if the lengths do not add up to the length of `ids`, or an id is not UTF-8.
     pub fn of(count: u32, id_lens: &[u8], ids: &[u8]) -> Option<Self> {
         let text = simdutf8::basic::from_utf8(ids).ok()?;
         let hasher = IdHasher::default();
@@ -196,7 +196,7 @@ impl IdTable {
         }
         let mut by_id = HashTable::with_capacity(hashes.len());
         let mut insert = |hash: IdHash, number| {
-            // The table has enough capacity, so it never grows and hashes again.
+            // The table has enough capacity, so it never grows. Growth would hash all ids again.
             by_id.insert_unique(hash.wide(), number, |_| hash.wide());
         };
         if hashes.len() <= NEAR {

@@ -426,7 +426,8 @@ impl Shown {
         folded.branches += 1;
         folded.entries += number32(branch.len());
         let new = folded.row;
-        // If an open branch is between two folded ones, its names are between their names.
+        // The names of a folded row must be consecutive. They are not if an open branch between two folded ones
+        // has added names.
         let is_next = (folded.names + folded.named) as usize == names_end;
         if is_next && (folded.named as usize) < NAMES {
             folded.named += 1;

@@ -170,7 +170,7 @@ impl Log {
 #[must_use]
 pub struct WriteOutcome {
     lines: Vec<Vec<u8>>,
-    /// The offset of the first line in the file.
+    /// The offset in the file at which the first of `lines` is written.
     start: u64,
     /// The number of bytes of the lines that are in the file.
     bytes: usize,

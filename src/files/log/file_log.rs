@@ -21,7 +21,7 @@ use treelined_core::error::{Error, Result};
 use treelined_core::json;
 use treelined_core::tree::Tree;
 
-/// The bytes at the beginning of a file in which lines of another tool are searched, and the number of these lines.
+/// How much of the beginning of a file is searched for lines of another tool: in bytes, and in lines.
 const FOREIGN_HEAD: usize = 64 << 10;
 const FOREIGN_LINES: usize = 50;
 

@@ -11,8 +11,8 @@ use treelined_core::entry::Facts;
 use treelined_core::json::{self, Members, quoted, quoted_or_null};
 use treelined_core::tree::{FilePlace, Node};
 
-/// For each compaction of version 1, by its offset in bytes: the node at the position that it names; `None` if no
-/// entry is there.
+/// For each compaction of version 1, by the offset of its line in bytes: the node of the first entry that the
+/// compaction keeps; `None` if no entry has the number that it names.
 pub(crate) type Boundaries = Arc<HashMap<u64, Option<Node>>>;
 
 /// The chain of a version 1 file.

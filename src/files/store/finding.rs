@@ -16,8 +16,8 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use treelined_core::error::{Error, Kind, Result};
 
-/// If there are at least this many session files, the facts about them are kept between calls. Fewer files are read
-/// again in the same time.
+/// If there are at least this many session files, the facts about them are kept between calls. With fewer files,
+/// reading them again takes no longer.
 const WORTH_WATCHING: usize = 2048;
 
 impl Store {

@@ -34,8 +34,9 @@ pub struct Passage {
     pub run: usize,
     /// The number of words between the first and the last word of the passage.
     pub extent: u32,
-    /// The number of its different terms, and of those that are not only parts of identifiers.
+    /// The number of different terms in the passage.
     pub terms: usize,
+    /// The number of these terms that occur in the passage as words, and not only as parts of identifiers.
     pub uncut: usize,
 }
 
@@ -63,7 +64,7 @@ impl<'q> Reader<'q> {
         }
     }
 
-    /// The best passage of a text; `None` if it has no word that counts.
+    /// The best passage of a text; `None` if the text has no word of the question that counts.
     pub fn passage(&mut self, text: &str) -> Option<Passage> {
         let run = self.find(text);
         let best = self.best()?;

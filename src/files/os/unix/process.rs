@@ -33,7 +33,7 @@ pub fn host_name() -> String {
     name.nodename().to_string_lossy().into_owned()
 }
 
-/// Leaves the session of the terminal. Programs that this process starts after this inherit no files other than the
+/// Leaves the session of the terminal. Programs that this process starts later inherit no files other than the
 /// standard streams.
 pub(crate) fn leave_terminal() {
     // `setsid` fails for the leader of a process group. Such a process was started without a terminal.
