@@ -21,7 +21,7 @@ use std::process::{Command, ExitCode, Stdio};
 use treelined_core::terminal;
 use treelined_files::os::process;
 
-/// The argument in place of which the id is put that the step before prints.
+/// This argument is replaced with the id that the step before prints.
 const NATIVE_ID: &str = "{nativeId}";
 /// The word for an agent that has no name in this program: the conversation is printed as text.
 const TEXT: &str = "text";

@@ -32,7 +32,7 @@ const ID_CHARS: std::ops::RangeInclusive<usize> = 8..=16;
 const FEWEST_NAME: usize = 16;
 /// The most columns for a tool: the width of `claude-code`.
 const MOST_SOURCE: usize = 11;
-/// The most conversations that imports have refused and that are shown.
+/// The most refused conversations that are shown.
 const MOST_REFUSED: usize = 3;
 /// The most columns of the directory.
 const MOST_DIRECTORY: usize = 32;

@@ -205,7 +205,7 @@ fn starter(args: &ServeArgs, is_passed: bool) -> anyhow::Result<StarterProcess> 
     })
 }
 
-/// Opens the port in the options for the page and the WebSocket.
+/// Opens the port for the page and the WebSocket that the options name; `None` if they name none.
 fn listen_for_browsers(
     settings: &Settings,
     args: &ServeArgs,
@@ -234,7 +234,7 @@ fn listen_for_browsers(
     WebListener::bind(settings.session_dir(), address).map(Some)
 }
 
-/// Opens the sockets in the options. If systemd has passed a socket, it replaces the first one.
+/// Opens the sockets that the options name. If systemd has passed a socket, it replaces the first one.
 fn listen(
     shared: &SharedDaemon,
     args: &ServeArgs,

@@ -190,8 +190,8 @@ impl SharedDaemon {
                 ));
             }
         }
-        // The user has not chosen the default directory. But a socket that is derived from a directory belongs to
-        // this directory.
+        // A default directory may differ, since the user has not chosen it. It must not differ if the socket is derived
+        // from the directory, since then the socket belongs to this directory.
         let is_default = self
             .settings
             .value("", "session_dir")

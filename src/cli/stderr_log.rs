@@ -14,7 +14,7 @@ pub(super) fn log_to_stderr() {
         .with_env_var("TREELINED_LOG")
         .with_default_directive(tracing::level_filters::LevelFilter::WARN.into())
         .from_env_lossy();
-    // The errors of a command report the same.
+    // The errors of a command report the failures that `async_nats` would log.
     #[cfg(feature = "nats")]
     let filter = match std::env::var_os("TREELINED_LOG") {
         None => filter.add_directive("async_nats=off".parse().unwrap_or_default()),

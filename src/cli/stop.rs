@@ -27,7 +27,7 @@ pub(super) fn run(options: &Options, arguments: &Stop) -> anyhow::Result<ExitCod
     };
     let number = daemon.info.pid;
     match Process::open(number) {
-        // The daemon is checked once more, since its process number may belong to another process by
+        // The daemon is checked once more, since its process id may belong to another process by
         // now.
         Ok(process) if daemon.is_alive() => {
             process

@@ -221,7 +221,7 @@ fn draw(options: &Options, daemon: &mut ChildDaemon, tree: &TreeArgs) -> anyhow:
     Ok(())
 }
 
-/// Records whether an archived branch begins with a row. `inside` has the ids of the archived rows above
+/// Records whether an archived branch begins with this row. `inside` has the ids of the archived rows above
 /// it.
 fn note_archived(inside: &mut HashSet<String>, row: &mut DrawnRow) {
     if row.archived {

@@ -107,7 +107,7 @@ fn serve_page(options: &Options, web: &Web, browser: BrowserStart) -> anyhow::Re
             ShellError::of(&error).report();
         }
     })?;
-    // If an interrupt ended the daemon, it can be received without waiting.
+    // If an interrupt ended the daemon, the interrupt can be received without waiting.
     let interrupted = async { tokio::time::timeout(Duration::ZERO, interrupt.recv()).await };
     Ok(match runtime.block_on(interrupted) {
         Ok(true) => ExitCode::from(INTERRUPTED),

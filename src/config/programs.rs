@@ -157,7 +157,7 @@ pub(super) fn program(
 }
 
 /// Reads the section of an executable. If the executable cannot run, the problem is recorded with its kind and name
-/// (or the name of its file, if `name` is empty); the error comes when it is used.
+/// (or the name of its file, if `name` is empty); the error is reported when the executable is used.
 fn executable(
     (argv, env): (&[String], Option<&[String]>),
     keys: &[String],

@@ -1,9 +1,9 @@
 //! The one table of methods and the one table of notifications (protocol.md §3, §7).
 //!
-//! `rpc` makes the dispatch of requests from the table. `schema` makes the documents from it, and the types
-//! of the clients are generated from those. To add a method, declare its params and its result in this
-//! crate, each with an example, write its handler in `rpc::methods` in the form for its scope
-//! (`rpc::handler`), and add a row to the table.
+//! `rpc` makes the dispatch of requests from the table. `schema` makes the documents from the table, and
+//! the types of the clients are generated from the documents. To add a method, declare its params and its
+//! result in this crate, each with an example, write its handler in `rpc::methods` in the form for its
+//! scope (`rpc::handler`), and add a row to the table.
 //!
 //! The tables are macros that pass their rows to another macro. `rpc` and `schema` each need a different
 //! part of a row, and this module cannot import either of them.

@@ -293,7 +293,7 @@ impl Builder {
             Arc::clone(&connection),
             self.grace,
         ));
-        // A daemon of `attach` may run on another machine, where this number belongs to another process.
+        // A daemon of `attach` may run on another machine, where this id belongs to another process.
         let process_id = Some(std::process::id());
         self.connect(connection, stdout, stdin, pid, process_id)
             .await

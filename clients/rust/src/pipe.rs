@@ -115,7 +115,7 @@ impl TransportSenderT for Sender {
 struct Receiver<R> {
     connection: Arc<Connection>,
     reader: BufReader<R>,
-    /// Whether a valid message has arrived, so that the program is a daemon.
+    /// Whether a valid message has arrived. Then the program is a daemon.
     is_daemon: bool,
 }
 

@@ -11,7 +11,7 @@ use tokio::process::{Child, ChildStderr};
 /// A function that is called with each line of the daemon's log.
 pub(crate) type OnLog = Arc<dyn Fn(&str) + Send + Sync>;
 
-/// The number of last bytes of the daemon's stderr that an error quotes.
+/// How many of the last bytes of the daemon's stderr an error quotes.
 const LAST_WORDS: usize = 4096;
 
 /// The longest line of the log in bytes.

@@ -180,7 +180,8 @@ fn is_shared(tree: &Tree, other: &Tree, node: Node) -> bool {
     has_parent && tree.kind(own) == other.kind(node) && tree.timestamp(own) == other.timestamp(node)
 }
 
-/// The summary of this branch of another session on the path to the leaf, from an earlier merge.
+/// The summary on the path to the leaf that an earlier merge of this branch of another session wrote. `None` if the
+/// branch has not been merged.
 pub fn merged_before(tree: &Tree, session_id: &str, tip_id: &str) -> Option<Node> {
     let copies = tree.copies_of(session_id, tip_id).into_iter().rev();
     let is_here = |node: Node| tree.leaf().is_some_and(|leaf| tree.is_ancestor(node, leaf));

@@ -46,7 +46,7 @@ struct Search {
 #[derive(Debug)]
 struct Run {
     text: Vec<u8>,
-    /// The offset in the part of the bytes that are searched first.
+    /// The offset in `text` of the bytes that are searched first.
     at: usize,
 }
 

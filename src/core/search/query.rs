@@ -103,8 +103,7 @@ impl Query {
         })
     }
 
-    /// Folded texts that occur in each match: all texts of at least one of the lists. `None` if no such texts are
-    /// known.
+    /// Lists of folded texts. Each match has all texts of at least one list. `None` if no such lists are known.
     pub fn required_texts(&self) -> Option<Vec<Vec<String>>> {
         let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
         match &self.needles {

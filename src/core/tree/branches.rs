@@ -57,9 +57,9 @@ pub fn list(tree: &Tree) -> Vec<Branch> {
         .collect()
 }
 
-/// For each node, the number of steps directly below it, and whether a branch ends there. A branch ends if nothing is
-/// below, or only branches that were begun in the background. In the second case the end is counted as a step, so that
-/// the node is the fork of these branches.
+/// For each node, the number of steps directly below it, and whether a branch ends there. A branch ends at a node if
+/// nothing is below the node, or only branches that were begun in the background. In the second case the end is
+/// counted as a step, so that the node is the fork of these branches.
 fn children_counts(tree: &Tree, above: &[Option<Node>]) -> (Vec<u32>, Vec<bool>) {
     let mut children = vec![0u32; tree.node_count()];
     let mut is_end = vec![true; tree.node_count()];

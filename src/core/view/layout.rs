@@ -48,8 +48,8 @@ pub struct Scope {
     pub root: Option<Node>,
     pub filter: Filter,
     pub order: Order,
-    /// Whether the active path is last among siblings, which folding the branches that the leaf has left needs. Then
-    /// `order` has no effect.
+    /// Whether the active path is last among siblings. Folding the branches that the leaf has left needs this order.
+    /// Then `order` has no effect.
     pub active_last: bool,
     /// Whether archived branches are in scope.
     pub archived: bool,

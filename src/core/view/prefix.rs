@@ -98,7 +98,7 @@ pub(super) fn push(out: &mut Vec<u8>, row: &Row, guides: Guides) {
     let (depth, fits) = (row.indent as usize, guides.columns / STEP);
     let mut steps = depth;
     if depth > fits {
-        // The mark is as wide as one step, and as two steps from 100 on.
+        // The mark is as wide as one step. If it stands for 100 steps or more, it is as wide as two.
         let wide = if depth - fits < 99 { 1 } else { 2 };
         steps = fits.saturating_sub(wide);
         let mark = format!("{}{}", pieces.deeper, depth - steps);

@@ -251,7 +251,7 @@ impl ProcessGroup {
 
 impl Drop for ProcessGroup {
     fn drop(&mut self) {
-        // If there is no id, the process has exited and was waited for, so its number may belong to another process
+        // If there is no id, the process has exited and was waited for, so its id may belong to another process
         // now.
         if let Some(id) = self.0.id() {
             group::kill(id);

@@ -49,8 +49,7 @@ pub struct SessionState {
     pub(super) read_only: bool,
     /// The files of this session that were replaced recently.
     pub(super) predecessors: Vec<ReplacedFile>,
-    /// The time of the first attempt to take the file's lock that failed, since the last one that
-    /// succeeded.
+    /// The time of the first failed attempt to take the file's lock after the last successful one.
     pub(super) contended_since: Option<Instant>,
     /// The team's stream of which the file is a replica.
     pub(super) upstream: Option<Arc<dyn Upstream>>,

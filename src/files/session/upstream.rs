@@ -57,8 +57,8 @@ impl<T: Send + 'static> SessionGuard<T> {
 }
 
 impl SessionState {
-    /// Begins a commit. It sets the time until which the commit waits for servers; without one their own deadlines
-    /// count.
+    /// Begins a commit. If lines can wait in the file, this sets the time until which the commit waits for servers.
+    /// Otherwise the deadlines of the servers' requests count.
     pub(super) fn begin_waiting(&mut self) {
         let queues = self
             .upstream
@@ -177,8 +177,8 @@ impl SessionState {
         self.take_in(written, changes).map(drop)
     }
 
-    /// The durability of a commit to which `promised` was promised: on the servers of a team, the durability of the
-    /// servers.
+    /// The durability of a commit to which `promised` was promised. If the servers of a team were promised, it is the
+    /// durability that these servers have.
     pub fn worth(&self, promised: Durability) -> Durability {
         match &self.upstream {
             Some(upstream) if promised == Durability::Replicated => upstream.durability(),

@@ -80,7 +80,7 @@ struct CacheWrites {
 }
 
 impl Store {
-    /// The sessions that an import may extend, by their ids.
+    /// The session directory at `path`, which need not exist yet. Nothing is read or made here.
     pub fn new(path: PathBuf) -> Self {
         Self {
             path,

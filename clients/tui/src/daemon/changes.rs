@@ -9,8 +9,8 @@ use treelined_client::{Client, RenderedBlock, RenderedResults, RenderedToolCall}
 /// the results of the other calls.
 const MOST_STEPS: usize = 32;
 
-/// Returns the changes that the calls in an entry make, or that the call of a result makes; empty if they cannot be
-/// read.
+/// Returns the changes that the calls in an entry make. If the entry is a result, returns the changes that its call
+/// makes. Empty if they cannot be read.
 pub(super) async fn of(client: &Client, entry: &Value) -> Vec<Change> {
     let message = entry.get("message").unwrap_or(&Value::Null);
     let text = |value: &Value, name: &str| value.get(name)?.as_str().map(str::to_owned);

@@ -14,7 +14,7 @@ use treelined_client::{
     RequestId, SearchField, SearchMode, TreeFilter, TreeNode,
 };
 
-/// The number of last lines of its log that are shown of a daemon that has ended.
+/// How many of the last lines of its log are shown for a daemon that has ended.
 const LAST_WORDS: usize = 4;
 
 pub fn filter(filter: Filter) -> TreeFilter {

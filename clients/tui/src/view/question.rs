@@ -14,8 +14,8 @@ use ratatui::text::Line;
 /// The most choices, and the most rows of a longer text, that are visible on a high screen.
 const ROWS: usize = 8;
 
-/// The rows of a question in addition to these: its border, its title, hints, and the lines
-/// between.
+/// The rows of a question in addition to its choices or its text: the border, the title, hints, and
+/// the lines between.
 const OTHER_ROWS: usize = 8;
 
 /// Returns the number of choices, or of rows of a longer text, that are visible at a time.

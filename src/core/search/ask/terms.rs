@@ -310,7 +310,7 @@ impl Tokenizer {
         if stored.is_ascii() {
             self.letters.push_str(stored);
             self.letters.make_ascii_lowercase();
-            // Identifiers in the two spellings are one term.
+            // `getTree` and `get_tree` are one term.
             if form == Form::Whole {
                 self.letters.retain(|letter| letter != '_');
             }

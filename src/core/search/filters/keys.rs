@@ -145,7 +145,7 @@ pub(super) const SOURCES: [&str; 9] = [
 
 pub(super) const TIMES: [&str; 6] = ["today", "yesterday", "12h", "3d", "2w", "6mo"];
 
-/// Types of entries that are searched for; custom types are others.
+/// The known types of entries. A search may also name a custom type.
 pub(super) const TYPES: [&str; 7] = [
     "message",
     "note",

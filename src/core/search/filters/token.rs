@@ -32,7 +32,7 @@ pub(super) fn characters(text: &str, byte: usize) -> usize {
 
 /// The tokens of a text, in order.
 pub(super) fn tokens(text: &str) -> impl Iterator<Item = Token<'_>> {
-    // Whether a slash may close a pattern is remembered, so that the text is searched for it once only.
+    // `may_close` remembers whether a later slash may close a pattern, so that the text is searched only once.
     let (mut end, mut may_close) = (0, true);
     std::iter::from_fn(move || {
         let rest = text.get(end..)?;

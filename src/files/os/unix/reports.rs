@@ -79,7 +79,7 @@ mod inotify {
             if !is_of_this_machine(&*folder) {
                 return Err(io::ErrorKind::Unsupported.into());
             }
-            // This path leads to the open folder itself, even if another folder has its path by now.
+            // `path` leads to the open folder itself, even if the folder was moved and another folder is in its place.
             let path = format!("/proc/self/fd/{}", folder.as_raw_fd());
             Ok(inotify::add_watch(&self.0, path, CHANGES)?)
         }

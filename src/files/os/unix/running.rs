@@ -89,7 +89,7 @@ impl RunningProgram {
         self.child.wait()
     }
 
-    /// Kills the group. It must be called before the child is waited for, since the number of the child may belong to
+    /// Kills the group. It must be called before the child is waited for, since the id of the child may belong to
     /// another process after that.
     fn kill_group(&self) {
         let _gone = kill_process_group(self.group, Signal::KILL);

@@ -123,7 +123,7 @@ pub fn make_private_folder(path: &Path) -> io::Result<()> {
     DirBuilder::new().mode(0o700).create(path)
 }
 
-/// The offset of the next stored bytes: `offset` itself, or the end of the hole in the file that begins there.
+/// The offset of the next stored bytes: `offset` itself or, if a hole in the file begins there, the end of the hole.
 pub fn behind_hole(file: &File, offset: u64) -> u64 {
     #[cfg(any(target_os = "linux", target_os = "macos"))]
     match fs::seek(file, fs::SeekFrom::Data(offset)) {

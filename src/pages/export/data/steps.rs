@@ -223,8 +223,8 @@ impl Steps {
         tips
     }
 
-    /// The answers with which a line of the data ends: the last one of a branch, or of each branch that is not archived and
-    /// goes beyond the others. In file order.
+    /// The answers with which a line of the data ends. For a branch, this is its last answer. Otherwise these are the
+    /// answers without another answer below them, in file order and without archived branches.
     pub(super) fn ends(&self, part: Part) -> Vec<Node> {
         if let Part::Branch(_) = part {
             let last = self.in_order().rev().find(|step| step.is_answer());

@@ -98,7 +98,7 @@ pub(super) fn push_entry(out: &mut String, entry: &WrittenEntry<'_>) {
     }
 }
 
-/// Appends Markdown of a message. Marks in it that are not closed are closed, so that they have no
+/// Appends Markdown of a message. Marks that the message leaves open are closed, so that they have no
 /// effect on the text after it.
 fn push_said(out: &mut String, text: &str) {
     let mut fence: Option<(char, usize)> = None;

@@ -8,8 +8,8 @@ use std::collections::{BTreeMap, BTreeSet};
 const SHARED: &str = "shared";
 const NOTIFICATIONS: &str = "notifications";
 const ERRORS: &str = "errors";
-/// Methods of the largest group in the table that have their own files: one file for conversations of other tools, and
-/// one for what is searched and counted in all sessions.
+/// Methods of the largest group in the table that are generated into files of their own: one file for the
+/// conversations of other tools, and one for searches and counts over all sessions.
 const FILES_OF_SESSIONS: [(&str, &[&str]); 2] = [
     (
         "imports",
@@ -97,7 +97,7 @@ fn add_references(value: &Value, names: &mut Vec<String>) {
     }
 }
 
-/// Returns the names of the definitions that replace a referenced definition here.
+/// Returns the names of the definitions that the generated files use in place of the definition `name`.
 fn named(name: &str) -> Vec<String> {
     match name {
         "GetTreeResult" => vec!["FlatTree".into(), "NestedTree".into()],

@@ -5,7 +5,7 @@ use crate::schema::{last, pascal};
 use serde_json::Value;
 use std::fmt::Write as _;
 
-/// The notifications about a request, which may be about any session or about none.
+/// The notifications about a request. The request may be about any session, or about none.
 const ABOUT_A_REQUEST: [&str; 3] = ["progress", "search_hit", "sessions_changed"];
 /// Notifications that may be about a session.
 const PERHAPS_ABOUT_A_SESSION: [&str; 4] = [
