@@ -15,9 +15,9 @@ pub enum Durability {
     Interval,
     /// The write is on the disk.
     Always,
-    /// The write is in the team's stream, and survives its loss (fleet.md).
+    /// The team's servers have the write, so it survives the loss of this machine (fleet.md).
     Replicated,
-    /// The write survives the death of the daemon, and waits for the team's stream.
+    /// The write survives the death of the daemon, and waits to be sent to the team's servers.
     Queued,
 }
 

@@ -26,14 +26,14 @@ pub struct ImportSessionsParams {
     /// changed in the last 10 minutes.
     #[serde(rename = "final")]
     pub is_final: Option<bool>,
-    /// Whether to import sources that exceed the limits on what one source may become too. Default: false; then they are
-    /// `importTooLarge` in `files`.
+    /// Whether to import also the sources that would become more than the limits allow. Default: false: such a source is
+    /// left out, and `files` has it with the error `importTooLarge`.
     pub large: Option<bool>,
-    /// Whether secrets are replaced in what this import and all later ones write into the session directory, and no bytes of
-    /// their sources are kept; false takes that back. Default: as before, and at first false.
+    /// Whether this import and all later ones into the session directory replace secrets and keep no bytes of their
+    /// sources. Default: as the import before, and false for the first one.
     pub redact: Option<bool>,
-    /// The id of a session that is to be written anew, while its old file goes to the trash, or of a deleted one that is
-    /// to be imported again. Default: none; deleted sessions stay deleted.
+    /// The id of a session that the import writes anew. The old file of the session goes to the trash. A deleted session
+    /// is imported again. Default: none: deleted sessions stay deleted.
     pub again: Option<String>,
 }
 
@@ -89,7 +89,7 @@ pub struct ImportSessionsResult {
     pub files: Vec<ImportedFile>,
     /// Sums.
     pub totals: ImportTotals,
-    /// Where it looked, if there was nothing at all and no `paths` were given. Absent otherwise.
+    /// The places where the import looked. Present only if the import found nothing and had no `paths`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub places: Option<Vec<ImportPlace>>,
 }
@@ -114,7 +114,7 @@ pub struct ImportPlace {
 pub struct ImportedSession {
     /// The tool that wrote it.
     pub tool: String,
-    /// The tool's id of the conversation; of a family, that of its first one.
+    /// The tool's id of the conversation. A session of several conversations has the id of the first one.
     pub native_id: String,
     /// The id of the session.
     pub session_id: String,
@@ -137,14 +137,13 @@ pub struct ImportedSession {
     pub gaps: u64,
     /// The number of records that repeat others.
     pub duplicates: u64,
-    /// The number of entries of earlier imports that the tool has changed since; each has a new version beside
-    /// it.
+    /// The number of entries that the tool has changed since an earlier import. The session has the old version and, beside
+    /// it, the new one.
     pub revised: u64,
-    /// The number of entries held back because they may still grow. The next record of the conversation brings them, or
-    /// `final`, or an import from `heldUntil` on.
+    /// The number of entries that are held back because they may still grow. They are imported when the conversation has a
+    /// further record, with `final`, or after `heldUntil`.
     pub held: u64,
-    /// From when an import brings entries that are held back although nothing was written since, ISO 8601. Absent if none
-    /// are.
+    /// The time after which an import adds the entries that are held back now, ISO 8601. Absent if no entry is held back.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub held_until: Option<String>,
     /// The number of subagents that it spawned.
@@ -152,7 +151,7 @@ pub struct ImportedSession {
     /// `heuristic` if forks were recognized by their content alone.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub by: Option<String>,
-    /// Whether it belongs to the family of another session, from which an earlier import keeps it apart.
+    /// Whether the session would be a branch of another session, had an earlier import not written the two apart.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub family_split: bool,
     /// `trashed` if it was deleted and is not imported again.
@@ -170,7 +169,7 @@ pub struct ImportedFile {
     /// The tool that wrote it. Absent if it is not recognized.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tool: Option<String>,
-    /// Its absolute path; of a database or an export, the session follows behind `#`.
+    /// The absolute path of the file. For a session of a database or an export: the path, `#`, and the id of the session.
     pub path: String,
     /// The number of records in it.
     pub records: u64,
@@ -184,7 +183,7 @@ pub struct ImportedFile {
     pub duplicates: u64,
     /// Bytes that are not a record: offset and length; the first 1,000 stretches.
     pub unparsable: Vec<[u64; 2]>,
-    /// The native session with which its beginning is shared. Absent without one.
+    /// The tool's id of the conversation that begins with the same records. Absent without one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub prefix_shared_with: Option<String>,
     /// The number of entries held back because they may still grow. Absent without any.
@@ -194,7 +193,7 @@ pub struct ImportedFile {
     /// present state counts. Absent without any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub disagreements: Option<u64>,
-    /// Why it, or a part of it, was not imported. Absent if it was.
+    /// Why the file, or a part of it, was not imported. Absent if all of it was.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<ImportFailure>,
 }
