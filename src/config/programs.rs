@@ -12,7 +12,7 @@ use treelined_files::os::program::{Environment, Executable, Program};
 use treelined_service::extensions::{Extension, ExtensionSessions};
 use treelined_service::hooks::{Hook, OnFailure};
 use treelined_wire::BeforeEvent;
-use treelined_wire::schema;
+use treelined_wire::methods::NOTIFICATIONS;
 
 /// The longest name of an extension, in characters.
 const MAX_NAME: usize = 64;
@@ -35,7 +35,7 @@ pub(super) fn hooks(
                     | "user_asked"
                     | "user_notified"
             );
-            let is_known = schema::notification_names().any(|name| name == event) && !silent;
+            let is_known = NOTIFICATIONS.contains(&event.as_str()) && !silent;
             ensure!(
                 is_known,
                 "hooks[{index}].events: there is no event {event:?} for hooks"

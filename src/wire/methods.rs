@@ -803,6 +803,9 @@ macro_rules! name_notifications {
         section: $section:literal,
         params: $params:ident,
     })+) => {
+        /// The names of all notifications, in the order of the table.
+        pub const NOTIFICATIONS: &[&str] = &[$($name),+];
+
         $(impl Notification for notification::$params {
             const NAME: &'static str = $name;
         })+

@@ -7,7 +7,7 @@ use schemars::{JsonSchema, Schema};
 use serde_json::{Map, Value};
 
 /// One generator for params and one for results: an optional member may be null in params and is absent from results.
-pub struct Generators {
+pub(super) struct Generators {
     pub(super) incoming: SchemaGenerator,
     pub(super) outgoing: SchemaGenerator,
 }

@@ -82,8 +82,6 @@ macro_rules! list_notifications {
         section: $section:literal,
         params: $params:ident,
     })+) => {
-        const ALL_NOTIFICATIONS: &[&str] = &[$($name),+];
-
         /// The notifications, in the order of the table.
         pub(super) fn notifications(generators: &mut Generators) -> Vec<Notification> {
             vec![$(Notification {
@@ -96,11 +94,6 @@ macro_rules! list_notifications {
     };
 }
 with_notifications!(list_notifications);
-
-/// The names of [`notifications`].
-pub fn notification_names() -> impl Iterator<Item = &'static str> {
-    ALL_NOTIFICATIONS.iter().copied()
-}
 
 /// The kinds of all lists, each once, in the order of protocol.md §8.
 fn kinds(lists: &[&[Kind]]) -> Vec<Kind> {

@@ -1,161 +1,66 @@
-//! The documents that describe the protocol and the file format. They are made from the `wire` types and
-//! the table of methods. The module is pure and deterministic: the program writes the documents to
-//! `schema/`, and a test compares them.
+//! The documents that describe the protocol and the file format. A test makes them from the `wire` types and the table
+//! of methods, and compares them with the files of `schema/`, or writes those (`cargo xtask generate`). The program has
+//! the files, compressed.
 
+#[cfg(test)]
+mod generators;
+#[cfg(test)]
+mod made;
+#[cfg(test)]
 mod methods;
+#[cfg(test)]
 mod openrpc;
+#[cfg(test)]
+mod protocol;
+#[cfg(test)]
 mod reference;
+#[cfg(test)]
+mod tests;
+#[cfg(test)]
+mod tidy;
 
-pub use generators::Generators;
-pub use methods::notification_names;
-pub use openrpc::openrpc;
-use protocol::{Protocol, names};
-
-use crate::entry::FileLine;
-use crate::methods::ANY;
-use methods::GROUPS;
-use schemars::Schema;
-use serde_json::{Map, Value, json};
-use sha2::{Digest, Sha256};
-use std::fmt::Write;
-use std::sync::OnceLock;
-use treelined_core::error::Kind;
+use flate2::read::DeflateDecoder;
+use serde_json::Value;
+use std::io::Read;
 
 /// The version of the protocol.
 pub const PROTOCOL_VERSION: u32 = 1;
 
-/// The file with the definitions of the wire types. Other documents refer to these definitions.
-const WIRE_FILE: &str = "treelined.v1.json";
+/// `sha256:` and the hash of `schema/treelined.v1.json` in hex.
+pub const SCHEMA_HASH: &str = env!("TREELINED_SCHEMA_HASH");
+
+macro_rules! compressed {
+    ($name:literal) => {
+        ($name, include_bytes!(concat!(env!("OUT_DIR"), "/", $name)))
+    };
+}
+
+const OPENRPC: (&str, &[u8]) = compressed!("openrpc.json");
+
+/// The files of `schema/` as the build compresses them.
+const COMPRESSED: [(&str, &[u8]); 5] = [
+    compressed!("treelined.v1.json"),
+    compressed!("methods.json"),
+    OPENRPC,
+    compressed!("session-file.v3.json"),
+    compressed!("reference.md"),
+];
 
 /// The files of `schema/`, each with its name and text.
-pub fn documents() -> Vec<(&'static str, String)> {
-    vec![
-        (WIRE_FILE, wire_document().to_owned()),
-        ("methods.json", pretty(&method_list())),
-        ("openrpc.json", pretty(&openrpc::document())),
-        ("session-file.v3.json", pretty(&session_file())),
-        ("reference.md", reference::document()),
-    ]
+pub fn documents() -> impl Iterator<Item = (&'static str, String)> {
+    COMPRESSED.iter().map(|(name, bytes)| (*name, text(bytes)))
 }
 
-/// `sha256:` and the hash of `treelined.v1.json` in hex. It is read from `schema/methods.json`: making the
-/// document and hashing it would take longer than everything else that a daemon does before its first
-/// answer. A test compares both.
-pub fn schema_hash() -> String {
-    const METHODS: &str = include_str!("../methods.json");
-    let said = METHODS.split_once("\"schemaHash\": \"");
-    let said = said.and_then(|(_, rest)| rest.split_once('"'));
-    said.map_or_else(computed_hash, |(hash, _)| hash.to_owned())
+/// The OpenRPC document of this daemon, `schema/openrpc.json`, without white space.
+pub fn openrpc() -> String {
+    let (_, bytes) = OPENRPC;
+    let document: Value = serde_json::from_str(&text(bytes)).unwrap_or_default();
+    document.to_string()
 }
 
-/// The hash of the document as this program makes it.
-fn computed_hash() -> String {
-    let mut text = "sha256:".to_owned();
-    for byte in Sha256::digest(wire_document()) {
-        let _ = write!(text, "{byte:02x}");
-    }
+fn text(compressed: &[u8]) -> String {
+    let mut text = String::new();
+    // The build made the bytes, so they are whole.
+    let _whole = DeflateDecoder::new(compressed).read_to_string(&mut text);
     text
 }
-
-fn wire_document() -> &'static str {
-    static DOCUMENT: OnceLock<String> = OnceLock::new();
-    DOCUMENT.get_or_init(|| {
-        let definitions = Protocol::new().definitions;
-        // Generators of types start at the root and leave out types that the root does not name.
-        let named: Map<String, Value> = definitions
-            .keys()
-            .map(|name| (name.clone(), json!({ "$ref": format!("#/$defs/{name}") })))
-            .collect();
-        pretty(&json!({
-            "$schema": "https://json-schema.org/draft/2020-12/schema",
-            "$id": "urn:treelined:protocol:v1",
-            "title": "TreelinedProtocol",
-            "description": "Params, results, notifications and errors of protocol version 1, each a member by its name. methods.json says which belong to which method.",
-            "type": "object",
-            "properties": named,
-            "$defs": definitions,
-        }))
-    })
-}
-
-fn method_list() -> Value {
-    let Protocol {
-        methods,
-        notifications,
-        ..
-    } = Protocol::new();
-    let methods = methods.into_iter().map(|method| {
-        json!({
-            "name": method.name,
-            "group": method.group,
-            "scope": method.scope.name(),
-            "summary": method.summary,
-            "section": method.section,
-            "params": in_file(&method.params),
-            "result": in_file(&method.result),
-            "errors": names(&method.errors),
-            "notification": method.notification,
-        })
-    });
-    let groups = GROUPS
-        .iter()
-        .map(|group| json!({ "name": group.name, "summary": group.summary }));
-    let notifications = notifications.into_iter().map(|notification| {
-        json!({
-            "name": notification.name,
-            "summary": notification.summary,
-            "section": notification.section,
-            "params": in_file(&notification.params),
-        })
-    });
-    let errors = Kind::ALL.iter().map(|kind| {
-        json!({
-            "kind": kind.name(),
-            "code": kind.code(),
-            "retryable": kind.retryable(),
-            "description": kind.advice().happened,
-            "remedy": kind.advice().remedy,
-        })
-    });
-    json!({
-        "protocolVersion": PROTOCOL_VERSION,
-        "schemaHash": computed_hash(),
-        "groups": groups.collect::<Vec<_>>(),
-        "methods": methods.collect::<Vec<_>>(),
-        "notifications": notifications.collect::<Vec<_>>(),
-        "errors": errors.collect::<Vec<_>>(),
-        "commonErrors": names(ANY),
-    })
-}
-
-fn session_file() -> Value {
-    let mut generators = Generators::default();
-    let line = generators.result::<FileLine>();
-    let reference = line.get("$ref").cloned();
-    json!({
-        "$schema": "https://json-schema.org/draft/2020-12/schema",
-        "$id": "urn:treelined:session-file:v3",
-        "title": "treelined session file, version 3",
-        "description": "One JSON object per line: the header first, then entries and leaf records.",
-        "$ref": reference,
-        "$defs": generators.into_definitions(),
-    })
-}
-
-/// A reference in the form for documents other than the file of definitions.
-fn in_file(schema: &Schema) -> Value {
-    match schema.get("$ref").and_then(Value::as_str) {
-        Some(reference) => json!({ "$ref": format!("{WIRE_FILE}{reference}") }),
-        None => schema.clone().into(),
-    }
-}
-
-fn pretty(document: &Value) -> String {
-    format!("{document:#}\n")
-}
-
-mod generators;
-mod protocol;
-#[cfg(test)]
-mod tests;
-mod tidy;

@@ -5,17 +5,10 @@ use super::protocol::{DEFINITIONS, Protocol, definition_name};
 use schemars::Schema;
 use serde_json::{Map, Value, json};
 use std::collections::{HashMap, HashSet};
-use std::sync::OnceLock;
 use treelined_core::error::Kind;
 
 /// The version of the OpenRPC specification that this document follows.
 const OPENRPC: &str = "1.3.2";
-
-/// The document without white space.
-pub fn openrpc() -> &'static str {
-    static DOCUMENT: OnceLock<String> = OnceLock::new();
-    DOCUMENT.get_or_init(|| document().to_string())
-}
 
 pub(super) fn document() -> Value {
     let protocol = Protocol::new();

@@ -54,7 +54,7 @@ pub(in crate::rpc) fn initialize(
             version: env!("CARGO_PKG_VERSION").to_owned(),
         },
         instance_id: daemon.instance_id.clone(),
-        schema_hash: schema::schema_hash(),
+        schema_hash: schema::SCHEMA_HASH.to_owned(),
         capabilities: wire::ServerCapabilities {
             summarizer: settings.summarizer.as_ref().map(|s| s.name().to_owned()),
         },
@@ -79,7 +79,7 @@ pub(in crate::rpc) fn discover(
     _: &Caller<'_>,
     _: wire::DiscoverParams,
 ) -> Result<Prepared<wire::DiscoverResult>> {
-    let document = schema::openrpc().as_bytes().to_vec();
+    let document = schema::openrpc().into_bytes();
     Ok(Prepared::bytes(on_one_line(document)))
 }
 
