@@ -3,7 +3,7 @@
 
 return {
   version = 1,
-  schema_hash = 'sha256:4575aa3f80d5c6320dd1174c4bd3323af8a13d83bb91a1597c555e57783e13bb',
+  schema_hash = 'sha256:7f4aebda84b927aadaeb3ccaec151ea26876e89bdc6695d730e10a7bb4021d62',
   --- Methods by the names of their functions.
   methods = {
     discover = 'rpc.discover',

@@ -1087,21 +1087,21 @@
 
 --- The params of `import_sessions`.
 ---@class treelined.ImportSessionsParams
----@field again? string The id of a session that is to be written anew, while its old file goes to the trash, or of a deleted one that is to be imported again. Default: none; deleted sessions stay deleted.
+---@field again? string The id of a session that the import writes anew. The old file of the session goes to the trash. A deleted session is imported again. Default: none: deleted sessions stay deleted.
 ---@field cwd? string Only conversations of this working directory. Default: all.
 ---@field dryRun? boolean Whether to write nothing and only report. Default: false.
 ---@field final? boolean Whether to import the end of a conversation that may still grow. Default: false, for files that have changed in the last 10 minutes.
 ---@field from? treelined.ImportFrom The tool whose conversations are imported. Default: `auto`.
----@field large? boolean Whether to import sources that exceed the limits on what one source may become too. Default: false; then they are `importTooLarge` in `files`.
+---@field large? boolean Whether to import also the sources that would become more than the limits allow. Default: false: such a source is left out, and `files` has it with the error `importTooLarge`.
 ---@field paths? string[] Files and folders to import. Default: the places where the tools keep their sessions.
----@field redact? boolean Whether secrets are replaced in what this import and all later ones write into the session directory, and no bytes of their sources are kept; false takes that back. Default: as before, and at first false.
+---@field redact? boolean Whether this import and all later ones into the session directory replace secrets and keep no bytes of their sources. Default: as the import before, and false for the first one.
 ---@field since? string Only conversations with activity since then, in RFC 3339 or as YYYY-MM-DD. Default: all.
 ---@field split? boolean Whether forks become sessions of their own, with the prefix copied, not branches. Default: false.
 
 --- The result of `import_sessions`.
 ---@class treelined.ImportSessionsResult
 ---@field files treelined.ImportedFile[] The files that were read, and those that could not be read. Files that have not changed since the last import are left out.
----@field places? treelined.ImportPlace[] Where it looked, if there was nothing at all and no `paths` were given. Absent otherwise.
+---@field places? treelined.ImportPlace[] The places where the import looked. Present only if the import found nothing and had no `paths`.
 ---@field sessions treelined.ImportedSession[] The sessions of all conversations that were found.
 ---@field totals treelined.ImportTotals Sums.
 
@@ -1127,12 +1127,12 @@
 ---@field disagreements? integer The number of messages and parts for which the history that the tool keeps differs from its present state. The present state counts. Absent without any.
 ---@field duplicates integer The number of records that repeat others.
 ---@field entries integer The number of entries made of them.
----@field error? treelined.ImportFailure Why it, or a part of it, was not imported. Absent if it was.
+---@field error? treelined.ImportFailure Why the file, or a part of it, was not imported. Absent if all of it was.
 ---@field gaps integer The number of places where a parent is missing.
 ---@field held? integer The number of entries held back because they may still grow. Absent without any.
 ---@field originOnly table<string, integer> Records that are kept in the origin only: the number for each type.
----@field path string Its absolute path; of a database or an export, the session follows behind `#`.
----@field prefixSharedWith? string The native session with which its beginning is shared. Absent without one.
+---@field path string The absolute path of the file. For a session of a database or an export: the path, `#`, and the id of the session.
+---@field prefixSharedWith? string The tool's id of the conversation that begins with the same records. Absent without one.
 ---@field records integer The number of records in it.
 ---@field tool? string The tool that wrote it. Absent if it is not recognized.
 ---@field unparsable integer[][] Bytes that are not a record: offset and length; the first 1,000 stretches.
@@ -1145,15 +1145,15 @@
 ---@field cwd string Its working directory.
 ---@field duplicates integer The number of records that repeat others.
 ---@field entriesAdded integer The number of entries that this import added.
----@field familySplit? boolean Whether it belongs to the family of another session, from which an earlier import keeps it apart.
+---@field familySplit? boolean Whether the session would be a branch of another session, had an earlier import not written the two apart.
 ---@field gaps integer The number of places where a parent is missing.
----@field held integer The number of entries held back because they may still grow. The next record of the conversation brings them, or `final`, or an import from `heldUntil` on.
----@field heldUntil? string From when an import brings entries that are held back although nothing was written since, ISO 8601. Absent if none are.
+---@field held integer The number of entries that are held back because they may still grow. They are imported when the conversation has a further record, with `final`, or after `heldUntil`.
+---@field heldUntil? string The time after which an import adds the entries that are held back now, ISO 8601. Absent if no entry is held back.
 ---@field name? string Its name. Absent without one.
----@field nativeId string The tool's id of the conversation; of a family, that of its first one.
+---@field nativeId string The tool's id of the conversation. A session of several conversations has the id of the first one.
 ---@field path string The absolute path of its file.
 ---@field recovered integer The number of branches that the tool no longer shows.
----@field revised integer The number of entries of earlier imports that the tool has changed since; each has a new version beside it.
+---@field revised integer The number of entries that the tool has changed since an earlier import. The session has the old version and, beside it, the new one.
 ---@field sameConversation? string[] The ids of the other sessions of the same conversation, as rows of `list_sessions` have them. Absent without any.
 ---@field sessionId string The id of the session.
 ---@field skipped? string `trashed` if it was deleted and is not imported again.

@@ -16,7 +16,7 @@ from ._params import OMITTED, Omitted
 PROTOCOL_VERSION = 1
 """The version of the protocol that these functions speak."""
 
-SCHEMA_HASH = "sha256:4575aa3f80d5c6320dd1174c4bd3323af8a13d83bb91a1597c555e57783e13bb"
+SCHEMA_HASH = "sha256:7f4aebda84b927aadaeb3ccaec151ea26876e89bdc6695d730e10a7bb4021d62"
 """The schema they were made from; a daemon made from the same one tells the same hash."""
 
 NotificationName: TypeAlias = Literal[
@@ -693,11 +693,11 @@ class AsyncMethods(ABC):
 
         `final`: Whether to import the end of a conversation that may still grow. Default: false, for files that have changed in the last 10 minutes.
 
-        `large`: Whether to import sources that exceed the limits on what one source may become too. Default: false; then they are `importTooLarge` in `files`.
+        `large`: Whether to import also the sources that would become more than the limits allow. Default: false: such a source is left out, and `files` has it with the error `importTooLarge`.
 
-        `redact`: Whether secrets are replaced in what this import and all later ones write into the session directory, and no bytes of their sources are kept; false takes that back. Default: as before, and at first false.
+        `redact`: Whether this import and all later ones into the session directory replace secrets and keep no bytes of their sources. Default: as the import before, and false for the first one.
 
-        `again`: The id of a session that is to be written anew, while its old file goes to the trash, or of a deleted one that is to be imported again. Default: none; deleted sessions stay deleted.
+        `again`: The id of a session that the import writes anew. The old file of the session goes to the trash. A deleted session is imported again. Default: none: deleted sessions stay deleted.
 
         """
         answered: shapes.ImportSessionsResult = await self.call(
@@ -3144,11 +3144,11 @@ class Methods(ABC):
 
         `final`: Whether to import the end of a conversation that may still grow. Default: false, for files that have changed in the last 10 minutes.
 
-        `large`: Whether to import sources that exceed the limits on what one source may become too. Default: false; then they are `importTooLarge` in `files`.
+        `large`: Whether to import also the sources that would become more than the limits allow. Default: false: such a source is left out, and `files` has it with the error `importTooLarge`.
 
-        `redact`: Whether secrets are replaced in what this import and all later ones write into the session directory, and no bytes of their sources are kept; false takes that back. Default: as before, and at first false.
+        `redact`: Whether this import and all later ones into the session directory replace secrets and keep no bytes of their sources. Default: as the import before, and false for the first one.
 
-        `again`: The id of a session that is to be written anew, while its old file goes to the trash, or of a deleted one that is to be imported again. Default: none; deleted sessions stay deleted.
+        `again`: The id of a session that the import writes anew. The old file of the session goes to the trash. A deleted session is imported again. Default: none: deleted sessions stay deleted.
 
         """
         answered: shapes.ImportSessionsResult = self.call(

@@ -134,8 +134,8 @@ Durability = Literal["none", "os", "interval", "always", "replicated", "queued"]
 `os`: The write survives the death of the daemon.
 `interval`: The write also survives the death of the machine, at most 50 ms after the response.
 `always`: The write is on the disk.
-`replicated`: The write is in the team's stream, and survives its loss (fleet.md).
-`queued`: The write survives the death of the daemon, and waits for the team's stream.
+`replicated`: The team's servers have the write, so it survives the loss of this machine (fleet.md).
+`queued`: The write survives the death of the daemon, and waits to be sent to the team's servers.
 """
 
 DurabilityPolicy = Literal["os", "interval", "always"]
@@ -2655,7 +2655,7 @@ class ImportSessionsResult(_ImportSessionsResult, total=False):
     """The result of `import_sessions`."""
 
     places: list[ImportPlace]
-    """Where it looked, if there was nothing at all and no `paths` were given. Absent otherwise."""
+    """The places where the import looked. Present only if the import found nothing and had no `paths`."""
 
 
 class _ImportTotals(TypedDict):
@@ -2696,7 +2696,7 @@ class ImportTotals(_ImportTotals, total=False):
 
 class _ImportedFile(TypedDict):
     path: str
-    """Its absolute path; of a database or an export, the session follows behind `#`."""
+    """The absolute path of the file. For a session of a database or an export: the path, `#`, and the id of the session."""
     records: int
     """The number of records in it."""
     entries: int
@@ -2717,20 +2717,20 @@ class ImportedFile(_ImportedFile, total=False):
     tool: str
     """The tool that wrote it. Absent if it is not recognized."""
     prefixSharedWith: str
-    """The native session with which its beginning is shared. Absent without one."""
+    """The tool's id of the conversation that begins with the same records. Absent without one."""
     held: int
     """The number of entries held back because they may still grow. Absent without any."""
     disagreements: int
     """The number of messages and parts for which the history that the tool keeps differs from its present state. The present state counts. Absent without any."""
     error: ImportFailure
-    """Why it, or a part of it, was not imported. Absent if it was."""
+    """Why the file, or a part of it, was not imported. Absent if all of it was."""
 
 
 class _ImportedSession(TypedDict):
     tool: str
     """The tool that wrote it."""
     nativeId: str
-    """The tool's id of the conversation; of a family, that of its first one."""
+    """The tool's id of the conversation. A session of several conversations has the id of the first one."""
     sessionId: str
     """The id of the session."""
     path: str
@@ -2750,9 +2750,9 @@ class _ImportedSession(TypedDict):
     duplicates: int
     """The number of records that repeat others."""
     revised: int
-    """The number of entries of earlier imports that the tool has changed since; each has a new version beside it."""
+    """The number of entries that the tool has changed since an earlier import. The session has the old version and, beside it, the new one."""
     held: int
-    """The number of entries held back because they may still grow. The next record of the conversation brings them, or `final`, or an import from `heldUntil` on."""
+    """The number of entries that are held back because they may still grow. They are imported when the conversation has a further record, with `final`, or after `heldUntil`."""
     subagents: int
     """The number of subagents that it spawned."""
 
@@ -2763,11 +2763,11 @@ class ImportedSession(_ImportedSession, total=False):
     name: str
     """Its name. Absent without one."""
     heldUntil: str
-    """From when an import brings entries that are held back although nothing was written since, ISO 8601. Absent if none are."""
+    """The time after which an import adds the entries that are held back now, ISO 8601. Absent if no entry is held back."""
     by: str
     """`heuristic` if forks were recognized by their content alone."""
     familySplit: bool
-    """Whether it belongs to the family of another session, from which an earlier import keeps it apart."""
+    """Whether the session would be a branch of another session, had an earlier import not written the two apart."""
     skipped: str
     """`trashed` if it was deleted and is not imported again."""
     sameConversation: list[str]

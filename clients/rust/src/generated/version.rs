@@ -7,4 +7,4 @@ pub const PROTOCOL_VERSION: u64 = 1;
 
 /// The hash of the schema behind these types. A daemon with the same `schema_hash` has the same schema.
 pub const SCHEMA_HASH: &str =
-    "sha256:4575aa3f80d5c6320dd1174c4bd3323af8a13d83bb91a1597c555e57783e13bb";
+    "sha256:7f4aebda84b927aadaeb3ccaec151ea26876e89bdc6695d730e10a7bb4021d62";

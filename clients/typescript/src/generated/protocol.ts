@@ -181,7 +181,7 @@ import type {
 export const PROTOCOL_VERSION = 1;
 
 /** The hash of the schema behind these types. A daemon with the same hash has the same schema. */
-export const SCHEMA_HASH = 'sha256:4575aa3f80d5c6320dd1174c4bd3323af8a13d83bb91a1597c555e57783e13bb';
+export const SCHEMA_HASH = 'sha256:7f4aebda84b927aadaeb3ccaec151ea26876e89bdc6695d730e10a7bb4021d62';
 
 /** Params and result by method. */
 export interface Methods {

@@ -53,8 +53,8 @@ export type ContentBlock = TextBlock | ThinkingBlock | ImageBlock | ToolCallBloc
  * `os`: The write survives the death of the daemon.
  * `interval`: The write also survives the death of the machine, at most 50 ms after the response.
  * `always`: The write is on the disk.
- * `replicated`: The write is in the team's stream, and survives its loss (fleet.md).
- * `queued`: The write survives the death of the daemon, and waits for the team's stream.
+ * `replicated`: The team's servers have the write, so it survives the loss of this machine (fleet.md).
+ * `queued`: The write survives the death of the daemon, and waits to be sent to the team's servers.
  */
 export type Durability = 'none' | 'os' | 'interval' | 'always' | 'replicated' | 'queued';
 /**
@@ -5405,15 +5405,15 @@ export interface ImportSessionsParams {
    */
   final?: boolean | null;
   /**
-   * Whether to import sources that exceed the limits on what one source may become too. Default: false; then they are `importTooLarge` in `files`.
+   * Whether to import also the sources that would become more than the limits allow. Default: false: such a source is left out, and `files` has it with the error `importTooLarge`.
    */
   large?: boolean | null;
   /**
-   * Whether secrets are replaced in what this import and all later ones write into the session directory, and no bytes of their sources are kept; false takes that back. Default: as before, and at first false.
+   * Whether this import and all later ones into the session directory replace secrets and keep no bytes of their sources. Default: as the import before, and false for the first one.
    */
   redact?: boolean | null;
   /**
-   * The id of a session that is to be written anew, while its old file goes to the trash, or of a deleted one that is to be imported again. Default: none; deleted sessions stay deleted.
+   * The id of a session that the import writes anew. The old file of the session goes to the trash. A deleted session is imported again. Default: none: deleted sessions stay deleted.
    */
   again?: string | null;
 }
@@ -5434,7 +5434,7 @@ export interface ImportSessionsResult {
    */
   totals: ImportTotals;
   /**
-   * Where it looked, if there was nothing at all and no `paths` were given. Absent otherwise.
+   * The places where the import looked. Present only if the import found nothing and had no `paths`.
    */
   places?: ImportPlace[];
 }
@@ -5447,7 +5447,7 @@ export interface ImportedSession {
    */
   tool: string;
   /**
-   * The tool's id of the conversation; of a family, that of its first one.
+   * The tool's id of the conversation. A session of several conversations has the id of the first one.
    */
   nativeId: string;
   /**
@@ -5491,15 +5491,15 @@ export interface ImportedSession {
    */
   duplicates: number;
   /**
-   * The number of entries of earlier imports that the tool has changed since; each has a new version beside it.
+   * The number of entries that the tool has changed since an earlier import. The session has the old version and, beside it, the new one.
    */
   revised: number;
   /**
-   * The number of entries held back because they may still grow. The next record of the conversation brings them, or `final`, or an import from `heldUntil` on.
+   * The number of entries that are held back because they may still grow. They are imported when the conversation has a further record, with `final`, or after `heldUntil`.
    */
   held: number;
   /**
-   * From when an import brings entries that are held back although nothing was written since, ISO 8601. Absent if none are.
+   * The time after which an import adds the entries that are held back now, ISO 8601. Absent if no entry is held back.
    */
   heldUntil?: string;
   /**
@@ -5511,7 +5511,7 @@ export interface ImportedSession {
    */
   by?: string;
   /**
-   * Whether it belongs to the family of another session, from which an earlier import keeps it apart.
+   * Whether the session would be a branch of another session, had an earlier import not written the two apart.
    */
   familySplit?: boolean;
   /**
@@ -5532,7 +5532,7 @@ export interface ImportedFile {
    */
   tool?: string;
   /**
-   * Its absolute path; of a database or an export, the session follows behind `#`.
+   * The absolute path of the file. For a session of a database or an export: the path, `#`, and the id of the session.
    */
   path: string;
   /**
@@ -5562,7 +5562,7 @@ export interface ImportedFile {
    */
   unparsable: [number, number][];
   /**
-   * The native session with which its beginning is shared. Absent without one.
+   * The tool's id of the conversation that begins with the same records. Absent without one.
    */
   prefixSharedWith?: string;
   /**
@@ -5574,7 +5574,7 @@ export interface ImportedFile {
    */
   disagreements?: number;
   /**
-   * Why it, or a part of it, was not imported. Absent if it was.
+   * Why the file, or a part of it, was not imported. Absent if all of it was.
    */
   error?: ImportFailure;
 }

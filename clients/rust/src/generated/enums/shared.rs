@@ -59,8 +59,8 @@ string_enum! {
     /// `os`: The write survives the death of the daemon.
     /// `interval`: The write also survives the death of the machine, at most 50 ms after the response.
     /// `always`: The write is on the disk.
-    /// `replicated`: The write is in the team's stream, and survives its loss (fleet.md).
-    /// `queued`: The write survives the death of the daemon, and waits for the team's stream.
+    /// `replicated`: The team's servers have the write, so it survives the loss of this machine (fleet.md).
+    /// `queued`: The write survives the death of the daemon, and waits to be sent to the team's servers.
     pub enum Durability {
         None = "none",
         Os = "os",

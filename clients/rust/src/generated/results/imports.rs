@@ -78,7 +78,7 @@ pub struct ImportSessionsResult {
     pub files: Vec<ImportedFile>,
     /// Sums.
     pub totals: ImportTotals,
-    /// Where it looked, if there was nothing at all and no `paths` were given. Absent otherwise.
+    /// The places where the import looked. Present only if the import found nothing and had no `paths`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub places: Option<Vec<ImportPlace>>,
 }

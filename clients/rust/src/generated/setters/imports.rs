@@ -50,19 +50,19 @@ impl<R> Call<ImportSessionsParams, R> {
         self
     }
 
-    /// Whether to import sources that exceed the limits on what one source may become too. Default: false; then they are `importTooLarge` in `files`.
+    /// Whether to import also the sources that would become more than the limits allow. Default: false: such a source is left out, and `files` has it with the error `importTooLarge`.
     pub fn large(mut self, large: bool) -> Self {
         self.params.large = Some(large);
         self
     }
 
-    /// Whether secrets are replaced in what this import and all later ones write into the session directory, and no bytes of their sources are kept; false takes that back. Default: as before, and at first false.
+    /// Whether this import and all later ones into the session directory replace secrets and keep no bytes of their sources. Default: as the import before, and false for the first one.
     pub fn redact(mut self, redact: bool) -> Self {
         self.params.redact = Some(redact);
         self
     }
 
-    /// The id of a session that is to be written anew, while its old file goes to the trash, or of a deleted one that is to be imported again. Default: none; deleted sessions stay deleted.
+    /// The id of a session that the import writes anew. The old file of the session goes to the trash. A deleted session is imported again. Default: none: deleted sessions stay deleted.
     pub fn again(mut self, again: impl Into<String>) -> Self {
         self.params.again = Some(again.into());
         self

@@ -113,7 +113,7 @@ pub struct ImportedFile {
     /// The tool that wrote it. Absent if it is not recognized.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tool: Option<String>,
-    /// Its absolute path; of a database or an export, the session follows behind `#`.
+    /// The absolute path of the file. For a session of a database or an export: the path, `#`, and the id of the session.
     pub path: String,
     /// The number of records in it.
     pub records: u64,
@@ -127,7 +127,7 @@ pub struct ImportedFile {
     pub duplicates: u64,
     /// Bytes that are not a record: offset and length; the first 1,000 stretches.
     pub unparsable: Vec<Vec<u64>>,
-    /// The native session with which its beginning is shared. Absent without one.
+    /// The tool's id of the conversation that begins with the same records. Absent without one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub prefix_shared_with: Option<String>,
     /// The number of entries held back because they may still grow. Absent without any.
@@ -136,7 +136,7 @@ pub struct ImportedFile {
     /// The number of messages and parts for which the history that the tool keeps differs from its present state. The present state counts. Absent without any.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub disagreements: Option<u64>,
-    /// Why it, or a part of it, was not imported. Absent if it was.
+    /// Why the file, or a part of it, was not imported. Absent if all of it was.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub error: Option<ImportFailure>,
 }
@@ -148,7 +148,7 @@ pub struct ImportedFile {
 pub struct ImportedSession {
     /// The tool that wrote it.
     pub tool: String,
-    /// The tool's id of the conversation; of a family, that of its first one.
+    /// The tool's id of the conversation. A session of several conversations has the id of the first one.
     pub native_id: String,
     /// The id of the session.
     pub session_id: String,
@@ -171,11 +171,11 @@ pub struct ImportedSession {
     pub gaps: u64,
     /// The number of records that repeat others.
     pub duplicates: u64,
-    /// The number of entries of earlier imports that the tool has changed since; each has a new version beside it.
+    /// The number of entries that the tool has changed since an earlier import. The session has the old version and, beside it, the new one.
     pub revised: u64,
-    /// The number of entries held back because they may still grow. The next record of the conversation brings them, or `final`, or an import from `heldUntil` on.
+    /// The number of entries that are held back because they may still grow. They are imported when the conversation has a further record, with `final`, or after `heldUntil`.
     pub held: u64,
-    /// From when an import brings entries that are held back although nothing was written since, ISO 8601. Absent if none are.
+    /// The time after which an import adds the entries that are held back now, ISO 8601. Absent if no entry is held back.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub held_until: Option<String>,
     /// The number of subagents that it spawned.
@@ -183,7 +183,7 @@ pub struct ImportedSession {
     /// `heuristic` if forks were recognized by their content alone.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub by: Option<String>,
-    /// Whether it belongs to the family of another session, from which an earlier import keeps it apart.
+    /// Whether the session would be a branch of another session, had an earlier import not written the two apart.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub family_split: Option<bool>,
     /// `trashed` if it was deleted and is not imported again.
