@@ -48,12 +48,12 @@ struct Args {
     /// Answer the hook of an agent on stdin with what this directory's sessions say, and end
     #[arg(long, conflicts_with_all = ["all", "allow_notes", "show_secrets"])]
     recall: bool,
+    /// With --recall: the seconds after which it ends, with an answer or without. An agent waits for it
+    #[arg(long, value_name = "SECONDS", default_value_t = 4, requires = "recall", value_parser = clap::value_parser!(u64).range(1..=3600))]
+    within: u64,
     #[command(flatten)]
     daemon: DaemonArgs,
 }
-
-/// The time for a recall. An agent waits for it.
-const RECALL: Duration = Duration::from_secs(4);
 
 fn main() -> ExitCode {
     let args = match Args::try_parse() {
@@ -88,6 +88,7 @@ fn run(args: Args) -> anyhow::Result<()> {
 }
 
 async fn recall(args: Args) -> anyhow::Result<()> {
+    let within = Duration::from_secs(args.within);
     // An agent may keep stdin open. The end of the program does not wait for this thread.
     let (read, hook) = tokio::sync::oneshot::channel();
     std::thread::spawn(move || drop(read.send(Hook::read())));
@@ -100,7 +101,7 @@ async fn recall(args: Args) -> anyhow::Result<()> {
         history.end().await?;
         answered.map_err(|failure| anyhow::anyhow!("{failure}"))
     };
-    tokio::time::timeout(RECALL, answer).await?
+    tokio::time::timeout(within, answer).await?
 }
 
 async fn serve(args: Args) -> anyhow::Result<()> {

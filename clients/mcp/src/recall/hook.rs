@@ -1,13 +1,18 @@
 //! The input of a hook: the event, and the words of a failure.
 
 use serde::Deserialize;
-use serde_json::Value;
+use serde_json::{Value, json};
+use std::fs::File;
+use std::io::{Read, Seek, SeekFrom};
+use std::path::{Path, PathBuf};
 
 /// The most words of a question, and of these the most of the command.
 const MAX_WORDS: usize = 40;
 const OF_COMMAND: usize = 10;
 /// The most bytes of an output that are read, at its end: programs say there why they failed.
 const MAX_OUTPUT: usize = 4 << 10;
+/// The most bytes of a transcript that are read, at its end.
+const MAX_TRANSCRIPT: u64 = 64 << 10;
 /// A line with one of these words says what failed.
 const TELLING: [&str; 10] = [
     "error",
@@ -22,7 +27,7 @@ const TELLING: [&str; 10] = [
     "undefined",
 ];
 
-/// The object that Claude Code and Codex write to a hook.
+/// The object that Claude Code, Codex and Gemini CLI write to a hook, and the scripts of `treelined setup` for others.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 pub(super) struct HookInput {
@@ -32,11 +37,14 @@ pub(super) struct HookInput {
     pub(super) cwd: String,
     /// Of `SessionStart`: `startup`, `resume`, `clear` or `compact`.
     source: String,
+    /// The file of the conversation.
+    transcript_path: Option<PathBuf>,
+    tool_use_id: String,
     tool_input: Value,
     /// Of `PostToolUseFailure`.
     error: Value,
     is_interrupt: bool,
-    /// Of `PostToolUse`, which Codex also runs for a command that failed.
+    /// Of `PostToolUse` of Codex and `AfterTool` of Gemini CLI, which they also run for a command that failed.
     tool_response: Value,
 }
 
@@ -50,6 +58,18 @@ pub(super) enum Event {
 }
 
 impl HookInput {
+    /// Adds the code with which a command ended, if only the file of the conversation has it: Codex writes the output alone to a
+    /// hook.
+    pub(super) fn with_code(mut self) -> Self {
+        let is_named = self.tool_response.is_string() && !self.tool_use_id.is_empty();
+        if let Some(path) = self.transcript_path.as_deref().filter(|_| is_named)
+            && let Some(code) = code_in(path, &self.tool_use_id)
+        {
+            self.tool_response = json!({"exit_code": code, "output": self.tool_response});
+        }
+        self
+    }
+
     /// `None` if there is nothing to recall: a conversation that goes on has its own past, and a person who interrupts a
     /// command knows why.
     pub(super) fn event(&self) -> Option<Event> {
@@ -60,6 +80,9 @@ impl HookInput {
             }
             "PostToolUseFailure" if !self.is_interrupt => text(&self.error),
             "PostToolUse" if has_failed(&self.tool_response) => text(&self.tool_response),
+            "AfterTool" if has_failed_in_gemini(&self.tool_response) => {
+                text(self.tool_response.get("llmContent").unwrap_or(&Value::Null))
+            }
             _ => return None,
         };
         let command = self.tool_input.get("command").map(text);
@@ -105,6 +128,35 @@ fn has_failed(response: &Value) -> bool {
             digits.parse::<u32>().is_ok_and(|code| code != 0)
         })
     })
+}
+
+/// The code of a command in one of the last records of Codex. A form of history names the call in the record, another in its item.
+fn code_in(transcript: &Path, call: &str) -> Option<i64> {
+    let mut file = File::open(transcript).ok()?;
+    let metadata = file.metadata().ok().filter(std::fs::Metadata::is_file)?;
+    let start = metadata.len().saturating_sub(MAX_TRANSCRIPT);
+    file.seek(SeekFrom::Start(start)).ok()?;
+    let mut bytes = Vec::new();
+    file.take(MAX_TRANSCRIPT).read_to_end(&mut bytes).ok()?;
+    let text = String::from_utf8_lossy(&bytes);
+    let mut lines = text.lines().rev().filter(|line| line.contains(call));
+    lines.find_map(|line| {
+        let record = serde_json::from_str::<Value>(line).ok()?;
+        let payload = record.get("payload")?;
+        let item = payload.get("item").unwrap_or(payload);
+        let names = |member: &str| item.get(member).and_then(Value::as_str) == Some(call);
+        let code = item.get("exit_code").and_then(Value::as_i64);
+        code.filter(|_| names("id") || names("call_id"))
+    })
+}
+
+/// As [`has_failed`] for Gemini CLI, which says the code in one of the last lines, if it is another than 0. Other lines follow: the signal
+/// and the numbers of processes.
+fn has_failed_in_gemini(response: &Value) -> bool {
+    let output = text(response.get("llmContent").unwrap_or(&Value::Null));
+    let mut last = output.lines().rev().take(6);
+    response.get("error").is_some_and(|error| !error.is_null())
+        || last.any(|line| line.starts_with("Exit Code: "))
 }
 
 /// The words of a command and of the lines of its output that say what failed, else of its last lines.
@@ -179,6 +231,54 @@ mod tests {
         ] {
             assert!(!has_failed(&passed), "{passed}");
         }
+    }
+
+    /// Codex says nothing of the code to a hook: nothing was ever recalled after its commands.
+    #[test]
+    fn the_code_of_codex_is_in_its_records() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("rollout.jsonl");
+        let ended = |code: i64| {
+            let item = json!({"type": "CommandExecution", "id": "call_1", "exit_code": code});
+            let record =
+                json!({"type": "event_msg", "payload": {"type": "item_completed", "item": item}});
+            let legacy = json!({"payload": {"type": "exec_command_end", "call_id": "call_2", "exit_code": code}});
+            let long = "x".repeat(100_000);
+            let call = json!({"payload": {"type": "function_call", "call_id": "call_1"}});
+            std::fs::write(&path, format!("{long}\n{record}\n{legacy}\n{call}\nhalf")).unwrap();
+        };
+        let input = |call: &str| {
+            let input = json!({"hook_event_name": "PostToolUse", "tool_use_id": call, "transcript_path": path,
+                "tool_input": {"command": "make"}, "tool_response": "error: no rule"});
+            let input = serde_json::from_value::<HookInput>(input).unwrap();
+            input.with_code().event()
+        };
+        let failed = Some(Event::Failure("make error: no rule".to_owned()));
+        ended(3);
+        assert_eq!(input("call_1"), failed);
+        assert_eq!(input("call_2"), failed);
+        assert_eq!(input("call_3"), None);
+        assert_eq!(input(""), None);
+        ended(0);
+        assert_eq!(input("call_1"), None);
+        std::fs::remove_file(&path).unwrap();
+        assert_eq!(input("call_1"), None);
+    }
+
+    #[test]
+    fn gemini_says_the_code_at_the_end() {
+        let after = |content: &str| {
+            let response = json!({"llmContent": content, "returnDisplay": "x"});
+            event(
+                json!({"hook_event_name": "AfterTool", "tool_name": "run_shell_command",
+                "tool_input": {"command": "make all"}, "tool_response": response}),
+            )
+        };
+        let failed = "Output: error: unknown type\nExit Code: 2\nProcess Group PGID: 7";
+        let words = "make all Output: error: unknown type".to_owned();
+        assert_eq!(after(failed), Some(Event::Failure(words)));
+        assert_eq!(after("Output: Exit Code: 2\nProcess Group PGID: 7"), None);
+        assert_eq!(after("Exit Code: 2\na\nb\nc\nd\ne\nf"), None);
     }
 
     #[test]

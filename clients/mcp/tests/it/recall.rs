@@ -18,6 +18,8 @@ impl Folders {
         let mut command = Command::new(env!("CARGO_BIN_EXE_treelined-mcp"));
         command.arg("--session-dir").arg(self.path("sessions"));
         command.arg("--daemon").arg(daemon()).arg("--recall");
+        // Another time than an agent's: this machine may have other work.
+        command.args(["--within", "120"]);
         command.env("HOME", self.path("home"));
         command.env_remove("CODEX_HOME");
         let piped = command.stdin(Stdio::piped()).stdout(Stdio::piped());
@@ -49,6 +51,7 @@ impl Folders {
         Some(text)
     }
 
+    /// Adds a session with one prompt.
     fn say(&self, session: &str, cwd: &Path, text: &str) {
         let message = json!({"role": "user", "content": text});
         self.daemon(&[
@@ -293,6 +296,37 @@ fn only_own_conversations_of_this_directory_are_recalled() {
     assert!(began().contains("\nsession ours, "), "{}", began());
     fs::remove_file(&file).unwrap();
     assert!(!began().contains("session ours"), "{}", began());
+}
+
+/// What was recalled stands in the conversation of the agent. It was recalled again, with all its quotations, for each failure
+/// like the first one.
+#[test]
+fn what_was_recalled_is_not_recalled_again() {
+    let folders = Folders::new();
+    folders.conversation("s1", &folders.path("work"));
+    let failed = || folders.text(failure("error: the zebra cache must be clear"));
+    let (began, first) = (folders.text(start()).unwrap(), failed().unwrap());
+    folders.say("echo", &folders.path("work"), &first);
+    assert_eq!(failed().unwrap(), first);
+    // Nor does it name a conversation.
+    let text = format!("<hook_context>{began}</hook_context>\n\nGo on");
+    let message = json!({"role": "user", "content": text});
+    self_named(&folders, "named", &message);
+    assert!(!folders.text(start()).unwrap().contains("session named"));
+}
+
+/// A session whose name is its first message.
+fn self_named(folders: &Folders, session: &str, message: &Value) {
+    folders.daemon(&[
+        (
+            "create_session",
+            json!({"sessionId": session, "cwd": folders.path("work")}),
+        ),
+        (
+            "append_message",
+            json!({"entryId": "u1", "message": message}),
+        ),
+    ]);
 }
 
 #[test]
