@@ -189,7 +189,10 @@ def generate(request, number):
     tools = [tool.get("functionDeclarations", []) for tool in request.get("tools", [])]
     names = [declared.get("name") for tool in tools for declared in tool]
     is_answered = contents and any("functionResponse" in part for part in contents[-1]["parts"])
-    if not is_answered and "RUN" in prompt and "run_shell_command" in names:
+    called = _call(prompt, [("", name) for name in names])
+    if not is_answered and called:
+        part = {"functionCall": {"id": f"call_{number}", "name": called[1], "args": called[2]}}
+    elif not is_answered and "RUN" in prompt and "run_shell_command" in names:
         arguments = {"command": "echo hello", "description": "say hello"}
         part = {"functionCall": {"id": f"call_{number}", "name": "run_shell_command", "args": arguments}}
     else:
@@ -266,12 +269,20 @@ def _wait(prompt):
 
 
 def _last_prompt(messages):
-    """The text of the last message of the user if the test wrote it: it begins with `Prompt`."""
-    users = [message for message in messages if message.get("role") == "user"]
-    content = users[-1].get("content", "") if users else ""
+    """The text of the last message of the user if the test wrote it: it begins with `Prompt`. What treelined recalls stands in
+    front of it, or after it as another message."""
+    texts = [_text(message) for message in messages if message.get("role") == "user"]
+    texts = [text for text in texts if not text.startswith("treelined recalls this")]
+    content = texts[-1] if texts else ""
+    # goose adds the time.
+    content = content.rpartition("</hook_context>\n\n")[2].split("\n<turn-context>")[0]
+    return content if content.startswith("Prompt") else ""
+
+
+def _text(message):
+    """The last text of a message."""
+    content = message.get("content", "")
     if isinstance(content, list):
         texts = [piece.get("text", "") for piece in content]
         content = texts[-1] if texts else ""
-    # goose adds the time.
-    content = content.split("\n<turn-context>")[0]
-    return content if content.startswith("Prompt") else ""
+    return content or ""

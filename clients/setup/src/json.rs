@@ -1,4 +1,4 @@
-//! Adds to JSON with comments, and takes out again, without touching the rest: Claude Code's hooks, and the MCP servers of
+//! Adds to JSON with comments, and takes out again, without touching the rest: hooks, and the MCP servers of
 //! Claude Code, Gemini CLI and opencode.
 
 use crate::refusal::Refusal;
@@ -19,30 +19,31 @@ const FORM: ParseOptions = ParseOptions {
     allow_non_finite_numbers: false,
     allow_extended_string_escapes: false,
 };
-/// The events for which setup writes hooks, of Claude Code and Codex.
-const EVENTS: [&str; 5] = [
+/// The events for which setup writes hooks, of Claude Code, Codex and Gemini CLI.
+const EVENTS: [&str; 6] = [
     "Stop",
     "SessionEnd",
     "SessionStart",
     "PostToolUseFailure",
     "PostToolUse",
+    "AfterTool",
 ];
-/// The seconds after which an agent ends a hook. Ours take a fraction of one; a recall ends after four.
-const TIMEOUT: u64 = 10;
 
-/// A hook, in the form that Claude Code and Codex share.
+/// A hook, in the form that Claude Code, Codex and Gemini CLI share.
 pub(crate) struct Hook {
     pub(crate) event: &'static str,
     /// The kinds of the event.
     pub(crate) matcher: Option<&'static str>,
     /// A command of a shell.
     pub(crate) command: String,
+    /// The time after which the agent ends it, in the agent's unit.
+    pub(crate) timeout: u64,
 }
 
 impl Hook {
     /// The member of the event's array.
     fn group(&self) -> Value {
-        let hook = json!({"type": "command", "command": self.command, "timeout": TIMEOUT});
+        let hook = json!({"type": "command", "command": self.command, "timeout": self.timeout});
         match self.matcher {
             Some(matcher) => json!({"matcher": matcher, "hooks": [hook]}),
             None => json!({"hooks": [hook]}),

@@ -14,10 +14,8 @@ const NAME: &str = "treelined";
 /// A piece of a file.
 #[derive(Clone)]
 pub(crate) enum Piece {
-    /// Claude Code's hooks, with those that recall or without.
-    Hooks { recalls: bool },
-    /// Codex's hooks that recall.
-    Recall,
+    /// The hooks of Claude Code, Codex or Gemini CLI, with those that recall or without.
+    Hooks { agent: Agent, recalls: bool },
     /// Codex's `notify` and server.
     Codex,
     /// An MCP server in the object with this name.
@@ -29,9 +27,16 @@ pub(crate) enum Piece {
     Extension,
     /// A file of our own, with this text.
     Own(String),
+    /// opencode's plugin, with the hooks that recall or without: a file of our own.
+    Plugin { recalls: bool },
+    /// Pieces of one file in JSON.
+    Several(Vec<Piece>),
     /// A link to this path.
     Link(PathBuf),
 }
+
+/// The seconds after which an agent ends a hook. Ours take a fraction of one; a recall ends after four.
+const TIMEOUT: u64 = 10;
 
 /// The forms of a server.
 #[derive(Debug, Clone, Copy)]
@@ -47,45 +52,67 @@ pub(crate) enum Server {
 impl Piece {
     /// The piece for this text: hooks that recall stay until setup takes out everything.
     pub(crate) fn for_text(&self, text: &str) -> Self {
-        let keeps = json::has_command(text, &program::is_recall_command);
         match self {
-            Self::Hooks { recalls: false } if keeps => Self::Hooks { recalls: true },
+            Self::Hooks { agent, .. } if json::has_command(text, &program::is_recall_command) => {
+                Self::Hooks {
+                    agent: *agent,
+                    recalls: true,
+                }
+            }
+            Self::Plugin { .. } if program::is_script_that_recalls(text) => {
+                Self::Plugin { recalls: true }
+            }
+            Self::Several(pieces) => {
+                let pieces = pieces.iter().map(|piece| piece.for_text(text));
+                Self::Several(pieces.collect())
+            }
             other => other.clone(),
         }
     }
 
     /// The hooks of this piece; none for another one.
     fn hooks(&self, program: &Program) -> Vec<Hook> {
-        let hook = |event, matcher, command: &str| Hook {
+        let Self::Hooks { agent, recalls } = *self else {
+            return Vec::new();
+        };
+        let hook = |event, matcher, command: String| Hook {
             event,
             matcher,
-            command: command.to_owned(),
+            command,
+            timeout: match agent {
+                // Milliseconds.
+                Agent::Gemini => TIMEOUT * 1_000,
+                _ => TIMEOUT,
+            },
         };
-        let recall = program.recall_command();
-        // A conversation that goes on knows its past.
-        let start = hook("SessionStart", Some("startup|clear"), &recall);
-        match self {
-            Self::Hooks { recalls } => {
-                let command = program.hook_command(Agent::ClaudeCode.name());
-                let mut hooks = vec![
-                    hook("Stop", None, &command),
-                    hook("SessionEnd", None, &command),
-                ];
-                if *recalls {
-                    hooks.push(start);
-                    hooks.push(hook("PostToolUseFailure", Some("Bash"), &recall));
-                }
-                hooks
-            }
-            Self::Recall => vec![start, hook("PostToolUse", Some("Bash"), &recall)],
-            _ => Vec::new(),
+        let mut hooks = Vec::new();
+        if agent == Agent::ClaudeCode {
+            let command = || program.hook_command(agent.name());
+            hooks.push(hook("Stop", None, command()));
+            hooks.push(hook("SessionEnd", None, command()));
         }
+        if recalls {
+            // A conversation that goes on knows its past. Gemini CLI compares the whole kind with a matcher.
+            let (begins, failure, tool) = match agent {
+                Agent::Gemini => (None, "AfterTool", "run_shell_command"),
+                Agent::Codex => (Some("startup|clear"), "PostToolUse", "Bash"),
+                _ => (Some("startup|clear"), "PostToolUseFailure", "Bash"),
+            };
+            hooks.push(hook("SessionStart", begins, program.recall_command()));
+            hooks.push(hook(failure, Some(tool), program.recall_command()));
+        }
+        hooks
+    }
+
+    /// Whether there is something to put in: hooks that only recall may not be asked for.
+    fn is_wanted(&self, program: &Program) -> bool {
+        !matches!(self, Self::Hooks { .. }) || !self.hooks(program).is_empty()
     }
 
     /// Whether the text has it.
     pub(crate) fn presence(&self, program: &Program, text: &str) -> Result<Presence, Refusal> {
         match self {
-            Self::Hooks { .. } | Self::Recall => {
+            Self::Hooks { .. } => {
                 json::has_hooks(text, &self.hooks(program), &is_our_hook(program))
             }
             Self::Codex => codex(program).presence(text),
@@ -97,11 +124,21 @@ impl Piece {
                 true => Ok(Presence::Same),
                 false => Err(Refusal::new("YAML is not edited")),
             },
-            Self::Own(own) => Ok(match () {
-                () if own == text => Presence::Same,
-                () if text.contains(MARK) => Presence::Older,
-                () => return Err(Refusal::new("another program has written it")),
-            }),
+            Self::Own(own) => own_file(own, text),
+            Self::Plugin { recalls } => own_file(&program.plugin(*recalls), text),
+            Self::Several(pieces) => {
+                let wanted = pieces.iter().filter(|piece| piece.is_wanted(program));
+                let all = wanted.map(|piece| piece.presence(program, text));
+                let all = all.collect::<Result<Vec<_>, _>>()?;
+                let has = |presence| all.contains(&presence);
+                // With one of ours and without another it is what an earlier setup has written.
+                Ok(match (has(Presence::Missing), has(Presence::Same)) {
+                    _ if has(Presence::Older) => Presence::Older,
+                    (true, true) => Presence::Older,
+                    (true, false) => Presence::Missing,
+                    (false, _) => Presence::Same,
+                })
+            }
             Self::Link(_) => Ok(Presence::Missing),
         }
     }
@@ -109,12 +146,19 @@ impl Piece {
     /// The text with it, which has it not.
     pub(crate) fn add(&self, program: &Program, text: &str) -> Result<String, Refusal> {
         match self {
-            Self::Hooks { .. } | Self::Recall => json::add_hooks(text, &self.hooks(program)),
+            Self::Hooks { .. } => json::add_hooks(text, &self.hooks(program)),
             Self::Codex => codex(program).add(text),
             Self::Server { object, server } => {
                 json::add_server(text, object, NAME, &server.value(program))
             }
             Self::Own(own) => Ok(own.clone()),
+            Self::Plugin { recalls } => Ok(program.plugin(*recalls)),
+            Self::Several(pieces) => pieces.iter().try_fold(text.to_owned(), |text, piece| {
+                match piece.presence(program, &text)? {
+                    Presence::Missing => piece.add(program, &text),
+                    _ => Ok(text),
+                }
+            }),
             Self::Extension | Self::Link(_) => Err(Refusal::new("it is not edited")),
         }
     }
@@ -122,15 +166,22 @@ impl Piece {
     /// The text without it; `None` if the file is ours.
     pub(crate) fn remove(&self, program: &Program, text: &str) -> Result<Option<String>, Refusal> {
         let without = match self {
-            Self::Hooks { .. } | Self::Recall => json::remove_hooks(text, &is_our_hook(program))?,
+            Self::Hooks { .. } => json::remove_hooks(text, &is_our_hook(program))?,
             Self::Codex => codex(program).remove(text)?,
             Self::Server { object, server } => {
                 let own = server.value(program);
                 let is_ours = |found: &Value| is_server(found) || *found == own;
                 json::remove_server(text, object, NAME, &is_ours)?
             }
-            Self::Own(_) if text.contains(MARK) => return Ok(None),
-            Self::Extension | Self::Own(_) | Self::Link(_) => text.to_owned(),
+            Self::Own(_) | Self::Plugin { .. } if text.contains(MARK) => return Ok(None),
+            Self::Several(pieces) => {
+                let start = Some(text.to_owned());
+                return pieces.iter().try_fold(start, |text, piece| match text {
+                    Some(text) => piece.remove(program, &text),
+                    None => Ok(None),
+                });
+            }
+            Self::Extension | Self::Own(_) | Self::Plugin { .. } | Self::Link(_) => text.to_owned(),
         };
         Ok(Some(without))
     }
@@ -144,7 +195,10 @@ impl Piece {
                               call this, with its own last argument for JSON";
                 Some((reason.to_owned(), format!("{command} JSON")))
             }
-            Self::Recall => {
+            Self::Hooks {
+                agent: Agent::Codex,
+                recalls: true,
+            } => {
                 let reason = "Codex runs a hook once you have reviewed it: start it and enter this";
                 Some((reason.to_owned(), "/hooks".to_owned()))
             }
@@ -167,6 +221,7 @@ impl Piece {
             Self::Extension if text.contains(NAME) => {
                 Some(("YAML is not edited".to_owned(), self.lines(program)))
             }
+            Self::Several(pieces) => pieces.iter().find_map(|piece| piece.rest(program, text)),
             _ => None,
         }
     }
@@ -175,7 +230,7 @@ impl Piece {
     pub(crate) fn lines(&self, program: &Program) -> String {
         let pretty = |value: &Value| serde_json::to_string_pretty(value).unwrap_or_default();
         match self {
-            Self::Hooks { .. } | Self::Recall => pretty(&json::hooks(&self.hooks(program))),
+            Self::Hooks { .. } => pretty(&json::hooks(&self.hooks(program))),
             Self::Codex => codex(program).lines(),
             Self::Server { object, server } => {
                 pretty(&json!({*object: {NAME: server.value(program)}}))
@@ -191,6 +246,12 @@ impl Piece {
                 )
             }
             Self::Own(own) => own.clone(),
+            Self::Plugin { recalls } => program.plugin(*recalls),
+            Self::Several(pieces) => {
+                let wanted = pieces.iter().filter(|piece| piece.is_wanted(program));
+                let lines: Vec<String> = wanted.map(|piece| piece.lines(program)).collect();
+                lines.join("\n")
+            }
             Self::Link(target) => format!("a link to {}", target.display()),
         }
     }
@@ -208,6 +269,15 @@ impl Server {
                 json!({"type": "local", "command": command})
             }
         }
+    }
+}
+
+/// Whether a file of our own has this text.
+fn own_file(own: &str, text: &str) -> Result<Presence, Refusal> {
+    match () {
+        () if own == text => Ok(Presence::Same),
+        () if text.contains(MARK) => Ok(Presence::Older),
+        () => Err(Refusal::new("another program has written it")),
     }
 }
 

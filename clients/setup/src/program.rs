@@ -8,6 +8,10 @@ pub(crate) const MARK: &str =
     "Written by `treelined setup`; `treelined setup --remove` takes it away.";
 /// The command that recalls earlier conversations.
 const RECALL: [&str; 2] = ["mcp", "--recall"];
+/// The parts of our scripts that recall: the call, and the hooks of opencode and pi.
+const ANSWER: &str = include_str!("recall/answer.js");
+const OPENCODE: &str = include_str!("recall/opencode.js");
+const PI: &str = include_str!("recall/pi.js");
 /// The name of the program.
 const NAME: &str = "treelined";
 
@@ -77,17 +81,11 @@ impl Program {
             .join(" ")
     }
 
-    /// opencode's plugin.
-    pub(crate) fn plugin(&self) -> String {
-        let json = |value: &[String]| serde_json::to_string(value).unwrap_or_default();
-        let path = serde_json::to_string(&self.path).unwrap_or_default();
-        let arguments = json(&self.hook("opencode"));
-        format!(
-            "// {MARK}\n\
-             import {{ spawn }} from \"node:child_process\"\n\
-             \n\
-             const program = {path}\n\
-             const options = {arguments}\n\
+    /// opencode's plugin, with the hooks that recall or without.
+    pub(crate) fn plugin(&self, recalls: bool) -> String {
+        let arguments = json_words(&self.hook("opencode"));
+        let keeps = format!(
+            "const options = {arguments}\n\
              \n\
              export const Treelined = async ({{ directory }}) => ({{\n\
              \x20 event: async ({{ event }}) => {{\n\
@@ -97,7 +95,34 @@ impl Program {
              \x20   hook.unref()\n\
              \x20 }},\n\
              }})\n"
+        );
+        let recall = match recalls {
+            true => self.script_that_recalls(OPENCODE),
+            false => String::new(),
+        };
+        self.script(&(keeps + &recall))
+    }
+
+    /// pi's extension, which recalls.
+    pub(crate) fn extension(&self) -> String {
+        self.script(self.script_that_recalls(PI).trim_start())
+    }
+
+    /// A script that starts the program.
+    fn script(&self, rest: &str) -> String {
+        let path = serde_json::to_string(&self.path).unwrap_or_default();
+        format!(
+            "// {MARK}\n\
+             import {{ spawn }} from \"node:child_process\"\n\
+             \n\
+             const program = {path}\n\
+             {rest}"
         )
+    }
+
+    fn script_that_recalls(&self, hooks: &str) -> String {
+        let arguments = json_words(&self.arguments(&RECALL));
+        ANSWER.replace("RECALL", &arguments) + hooks
     }
 
     /// The user unit that imports what an agent without a hook writes.
@@ -128,6 +153,16 @@ impl Program {
             command.join(" ")
         )
     }
+}
+
+/// Whether a script of ours recalls.
+pub(crate) fn is_script_that_recalls(text: &str) -> bool {
+    text.contains(MARK) && text.contains("\"--recall\"")
+}
+
+/// An array of JavaScript.
+fn json_words(words: &[String]) -> String {
+    serde_json::to_string(words).unwrap_or_default()
 }
 
 /// Whether a command that a tool starts at the end of a turn is ours: the program, any session directory, and the hook of this

@@ -119,6 +119,10 @@ impl Agent {
             path,
             piece,
         };
+        let hooks = |recalls| Piece::Hooks {
+            agent: self,
+            recalls,
+        };
         let server = |object, server| Piece::Server { object, server };
         let unit = || {
             let units = machine.configuration().join("systemd/user");
@@ -137,12 +141,12 @@ impl Agent {
                     None => machine.home.join(".claude.json"),
                 };
                 vec![
-                    target(folder.join("settings.json"), Piece::Hooks { recalls }),
+                    target(folder.join("settings.json"), hooks(recalls)),
                     target(own, server("mcpServers", Server::Stdio)),
                 ]
             }
             Self::Codex => {
-                let recall = recalls.then(|| target(folder.join("hooks.json"), Piece::Recall));
+                let recall = recalls.then(|| target(folder.join("hooks.json"), hooks(true)));
                 let config = target(folder.join("config.toml"), Piece::Codex);
                 [config].into_iter().chain(recall).collect()
             }
@@ -154,23 +158,26 @@ impl Agent {
                 vec![
                     target(
                         folder.join("plugins/treelined.js"),
-                        Piece::Own(program.plugin()),
+                        Piece::Plugin { recalls },
                     ),
                     target(file, server("mcp", Server::Local)),
                 ]
             }
             Self::Gemini => {
-                let file = target(
-                    folder.join("settings.json"),
-                    server("mcpServers", Server::Plain),
-                );
+                let pieces = vec![server("mcpServers", Server::Plain), hooks(recalls)];
+                let file = target(folder.join("settings.json"), Piece::Several(pieces));
                 unit().into_iter().chain([file]).collect()
             }
             Self::Goose => {
                 let file = target(folder.join("config.yaml"), Piece::Extension);
                 unit().into_iter().chain([file]).collect()
             }
-            Self::Pi => unit().into(),
+            Self::Pi => {
+                let extension = || Piece::Own(program.extension());
+                let path = folder.join("extensions/treelined.js");
+                let recall = recalls.then(|| target(path, extension()));
+                unit().into_iter().chain(recall).collect()
+            }
         }
     }
 }

@@ -26,14 +26,29 @@ fn other_program() -> Program {
 }
 
 /// The hooks of Claude Code as setup writes them if nothing is asked.
-const HOOKS: Piece = Piece::Hooks { recalls: false };
+const HOOKS: Piece = hooks(Agent::ClaudeCode, false);
 
-fn json_pieces() -> [Piece; 6] {
+const fn hooks(agent: Agent, recalls: bool) -> Piece {
+    Piece::Hooks { agent, recalls }
+}
+
+/// Gemini CLI's server, with the hooks that recall or without.
+fn gemini(recalls: bool) -> Piece {
+    let server = Piece::Server {
+        object: "mcpServers",
+        server: Server::Plain,
+    };
+    Piece::Several(vec![server, hooks(Agent::Gemini, recalls)])
+}
+
+fn json_pieces() -> [Piece; 8] {
     let server = |object, server| Piece::Server { object, server };
     [
         HOOKS,
-        Piece::Hooks { recalls: true },
-        Piece::Recall,
+        hooks(Agent::ClaudeCode, true),
+        hooks(Agent::Codex, true),
+        gemini(false),
+        gemini(true),
         server("mcpServers", Server::Stdio),
         server("mcpServers", Server::Plain),
         server("mcp", Server::Local),
@@ -351,7 +366,7 @@ fn hooks_of_others_stay() {
 /// A setup without `--recall` once took hooks with `--recall` for an earlier form of its own hooks.
 #[test]
 fn hooks_that_recall_stay_until_everything_goes() {
-    let recalling = Piece::Hooks { recalls: true };
+    let recalling = hooks(Agent::ClaudeCode, true);
     let text = recalling.add(&program(), "{}").unwrap();
     let is_same = |piece: &Piece, text: &str| {
         piece.for_text(text).presence(&program(), text) == Ok(Presence::Same)
@@ -367,6 +382,64 @@ fn hooks_that_recall_stay_until_everything_goes() {
     );
     assert_eq!(recalling.presence(&program(), &plain), Ok(Presence::Older));
     assert_eq!(HOOKS.remove(&program(), &text), Ok(Some("{}".to_owned())));
+}
+
+/// Two pieces of one file: what is added later is taken out with what was there.
+#[test]
+fn hooks_beside_a_server_are_one_piece_with_it() {
+    let plain = gemini(false).add(&program(), "{}").unwrap();
+    assert!(!plain.contains("hooks"), "{plain}");
+    assert_eq!(
+        gemini(true).presence(&program(), &plain),
+        Ok(Presence::Older)
+    );
+    let text = gemini(true).add(&program(), "{}").unwrap();
+    let now = gemini(false).for_text(&text);
+    assert_eq!(now.presence(&program(), &text), Ok(Presence::Same));
+    assert!(
+        text.contains("AfterTool") && text.contains("10000"),
+        "{text}"
+    );
+    assert_eq!(
+        gemini(false).remove(&program(), &text),
+        Ok(Some("{}".to_owned()))
+    );
+    // A server that a person has written stays, with the hooks beside it.
+    let theirs = "{\n  \"mcpServers\": {\n    \"treelined\": {\"command\": \"treelined\", \"args\": [\"mcp\", \"--allow-notes\"]}\n  }\n}\n";
+    let text = gemini(true).add(&program(), theirs).unwrap();
+    assert!(
+        text.contains("--allow-notes") && text.contains("--recall"),
+        "{text}"
+    );
+    assert_eq!(gemini(true).presence(&program(), &text), Ok(Presence::Same));
+    assert_eq!(
+        gemini(true).remove(&program(), &text),
+        Ok(Some(theirs.to_owned()))
+    );
+}
+
+/// As the hooks of Claude Code, those in our own files stay with another setup.
+#[test]
+fn a_plugin_that_recalls_stays_until_everything_goes() {
+    let plugin = |recalls| Piece::Plugin { recalls };
+    let plain = plugin(false).add(&program(), "").unwrap();
+    let text = plugin(true).add(&program(), "").unwrap();
+    assert!(
+        text.starts_with(&plain) && !plain.contains("recall"),
+        "{text}"
+    );
+    assert_eq!(
+        plugin(true).presence(&program(), &plain),
+        Ok(Presence::Older)
+    );
+    let now = plugin(false).for_text(&text);
+    assert_eq!(now.presence(&program(), &text), Ok(Presence::Same));
+    assert_eq!(plugin(false).remove(&program(), &text), Ok(None));
+    let extension = other_program().extension();
+    let call = r#"["--session-dir","/data/my sessions","mcp","--recall"]"#;
+    for text in [other_program().plugin(true), extension] {
+        assert!(text.contains(call), "{text}");
+    }
 }
 
 #[test]

@@ -74,11 +74,17 @@ fn hooks_that_recall_are_added_on_demand_and_taken_out_to_the_byte() {
     home.file(".claude/settings.json", "{\"model\": \"opus\"} // mine\n");
     home.file(".codex/hooks.json", "{\n  \"hooks\": {}\n}\n");
     home.file(".codex/config.toml", "");
+    home.file(".gemini/settings.json", "{\n  \"ui\": {}\n}\n");
     let before = home.files();
-    let agents = ["claude-code", "codex"];
+    let agents = ["claude-code", "codex", "gemini", "opencode", "pi"];
+    let plugin = ".config/opencode/plugins/treelined.js";
+    let extension = ".pi/agent/extensions/treelined.js";
     home.ok(&with(&agents, &["--yes", "--no-import"]));
     assert!(!home.read(".claude/settings.json").contains("--recall"));
     assert!(!home.read(".codex/hooks.json").contains("--recall"));
+    assert!(!home.read(".gemini/settings.json").contains("--recall"));
+    assert!(!home.read(plugin).contains("--recall"));
+    assert!(!home.path(extension).exists());
     let shown = home.ok(&with(&agents, &["--yes", "--no-import", "--recall"]));
     assert!(shown.contains("/hooks"), "{shown}");
     let after = home.files();
@@ -96,6 +102,19 @@ fn hooks_that_recall_are_added_on_demand_and_taken_out_to_the_byte() {
         codex.contains("\"SessionStart\"") && codex.contains("\"PostToolUse\""),
         "{codex}"
     );
+    let gemini = home.read(".gemini/settings.json");
+    for wanted in [
+        "\"mcpServers\"",
+        "\"SessionStart\"",
+        "\"AfterTool\"",
+        "10000",
+    ] {
+        assert!(gemini.contains(wanted), "{wanted}: {gemini}");
+    }
+    for script in [plugin, extension] {
+        let script = home.read(script);
+        assert!(script.contains("[\"mcp\",\"--recall\"]"), "{script}");
+    }
     for options in [
         &["--yes", "--no-import"][..],
         &["--yes", "--no-import", "--recall"],
