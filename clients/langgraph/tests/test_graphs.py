@@ -242,3 +242,36 @@ def test_a_session_of_another_program_is_not_a_thread(client: Client) -> None:
     client.append_message(message={"role": "user", "content": "x"}, session_id="taken")
     with pytest.raises(ValueError, match="another thread_id"):
         say(talk(TreelinedSaver(client)), config("taken"), "one")
+
+
+def test_writes_at_one_place_may_change_to_and_fro(client: Client) -> None:
+    """The third change had the id of the first one."""
+    saver = TreelinedSaver(client)
+    where: Any = {"configurable": {"thread_id": "w", "checkpoint_ns": ""}}
+    metadata: Any = {"source": "loop", "step": 0, "parents": {}}
+    where = saver.put(where, empty_checkpoint(), metadata, {})
+    for value in ("a", "b", "a", "b", "b"):
+        saver.put_writes(where, [("__error__", value)], "task")
+        found = saver.get_tuple(where)
+        assert found is not None
+        assert found.pending_writes == [("task", "__error__", value)]
+
+
+def test_messages_in_writes_and_in_objects_are_readable(client: Client) -> None:
+    graph = talk(TreelinedSaver(client))
+    say(graph, config("m"), "one")
+    entries = client.get_entries(session_id="m")["entries"]
+    data = [entry["data"] for entry in entries if entry["type"] == "custom"]
+    assert "base64" not in repr(data)
+
+
+def test_each_thread_is_listed_once(client: Client) -> None:
+    """A fork was listed as its source, and a thread without its tag never."""
+    saver = TreelinedSaver(client)
+    say(talk(saver), config("a"), "one")
+    newest = client.get_entries(session_id="a")["entries"][-1]["id"]
+    fork = client.fork_session(session_id="a", entry_id=newest)["session"]["sessionId"]
+    client.tag_session(session_id=fork, add=["langgraph"])
+    client.tag_session(session_id="a", remove=["langgraph"])
+    say(talk(TreelinedSaver(client)), config("a"), "two")
+    assert {it.config["configurable"]["thread_id"] for it in saver.list(None)} == {"a"}

@@ -198,7 +198,7 @@ class TreelinedSaver(BaseCheckpointSaver[str]):
                 at = node.record["ns"], node.record["id"]
                 for task, channel, value in reversed(thread.ordered(at)):
                     if channel in wanted:
-                        write = task, channel, self._read(codec, thread, value)
+                        write = task, channel, codec.decode(value, thread.messages)
                         found[channel]["writes"].append(write)
                 for channel in wanted & set(node.at):
                     found[channel]["seed"] = self._channel(codec, thread, node, channel)
@@ -235,11 +235,11 @@ class TreelinedSaver(BaseCheckpointSaver[str]):
                 index = WRITES_IDX_MAP.get(channel, place)
                 if index >= 0 and (task_id, index) in stored:
                     continue
-                new.append((index, channel, self._written(codec, value)))
+                new.append((index, channel, codec.encode(value)))
             if not new or all(stored.get((task_id, i)) == (task_path, c, v) for i, c, v in new):
                 return
             data = {"ns": ns, "id": name, "task": task_id, "path": task_path, "writes": new}
-            seed = "writes", ns, name, task_id, len(stored), new
+            seed = "writes", ns, name, task_id, thread.counts.get((ns, name or ""), 0), new
             entry = {"type": "custom", "customType": WRITES, "id": entry_id(*seed), "data": data}
             newest = node or thread.newest.get("")
             self._append(thread, [entry], newest.tail if newest else thread.head, ns)
@@ -402,26 +402,11 @@ class TreelinedSaver(BaseCheckpointSaver[str]):
         ]
         return {"keep": keep, "items": items}
 
-    def _written(self, codec: Codec, value: Any) -> dict[str, Any]:  # noqa: ANN401
-        """Encode a write.
-
-        A message in it has no entry: writes arrive in any order, also before the checkpoint whose
-        conversation they go on with, and the tree would show the message out of place.
-        """
-        if type(value) is list and codec.is_open:
-            return {"keep": 0, "items": [self._written(codec, item) for item in value]}
-        return codec.encode(value)
-
-    def _read(self, codec: Codec, thread: Thread, encoded: dict[str, Any]) -> Any:  # noqa: ANN401
-        if "items" in encoded:
-            return [self._read(codec, thread, item) for item in encoded["items"]]
-        return codec.decode(encoded, thread.messages)
-
     def _channel(self, codec: Codec, thread: Thread, node: Node, name: str) -> Any:  # noqa: ANN401
         """Return the value of a channel at a checkpoint."""
         items = node.items(name)
         whole = node.at[name].record["values"][name] if items is None else {"items": items}
-        return self._read(codec, thread, whole)
+        return codec.decode(whole, thread.messages)
 
     def _tuple(self, thread: Thread, node: Node) -> CheckpointTuple:
         codec = Codec(self.serde)
@@ -435,7 +420,7 @@ class TreelinedSaver(BaseCheckpointSaver[str]):
             codec.decode(record["metadata"], {}),
             _config(thread.key, record["ns"], parent) if parent else None,
             [
-                (task, channel, self._read(codec, thread, value))
+                (task, channel, codec.decode(value, thread.messages))
                 for task, channel, value in thread.ordered((record["ns"], record["id"]))
             ],
         )
@@ -467,8 +452,11 @@ class TreelinedSaver(BaseCheckpointSaver[str]):
             params = {"tags": [TAG], "archived": True, "cursor": page["nextCursor"]}
             page = self.client.call("list_sessions", params)
             for row in page["sessions"]:
-                with contextlib.suppress(TreelinedError), self._session(row["sessionId"]) as head:
-                    keys.append(head)
+                session = row["sessionId"]
+                with contextlib.suppress(TreelinedError), self._session(session) as head:
+                    # A fork that treelined has made has the key of its source.
+                    if session_id(head) == session:
+                        keys.append(head)
         return keys
 
     @contextlib.contextmanager
@@ -493,6 +481,10 @@ class TreelinedSaver(BaseCheckpointSaver[str]):
             yield None
             return
         with thread.lock:
+            if create and not thread.is_tagged:
+                # Also for a thread whose process has ended before: a tag is written once.
+                self.client.call("tag_session", {"sessionId": thread.session, "add": [TAG]})
+                thread.is_tagged = True
             thread.read(self.client)
             yield thread
 
@@ -510,7 +502,6 @@ class TreelinedSaver(BaseCheckpointSaver[str]):
             named = {"customType": HEAD, "id": entry_id(HEAD, key), "data": {"key": key}}
             head = {"type": "custom", **named}
             self.client.call("append_entries", {"sessionId": session, "entries": [head]})
-            self.client.call("tag_session", {"sessionId": session, "add": [TAG]})
         page = self.client.call("get_entries", {"sessionId": session, "customType": HEAD})
         if not page["entries"] or page["entries"][0]["data"]["key"] != key:
             raise ValueError(

@@ -70,11 +70,15 @@ class Thread:
         self.path = path
         self.size = 0
         self.lock = threading.RLock()
+        # Whether its session is known to have the tag by which lists find it.
+        self.is_tagged = False
         self.head: str | None = None
         self.last: str | None = None
         self.nodes: dict[tuple[str, str], Node] = {}
         self.messages: dict[str, dict[str, Any]] = {}
         self.writes: dict[tuple[str, str], dict[tuple[str, int], tuple[str, str, Any]]] = {}
+        # The entries of writes, by checkpoint.
+        self.counts: dict[tuple[str, str], int] = {}
         self.versions: dict[tuple[str, str], int] = {}
         self.newest: dict[str, Node] = {}
         # The items of the lists that were put last, by namespace and channel, with the checkpoint
@@ -165,7 +169,9 @@ class Thread:
         return [(at[0], stored[at][1], stored[at][2]) for at in order]
 
     def _write(self, data: dict[str, Any]) -> None:
-        stored = self.writes.setdefault((data["ns"], data["id"]), {})
+        key = data["ns"], data["id"]
+        stored = self.writes.setdefault(key, {})
+        self.counts[key] = self.counts.get(key, 0) + 1
         for index, channel, value in data["writes"]:
             at = data["task"], index
             # The first of several usual writes counts, and the last of errors or interrupts.

@@ -1,9 +1,4 @@
-"""Values of channels as JSON in entries, and back.
-
-`{"json": …}` is a value that JSON keeps, `{"type", "base64"}` one of the serializer, `{"entry"}` a
-message that has an entry of its own, and `{"keep", "items"}` a list: so many items of the list in
-the checkpoint before, then these.
-"""
+"""Values of channels as JSON in entries, and back. `schema/stores.md` has the forms."""
 
 from __future__ import annotations
 
@@ -15,7 +10,7 @@ from langchain_core.messages import BaseMessage
 from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
 
 from . import _messages
-from ._plain import copy, is_exactly, is_plain
+from ._plain import DEPTH, copy, is_exactly, is_plain
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -49,16 +44,28 @@ class Codec:
         value: Any,  # noqa: ANN401
         sink: Callable[[bytes, dict[str, Any]], str] | None = None,
         digest: bytes | None = None,
+        depth: int = DEPTH,
     ) -> dict[str, Any]:
-        """Encode a value; `sink` gives a message an entry and returns its id."""
+        """Encode a value; `sink` gives a message an entry and returns its id.
+
+        Without it, and inside of another value, a message has no entry: writes arrive in any order,
+        also before the checkpoint whose conversation they go on with, and the tree would show the
+        message out of place.
+        """
         if self.is_open:
-            if is_plain(value):
+            if is_plain(value, depth):
                 return {"json": value}
-            if sink is not None and isinstance(value, BaseMessage):
+            if depth > 0 and isinstance(value, BaseMessage):
                 entry = _messages.to_entry(value)
                 digest = digest or self.digest(value)
                 if entry is not None and self.digest(_messages.from_entry(entry)) == digest:
-                    return {"entry": sink(digest, entry)}
+                    return entry if sink is None else {"entry": sink(digest, entry)}
+            elif depth > 0 and type(value) in (list, tuple):
+                # The serializer makes a list of a tuple too.
+                return {"keep": 0, "items": [self.encode(item, depth=depth - 2) for item in value]}
+            elif depth > 0 and type(value) is dict and is_plain(dict.fromkeys(value)):
+                members = {name: self.encode(item, depth=depth - 2) for name, item in value.items()}
+                return {"members": members}
         kind, data = self.serde.dumps_typed(value)
         return {"type": kind, "base64": base64.b64encode(data).decode()}
 
@@ -68,6 +75,13 @@ class Codec:
             return copy(encoded["json"])
         if "entry" in encoded:
             return _messages.from_entry(entries[encoded["entry"]])
+        if "message" in encoded:
+            return _messages.from_entry(encoded)
+        if "members" in encoded:
+            members = encoded["members"]
+            return {name: self.decode(item, entries) for name, item in members.items()}
+        if "items" in encoded:
+            return [self.decode(item, entries) for item in encoded["items"]]
         return self.serde.loads_typed((encoded["type"], base64.b64decode(encoded["base64"])))
 
     def digest_of(self, encoded: dict[str, Any], entries: dict[str, dict[str, Any]]) -> bytes:
