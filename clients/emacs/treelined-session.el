@@ -214,7 +214,8 @@ Return a value like `treelined-await'."
       ('session_closed (setf (treelined-session-connection session) nil)))
     (when-let* ((event (pcase name
                          ((or 'session_tree 'entries_appended 'session_compact 'events_lost
-                              'branches_changed 'session_info_changed)
+                              'branches_changed 'session_info_changed
+                              'session_reordered)
                           'changed)
                          ('summary_delta 'delta)
                          ('session_closed 'closed))))

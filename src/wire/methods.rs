@@ -529,7 +529,7 @@ macro_rules! with_methods {
                     summary: "Returns the entries of all branches in file order, page by page.",
                     section: "3.8", scope: session(read),
                     params: GetEntriesParams, result: GetEntriesResult,
-                    errors: [SESSION, FILE, NOT_FOUND],
+                    errors: [SESSION, FILE, NOT_FOUND, &[Kind::TreeChanged]],
                     run: read::get_entries,
                 }
                 "get_entry" {
@@ -741,6 +741,10 @@ macro_rules! with_notifications {
             "session_log_changed" {
                 summary: "Says that entries of the session wait for the team's stream, or that all of them are in it.",
                 section: "7.2", params: SessionLogChanged,
+            }
+            "session_reordered" {
+                summary: "Says that entries of the session have another order in the file.",
+                section: "7.2", params: SessionReordered,
             }
             "entries_appended" {
                 summary: "Says that this daemon or another process appended entries.",

@@ -307,6 +307,19 @@ pub struct SessionLogChanged {
     pub queued: bool,
 }
 
+/// The params of `session_reordered`.
+#[derive(Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+#[schemars(example = super::examples::example(r#"{"sessionId": "tour", "seq": 3, "since": "u1"}"#))]
+pub struct SessionReordered {
+    /// The id of the session.
+    pub session_id: String,
+    /// The number of this notification in the session.
+    pub seq: u64,
+    /// The id of the last entry up to which the order is as it was; null if it is another from the beginning.
+    pub since: Option<String>,
+}
+
 /// The params of `entries_appended`. It is also sent, without entries, when another process moves the leaf in
 /// the file.
 #[derive(Debug, Serialize, JsonSchema)]

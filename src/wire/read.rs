@@ -44,6 +44,11 @@ session_params! {
     GetEntriesParams {
         /// The id of an entry; the page begins after it. Default: the first entry.
         since: Option<String>,
+        /// How many entries the client has up to and with `since`; fails with `treeChanged` if the file has another number
+        /// there. Default: the order is not compared.
+        #[serde(default, deserialize_with = "count")]
+        #[schemars(with = "Option<Count>")]
+        known: Option<u64>,
         /// The most entries of the page. Default: no limit.
         #[serde(default, deserialize_with = "count")]
         #[schemars(with = "Option<Count>")]

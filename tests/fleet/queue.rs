@@ -238,8 +238,13 @@ fn a_queue_behind_entries_of_others_announces_theirs_alone() {
     until_equal(&machines, "s");
     there.done("list_sessions", list);
     assert_eq!(there.heard(), others);
+    let reordered = there.notice(|message| message["method"] == "session_reordered");
+    assert_eq!(reordered["params"]["since"], first);
+    // So does a client that comes back after the change: it has the first entry and its own.
+    let last = json!({ "sessionId": "s", "since": own.last(), "known": 1 + own.len() });
+    assert_eq!(there.kind("get_entries", last), "treeChanged");
 
-    // The position before both has all of them behind it.
+    // The position that the notification names has all of them behind it.
     let read = there.done("get_entries", json!({ "sessionId": "s", "since": first }));
     let read = read["entries"].as_array().unwrap();
     let read: Vec<&str> = read.iter().filter_map(|one| one["id"].as_str()).collect();

@@ -256,6 +256,52 @@ fn a_name_given_by_another_program_is_announced() {
     assert_eq!(announced["name"], "theirs");
 }
 
+/// Entries of others that came to stand in front of known ones were missed by a client that read on behind its last entry.
+#[test]
+fn a_file_with_another_order_is_announced() {
+    let (home, path) = shared();
+    let mut d = joined(&home);
+    d.user("b1", "mine");
+    d.user("b2", "mine too");
+    d.received("entries_appended");
+    let known = json!({"since": "b2", "known": 3});
+    assert_eq!(d.ok("get_entries", known.clone())["entries"], json!([]));
+    d.forget_order();
+    let mut lines: Vec<String> = fs::read_to_string(&path)
+        .unwrap()
+        .lines()
+        .map(str::to_owned)
+        .collect();
+    let theirs = entry_line(3, "message", "a1", "u1", json!({"message": user("theirs")}));
+    lines.insert(2, theirs.trim_end().to_owned());
+    let next = home.files().join("next");
+    fs::write(&next, lines.join("\n") + "\n").unwrap();
+    fs::rename(&next, &path).unwrap();
+
+    assert_eq!(d.notification("session_reordered")["since"], "u1");
+    let told = d.notification("entries_appended");
+    assert_eq!(
+        (&told["origin"], &told["entryIds"]),
+        (&json!("other"), &json!(["a1"]))
+    );
+    let order = d.order().to_owned();
+    let at = |name: &str| order.iter().position(|one| one == name).unwrap();
+    assert!(
+        at("session_reordered") < at("entries_appended"),
+        "{order:?}"
+    );
+
+    d.err_kind("get_entries", known, "treeChanged");
+    let behind = d.ok("get_entries", json!({"since": "u1", "known": 1}));
+    assert_eq!(ids(&behind["entries"]), ["a1", "b1", "b2"]);
+    let behind = d.ok("get_entries", json!({"since": "b2", "known": 4}));
+    assert_eq!(behind["entries"], json!([]));
+    d.err_kind("get_entries", json!({"known": 1}), "treeChanged");
+    d.ok("get_entries", json!({"known": 0}));
+    let filtered = json!({"since": "u1", "known": 1, "types": ["message"]});
+    d.err_kind("get_entries", filtered, "invalidParams");
+}
+
 #[test]
 fn no_thread_wakes_up_while_idle() {
     let (home, _) = shared();

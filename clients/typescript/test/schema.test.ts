@@ -60,6 +60,7 @@ const NOT_CALLED = [
 const NOT_SENT = [
   'session_compact_failed',
   'session_log_changed',
+  'session_reordered',
   'progress',
   'diagnostics',
   'events_lost',

@@ -66,7 +66,7 @@ advice! {
         "Read `details.entries` and `details.leafId`, decide again, and send the request with the new leaf.";
     EntryInvalid "An entry does not have the members that its type or role requires."
         "Correct the member `details.field` of the entry `details.index`; the message lists the accepted values.";
-    TreeChanged "The tree has changed since the page that returned the cursor."
+    TreeChanged "The tree has changed since the page that returned the cursor, or the order of the entries has."
         "Start again with the first page.";
     NestingTooDeep "The nested form of the tree would be too deep."
         "Request the flat form, or fewer entries with `maxDepth` or `rootId`.";

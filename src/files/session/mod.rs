@@ -10,6 +10,7 @@ mod activity;
 pub mod commit;
 pub mod fork;
 mod kept;
+mod news;
 mod path;
 mod running;
 mod state;
@@ -22,7 +23,7 @@ mod upstream;
 pub use self::activity::Busy;
 pub use self::upstream::failure_of;
 pub use running::Activity;
-pub use state::{Changes, Session, SessionGuard, SessionState};
+pub use state::{Changes, OrderChange, Session, SessionGuard, SessionState};
 
 use crate::blocking::blocking;
 use crate::log::append::{self, Lock};
@@ -41,11 +42,10 @@ use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Instant;
 use tokio::sync::Notify;
 use treelined_core::durability::Durability;
-use treelined_core::entry::Kind as EntryKind;
 use treelined_core::error::{Error, Kind, Result};
 use treelined_core::id::{EntryId, ExpectedLeaf, SessionId};
+use treelined_core::tree::Node;
 use treelined_core::tree::below::{self, Below};
-use treelined_core::tree::{Node, Tree};
 
 /// More bytes than this are neither read nor written on the thread that reads requests, since that could take more than
 /// two milliseconds.
@@ -403,64 +403,7 @@ impl SessionState {
         Ok(changes)
     }
 
-    fn note_others(&mut self, before: usize, file_leaf: Option<Node>, changes: &mut Changes) {
-        let new = (before..self.tree.node_count()).filter_map(|n| self.tree.node(n));
-        let entries = new.filter(|node| self.tree.kind(*node) != EntryKind::LeafRecord);
-        changes.others.extend(entries);
-        changes.others_moved |=
-            before < self.tree.node_count() || file_leaf != self.tree.file_leaf();
-        self.below.look(&self.tree);
-        if self.read_only && self.tree.leaf() != self.tree.file_leaf() {
-            self.move_leaf(self.tree.file_leaf());
-        }
-    }
-
-    /// Records which entries are new in a file that has replaced another one. They are found by their ids, since the
-    /// new file may have another order.
-    fn note_new(&self, former: &Tree, changes: &mut Changes) {
-        let nodes = (0..self.tree.node_count()).filter_map(|n| self.tree.node(n));
-        for node in nodes.filter(|node| former.find_any(self.tree.id(*node)).is_none()) {
-            changes.others_moved = true;
-            if self.tree.kind(node) != EntryKind::LeafRecord {
-                changes.others.push(node);
-            }
-        }
-    }
-
-    /// Refreshes the tree, or reopens the file if another file of the same session has replaced it.
-    fn catch_up(&mut self, standing: Standing) -> Result<Changes> {
-        match standing {
-            Standing::Replaced => self.reopen(),
-            _ => self.refresh(),
-        }
-    }
-
-    /// Like [`Self::catch_up`], in the middle of an operation: adds to the changes that were found so far.
-    pub(super) fn catch_up_into(
-        &mut self,
-        standing: Standing,
-        changes: &mut Changes,
-    ) -> Result<()> {
-        let earlier: Vec<String> = match standing {
-            Standing::Replaced => {
-                let ids = changes.others.iter().map(|node| self.tree.id(*node));
-                ids.map(str::to_owned).collect()
-            }
-            _ => Vec::new(),
-        };
-        let found = self.catch_up(standing)?;
-        // The replaced tree numbered its nodes differently.
-        if standing == Standing::Replaced {
-            let earlier = earlier.iter().filter_map(|id| self.tree.find(id));
-            changes.others = earlier.collect();
-        }
-        changes.others.extend(found.others);
-        changes.others_moved |= found.others_moved;
-        changes.diagnostics.extend(found.diagnostics);
-        Ok(())
-    }
-
-    /// Reads the whole file again after it was replaced or rewritten. The leaf keeps its id.
+    /// Reads the whole file again after it was replaced or rewritten; the leaf stays at the same id.
     fn reopen(&mut self) -> Result<Changes> {
         let refused = || append::refuse(Standing::Replaced);
         let Some(location) = self.log.location().cloned() else {

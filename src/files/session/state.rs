@@ -79,7 +79,16 @@ pub struct Changes {
     pub others: Vec<Node>,
     /// Whether others have appended anything, including only a leaf record.
     pub others_moved: bool,
-    /// Whether this operation did not move the leaf.
+    /// Whether the entries that were known have another order.
+    pub reordered: Option<OrderChange>,
+    /// Whether this operation left the leaf where it was.
     pub stays: bool,
     pub diagnostics: Vec<Diagnostic>,
+}
+
+/// The entries of the session have another order in the file, or some of them are gone.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct OrderChange {
+    /// The id of the last entry up to which all are as they were; `None`: not even the first one is.
+    pub since: Option<String>,
 }

@@ -500,6 +500,8 @@ fn a_file_with_another_order_has_as_news_what_was_not_there() {
         ids.sort_unstable();
         assert_eq!(ids, ["c0", "x0", "x1", "x2", "x3"]);
         assert!(changes.others_moved);
+        let reordered = changes.reordered.expect("the order has changed");
+        assert_eq!(reordered.since.as_deref(), Some("a0"));
 
         // The same entries in another file are not news.
         std::fs::copy(&path, &new).unwrap();
@@ -508,5 +510,6 @@ fn a_file_with_another_order_has_as_news_what_was_not_there() {
         turn.catch_up_into(Standing::Replaced, &mut changes)
             .unwrap();
         assert!(changes.others.is_empty() && !changes.others_moved);
+        assert_eq!(changes.reordered, None);
     });
 }

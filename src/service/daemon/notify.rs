@@ -294,6 +294,13 @@ impl Notifier {
             Some(last) if end < own.len() && !changes.stays => Some(own.get(last).copied()),
             _ => None,
         };
+        if let Some(change) = &changes.reordered {
+            self.notify(open, |seq| notification::SessionReordered {
+                session_id: open.id.to_string(),
+                seq,
+                since: change.since.clone(),
+            });
+        }
         if changes.others_moved || !changes.others.is_empty() {
             let first = ends.first().copied().unwrap_or(own.len());
             self.entries_appended(open, state, Origin::Other, &changes.others, after(first));

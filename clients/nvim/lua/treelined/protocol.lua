@@ -3,7 +3,7 @@
 
 return {
   version = 1,
-  schema_hash = 'sha256:7f4aebda84b927aadaeb3ccaec151ea26876e89bdc6695d730e10a7bb4021d62',
+  schema_hash = 'sha256:7cbcd21437c4256cc67473719354dcc9106abf3d75f675a4c6c004702a45b532',
   --- Methods by the names of their functions.
   methods = {
     discover = 'rpc.discover',

@@ -151,6 +151,7 @@ function on.session_compact(session, params)
 end
 
 on.branches_changed = on.session_compact
+on.session_reordered = on.session_compact
 
 -- The lost notifications may have reported any change.
 on.events_lost = on.session_compact

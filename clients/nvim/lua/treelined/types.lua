@@ -846,6 +846,7 @@
 --- The params of `get_entries`.
 ---@class treelined.GetEntriesParams
 ---@field customType? string Only `custom` and `custom_message` entries of this custom type. Default: all entries.
+---@field known? integer How many entries the client has up to and with `since`; fails with `treeChanged` if the file has another number there. Default: the order is not compared.
 ---@field limit? integer The most entries of the page. Default: no limit.
 ---@field maxBytes? integer The most bytes of the page, which has at least one entry. Default: the client's `maxFrameBytes`.
 ---@field sessionId? string The id of the session. Default: the session that is open, if exactly one is.
@@ -2099,6 +2100,12 @@
 ---@class treelined.SessionOpened
 ---@field seq integer The number of this notification in the session.
 ---@field sessionId string The id of the session.
+
+--- The params of `session_reordered`.
+---@class treelined.SessionReordered
+---@field seq integer The number of this notification in the session.
+---@field sessionId string The id of the session.
+---@field since? string The id of the last entry up to which the order is as it was; null if it is another from the beginning.
 
 --- A session in a list.
 ---@class treelined.SessionRow

@@ -228,7 +228,7 @@ ErrorKind = Literal[
 `entryNotFound`: The session has no entry with this id. Correct `details.entryId`; `get_tree` and `get_entries` list the entries.
 `leafMoved`: The leaf is not at `expectedLeafId`. Read `details.entries` and `details.leafId`, decide again, and send the request with the new leaf.
 `entryInvalid`: An entry does not have the members that its type or role requires. Correct the member `details.field` of the entry `details.index`; the message lists the accepted values.
-`treeChanged`: The tree has changed since the page that returned the cursor. Start again with the first page.
+`treeChanged`: The tree has changed since the page that returned the cursor, or the order of the entries has. Start again with the first page.
 `nestingTooDeep`: The nested form of the tree would be too deep. Request the flat form, or fewer entries with `maxDepth` or `rootId`.
 `duplicateEntryId`: Another entry has this id. Choose another id. The same id with the same content is a retry and no error.
 `notAUserMessage`: The entry is not a user message, or no user message precedes the leaf. Name a user message; `get_fork_messages` lists them.
@@ -2187,6 +2187,8 @@ class GetEntriesParams(TypedDict, total=False):
     """The id of the session. Default: the session that is open, if exactly one is."""
     since: str | None
     """The id of an entry; the page begins after it. Default: the first entry."""
+    known: int | None
+    """How many entries the client has up to and with `since`; fails with `treeChanged` if the file has another number there. Default: the order is not compared."""
     limit: int | None
     """The most entries of the page. Default: no limit."""
     maxBytes: int | None
@@ -4555,6 +4557,17 @@ class SessionOpened(TypedDict):
     """The id of the session."""
     seq: int
     """The number of this notification in the session."""
+
+
+class SessionReordered(TypedDict):
+    """The params of `session_reordered`."""
+
+    sessionId: str
+    """The id of the session."""
+    seq: int
+    """The number of this notification in the session."""
+    since: str | None
+    """The id of the last entry up to which the order is as it was; null if it is another from the beginning."""
 
 
 class _SessionRow(TypedDict):

@@ -35,6 +35,8 @@ pub enum Notification {
     BranchesChanged(BranchesChanged),
     /// Says that entries of the session wait for the team's stream, or that all of them are in it. `session_log_changed`
     SessionLogChanged(SessionLogChanged),
+    /// Says that entries of the session have another order in the file. `session_reordered`
+    SessionReordered(SessionReordered),
     /// Says that this daemon or another process appended entries. `entries_appended`
     EntriesAppended(EntriesAppended),
     /// Says that a message asks the client to start a turn of its agent. `turn_requested`
@@ -97,6 +99,7 @@ impl Notification {
             "session_info_changed" => params.parse().map(Notification::SessionInfoChanged),
             "branches_changed" => params.parse().map(Notification::BranchesChanged),
             "session_log_changed" => params.parse().map(Notification::SessionLogChanged),
+            "session_reordered" => params.parse().map(Notification::SessionReordered),
             "entries_appended" => params.parse().map(Notification::EntriesAppended),
             "turn_requested" => params.parse().map(Notification::TurnRequested),
             "summary_delta" => params.parse().map(Notification::SummaryDelta),
@@ -129,6 +132,7 @@ impl Notification {
             Notification::SessionInfoChanged(_) => "session_info_changed",
             Notification::BranchesChanged(_) => "branches_changed",
             Notification::SessionLogChanged(_) => "session_log_changed",
+            Notification::SessionReordered(_) => "session_reordered",
             Notification::EntriesAppended(_) => "entries_appended",
             Notification::TurnRequested(_) => "turn_requested",
             Notification::SummaryDelta(_) => "summary_delta",
@@ -161,6 +165,7 @@ impl Notification {
             Notification::SessionInfoChanged(params) => &params.session_id,
             Notification::BranchesChanged(params) => &params.session_id,
             Notification::SessionLogChanged(params) => &params.session_id,
+            Notification::SessionReordered(params) => &params.session_id,
             Notification::EntriesAppended(params) => &params.session_id,
             Notification::TurnRequested(params) => &params.session_id,
             Notification::SummaryDelta(params) => &params.session_id,

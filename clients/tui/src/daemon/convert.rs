@@ -321,7 +321,8 @@ pub fn event(notification: &Notification) -> Option<Event> {
         },
         Notification::SessionTree(_)
         | Notification::SessionCompact(_)
-        | Notification::BranchesChanged(_) => Event::Moved,
+        | Notification::BranchesChanged(_)
+        | Notification::SessionReordered(_) => Event::Moved,
         Notification::SessionInfoChanged(params) => {
             Event::Named(params.name.as_deref().map(text::line))
         }

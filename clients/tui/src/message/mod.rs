@@ -416,7 +416,7 @@ pub enum Event {
         /// The first user message of the session, if these entries have it.
         first_message: Option<String>,
     },
-    /// The leaf has moved, or branches were named, archived or brought back.
+    /// The leaf has moved, branches were named, archived or brought back, or entries have another order.
     Moved,
     /// The session was renamed.
     Named(Option<String>),

@@ -149,6 +149,7 @@ import type {
   SessionInfoChanged,
   SessionLogChanged,
   SessionOpened,
+  SessionReordered,
   SessionTree,
   SessionsChanged,
   SetLeafParams,
@@ -181,7 +182,7 @@ import type {
 export const PROTOCOL_VERSION = 1;
 
 /** The hash of the schema behind these types. A daemon with the same hash has the same schema. */
-export const SCHEMA_HASH = 'sha256:7f4aebda84b927aadaeb3ccaec151ea26876e89bdc6695d730e10a7bb4021d62';
+export const SCHEMA_HASH = 'sha256:7cbcd21437c4256cc67473719354dcc9106abf3d75f675a4c6c004702a45b532';
 
 /** Params and result by method. */
 export interface Methods {
@@ -326,6 +327,7 @@ export interface Notifications {
   session_info_changed: SessionInfoChanged;
   branches_changed: BranchesChanged;
   session_log_changed: SessionLogChanged;
+  session_reordered: SessionReordered;
   entries_appended: EntriesAppended;
   turn_requested: TurnRequested;
   summary_delta: SummaryDelta;

@@ -302,7 +302,7 @@ export type Origin = 'self' | 'other';
  * `entryNotFound`: The session has no entry with this id. Correct `details.entryId`; `get_tree` and `get_entries` list the entries.
  * `leafMoved`: The leaf is not at `expectedLeafId`. Read `details.entries` and `details.leafId`, decide again, and send the request with the new leaf.
  * `entryInvalid`: An entry does not have the members that its type or role requires. Correct the member `details.field` of the entry `details.index`; the message lists the accepted values.
- * `treeChanged`: The tree has changed since the page that returned the cursor. Start again with the first page.
+ * `treeChanged`: The tree has changed since the page that returned the cursor, or the order of the entries has. Start again with the first page.
  * `nestingTooDeep`: The nested form of the tree would be too deep. Request the flat form, or fewer entries with `maxDepth` or `rootId`.
  * `duplicateEntryId`: Another entry has this id. Choose another id. The same id with the same content is a retry and no error.
  * `notAUserMessage`: The entry is not a user message, or no user message precedes the leaf. Name a user message; `get_fork_messages` lists them.
@@ -4565,6 +4565,10 @@ export interface GetEntriesParams {
    */
   since?: string | null;
   /**
+   * How many entries the client has up to and with `since`; fails with `treeChanged` if the file has another number there. Default: the order is not compared.
+   */
+  known?: number | null;
+  /**
    * The most entries of the page. Default: no limit.
    */
   limit?: number | null;
@@ -7542,6 +7546,23 @@ export interface SessionOpened {
    * The number of this notification in the session.
    */
   seq: number;
+}
+/**
+ * The params of `session_reordered`.
+ */
+export interface SessionReordered {
+  /**
+   * The id of the session.
+   */
+  sessionId: string;
+  /**
+   * The number of this notification in the session.
+   */
+  seq: number;
+  /**
+   * The id of the last entry up to which the order is as it was; null if it is another from the beginning.
+   */
+  since: string | null;
 }
 /**
  * The params of `session_tree`.

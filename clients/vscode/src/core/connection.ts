@@ -60,6 +60,7 @@ const FOLLOWED = [
   'session_closed',
   'session_compact',
   'session_info_changed',
+  'session_reordered',
   'session_tree',
   'sessions_changed',
   'summary_delta',

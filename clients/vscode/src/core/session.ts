@@ -193,6 +193,7 @@ export class Session {
         return;
       case 'branches_changed':
       case 'session_compact':
+      case 'session_reordered':
       case 'events_lost':
         break;
       default:

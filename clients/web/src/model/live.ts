@@ -207,6 +207,7 @@ export class Live extends LiveState {
       'session_tree',
       'session_compact',
       'branches_changed',
+      'session_reordered',
       'events_lost',
     ].includes(method);
     if (!isNews || this.refreshing !== undefined) return;

@@ -1,5 +1,6 @@
-//! `get_entries` for entries of some types (protocol.md §3.8).
+//! `get_entries` for entries of some types, and for clients that know a number of them (protocol.md §3.8).
 
+use super::revision;
 use crate::daemon::convert::member::{push_id_member, push_number_member};
 use crate::rpc::reply::{Prepared, page_bytes};
 use crate::rpc::session_read::{Read, ReadAnswer};
@@ -17,6 +18,27 @@ pub(super) struct EntryFilter {
     /// `None`: all.
     types: Option<Vec<String>>,
     custom_type: Option<String>,
+}
+
+/// Fails if the client has another number of entries in front of the page than the file, since others stand among them.
+pub(super) fn check_known(
+    read: &Read<'_>,
+    params: &wire::GetEntriesParams,
+    first: usize,
+    known: u64,
+) -> Result<()> {
+    if params.types.is_some() || params.custom_type.is_some() {
+        let reason = "counts entries of all types: leave out `types` and `customType`, or `known`";
+        return Err(Error::invalid_params("known", reason));
+    }
+    let entries = read.tree.entries_from(0);
+    let there = entries.take_while(|node| node.number() < first).count();
+    if there as u64 == known {
+        return Ok(());
+    }
+    let revision = revision::of(read, read.tree.revision());
+    let message = "the session has other entries up to `since` than the client";
+    Err(revision::changed(message, &revision))
 }
 
 impl EntryFilter {

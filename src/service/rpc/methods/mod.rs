@@ -24,6 +24,7 @@ pub(super) mod pick;
 pub(super) mod read;
 pub(super) mod render;
 pub(super) mod renderers;
+mod revision;
 pub(super) mod search;
 mod selection;
 pub(super) mod sessions;

@@ -3,7 +3,7 @@
 //! The session's guard is held to choose the entries; bodies are read without it, and on a blocking thread if there are
 //! many.
 
-use super::entries::EntryFilter;
+use super::entries::{EntryFilter, check_known};
 use crate::daemon::convert::diagnostics;
 use crate::daemon::convert::member::{push_array, push_id_member, push_number_member};
 use crate::daemon::convert::stored::raw;
@@ -191,6 +191,9 @@ pub(in crate::rpc) fn get_entries(
         .map(|id| read.find(id))
         .transpose()?;
     let first = since.map_or(0, |since| since.number() + 1);
+    if let Some(known) = params.known {
+        check_known(read, params, first, known)?;
+    }
     if let Some(filter) = EntryFilter::of(params)? {
         return filter.page(read, params, first);
     }

@@ -7,6 +7,7 @@ use crate::daemon::rows::{RowReader, ToExtract};
 use crate::daemon::tree_view::{View, ViewOptions, ViewRoom};
 use crate::rpc::methods::born::{self, BornSessions, Origin};
 use crate::rpc::methods::branch_names::BranchNames;
+use crate::rpc::methods::revision;
 use crate::rpc::reply::Prepared;
 use crate::rpc::session_read::{Read, ReadAnswer};
 use serde_json::json;
@@ -68,7 +69,7 @@ impl TreeRequest {
             return Ok(ReadAnswer::OnBlockingThread);
         }
         let frame_bytes = read.frame_bytes();
-        let revision = format!("{:x}-{:x}", read.open.session.nonce, asked.revision);
+        let revision = revision::of(read, asked.revision);
         let page = Page {
             start: start(read, &self.params, Some(&revision))?,
             fits: frame_bytes - ENVELOPE_BYTES.min(frame_bytes / 2),
@@ -398,10 +399,10 @@ fn start(
         if let Some(revision) = revision
             && of != revision
         {
-            return Err(
-                Error::new(Kind::TreeChanged, "the tree has changed since this cursor")
-                    .with_details(json!({ "revision": revision })),
-            );
+            return Err(revision::changed(
+                "the tree has changed since this cursor",
+                revision,
+            ));
         }
         return Ok(PageStart::Offset(offset));
     }

@@ -47,7 +47,7 @@ string_enum! {
     /// `entryNotFound`: The session has no entry with this id. Correct `details.entryId`; `get_tree` and `get_entries` list the entries.
     /// `leafMoved`: The leaf is not at `expectedLeafId`. Read `details.entries` and `details.leafId`, decide again, and send the request with the new leaf.
     /// `entryInvalid`: An entry does not have the members that its type or role requires. Correct the member `details.field` of the entry `details.index`; the message lists the accepted values.
-    /// `treeChanged`: The tree has changed since the page that returned the cursor. Start again with the first page.
+    /// `treeChanged`: The tree has changed since the page that returned the cursor, or the order of the entries has. Start again with the first page.
     /// `nestingTooDeep`: The nested form of the tree would be too deep. Request the flat form, or fewer entries with `maxDepth` or `rootId`.
     /// `duplicateEntryId`: Another entry has this id. Choose another id. The same id with the same content is a retry and no error.
     /// `notAUserMessage`: The entry is not a user message, or no user message precedes the leaf. Name a user message; `get_fork_messages` lists them.

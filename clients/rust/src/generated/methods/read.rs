@@ -67,11 +67,12 @@ impl Client {
     /// Returns the entries of all branches in file order, page by page. `get_entries`
     ///
     /// Errors: `invalidParams`, `sessionNotFound`, `sessionDeleted`, `sessionReplaced`,
-    /// `entryNotFound`, `storageIo`, `pathDenied`, `cancelled`.
+    /// `entryNotFound`, `treeChanged`, `storageIo`, `pathDenied`, `cancelled`.
     pub fn get_entries(&self) -> Call<GetEntriesParams, GetEntriesResult> {
         let params = GetEntriesParams {
             session_id: self.session_id(),
             since: None,
+            known: None,
             limit: None,
             max_bytes: None,
             types: None,

@@ -60,6 +60,9 @@ pub struct GetEntriesParams {
     /// The id of an entry; the page begins after it. Default: the first entry.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub since: Option<String>,
+    /// How many entries the client has up to and with `since`; fails with `treeChanged` if the file has another number there. Default: the order is not compared.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub known: Option<u64>,
     /// The most entries of the page. Default: no limit.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub limit: Option<u64>,

@@ -160,6 +160,12 @@ impl<R> Call<GetEntriesParams, R> {
         self
     }
 
+    /// How many entries the client has up to and with `since`; fails with `treeChanged` if the file has another number there. Default: the order is not compared.
+    pub fn known(mut self, known: u64) -> Self {
+        self.params.known = Some(known);
+        self
+    }
+
     /// The most entries of the page. Default: no limit.
     pub fn limit(mut self, limit: u64) -> Self {
         self.params.limit = Some(limit);

@@ -332,6 +332,19 @@ pub struct SessionOpened {
     pub seq: u64,
 }
 
+/// The params of `session_reordered`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
+#[serde(rename_all = "camelCase")]
+pub struct SessionReordered {
+    /// The id of the session.
+    pub session_id: String,
+    /// The number of this notification in the session.
+    pub seq: u64,
+    /// The id of the last entry up to which the order is as it was; null if it is another from the beginning.
+    pub since: Option<String>,
+}
+
 /// The params of `session_tree`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
