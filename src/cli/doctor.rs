@@ -57,7 +57,7 @@ pub(crate) struct Doctor {
     /// Check the kept bytes of imported sessions' sources too
     #[arg(long)]
     origin: bool,
-    /// Check the servers of [log.nats] or [log.postgres] in place of files
+    /// Check the servers of [team] in place of files
     #[cfg(feature = "team")]
     #[arg(long, conflicts_with_all = ["sessions", "latest", "json", "repair", "origin"])]
     cluster: bool,

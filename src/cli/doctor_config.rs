@@ -12,6 +12,8 @@ pub(super) struct Configuration {
     /// The file that was read.
     path: Option<String>,
     problems: Vec<String>,
+    /// How settings with old names are written now.
+    hints: Vec<String>,
 }
 
 impl Configuration {
@@ -22,6 +24,7 @@ impl Configuration {
                 return Self {
                     path: None,
                     problems: vec![ShellError::of(&error).message],
+                    hints: Vec::new(),
                 };
             }
         };
@@ -29,6 +32,7 @@ impl Configuration {
         Self {
             path: path.map(|path| path.display().to_string()),
             problems: problems.into_iter().map(str::to_owned).collect(),
+            hints: settings.hints().map(str::to_owned).collect(),
         }
     }
 
@@ -36,9 +40,9 @@ impl Configuration {
         self.problems.is_empty()
     }
 
-    /// Shows the problems, if there are any.
+    /// Shows the problems and hints, if there are any.
     pub(super) fn show(&self, screen: &mut Screen) -> io::Result<()> {
-        if self.is_sound() {
+        if self.is_sound() && self.hints.is_empty() {
             return Ok(());
         }
         let path = self.path.as_deref().unwrap_or("configuration");
@@ -47,6 +51,9 @@ impl Configuration {
         for problem in &self.problems {
             let name = screen.style(Style::Red, "configuration");
             writeln!(screen, "  {name}: {}", terminal::line(problem))?;
+        }
+        for hint in &self.hints {
+            writeln!(screen, "  hint: {}", terminal::line(hint))?;
         }
         writeln!(screen)
     }

@@ -130,7 +130,7 @@ fn answering(settings: NatsSettings, probed: &[ProbedServer]) -> anyhow::Result<
         return Ok(settings.only(&answers));
     }
     let why = format!("no server answers: {}", answers(probed));
-    let remedy = "start the servers, or correct `servers` of [log.nats]; `nats-server --config FILE` says why one does not start";
+    let remedy = "start the servers, or correct `servers` of [team]; `nats-server --config FILE` says why one does not start";
     Err(ShellError::failed(
         format!("{why} (logUnavailable)"),
         remedy,

@@ -217,7 +217,7 @@ remedies! {
     LogDiverged FAILED "move the file and the `.replica` beside it to another folder, and pull the session; nothing was changed";
     LogRewound FAILED "ask who runs the servers whether they are to stay as they are; without the `.replica` beside the file, a push fills it again; nothing was changed";
     LogMisconfigured FAILED "correct what the message names; `treelined doctor --cluster` lists all of it, and `--create` makes a missing stream or missing tables";
-    LogDenied FAILED "correct the password, `credentials`, `ca` or `certificate` of [log.nats] or [log.postgres], or ask for the permission that the message names";
+    LogDenied FAILED "correct the password, `credentials`, `ca` or `certificate` of [team], or ask for the permission that the message names";
     PayloadTooLarge FAILED "treelined doctor --cluster --create, which makes the bucket for lines of up to 64 MiB";
     BatchUnsupported USAGE "send the requests one by one";
     RequestTooLarge FAILED "send less at once, or raise --max-frame-bytes";

@@ -33,7 +33,7 @@ use treelined_fleet::transfer::{self, Transfer};
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
-  treelined push --all                            all sessions of this machine, with [log.nats] or [log.postgres]
+  treelined push --all                            all sessions of this machine, with [team]
   treelined push SESSION --log nats://10.0.0.1    one session
 
 A push that is cut off is continued by the next one.")]
@@ -82,7 +82,8 @@ pub(crate) struct PullArgs {
 
 /// The servers in the settings; an error if there are none.
 pub(super) fn servers(config: &Config) -> anyhow::Result<TeamSettings> {
-    let remedy = "--log nats://HOST or postgres://HOST/DATABASE, or [log.nats] or [log.postgres] in the configuration file";
+    let remedy =
+        "--log nats://HOST or postgres://HOST/DATABASE, or [team] in the configuration file";
     let given = config.team.clone();
     given.ok_or_else(|| ShellError::new(USAGE, "no servers are given", remedy).into())
 }
@@ -164,7 +165,7 @@ fn push_file(
 pub(super) fn remake(options: &Options, at: Location) -> Result<()> {
     let missing = |error: anyhow::Error| Error::new(Kind::LogMisconfigured, format!("{error:#}"));
     let settings = options.config().map_err(missing)?.team.ok_or_else(|| {
-        let why = "the file is a copy of a log: name its servers with --log, or in [log.nats] or [log.postgres]";
+        let why = "the file is a copy of a log: name its servers with --log, or in [team]";
         Error::new(Kind::LogMisconfigured, why)
     })?;
     let Some(header) = listing::header(&at) else {

@@ -40,7 +40,7 @@ pub(crate) struct Options {
           value_parser = clap::value_parser!(u64).range(1024..=1 << 40))]
     pub max_queued_bytes: Option<u64>,
     /// The log of all sessions: addresses of NATS servers, joined by commas, or one of PostgreSQL, or files for none
-    /// [default: that of [log.nats] or [log.postgres]]
+    /// [default: that of [team]]
     #[cfg(feature = "team")]
     #[arg(long, global = true, value_name = "URLS", hide_short_help = true)]
     pub log: Option<String>,
@@ -126,18 +126,18 @@ impl Options {
 /// The settings of a daemon. Fails if they must not be used, or if they name servers that this build cannot use.
 pub(super) fn usable(settings: Settings) -> anyhow::Result<Config> {
     let config = settings.into_config()?;
-    let (section, servers, feature) = match &config.team {
+    let (servers, feature) = match &config.team {
         Some(TeamSettings::Nats(_)) if cfg!(not(feature = "nats")) => {
-            ("[log.nats]", "NATS JetStream", "feature nats")
+            ("NATS JetStream", "feature nats")
         }
         Some(TeamSettings::Postgres(_)) if cfg!(not(feature = "postgres")) => {
-            ("[log.postgres]", "PostgreSQL", "feature postgres")
+            ("PostgreSQL", "feature postgres")
         }
         _ => return Ok(config),
     };
-    let what = format!("the log of {section} or of its variable");
+    let what = "the team of [team] or of its variable";
     let remedy = format!("{WITH_TEAM}; {LOG_VARIABLE}=files keeps sessions in files only");
-    Err(ShellError::new(USAGE, built_without(&what, servers, feature), remedy).into())
+    Err(ShellError::new(USAGE, built_without(what, servers, feature), remedy).into())
 }
 
 /// How a person gets a program that can keep sessions on the servers of a team.

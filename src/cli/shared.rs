@@ -147,8 +147,8 @@ impl SharedDaemon {
             ("durability", "", "durability"),
             ("max-frame-bytes", "limits", "max_frame_bytes"),
             ("max-queued-bytes", "limits", "max_queued_bytes"),
-            ("log", "log.nats", "servers"),
-            ("log", "log.postgres", "url"),
+            ("log", "team", "servers"),
+            ("log", "team", "url"),
         ];
         let of = |(name, section, key): (&str, &str, &str)| {
             let (value, _) = self.settings.value(section, key)?;

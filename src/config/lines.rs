@@ -34,6 +34,9 @@ struct SettingLine {
     /// A problem with the setting, in words for users.
     #[serde(rename = "problem", skip_serializing_if = "Option::is_none")]
     note: Option<String>,
+    /// How the setting is written now, if it has an old name.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    hint: Option<String>,
 }
 
 impl SettingLines {
@@ -49,6 +52,7 @@ impl SettingLines {
             value,
             origin,
             note: None,
+            hint: None,
         });
     }
 
@@ -57,6 +61,17 @@ impl SettingLines {
         if let Some(line) = self.0.last_mut() {
             line.note = Some(what);
         }
+    }
+
+    /// Adds a hint to the last setting.
+    pub(super) fn hint(&mut self, what: String) {
+        if let Some(line) = self.0.last_mut() {
+            line.hint = Some(what);
+        }
+    }
+
+    pub(super) fn hints(&self) -> impl Iterator<Item = &str> {
+        self.0.iter().filter_map(|line| line.hint.as_deref())
     }
 
     pub(super) fn notes(&self) -> impl Iterator<Item = &str> {
@@ -136,7 +151,7 @@ impl SettingLines {
             };
             let (key, value) = (key(&line.key), value(&line.value));
             let _ = writeln!(text, "{key} = {value} # {origin}");
-            if let Some(note) = &line.note {
+            for note in line.note.iter().chain(&line.hint) {
                 text.push_str(&comment(note));
             }
         }

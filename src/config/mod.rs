@@ -10,7 +10,6 @@ mod flags;
 mod idle_time;
 mod keep_time;
 mod lines;
-mod log;
 mod paths;
 mod prices;
 mod programs;
@@ -18,12 +17,13 @@ mod redact_words;
 mod renderers;
 mod sections;
 mod summarizer;
+mod team;
 
 pub(crate) use file::check;
 pub(crate) use flags::{ConfigFlags, DurabilityName, EnvironmentLookup, SummarizerName};
 pub(crate) use idle_time::IdleTime;
 pub(crate) use keep_time::KeepTime;
-pub(crate) use log::VARIABLE as LOG_VARIABLE;
+pub(crate) use team::VARIABLE as LOG_VARIABLE;
 pub(crate) use treelined_fleet::settings::TeamSettings;
 
 use self::renderers::renderers;
@@ -155,8 +155,8 @@ impl Settings {
         let prices = prices(&file.prices, &mut lines)?;
         let redact = redact_words::redact(file.redact.words, keys, &mut lines)?;
         let trash_keep = keep_time::keep(file.trash.keep, &mut lines);
-        let team = log::team(file.log, folder, &mut lines)?;
-        let team = log::with_flag(team, flags.log.as_deref(), environment, &mut lines)?;
+        let team = team::team(file.team, file.log, folder, &mut lines)?;
+        let team = team::with_flag(team, flags.log.as_deref(), environment, &mut lines)?;
         let cwd = std::env::current_dir().context("the working directory")?;
         Ok(Self {
             config: Config {
@@ -244,6 +244,11 @@ impl Settings {
     /// Problems that do not prevent the daemon from running, such as programs that cannot be started.
     pub(crate) fn problems(&self) -> impl Iterator<Item = &str> {
         self.lines.notes()
+    }
+
+    /// How settings with old names are written now.
+    pub(crate) fn hints(&self) -> impl Iterator<Item = &str> {
+        self.lines.hints()
     }
 
     /// All problems, and the file that they are in.

@@ -3,9 +3,9 @@
 use super::flags::{DurabilityName, SummarizerName};
 use super::idle_time::IdleTime;
 use super::keep_time::KeepTime;
-use super::log::LogSection;
 use super::prices::PriceSection;
 use super::renderers::RendererSection;
+use super::team::{LogSection, TeamSection};
 use serde::Deserialize;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -33,6 +33,7 @@ pub(super) struct FileSections {
     pub(super) redact: RedactSection,
     #[serde(default)]
     pub(super) trash: TrashSection,
+    pub(super) team: Option<TeamSection>,
     #[serde(default)]
     pub(super) log: LogSection,
 }

@@ -243,6 +243,6 @@ pub(super) fn key_variables(section: &LlmSection) -> Vec<String> {
     let built_in = PROVIDERS.iter().map(|(.., variable)| *variable);
     let configured = section.providers.values();
     let configured = configured.filter_map(|provider| provider.key_env.as_deref());
-    let all = built_in.chain(configured).chain([super::log::VARIABLE]);
+    let all = built_in.chain(configured).chain([super::team::VARIABLE]);
     all.map(str::to_owned).collect()
 }

@@ -78,7 +78,7 @@ pub(super) fn refused(settings: &NatsSettings, error: &ApiError) -> Error {
         }
         SUBJECT_OVERLAP => {
             let why = format!(
-                "another stream than {stream:?} has the subjects of sessions: name it in [log.nats]"
+                "another stream than {stream:?} has the subjects of sessions: name it in [team]"
             );
             Error::new(Kind::LogMisconfigured, why)
         }

@@ -507,7 +507,7 @@ fn the_first_steps_of_the_document_work() {
     };
     let database = block("createdb treelined");
     let config = |name: &str| {
-        let config = block("[log.postgres]\n    url");
+        let config = block("[team]\n    engine = \"postgres\"");
         let config = config
             .replace("db.example", server.trim())
             .replace(":PASSWORD@", ":x0@");

@@ -158,7 +158,7 @@ impl Containers {
 
     /// A machine with the document's `config.toml` for this user.
     fn machine(&self, user: &str) -> Machine {
-        let text = replaced(&block("[log.nats]"), "alice", user);
+        let text = replaced(&block("[team]\n    engine = \"nats\""), "alice", user);
         let mut text = replaced(&text, "PASSWORD", &self.passwords[&user.to_uppercase()]);
         for (port, here) in &self.ports {
             text = replaced(
@@ -344,7 +344,7 @@ fn the_document_has_the_members_of_the_configuration() {
     let output = machine.run(&["config"]);
     assert!(output.status.success(), "{output:?}");
     let whole = String::from_utf8(output.stdout).unwrap();
-    let least = Machine::configured("[log.nats]\nservers = [\"nats://h\"]\n");
+    let least = Machine::configured("[team]\nengine = \"nats\"\nservers = [\"nats://h\"]\n");
     let least = String::from_utf8(least.run(&["config"]).stdout).unwrap();
     for line in text.lines().skip(1) {
         let key = line.split(' ').next().unwrap();

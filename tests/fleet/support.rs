@@ -107,10 +107,12 @@ impl Fleet {
     /// The configuration of a machine with these addresses, as `log` gives them.
     pub(crate) fn section(&self, log: &str, offline: &str) -> String {
         if self.is_postgres {
-            return format!("[log.postgres]\nurl = {log:?}\noffline = {offline:?}\n");
+            return format!(
+                "[team]\nengine = \"postgres\"\nurl = {log:?}\noffline = {offline:?}\n"
+            );
         }
         let servers: Vec<&str> = log.split(',').collect();
-        format!("[log.nats]\nservers = {servers:?}\noffline = {offline:?}\n")
+        format!("[team]\nengine = \"nats\"\nservers = {servers:?}\noffline = {offline:?}\n")
     }
 
     /// An address at which no server is.

@@ -19,7 +19,7 @@ fn described(home: &Home, file: &str, args: &[&str], env: &[(&str, &str)]) -> Ou
 }
 
 #[track_caller]
-fn refused(file: &str, naming: &[&str]) {
+pub(crate) fn refused(file: &str, naming: &[&str]) {
     let output = described(&Home::new(), file, &[], &[]);
     assert_eq!(output.code, Some(1), "{file}");
     assert_eq!(output.stdout, b"", "{file}");
@@ -525,69 +525,4 @@ fn the_settings_are_printed_as_json() {
     );
     assert_eq!(row("", "session_dir")["source"], "environment");
     assert_eq!(row("limits", "max_frame_bytes")["source"], "default");
-}
-
-#[test]
-fn a_database_of_the_team_needs_the_feature_postgres_and_no_stream_beside_it() {
-    let home = Home::new();
-    let url = "postgres://alice:secret@127.0.0.1:1/team";
-    let section = format!("[log.postgres]\nurl = {url:?}\n");
-    let with_log = file(&home, &section);
-    let lacks_feature = |args: &[&str], env: &[(&str, &str)]| {
-        let output = home.run(args, env, "");
-        assert_eq!(output.code, Some(2), "{args:?}: {output:?}");
-        let text = &output.stderr;
-        let is_named = text.contains("built without the feature postgres");
-        assert!(is_named && !text.contains("secret"), "{text}");
-    };
-    lacks_feature(&["--config", &with_log], &[]);
-    lacks_feature(&["list"], &[("TREELINED_LOG_SERVERS", url)]);
-    let config = ["--config", &with_log, "config"];
-    let shown = home.run(&config, &[], "").clean().text().to_owned();
-    assert!(shown.contains("postgres://…@127.0.0.1:1/team"), "{shown}");
-    let both = format!("[log.nats]\nservers = [\"nats://h\"]\n{section}");
-    refused(&both, &["a team has one log"]);
-    let wrong = "[log.postgres]\nurl = \"mysql://db\"\n";
-    refused(wrong, &["begins with postgres://"]);
-}
-
-/// Without the feature `nats` the program said `unrecognized subcommand 'push'`, and a daemon with a log in its settings
-/// kept sessions in files only, with a warning.
-#[test]
-fn what_needs_the_feature_nats_says_what_to_install() {
-    let home = Home::new();
-    let with_log = file(&home, "[log.nats]\nservers = [\"nats://127.0.0.1:1\"]\n");
-    let refuses = |args: &[&str], env: &[(&str, &str)]| {
-        let output = home.run(args, env, "");
-        assert_eq!(output.code, Some(2), "{args:?}: {output:?}");
-        assert_eq!(output.stdout, b"", "{args:?}");
-        for part in [
-            "needs NATS JetStream",
-            "built without the feature",
-            "--features nats",
-        ] {
-            assert!(output.stderr.contains(part), "{args:?}: {}", output.stderr);
-        }
-        assert_eq!(output.stderr.lines().count(), 2, "{}", output.stderr);
-    };
-    for args in [
-        &["push", "--all"][..],
-        &["pull", "a name"],
-        &["--log", "nats://127.0.0.1:1"],
-        &["list", "--log=nats://127.0.0.1:1"],
-        &["doctor", "--cluster"],
-        &["--config", &with_log],
-        &["--config", &with_log, "list"],
-        &["--config", &with_log, "call", "list_sessions"],
-    ] {
-        refuses(args, &[]);
-    }
-    refuses(&[], &[("TREELINED_LOG_SERVERS", "nats://127.0.0.1:1")]);
-    let files = [("TREELINED_LOG_SERVERS", "files")];
-    let list = ["--config", &with_log, "call", "list_sessions"];
-    home.run(&list, &files, "").clean();
-    let output = home
-        .run(&["--config", &with_log, "config"], &[], "")
-        .clean();
-    assert!(output.text().contains("nats://127.0.0.1:1"));
 }

@@ -76,6 +76,7 @@ mod sorting;
 mod speed_rows;
 mod stack;
 mod steps;
+mod teams;
 mod transport;
 mod tree;
 mod turns;

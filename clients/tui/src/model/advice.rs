@@ -90,7 +90,7 @@ fn of_logs(kind: &str) -> Option<&'static str> {
             "The stream of the log is missing, full, or drops messages. `treelined doctor --cluster` says more."
         }
         "logDenied" => {
-            "The servers of the log refuse the credentials or a permission. Correct [log.nats]."
+            "The servers of the log refuse the credentials or a permission. Correct [team]."
         }
         "payloadTooLarge" => {
             "The log takes entries of up to 64 MiB, if it has a bucket for them: `treelined doctor --cluster --create` makes it."

@@ -1,16 +1,17 @@
-//! The sections about the team, which keeps its sessions on servers (fleet.md).
+//! The section `[team]`: the servers that several machines share (fleet.md).
 
 use super::lines::{SettingLines, SettingOrigin};
-use anyhow::{bail, ensure};
+use anyhow::ensure;
 use serde::Deserialize;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use treelined_fleet::settings::{NatsSettings, PostgresSettings, REPLICAS, STREAM, TeamSettings};
 
-const SECTION: &str = "log.nats";
-const POSTGRES: &str = "log.postgres";
-/// The environment variable that has the same meaning as `--log`. Unlike an option, its password is not in the list
-/// of processes.
+const SECTION: &str = "team";
+/// The values of `engine`.
+const NATS: &str = "nats";
+const POSTGRES: &str = "postgres";
+/// The environment variable with the value of `--log`. Its password is not in the list of processes.
 pub(crate) const VARIABLE: &str = "TREELINED_LOG_SERVERS";
 /// The value of `--log` for sessions in files only, without a team.
 const FILES: &str = "files";
@@ -25,6 +26,15 @@ enum OfflineName {
     Queue,
 }
 
+/// `[team]`, with the members of its engine.
+#[derive(Debug, Deserialize)]
+#[serde(tag = "engine", rename_all = "lowercase")]
+pub(super) enum TeamSection {
+    Nats(NatsSection),
+    Postgres(PostgresSection),
+}
+
+/// `[log]`: the names that `[team]` had.
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct LogSection {
@@ -34,7 +44,7 @@ pub(super) struct LogSection {
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct PostgresSection {
+pub(super) struct PostgresSection {
     url: String,
     ca: Option<PathBuf>,
     certificate: Option<PathBuf>,
@@ -44,7 +54,7 @@ struct PostgresSection {
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct NatsSection {
+pub(super) struct NatsSection {
     servers: Vec<String>,
     credentials: Option<PathBuf>,
     ca: Option<PathBuf>,
@@ -59,29 +69,48 @@ struct NatsSection {
 
 /// The settings of the team from the file. Paths are relative to the folder of the file.
 pub(super) fn team(
-    section: LogSection,
+    section: Option<TeamSection>,
+    old: LogSection,
     folder: Option<&Path>,
     lines: &mut SettingLines,
 ) -> anyhow::Result<Option<TeamSettings>> {
-    match (section.nats, section.postgres) {
-        (None, None) => Ok(None),
-        (Some(nats), None) => Ok(Some(TeamSettings::Nats(self::nats(nats, folder, lines)?))),
-        (None, Some(postgres)) => {
-            let settings = self::postgres(postgres, folder, lines)?;
-            Ok(Some(TeamSettings::Postgres(settings)))
-        }
-        (Some(_), Some(_)) => {
-            bail!("[{SECTION}] and [{POSTGRES}]: give one, since a team has one log")
-        }
+    let named = [
+        section.map(|section| (section, None)),
+        (old.nats).map(|nats| (TeamSection::Nats(nats), Some(NATS))),
+        (old.postgres).map(|postgres| (TeamSection::Postgres(postgres), Some(POSTGRES))),
+    ];
+    let mut named = named.into_iter().flatten();
+    let Some((section, old)) = named.next() else {
+        return Ok(None);
+    };
+    ensure!(
+        named.next().is_none(),
+        "[{SECTION}], [log.{NATS}] and [log.{POSTGRES}]: give one, since a team has one engine"
+    );
+    let engine = match section {
+        TeamSection::Nats(_) => NATS,
+        TeamSection::Postgres(_) => POSTGRES,
+    };
+    lines.push((SECTION, "engine"), engine.into(), SettingOrigin::File);
+    if let Some(old) = old {
+        lines.hint(format!(
+            "[log.{old}] is the old name of this section: write [{SECTION}] with engine = \"{old}\""
+        ));
     }
+    Ok(Some(match section {
+        TeamSection::Nats(nats) => TeamSettings::Nats(self::nats(nats, folder, lines)?),
+        TeamSection::Postgres(postgres) => {
+            TeamSettings::Postgres(self::postgres(postgres, folder, lines)?)
+        }
+    }))
 }
 
-/// Whether appends wait in files while no server can be reached, by the setting of this section.
-fn queues(section: &str, offline: Option<OfflineName>, lines: &mut SettingLines) -> bool {
+/// Whether appends wait in files, by the setting of a section.
+fn queues(offline: Option<OfflineName>, lines: &mut SettingLines) -> bool {
     let queues = offline.unwrap_or_default() == OfflineName::Queue;
     if offline.is_some() {
         let shown = if queues { "queue" } else { "refuse" };
-        lines.push((section, "offline"), shown.into(), SettingOrigin::File);
+        lines.push((SECTION, "offline"), shown.into(), SettingOrigin::File);
     }
     queues
 }
@@ -98,21 +127,21 @@ fn postgres(
         key,
         offline,
     } = section;
-    let queues = queues(POSTGRES, offline, lines);
+    let queues = queues(offline, lines);
     ensure!(
         PostgresSettings::is_url(&url),
-        "{POSTGRES}.url: begins with postgres://"
+        "{SECTION}.url: begins with postgres://"
     );
     ensure!(
         certificate.is_some() == key.is_some(),
-        "{POSTGRES}.certificate and {POSTGRES}.key: give both or none"
+        "{SECTION}.certificate and {SECTION}.key: give both or none"
     );
     let shown = without_password(&url);
-    lines.push((POSTGRES, "url"), shown.into(), SettingOrigin::File);
+    lines.push((SECTION, "url"), shown.into(), SettingOrigin::File);
     let mut path = |key: &str, path: Option<PathBuf>| {
         let path = folder.unwrap_or(Path::new("")).join(path?);
         let shown = path.display().to_string();
-        lines.push((POSTGRES, key), shown.into(), SettingOrigin::File);
+        lines.push((SECTION, key), shown.into(), SettingOrigin::File);
         Some(path)
     };
     Ok(PostgresSettings {
@@ -128,7 +157,7 @@ fn nats(
     folder: Option<&Path>,
     lines: &mut SettingLines,
 ) -> anyhow::Result<NatsSettings> {
-    let queues = queues(SECTION, nats.offline, lines);
+    let queues = queues(nats.offline, lines);
     ensure!(!nats.servers.is_empty(), "{SECTION}.servers: name a server");
     ensure!(
         nats.certificate.is_some() == nats.key.is_some(),
@@ -198,13 +227,22 @@ pub(super) fn with_flag(
     };
     if given == FILES {
         lines.remove(SECTION, None);
-        lines.remove(POSTGRES, None);
         return Ok(None);
     }
+    let mut begin = |engine: &str, address: &str, is_of_file: bool| {
+        let other = if is_of_file { Some(address) } else { None };
+        lines.remove(SECTION, other);
+        if !is_of_file {
+            lines.push((SECTION, "engine"), engine.into(), origin);
+        }
+    };
     if PostgresSettings::is_url(given) {
-        lines.remove(SECTION, None);
-        lines.remove(POSTGRES, Some("url"));
-        lines.push((POSTGRES, "url"), without_password(given).into(), origin);
+        begin(
+            POSTGRES,
+            "url",
+            matches!(file, Some(TeamSettings::Postgres(_))),
+        );
+        lines.push((SECTION, "url"), without_password(given).into(), origin);
         let url = given.to_owned();
         return Ok(Some(TeamSettings::Postgres(match file {
             Some(TeamSettings::Postgres(file)) => PostgresSettings { url, ..file },
@@ -221,8 +259,7 @@ pub(super) fn with_flag(
     );
     let shown = servers.iter().map(|server| without_password(server).into());
     let shown = toml::Value::Array(shown.collect());
-    lines.remove(POSTGRES, None);
-    lines.remove(SECTION, Some("servers"));
+    begin(NATS, "servers", matches!(file, Some(TeamSettings::Nats(_))));
     lines.push((SECTION, "servers"), shown, origin);
     Ok(Some(TeamSettings::Nats(match file {
         Some(TeamSettings::Nats(file)) => file.at(servers),
