@@ -227,6 +227,37 @@ def test_a_hidden_checkpoint_does_not_cut_the_history_of_a_channel(client: Clien
     assert saver.get_delta_channel_history(config=where, channels=["c"]) == before
 
 
+def test_checkpoints_that_come_to_stand_among_known_ones_are_read(tmp_path: Path) -> None:
+    """Those of another machine stand in front of the own ones that waited for the team."""
+    folder = tmp_path / "sessions"
+    with Client(session_dir=str(folder)) as here:
+        graph = talk(TreelinedSaver(here))
+        say(graph, config("a"), "one")
+        (path,) = folder.glob("*/*.jsonl")
+
+        def said_behind(text: str, graph: Any) -> str:
+            """Say something behind the first state, and return the lines of it alone."""
+            before = path.read_text(encoding="utf-8")
+            say(graph, config("a"), text)
+            return path.read_text(encoding="utf-8").removeprefix(before)
+
+        def replace(text: str) -> None:
+            made = tmp_path / "made"
+            made.write_text(text, encoding="utf-8")
+            made.replace(path)
+
+        first = path.read_text(encoding="utf-8")
+        with Client(session_dir=str(folder)) as there:
+            theirs = said_behind("theirs", talk(TreelinedSaver(there)))
+        replace(first)
+        ours = said_behind("ours", graph)
+        replace(first + theirs + ours)
+        with Client(session_dir=str(folder)) as third:
+            expected = history(talk(TreelinedSaver(third)), config("a"))
+        assert "theirs" in repr(expected)
+        assert history(graph, config("a")) == expected
+
+
 def test_a_copy_of_a_thread_passes_over_entries_of_others(client: Client) -> None:
     saver = TreelinedSaver(client)
     graph = talk(saver)

@@ -7,6 +7,8 @@ import threading
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from treelined import TreelinedError
+
 if TYPE_CHECKING:
     from treelined import Client
 
@@ -72,8 +74,13 @@ class Thread:
         self.lock = threading.RLock()
         # Whether its session is known to have the tag by which lists find it.
         self.is_tagged = False
+        self._begin()
+
+    def _begin(self) -> None:
+        """Know nothing of the session."""
         self.head: str | None = None
         self.last: str | None = None
+        self.count = 0
         self.nodes: dict[tuple[str, str], Node] = {}
         self.messages: dict[str, dict[str, Any]] = {}
         self.writes: dict[tuple[str, str], dict[tuple[str, int], tuple[str, str, Any]]] = {}
@@ -96,11 +103,19 @@ class Thread:
         while True:
             params: dict[str, Any] = {"sessionId": self.session, "maxBytes": PAGE}
             if self.last is not None:
-                params["since"] = self.last
-            page = client.call("get_entries", params)
+                params["since"], params["known"] = self.last, self.count
+            try:
+                page = client.call("get_entries", params)
+            except TreelinedError as error:
+                if error.kind != "treeChanged":
+                    raise
+                # Entries of another machine came to stand among the known ones.
+                self._begin()
+                continue
             for entry in page["entries"]:
                 self.take(entry)
                 self.last = entry["id"]
+                self.count += 1
             if "nextCursor" not in page or not page["entries"]:
                 return
 
