@@ -31,8 +31,7 @@ pub(super) fn check_known(
         let reason = "counts entries of all types: leave out `types` and `customType`, or `known`";
         return Err(Error::invalid_params("known", reason));
     }
-    let entries = read.tree.entries_from(0);
-    let there = entries.take_while(|node| node.number() < first).count();
+    let there = read.tree.entry_count() - read.tree.entries_from(first).count();
     if there as u64 == known {
         return Ok(());
     }
