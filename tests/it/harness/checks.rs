@@ -10,13 +10,14 @@ use std::time::{Duration, Instant};
 use super::*;
 
 /// Notifications that nearly every call causes. Tests of other subjects ignore them.
-pub(super) const BOOKKEEPING: [&str; 6] = [
+pub(super) const BOOKKEEPING: [&str; 7] = [
     "entries_appended",
     "session_opened",
     "session_closed",
     "session_tree",
     "session_info_changed",
     "session_before_tree",
+    "session_reordered",
 ];
 
 // --- the schema ---

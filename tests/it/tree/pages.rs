@@ -154,7 +154,6 @@ fn a_cursor_is_refused_after_the_file_was_replaced() {
     let next = home.files().join("next");
     fs::write(&next, session(["a", "d", "c"]).text()).unwrap();
     fs::rename(&next, &path).unwrap();
-    d.ignore("session_reordered");
     let next_page = json!({"limit": 1, "cursor": page["nextCursor"]});
     d.err_kind("get_tree", next_page, "treeChanged");
     let all = d.ok("get_tree", json!({}));
