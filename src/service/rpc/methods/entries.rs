@@ -35,7 +35,7 @@ pub(super) fn check_known(
     if there as u64 == known {
         return Ok(());
     }
-    let revision = revision::of(read, read.tree.revision());
+    let revision = revision::of(read.open.session.nonce, read.tree.revision());
     let message = "the session has other entries up to `since` than the client";
     Err(revision::changed(message, &revision))
 }

@@ -69,7 +69,7 @@ impl TreeRequest {
             return Ok(ReadAnswer::OnBlockingThread);
         }
         let frame_bytes = read.frame_bytes();
-        let revision = revision::of(read, asked.revision);
+        let revision = revision::of(read.open.session.nonce, asked.revision);
         let page = Page {
             start: start(read, &self.params, Some(&revision))?,
             fits: frame_bytes - ENVELOPE_BYTES.min(frame_bytes / 2),
