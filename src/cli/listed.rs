@@ -69,6 +69,9 @@ pub(super) struct TrashRow {
     pub(super) cwd: String,
     pub(super) trashed_path: String,
     pub(super) deleted_at: String,
+    /// How many entries only this file has.
+    #[serde(default)]
+    pub(super) lost: u64,
 }
 
 #[derive(Deserialize)]

@@ -70,7 +70,14 @@ fn list(options: &Options, trashed: &[TrashRow]) -> io::Result<()> {
         let about = format!("{}  deleted {}", session.cwd, session.deleted_at);
         let about = terminal::line(&about);
         writeln!(screen, "  {}", screen.style(Style::Dim, &about))?;
-        // An id alone restores the session with this id that was deleted last.
+        if session.lost > 0 {
+            let lost = format!(
+                "another machine deleted it: {} entries are here alone, and go to the team if it is restored",
+                session.lost
+            );
+            writeln!(screen, "  {}", screen.style(Style::Yellow, &lost))?;
+        }
+        // An id alone restores the session deleted last.
         let which = match seen.insert(&session.session_id) {
             true => &session.session_id,
             false => &session.trashed_path,

@@ -7,7 +7,8 @@ use super::patience;
 use super::replicated::{LogSource, ReplicatedFile};
 use super::settings::TeamSettings;
 use super::team::Team;
-use super::trash;
+use super::trash::{self, DiscardedFile};
+use std::path::Path;
 use std::sync::{Arc, Mutex, Weak};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -128,8 +129,13 @@ impl Connector {
     }
 
     /// Moves the file of a session that was deleted in the log to the trash; see [`trash::discard`].
-    pub(super) fn discard(&self, file: &Arc<ReplicatedFile>) -> Result<bool> {
+    pub(super) fn discard(&self, file: &ReplicatedFile) -> Result<Option<DiscardedFile>> {
         trash::discard(&self.store, file, &self.team)
+    }
+
+    /// Moves the file of a restored session back; see [`trash::bring_back`].
+    pub(super) fn bring_back(&self, file: &ReplicatedFile, path: Option<&Path>) -> Result<bool> {
+        trash::bring_back(&self.store, &*self.log()?, file, path)
     }
 }
 

@@ -4,13 +4,15 @@
 use super::connector::{Connector, PAUSE};
 use super::engine::{Engine, FollowedLog};
 use super::replicated::{ReplicatedFile, TornLine};
+use super::trash::DiscardedFile;
+use std::path::PathBuf;
 use std::sync::{Arc, Mutex, Weak};
 use std::time::{Duration, Instant};
 use tokio::task::AbortHandle;
 use treelined_core::error::{Kind, Result};
 use treelined_files::blocking::blocking;
 use treelined_files::lock::lock;
-use treelined_files::log::upstream::PublishedHook;
+use treelined_files::log::upstream::{LogHook, LogNews};
 
 /// A message that is read while the daemon appends is probably its own: the follower waits a second for the append,
 /// since it would take the lock of the file from the next one.
@@ -20,6 +22,8 @@ const OWN_PAUSE: Duration = Duration::from_millis(5);
 const FIRST_PAUSE: Duration = Duration::from_millis(20);
 /// How often a follower looks for lines of other programs in the file.
 const LOOK: Duration = Duration::from_secs(2);
+/// How often an open session that is deleted is looked for in its log.
+const RETURN: Duration = Duration::from_secs(5);
 
 /// The follower of one session, until it is dropped.
 pub(super) struct Follower(Arc<Mutex<FollowerTask>>);
@@ -53,7 +57,7 @@ impl Follower {
         connector: &Arc<Connector>,
         session: &str,
         file: &Arc<ReplicatedFile>,
-        published: PublishedHook,
+        news: LogHook,
     ) -> Self {
         let task = Arc::new(Mutex::new(FollowerTask::default()));
         let follower = Self(Arc::clone(&task));
@@ -64,8 +68,7 @@ impl Follower {
             // One thread connects for all followers.
             while let Some(connected) = connector.upgrade().map(|it| it.connected_beside()) {
                 if let Some(log) = connected {
-                    let following =
-                        copy_on(Arc::downgrade(&log), connector, session, file, published);
+                    let following = copy_on(Arc::downgrade(&log), connector, session, file, news);
                     lock(&task).run(&*log, following);
                     return;
                 }
@@ -85,29 +88,64 @@ async fn copy_on(
     connector: Weak<Connector>,
     session: String,
     file: Weak<ReplicatedFile>,
-    published: PublishedHook,
+    news: LogHook,
 ) {
+    let mut trashed: Option<DiscardedFile> = None;
     while let (Some(log), Some(file)) = (log.upgrade(), file.upgrade()) {
-        if let Err(error) = copy_while_connected(&*log, &session, &file, &published).await {
-            if error.kind == Kind::SessionDeleted && is_discarded(&connector, &file).await {
-                return;
+        let pause = match trashed.take() {
+            Some(there) if !is_back(&connector, &file, there.path.clone()).await => {
+                trashed = Some(there);
+                RETURN
             }
-            tracing::info!(session, %error, "a session is followed again later");
-        }
+            _ => {
+                if let Err(error) = copy_while_connected(&*log, &session, &file, &news).await {
+                    if error.kind == Kind::SessionDeleted {
+                        trashed = discarded(&connector, &file, &news).await;
+                    }
+                    if trashed.is_none() {
+                        tracing::info!(session, %error, "a session is followed again later");
+                    }
+                }
+                PAUSE
+            }
+        };
         drop((log, file));
-        tokio::time::sleep(PAUSE).await;
+        tokio::time::sleep(pause).await;
     }
 }
 
-/// Moves the file of a deleted session to the trash. Returns whether it is not followed any more.
-async fn is_discarded(connector: &Weak<Connector>, file: &Arc<ReplicatedFile>) -> bool {
+/// Moves the file of a deleted session to the trash, and tells what is lost with it; `None` if it is followed again.
+async fn discarded(
+    connector: &Weak<Connector>,
+    file: &Arc<ReplicatedFile>,
+    news: &LogHook,
+) -> Option<DiscardedFile> {
+    let (connector, file) = (connector.upgrade()?, Arc::clone(file));
+    let discarded = blocking(move || connector.discard(&file)).await;
+    let mut discarded = discarded.unwrap_or_else(|error| {
+        tracing::warn!(%error, "the file of a deleted session is moved to the trash later");
+        None
+    })?;
+    let lost = std::mem::take(&mut discarded.lost);
+    if !lost.is_empty() {
+        news(LogNews::Lost(lost));
+    }
+    Some(discarded)
+}
+
+/// Moves the file of a deleted session back if the session has been restored. Returns whether it is there.
+async fn is_back(
+    connector: &Weak<Connector>,
+    file: &Arc<ReplicatedFile>,
+    path: Option<PathBuf>,
+) -> bool {
     let Some(connector) = connector.upgrade() else {
-        return true;
+        return false;
     };
     let file = Arc::clone(file);
-    let discarded = blocking(move || connector.discard(&file)).await;
-    discarded.unwrap_or_else(|error| {
-        tracing::warn!(%error, "the file of a deleted session is moved to the trash later");
+    let back = blocking(move || connector.bring_back(&file, path.as_deref())).await;
+    back.unwrap_or_else(|error| {
+        tracing::info!(%error, "a deleted session is looked for again later");
         false
     })
 }
@@ -117,27 +155,27 @@ async fn copy_while_connected(
     log: &dyn Engine,
     session: &str,
     file: &Arc<ReplicatedFile>,
-    published: &PublishedHook,
+    news: &LogHook,
 ) -> Result<()> {
     let mut followed = log.followed(session).await?;
     let settle = |file: &ReplicatedFile| file.settle_alone(TornLine::Leave);
-    noticing(file, published, settle).await?;
+    noticing(file, news, settle).await?;
     let mut was_unequal = false;
     let mut looked = Instant::now();
     loop {
-        copy_stored(&mut followed, file, published).await?;
+        copy_stored(&mut followed, file, news).await?;
         let at = || file.position();
         loop {
             let look_in = LOOK.saturating_sub(looked.elapsed());
-            let (news, is_left_behind) = tokio::select! {
-                news = tokio::time::timeout(look_in, followed.news(&at)) => (news, false),
+            let (arrived, is_left_behind) = tokio::select! {
+                arrived = tokio::time::timeout(look_in, followed.news(&at)) => (arrived, false),
                 () = file.left_behind() => (Ok(()), true),
             };
             if is_left_behind || looked.elapsed() >= LOOK {
-                was_unequal = look(file, was_unequal, published).await?;
+                was_unequal = look(file, was_unequal, news).await?;
                 looked = Instant::now();
             }
-            if news.is_ok() {
+            if arrived.is_ok() {
                 break;
             }
         }
@@ -148,7 +186,7 @@ async fn copy_while_connected(
 async fn copy_stored(
     followed: &mut FollowedLog<'_>,
     file: &Arc<ReplicatedFile>,
-    published: &PublishedHook,
+    news: &LogHook,
 ) -> Result<()> {
     loop {
         let before = file.position();
@@ -166,7 +204,7 @@ async fn copy_stored(
         }
         let end = part.end;
         let take = move |file: &ReplicatedFile| file.take(before, &part);
-        noticing(file, published, take).await?;
+        noticing(file, news, take).await?;
         // An incomplete line is in the way: the next look closes it, and copies.
         if file.position() < end {
             return Ok(());
@@ -176,11 +214,7 @@ async fn copy_stored(
 
 /// Publishes lines of other programs, and lines that wait for the log. Returns whether there were any. An incomplete
 /// line that was there at the last look is closed.
-async fn look(
-    file: &Arc<ReplicatedFile>,
-    was_unequal: bool,
-    published: &PublishedHook,
-) -> Result<bool> {
+async fn look(file: &Arc<ReplicatedFile>, was_unequal: bool, news: &LogHook) -> Result<bool> {
     let torn = match was_unequal {
         true => TornLine::Close,
         false => TornLine::Leave,
@@ -194,22 +228,22 @@ async fn look(
         }
         false => file.settle_alone(torn).map(|()| true),
     };
-    noticing(file, published, work).await
+    noticing(file, news, work).await
 }
 
 /// Blocks for work that may publish lines that wait in the file, and calls the hook if it has done so.
 async fn noticing<T: Send + 'static>(
     file: &Arc<ReplicatedFile>,
-    published: &PublishedHook,
+    news: &LogHook,
     work: impl FnOnce(&ReplicatedFile) -> Result<T> + Send + 'static,
 ) -> Result<T> {
-    let (file, published) = (Arc::clone(file), Arc::clone(published));
+    let (file, news) = (Arc::clone(file), Arc::clone(news));
     blocking(move || {
         let (waited, before) = (file.waits(), file.published());
         let done = work(&file)?;
         // Lines may have come to the file during the work.
         if (waited || file.published() > before) && !file.waits() {
-            published();
+            news(LogNews::Published);
         }
         Ok(done)
     })

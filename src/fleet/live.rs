@@ -14,7 +14,7 @@ use treelined_core::error::{Kind, Result};
 use treelined_core::team::{TeamRow, TeamView};
 use treelined_files::lock::lock;
 use treelined_files::log::header::CURRENT_VERSION;
-use treelined_files::log::upstream::{InLog, PublishedHook, SharedLog, Upstream};
+use treelined_files::log::upstream::{InLog, LogHook, LogNews, SharedLog, Upstream};
 use treelined_files::os::file::Location;
 use treelined_files::store::{Store, listing};
 
@@ -30,7 +30,7 @@ struct LiveSession {
     file: Arc<ReplicatedFile>,
     at: PathBuf,
     follower: Option<Follower>,
-    published: Option<PublishedHook>,
+    news: Option<LogHook>,
     /// Whether the session is closed, and followed only until nothing waits in its file.
     is_left: bool,
 }
@@ -60,7 +60,7 @@ impl LiveLog {
         let path = at.path();
         if let Some(known) = sessions.get_mut(session).filter(|known| known.at == path) {
             if std::mem::take(&mut known.is_left) {
-                known.published = None;
+                known.news = None;
             }
             return Arc::clone(&known.file);
         }
@@ -71,7 +71,7 @@ impl LiveLog {
             file: Arc::clone(&file),
             at: path,
             follower: None,
-            published: None,
+            news: None,
             is_left: false,
         };
         sessions.insert(session.to_owned(), live);
@@ -80,12 +80,29 @@ impl LiveLog {
 
     fn follower(&self, session: &str, file: &Arc<ReplicatedFile>) -> Follower {
         let (this, id) = (Weak::clone(&self.this), session.to_owned());
-        let hook: PublishedHook = Arc::new(move || {
-            if let Some(log) = this.upgrade() {
-                log.published(&id);
-            }
+        let hook: LogHook = Arc::new(move |news| match (this.upgrade(), news) {
+            (Some(log), LogNews::Published) => log.published(&id),
+            (Some(log), lost @ LogNews::Lost(_)) => log.tell(&id, lost),
+            (None, _) => {}
         });
         Follower::new(&self.connector, session, file, hook)
+    }
+
+    /// Tells the daemon that has the session open.
+    fn tell(&self, session: &str, news: LogNews) {
+        let sessions = lock(&self.sessions);
+        let hook = sessions.get(session).and_then(|live| live.news.clone());
+        drop(sessions);
+        if let Some(hook) = hook {
+            hook(news);
+        }
+    }
+
+    fn is_followed(&self, session: &str) -> bool {
+        let sessions = lock(&self.sessions);
+        sessions
+            .get(session)
+            .is_some_and(|live| live.follower.is_some())
     }
 
     /// Forgets the replica of a session that is not open.
@@ -105,13 +122,13 @@ impl LiveLog {
         let Some(live) = sessions.get(session).filter(|live| !live.file.waits()) else {
             return;
         };
-        let (hook, is_left) = (live.published.clone(), live.is_left);
+        let (hook, is_left) = (live.news.clone(), live.is_left);
         let left = is_left.then(|| sessions.remove(session)).flatten();
         drop(sessions);
         if let Some(left) = left {
             left.save();
         } else if let Some(hook) = hook {
-            hook();
+            hook(LogNews::Published);
         }
     }
 }
@@ -140,7 +157,11 @@ impl SharedLog for LiveLog {
         let file = self.replica(&header.id, at);
         match file.settle_alone(TornLine::Leave) {
             Err(error) if error.kind == Kind::SessionDeleted => {
-                if !self.connector.discard(&file)? {
+                // What follows an open session moves its file, and says what is lost.
+                if self.is_followed(&header.id) {
+                    return Err(error);
+                }
+                if self.connector.discard(&file)?.is_none() {
                     return Ok(());
                 }
                 self.forget(&header.id);
@@ -187,7 +208,7 @@ impl SharedLog for LiveLog {
         settled
     }
 
-    fn follow(&self, session: &str, published: PublishedHook) {
+    fn follow(&self, session: &str, news: LogHook) {
         let mut sessions = lock(&self.sessions);
         let Some(live) = sessions.get_mut(session) else {
             return;
@@ -195,7 +216,7 @@ impl SharedLog for LiveLog {
         if live.follower.is_none() {
             live.follower = Some(self.follower(session, &live.file));
         }
-        if live.published.replace(published).is_none() {
+        if live.news.replace(news).is_none() {
             self.connector.team.opened(session);
         }
     }

@@ -34,6 +34,15 @@ pub(super) struct ReplicaRecord {
     /// Whether it closes the log: the session is deleted.
     #[serde(rename = "closed", default, skip_serializing_if = "std::ops::Not::not")]
     pub(super) is_closed: bool,
+    /// The entries behind `offset` that the log has not, once the file is in the trash since another machine has deleted
+    /// the session.
+    #[serde(default, skip_serializing_if = "is_none")]
+    pub(super) lost: u64,
+}
+
+#[allow(clippy::trivially_copy_pass_by_ref, reason = "serde passes references")]
+fn is_none(lost: &u64) -> bool {
+    *lost == 0
 }
 
 impl ReplicaRecord {

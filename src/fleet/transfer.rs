@@ -103,6 +103,7 @@ impl Agreement {
             previous: self.previous.0,
             length: self.last.len() as u64,
             is_closed: log.is_closed_by(&self.last),
+            lost: 0,
         })
     }
 

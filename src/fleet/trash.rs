@@ -1,11 +1,13 @@
 //! Sessions that are deleted and restored while a log has them: the log first, then the file (fleet.md "Deletion").
 
-use super::backend::LogBackend;
+use super::attempts::{ROUNDS, conflict};
+use super::backend::{LogBackend, LogPart};
 use super::closing;
 use super::describe;
 use super::replicated::closing::Closed;
 use super::replicated::{ReplicatedFile, TornLine};
 use super::team::Team;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use treelined_core::error::{Kind, Result};
 use treelined_core::team::TeamRow;
@@ -49,16 +51,29 @@ pub(super) fn settle_restored(file: &ReplicatedFile, team: &Team, before: InLog)
     Ok(())
 }
 
-/// Moves the file of a session that another machine has deleted to the trash. Returns whether the session is deleted:
-/// it may have been restored meanwhile.
-pub(super) fn discard(store: &Store, file: &ReplicatedFile, team: &Team) -> Result<bool> {
+/// A file that went to the trash, since another machine has deleted the session.
+#[derive(Debug, Default)]
+pub(super) struct DiscardedFile {
+    /// The ids of the entries that the log does not have.
+    pub(super) lost: Vec<String>,
+    /// The path in the trash; `None` if another process has moved the file.
+    pub(super) path: Option<PathBuf>,
+}
+
+/// Moves the file of a session that another machine has deleted to the trash. `None` if the session is not deleted: it
+/// may have been restored meanwhile.
+pub(super) fn discard(
+    store: &Store,
+    file: &ReplicatedFile,
+    team: &Team,
+) -> Result<Option<DiscardedFile>> {
     match file.settle_alone(TornLine::Leave) {
         Err(error) if error.kind == Kind::SessionDeleted => {}
-        settled => return settled.map(|()| false),
+        settled => return settled.map(|()| None),
     }
     let at = file.at();
     if file.is_closing() || store.is_in_trash(at) {
-        return Ok(true);
+        return Ok(Some(DiscardedFile::default()));
     }
     // The machine that deleted the session may have ended before it said so.
     if file.is_closed()
@@ -66,16 +81,54 @@ pub(super) fn discard(store: &Store, file: &ReplicatedFile, team: &Team) -> Resu
     {
         note(team, description.row, file.position().0, true);
     }
-    match store.trash(at) {
-        // Another process of this machine was faster.
-        Err(_) if at.status().is_err() => {}
-        moved => {
-            let path = moved?;
-            let session = file.session();
-            tracing::info!(session, path = %path.display(), "another machine has deleted the session");
-        }
+    for _ in 0..ROUNDS {
+        let lost = match file.lost() {
+            // Another process of this machine was faster.
+            Err(_) if at.status().is_err() => return Ok(Some(DiscardedFile::default())),
+            lost => lost?,
+        };
+        let Some(_locked) = file.locked_as(&lost)? else {
+            continue;
+        };
+        let path = match store.trash(at) {
+            Err(_) if at.status().is_err() => None,
+            moved => Some(moved?),
+        };
+        let (session, lost) = (file.session(), lost.ids);
+        tracing::info!(
+            session,
+            ?path,
+            lost = lost.len(),
+            "another machine has deleted the session"
+        );
+        return Ok(Some(DiscardedFile { lost, path }));
     }
-    Ok(true)
+    Err(conflict(file.session()))
+}
+
+/// Moves the file of a session back that has been restored. Returns whether the file is there: the session may still be
+/// deleted.
+pub(super) fn bring_back(
+    store: &Store,
+    log: &dyn LogBackend,
+    file: &ReplicatedFile,
+    path: Option<&Path>,
+) -> Result<bool> {
+    let session = file.session();
+    let is_open = |last: LogPart| !closing::is_closed(session, &last.lines);
+    if !log.last(session)?.is_some_and(is_open) {
+        return Ok(false);
+    }
+    let is_there = || file.at().status().is_ok();
+    // A process of this machine may have been faster.
+    if is_there() {
+        return Ok(true);
+    }
+    let path = path.map(|path| path.to_string_lossy().into_owned());
+    match store.restore(session, path.as_deref()) {
+        Err(_) if is_there() => Ok(true),
+        restored => restored.map(|_| is_there()),
+    }
 }
 
 fn note(team: &Team, row: TeamRow, sequence: u64, is_trashed: bool) {

@@ -305,6 +305,9 @@ pub struct SessionLogChanged {
     pub seq: u64,
     /// Whether entries of the file wait for the team's stream.
     pub queued: bool,
+    /// The ids of entries that waited when another machine had deleted the session: only the file in the trash has them.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub lost: Vec<String>,
 }
 
 /// The params of `session_reordered`.

@@ -7,7 +7,6 @@ pub use super::spawned_by::SpawnedBy;
 use super::team::{SessionInLog, TeamSessionRow};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use treelined_core::error::Error;
 
 /// The params of `create_session`.
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -97,31 +96,6 @@ pub struct OpenSessionParams {
     /// When appends are synced from now on. Default: as before if the session is open, else the daemon's
     /// `--durability`.
     pub durability: Option<DurabilityPolicy>,
-}
-
-/// The session that a request `open_session` names.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum OpenTarget<'a> {
-    Id(&'a str),
-    Path(&'a str),
-}
-
-impl OpenSessionParams {
-    /// Returns the id or the path; fails with `invalidParams` unless exactly one of the two is given.
-    pub fn target(&self) -> Result<OpenTarget<'_>, Error> {
-        match (self.session_id.as_deref(), self.path.as_deref()) {
-            (Some(id), None) => Ok(OpenTarget::Id(id)),
-            (None, Some(path)) => Ok(OpenTarget::Path(path)),
-            (None, None) => Err(Error::invalid_params(
-                "sessionId",
-                "sessionId or path is required",
-            )),
-            (Some(_), Some(_)) => Err(Error::invalid_params(
-                "path",
-                "excludes sessionId: give one of the two",
-            )),
-        }
-    }
 }
 
 /// Whether an opened session may be changed. In `read` mode every change is refused, and the leaf follows the
@@ -334,6 +308,11 @@ pub struct TrashedRow {
     pub trashed_path: String,
     /// When the session was deleted, in ISO 8601.
     pub deleted_at: String,
+    /// How many entries only this file has: they waited for the team's stream when another machine had deleted the
+    /// session. Absent if there are none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<Count>")]
+    pub lost: Option<u64>,
 }
 
 /// The params of `restore_session`. The session is not opened.

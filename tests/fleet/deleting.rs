@@ -1,6 +1,8 @@
 //! Sessions of the log that are deleted and restored, by one machine and by several.
 
 use crate::daemon::{Daemon, message};
+use crate::proxy::Proxy;
+use crate::single::Single;
 use crate::support::{Fleet, Machine, lines};
 use serde_json::{Value, json};
 use std::fs;
@@ -223,6 +225,94 @@ fn two_machines_that_delete_a_session_at_once_both_succeed() {
         let text = fs::read_to_string(&files[0]).unwrap();
         assert_eq!(text.matches("treelined.trashed").count(), 1);
     }
+    daemon.end();
+    there.end();
+}
+
+/// Clients heard nothing of them: `queued` had been the last word.
+#[test]
+fn entries_that_waited_at_a_deletion_are_told_and_published_after_the_return() {
+    let Some(server) = Single::start(|_| String::new()) else {
+        return;
+    };
+    let proxy = Proxy::start(server.port);
+    let queues = "offline = \"queue\"";
+    let here = server.machine(queues);
+    let other = Single::machine_at(proxy.port, queues);
+    here.until_sound(&["doctor", "--cluster", "--create"]);
+    let (mut daemon, mut there) = (Daemon::start(&here), Daemon::start(&other));
+    daemon.done(
+        "create_session",
+        json!({ "cwd": "/c", "sessionId": "s", "write": "now" }),
+    );
+    until(|| daemon.say("s", "first")["durability"] != "queued");
+    until(|| there.call("open_session", by_id("s")).is_ok());
+    proxy.cut();
+    let waiting: Vec<Value> = ["one", "two"]
+        .iter()
+        .map(|text| {
+            let said = there.say("s", text);
+            assert_eq!(said["durability"], "queued");
+            said["entryId"].clone()
+        })
+        .collect();
+    // Its servers are asked for while nothing waits.
+    until(|| daemon.call("delete_session", by_id("s")).is_ok());
+    proxy.mend();
+    let told = there.notice(|message| message["params"]["lost"].is_array());
+    assert_eq!(told["method"], "session_log_changed");
+    assert_eq!(told["params"]["lost"], json!(waiting));
+    assert_eq!(told["params"]["queued"], false);
+    let trash = there.done("list_trash", json!({}));
+    assert_eq!(trash["sessions"][0]["lost"], 2, "{trash}");
+    assert_eq!(
+        there.kind("append_message", message("s", "late")),
+        "sessionDeleted"
+    );
+    let shown = String::from_utf8(other.run(&["restore"]).stdout).unwrap();
+    assert!(shown.contains("2 entries are here alone"), "{shown}");
+
+    daemon.done("restore_session", by_id("s"));
+    daemon.done("open_session", by_id("s"));
+    until(|| {
+        let read = daemon.done("get_entries", by_id("s"));
+        let read = read["entries"].as_array().unwrap();
+        waiting
+            .iter()
+            .all(|id| read.iter().any(|one| one["id"] == *id))
+    });
+    let trash = there.done("list_trash", json!({}));
+    assert_eq!(trash["sessions"], json!([]));
+    daemon.end();
+    there.end();
+}
+
+/// It was `sessionDeleted` there until it was closed and opened again.
+#[test]
+fn an_open_session_goes_on_after_another_machine_has_restored_it() {
+    let Some((fleet, here, mut daemon, session)) = shared(63) else {
+        return;
+    };
+    let other = Machine::new(&fleet);
+    let mut there = Daemon::start(&other);
+    there.done("open_session", by_id(&session));
+    daemon.done("delete_session", by_id(&session));
+    until(|| trashed(&other, &session).len() == 1);
+    assert_eq!(
+        there.kind("append_message", message(&session, "late")),
+        "sessionDeleted"
+    );
+    daemon.done("restore_session", by_id(&session));
+    daemon.done("open_session", by_id(&session));
+    until(|| {
+        there
+            .call("append_message", message(&session, "back"))
+            .is_ok()
+    });
+    assert!(trashed(&other, &session).is_empty());
+    let said = daemon.say(&session, "here too");
+    there.hears_of(said["entryId"].as_str().unwrap());
+    until(|| here.text(&session) == other.text(&session));
     daemon.end();
     there.end();
 }

@@ -2,7 +2,9 @@
 //! crate `fleet` has the implementation.
 
 use crate::os::file::{File, Location};
+use crate::os::handle::HandleAccess;
 use std::collections::HashSet;
+use std::io::Read;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Instant;
@@ -10,8 +12,17 @@ use treelined_core::durability::Durability;
 use treelined_core::error::Result;
 use treelined_core::team::{TeamRow, TeamView};
 
-/// Called when lines that waited for the stream are in it, and no commit has published them.
-pub type PublishedHook = Arc<dyn Fn() + Send + Sync>;
+/// Called with news of a session that no commit of this daemon has made.
+pub type LogHook = Arc<dyn Fn(LogNews) + Send + Sync>;
+
+/// What happened to the lines of a session that waited for the log.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum LogNews {
+    /// They are in the log.
+    Published,
+    /// Another machine has deleted the session before: the entries with these ids are in the trash alone.
+    Lost(Vec<String>),
+}
 
 /// The stream of many sessions and many machines.
 pub trait SharedLog: Send + Sync {
@@ -36,9 +47,9 @@ pub trait SharedLog: Send + Sync {
     /// Completes [`Self::restore`]. Call it when the file of the session is back at its path.
     fn restored(&self, session: &str, at: &Location, before: InLog) -> Result<()>;
 
-    /// From now on, copies the lines that others append to a session into its file, and publishes the lines that wait
-    /// in the file. Calls `published` on a thread of the stream.
-    fn follow(&self, session: &str, published: PublishedHook);
+    /// Copies what others append to a session into its file from now on, and publishes what waits in the file. The file
+    /// goes to the trash while the session is deleted. Calls `news` on a thread of the log.
+    fn follow(&self, session: &str, news: LogHook);
 
     /// Records that the session is no longer open. Lines that wait for the stream are published nevertheless.
     fn leave(&self, session: &str);
@@ -74,8 +85,23 @@ pub fn is_replica(at: &Location) -> bool {
     at.beside(REPLICA_SUFFIX).status().is_ok()
 }
 
-/// The stream of one session file. Its calls wait for servers. They fail with `logUnavailable` at their deadlines, or
-/// at `until` if that is earlier. During each call the caller holds the lock of the file, if there is a file.
+/// The number of entries of a file in the trash that its log does not have.
+pub fn lost(at: &Location) -> u64 {
+    /// The record has less bytes.
+    const MOST: u64 = 64 << 10;
+    let beside = at.beside(REPLICA_SUFFIX);
+    let mut text = Vec::new();
+    let file = beside.folder.file(&beside.name, HandleAccess::Read);
+    let is_read = file.is_ok_and(|file| file.take(MOST).read_to_end(&mut text).is_ok());
+    let record: Option<serde_json::Value> = is_read
+        .then(|| serde_json::from_slice(&text).ok())
+        .flatten();
+    let lost = record.and_then(|record| record.get("lost")?.as_u64());
+    lost.unwrap_or_default()
+}
+
+/// The log of one session file. Its calls wait for servers. They fail with `logUnavailable` at their deadlines, or at
+/// `until` if that is earlier. The caller of each holds the lock of the file, if there is a file.
 pub trait Upstream: Send + Sync {
     /// Whether file and stream are known to be equal. This takes one `fstat`. Others may append to the stream
     /// meanwhile; the next [`Self::publish`] detects that.

@@ -3,6 +3,7 @@
 use serde::Deserialize;
 use sha2::{Digest, Sha256};
 use std::collections::HashSet;
+use treelined_core::entry::LEAF_RECORD;
 
 /// Lines of a log, by their hashes and by the ids of their entries.
 #[derive(Default)]
@@ -24,11 +25,14 @@ pub(super) enum FileLine {
 
 /// The members of an entry that matter here.
 #[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
 struct EntryLine {
     #[serde(rename = "type")]
     _type: String,
     #[serde(default)]
     id: serde_json::Value,
+    #[serde(default)]
+    custom_type: serde_json::Value,
 }
 
 impl KnownLines {
@@ -60,6 +64,14 @@ impl KnownLines {
 /// Whether a line is a JSON object with a type, or blank.
 pub(super) fn is_entry(line: &[u8]) -> bool {
     is_blank(line) || entry(line).is_some()
+}
+
+/// The id of an entry that clients know; moves of the leaf have none.
+pub(super) fn counted_id(line: &[u8]) -> Option<String> {
+    let entry = entry(line)?;
+    let is_move = entry.custom_type.as_str() == Some(LEAF_RECORD);
+    let id = entry.id.as_str().filter(|_| !is_move);
+    id.map(str::to_owned)
 }
 
 fn is_blank(line: &[u8]) -> bool {

@@ -8,6 +8,7 @@ mod apart;
 pub(crate) mod closing;
 mod equality;
 mod known;
+mod lost;
 mod publishing;
 #[cfg(test)]
 mod tests;
@@ -527,6 +528,7 @@ impl ReplicatedFile {
             previous: before.map_or(0, |before| before.sequence),
             length,
             is_closed: identity.is_closed_by(lines),
+            lost: 0,
         }
     }
 

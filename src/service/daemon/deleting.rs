@@ -64,7 +64,13 @@ impl SessionFiles {
                 log.fetch(id)?;
                 self.store.find(id)?.path()
             }
-            _ => self.store.restore(id, path)?,
+            _ => match self.store.restore(id, path) {
+                // What follows the log of the open session was faster.
+                Err(error) if error.kind == Kind::SessionExists && before == InLog::Deleted => {
+                    self.store.find(id)?.path()
+                }
+                restored => restored?,
+            },
         };
         let at = Location::of_path(&restored)?;
         if let Err(error) = log.restored(id, &at, before) {

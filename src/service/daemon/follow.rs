@@ -15,7 +15,7 @@ use tokio::runtime::Handle;
 use treelined_core::error::{Kind, Result};
 use treelined_core::flow::PlannedLines;
 use treelined_files::cancel::Cancel;
-use treelined_files::log::upstream::{PublishedHook, is_replica};
+use treelined_files::log::upstream::{LogHook, LogNews, is_replica};
 use treelined_files::os::file::Location;
 use treelined_files::os::program;
 use treelined_files::session::{self, SessionState};
@@ -203,20 +203,24 @@ pub(crate) fn follow_log(daemon: &Arc<Daemon>, open: &Arc<OpenSession>, access: 
     };
     let is_known = || Location::of_path(path).is_ok_and(|at| is_replica(&at));
     if access == Access::Write || is_known() {
-        log.follow(&open.id, published_hook(daemon, open));
+        log.follow(&open.id, news_hook(daemon, open));
     }
 }
 
-/// Tells connections and other machines that entries of the file are in the log.
-fn published_hook(daemon: &Arc<Daemon>, open: &Arc<OpenSession>) -> PublishedHook {
+/// Tells connections and other machines that entries of the file are in the log, or connections that they are lost.
+fn news_hook(daemon: &Arc<Daemon>, open: &Arc<OpenSession>) -> LogHook {
     let (daemon, open) = (Arc::downgrade(daemon), Arc::downgrade(open));
     let runtime = Handle::current();
-    Arc::new(move || {
+    Arc::new(move |news| {
         let (daemon, open) = (Weak::clone(&daemon), Weak::clone(&open));
         runtime.spawn(async move {
             let (Some(daemon), Some(open)) = (daemon.upgrade(), open.upgrade()) else {
                 return;
             };
+            if let LogNews::Lost(ids) = news {
+                daemon.notifier.note_lost(&open, &ids);
+                return;
+            }
             let Ok((open, guard)) = daemon.registry.own_guard(&open.id).await else {
                 return;
             };

@@ -440,8 +440,20 @@ impl Notifier {
                 session_id: open.id.to_string(),
                 seq,
                 queued,
+                lost: Vec::new(),
             });
         }
+    }
+
+    /// Announces that entries of a session are in the trash alone: another machine has deleted the session.
+    pub(crate) fn note_lost(&self, open: &OpenSession, ids: &[String]) {
+        *lock(&open.queued) = Some(false);
+        self.notify(open, |seq| notification::SessionLogChanged {
+            session_id: open.id.to_string(),
+            seq,
+            queued: false,
+            lost: ids.to_vec(),
+        });
     }
 }
 

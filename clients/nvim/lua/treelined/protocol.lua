@@ -3,7 +3,7 @@
 
 return {
   version = 1,
-  schema_hash = 'sha256:7cbcd21437c4256cc67473719354dcc9106abf3d75f675a4c6c004702a45b532',
+  schema_hash = 'sha256:846bd129996227b23877bf82ae3a41edc44062aa038530de12fe2e903c1a4a2d',
   --- Methods by the names of their functions.
   methods = {
     discover = 'rpc.discover',

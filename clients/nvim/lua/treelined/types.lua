@@ -2092,6 +2092,7 @@
 
 --- The params of `session_log_changed`.
 ---@class treelined.SessionLogChanged
+---@field lost? string[] The ids of entries that waited when another machine had deleted the session: only the file in the trash has them.
 ---@field queued boolean Whether entries of the file wait for the team's stream.
 ---@field seq integer The number of this notification in the session.
 ---@field sessionId string The id of the session.
@@ -2308,6 +2309,7 @@
 ---@field firstMessage string The first message of the user, as its row in the tree shows it; empty without one.
 ---@field git? treelined.GitPlace The place of the session in git, as its newest record says. Absent if unknown. Untrusted.
 ---@field log? treelined.SessionInLog The session's place in the team's stream. Absent if it is not there, and from a daemon without a team.
+---@field lost? integer How many entries only this file has: they waited for the team's stream when another machine had deleted the session. Absent if there are none.
 ---@field messageCount integer The number of messages on all branches.
 ---@field modified string When the last message of the user or the assistant was sent, or when the session was created if there is none; in ISO 8601.
 ---@field name? string The name. Absent if the session has none.

@@ -16,7 +16,7 @@ from ._params import OMITTED, Omitted
 PROTOCOL_VERSION = 1
 """The version of the protocol that these functions speak."""
 
-SCHEMA_HASH = "sha256:7cbcd21437c4256cc67473719354dcc9106abf3d75f675a4c6c004702a45b532"
+SCHEMA_HASH = "sha256:846bd129996227b23877bf82ae3a41edc44062aa038530de12fe2e903c1a4a2d"
 """The schema they were made from; a daemon made from the same one tells the same hash."""
 
 NotificationName: TypeAlias = Literal[

@@ -4539,15 +4539,20 @@ class SessionInfoEntry(_SessionInfoEntry, total=False):
     """The name. If it is absent, null or empty, the session has no name."""
 
 
-class SessionLogChanged(TypedDict):
-    """The params of `session_log_changed`."""
-
+class _SessionLogChanged(TypedDict):
     sessionId: str
     """The id of the session."""
     seq: int
     """The number of this notification in the session."""
     queued: bool
     """Whether entries of the file wait for the team's stream."""
+
+
+class SessionLogChanged(_SessionLogChanged, total=False):
+    """The params of `session_log_changed`."""
+
+    lost: list[str]
+    """The ids of entries that waited when another machine had deleted the session: only the file in the trash has them."""
 
 
 class SessionOpened(TypedDict):
@@ -4980,6 +4985,8 @@ class TrashedRow(_TrashedRow, total=False):
     """The session's place in the team's stream. Absent if it is not there, and from a daemon without a team."""
     queued: bool
     """True: entries of the file wait for the team's stream, in a session that the daemon has or had open. Absent if none do."""
+    lost: int
+    """How many entries only this file has: they waited for the team's stream when another machine had deleted the session. Absent if there are none."""
 
 
 class _TreeCall(TypedDict):

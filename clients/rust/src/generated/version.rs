@@ -7,4 +7,4 @@ pub const PROTOCOL_VERSION: u64 = 1;
 
 /// The hash of the schema behind these types. A daemon with the same `schema_hash` has the same schema.
 pub const SCHEMA_HASH: &str =
-    "sha256:7cbcd21437c4256cc67473719354dcc9106abf3d75f675a4c6c004702a45b532";
+    "sha256:846bd129996227b23877bf82ae3a41edc44062aa038530de12fe2e903c1a4a2d";

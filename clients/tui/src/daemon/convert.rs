@@ -326,7 +326,10 @@ pub fn event(notification: &Notification) -> Option<Event> {
         Notification::SessionInfoChanged(params) => {
             Event::Named(params.name.as_deref().map(text::line))
         }
-        Notification::SessionLogChanged(params) => Event::Queued(params.queued),
+        Notification::SessionLogChanged(params) => Event::Queued {
+            queued: params.queued,
+            lost: params.lost.as_ref().map_or(0, Vec::len),
+        },
         Notification::SessionsChanged(_) => Event::SessionsChanged,
         Notification::SessionClosed(_) => Event::Closed,
         Notification::SummaryDelta(params) => Event::Delta {

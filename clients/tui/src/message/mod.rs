@@ -420,8 +420,8 @@ pub enum Event {
     Moved,
     /// The session was renamed.
     Named(Option<String>),
-    /// Whether entries wait for the team's stream.
-    Queued(bool),
+    /// Entries wait for the team's stream, or wait no more. Those that are lost are in the trash alone.
+    Queued { queued: bool, lost: usize },
     /// A part of the summary.
     Delta { navigation_id: String, text: String },
     /// Progress of the summary, for people.

@@ -357,9 +357,19 @@ impl Model {
                 self.tree.reload()
             }
             Event::Moved | Event::Missed => self.tree.reload(),
-            Event::Queued(queued) => {
+            Event::Queued { queued, lost } => {
                 if let Some(session) = &mut self.session {
                     session.queued = queued;
+                }
+                if lost > 0 {
+                    let entries = if lost == 1 {
+                        "1 entry is"
+                    } else {
+                        &format!("{lost} entries are")
+                    };
+                    self.say(format!(
+                        "Another machine has deleted the session: {entries} in the trash of this one alone. Restore it to keep them."
+                    ));
                 }
                 Vec::new()
             }

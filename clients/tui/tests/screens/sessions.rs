@@ -238,10 +238,19 @@ fn the_status_says_that_entries_wait_for_the_log() {
     let mut screen = Screen::tree(100, 8, Vec::new());
     assert!(!screen.text().contains("waits for the log"));
     for queued in [true, false] {
-        screen.daemon(Daemon::Event(Event::Queued(queued)));
+        screen.daemon(Daemon::Event(Event::Queued { queued, lost: 0 }));
         let text = screen.text();
         assert_eq!(text.contains("waits for the log"), queued, "{text}");
+        assert!(!text.contains("deleted"), "{text}");
     }
+    let lost = Event::Queued {
+        queued: false,
+        lost: 2,
+    };
+    screen.daemon(Daemon::Event(lost));
+    let text = screen.text();
+    let told = "Another machine has deleted the session: 2 entries are in the trash";
+    assert!(text.contains(told), "{text}");
 }
 
 fn of_tools() -> Vec<SessionRow> {

@@ -6210,6 +6210,10 @@ export interface TrashedRow {
    * When the session was deleted, in ISO 8601.
    */
   deletedAt: string;
+  /**
+   * How many entries only this file has: they waited for the team's stream when another machine had deleted the session. Absent if there are none.
+   */
+  lost?: number;
 }
 /**
  * The params of `$/cancelRequest`. It does the same as `$/cancel_request`.
@@ -7533,6 +7537,10 @@ export interface SessionLogChanged {
    * Whether entries of the file wait for the team's stream.
    */
   queued: boolean;
+  /**
+   * The ids of entries that waited when another machine had deleted the session: only the file in the trash has them.
+   */
+  lost?: string[];
 }
 /**
  * The params of `session_opened`.

@@ -12,11 +12,14 @@ use crate::rpc::reply::{Prepared, page_bytes};
 use std::borrow::Cow;
 use std::cmp::Reverse;
 use std::collections::HashMap;
+use std::path::Path;
 use std::sync::Arc;
 use treelined_core::error::{Error, Result};
 use treelined_core::name;
 use treelined_core::timestamp::{self, Millis};
 use treelined_files::blocking::blocking;
+use treelined_files::log::upstream;
+use treelined_files::os::file::Location;
 use treelined_files::store::catalogue::CatalogueRow;
 use treelined_files::store::conversations::Conversations;
 use treelined_files::store::family::ChildCounts;
@@ -83,12 +86,19 @@ fn trash_page(
         },
         trashed_path: path_of(&trashed.row.listing),
         deleted_at: timestamp::format(trashed.deleted_at),
+        lost: lost_in(&trashed.row.listing.path),
     };
     let last = shown.last().filter(|_| end < trashed.len());
     Ok(wire::ListTrashResult {
         sessions: shown.iter().map(row).collect(),
         next_cursor: last.map(|last| path_of(&last.row.listing)),
     })
+}
+
+/// The number of entries that only this file in the trash has.
+fn lost_in(path: &Path) -> Option<u64> {
+    let at = Location::of_path(path).ok()?;
+    Some(upstream::lost(&at)).filter(|lost| *lost > 0)
 }
 
 /// The index of the first row after this cursor.

@@ -319,6 +319,9 @@ pub struct SessionLogChanged {
     pub seq: u64,
     /// Whether entries of the file wait for the team's stream.
     pub queued: bool,
+    /// The ids of entries that waited when another machine had deleted the session: only the file in the trash has them.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub lost: Option<Vec<String>>,
 }
 
 /// The params of `session_opened`.

@@ -497,4 +497,7 @@ pub struct TrashedRow {
     pub trashed_path: String,
     /// When the session was deleted, in ISO 8601.
     pub deleted_at: String,
+    /// How many entries only this file has: they waited for the team's stream when another machine had deleted the session. Absent if there are none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub lost: Option<u64>,
 }

@@ -1,0 +1,58 @@
+//! Entries of a file whose session another machine has deleted before they were in the log.
+
+use super::ReplicatedFile;
+use super::known::{FileLine, KnownLines, counted_id};
+use crate::replica::ReplicaRecord;
+use crate::transfer::{self, Tail};
+use std::fs::File;
+use treelined_core::error::Result;
+use treelined_files::os::file;
+
+/// The entries that only a file has.
+pub(crate) struct LostEntries {
+    /// In file order.
+    pub(crate) ids: Vec<String>,
+    /// The bytes of the file that was read.
+    size: u64,
+}
+
+impl ReplicatedFile {
+    /// The entries that the file has and the log has not. Their number is noted in the record, which goes to the trash
+    /// with the file.
+    pub(crate) fn lost(&self) -> Result<LostEntries> {
+        let failed = |error| self.failed("stat", &error);
+        let size = self.at.status().map_err(failed)?.size;
+        let log = self.source.log()?;
+        let identity = log.identity(&self.session)?;
+        let record = ReplicaRecord::load(&self.at)?;
+        let place = (&self.at, Tail::Ignored);
+        let compared = transfer::compare(&*log, &self.session, place, &identity, record.as_ref())?;
+        let agreed = compared.at;
+        let mut known = KnownLines::default();
+        for part in log.read(&self.session, agreed.position)? {
+            known.add(&part?.lines);
+        }
+        let mut ids = Vec::new();
+        self.each_line_after(agreed.offset, Tail::Ignored, &mut |line| {
+            if known.classify(line) == FileLine::Own {
+                ids.extend(counted_id(line));
+            }
+        })?;
+        if let Some(record) = agreed.record(&identity) {
+            let lost = ids.len() as u64;
+            ReplicaRecord { lost, ..record }.save(&self.at)?;
+        }
+        Ok(LostEntries { ids, size })
+    }
+
+    /// The file with its lock, if it is as it was when [`Self::lost`] has read it: nobody appends to it as long as the
+    /// lock is held.
+    pub(crate) fn locked_as(&self, lost: &LostEntries) -> Result<Option<File>> {
+        let Some(locked) = self.locked()? else {
+            return Ok(None);
+        };
+        let failed = |error| self.failed("stat", &error);
+        let size = file::status_of(&locked).map_err(failed)?.size;
+        Ok((size == lost.size).then_some(locked))
+    }
+}
