@@ -11,7 +11,7 @@ use crate::imports::Imports;
 use anyhow::Context;
 use clap::Args;
 use clap_complete::engine::ArgValueCompleter;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
 use treelined_files::log::upstream::SharedLog;
@@ -19,7 +19,9 @@ pub(crate) use treelined_files::os::socket::Listener;
 use treelined_files::os::{process, running};
 #[cfg(feature = "team")]
 use treelined_fleet::live::LiveLog;
-use treelined_service::endpoint::runtime_file::Starter;
+use treelined_service::access::{Access, NamedAccess};
+use treelined_service::endpoint::place::canonical;
+use treelined_service::endpoint::runtime_file::{AccessInfo, Starter};
 use treelined_service::endpoint::{Detached, Endpoint, PassedSocket, Place};
 use treelined_service::extensions::NAME_VARIABLE;
 use treelined_service::parts::Parts;
@@ -84,6 +86,7 @@ pub(super) fn run(options: &Options, args: &ServeArgs) -> anyhow::Result<ExitCod
     let endpoints = Endpoints {
         stdio: true,
         sockets: Vec::new(),
+        limited: Vec::new(),
         web: None,
         idle_exit: None,
         on_ready: Box::new(|| ()),
@@ -155,7 +158,7 @@ fn serve_sockets(
     };
     let listening = listen(&shared, args, &starter, passed, detached.as_mut())
         .and_then(|sockets| Ok((sockets, listen_for_browsers(&shared.settings, args)?)));
-    let (sockets, web) = match listening {
+    let (mut sockets, web) = match listening {
         Ok(listening) => listening,
         Err(error) => {
             if let Some(detached) = detached {
@@ -164,6 +167,7 @@ fn serve_sockets(
             return Err(error);
         }
     };
+    let limited = listen_for_limited(&shared, &starter, &mut sockets);
     let address = web.as_ref().map(|web| web.address.clone());
     let on_ready = move || {
         if let Some(detached) = detached {
@@ -174,6 +178,7 @@ fn serve_sockets(
     let endpoints = Endpoints {
         stdio: args.listen.contains(&ListenAddress::Stdio),
         sockets,
+        limited,
         web,
         idle_exit: shared.idle_exit().map(IdleTime::duration),
         on_ready: Box::new(on_ready),
@@ -256,9 +261,13 @@ fn listen(
             }
         }
     }
+    for (place, _) in &places {
+        refuse_limited(shared, place.socket())?;
+    }
     let mut sockets = Vec::new();
     let mut places = places.into_iter();
     if let Some(passed) = passed {
+        refuse_limited(shared, &passed.path)?;
         passed.check(places.next().and_then(|(_, given)| given))?;
         let place = Place::resolve(Some(&passed.path), shared.settings.session_dir())?;
         sockets.push(shared.listen(&place, starter, Some(passed), None)?);
@@ -267,4 +276,60 @@ fn listen(
         sockets.push(shared.listen(&place, starter, None, lock.take())?);
     }
     Ok(sockets)
+}
+
+/// Fails if this is the socket of an access: whoever connects there must not be able to do everything.
+fn refuse_limited(shared: &SharedDaemon, socket: &Path) -> anyhow::Result<()> {
+    let is_same = |access: &&NamedAccess| canonical(&access.socket) == canonical(socket);
+    match shared.settings.access().iter().find(is_same) {
+        Some(access) => Err(ShellError::failed(
+            format!(
+                "{} is the socket of [access.{}], for limited connections only",
+                socket.display(),
+                access.name
+            ),
+            "treelined serve --listen unix, which serves that socket too",
+        )),
+        None => Ok(()),
+    }
+}
+
+/// Listens on the sockets of limited connections, and notes them in the runtime files. One that cannot be served is logged:
+/// another daemon with the same configuration may serve it.
+fn listen_for_limited(
+    shared: &SharedDaemon,
+    starter: &StarterProcess,
+    sockets: &mut [(Endpoint, Listener)],
+) -> Vec<(Endpoint, Listener, Access)> {
+    let (mut limited, mut served) = (Vec::new(), Vec::new());
+    for NamedAccess {
+        name,
+        socket,
+        access,
+    } in shared.settings.access()
+    {
+        let listening = Place::resolve(Some(socket), shared.settings.session_dir())
+            .and_then(|place| shared.listen(&place, starter, None, None));
+        match listening {
+            Ok((endpoint, listener)) => limited.push((endpoint, listener, access.clone())),
+            Err(error) => {
+                tracing::warn!("[access.{name}] is not served: {error:#}");
+                continue;
+            }
+        }
+        let shown = |path: &PathBuf| path.display().to_string();
+        served.push(AccessInfo {
+            name: name.clone(),
+            socket: shown(socket),
+            may: access.may().to_owned(),
+            directories: access.directories.iter().flatten().map(shown).collect(),
+            redact: access.redacts,
+        });
+    }
+    for (endpoint, _) in sockets.iter_mut().filter(|_| !served.is_empty()) {
+        if let Err(error) = endpoint.announce_access(served.clone()) {
+            tracing::warn!("`status` does not show who has which access: {error:#}");
+        }
+    }
+    limited
 }

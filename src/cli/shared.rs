@@ -135,6 +135,7 @@ impl SharedDaemon {
                 cwd: starter.cwd.clone(),
             },
             options: self.options(),
+            access: Vec::new(),
         };
         endpoint::listen(place, &info, passed, lock)
     }

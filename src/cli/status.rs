@@ -130,6 +130,16 @@ fn described(status: &StatusJson<'_>) -> String {
         ),
         ("options", options.join(" ")),
     ]);
+    lines.extend(info.access.iter().map(|access| {
+        let secrets = match access.redact {
+            true => "without secrets",
+            false => "with secrets",
+        };
+        let (name, may) = (&access.name, &access.may);
+        let places = access.directories.join(", ");
+        let text = format!("{name}: {may} in {places}, {secrets}, on {}", access.socket);
+        ("access", text)
+    }));
     lines.extend(
         status
             .connections

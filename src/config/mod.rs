@@ -5,6 +5,7 @@
 //! whose format is TOML; an unknown key is an error that names the key. The file never contains keys of model
 //! providers, only the names of environment variables.
 
+mod access;
 mod file;
 mod flags;
 mod idle_time;
@@ -39,6 +40,7 @@ use serde::Serialize;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use summarizer::{key_variables, summarizer};
+use treelined_service::access::NamedAccess;
 use treelined_service::settings::DaemonSettings;
 use treelined_usage::Price;
 
@@ -67,6 +69,7 @@ pub(crate) struct SettingsJson<'s> {
 pub(crate) struct Settings {
     config: Config,
     socket: Option<PathBuf>,
+    access: Vec<NamedAccess>,
     idle_exit: Option<IdleTime>,
     lines: SettingLines,
     file: Option<PathBuf>,
@@ -138,6 +141,7 @@ impl Settings {
         let mut lines = SettingLines::default();
         let session_dir = session_dir(flags, environment, &file, folder, &mut lines)?;
         let socket = socket(flags, environment, &file, folder, &mut lines)?;
+        let access = access::access(&file.access, folder, &mut lines)?;
         let idle_exit = idle_exit(environment, file.idle_exit, &mut lines)?;
         let durability = lines.pick(
             ("", "durability"),
@@ -178,6 +182,7 @@ impl Settings {
                 trash_keep,
             },
             socket,
+            access,
             idle_exit,
             lines,
             file: path,
@@ -202,6 +207,11 @@ impl Settings {
     /// The socket of the shared daemon, if one was given.
     pub(crate) fn socket(&self) -> Option<&Path> {
         self.socket.as_deref()
+    }
+
+    /// The sockets of limited connections.
+    pub(crate) fn access(&self) -> &[NamedAccess] {
+        &self.access
     }
 
     /// The time without a connection after which a daemon with a socket ends.

@@ -18,6 +18,8 @@ pub(super) struct FileSections {
     pub(super) idle_exit: Option<IdleTime>,
     pub(super) durability: Option<DurabilityName>,
     #[serde(default)]
+    pub(super) access: BTreeMap<String, AccessSection>,
+    #[serde(default)]
     pub(super) limits: LimitsSection,
     #[serde(default)]
     pub(super) summarizer: SummarizerSection,
@@ -36,6 +38,25 @@ pub(super) struct FileSections {
     pub(super) team: Option<TeamSection>,
     #[serde(default)]
     pub(super) log: LogSection,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct AccessSection {
+    pub(super) socket: PathBuf,
+    /// Only the sessions in them or below exist.
+    pub(super) directories: Vec<PathBuf>,
+    pub(super) may: Option<MayName>,
+    /// Whether secrets are replaced.
+    pub(super) redact: Option<bool>,
+}
+
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub(super) enum MayName {
+    #[default]
+    Read,
+    Append,
 }
 
 #[derive(Default, Deserialize)]

@@ -40,7 +40,7 @@ use file::SearchedFile;
 pub use index::IndexSettings;
 pub use outcome::{SearchOutcome, SearchWatch, Totals, UnreadFile};
 pub use page::{Hit, Key};
-pub use request::{EntryFilter, FieldSet, SearchRequest};
+pub use request::{DirectoryTest, EntryFilter, FieldSet, SearchRequest};
 
 pub use left::{LeftBranch, LeftReason, ReasonKind, SaidText};
 pub use searched::SearchedStore;

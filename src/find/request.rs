@@ -3,7 +3,9 @@
 use super::page::Key;
 use super::weights::weight;
 use std::borrow::Cow;
+use std::fmt;
 use std::ops::{BitAnd, BitOr, ControlFlow};
+use std::sync::Arc;
 use treelined_core::entry::{Kind, Role};
 use treelined_core::json::{self, Elements};
 use treelined_core::name;
@@ -11,6 +13,16 @@ use treelined_core::search::{
     BranchFilter, FieldKind, Matcher, Query, decoded, each_field_with_kind,
 };
 use treelined_core::timestamp::Millis;
+
+/// Says of a directory, as headers have it, whether its sessions are searched.
+#[derive(Clone)]
+pub struct DirectoryTest(pub Arc<dyn Fn(&str) -> bool + Send + Sync>);
+
+impl fmt::Debug for DirectoryTest {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("DirectoryTest").finish_non_exhaustive()
+    }
+}
 
 /// A search.
 #[derive(Debug)]
@@ -22,6 +34,8 @@ pub struct SearchRequest {
     pub fields: FieldSet,
     /// Only sessions that are in each of these directories or below it; normalized.
     pub directories: Vec<String>,
+    /// Only sessions whose directory passes this test.
+    pub within: Option<DirectoryTest>,
     /// Only sessions with this tag.
     pub tag: Option<String>,
     /// Only sessions on the git branch with this name.
@@ -87,8 +101,16 @@ impl BitAnd for FieldSet {
 }
 
 impl SearchRequest {
+    /// Whether sessions of some directories are not searched.
+    pub(super) fn leaves_directories_out(&self) -> bool {
+        self.within.is_some() || !self.directories.is_empty()
+    }
+
     /// Whether sessions of this directory are searched.
     pub(super) fn takes_directory(&self, cwd: &str) -> bool {
+        if self.within.as_ref().is_some_and(|within| !(within.0)(cwd)) {
+            return false;
+        }
         if self.directories.is_empty() {
             return true;
         }

@@ -253,7 +253,7 @@ impl<'s> SearchRun<'s> {
                 })
             })
             .collect();
-        if self.request.directories.is_empty() {
+        if !self.request.leaves_directories_out() {
             return Ok(batch);
         }
         let known = |one: &FileBatch<'_>| progress.get(one.number)?.is_in_directory;
@@ -270,8 +270,8 @@ impl<'s> SearchRun<'s> {
             || (),
             is_in,
             |is_in| {
-                // A file without a readable header is searched, so that its problem is reported.
-                taken.push(is_in.unwrap_or(true));
+                // A file without a readable header is searched, so that its problem is reported, if all may know of it.
+                taken.push(is_in.unwrap_or(self.request.within.is_none()));
                 self.unless_cancelled()
             },
         );

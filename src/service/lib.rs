@@ -13,7 +13,7 @@
 //! In reading order: [`stdio`] cuts frames, and is the one queue of output; [`rpc`] has the method table and the way from
 //! a frame to a handler and back; [`daemon`] is what all connections share; [`ask`], [`peers`] and [`people`] are
 //! questions; [`hooks`] and [`extensions`] are the user's programs; [`serve`], [`endpoint`] and [`web`] are the places
-//! where clients connect.
+//! where clients connect, and [`access`] limits those that arrive at some of them.
 
 #![cfg_attr(
     test,
@@ -25,6 +25,7 @@
     )
 )]
 
+pub mod access;
 pub mod ask;
 pub mod commands;
 pub mod daemon;

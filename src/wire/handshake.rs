@@ -36,6 +36,30 @@ pub struct InitializeParams {
     #[serde(default, deserialize_with = "lenient_object")]
     #[schemars(with = "Option<Lenient<ClientCapabilities>>")]
     pub capabilities: ClientCapabilities,
+    /// A limit of what the connection may do from here on, besides the limit that it has. Default: none.
+    pub access: Option<AccessParams>,
+}
+
+/// A limit of what a connection may do (protocol.md §10.7). Unknown members are refused.
+#[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct AccessParams {
+    /// What the connection may do with sessions. Default: `read`.
+    pub may: Option<AccessRight>,
+    /// Absolute directories: only the sessions in them or below exist for the connection. Default: all sessions.
+    pub directories: Option<Vec<String>>,
+    /// Whether secrets are replaced in all that the connection gets. Default: true.
+    pub redact: Option<bool>,
+}
+
+/// What a limited connection may do with sessions.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub enum AccessRight {
+    /// It may only read.
+    Read,
+    /// It may read, add to sessions, move their leaf, and create sessions.
+    Append,
 }
 
 /// The name and version of a client.
@@ -140,6 +164,22 @@ pub struct InitializeResult {
     pub capabilities: ServerCapabilities,
     /// The limits of the daemon.
     pub limits: Limits,
+    /// The limits of what the connection may do; left out if it may do everything.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub access: Option<GrantedAccess>,
+}
+
+/// The limits of what a connection may do.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct GrantedAccess {
+    /// What the connection may do with sessions.
+    pub may: AccessRight,
+    /// The directories whose sessions exist for the connection, without links; left out for all sessions.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub directories: Option<Vec<String>>,
+    /// Whether secrets are replaced in all that the connection gets.
+    pub redact: bool,
 }
 
 /// The name and version of the daemon.

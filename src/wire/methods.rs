@@ -69,6 +69,73 @@ impl Scope {
     }
 }
 
+/// What a connection must be allowed to do before the daemon runs a method for it (protocol.md §10.7).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Right {
+    /// The method concerns the connection alone.
+    Own,
+    /// It reads sessions.
+    Read,
+    /// It reads sessions in a form in which a secret may be in pieces.
+    Raw,
+    /// It adds to sessions, or creates one.
+    Append,
+    /// It does anything else. A row without a right has this one.
+    All,
+}
+
+impl Right {
+    pub const ALL: [Self; 5] = [Self::Own, Self::Read, Self::Raw, Self::Append, Self::All];
+
+    /// The name in `methods.json`.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Own => "own",
+            Self::Read => "read",
+            Self::Raw => "raw",
+            Self::Append => "append",
+            Self::All => "all",
+        }
+    }
+
+    /// Explains the right in `reference.md`.
+    pub const fn meaning(self) -> &'static str {
+        match self {
+            Self::Own => "The method concerns the connection alone: every connection may call it.",
+            Self::Read => "It reads sessions.",
+            Self::Raw => {
+                "It reads sessions in a form in which a secret may be in pieces, and is not for connections whose secrets are replaced."
+            }
+            Self::Append => "It adds to sessions, moves their leaf, or creates one.",
+            Self::All => {
+                "It does anything else: only connections that are not limited may call it."
+            }
+        }
+    }
+}
+
+/// The right that a row declares; without one, only connections that may do everything may call the method.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! right {
+    () => {
+        $crate::methods::Right::All
+    };
+    (own) => {
+        $crate::methods::Right::Own
+    };
+    (read) => {
+        $crate::methods::Right::Read
+    };
+    (raw) => {
+        $crate::methods::Right::Raw
+    };
+    (append) => {
+        $crate::methods::Right::Append
+    };
+}
+pub use right;
+
 /// The scope that a row declares.
 #[doc(hidden)]
 #[macro_export]
@@ -152,8 +219,9 @@ pub const BUSY: &[Kind] = &[Kind::SessionBusy];
 
 /// Passes every method to the macro `$callback`, group by group.
 ///
-/// `section` is the section of protocol.md that describes the method; `errors` are lists of the failures
-/// that the method can answer in addition to [`ANY`]; `run` is the handler, as a path below `rpc::methods`.
+/// `section` is the section of protocol.md that describes the method; `right` is left out if only connections that may do
+/// everything may call it; `errors` are lists of the failures that the method can answer in addition to [`ANY`]; `run` is
+/// the handler, as a path below `rpc::methods`.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! with_methods {
@@ -162,14 +230,14 @@ macro_rules! with_methods {
             connection "The connection itself: the handshake, its end, and cancelling requests." {
                 "initialize" {
                     summary: "Introduces the client, declares what it can do, and returns what the daemon can do.",
-                    section: "2.1", scope: immediate,
+                    section: "2.1", scope: immediate, right: own,
                     params: InitializeParams, result: InitializeResult,
                     errors: [PARAMS, &[Kind::InvalidRequest]],
                     run: handshake::initialize,
                 }
                 "rpc.discover" {
                     summary: "Returns the OpenRPC document of this daemon.",
-                    section: "3.14", scope: immediate,
+                    section: "3.14", scope: immediate, right: own,
                     params: DiscoverParams, result: DiscoverResult,
                     errors: [PARAMS],
                     run: handshake::discover,
@@ -183,21 +251,21 @@ macro_rules! with_methods {
                 }
                 "shutdown" {
                     summary: "Ends the connection after every request that it has sent is answered, and a daemon that serves nothing else.",
-                    section: "3.14", scope: immediate,
+                    section: "3.14", scope: immediate, right: own,
                     params: ShutdownParams, result: ShutdownResult,
                     errors: [PARAMS],
                     run: handshake::shutdown,
                 }
                 "$/cancel_request" {
                     summary: "Cancels a request that has not been answered.",
-                    section: "5.7", scope: immediate,
+                    section: "5.7", scope: immediate, right: own,
                     params: CancelRequestParams, result: CancelRequestResult,
                     errors: [PARAMS],
                     run: handshake::cancel_request,
                 }
                 "$/cancelRequest" {
                     summary: "Cancels a request that has not been answered, in the spelling of the Language Server Protocol.",
-                    section: "5.7", scope: immediate,
+                    section: "5.7", scope: immediate, right: own,
                     params: LspCancelRequestParams, result: CancelRequestResult,
                     errors: [PARAMS],
                     run: handshake::lsp_cancel_request,
@@ -206,56 +274,56 @@ macro_rules! with_methods {
             sessions "Sessions as a whole: create, open, list, name, fork and delete them." {
                 "create_session" {
                     summary: "Creates a session and opens it.",
-                    section: "3.3", scope: registry,
+                    section: "3.3", scope: registry, right: append,
                     params: CreateSessionParams, result: CreateSessionResult,
                     errors: [PARAMS, &[Kind::SessionExists, Kind::SessionLocked, Kind::StorageFull, Kind::StorageIo, Kind::PathDenied, Kind::DurabilityUnknown, Kind::Cancelled]],
                     run: sessions::create_session,
                 }
                 "open_session" {
                     summary: "Opens a session by its id or by the path of its file.",
-                    section: "3.3", scope: registry,
+                    section: "3.3", scope: registry, right: read,
                     params: OpenSessionParams, result: OpenSessionResult,
                     errors: [SESSION, &[Kind::HeaderMissing, Kind::SessionExists, Kind::SessionDeleted, Kind::SessionReplaced, Kind::StorageIo, Kind::PathDenied, Kind::Cancelled]],
                     run: sessions::open_session,
                 }
                 "close_session" {
                     summary: "Closes a session; its file stays.",
-                    section: "3.3", scope: registry,
+                    section: "3.3", scope: registry, right: read,
                     params: CloseSessionParams, result: CloseSessionResult,
                     errors: [SESSION, BUSY, &[Kind::DurabilityUnknown, Kind::Cancelled]],
                     run: sessions::close_session,
                 }
                 "list_sessions" {
                     summary: "Lists the sessions of the session directory, page by page.",
-                    section: "3.4", scope: registry,
+                    section: "3.4", scope: registry, right: read,
                     params: ListSessionsParams, result: ListSessionsResult,
                     errors: [PARAMS, &[Kind::StorageIo, Kind::PathDenied, Kind::Cancelled]],
                     run: list::list_sessions,
                 }
                 "watch_sessions" {
                     summary: "Has the daemon tell this connection about changes of the list of sessions.",
-                    section: "10.4", scope: registry,
+                    section: "10.4", scope: registry, right: read,
                     params: WatchSessionsParams, result: WatchSessionsResult,
                     errors: [PARAMS, &[Kind::StorageIo, Kind::PathDenied, Kind::Cancelled]],
                     run: watch::watch_sessions,
                 }
                 "unwatch_sessions" {
                     summary: "Ends what `watch_sessions` began.",
-                    section: "10.4", scope: immediate,
+                    section: "10.4", scope: immediate, right: own,
                     params: UnwatchSessionsParams, result: UnwatchSessionsResult,
                     errors: [PARAMS],
                     run: watch::unwatch_sessions,
                 }
                 "search" {
                     summary: "Finds the entries of all sessions that hold words, a text or a pattern, or ranks them by a question.",
-                    section: "3.16", scope: registry,
+                    section: "3.16", scope: registry, right: read,
                     params: SearchParams, result: SearchResult,
                     errors: [PARAMS, &[Kind::SessionNotFound, Kind::CursorExpired, Kind::StorageIo, Kind::PathDenied, Kind::Cancelled]],
                     run: search::search,
                 }
                 "complete_query" {
                     summary: "Completes a text in the language of filters.",
-                    section: "3.19", scope: immediate,
+                    section: "3.19", scope: immediate, right: own,
                     params: CompleteQueryParams, result: CompleteQueryResult,
                     errors: [PARAMS],
                     run: search::complete_query,
@@ -276,7 +344,7 @@ macro_rules! with_methods {
                 }
                 "get_family" {
                     summary: "Returns the sessions that come from each other: forks, subagents, and conversations that go on in an agent.",
-                    section: "3.22", scope: registry,
+                    section: "3.22", scope: registry, right: read,
                     params: GetFamilyParams, result: GetFamilyResult,
                     errors: [SESSION, &[Kind::StorageIo, Kind::PathDenied, Kind::Cancelled]],
                     run: sorting::get_family,
@@ -311,7 +379,7 @@ macro_rules! with_methods {
                 }
                 "import_report" {
                     summary: "Returns the reports of the imports that changed a session.",
-                    section: "3.17", scope: session(read),
+                    section: "3.17", scope: session(read), right: read,
                     params: ImportReportParams, result: ImportReportResult,
                     errors: [SESSION, FILE],
                     run: import::import_report,
@@ -325,35 +393,35 @@ macro_rules! with_methods {
                 }
                 "continuation_started" {
                     summary: "Notes the id that the agent gave a session that was handed over.",
-                    section: "3.18", scope: session(append),
+                    section: "3.18", scope: session(append), right: append,
                     params: ContinuationStartedParams, result: ContinuationStartedResult,
                     errors: [SESSION, APPEND],
                     run: continuation::continuation_started,
                 }
                 "set_session_name" {
                     summary: "Gives a session a name, or clears its name.",
-                    section: "3.4", scope: session(append),
+                    section: "3.4", scope: session(append), right: append,
                     params: SetSessionNameParams, result: SetSessionNameResult,
                     errors: [SESSION, APPEND],
                     run: append::set_session_name,
                 }
                 "tag_session" {
                     summary: "Adds tags to a session, and removes others.",
-                    section: "3.21", scope: session(append),
+                    section: "3.21", scope: session(append), right: append,
                     params: TagSessionParams, result: TagSessionResult,
                     errors: [SESSION, APPEND],
                     run: sorting::tag_session,
                 }
                 "fork_session" {
                     summary: "Copies the path to an entry into a new session and opens that session.",
-                    section: "3.10", scope: session(release),
+                    section: "3.10", scope: session(release), right: append,
                     params: ForkSessionParams, result: ForkSessionResult,
                     errors: [SESSION, FILE, NOT_FOUND, BUSY, &[Kind::SessionExists, Kind::SessionLocked, Kind::VersionUnsupported, Kind::NotAUserMessage, Kind::UnansweredToolCalls, Kind::StorageFull, Kind::DurabilityUnknown]],
                     run: fork::fork_session,
                 }
                 "get_fork_messages" {
                     summary: "Lists the user messages of all branches, from which a client can offer forks.",
-                    section: "3.10", scope: session(read),
+                    section: "3.10", scope: session(read), right: read,
                     params: GetForkMessagesParams, result: GetForkMessagesResult,
                     errors: [SESSION, FILE],
                     run: fork::get_fork_messages,
@@ -369,42 +437,42 @@ macro_rules! with_methods {
             append "Adding entries to a session." {
                 "append_message" {
                     summary: "Appends one message at the leaf or below another entry.",
-                    section: "3.5", scope: session(append),
+                    section: "3.5", scope: session(append), right: append,
                     params: AppendMessageParams, result: AppendMessageResult,
                     errors: [SESSION, APPEND, ENTRY, NOT_FOUND],
                     run: append::append_message,
                 }
                 "append_entries" {
                     summary: "Appends several entries in one write: all of them or none.",
-                    section: "3.5", scope: session(append),
+                    section: "3.5", scope: session(append), right: append,
                     params: AppendEntriesParams, result: AppendEntriesResult,
                     errors: [SESSION, APPEND, ENTRY, NOT_FOUND],
                     run: append::append_entries,
                 }
                 "append_label" {
                     summary: "Labels an entry, or clears its label.",
-                    section: "3.5", scope: session(append),
+                    section: "3.5", scope: session(append), right: append,
                     params: AppendLabelParams, result: AppendLabelResult,
                     errors: [SESSION, APPEND, ENTRY, NOT_FOUND],
                     run: append::append_label,
                 }
                 "cherry_pick" {
                     summary: "Appends copies of messages from other branches at the leaf.",
-                    section: "3.12", scope: session(append),
+                    section: "3.12", scope: session(append), right: append,
                     params: CherryPickParams, result: CherryPickResult,
                     errors: [SESSION, APPEND, NOT_FOUND, &[Kind::UnansweredToolCalls]],
                     run: pick::cherry_pick,
                 }
                 "merge_branch" {
                     summary: "Appends a summary of another branch at the leaf.",
-                    section: "3.12", scope: session(release),
+                    section: "3.12", scope: session(release), right: append,
                     params: MergeBranchParams, result: MergeBranchResult,
                     errors: [SESSION, APPEND, NOT_FOUND, BUSY, SUMMARY],
                     run: navigate::merge_branch,
                 }
                 "send_message" {
                     summary: "Appends a message of a plugin at the leaf; while a turn runs, queues it until the turn ends.",
-                    section: "3.13", scope: session(append),
+                    section: "3.13", scope: session(append), right: append,
                     params: SendMessageParams, result: SendMessageResult,
                     errors: [SESSION, APPEND, ENTRY, NOT_FOUND],
                     run: turns::send_message,
@@ -413,91 +481,91 @@ macro_rules! with_methods {
             navigation "Moving the leaf to another place of the tree." {
                 "set_leaf" {
                     summary: "Moves the leaf to an entry or to the empty position, without asking any client.",
-                    section: "3.6", scope: session(append),
+                    section: "3.6", scope: session(append), right: append,
                     params: SetLeafParams, result: SetLeafResult,
                     errors: [SESSION, APPEND, NOT_FOUND, BUSY],
                     run: moves::set_leaf,
                 }
                 "branch" {
                     summary: "Moves the leaf to an entry, and records a summary of the branch left behind if the client gives one.",
-                    section: "3.6", scope: session(append),
+                    section: "3.6", scope: session(append), right: append,
                     params: BranchParams, result: BranchResult,
                     errors: [SESSION, APPEND, NOT_FOUND, BUSY, TOO_DEEP],
                     run: moves::branch,
                 }
                 "navigate_tree" {
                     summary: "Moves the leaf to another place of the tree, asks clients first, and summarizes the branch left behind if wanted.",
-                    section: "4", scope: session(release),
+                    section: "4", scope: session(release), right: append,
                     params: NavigateTreeParams, result: NavigateTreeResult,
                     errors: [SESSION, APPEND, NOT_FOUND, BUSY, SUMMARY],
                     run: navigate::navigate_tree,
                 }
                 "abort_navigation" {
                     summary: "Aborts a running navigation or compaction.",
-                    section: "4.11", scope: immediate,
+                    section: "4.11", scope: immediate, right: append,
                     params: AbortNavigationParams, result: AbortNavigationResult,
                     errors: [SESSION],
                     run: navigate::abort_navigation,
                 }
                 "undo_navigation" {
                     summary: "Moves the leaf back to where it was before the last move.",
-                    section: "3.7", scope: session(append),
+                    section: "3.7", scope: session(append), right: append,
                     params: UndoNavigationParams, result: UndoNavigationResult,
                     errors: [SESSION, APPEND, BUSY, &[Kind::NothingToUndo]],
                     run: moves::undo_navigation,
                 }
                 "redo_navigation" {
                     summary: "Reverses the last undo.",
-                    section: "3.7", scope: session(append),
+                    section: "3.7", scope: session(append), right: append,
                     params: RedoNavigationParams, result: RedoNavigationResult,
                     errors: [SESSION, APPEND, BUSY, &[Kind::NothingToUndo]],
                     run: moves::redo_navigation,
                 }
                 "get_navigation_log" {
                     summary: "Lists the moves of the leaf, newest first.",
-                    section: "3.7", scope: session(read),
+                    section: "3.7", scope: session(read), right: read,
                     params: GetNavigationLogParams, result: GetNavigationLogResult,
                     errors: [SESSION, FILE],
                     run: moves::get_navigation_log,
                 }
                 "name_branch" {
                     summary: "Gives a branch a name, or removes its name.",
-                    section: "3.20", scope: session(append),
+                    section: "3.20", scope: session(append), right: append,
                     params: NameBranchParams, result: NameBranchResult,
                     errors: [SESSION, APPEND, NOT_FOUND],
                     run: branches::name_branch,
                 }
                 "archive_branch" {
                     summary: "Puts a branch away: it is gone from trees, lists, counts and search until it is asked for.",
-                    section: "3.20", scope: session(release),
+                    section: "3.20", scope: session(release), right: append,
                     params: ArchiveBranchParams, result: ArchiveBranchResult,
                     errors: [SESSION, APPEND, BUSY, NOT_FOUND],
                     run: branches::archive_branch,
                 }
                 "unarchive_branch" {
                     summary: "Brings an archived branch back.",
-                    section: "3.20", scope: session(append),
+                    section: "3.20", scope: session(append), right: append,
                     params: UnarchiveBranchParams, result: UnarchiveBranchResult,
                     errors: [SESSION, APPEND, NOT_FOUND],
                     run: branches::unarchive_branch,
                 }
                 "choose" {
                     summary: "Goes to one of several candidates, and keeps the judgement about the others as notes.",
-                    section: "3.23", scope: session(release),
+                    section: "3.23", scope: session(release), right: append,
                     params: ChooseParams, result: ChooseResult,
                     errors: [SESSION, APPEND, BUSY, NOT_FOUND],
                     run: branches::choose,
                 }
                 "keep_branch" {
                     summary: "Appends copies of the messages of a background branch, such as a side question, at the leaf, each once.",
-                    section: "3.23", scope: session(append),
+                    section: "3.23", scope: session(append), right: append,
                     params: KeepBranchParams, result: KeepBranchResult,
                     errors: [SESSION, APPEND, NOT_FOUND, &[Kind::UnansweredToolCalls]],
                     run: pick::keep_branch,
                 }
                 "pop" {
                     summary: "Moves the leaf back to before a user message, by default the last one, and summarizes what follows it.",
-                    section: "3.12", scope: session(release),
+                    section: "3.12", scope: session(release), right: append,
                     params: PopParams, result: PopResult,
                     errors: [SESSION, APPEND, NOT_FOUND, BUSY, SUMMARY, &[Kind::NotAUserMessage]],
                     run: navigate::pop,
@@ -506,84 +574,84 @@ macro_rules! with_methods {
             read "Reading the tree and its entries." {
                 "get_leaf" {
                     summary: "Returns the leaf and its entry.",
-                    section: "3.6", scope: session(read),
+                    section: "3.6", scope: session(read), right: read,
                     params: GetLeafParams, result: GetLeafResult,
                     errors: [SESSION, FILE],
                     run: read::get_leaf,
                 }
                 "get_tree" {
                     summary: "Returns the tree as rows for a list, or nested, filtered and page by page.",
-                    section: "6", scope: session(read),
+                    section: "6", scope: session(read), right: read,
                     params: GetTreeParams, result: GetTreeResult<'static>,
                     errors: [SESSION, FILE, NOT_FOUND, &[Kind::TreeChanged, Kind::NestingTooDeep]],
                     run: tree::get_tree,
                 }
                 "list_branches" {
                     summary: "Lists the branches of the tree, one row for each tip.",
-                    section: "3.8", scope: session(read),
+                    section: "3.8", scope: session(read), right: read,
                     params: ListBranchesParams, result: ListBranchesResult,
                     errors: [SESSION, FILE],
                     run: read::list_branches,
                 }
                 "get_entries" {
                     summary: "Returns the entries of all branches in file order, page by page.",
-                    section: "3.8", scope: session(read),
+                    section: "3.8", scope: session(read), right: read,
                     params: GetEntriesParams, result: GetEntriesResult,
                     errors: [SESSION, FILE, NOT_FOUND, &[Kind::TreeChanged]],
                     run: read::get_entries,
                 }
                 "get_entry" {
                     summary: "Returns one entry.",
-                    section: "3.8", scope: session(read),
+                    section: "3.8", scope: session(read), right: read,
                     params: GetEntryParams, result: GetEntryResult,
                     errors: [SESSION, FILE, NOT_FOUND],
                     run: read::get_entry,
                 }
                 "get_children" {
                     summary: "Returns the children of an entry, or the roots.",
-                    section: "3.8", scope: session(read),
+                    section: "3.8", scope: session(read), right: read,
                     params: GetChildrenParams, result: GetChildrenResult,
                     errors: [SESSION, FILE, NOT_FOUND],
                     run: read::get_children,
                 }
                 "get_path" {
                     summary: "Returns the entries from the root to an entry.",
-                    section: "3.8", scope: session(read),
+                    section: "3.8", scope: session(read), right: read,
                     params: GetPathParams, result: GetPathResult,
                     errors: [SESSION, FILE, NOT_FOUND],
                     run: read::get_path,
                 }
                 "get_label" {
                     summary: "Returns the label of an entry.",
-                    section: "3.8", scope: session(read),
+                    section: "3.8", scope: session(read), right: read,
                     params: GetLabelParams, result: GetLabelResult,
                     errors: [SESSION, FILE, NOT_FOUND],
                     run: read::get_label,
                 }
                 "get_context" {
                     summary: "Returns the messages that a model sees at the leaf or at another position.",
-                    section: "3.9", scope: session(read),
+                    section: "3.9", scope: session(read), right: read,
                     params: GetContextParams, result: GetContextResult,
                     errors: [SESSION, FILE, NOT_FOUND],
                     run: read::get_context,
                 }
                 "get_stats" {
                     summary: "Returns counts, tokens, cost and time of the session, or of one path.",
-                    section: "15.5", scope: session(read),
+                    section: "15.5", scope: session(read), right: read,
                     params: GetStatsParams, result: GetStatsResult,
                     errors: [SESSION, FILE, NOT_FOUND],
                     run: compare::get_stats,
                 }
                 "compare_branches" {
                     summary: "Compares two branches: the entries, files and sums of each below their common ancestor.",
-                    section: "15.4", scope: session(read),
+                    section: "15.4", scope: session(read), right: read,
                     params: CompareBranchesParams, result: CompareBranchesResult,
                     errors: [SESSION, FILE, NOT_FOUND],
                     run: compare::compare_branches,
                 }
                 "render_entries" {
                     summary: "Returns entries as blocks to show: HTML of Markdown, code, diffs, images, tool calls.",
-                    section: "15.1", scope: session(read),
+                    section: "15.1", scope: session(read), right: raw,
                     params: RenderEntriesParams, result: RenderEntriesResult,
                     errors: [SESSION, FILE, NOT_FOUND],
                     run: render::render_entries,
@@ -592,14 +660,14 @@ macro_rules! with_methods {
             compaction "Replacing the older part of the context by a summary." {
                 "prepare_compaction" {
                     summary: "Returns what a compaction would summarize and keep, and changes nothing.",
-                    section: "3.11", scope: session(read),
+                    section: "3.11", scope: session(read), right: read,
                     params: PrepareCompactionParams, result: PrepareCompactionResult,
                     errors: [SESSION, FILE, &[Kind::NothingToCompact]],
                     run: compact::prepare_compaction,
                 }
                 "compact" {
                     summary: "Replaces the older part of the context by a summary.",
-                    section: "3.11", scope: session(release),
+                    section: "3.11", scope: session(release), right: append,
                     params: CompactParams, result: CompactResult,
                     errors: [SESSION, APPEND, NOT_FOUND, BUSY, SUMMARY, &[Kind::NothingToCompact]],
                     run: compact::compact,
@@ -608,14 +676,14 @@ macro_rules! with_methods {
             turns "Turns of the client's agent, and answers to questions of the daemon." {
                 "begin_turn" {
                     summary: "Declares that the client's agent starts a turn; until it ends, the leaf moves only by appending.",
-                    section: "3.13", scope: session(append),
+                    section: "3.13", scope: session(append), right: append,
                     params: BeginTurnParams, result: BeginTurnResult,
                     errors: [SESSION, FILE, BUSY, NOT_FOUND],
                     run: turns::begin_turn,
                 }
                 "end_turn" {
                     summary: "Declares that the client's agent has ended its turn, and appends the messages queued meanwhile.",
-                    section: "3.13", scope: session(append),
+                    section: "3.13", scope: session(append), right: append,
                     params: EndTurnParams, result: EndTurnResult,
                     errors: [SESSION, BUSY, APPEND, NOT_FOUND],
                     run: turns::end_turn,
@@ -683,6 +751,30 @@ macro_rules! with_methods {
     };
 }
 pub use with_methods;
+
+macro_rules! find_right {
+    ($($group:ident $about:literal {
+        $($name:literal {
+            summary: $summary:literal,
+            section: $section:literal,
+            scope: $scope:ident $(($access:ident))?,
+            $(right: $right:ident,)?
+            params: $params:ident,
+            result: $result:ty,
+            errors: $errors:tt,
+            run: $run:path,
+        })+
+    })+) => {
+        /// The right that the method of this name needs; [`Right::All`] for an unknown one.
+        pub fn right_of(name: &str) -> Right {
+            match name {
+                $($($name => right!($($right)?),)+)+
+                _ => Right::All,
+            }
+        }
+    };
+}
+with_methods!(find_right);
 
 /// Passes every notification to the macro `$callback`.
 #[doc(hidden)]

@@ -13,6 +13,7 @@
     reason = "a failed step fails the test and names its line"
 )]
 
+mod access;
 mod across;
 mod append;
 mod ask;

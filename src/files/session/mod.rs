@@ -93,9 +93,12 @@ impl Session {
         let ephemeral = path.is_none();
         let is_newer = log.version() > CURRENT_VERSION;
         debug_assert!(log.header().is_some(), "an opened session has a header");
-        let id = log.header().map(|h| h.id.as_str()).unwrap_or_default();
+        let header = log.header();
+        let id = header.map(|h| h.id.as_str()).unwrap_or_default();
+        let cwd = header.map(|header| header.cwd.clone());
         Arc::new(Self {
             id: SessionId::new(id),
+            cwd: cwd.unwrap_or_default(),
             parent: log
                 .header()
                 .and_then(|header| header.parent_session.clone()),

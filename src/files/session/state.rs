@@ -19,6 +19,8 @@ use treelined_core::tree::{Node, Tree};
 /// One open session.
 pub struct Session {
     pub id: SessionId,
+    /// The working directory, as the header says.
+    pub cwd: String,
     /// The session from which this one was forked, as the header says.
     pub parent: Option<String>,
     /// Whether the file has a version of the format that this program cannot write.

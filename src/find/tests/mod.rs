@@ -20,6 +20,7 @@ pub(crate) fn request(query: &str, mode: Mode) -> SearchRequest {
         fields: FieldSet::ALL,
         without: None,
         directories: Vec::new(),
+        within: None,
         tag: None,
         git: None,
         session: None,

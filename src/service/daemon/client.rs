@@ -1,6 +1,8 @@
 //! The other end of a connection: its transport, and the client as it introduced itself.
 
+use crate::access::Rights;
 use crate::extensions::ExtensionRun;
+use std::sync::Arc;
 use treelined_wire::{self as wire, BeforeEvent};
 
 /// The properties of a connection that its kind of transport decides.
@@ -13,6 +15,8 @@ pub(crate) struct Transport {
     pub(crate) extension: Option<ExtensionRun>,
     /// Whether it is a WebSocket of the page.
     pub(crate) is_page: bool,
+    /// What connections over it may do.
+    pub(crate) rights: Arc<Rights>,
 }
 
 /// A client that has introduced itself.

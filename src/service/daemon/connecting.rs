@@ -15,6 +15,7 @@ impl Connection {
             end_input: Box::new(|| {}),
             extension: None,
             is_page: false,
+            rights: Arc::default(),
         };
         Self::over(transport, daemon, outbox)
     }

@@ -4,8 +4,9 @@ use super::client::{Client, Transport};
 use super::convert::line::on_one_line;
 use super::convert::message::message;
 use super::pending::Pending;
+use crate::access::Rights;
 use crate::extensions::ExtensionRun;
-use crate::stdio::{Class, Outbox};
+use crate::stdio::{Class, Message, Outbox};
 use hashbrown::HashMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
@@ -28,6 +29,10 @@ pub struct Connection {
     pub(crate) asked_to_end: Cancel,
     /// The client as it introduced itself in `initialize`.
     client: OnceLock<Client>,
+    /// What it may do since `initialize`, if that has taken rights away.
+    lowered: OnceLock<Arc<Rights>>,
+    /// Whether it has called a method other than `initialize`.
+    has_called: AtomicBool,
     /// Watches the client's process until the connection ends.
     watch: Mutex<Option<ProcessWatch>>,
     /// The requests without a queued response, by their ids.
@@ -57,6 +62,8 @@ impl Connection {
             is_ending: AtomicBool::new(false),
             asked_to_end: Cancel::new(),
             client: OnceLock::new(),
+            lowered: OnceLock::new(),
+            has_called: AtomicBool::new(false),
             watch: Mutex::default(),
             in_flight: Mutex::default(),
         })
@@ -65,6 +72,25 @@ impl Connection {
     /// The extension that the connection belongs to.
     pub(crate) fn extension(&self) -> Option<&ExtensionRun> {
         self.transport.extension.as_ref()
+    }
+
+    /// What it may do.
+    pub(crate) fn rights(&self) -> &Arc<Rights> {
+        self.lowered.get().unwrap_or(&self.transport.rights)
+    }
+
+    /// Sets what it may do from now on, once.
+    pub(crate) fn lower(&self, rights: Arc<Rights>) {
+        let _set_before = self.lowered.set(rights);
+    }
+
+    /// Notes that a method other than `initialize` is called.
+    pub(crate) fn calls(&self) {
+        self.has_called.store(true, Ordering::Relaxed);
+    }
+
+    pub(crate) fn has_called(&self) -> bool {
+        self.has_called.load(Ordering::Relaxed)
     }
 
     /// Whether files may be made for it outside of the session directory.
@@ -149,8 +175,16 @@ impl Connection {
         self.client().is_none()
     }
 
-    /// The limit of a message to the client, in bytes.
+    /// The limit of what a message to the client is made of, in bytes. It leaves room for the marks that replace secrets.
     pub(crate) fn client_frame_bytes(&self) -> usize {
+        match self.rights().redacts() {
+            true => self.longest_message() / 2,
+            false => self.longest_message(),
+        }
+    }
+
+    /// The limit of a message to the client, in bytes.
+    pub(crate) fn longest_message(&self) -> usize {
         let own_limit = self.host.max_frame_bytes;
         self.client()
             .map_or(own_limit, |client| client.max_frame_bytes)
@@ -165,7 +199,16 @@ impl Connection {
 
     /// Queues a message, line breaks and line separators escaped.
     pub(crate) fn send(&self, message: Vec<u8>, class: Class) {
+        let message = self.rights().shown(message);
         self.outbox.push(on_one_line(message), class);
+    }
+
+    /// Queues a message that is on one line already.
+    pub(crate) fn send_message(&self, message: Message, class: Class) {
+        match self.rights().redacts() {
+            true => self.send(message.into_text(), class),
+            false => self.outbox.push_message(message, class),
+        }
     }
 
     /// Queues a part of a summary. False if the client does not want them.

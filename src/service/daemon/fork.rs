@@ -84,6 +84,8 @@ impl ForkOptions {
     /// Forks the session of this place.
     pub(crate) async fn run(self, place: ForkPlace) -> Result<wire::ForkSessionResult> {
         let ForkPlace { call, place, keeps } = place;
+        let rights = call.connection.rights();
+        rights.check_new(("newSessionId", self.is_id_chosen), self.cwd.as_deref())?;
         let (open, guard) = current(&call.daemon, place.await?, Instant::now()).await?;
         // A fork that is made stays made, whatever its source does since.
         if self.is_id_chosen && self.is_made(&call, &Names::of(&guard)).await? {

@@ -74,7 +74,8 @@ impl ListWatch {
             let known = watcher.team.replace(Arc::clone(now));
             // A client may have read the list before the first look.
             let is_equal = known.is_some_and(|known| known.has_same_sessions(now));
-            if !is_equal && watcher.connection.wants(SessionsChanged::NAME) {
+            let is_shown = !watcher.connection.rights().is_limited();
+            if is_shown && !is_equal && watcher.connection.wants(SessionsChanged::NAME) {
                 let news = MessageInProgress::new(MAX_BYTES).with_team();
                 watcher.connection.send(news, Class::Keep);
             }

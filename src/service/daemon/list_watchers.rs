@@ -93,9 +93,11 @@ impl ListWatcher {
             return Ok(());
         }
         let limit = MAX_BYTES.min(self.connection.client_frame_bytes() / 2);
+        let is_limited = self.connection.rights().is_limited();
         let known = std::mem::replace(&mut self.known, Arc::clone(now));
         let is_equal = |made: &&MadeMessages| {
-            Arc::ptr_eq(&made.known, &known)
+            !is_limited
+                && Arc::ptr_eq(&made.known, &known)
                 && made.cwd == self.cwd
                 && made.archived == self.archived
                 && made.limit == limit
@@ -104,13 +106,15 @@ impl ListWatcher {
             Some(made) => made.messages.clone(),
             None => {
                 let messages = changes(&known, now, self, limit)?;
-                made.push(MadeMessages {
-                    known,
-                    cwd: self.cwd.clone(),
-                    archived: self.archived,
-                    limit,
-                    messages: messages.clone(),
-                });
+                if !is_limited {
+                    made.push(MadeMessages {
+                        known,
+                        cwd: self.cwd.clone(),
+                        archived: self.archived,
+                        limit,
+                        messages: messages.clone(),
+                    });
+                }
                 messages
             }
         };
@@ -124,7 +128,12 @@ impl ListWatcher {
 /// The notifications of the differences between two lists, each of about `limit` bytes at most.
 fn changes(before: &Rows, now: &Rows, of: &ListWatcher, limit: usize) -> Result<Vec<Vec<u8>>> {
     let (mut new, mut old) = differences(before, now);
-    let is_of = |row: &&CatalogueRow| is_of(&row.listing, of.cwd.as_deref());
+    let takes = of.connection.rights().directory_test();
+    let is_of = |row: &&CatalogueRow| {
+        let header = row.listing.header.as_ref();
+        let cwd = header.map(|header| header.cwd.as_str()).unwrap_or_default();
+        is_of(&row.listing, of.cwd.as_deref()) && takes.as_ref().is_none_or(|takes| takes(cwd))
+    };
     let is_shown = |row: &&CatalogueRow| of.archived || !row.marks.is_archived;
     new.retain(is_of);
     old.retain(is_of);

@@ -83,6 +83,7 @@ use self::offers::Offers;
 use self::questions::Questions;
 use self::registry::Registry;
 use self::session_files::SessionFiles;
+use crate::access::{self, Access, Rights};
 use crate::hooks::Hooks;
 use crate::memory::WorkingMemory;
 use crate::parts::{Accounts, Handoff, Importer, Parts};
@@ -96,6 +97,7 @@ use treelined_core::id::{self, Source};
 use treelined_core::stats::{NoPrices, Prices};
 use treelined_files::store::Store;
 use treelined_find::{AskIndex, Rankings};
+use treelined_pages::redact::Redactor;
 use treelined_pages::renderers::Renderers;
 use treelined_wire::OpenWebResult;
 
@@ -123,6 +125,8 @@ pub struct Daemon {
     accounts: Option<Box<dyn Accounts>>,
     /// Serves the page and returns its address.
     web: OnceLock<Box<OpenWeb>>,
+    /// Replaces the secrets of limited connections, once there is one.
+    redactor: OnceLock<Arc<Redactor>>,
     ending: Arc<AtomicBool>,
 }
 
@@ -163,6 +167,7 @@ impl Daemon {
             handoff: parts.handoff,
             accounts: parts.accounts,
             web: OnceLock::new(),
+            redactor: OnceLock::new(),
             ending: Arc::default(),
             settings,
             source,
@@ -202,6 +207,21 @@ impl Daemon {
     pub(crate) fn accounts(&self) -> Result<&dyn Accounts> {
         let accounts = self.accounts.as_deref();
         accounts.ok_or_else(|| Error::new(Kind::StorageIo, "this program counts no usage"))
+    }
+
+    /// The rights of connections with this access.
+    pub(crate) fn rights_under(&self, access: &Access) -> Result<Arc<Rights>> {
+        let rights = Rights::default().lowered(access, || self.redactor());
+        rights.map(Arc::new)
+    }
+
+    /// What replaces the secrets of limited connections.
+    pub(crate) fn redactor(&self) -> Result<Arc<Redactor>> {
+        if let Some(known) = self.redactor.get() {
+            return Ok(Arc::clone(known));
+        }
+        let made = access::redactor(&self.settings.redact)?;
+        Ok(Arc::clone(self.redactor.get_or_init(|| made)))
     }
 
     /// What models cost.

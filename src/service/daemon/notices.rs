@@ -106,14 +106,12 @@ pub(super) fn send(
             message,
             class,
         }),
-        None => connection.outbox.push_message(message, class),
+        None => connection.send_message(message, class),
     }
 }
 
 impl HeldNotification {
     fn send(self) {
-        self.connection
-            .outbox
-            .push_message(self.message, self.class);
+        self.connection.send_message(self.message, self.class);
     }
 }

@@ -43,8 +43,11 @@ pub(crate) fn by_id(
         if lease.open().is_some() {
             return opened_before(&call, lease, options).await;
         }
-        let files = Arc::clone(&call.daemon.files);
-        let location = blocking(move || files.find_file(&id)).await?;
+        let (files, rights) = (
+            Arc::clone(&call.daemon.files),
+            Arc::clone(call.connection.rights()),
+        );
+        let location = blocking(move || files.find_file_for(&id, &rights)).await?;
         open(call, Found::Lease(lease), location, options).await
     }
 }
@@ -130,6 +133,9 @@ async fn open(
     }
     let mut diagnostics = diagnostics::to_wire(&opened.diagnostics);
     let durability = durability(&call, options.durability);
+    // The file may have been replaced since its header was read.
+    let cwd = opened.log.header().map(|header| header.cwd.as_str());
+    call.connection.rights().check_session(&id, cwd)?;
     let (open, guard) = new(&call, opened, options.access, durability, lease)?;
     diagnostics.extend(diagnostics::of_place(&guard));
     let result = wire::OpenSessionResult {
@@ -188,6 +194,10 @@ async fn opened_before(
     lease: Lease,
     options: OpenOptions,
 ) -> Result<wire::OpenSessionResult> {
+    if let Some(open) = lease.open() {
+        let rights = call.connection.rights();
+        rights.check_session(&open.id, Some(&open.session.cwd))?;
+    }
     let access = lease.access().unwrap_or(options.access);
     let (open, guard) = guard_for_all(lease, Instant::now())?;
     let guard = follow::caught_up(&call.daemon, &open, guard).await?;

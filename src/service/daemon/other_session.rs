@@ -1,6 +1,7 @@
 //! Another session from which entries come (protocol.md §3.12): read as it is at the start, and never changed.
 
 use super::Daemon;
+use crate::access::Rights;
 use std::sync::Arc;
 use std::time::Instant;
 use treelined_core::durability::Durability;
@@ -17,11 +18,21 @@ pub(crate) struct OtherSession {
 }
 
 impl OtherSession {
-    /// Reads the file of a session, whether the session is open or not. `sessionNotFound` if it has none.
-    pub(crate) async fn read(daemon: &Arc<Daemon>, id: &str, cancel: &Cancel) -> Result<Self> {
-        let (files, id, cancel) = (Arc::clone(&daemon.files), id.to_owned(), cancel.clone());
+    /// Reads the file of a session, whether the session is open or not. `sessionNotFound` if it has none, or does not exist
+    /// for the connection.
+    pub(crate) async fn read(
+        daemon: &Arc<Daemon>,
+        rights: &Arc<Rights>,
+        id: &str,
+        cancel: &Cancel,
+    ) -> Result<Self> {
+        let (files, id) = (Arc::clone(&daemon.files), id.to_owned());
+        let (rights, cancel) = (Arc::clone(rights), cancel.clone());
         blocking(move || {
-            let opened = files.store.open(files.find_file(&id)?, &cancel)?;
+            let at = files.find_file_for(&id, &rights)?;
+            let opened = files.store.open(at, &cancel)?;
+            let cwd = opened.log.header().map(|header| header.cwd.as_str());
+            rights.check_session(&id, cwd)?;
             let session = Session::new(opened, true, Durability::None);
             let guard = session.guard(Instant::now(), ())?;
             Ok(Self { id, guard })

@@ -1,6 +1,7 @@
 //! The session files, and the team's stream (fleet.md): which sessions are replicas, and what the stream knows.
 
 use super::queue::Access;
+use crate::access::{self, Rights};
 use std::collections::HashSet;
 use std::sync::Arc;
 use treelined_core::durability::Durability;
@@ -14,7 +15,7 @@ use treelined_files::log::header::CURRENT_VERSION;
 use treelined_files::log::upstream::{SharedLog, is_replica};
 use treelined_files::os::file::Location;
 use treelined_files::session::{Session, SessionState};
-use treelined_files::store::Store;
+use treelined_files::store::{Store, listing};
 
 /// The session files of this machine, and the team's stream, of which some are replicas.
 pub(crate) struct SessionFiles {
@@ -110,6 +111,18 @@ impl SessionFiles {
             Some(log) if log.fetch(id)? => self.store.find(id),
             _ => Err(missing),
         }
+    }
+
+    /// Like [`Self::find_file`], for a connection with these rights: a session of another directory is not found, and one that
+    /// is only in the log is not copied for a limited connection. Blocks.
+    pub(crate) fn find_file_for(&self, id: &str, rights: &Rights) -> Result<Location> {
+        if !rights.is_limited() {
+            return self.find_file(id);
+        }
+        let location = self.store.find(id).map_err(|_| access::not_found(id))?;
+        let header = listing::header(&location);
+        rights.check_session(id, header.as_ref().map(|header| header.cwd.as_str()))?;
+        Ok(location)
     }
 
     /// The sessions that have entries waiting for the log.

@@ -25,7 +25,7 @@ pub use start_lock::START_TIMEOUT;
 use anyhow::{Context, bail};
 use place::remove;
 use reach::Reach;
-use runtime_file::{DaemonInfo, RuntimeFile};
+use runtime_file::{AccessInfo, DaemonInfo, RuntimeFile};
 use start_lock::{LOCK_TIMEOUT, StartLock};
 use std::fs;
 use treelined_files::os::file::{Identity, identity_of};
@@ -122,6 +122,15 @@ impl Endpoint {
     pub(crate) fn announce_web(&mut self, web_socket: &str, token: &str) -> anyhow::Result<()> {
         self.info.web_socket = Some(web_socket.to_owned());
         self.info.token = Some(token.to_owned());
+        match &mut self.runtime_file {
+            Some(file) => file.rewrite(&self.place, &self.info),
+            None => Ok(()),
+        }
+    }
+
+    /// Adds the sockets of limited connections to the runtime file.
+    pub fn announce_access(&mut self, access: Vec<AccessInfo>) -> anyhow::Result<()> {
+        self.info.access = access;
         match &mut self.runtime_file {
             Some(file) => file.rewrite(&self.place, &self.info),
             None => Ok(()),

@@ -37,6 +37,22 @@ pub struct DaemonInfo {
     pub environment: EnvironmentOrigin,
     /// The daemon's options in force, by their names on the command line.
     pub options: BTreeMap<String, String>,
+    /// The sockets of limited connections that it serves.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub access: Vec<AccessInfo>,
+}
+
+/// A socket of limited connections.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct AccessInfo {
+    pub name: String,
+    pub socket: String,
+    /// `read` or `append`.
+    pub may: String,
+    pub directories: Vec<String>,
+    /// Whether secrets are replaced.
+    pub redact: bool,
 }
 
 /// The user and the process whose environment variables and keys the daemon has.

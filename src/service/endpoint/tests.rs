@@ -55,6 +55,7 @@ fn info() -> DaemonInfo {
             cwd: "/".into(),
         },
         options: BTreeMap::new(),
+        access: Vec::new(),
     }
 }
 

@@ -6,7 +6,7 @@
 
 use super::request::{Request, parse};
 use super::response::{OpenRequest, OpenRequests, Responder, error_response};
-use super::table;
+use super::table::{self, Method};
 use crate::daemon::Daemon;
 use crate::daemon::call::Call;
 use crate::daemon::connection::Connection;
@@ -26,6 +26,9 @@ const ALWAYS: [&str; 4] = [
     "$/cancel_request",
     "$/cancelRequest",
 ];
+
+/// The method that may take rights away, before all others.
+const INITIALIZE: &str = "initialize";
 
 /// The limits of appends that wait for more input: their number and their bytes.
 const MAX_HELD: usize = 256;
@@ -157,14 +160,16 @@ impl Dispatcher {
         }
         let Some(known) = known else {
             if let Some(raw_id) = raw_id {
-                let named: String = method.chars().take(MAX_ECHO).collect();
-                let meant = suggest::hint(&named, table::names());
-                let message = format!("no method {named:?}{meant}");
-                let error = Error::new(Kind::MethodNotFound, message);
-                self.refuse(raw_id, &error);
+                self.refuse(raw_id, &unknown(&method));
             }
             return;
         };
+        if let Err(error) = self.permit(&known) {
+            if let Some(raw_id) = raw_id {
+                self.refuse(raw_id, &error);
+            }
+            return;
+        }
         let bytes = params.map_or(0, str::len);
         let call = Call::new(&self.daemon, &self.connection, id.map(|(id, _)| id));
         let open_request = OpenRequest::new(&self.open_requests, bytes);
@@ -174,6 +179,23 @@ impl Dispatcher {
         drop(entered);
         if holds && self.hold(bytes) {
             self.settle();
+        }
+    }
+
+    /// Refuses methods for which the connection has no right. No handler of a method runs before this.
+    fn permit(&self, method: &Method) -> Result<()> {
+        if method.name != INITIALIZE {
+            self.connection.calls();
+        }
+        let rights = self.connection.rights();
+        match rights.access() {
+            Some(access) if !rights.allows(method.right) => {
+                let (name, may) = (method.name, access.may());
+                let message =
+                    format!("this connection has no method {name:?}: its access is to {may} only");
+                Err(Error::new(Kind::MethodNotFound, message))
+            }
+            _ => Ok(()),
         }
     }
 
@@ -216,4 +238,10 @@ impl Dispatcher {
         self.connection
             .send(error_response(raw_id, error), Class::Keep);
     }
+}
+
+fn unknown(method: &str) -> Error {
+    let named: String = method.chars().take(MAX_ECHO).collect();
+    let meant = suggest::hint(&named, table::names());
+    Error::new(Kind::MethodNotFound, format!("no method {named:?}{meant}"))
 }

@@ -29,6 +29,14 @@ impl Reply {
         }
     }
 
+    /// The JSON in one piece.
+    pub(super) fn into_bytes(self) -> Vec<u8> {
+        match self {
+            Self::Bytes(bytes) => bytes,
+            Self::Pieces(pieces) => pieces.concat(),
+        }
+    }
+
     pub(super) fn of(result: &impl Serialize) -> Result<Self> {
         line(result).map(Self::Bytes)
     }

@@ -1,6 +1,7 @@
 //! The response to a request: its bytes, and the duty to send it.
 
 use super::reply::Reply;
+use crate::access::Rights;
 use crate::daemon::call::Call;
 use crate::daemon::convert::error;
 use crate::daemon::convert::line::on_one_line;
@@ -54,7 +55,8 @@ impl Responder {
         self.is_answered = true;
         if let (Some(id), Some(raw_id)) = (&self.call.id, &self.raw_id) {
             let connection = &self.call.connection;
-            let response = response(raw_id, result, connection.client_frame_bytes());
+            let result = shown(connection.rights(), result);
+            let response = response(raw_id, result, connection.longest_message());
             // The result is on one line already; it may be large, so it is not scanned again.
             connection.respond(id, |outbox: &Outbox| match response {
                 Reply::Bytes(response) => outbox.push(response, Class::Keep),
@@ -62,6 +64,15 @@ impl Responder {
             });
         }
         self.call.answered();
+    }
+}
+
+/// The result as a connection with these rights gets it.
+fn shown(rights: &Rights, result: Result<Reply>) -> Result<Reply> {
+    match result {
+        Ok(reply) if rights.redacts() => Ok(Reply::Bytes(rights.shown(reply.into_bytes()))),
+        Ok(reply) => Ok(reply),
+        Err(error) => Err(rights.shown_error(error)),
     }
 }
 

@@ -11,12 +11,13 @@ use super::session_read;
 use crate::daemon::commit::ChangePlace;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use treelined_wire as wire;
-use treelined_wire::methods::{Scope, scope, with_methods};
+use treelined_wire::methods::{Right, Scope, right, scope, with_methods};
 
 /// A method of this daemon.
 pub(super) struct Method {
     pub name: &'static str,
     pub scope: Scope,
+    pub right: Right,
     /// Whether it writes in a group with adjacent appends in the queue.
     pub groups: bool,
     begin: fn(Option<&str>, Responder, bool),
@@ -38,6 +39,7 @@ macro_rules! find_method {
             summary: $summary:literal,
             section: $section:literal,
             scope: $scope:ident $(($access:ident))?,
+            $(right: $right:ident,)?
             params: $params:ident,
             result: $result:ident $(<$lifetime:lifetime>)?,
             errors: $errors:tt,
@@ -50,6 +52,7 @@ macro_rules! find_method {
                 $($($name => Method {
                     name: $name,
                     scope: scope!($scope $(($access))?),
+                    right: right!($($right)?),
                     groups: groups!($scope $(($access))?, $file),
                     begin: begin!($scope $(($access))?, wire::$params, wire::$result $(<$lifetime>)?, $file::$handler),
                 },)+)+

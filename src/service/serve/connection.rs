@@ -4,6 +4,7 @@
 //! and a request to end both end its input.
 
 use super::server::{EndReason, Server};
+use crate::access::{Access, Rights};
 use crate::daemon::client::Transport;
 use crate::daemon::connection::Connection;
 use crate::extensions::{ExtensionRun, ExtensionSockets};
@@ -197,15 +198,32 @@ impl ServedConnection {
 }
 
 /// Serves a client that has connected to a socket.
-pub(super) fn serve_socket(server: &Arc<Server>, socket: File) -> anyhow::Result<()> {
+pub(super) fn serve_socket(
+    server: &Arc<Server>,
+    socket: File,
+    access: Option<&Access>,
+) -> anyhow::Result<()> {
     let socket = Arc::new(socket);
-    serve_sockets(server, (&socket, &socket), None, false)
+    let rights = match access {
+        // A connection whose secrets cannot be replaced is not served.
+        Some(access) => server.daemon.rights_under(access)?,
+        None => Arc::default(),
+    };
+    let of = Origin {
+        rights,
+        ..Origin::default()
+    };
+    serve_sockets(server, (&socket, &socket), of)
 }
 
 /// Serves a client of the WebSocket.
 pub(super) fn serve_page(server: &Arc<Server>, socket: File) -> anyhow::Result<()> {
     let socket = Arc::new(socket);
-    serve_sockets(server, (&socket, &socket), None, true)
+    let of = Origin {
+        is_page: true,
+        ..Origin::default()
+    };
+    serve_sockets(server, (&socket, &socket), of)
 }
 
 /// Serves a run of an extension.
@@ -216,15 +234,31 @@ pub(super) fn serve_extension(
 ) -> anyhow::Result<()> {
     let file = |socket: Stream| Arc::new(into_file(socket));
     let (input, output) = (file(sockets.input), file(sockets.output));
-    serve_sockets(server, (&input, &output), Some(run), false)
+    let of = Origin {
+        extension: Some(run),
+        ..Origin::default()
+    };
+    serve_sockets(server, (&input, &output), of)
+}
+
+/// Where a connection comes from.
+#[derive(Default)]
+struct Origin {
+    extension: Option<ExtensionRun>,
+    is_page: bool,
+    rights: Arc<Rights>,
 }
 
 fn serve_sockets(
     server: &Arc<Server>,
     (input, output): (&Arc<File>, &Arc<File>),
-    extension: Option<ExtensionRun>,
-    is_page: bool,
+    of: Origin,
 ) -> anyhow::Result<()> {
+    let Origin {
+        extension,
+        is_page,
+        rights,
+    } = of;
     let (input, output) = (Arc::clone(input), Arc::clone(output));
     let ended = Arc::clone(&input);
     let transport = Transport {
@@ -235,6 +269,7 @@ fn serve_sockets(
         end_input: Box::new(move || socket::end(&ended, Shutdown::Read)),
         extension,
         is_page,
+        rights,
     };
     let served = ServedConnection::new(server, transport)?;
     let broken = {

@@ -3,6 +3,7 @@
 use super::connection::serve_socket;
 use super::refusals::Refusals;
 use super::server::Server;
+use crate::access::Access;
 use crate::endpoint::peer_is_same_user;
 use std::io;
 use std::sync::Arc;
@@ -16,14 +17,19 @@ pub(super) const MAX_CONNECTIONS: usize = 1024;
 /// The pause after a failure to accept, such as a lack of descriptors.
 const PAUSE: Duration = Duration::from_millis(100);
 
-/// Starts the thread that accepts the clients of a socket. Nothing joins it, since it is blocked at the end.
-pub(super) fn start(server: &Arc<Server>, listener: Listener) -> io::Result<()> {
+/// Starts the thread that accepts the clients of a socket, which have this access. Nothing joins it, since it is blocked at
+/// the end.
+pub(super) fn start(
+    server: &Arc<Server>,
+    listener: Listener,
+    access: Option<Access>,
+) -> io::Result<()> {
     let server = Arc::clone(server);
     let accept = move || {
         let refusals = Refusals::default();
         loop {
             match listener.accept() {
-                Ok((stream, _)) => accepted(&server, stream, &refusals),
+                Ok((stream, _)) => accepted(&server, stream, access.as_ref(), &refusals),
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                 Err(error) => {
                     refusals.log(&format!("no connection could be accepted: {error}"));
@@ -37,7 +43,7 @@ pub(super) fn start(server: &Arc<Server>, listener: Listener) -> io::Result<()> 
 }
 
 /// Serves a connection, or closes it at once.
-fn accepted(server: &Arc<Server>, stream: Stream, refusals: &Refusals) {
+fn accepted(server: &Arc<Server>, stream: Stream, access: Option<&Access>, refusals: &Refusals) {
     let daemon = &server.daemon;
     if daemon.is_ending() {
         return;
@@ -52,7 +58,7 @@ fn accepted(server: &Arc<Server>, stream: Stream, refusals: &Refusals) {
         ));
         return;
     }
-    if let Err(error) = serve_socket(server, into_file(stream)) {
+    if let Err(error) = serve_socket(server, into_file(stream), access) {
         refusals.log(&format!("a connection could not be served: {error:#}"));
     }
 }

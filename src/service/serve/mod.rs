@@ -19,6 +19,7 @@ pub use address::ListenAddress;
 use self::connection::{LAST_WORDS, LONGEST_END, serve_extension};
 use self::server::{EndReason, ServeEvent, Server};
 use self::stdio::StdioConnection;
+use crate::access::Access;
 use crate::daemon::{agent_turn, follow};
 use crate::endpoint::Endpoint;
 use crate::extensions::{ServeExtension, Supervisors};
@@ -55,6 +56,8 @@ enum DaemonEnd {
 pub struct Endpoints {
     pub stdio: bool,
     pub sockets: Vec<(Endpoint, Listener)>,
+    /// The sockets of limited connections. The page's address is not written beside them.
+    pub limited: Vec<(Endpoint, Listener, Access)>,
     /// The port of the page and the WebSocket.
     pub web: Option<WebListener>,
     /// The daemon ends after this time without a connection, if it has sockets or this port.
@@ -74,6 +77,7 @@ pub fn run(
     let Endpoints {
         stdio,
         sockets,
+        limited,
         web,
         idle_exit,
         on_ready,
@@ -102,7 +106,11 @@ pub fn run(
     };
     for (endpoint, socket) in sockets {
         lock(&server.endpoints).push(endpoint);
-        listener::start(&server, socket).context("start a thread")?;
+        listener::start(&server, socket, None).context("start a thread")?;
+    }
+    for (endpoint, socket, access) in limited {
+        lock(&server.limited).push(endpoint);
+        listener::start(&server, socket, Some(access)).context("start a thread")?;
     }
     if let Some(listener) = web {
         web::start(&server, listener).inspect_err(|_| withdraw(&server))?;
@@ -142,9 +150,9 @@ fn start_runtime() -> anyhow::Result<Runtime> {
 
 /// Removes the sockets and their runtime files.
 fn withdraw(server: &Server) {
-    lock(&server.endpoints)
-        .iter_mut()
-        .for_each(Endpoint::withdraw);
+    for endpoints in [&server.endpoints, &server.limited] {
+        lock(endpoints).iter_mut().for_each(Endpoint::withdraw);
+    }
 }
 
 /// Lets clients ask for the page (protocol.md §17).

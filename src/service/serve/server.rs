@@ -42,6 +42,8 @@ pub(super) struct Server {
     pub(super) events: Mutex<Sender<ServeEvent>>,
     /// The sockets with their runtime files.
     pub(super) endpoints: Mutex<Vec<Endpoint>>,
+    /// The sockets of limited connections with their runtime files.
+    pub(super) limited: Mutex<Vec<Endpoint>>,
     /// The page and the WebSocket, once they are served.
     pub(super) web: Mutex<Option<WebServer>>,
     pub(super) refusals: Refusals,
@@ -63,6 +65,7 @@ impl Server {
             runtime: runtime.handle().clone(),
             events: Mutex::new(events),
             endpoints: Mutex::default(),
+            limited: Mutex::default(),
             web: Mutex::default(),
             refusals: Refusals::default(),
             extensions_end: Arc::default(),

@@ -29,6 +29,7 @@ pub(super) fn serve(server: &Arc<Server>) -> anyhow::Result<StdioConnection> {
         end_input: Box::new(ended(EndReason::Asked)),
         extension: None,
         is_page: false,
+        rights: Arc::default(),
     };
     let served = Arc::new(ServedConnection::new(server, transport)?);
     let shortcut = Shortcut::new(&output);

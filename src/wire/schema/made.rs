@@ -71,6 +71,7 @@ fn method_list() -> Value {
             "name": method.name,
             "group": method.group,
             "scope": method.scope.name(),
+            "right": method.right.name(),
             "summary": method.summary,
             "section": method.section,
             "params": in_file(&method.params),

@@ -15,6 +15,7 @@ pub(super) struct Method {
     /// The section of protocol.md that describes it.
     pub(super) section: &'static str,
     pub(super) scope: Scope,
+    pub(super) right: Right,
     /// A reference to the definition of its params.
     pub(super) params: Schema,
     /// A reference to the definition of its result.
@@ -47,6 +48,7 @@ macro_rules! list_methods {
             summary: $summary:literal,
             section: $section:literal,
             scope: $scope:ident $(($access:ident))?,
+            $(right: $right:ident,)?
             params: $params:ident,
             result: $result:ident $(<$lifetime:lifetime>)?,
             errors: [$($errors:expr),+],
@@ -66,6 +68,7 @@ macro_rules! list_methods {
                 summary: $summary,
                 section: $section,
                 scope: scope!($scope $(($access))?),
+                right: right!($($right)?),
                 params: generators.params::<crate::$params>(),
                 result: generators.result::<crate::$result $(<$lifetime>)?>(),
                 errors: kinds(&[$($errors),+]),

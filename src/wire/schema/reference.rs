@@ -5,7 +5,7 @@
 
 use super::methods::{GROUPS, Method, Notification};
 use super::protocol::{Protocol, definition_name, explanation};
-use crate::methods::{ANY, Access, Scope};
+use crate::methods::{ANY, Access, Right, Scope};
 use serde_json::{Map, Value, json};
 use std::collections::BTreeSet;
 use std::fmt::Write;
@@ -43,6 +43,7 @@ pub(super) fn document() -> String {
     let mut page = INTRODUCTION.to_owned();
     contents(&mut page, &protocol);
     scopes(&mut page);
+    rights(&mut page);
     page.push_str("## Methods\n\n");
     for group in GROUPS {
         let _ = write!(page, "### Methods: {}\n\n{}\n\n", group.name, group.summary);
@@ -87,6 +88,12 @@ fn scopes(page: &mut String) {
     table(page, ["scope", "meaning"], rows);
 }
 
+fn rights(page: &mut String) {
+    page.push_str("## Rights\n\nEach method needs a right, which limited connections may lack (protocol.md §10.7).\n\n");
+    let rows = Right::ALL.map(|right| [format!("`{}`", right.name()), right.meaning().to_owned()]);
+    table(page, ["right", "meaning"], rows);
+}
+
 fn method(page: &mut String, protocol: &Protocol, method: &Method) {
     let (name, section) = (method.name, method.section);
     let _ = write!(
@@ -95,10 +102,10 @@ fn method(page: &mut String, protocol: &Protocol, method: &Method) {
         protocol.description(name, method.summary, &method.params)
     );
     let params = protocol.definition(&method.params);
-    let scope = method.scope.name();
+    let (scope, right) = (method.scope.name(), method.right.name());
     let _ = write!(
         page,
-        "\n\nScope: `{scope}`. Described in [protocol.md \u{a7}{section}](protocol.md).\n\n"
+        "\n\nScope: `{scope}`. Right: `{right}`. Described in [protocol.md \u{a7}{section}](protocol.md).\n\n"
     );
     if members(params).is_empty() {
         page.push_str("It takes no params.\n\n");

@@ -440,6 +440,7 @@ fn params_and_results_have_examples_that_decode() {
                 summary: $summary:literal,
                 section: $section:literal,
                 scope: $scope:ident $(($access:ident))?,
+                $(right: $right:ident,)?
                 params: $params:ident,
                 result: $result:ty,
                 errors: $errors:tt,

@@ -3,7 +3,7 @@
 
 return {
   version = 1,
-  schema_hash = 'sha256:846bd129996227b23877bf82ae3a41edc44062aa038530de12fe2e903c1a4a2d',
+  schema_hash = 'sha256:2b9df0e9f16feb98e932ec6b894d686e9ad055f1bfdfa9bfc4e4d37ec1996b9d',
   --- Methods by the names of their functions.
   methods = {
     discover = 'rpc.discover',

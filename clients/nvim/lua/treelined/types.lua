@@ -10,6 +10,15 @@
 ---@class treelined.AbortNavigationResult
 ---@field aborted boolean False if no such navigation was running, or if it is already committed.
 
+--- A limit of what a connection may do (protocol.md §10.7). Unknown members are refused.
+---@class treelined.AccessParams
+---@field directories? string[] Absolute directories: only the sessions in them or below exist for the connection. Default: all sessions.
+---@field may? treelined.AccessRight What the connection may do with sessions. Default: `read`.
+---@field redact? boolean Whether secrets are replaced in all that the connection gets. Default: true.
+
+--- What a limited connection may do with sessions.
+---@alias treelined.AccessRight 'read'|'append'
+
 --- A session of an agent that goes on from a place of a session.
 ---@class treelined.AgentSession
 ---@field entryId string The last entry that was handed over, or the entry `acp.session` at which the record begins.
@@ -1023,6 +1032,12 @@
 ---@field summary string The text of the summary.
 ---@field usage? treelined.Usage The tokens that the summary cost, in the shape of the `usage` of an assistant message. Its bytes are stored unchanged, and `get_stats` counts them. Default: none.
 
+--- The limits of what a connection may do.
+---@class treelined.GrantedAccess
+---@field directories? string[] The directories whose sessions exist for the connection, without links; left out for all sessions.
+---@field may treelined.AccessRight What the connection may do with sessions.
+---@field redact boolean Whether secrets are replaced in all that the connection gets.
+
 --- A file made for an agent.
 ---@class treelined.HandedFile
 ---@field bytes integer The size.
@@ -1163,6 +1178,7 @@
 
 --- The params of `initialize`. The request is optional; a client sends it before everything else, and once. Unknown members are ignored.
 ---@class treelined.InitializeParams
+---@field access? treelined.AccessParams A limit of what the connection may do from here on, besides the limit that it has. Default: none.
 ---@field capabilities? treelined.ClientCapabilities|any[] The abilities and wishes of the client. Default: nothing.
 ---@field clientInfo? treelined.ClientInfo The name and version of the client. Default: none.
 ---@field cwd? string The working directory of sessions that the client creates without naming one. Default: on stdio that of the daemon, on a socket none.
@@ -1171,6 +1187,7 @@
 
 --- The result of `initialize`.
 ---@class treelined.InitializeResult
+---@field access? treelined.GrantedAccess The limits of what the connection may do; left out if it may do everything.
 ---@field capabilities treelined.ServerCapabilities The abilities of the daemon.
 ---@field instanceId string An id that differs for every start of the daemon.
 ---@field limits treelined.Limits The limits of the daemon.

@@ -16,7 +16,7 @@ from ._params import OMITTED, Omitted
 PROTOCOL_VERSION = 1
 """The version of the protocol that these functions speak."""
 
-SCHEMA_HASH = "sha256:846bd129996227b23877bf82ae3a41edc44062aa038530de12fe2e903c1a4a2d"
+SCHEMA_HASH = "sha256:2b9df0e9f16feb98e932ec6b894d686e9ad055f1bfdfa9bfc4e4d37ec1996b9d"
 """The schema they were made from; a daemon made from the same one tells the same hash."""
 
 NotificationName: TypeAlias = Literal[
@@ -33,7 +33,6 @@ NotificationName: TypeAlias = Literal[
     "session_info_changed",
     "branches_changed",
     "session_log_changed",
-    "session_reordered",
     "entries_appended",
     "turn_requested",
     "summary_delta",
@@ -149,12 +148,6 @@ class AsyncMethods(ABC):
         self,
         name: Literal["session_log_changed"],
         handler: Callable[[shapes.SessionLogChanged], object],
-    ) -> Callable[[], None]: ...
-    @overload
-    def on(
-        self,
-        name: Literal["session_reordered"],
-        handler: Callable[[shapes.SessionReordered], object],
     ) -> Callable[[], None]: ...
     @overload
     def on(
@@ -1985,7 +1978,6 @@ class AsyncMethods(ABC):
         *,
         session_id: str | None | Omitted = OMITTED,
         since: str | None | Omitted = OMITTED,
-        known: int | None | Omitted = OMITTED,
         limit: int | None | Omitted = OMITTED,
         max_bytes: int | None | Omitted = OMITTED,
         types: list[str] | None | Omitted = OMITTED,
@@ -1997,8 +1989,6 @@ class AsyncMethods(ABC):
         `session_id`: The id of the session. Default: the session that is open, if exactly one is.
 
         `since`: The id of an entry; the page begins after it. Default: the first entry.
-
-        `known`: How many entries the client has up to and with `since`; fails with `treeChanged` if the file has another number there. Default: the order is not compared.
 
         `limit`: The most entries of the page. Default: no limit.
 
@@ -2014,7 +2004,6 @@ class AsyncMethods(ABC):
             {
                 "sessionId": session_id,
                 "since": since,
-                "known": known,
                 "limit": limit,
                 "maxBytes": max_bytes,
                 "types": types,
@@ -2620,12 +2609,6 @@ class Methods(ABC):
         self,
         name: Literal["session_log_changed"],
         handler: Callable[[shapes.SessionLogChanged], object],
-    ) -> Callable[[], None]: ...
-    @overload
-    def on(
-        self,
-        name: Literal["session_reordered"],
-        handler: Callable[[shapes.SessionReordered], object],
     ) -> Callable[[], None]: ...
     @overload
     def on(
@@ -4446,7 +4429,6 @@ class Methods(ABC):
         *,
         session_id: str | None | Omitted = OMITTED,
         since: str | None | Omitted = OMITTED,
-        known: int | None | Omitted = OMITTED,
         limit: int | None | Omitted = OMITTED,
         max_bytes: int | None | Omitted = OMITTED,
         types: list[str] | None | Omitted = OMITTED,
@@ -4458,8 +4440,6 @@ class Methods(ABC):
         `session_id`: The id of the session. Default: the session that is open, if exactly one is.
 
         `since`: The id of an entry; the page begins after it. Default: the first entry.
-
-        `known`: How many entries the client has up to and with `since`; fails with `treeChanged` if the file has another number there. Default: the order is not compared.
 
         `limit`: The most entries of the page. Default: no limit.
 
@@ -4475,7 +4455,6 @@ class Methods(ABC):
             {
                 "sessionId": session_id,
                 "since": since,
-                "known": known,
                 "limit": limit,
                 "maxBytes": max_bytes,
                 "types": types,

@@ -7,6 +7,13 @@ from __future__ import annotations
 
 from typing import Any, Literal, TypedDict, Union
 
+AccessRight = Literal["read", "append"]
+"""What a limited connection may do with sessions.
+
+`read`: It may only read.
+`append`: It may read, add to sessions, move their leaf, and create sessions.
+"""
+
 AskKind = Literal["select", "confirm", "input", "editor"]
 """How a person answers.
 
@@ -603,6 +610,17 @@ class AbortNavigationResult(TypedDict):
 
     aborted: bool
     """False if no such navigation was running, or if it is already committed."""
+
+
+class AccessParams(TypedDict, total=False):
+    """A limit of what a connection may do (protocol.md §10.7). Unknown members are refused."""
+
+    may: AccessRight | None
+    """What the connection may do with sessions. Default: `read`."""
+    directories: list[str] | None
+    """Absolute directories: only the sessions in them or below exist for the connection. Default: all sessions."""
+    redact: bool | None
+    """Whether secrets are replaced in all that the connection gets. Default: true."""
 
 
 class _AgentSession(TypedDict):
@@ -2526,6 +2544,20 @@ class GivenSummary(_GivenSummary, total=False):
     """The tokens that the summary cost, in the shape of the `usage` of an assistant message. Its bytes are stored unchanged, and `get_stats` counts them. Default: none."""
 
 
+class _GrantedAccess(TypedDict):
+    may: AccessRight
+    """What the connection may do with sessions."""
+    redact: bool
+    """Whether secrets are replaced in all that the connection gets."""
+
+
+class GrantedAccess(_GrantedAccess, total=False):
+    """The limits of what a connection may do."""
+
+    directories: list[str]
+    """The directories whose sessions exist for the connection, without links; left out for all sessions."""
+
+
 class HandedFile(TypedDict):
     """A file made for an agent."""
 
@@ -2792,11 +2824,11 @@ class InitializeParams(_InitializeParams, total=False):
     """The working directory of sessions that the client creates without naming one. Default: on stdio that of the daemon, on a socket none."""
     capabilities: ClientCapabilities | None
     """The abilities and wishes of the client. Default: nothing."""
+    access: AccessParams | None
+    """A limit of what the connection may do from here on, besides the limit that it has. Default: none."""
 
 
-class InitializeResult(TypedDict):
-    """The result of `initialize`."""
-
+class _InitializeResult(TypedDict):
     protocolVersion: int
     """The version of the protocol that the daemon speaks."""
     serverInfo: ServerInfo
@@ -2809,6 +2841,13 @@ class InitializeResult(TypedDict):
     """The abilities of the daemon."""
     limits: Limits
     """The limits of the daemon."""
+
+
+class InitializeResult(_InitializeResult, total=False):
+    """The result of `initialize`."""
+
+    access: GrantedAccess
+    """The limits of what the connection may do; left out if it may do everything."""
 
 
 class _InvalidParamsDetails(TypedDict):

@@ -149,7 +149,6 @@ import type {
   SessionInfoChanged,
   SessionLogChanged,
   SessionOpened,
-  SessionReordered,
   SessionTree,
   SessionsChanged,
   SetLeafParams,
@@ -182,7 +181,7 @@ import type {
 export const PROTOCOL_VERSION = 1;
 
 /** The hash of the schema behind these types. A daemon with the same hash has the same schema. */
-export const SCHEMA_HASH = 'sha256:846bd129996227b23877bf82ae3a41edc44062aa038530de12fe2e903c1a4a2d';
+export const SCHEMA_HASH = 'sha256:2b9df0e9f16feb98e932ec6b894d686e9ad055f1bfdfa9bfc4e4d37ec1996b9d';
 
 /** Params and result by method. */
 export interface Methods {
@@ -327,7 +326,6 @@ export interface Notifications {
   session_info_changed: SessionInfoChanged;
   branches_changed: BranchesChanged;
   session_log_changed: SessionLogChanged;
-  session_reordered: SessionReordered;
   entries_appended: EntriesAppended;
   turn_requested: TurnRequested;
   summary_delta: SummaryDelta;

@@ -3,6 +3,13 @@
 import type {OtherType} from '../entry.js';
 
 /**
+ * What a limited connection may do with sessions.
+ *
+ * `read`: It may only read.
+ * `append`: It may read, add to sessions, move their leaf, and create sessions.
+ */
+export type AccessRight = 'read' | 'append';
+/**
  * The answer to a before event that counts in place of the answer of a client that fails.
  *
  * `cancel`: The operation is cancelled: a guard that fails does not consent.
@@ -656,6 +663,23 @@ export interface AbortNavigationResult {
    * False if no such navigation was running, or if it is already committed.
    */
   aborted: boolean;
+}
+/**
+ * A limit of what a connection may do (protocol.md §10.7). Unknown members are refused.
+ */
+export interface AccessParams {
+  /**
+   * What the connection may do with sessions. Default: `read`.
+   */
+  may?: AccessRight | null;
+  /**
+   * Absolute directories: only the sessions in them or below exist for the connection. Default: all sessions.
+   */
+  directories?: string[] | null;
+  /**
+   * Whether secrets are replaced in all that the connection gets. Default: true.
+   */
+  redact?: boolean | null;
 }
 /**
  * A session of an agent that goes on from a place of a session.
@@ -5306,6 +5330,23 @@ export interface UnreadUsage {
   message: string;
 }
 /**
+ * The limits of what a connection may do.
+ */
+export interface GrantedAccess {
+  /**
+   * What the connection may do with sessions.
+   */
+  may: AccessRight;
+  /**
+   * The directories whose sessions exist for the connection, without links; left out for all sessions.
+   */
+  directories?: string[];
+  /**
+   * Whether secrets are replaced in all that the connection gets.
+   */
+  redact: boolean;
+}
+/**
  * Why a file was not imported.
  */
 export interface ImportFailure {
@@ -5667,6 +5708,10 @@ export interface InitializeParams {
    * The abilities and wishes of the client. Default: nothing.
    */
   capabilities?: ClientCapabilities | null;
+  /**
+   * A limit of what the connection may do from here on, besides the limit that it has. Default: none.
+   */
+  access?: AccessParams | null;
 }
 /**
  * The result of `initialize`.
@@ -5696,6 +5741,10 @@ export interface InitializeResult {
    * The limits of the daemon.
    */
   limits: Limits;
+  /**
+   * The limits of what the connection may do; left out if it may do everything.
+   */
+  access?: GrantedAccess;
 }
 /**
  * The name and version of the daemon.

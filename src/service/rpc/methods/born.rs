@@ -32,8 +32,9 @@ pub(super) struct BornSessions {
 impl Origin {
     pub(super) fn of(read: &Read<'_>) -> Self {
         let daemon = Arc::clone(&read.call.daemon);
+        let rights = Arc::clone(read.call.connection.rights());
         Self {
-            rows: Box::new(move || daemon.files.store.list()),
+            rows: Box::new(move || Ok(rights.rows(daemon.files.store.list()?))),
             id: read.open.session.id.to_string(),
             path: read.open.session.path.clone(),
         }

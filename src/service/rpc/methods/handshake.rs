@@ -1,16 +1,18 @@
 //! The connection itself: `initialize`, `shutdown`, `rpc.discover`, cancelling (protocol.md §1, §2, §5).
 
+use crate::access::{Access, Rights};
 use crate::ask::MAX_ANSWER;
 use crate::daemon::client::Client;
 use crate::daemon::convert::line::on_one_line;
 use crate::people;
 use crate::rpc::caller::Caller;
 use crate::rpc::reply::Prepared;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use treelined_core::error::{Error, Kind, Result};
 use treelined_files::os::watch;
 use treelined_wire as wire;
-use treelined_wire::schema;
+use treelined_wire::{methods, schema};
 
 pub(in crate::rpc) fn initialize(
     caller: &Caller<'_>,
@@ -19,15 +21,24 @@ pub(in crate::rpc) fn initialize(
     let (daemon, connection) = (caller.daemon(), caller.connection());
     let capabilities = params.capabilities;
     let own_limit = daemon.settings.max_frame_bytes as u64;
+    let lowered = lowered(caller, params.access.as_ref())?;
+    let rights = lowered.as_ref().unwrap_or(connection.rights());
+    // A limited client answers no questions, and a secret may be cut into two parts of a summary.
     let client = Client {
         name: params.client_info.map(|info| info.name),
         cwd: params.cwd,
-        answers: capabilities.answers,
+        answers: match rights.is_limited() {
+            true => wire::Answers::default(),
+            false => capabilities.answers,
+        },
         opt_out: capabilities.opt_out.unwrap_or_default(),
-        summary_deltas: capabilities.summary_deltas,
+        summary_deltas: capabilities.summary_deltas && !rights.redacts(),
         progress: capabilities.progress,
         search_hits: capabilities.search_hits,
-        ui: capabilities.ui.map(|names| people::kinds(&names)),
+        ui: capabilities
+            .ui
+            .filter(|_| !rights.is_limited())
+            .map(|names| people::kinds(&names)),
         max_frame_bytes: capabilities.max_frame_bytes.unwrap_or(own_limit) as usize,
     };
     if !connection.introduce(client) {
@@ -35,6 +46,9 @@ pub(in crate::rpc) fn initialize(
             Kind::InvalidRequest,
             "the connection is initialized already",
         ));
+    }
+    if let Some(rights) = lowered {
+        connection.lower(rights);
     }
     if let Some(id) = params.process_id {
         let weak = Arc::downgrade(connection);
@@ -63,7 +77,44 @@ pub(in crate::rpc) fn initialize(
             max_answer_ms: MAX_ANSWER.as_millis() as u64,
             max_queued_bytes: settings.max_queued_bytes as u64,
         },
+        access: connection.rights().access().map(granted),
     })
+}
+
+/// The rights that are left if the client wants fewer.
+fn lowered(
+    caller: &Caller<'_>,
+    wanted: Option<&wire::AccessParams>,
+) -> Result<Option<Arc<Rights>>> {
+    let Some(wanted) = wanted else {
+        return Ok(None);
+    };
+    if caller.connection().has_called() {
+        let why = "`access` comes before all other requests of the connection";
+        return Err(Error::new(Kind::InvalidRequest, why));
+    }
+    let resolve = |given: &Vec<String>| Access::resolve(given.iter().map(Path::new));
+    let directories = wanted.directories.as_ref().map(resolve).transpose();
+    let access = Access {
+        appends: wanted.may == Some(wire::AccessRight::Append),
+        directories: directories.map_err(|why| Error::invalid_params("access.directories", why))?,
+        redacts: wanted.redact.unwrap_or(true),
+    };
+    let rights = caller.connection().rights();
+    let lowered = rights.lowered(&access, || caller.daemon().redactor())?;
+    Ok(Some(Arc::new(lowered)))
+}
+
+fn granted(access: &Access) -> wire::GrantedAccess {
+    let shown = |all: &Vec<PathBuf>| all.iter().map(|path| path.display().to_string()).collect();
+    wire::GrantedAccess {
+        may: match access.appends {
+            true => wire::AccessRight::Append,
+            false => wire::AccessRight::Read,
+        },
+        directories: access.directories.as_ref().map(shown),
+        redact: access.redacts,
+    }
 }
 
 pub(in crate::rpc) fn shutdown(
@@ -76,11 +127,30 @@ pub(in crate::rpc) fn shutdown(
 }
 
 pub(in crate::rpc) fn discover(
-    _: &Caller<'_>,
+    caller: &Caller<'_>,
     _: wire::DiscoverParams,
 ) -> Result<Prepared<wire::DiscoverResult>> {
-    let document = schema::openrpc().into_bytes();
+    let document = match caller.connection().rights() {
+        rights if rights.is_limited() => allowed_methods(rights),
+        _ => schema::openrpc().into_bytes(),
+    };
     Ok(Prepared::bytes(on_one_line(document)))
+}
+
+/// The document with only the methods that these rights allow.
+fn allowed_methods(rights: &Rights) -> Vec<u8> {
+    let mut document: serde_json::Value =
+        serde_json::from_str(&schema::openrpc()).unwrap_or_default();
+    if let Some(methods) = document
+        .get_mut("methods")
+        .and_then(|all| all.as_array_mut())
+    {
+        methods.retain(|method| {
+            let name = method.get("name").and_then(|name| name.as_str());
+            name.is_some_and(|name| rights.allows(methods::right_of(name)))
+        });
+    }
+    document.to_string().into_bytes()
 }
 
 pub(in crate::rpc) fn cancel_request(

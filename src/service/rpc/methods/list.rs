@@ -35,16 +35,19 @@ pub(in crate::rpc) fn list_sessions(
         arrival.earlier_changes(),
     );
     let fits = page_bytes(arrival.call().connection.client_frame_bytes());
+    let rights = Arc::clone(arrival.call().connection.rights());
     Ok(Remainder::of(async move {
         earlier.await?;
         blocking(move || {
-            let team = files.team().filter(|_| !params.local);
+            let team = files
+                .team()
+                .filter(|_| !params.local && !rights.is_limited());
             let mut log = LogMembers {
                 team: team.map(|team| team.list()),
                 queued: files.queued_sessions(),
                 ..LogMembers::default()
             };
-            let mut rows = files.store.list()?;
+            let mut rows = rights.rows(files.store.list()?);
             if let Some(team) = &log.team {
                 let mut left = rows.to_vec();
                 files.discard_deleted(team, &mut left);

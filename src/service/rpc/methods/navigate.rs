@@ -110,7 +110,8 @@ pub(in crate::rpc) async fn merge_branch(
         .as_ref()
         .filter(|id| own.as_ref() != Some(*id))
     {
-        let other = OtherSession::read(&call.daemon, id, &call.cancel).await?;
+        let other =
+            OtherSession::read(&call.daemon, call.connection.rights(), id, &call.cancel).await?;
         navigator.from = Some(Mutex::new(other));
     }
     let merged = navigator.run(release, find).await;

@@ -21,7 +21,9 @@ pub(in crate::rpc) async fn cherry_pick(
 ) -> Result<wire::CherryPickResult> {
     let call = place.call();
     let other = match &params.from_session_id {
-        Some(id) => Some(OtherSession::read(&call.daemon, id, &call.cancel).await?),
+        Some(id) => Some(
+            OtherSession::read(&call.daemon, call.connection.rights(), id, &call.cancel).await?,
+        ),
         None => None,
     };
     let change = place.writable().await?;

@@ -19,9 +19,9 @@ use treelined_core::timestamp::{self, Millis};
 use treelined_files::blocking::blocking;
 use treelined_files::clock::SystemSource;
 use treelined_find::{
-    self, AskRequest, Branch, EntryFilter, FieldSet, Hit, IndexSettings, Key, LeftBranch,
-    LeftReason, Ranking, RankingPage, ReasonKind, SaidText, SearchOutcome, SearchRequest,
-    SearchWatch, SearchedStore, Totals, UnreadFile,
+    self, AskRequest, Branch, DirectoryTest, EntryFilter, FieldSet, Hit, IndexSettings, Key,
+    LeftBranch, LeftReason, Ranking, RankingPage, ReasonKind, SaidText, SearchOutcome,
+    SearchRequest, SearchWatch, SearchedStore, Totals, UnreadFile,
 };
 use treelined_wire as wire;
 
@@ -42,7 +42,17 @@ pub(in crate::rpc) fn search(
     let fits = page_bytes(call.connection.client_frame_bytes());
     // Also reads the params: a directory in a query is looked up on the disk.
     let search = move || {
-        let wanted = wanted(params)?;
+        let rights = call.connection.rights();
+        if let Some(id) = &params.session_id
+            && rights.is_limited()
+        {
+            call.daemon.files.find_file_for(id, rights)?;
+        }
+        let within = rights.directory_test().map(DirectoryTest);
+        let is_question = params.mode == Some(wire::SessionSearchMode::Ask);
+        let why = "`ask` ranks by the words of all sessions: not for a connection with directories";
+        rights.check_param("mode", is_question && within.is_some(), why)?;
+        let wanted = wanted(params, within)?;
         let connection = &call.connection;
         let token = call.id.as_ref().filter(|_| connection.wants_search_hits());
         let mut on_hit = |hit: &Hit| {
@@ -141,7 +151,7 @@ fn expired() -> Error {
     )
 }
 
-fn wanted(mut params: wire::SearchParams) -> Result<Wanted> {
+fn wanted(mut params: wire::SearchParams, within: Option<DirectoryTest>) -> Result<Wanted> {
     use wire::SessionSearchMode::{Ask, Literal, Regex, Words};
     let mode = match params.mode.unwrap_or_default() {
         Words | Ask => Mode::Words,
@@ -170,7 +180,8 @@ fn wanted(mut params: wire::SearchParams) -> Result<Wanted> {
     };
     let is_filter_alone = said.as_ref().is_some_and(|said| said.text.is_empty());
     if !is_question || mode != Mode::Words || is_filter_alone {
-        return Ok(Wanted::Exact(Box::new(request(params, said, mode)?)));
+        let request = request(params, said, mode)?;
+        return Ok(Wanted::Exact(Box::new(SearchRequest { within, ..request })));
     }
     let question = Question::parse(&params.query);
     let question = question.map_err(|reason| Error::invalid_params("query", reason))?;
@@ -249,6 +260,7 @@ fn request(params: wire::SearchParams, said: Option<Filters>, mode: Mode) -> Res
             .into_iter()
             .flatten()
             .collect(),
+        within: None,
         tag: said.tag,
         git: said.git,
         session: params.session_id,

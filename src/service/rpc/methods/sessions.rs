@@ -30,9 +30,13 @@ pub(in crate::rpc) fn create_session(
         let why = "is required: initialize gave no cwd for this connection";
         Error::invalid_params("cwd", why)
     })?;
+    let is_id_chosen = params.session_id.is_some();
+    connection
+        .rights()
+        .check_new(("sessionId", is_id_chosen), Some(&cwd))?;
     let creator = Creator {
         id,
-        is_id_chosen: params.session_id.is_some(),
+        is_id_chosen,
         cwd,
         parent: params.parent_session,
         spawned_by: params.spawned_by.map(|spawner| SpawnedBy {
@@ -73,14 +77,20 @@ pub(in crate::rpc) fn open_session(
     arrival: &Arrival<'_>,
     params: wire::OpenSessionParams,
 ) -> Result<Remainder<wire::OpenSessionResult>> {
+    let call = arrival.call();
+    let rights = call.connection.rights();
+    let why = "is a policy for all clients of the session, which limited connections cannot choose";
+    rights.check_param("durability", params.durability.is_some(), why)?;
+    let why = "is not for limited connections, which open sessions by their ids";
+    rights.check_param("path", params.path.is_some(), why)?;
     let options = OpenOptions {
         access: match params.mode {
             Some(wire::OpenMode::Read) => Access::Read,
+            _ if rights.only_reads() => Access::Read,
             _ => Access::Write,
         },
         durability: params.durability,
     };
-    let call = arrival.call();
     Ok(match params.target()? {
         wire::OpenTarget::Id(id) => Remainder::of(opening::by_id(call, id, options)),
         wire::OpenTarget::Path(path) => Remainder::of(opening::by_path(call, path, options)),

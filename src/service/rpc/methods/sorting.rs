@@ -225,10 +225,11 @@ pub(in crate::rpc) fn get_family(
     let daemon = Arc::clone(&arrival.call().daemon);
     let earlier = arrival.earlier_changes_of_sessions();
     let fits = page_bytes(arrival.call().connection.client_frame_bytes());
+    let rights = Arc::clone(arrival.call().connection.rights());
     Ok(Remainder::of(async move {
         earlier.await?;
         blocking(move || {
-            let rows = daemon.files.store.list()?;
+            let rows = rights.rows(daemon.files.store.list()?);
             let family = Families::of(&rows).family(&params.session_id);
             let family = family.ok_or_else(|| no_file_of(&params.session_id))?;
             page(&rows, &family, &params, fits)

@@ -5,6 +5,17 @@
 use crate::json::string_enum;
 
 string_enum! {
+    /// What a limited connection may do with sessions.
+    ///
+    /// `read`: It may only read.
+    /// `append`: It may read, add to sessions, move their leaf, and create sessions.
+    pub enum AccessRight {
+        Read = "read",
+        Append = "append",
+    }
+}
+
+string_enum! {
     /// The answer to a before event that counts in place of the answer of a client that fails.
     ///
     /// `cancel`: The operation is cancelled: a guard that fails does not consent.

@@ -1,0 +1,346 @@
+//! The access of limited connections (protocol.md §10.7): what they may call, which sessions exist for them, and what they
+//! get to read.
+//!
+//! Every decision is made here. [`Rights`] belong to a connection: they come from the place where it has arrived, and
+//! `initialize` can only take some away. The method table names the right of each method; `rpc` asks [`Rights::allows`] before
+//! any handler runs.
+
+use crate::endpoint::place::canonical;
+use crate::settings::RedactSettings;
+use std::collections::HashMap;
+use std::path::{Component, Path, PathBuf};
+use std::sync::{Arc, Mutex};
+use treelined_core::error::{Error, Kind, Result};
+use treelined_files::lock::lock;
+use treelined_files::store::catalogue::Rows;
+use treelined_pages::redact::{RedactEntry, Redactor};
+use treelined_redact::{KnownValues, secret_variables};
+use treelined_wire::methods::Right;
+
+/// The most directories of an access.
+pub const MAX_DIRECTORIES: usize = 64;
+
+/// A limit of what connections may do.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Access {
+    /// Whether they may add to sessions, and not only read.
+    pub appends: bool,
+    /// Without links; only sessions in them or below exist. `None` for all sessions.
+    pub directories: Option<Vec<PathBuf>>,
+    /// Whether secrets are replaced in all that they get.
+    pub redacts: bool,
+}
+
+/// The access of the connections that arrive at a socket.
+#[derive(Debug, Clone)]
+pub struct NamedAccess {
+    pub name: String,
+    pub socket: PathBuf,
+    pub access: Access,
+}
+
+impl Access {
+    /// The name of what connections may do.
+    pub const fn may(&self) -> &'static str {
+        match self.appends {
+            true => "append",
+            false => "read",
+        }
+    }
+
+    /// The directories without links. Fails with the reason if one is not absolute.
+    pub fn resolve<'p>(paths: impl Iterator<Item = &'p Path>) -> Result<Vec<PathBuf>, String> {
+        let resolve = |path: &Path| {
+            resolved(path).ok_or_else(|| {
+                let shown = path.display();
+                format!("{shown} is not an absolute directory; write it without `..`")
+            })
+        };
+        let directories = paths.map(resolve).collect::<Result<Vec<_>, String>>()?;
+        match directories.len() {
+            0 => Err("names no directory, so that no session could be reached".to_owned()),
+            1..=MAX_DIRECTORIES => Ok(directories),
+            _ => Err(format!("has more than {MAX_DIRECTORIES} directories")),
+        }
+    }
+
+    /// What both of them allow.
+    fn and(&self, other: &Self) -> Self {
+        Self {
+            appends: self.appends && other.appends,
+            directories: match (&self.directories, &other.directories) {
+                (None, one) | (one, None) => one.clone(),
+                (Some(one), Some(other)) => Some(common(one, other)),
+            },
+            redacts: self.redacts || other.redacts,
+        }
+    }
+}
+
+/// The directories that are in both lists, or below one of each.
+fn common(one: &[PathBuf], other: &[PathBuf]) -> Vec<PathBuf> {
+    let below = |lower: &[PathBuf], upper: &[PathBuf]| {
+        let is_below = |path: &&PathBuf| upper.iter().any(|above| path.starts_with(above));
+        lower.iter().filter(is_below).cloned().collect::<Vec<_>>()
+    };
+    let mut both = below(one, other);
+    both.extend(below(other, one));
+    both.sort_unstable();
+    both.dedup();
+    both
+}
+
+/// An absolute path without links. `None` if it is relative, or climbs out of something that does not exist.
+fn resolved(path: &Path) -> Option<PathBuf> {
+    let found = path.is_absolute().then(|| canonical(path))?;
+    let climbs = found.components().any(|part| part == Component::ParentDir);
+    (!climbs).then_some(found)
+}
+
+/// Whether a directory, as a header has it, is one of a session that exists for a connection.
+pub(crate) type DirectoryTest = Arc<dyn Fn(&str) -> bool + Send + Sync>;
+
+/// What a connection may do.
+#[derive(Default)]
+pub(crate) struct Rights {
+    /// `None` if it may do everything.
+    access: Option<Access>,
+    /// Replaces the secrets in all that it gets.
+    redactor: Option<Arc<Redactor>>,
+}
+
+impl Rights {
+    /// The rights that are left under this access. `redactor` is called if secrets must be replaced.
+    pub(crate) fn lowered(
+        &self,
+        to: &Access,
+        redactor: impl FnOnce() -> Result<Arc<Redactor>>,
+    ) -> Result<Self> {
+        let access = match &self.access {
+            Some(own) => own.and(to),
+            None => to.clone(),
+        };
+        Ok(Self {
+            redactor: match &self.redactor {
+                Some(own) => Some(Arc::clone(own)),
+                None => access.redacts.then(redactor).transpose()?,
+            },
+            access: Some(access),
+        })
+    }
+
+    /// The access; `None` if the connection may do everything.
+    pub(crate) fn access(&self) -> Option<&Access> {
+        self.access.as_ref()
+    }
+
+    pub(crate) fn is_limited(&self) -> bool {
+        self.access.is_some()
+    }
+
+    /// Whether the connection may call methods with this right.
+    pub(crate) fn allows(&self, right: Right) -> bool {
+        let Some(access) = &self.access else {
+            return true;
+        };
+        match right {
+            Right::Own | Right::Read => true,
+            Right::Raw => !access.redacts,
+            Right::Append => access.appends,
+            Right::All => false,
+        }
+    }
+
+    /// Whether the connection may only read.
+    pub(crate) fn only_reads(&self) -> bool {
+        !self.allows(Right::Append)
+    }
+
+    /// Whether sessions of this directory exist for the connection. Follows the links of the path.
+    pub(crate) fn takes(&self, cwd: &str) -> bool {
+        let Some(access) = &self.access else {
+            return true;
+        };
+        access
+            .directories
+            .as_ref()
+            .is_none_or(|directories| is_in(directories, cwd))
+    }
+
+    /// The same for many sessions; it follows the links of each path once. `None` if all sessions exist.
+    pub(crate) fn directory_test(&self) -> Option<DirectoryTest> {
+        let directories = self.access.as_ref()?.directories.clone()?;
+        let known: Mutex<HashMap<String, bool>> = Mutex::default();
+        Some(Arc::new(move |cwd: &str| {
+            if let Some(known) = lock(&known).get(cwd) {
+                return *known;
+            }
+            let is_in = is_in(&directories, cwd);
+            lock(&known).insert(cwd.to_owned(), is_in);
+            is_in
+        }))
+    }
+
+    /// The rows of sessions that exist for the connection.
+    pub(crate) fn rows(&self, rows: Rows) -> Rows {
+        let Some(test) = self.directory_test() else {
+            return rows;
+        };
+        let cwd = |header: &treelined_files::log::header::Header| test(&header.cwd);
+        let kept = rows
+            .iter()
+            .filter(|row| row.listing.header.as_ref().is_some_and(cwd));
+        Arc::new(kept.cloned().collect())
+    }
+
+    /// Fails with `sessionNotFound` for a session that does not exist for the connection, whether or not there is one.
+    pub(crate) fn check_session(&self, id: &str, cwd: Option<&str>) -> Result<()> {
+        match cwd.is_some_and(|cwd| self.takes(cwd)) || !self.is_limited() {
+            true => Ok(()),
+            false => Err(not_found(id)),
+        }
+    }
+
+    /// Fails if the connection may not create a session with this directory. An id that it chose would say whether a
+    /// session with it exists elsewhere.
+    pub(crate) fn check_new(&self, id: (&str, bool), cwd: Option<&str>) -> Result<()> {
+        let (field, is_id_chosen) = id;
+        if !self.is_limited() {
+            return Ok(());
+        }
+        if is_id_chosen {
+            let why = "limited connections cannot choose ids: leave it out";
+            return Err(Error::invalid_params(field, why));
+        }
+        if cwd.is_some_and(|cwd| !self.takes(cwd)) {
+            let why = "is outside the directories of this connection's access";
+            return Err(Error::invalid_params("cwd", why));
+        }
+        Ok(())
+    }
+
+    /// Fails with `invalidParams` if the connection is limited: `why` it may not give this param.
+    pub(crate) fn check_param(&self, field: &str, is_given: bool, why: &str) -> Result<()> {
+        match is_given && self.is_limited() {
+            true => Err(Error::invalid_params(field, why)),
+            false => Ok(()),
+        }
+    }
+
+    pub(crate) fn redacts(&self) -> bool {
+        self.redactor.is_some()
+    }
+
+    /// JSON as the connection gets it.
+    pub(crate) fn shown(&self, json: Vec<u8>) -> Vec<u8> {
+        match &self.redactor {
+            Some(redactor) => redactor.entry(&json, &mut |_, _| ()).into_owned(),
+            None => json,
+        }
+    }
+
+    /// An error as the connection gets it.
+    pub(crate) fn shown_error(&self, error: Error) -> Error {
+        let Some(redactor) = &self.redactor else {
+            return error;
+        };
+        let details = error.details.as_ref().map(|details| {
+            let json = serde_json::to_vec(details).unwrap_or_default();
+            serde_json::from_slice(&self.shown(json)).unwrap_or_default()
+        });
+        let message = redactor.text(&error.message, &mut |_, _| ()).into_owned();
+        Error {
+            message: message.into(),
+            details,
+            ..error
+        }
+    }
+}
+
+fn is_in(directories: &[PathBuf], cwd: &str) -> bool {
+    let Some(found) = resolved(Path::new(cwd)) else {
+        return false;
+    };
+    directories
+        .iter()
+        .any(|directory| found.starts_with(directory))
+}
+
+/// The same for a session elsewhere and for none.
+pub(crate) fn not_found(id: &str) -> Error {
+    let message = format!("there is no session {id:?} for this connection");
+    Error::new(Kind::SessionNotFound, message)
+}
+
+/// What replaces the secrets in the messages to limited connections.
+pub(crate) fn redactor(settings: &RedactSettings) -> Result<Arc<Redactor>> {
+    let mut values = KnownValues::new(b"of the daemon");
+    values.add_values(secret_variables(std::env::vars_os(), &settings.variables));
+    values.set_words(&settings.words);
+    let redactor = Redactor::new(true, None);
+    let redactor = redactor.map_err(|error| Error::new(Kind::InternalError, error.to_string()))?;
+    Ok(Arc::new(redactor.with_values(values)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn access(may: &str, directories: Option<&[&str]>, redacts: bool) -> Access {
+        Access {
+            appends: may == "append",
+            directories: directories.map(|all| all.iter().map(PathBuf::from).collect()),
+            redacts,
+        }
+    }
+
+    #[test]
+    fn rights_only_become_less() {
+        let build = || redactor(&RedactSettings::default());
+        let all = Rights::default();
+        assert!(!all.is_limited() && Right::ALL.iter().all(|right| all.allows(*right)));
+        let one = access("append", Some(&["/nowhere/a", "/nowhere/b/c"]), false);
+        let one = all.lowered(&one, build).unwrap();
+        assert!(one.allows(Right::Append) && !one.allows(Right::All) && !one.redacts());
+        assert!(one.takes("/nowhere/a/x") && !one.takes("/nowhere/ab") && !one.takes("/nowhere"));
+        for relative in ["", "a", "/nowhere/a/../c"] {
+            assert!(!one.takes(relative), "{relative}");
+        }
+        let two = access(
+            "read",
+            Some(&["/nowhere/b", "/nowhere/a", "/nowhere/d"]),
+            true,
+        );
+        let two = one.lowered(&two, build).unwrap();
+        assert!(two.allows(Right::Read) && two.only_reads() && two.redacts());
+        let left = two.access().and_then(|access| access.directories.clone());
+        assert_eq!(left, Some(vec!["/nowhere/a".into(), "/nowhere/b/c".into()]));
+        let more = two.lowered(&access("append", None, false), build).unwrap();
+        assert_eq!(more.access(), two.access(), "nothing comes back");
+        let apart = access("append", Some(&["/nowhere/e"]), false);
+        let none = two.lowered(&apart, build).unwrap();
+        assert!(!none.takes("/nowhere/e") && !none.takes("/nowhere/a"));
+    }
+
+    #[test]
+    fn links_are_followed_out_of_a_directory() {
+        let root = std::env::temp_dir().join(format!("treelined-access-{}", std::process::id()));
+        let (inside, outside) = (root.join("in"), root.join("out"));
+        std::fs::create_dir_all(&inside).unwrap();
+        std::fs::create_dir_all(&outside).unwrap();
+        std::os::unix::fs::symlink(&outside, inside.join("link")).unwrap();
+        let directories = Access::resolve([inside.as_path()].into_iter()).unwrap();
+        let rights = Rights {
+            access: Some(Access {
+                directories: Some(directories),
+                ..access("read", None, false)
+            }),
+            redactor: None,
+        };
+        let takes = |path: PathBuf| rights.takes(&path.display().to_string());
+        assert!(takes(inside.clone()) && takes(inside.join("new/deep")));
+        assert!(!takes(inside.join("link")) && !takes(inside.join("link/x")));
+        assert!(!takes(inside.join("../out")) && !takes(inside.join("new/../../out")));
+        std::fs::remove_dir_all(&root).unwrap();
+    }
+}
