@@ -119,9 +119,12 @@
         ("m" "mark" treelined-tree-mark)
         ("c" "compare" treelined-tree-compare)
         ("B" "fork" treelined-tree-fork)
-        ("@" "name branch" treelined-tree-name-branch)
+        ("H" "elsewhere" treelined-tree-continue)]
+       ["Branch"
+        ("@" "name" treelined-tree-name-branch)
         ("D" "archive" treelined-tree-archive)
-        ("H" "in another tool" treelined-tree-continue)]
+        ("," "ask aside" treelined-tree-ask-aside)
+        (";" "keep aside" treelined-tree-keep-aside)]
        ["Search"
         ("/" "this session" treelined-tree-search)
         ("M-n" "next match" treelined-tree-next-match)
@@ -130,7 +133,7 @@
         ("S" "all sessions" treelined-search)]]
       [["Rows"
         ("f" "filter" treelined-tree-filter)
-        ("s" "only those with…" treelined-tree-query)
+        ("s" "matching rows" treelined-tree-query)
         ("TAB" "open, close" treelined-tree-toggle-fold)
         ("*" "all branches" treelined-tree-unfold-all)
         ("V" "archived ones" treelined-tree-show-archived)]
@@ -149,10 +152,11 @@
         ("Y" "family" treelined-family)
         ("K" "compact" treelined-tree-compact)
         ("E" "export" treelined-export)
-        ("l" "list of sessions" treelined)]
+        ("l" "sessions" treelined)]
        ["Other programs"
         (":" "command" treelined-run-command)
-        ("A" "answer" treelined-answer)]])
+        ("A" "answer" treelined-answer)
+        ("R" "read again" revert-buffer)]])
     "The commands of a session's tree, as a menu has them.")
 
   (defconst treelined-menu--list
@@ -193,6 +197,9 @@
 (defconst treelined-menu--narrow 76
   "A frame with fewer columns has no room for the columns of a menu.")
 
+(defconst treelined-menu--low 23
+  "A frame with fewer lines has no room for the lines of a menu.")
+
 (defun treelined-menu--keys (rows)
   "Show the keys of ROWS, groups of commands, in one column."
   (with-help-window "*treelined keys*"
@@ -203,20 +210,20 @@
           (princ (format "  %-4s %s\n" (car command) (cadr command))))))))
 
 (defun treelined-menu--show (menu rows)
-  "Show MENU, or the keys of ROWS if the frame is too narrow for it."
-  (if (< (frame-width) treelined-menu--narrow)
+  "Show MENU, or the keys of ROWS if the frame is too small for it."
+  (if (or (< (frame-width) treelined-menu--narrow) (< (frame-height) treelined-menu--low))
       (treelined-menu--keys rows)
     (call-interactively menu)))
 
 ;;;###autoload (autoload 'treelined-tree-menu "treelined" nil t)
 (defun treelined-tree-menu ()
-  "Show the commands of a session's tree; in a narrow frame, only their keys."
+  "Show the commands of a session's tree; in a small frame, only their keys."
   (interactive)
   (treelined-menu--show #'treelined-menu-tree-wide treelined-menu--tree))
 
 ;;;###autoload (autoload 'treelined-list-menu "treelined" nil t)
 (defun treelined-list-menu ()
-  "Show the commands of the list of sessions; in a narrow frame, only their keys."
+  "Show the commands of the list of sessions; in a small frame, only their keys."
   (interactive)
   (treelined-menu--show #'treelined-menu-list-wide treelined-menu--list))
 

@@ -145,6 +145,13 @@
               (should (equal (list key command)
                              (list key (lookup-key treelined-tree-mode-map (kbd key))))))))))))
 
+;; `,' and `;' were in no menu.
+(ert-deftest treelined-readme-the-menu-has-the-keys-of-the-table ()
+  (let ((commands (mapcar #'caddr (treelined-readme-test--suffixes 'treelined-menu-tree-wide))))
+    (pcase-dolist (`(,action . ,command) treelined-readme-test--actions)
+      (unless (member action '("up" "down" "help" "quit"))
+        (should (or (memq command commands) (ert-fail (list "not in the menu" action))))))))
+
 (ert-deftest treelined-readme-shows-the-tree-as-it-is-drawn ()
   (treelined-test-with
     (setq treelined-arguments '("--summarizer" "outline"))

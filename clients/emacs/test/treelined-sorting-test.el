@@ -93,11 +93,14 @@
       (treelined-test-hears "chosen; 2 others say why" (treelined-tree-candidates)))
     (treelined-test-wait (equal "a1" (plist-get (plist-get (treelined-test-call 'get_entry :sessionId "talk" :entryId "c2") :entry) :parentId)))))
 
-;; At 40 columns the columns of the menu were cut off.
-(ert-deftest treelined-menu-is-one-column-in-a-narrow-frame ()
-  (dolist (rows (list treelined-menu--tree treelined-menu--list))
-    (cl-letf (((symbol-function 'frame-width) (lambda (&rest _) 40)))
-      (treelined-menu--show #'ignore rows))
+;; At 40 columns the columns of the menu were cut off, and at ten lines its lines.
+(ert-deftest treelined-menu-is-one-column-in-a-small-frame ()
+  (pcase-dolist (`(,rows ,width ,height)
+                 `((,treelined-menu--tree 40 24) (,treelined-menu--list 40 24)
+                   (,treelined-menu--tree 80 10)))
+    (cl-letf (((symbol-function 'frame-width) (lambda (&rest _) width))
+              ((symbol-function 'frame-height) (lambda (&rest _) height)))
+      (treelined-menu--show (lambda () (interactive) (ert-fail "a menu that is cut off")) rows))
     (with-current-buffer "*treelined keys*"
       (let ((lines (split-string (buffer-string) "\n" t)))
         (should (> (length lines) 20))
@@ -105,9 +108,26 @@
           (should (<= (string-width line) 40))))
       (should (string-match-p "^  RET +\\(go to this entry\\|open\\)$" (buffer-string)))))
   (let (shown)
-    (cl-letf (((symbol-function 'frame-width) (lambda (&rest _) 80)))
+    (cl-letf (((symbol-function 'frame-width) (lambda (&rest _) 80))
+              ((symbol-function 'frame-height) (lambda (&rest _) 23)))
       (treelined-menu--show (lambda () (interactive) (setq shown t)) treelined-menu--tree))
     (should shown)))
+
+(defun treelined-menu-test--width (group)
+  "Return the columns of GROUP of a menu, with the gap after it."
+  (+ 3 (apply #'max (length (aref group 0))
+              (mapcar (lambda (command) (+ 2 (length (car command)) (length (cadr command))))
+                      (seq-drop group 1)))))
+
+;; The last lines of the menu were cut off at 80x24.
+(ert-deftest treelined-menu-fits-where-it-is-shown ()
+  (dolist (rows (list treelined-menu--tree treelined-menu--list))
+    (let ((heights (mapcar (lambda (row) (apply #'max (mapcar #'length row))) rows)))
+      ;; Besides it there are four lines of the tree, and its mode line.
+      (should (<= (+ (apply #'+ heights) (1- (length rows)) 5) treelined-menu--low)))
+    (dolist (row rows)
+      (should (<= (- (apply #'+ (mapcar #'treelined-menu-test--width row)) 3)
+                  treelined-menu--narrow)))))
 
 (provide 'treelined-sorting-test)
 ;;; treelined-sorting-test.el ends here
