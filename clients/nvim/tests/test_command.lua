@@ -256,6 +256,25 @@ return {
     end,
   },
   {
+    -- At 40 columns words were broken at the edge of the screen.
+    'descriptions of keys go on below themselves where the screen is narrow',
+    function()
+      local keys = require('treelined.keys')
+      local texts = vim.tbl_map(function(line)
+        return line[1][1] .. line[2][1]
+      end, keys.lines(keys.tree, 40))
+      for _, text in ipairs(texts) do
+        assert(#text < 40, text)
+      end
+      equal(vim.list_slice(texts, 1, 2), { '<CR>  go to this entry; open a folded', '      row' })
+      assert(#texts > #keys.tree)
+      local said = table.concat(texts, ' '):gsub(' +', ' ')
+      for _, key in ipairs(keys.tree) do
+        assert(said:find(key[1] .. ' ' .. key[3], 1, true), key[3])
+      end
+    end,
+  },
+  {
     'the help describes every subcommand, map, setting, function and highlight group',
     function()
       local help = read('doc/treelined.txt')

@@ -119,6 +119,33 @@ function M.map(list, buf, modes)
   end
 end
 
+--- Breaks a text between words into lines of at most so many characters, if its words are not longer.
+local function wrapped(text, most)
+  local lines = { '' }
+  for word in text:gmatch('%S+') do
+    local line = lines[#lines]
+    if line ~= '' and #line + 1 + #word > most then
+      lines[#lines + 1] = word
+    else
+      lines[#lines] = line == '' and word or line .. ' ' .. word
+    end
+  end
+  return lines
+end
+
+--- Returns keys with their descriptions in one column, with long descriptions on several lines.
+local function one_column(list, columns)
+  local lines = {}
+  for _, key in ipairs(list) do
+    local name = ('%-6s'):format(key[1])
+    -- Neovim begins another line after text in the last column.
+    for index, text in ipairs(wrapped(key[3], columns - #name - 1)) do
+      lines[#lines + 1] = { { index == 1 and name or (' '):rep(#name), 'Special' }, { text } }
+    end
+  end
+  return lines
+end
+
 --- Returns keys with their descriptions in as many columns as there is room for, from top to bottom.
 ---@param list table[]
 ---@param columns integer
@@ -129,6 +156,9 @@ function M.lines(list, columns)
     widest = math.max(widest, #key[3])
   end
   local count = math.max(math.floor(columns / (widest + 8)), 1)
+  if count == 1 then
+    return one_column(list, columns)
+  end
   local height = math.ceil(#list / count)
   local lines = {}
   for index, key in ipairs(list) do
